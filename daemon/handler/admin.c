@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stats, Reload, LogLevel: requests of an administrator about the daemon as a whole. */
+/* Stats, Reload, LogLevel: requests of an administrator about hearsayd as a whole. */
 #include <string.h>
 
 #include "daemon/handler/handler.h"
@@ -9,7 +9,7 @@
 
 /* --- Stats ------------------------------------------------------------------------------------ */
 
-/* Set bits of all filters of an epoch. O(m). */
+/* The number of set bits of all filters of an epoch together. O(bits) */
 static uint64_t set_bits(const struct epoch *epoch, uint32_t bits)
 {
     uint64_t sum = 0;
@@ -52,11 +52,15 @@ static void add_host(const struct host *host, struct figures *figures)
     moderation_count(&host->moderation, &hidden, &pending);
     figures_add(figures, hidden, "host/%s/hidden", name);
     figures_add(figures, pending, "host/%s/pending", name);
-    if (host->hide_rate.withheld > 0) { /* mostly 0, and left out: 64 hosts have to fit a frame */
+    /* left out while it is 0, since the figures of 64 hosts have to fit a frame */
+    if (host->hide_rate.withheld > 0) {
         figures_add(figures, host->hide_rate.withheld, "host/%s/hides_withheld", name);
     }
     figures_add(figures, host->epoch_count, "host/%s/epochs", name);
-    /* Of a message's filter, on average. A count is below 2^32, and m at most 4096. */
+    /*
+     * The average share of set bits of a message's filter. `count` is below 2^32, and `bits` is at
+     * most 4096, so the product does not overflow.
+     */
     figures_add(figures, count == 0 ? 0 : set * 1000000 / (count * bits), "host/%s/fill_ppm", name);
     figures_add(figures, height, "host/%s/tree_height", name);
     figures_add(figures, bytes, "host/%s/index_bytes", name);
@@ -121,7 +125,7 @@ static void add_store(struct service *service, struct figures *figures)
     figures_add(figures, counters.memory_bytes, "store_memory_bytes");
 }
 
-/* Of one host, or of all when it is NULL. */
+/* Adds all figures. `host` NULL: the figures of all hosts. */
 static void add_all(struct service *service, const struct host *host, struct figures *figures)
 {
     add_metrics(service, figures);
@@ -189,7 +193,7 @@ void handler_reload(struct ask *ask)
     ask_respond(ask, &response);
 }
 
-/* Finds the level of this name; refuses if there is none. */
+/* Finds the log level of this name. Sends an error if there is none. */
 static bool find_level(const struct ask *ask, const char *name, enum log_level *out_level)
 {
     for (int level = LOG_LEVEL_ERROR; level <= LOG_LEVEL_DEBUG; level++) {

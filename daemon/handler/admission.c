@@ -57,7 +57,7 @@ static bool check_form(const struct ask *ask)
            check_sizes(ask) && ask_work(ask);
 }
 
-/* Also finds the state in which the message begins. */
+/* Also sets out->state, the state in which the message begins. */
 static bool check_mode(const struct ask *ask, struct admission *out)
 {
     const char *source = NULL;
@@ -107,7 +107,7 @@ static bool check_room(const struct ask *ask, struct admission *out)
         .host = ask->host,
         .sender = {ask->client->sender_tag, ask->client->wide_tag},
         .bytes = admission_content_bytes(&ask->request->deposit),
-        /* A message that waits for review displaces no message that is shown. */
+        /* A message that waits for review removes no other message. */
         .may_evict = ask->host->config.evict != CONFIG_EVICT_REJECT && out->state < PERSIST_HIDDEN,
     };
 
@@ -135,7 +135,7 @@ bool admission_decide(const struct ask *ask, struct admission *out_admission)
     out_admission->state = PERSIST_SHOWN;
     out_admission->room.own_count = 0;
     out_admission->room.own = out_admission->room.need = (struct usage){.messages = 0};
-    /* An expired message of this id does not count: the store replaces it. */
+    /* An expired message of this id does not count, since the store replaces it. */
     out_admission->is_known =
         host_has(ask->host, ask->request->deposit.id.data, out_admission->now_ms);
     return out_admission->is_known ||

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admission: may this deposit come? One function decides, and asks in this order:
+ * admission: decides whether a deposit is accepted. admission_decide checks in this order:
  *
  *   1. form    epoch, filter, fill, payload size, time to live, proof of work
- *   2. known   a message that is here already may come again: it gets its first answer, and
- *              nothing below is asked
- *   3. mode    the host takes deposits now (accept.h), or only for review
+ *   2. known   the host has a message of this id: the client gets the first answer again, and the
+ * next checks are skipped
+ *   3. mode    the accept mode is `open` or `review` (accept_mode.h)
  *   4. ban     the operator has banned neither the payload nor the filter
- *   5. room    host, server and sender have room (room.h), or others go for it
+ *   5. room    the message fits the caps and the sender's share, or other messages can be removed
+ * for it (room.h)
  *
- * The rate limits of the sender come before, for each request (ask_pay).
+ * The rate limits of the sender are checked before, for each request (ask_pay).
  */
 #ifndef DAEMON_HANDLER_ADMISSION_H
 #define DAEMON_HANDLER_ADMISSION_H
@@ -18,17 +19,21 @@
 #include "daemon/host/room.h"
 
 struct admission {
-    int64_t now_ms;           /* when it was decided, by the host's clock */
-    bool is_known;            /* a message with this id is here: it needs no room */
-    enum persist_state state; /* in which the message begins: SHOWN, or PENDING for review */
-    struct room room;         /* what goes for it; promised, unless is_known */
+    int64_t now_ms; /* the host's clock when admission_decide ran */
+    bool is_known;  /* the host has a message of this id; no room is promised */
+    /* the first state of the message: SHOWN, or PENDING for review */
+    enum persist_state state;
+    /* the messages that are removed for this one; promised unless is_known */
+    struct room room;
 };
 
 /* Bytes of a deposit that count against the caps. */
 size_t admission_content_bytes(const struct msg_deposit *deposit);
 
-/* Whether the deposit may come; answers if not. The promise of *out_admission is the caller's, to
- * keep or to take back (room_unpromise). */
+/*
+ * Whether the deposit is accepted. If not, sends the error. The caller ends the promise of
+ * *out_admission with room_unpromise.
+ */
 bool admission_decide(const struct ask *ask, struct admission *out_admission);
 
 #endif

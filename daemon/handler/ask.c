@@ -69,7 +69,9 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
 {
     struct epoch *epoch = host_epoch(ask->host, number);
 
-    /* An epoch ends by the clock, but epochs_tick ends it here up to a second later. */
+    /*
+     * The epoch is over when kept_ms has come; epochs_tick marks it as over up to a second later.
+     */
     if (epoch != NULL && number != 0 && epoch->kept_ms <= service_now_ms(ask->service)) {
         epoch = NULL;
     }
@@ -126,7 +128,7 @@ static void feed_hash(void *context, const void *data, size_t count)
     (void)crypto_generichash_update(context, data, count); /* cannot fail */
 }
 
-/* The bits of the proof of work that a deposit or a report has. */
+/* The number of zero bits of the proof of work in a deposit or a report. */
 static uint32_t work_bits(const struct ask *ask)
 {
     const struct msg_request *request = ask->request;

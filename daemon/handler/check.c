@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Check: whether index, counters and store agree, while messages come and go.
+ * Check: compares index, counters and store, while messages are added and removed.
  *
- * First message by message. The store's messages are read in pages, off the loop, and each is
- * looked up in memory. Memory may have changed since the page was read, so a message that differs
- * is only a suspect. After all submitted operations have reached memory (a barrier), the suspect is
- * read and compared again. A suspect that stays wrong for ROUNDS rounds is reported.
+ * First the check compares message by message. The store's messages are read in pages on another
+ * thread, and each is looked up in memory. Memory may have changed since the store read the page.
+ * So a message that differs is only a suspect. After a barrier, when all submitted operations have
+ * reached memory, the suspect is read and compared again. A suspect that differs ROUNDS times is
+ * reported.
  *
- * Then in sums, which also show messages that memory has and the store has not. The store counts as
- * one operation among the others. When its answer comes, memory has exactly the operations before
- * it, so both sums are of the same moment.
+ * Then the check compares sums, which also finds messages that are in memory only. The store counts
+ * in an operation of its own, in order with the other operations. When its answer arrives, memory
+ * has exactly the operations before it. So both sums are of the same moment.
  *
  *   page ... page (suspects? barrier, read each again)    barrier of reads, expire ..., tally
  */
@@ -22,9 +23,10 @@
 #include "daemon/system/container.h"
 
 enum {
-    PAGE_MESSAGES = 128,     /* compared in one go: well under a millisecond */
-    PAGE_BYTES = 512 * 1024, /* of one read; other reads wait meanwhile */
-    ROUNDS = 5               /* wrong in so many rounds: it is wrong */
+    /* compared in one callback, which takes well under a millisecond */
+    PAGE_MESSAGES = 128,
+    PAGE_BYTES = 512 * 1024, /* bytes of one read; other reads wait for it */
+    ROUNDS = 5               /* a message that differs in 5 rounds is reported */
 };
 
 struct check {
@@ -35,10 +37,11 @@ struct check {
     int64_t after;     /* position of the last page's last message */
     bool more;         /* there are pages after it */
     uint32_t round;
-    int64_t suspects[PAGE_MESSAGES]; /* numbers of this page's messages that seem wrong */
+    /* seq of the messages of this page that differ */
+    int64_t suspects[PAGE_MESSAGES];
     size_t suspect_count;
-    size_t at;                     /* index of the suspect that is read again */
-    size_t guilty;                 /* suspects before it that were wrong again */
+    size_t at;                     /* index of the suspect that is being read again */
+    size_t guilty;                 /* number of suspects that differed again in this round */
     struct persist_tally *tallies; /* of this round */
     size_t tally_count;
     uint64_t found; /* problems in the messages */
@@ -89,7 +92,10 @@ static void check_fail(struct check *check, const char *what, const char *reason
     job_fail_storage(&check->base, what, reason, sentence);
 }
 
-/* Ends the check if the service stops, or if nobody waits for the answer. */
+/*
+ * Ends the check if the service stops, or if the client has disconnected. Returns whether the check
+ * has ended.
+ */
 static bool ends_early(struct check *check)
 {
     if (check->base.service->stopping) {
@@ -105,7 +111,10 @@ static bool ends_early(struct check *check)
 
 /* --- steps ------------------------------------------------------------------------------------ */
 
-/* Reads `count` messages after a position. With 0, `done` is called after all reads before it. */
+/*
+ * Reads `count` messages after a position. With `count` 0 reads nothing, and `done` is called after
+ * all earlier reads.
+ */
 static void begin_read(struct check *check, int64_t after, size_t count,
                        void (*done)(struct persist_read *read))
 {
@@ -120,7 +129,7 @@ static void begin_read(struct check *check, int64_t after, size_t count,
     job_read(&check->base, &check->read);
 }
 
-/* Submits an operation of this kind, which is zero besides. */
+/* Submits an operation of this kind, PERSIST_EXPIRE or PERSIST_TALLY. */
 static void begin_op(struct check *check, enum persist_kind kind,
                      void (*done)(struct persist_op *op))
 {
@@ -165,7 +174,7 @@ static void on_read_again(struct persist_read *read)
         check_fail(check, "reading", read->reason);
         return;
     }
-    /* If another message is in its place, the suspect has gone. */
+    /* If the store returns another message for this position, the suspect was deleted. */
     if (read->entry_count == 1 && read->entries[0].message.seq == seq) {
         const char *reason = check_message(check->base.service, &read->entries[0]);
         if (reason != NULL && last_round) {
@@ -192,7 +201,7 @@ static void on_read_again(struct persist_read *read)
     }
 }
 
-/* All operations that were submitted before the barrier have reached memory. */
+/* The barrier is reached: all operations that were submitted before it have changed memory. */
 static void on_barrier(struct persist_op *op)
 {
     struct check *check = CONTAINER_OF(op, struct check, op);
@@ -256,11 +265,14 @@ static void on_tally(struct persist_op *op)
     if (check->problems.count == check->found || check->round == ROUNDS) {
         check_answer(check);
     } else {
-        begin_tally(check); /* something may have been on its way between the two */
+        begin_tally(check); /* a message may have been changed between the two sums */
     }
 }
 
-/* Messages that expired before the start are not in memory; now the store has removed them, too. */
+/*
+ * Messages that had expired before the start were not loaded. After this operation the store has
+ * deleted them, too.
+ */
 static void on_expired(struct persist_op *op)
 {
     struct check *check = CONTAINER_OF(op, struct check, op);
@@ -289,8 +301,10 @@ static void on_expired(struct persist_op *op)
     begin_op(check, PERSIST_TALLY, on_tally);
 }
 
-/* All reads before are over. Restore reads a message before it puts it into the index, so the sums
- * have to wait for these reads. */
+/*
+ * All earlier reads have ended. A restore reads a message before it adds the message to the index,
+ * so the sums have to wait for these reads.
+ */
 static void on_reads_over(struct persist_read *read)
 {
     struct check *check = CONTAINER_OF(read, struct check, read);

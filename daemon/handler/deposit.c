@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deposit: a new message. admission.c decides whether it may come; then the store stores it, and
- * then index, cache, watches and client get it.
+ * Deposit: adds a message. admission.c decides whether the deposit is accepted. Then the store
+ * stores the message. Afterwards the message is added to index and cache, and watches and client
+ * are notified.
  */
 #include <string.h>
 
@@ -12,19 +13,22 @@
 #include "daemon/system/container.h"
 #include "daemon/watch/watch.h"
 
-/* Messages that go for a deposit: promised (room.h), then removed by the store. */
+/*
+ * The messages that are removed for a deposit: first promised (room.h), later deleted by the store.
+ */
 struct going {
     struct room room;
     struct persist_removed removed[ROOM_EVICT_MAX];
 };
 
-/* A deposit that waits for the store, with a copy of all that the operation points to. */
+/* A deposit that waits for the store. It has a copy of the data that the operation points to. */
 struct deposit_job {
     struct job base; /* first */
     struct persist_op op;
-    bool reserved;       /* counted in the usage already */
-    bool is_shared;      /* counted for its sender in host->shares */
-    uint32_t wide_tag;   /* of the sender; the other tag is op.message.sender */
+    bool reserved;  /* the usage counts the message */
+    bool is_shared; /* host->shares counts the message for its sender */
+    /* tag of the sender's /64; the tag of its address is op.message.sender */
+    uint32_t wide_tag;
     struct going *going; /* owned; NULL: no message goes */
     uint8_t content[];   /* filter, media type, payload */
 };
@@ -38,7 +42,7 @@ static void free_going(struct job *job)
 
 /* --- before the store ------------------------------------------------------------------------- */
 
-/* Tells the store which messages go when it stores the deposit. -ERR_NOMEM. */
+/* Fills in which messages the store deletes when it stores the deposit. Returns 0 or -ERR_NOMEM. */
 static int ask_for_room(struct deposit_job *job, const struct room *room)
 {
     struct persist_op *op = &job->op;
@@ -84,7 +88,7 @@ static void copy_content(struct deposit_job *job, const struct msg_deposit *depo
     message->payload_bytes = deposit->payload.count;
 }
 
-/* The opposite of reserve: the message waits no more. */
+/* The opposite of deposit_reserve: the message does not wait for the store any more. */
 static void release_reservation(struct deposit_job *job)
 {
     uint32_t bytes = host_message_bytes(&job->op.message);
@@ -100,7 +104,7 @@ static void release_reservation(struct deposit_job *job)
     job->reserved = false;
 }
 
-/* Counts the message as one that waits to be stored. -ERR_NOMEM: nothing is counted. */
+/* Counts the message as one that waits for the store. -ERR_NOMEM: nothing is counted. */
 static int deposit_reserve(struct deposit_job *job)
 {
     struct sender_tags sender = {job->op.message.sender, job->wide_tag};
@@ -118,9 +122,9 @@ static int deposit_reserve(struct deposit_job *job)
 }
 
 /*
- * The deposit is decided: the sender's share counts the message if it was stored. That holds also
- * if the share counted another message of this id, which went while this one waited. Without memory
- * for that the message counts for nobody.
+ * The store has answered: the sender's share counts the message if the message was stored. The
+ * share may have counted an older message of the same id that was removed meanwhile; then the new
+ * message is counted now. If memory is short the message counts for no sender.
  */
 static void settle_share(struct deposit_job *job, bool is_stored)
 {
@@ -138,9 +142,9 @@ static void settle_share(struct deposit_job *job, bool is_stored)
 /* --- after the store -------------------------------------------------------------------------- */
 
 /*
- * The store has the message: puts it into the index. The index may have an item with this id
- * already: the message itself (a duplicate), or an expired one that the store has replaced and the
- * sweep has not yet taken out of the index.
+ * Adds a stored message to the index. The index may have an item of the same id already. With
+ * PERSIST_DUPLICATE the item is this message. Otherwise the item has expired: the store has
+ * replaced it, and the sweep has not removed it from the index yet.
  */
 static int index_message(struct deposit_job *job)
 {
@@ -170,12 +174,16 @@ static void answer_stored(struct deposit_job *job)
     if (op->outcome == PERSIST_APPLIED) {
         settle_share(job, rc == 0);
     }
-    if (rc == HOST_NO_EPOCH) { /* it ended while the deposit waited; the sweep takes it */
+    /* the epoch ended while the deposit waited; the sweep deletes the message */
+    if (rc == HOST_NO_EPOCH) {
         job_fail(&job->base, MSG_UNKNOWN_EPOCH, "epoch", "the epoch has ended meanwhile");
         return;
     }
     if (rc != 0) {
-        /* Stored, but not to be found until it is sent again or the daemon restarts. */
+        /*
+         * The message is stored, but queries do not find it until it is sent again or hearsayd
+         * restarts.
+         */
         watch_missed(job->base.service, job->base.host);
         job_fail(&job->base, MSG_INTERNAL, NULL, "the server is out of memory; send it again");
         return;
@@ -274,9 +282,9 @@ static void fill_deposit(struct deposit_job *job, const struct msg_deposit *depo
 }
 
 /*
- * Whether stored messages of the host may go for deposits that wait for the store. A message that
- * is deposited again meanwhile may be one of them. The store must not store it anew then, as nobody
- * has checked its room, share, bans or review: a copy of a stored message needs none.
+ * Whether the store may delete messages of the host for deposits that wait. A client may deposit
+ * one of these messages again. If the store deleted the message before, it must not store the copy:
+ * a copy of a known message skips the checks of room, share, bans and review.
  */
 static bool may_be_leaving(const struct host *host)
 {
@@ -293,7 +301,8 @@ void handler_deposit(struct ask *ask)
         return;
     }
     if (admission.is_known && may_be_leaving(ask->host)) {
-        admission.room.need.messages = UINT64_MAX; /* so the store does not store it anew */
+        /* too much to evict: the store refuses the copy if the message was deleted */
+        admission.room.need.messages = UINT64_MAX;
     }
     struct deposit_job *job =
         job_new(ask, sizeof(*job), admission_content_bytes(deposit)); /* below the frame limit */

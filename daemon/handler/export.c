@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Export: whole stored messages of a host, page by page. */
+/* Export: sends the stored messages of a host, page by page. */
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
@@ -16,7 +16,7 @@ struct export_job {
     struct persist_entry entries[];
 };
 
-/* A cursor is the position of the last message sent, big-endian. */
+/* A cursor is the position of the last message that was sent, as 8 big-endian bytes. */
 static void write_cursor(int64_t position, uint8_t *out)
 {
     for (size_t i = 0; i < CURSOR_BYTES; i++) {
@@ -82,7 +82,10 @@ static void on_exported(struct persist_read *read)
     arena_reset(&service->arena);
 }
 
-/* How many messages, and how many bytes of content, are sure to fit one frame. */
+/*
+ * Chooses how many messages, and how many bytes of content, a page may have so that the page always
+ * fits one frame.
+ */
 static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entries,
                         size_t *out_bytes)
 {

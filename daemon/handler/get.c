@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Get: one stored message with its payload. */
+/* Get: sends one stored message with its payload. */
 #include <string.h>
 
 #include "core/base/expiry.h"
@@ -10,7 +10,7 @@
 struct get_job {
     struct job base; /* first */
     struct persist_read read;
-    struct index_item item; /* as the index knew the message */
+    struct index_item item; /* a copy of the index's item */
     struct persist_entry entry;
 };
 
@@ -27,7 +27,7 @@ static void fill_got(uint64_t epoch, const struct index_item *item,
     };
 }
 
-/* Whether the message was hidden since the look into the index. */
+/* Whether the message was hidden after it was found in the index. */
 static bool is_hidden(struct service *service, const struct persist_message *message)
 {
     const struct host *host = service_host_numbered(service, message->host);
@@ -48,7 +48,9 @@ static void on_got(struct persist_read *read)
     } else {
         struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_GOT};
         service_remember(job->service, message);
-        /* The store's times: another message may have taken the id since the look into the index.
+        /*
+         * The times come from the store: another message may have taken the id after the message
+         * was found in the index.
          */
         get->item.deposited_ms = message->deposited_ms;
         get->item.expires_ms = message->expires_ms;
@@ -58,7 +60,7 @@ static void on_got(struct persist_read *read)
     }
 }
 
-/* Reads the message from the store, off the loop. */
+/* Begins to read the message from the store, on another thread. */
 static void read_message(const struct ask *ask, const struct index_item *item)
 {
     struct get_job *get = job_new(ask, sizeof(*get), 0);

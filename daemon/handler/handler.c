@@ -8,7 +8,7 @@
 #include "daemon/handler/inner.h"
 #include "daemon/watch/watch.h"
 
-/* Deposits that wait for the store or for matching may hold this much memory. */
+/* Upper bound of the memory of deposits that wait for the store or for matching. */
 enum { WRITING_BYTES_MAX = 8 * 1024 * 1024 };
 
 static void handle_ping(struct ask *ask)

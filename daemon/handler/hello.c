@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Hello: its answer Welcome, which tells what is served here; and the push of a new epoch. */
+/*
+ * Hello: answers with Welcome, which lists hosts, limits and capabilities. Also pushes a new epoch
+ * to a client.
+ */
 #include <string.h>
 
 #include "daemon/handler/handler.h"
@@ -11,7 +14,10 @@
         literal, sizeof(literal) - 1 \
     }
 
-/* Names of Request's fields that are served; the last ADMINISTRATIVE only to the administrator. */
+/*
+ * The requests that are served, as names of the fields of Request. The last ADMINISTRATIVE of them
+ * are served to an administrator only.
+ */
 static const struct msg_text capabilities[] = {
     TEXT("hello"),   TEXT("deposit"), TEXT("query"),    TEXT("get"),     TEXT("withdraw"),
     TEXT("ping"),    TEXT("summary"), TEXT("here"),     TEXT("report"),  TEXT("watch"),

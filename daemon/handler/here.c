@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Here: the labels of what is around the access point. Welcome has them, too, if they fit. */
+/*
+ * Here: answers with the labels of what is around the access point. Welcome has these labels, too,
+ * if they fit.
+ */
 #include <string.h>
 
 #include "daemon/handler/inner.h"
 
 enum {
-    WELCOME_BYTES = 1024, /* upper bound of Welcome without its hosts */
-    HOST_BYTES = 192      /* upper bound of a host without its name, profile and labels */
+    WELCOME_BYTES = 1024, /* upper bound of the bytes of Welcome without its hosts */
+    /* upper bound of the bytes of a host without its name, profile and labels */
+    HOST_BYTES = 192
 };
 
 void handler_here(struct ask *ask)

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* inner: the handlers of the table in handler.c. Each answers its request once, now or later. */
+/*
+ * inner: the handlers in the table of handler.c. Each handler answers its request once, at once or
+ * later.
+ */
 #ifndef DAEMON_HANDLER_INNER_H
 #define DAEMON_HANDLER_INNER_H
 
@@ -29,8 +32,10 @@ void handler_stats(struct ask *ask);
 void handler_reload(struct ask *ask);
 void handler_log_level(struct ask *ask);
 
-/* Adds to each host of Welcome (service->host_count of them, in order) its here labels. A host
- * whose labels do not fit what is left of the frame gets none; the next hosts are still tried. */
+/*
+ * Adds its here labels to each host of Welcome; `hosts` has service->host_count elements in order.
+ * A host whose labels do not fit the rest of the frame gets no labels, and the next host is tried.
+ */
 void handler_here_welcome(const struct service *service, struct msg_host *hosts);
 
 #endif

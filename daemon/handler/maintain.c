@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Backup and Compact: long work of the store, one at a time, beside its operations. */
+/*
+ * Backup and Compact: a long job of the store, which runs beside the operations. One job runs at a
+ * time.
+ */
 #include <string.h>
 
 #include "daemon/handler/inner.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Query: the k nearest messages. What a query may ask for. */
+/* Query: finds the k nearest messages. This file checks a request and makes a job. */
 #include "daemon/handler/query.h"
 
 #include <inttypes.h>
@@ -35,7 +35,7 @@ static bool check_query(const struct ask *ask)
                    LIMIT_SLICES_HASHES);
         return false;
     }
-    /* INT64_MAX: until_ms is absent, and there is no bound */
+    /* INT64_MAX: the request has no until_ms, and there is no upper bound */
     if (query->since_ms >= query->until_ms && query->until_ms != INT64_MAX) {
         ask_refuse(ask, MSG_INVALID, "until_ms", "until_ms must be after since_ms");
         return false;
@@ -73,8 +73,9 @@ static bool read_part(const struct ask *ask, struct query_job *job, size_t i)
 }
 
 /*
- * Slices that are too full would exclude nearly every message. Then no message found bounds the
- * search, and all messages are compared with all parts.
+ * Whether the slices of a query are sparse enough. Slices that are too full would exclude nearly
+ * every message. Then no found message bounds the search, and all messages are compared with all
+ * parts.
  */
 static bool check_slices(const struct ask *ask, const struct query_job *job)
 {
@@ -93,7 +94,10 @@ static bool check_slices(const struct ask *ask, const struct query_job *job)
     return false;
 }
 
-/* Copies the slices: the search needs them as long as it lasts. False: out of memory. */
+/*
+ * Copies the slices, since the search needs them after the request was freed. Returns false if
+ * memory is short.
+ */
 static bool read_exclude(struct query_job *job, const struct msg_query *query)
 {
     const struct alloc *alloc = job->base.service->alloc;
@@ -149,7 +153,7 @@ static void deinit_query(struct job *base)
     alloc_release(alloc, job->parts);
 }
 
-/* How many of k results may come from one sender; 0: all of them. */
+/* How many of the k results may come from one sender. 0: any number. */
 static uint32_t share_of(const struct config_limits *limits, uint32_t k)
 {
     uint64_t share = (uint64_t)k * limits->sender_share_ppm / DISTANCE_ONE_PPM;
@@ -157,7 +161,10 @@ static uint32_t share_of(const struct config_limits *limits, uint32_t k)
     return limits->sender_share_ppm == DISTANCE_ONE_PPM ? 0 : share > 0 ? (uint32_t)share : 1;
 }
 
-/* A job for a request whose numbers were checked. NULL: out of memory; it was refused. */
+/*
+ * Makes a job for a request whose numbers were checked. NULL: out of memory, and the request was
+ * refused.
+ */
 static struct query_job *query_new(const struct ask *ask)
 {
     const struct msg_query *query = &ask->request->query;

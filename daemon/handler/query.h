@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query: a query under way. Included by query*.c only. Each file uses those below it:
+ * query: a query that is being executed. Included by query*.c only. Each file calls only the files
+ * below it:
  *
- *   query.c         checks a request, makes a job of it, frees the job
- *   query_answer.c  reads payloads, sends the answer; searches again where a message went meanwhile
- *   query_search.c  searches in steps; decides whose turn it is
+ *   query.c         checks a request, makes a job, frees the job
+ *   query_answer.c  reads payloads, sends the answer; searches again if a message was removed
+ * meanwhile query_search.c  searches in steps; decides which search runs next
  */
 #ifndef DAEMON_HANDLER_QUERY_H
 #define DAEMON_HANDLER_QUERY_H
@@ -18,8 +19,10 @@ struct query_job {
     struct index_search *search;               /* owned */
     struct index_query query;
     struct index_part *parts;
-    struct epoch **epochs; /* query.part_count of them. The job is a user of each. NULL: not yet */
-    uint64_t *filters;     /* for each part, the words of its filter and of its `contains` */
+    /* query.part_count elements; the job is a user of each epoch. NULL: not set yet */
+    struct epoch **epochs;
+    /* for each part: the words of its filter, then of its `contains` */
+    uint64_t *filters;
     struct scalable_slice *exclude; /* query.exclude_count of them */
     uint8_t *exclude_bits;          /* the bits of these slices */
     size_t exclude_bytes;
@@ -27,7 +30,8 @@ struct query_job {
     bool with_payload;
     unsigned attempts; /* searches so far */
     struct persist_read read;
-    struct persist_entry *entries; /* query.k of them, while payloads are read */
+    /* query.k elements, used while payloads are read */
+    struct persist_entry *entries;
 };
 
 /* Number of words in job->filters. */
@@ -38,15 +42,23 @@ static inline size_t query_filter_words(const struct query_job *job)
 
 /* --- query_search.c --------------------------------------------------------------------------- */
 
-/* The answer will come later: charges the job's memory and its answer to the client, once. */
+/*
+ * Charges the client with the memory of the job and of its answer, since the answer comes later. A
+ * second call does nothing.
+ */
 void query_charge(struct query_job *job);
 
-/* Searches from the beginning. Calls job->when_found at once or in a later turn. */
+/*
+ * Begins a new search. Calls job->when_found when the search is over, at once or in a later turn.
+ */
 void query_search(struct query_job *job);
 
 /* --- query_answer.c --------------------------------------------------------------------------- */
 
-/* Sends the answer of a search that is over; reads payloads first if needed. Ends the job. */
+/*
+ * Sends the answer of a search that is over. Reads payloads first if the client wants them. Ends
+ * the job.
+ */
 void query_answer(struct query_job *job);
 
 #endif

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The answer to a query. Payloads come from the cache, or from the store, off the loop. */
+/*
+ * Sends the answer to a query. Payloads come from the cache, or from the store on another thread.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,9 +10,11 @@
 #include "proto/codec/codec.h"
 
 enum {
-    /* Searches for one query, the first included. If a message of the results was removed before
-       its payload was read, the query is searched again. After the last search the answer keeps
-       such results without payload. */
+    /*
+     * Upper bound of the searches for one query. If a message among the results was removed before
+     * its payload was read, the query is searched again. After the last search the answer keeps
+     * such a result without its payload.
+     */
     ATTEMPTS_MAX = 4
 };
 
@@ -27,7 +31,7 @@ static int compare_by_time(const void *left, const void *right)
     return memcmp(a->id.data, b->id.data, MESSAGE_ID_BYTES);
 }
 
-/* Fills in a result of the search, without its payload. */
+/* Fills in a result of the answer, without its payload. */
 static void fill_result(const struct query_job *job, const struct nearest_candidate *found,
                         struct msg_result *out)
 {
@@ -53,7 +57,10 @@ static void query_answer_omit(struct msg_result *result)
     result->payload = (struct msg_bytes){NULL, 0};
 }
 
-/* Attaches a payload. A message without media type has gone or was not read: it is omitted. */
+/*
+ * Attaches the payload of a message to a result. A message without media type was removed or not
+ * read: its payload is omitted.
+ */
 static void query_answer_attach(struct msg_result *result, const struct persist_message *message)
 {
     if (message->media_type == NULL) {
@@ -66,9 +73,9 @@ static void query_answer_attach(struct msg_result *result, const struct persist_
 }
 
 /*
- * Attaches all payloads if the frame has room for all of them. Otherwise nearest first, each that
- * the rest of the frame has room for. messages[i] belongs to results[i], which are those of the
- * response and still in the search's order.
+ * Attaches all payloads if all fit the frame. Otherwise attaches, nearest message first, each
+ * payload that fits the rest of the frame. messages[i] belongs to results[i]. The results are in
+ * the order of the search.
  */
 static void attach_payloads(const struct msg_response *response, struct msg_result *results,
                             const struct persist_message *messages, size_t frame_bytes)
@@ -101,7 +108,9 @@ static void attach_payloads(const struct msg_response *response, struct msg_resu
     }
 }
 
-/* Sends the answer. `messages`: payloads in the order of the search's results, or NULL. */
+/*
+ * Sends the answer. `messages` has the payloads in the order of the search's results, or is NULL.
+ */
 static void send_answer(struct query_job *job, const struct persist_message *messages)
 {
     struct service *service = job->base.service;
@@ -139,8 +148,10 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
 
 /* --- payloads --------------------------------------------------------------------------------- */
 
-/* Whether the entry that was read is the message of a result, and the message is still shown: not
- * withdrawn or hidden since, and no other message has its id. */
+/*
+ * Whether the entry that was read is the message of a result, and this message is still shown. The
+ * message may have been withdrawn or hidden, or another message may have its id now.
+ */
 static bool is_it(const struct query_job *job, const struct persist_entry *entry,
                   const struct nearest_candidate *found)
 {
@@ -151,7 +162,7 @@ static bool is_it(const struct query_job *job, const struct persist_entry *entry
            item.deposited_ms == found->item.deposited_ms;
 }
 
-/* The payloads of a finished read, in the order of the results. NULL: out of memory. */
+/* The payloads that a read has found, in the order of the results. NULL: out of memory. */
 static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
 {
     struct service *service = job->base.service;
@@ -191,7 +202,8 @@ static void on_payloads(struct persist_read *read)
             send_answer(job, messages);
             outcome = SENT;
         } else if (messages != NULL) {
-            outcome = AGAIN; /* a message went meanwhile: the results are no longer right */
+            /* a message was removed meanwhile, so the results are not right any more */
+            outcome = AGAIN;
         }
     }
     job_release(&job->base);
@@ -206,7 +218,7 @@ static void on_payloads(struct persist_read *read)
     }
 }
 
-/* Sends the answer if the cache has all payloads. Returns whether it has. */
+/* Sends the answer if the cache has all payloads. Returns whether the answer was sent. */
 static bool answer_from_cache(struct query_job *job, const struct nearest_candidate *found,
                               uint32_t count)
 {
@@ -246,7 +258,7 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
     job->read.kind = PERSIST_READ_PAYLOADS;
     job->read.entries = job->entries;
     job->read.entry_count = count;
-    /* Reads no more than the answer can hold, and one more that may not fit. */
+    /* Bounds the read: the answer holds one frame, and one more payload may not fit. */
     job->read.content_limit = 2 * (size_t)service->config.limits.frame_bytes;
     job->read.done = on_payloads;
     query_charge(job);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Searches, in steps of bounded work. A search that ends within its first steps is answered at
- * once. A longer one takes turns with others: round robin by sender. A sender has one search under
- * way at a time, on however many connections; its other searches wait.
+ * Runs searches in steps of bounded work. A search that ends within its first steps is answered at
+ * once. Longer searches take turns: round robin by sender. A sender has one running search at a
+ * time, on all its connections together. Its other searches wait.
  */
 #include "daemon/handler/handler.h"
 #include "daemon/handler/query.h"
@@ -10,23 +10,25 @@
 #include "proto/codec/codec.h"
 
 enum {
-    /* The work of a step, in the unit of index_search_step: less than a millisecond without vector
-     * instructions. */
+    /*
+     * The work of a step, in units of index_search_step. A step takes less than a millisecond
+     * without vector instructions.
+     */
     STEP_WORK = 16 * 1024,
-    /* Steps that a new search may take before it queues, within a short time. */
+    /* A new search may run this many steps, within FIRST_NS, before it queues. */
     FIRST_STEPS = 4,
     FIRST_NS = 300 * 1000,
     /*
-     * Each part of a search under way holds memory, and every deposit is compared with it. So the
-     * parts under way are bounded: of searches with many parts, and, apart from them, of those with
-     * few parts, which wide ones cannot keep waiting.
+     * Each part of a running search holds memory, and every deposit is compared with it. So the
+     * number of running parts is bounded. Searches with many parts and searches with few parts have
+     * a bound each: wide searches cannot block narrow ones.
      */
     FEW_PARTS = 8,
     NARROW_PARTS_MAX = 128,
     WIDE_PARTS_MAX = 192
 };
 
-/* Upper bound of the bytes of the answer. */
+/* Upper bound of the output bytes of the answer. */
 static size_t answer_bytes_max(const struct query_job *job)
 {
     size_t frame_bytes = job->base.service->config.limits.frame_bytes;
@@ -62,7 +64,10 @@ static bool is_wide(const struct query_job *job)
     return job->query.part_count > FEW_PARTS;
 }
 
-/* Whether a search may begin: its sender has none under way, and its parts are within the bound. */
+/*
+ * Whether a search may begin: its sender has no running search, and the number of running parts
+ * stays within the bound.
+ */
 static bool may_begin(const struct service *service, const struct query_job *job)
 {
     uint32_t most = is_wide(job) ? WIDE_PARTS_MAX : NARROW_PARTS_MAX;
@@ -79,7 +84,7 @@ static bool may_begin(const struct service *service, const struct query_job *job
     return parts <= most;
 }
 
-/* Appends a job to a list of the service, and counts it for its client. */
+/* Appends a job to a list of the service, and adds one to the searches of its client. */
 static void search_enlist(struct query_job *job, struct query_job **list)
 {
     query_charge(job);
@@ -87,7 +92,10 @@ static void search_enlist(struct query_job *job, struct query_job **list)
     DL_APPEND(*list, job);
 }
 
-/* Takes a job off its list. False: the client was gone, and the job has ended. */
+/*
+ * Removes a job from its list. Returns false if the client has disconnected; then the job has
+ * ended.
+ */
 static bool search_delist(struct query_job *job, struct query_job **list)
 {
     DL_DELETE(*list, job);
@@ -99,7 +107,7 @@ static bool search_delist(struct query_job *job, struct query_job **list)
     return false;
 }
 
-/* Makes a new search: an epoch may have another index than at the last attempt. */
+/* Makes a new search. The epochs may have other indexes than at the last attempt. */
 static bool search_begin(struct query_job *job)
 {
     index_search_free(job->search);
@@ -141,7 +149,7 @@ void query_search(struct query_job *job)
     }
 }
 
-/* The job of a list whose sender has waited longest for a turn; the first of several. */
+/* The job whose sender has waited longest for a turn; the first one of several in the list. */
 static struct query_job *next_job(struct query_job *list, const struct service *may_begin_in)
 {
     struct query_job *best = NULL;
@@ -157,8 +165,10 @@ static struct query_job *next_job(struct query_job *list, const struct service *
     return best;
 }
 
-/* Begins as many waiting searches as may begin. Called when a search ends. With none under way the
- * first may always begin, so no search waits for ever. O(waiting * under way) */
+/*
+ * Begins waiting searches until no more may begin. Called when a search ends. If no search runs,
+ * the first waiting one may always begin, so no search waits for ever. O(waiting * running)
+ */
 static void begin_waiting(struct service *service)
 {
     struct query_job *job = next_job(service->waiting, service);

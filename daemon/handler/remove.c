@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remove: the operator takes a message out, and may ban its payload with it. */
+/* Remove: the operator deletes a message, and may ban its payload, too. */
 #include <string.h>
 
 #include "daemon/handler/inner.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Report: a reader reports a message; enough reports hide it. */
+/* Report: a reader reports a message. A message with enough reports is hidden. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -12,11 +12,14 @@ struct report_job {
     struct job base; /* first */
     struct persist_op op;
     uint32_t sender;   /* tag of the address that reports */
-    bool is_uncounted; /* the report does not count for hide_after */
+    bool is_uncounted; /* the report does not count towards hide_after */
     char words[LIMIT_REASON_BYTES];
 };
 
-/* The moderation of the reported message. NULL: it has gone, or another message has its id. */
+/*
+ * The moderation entry of the reported message. NULL: the message was removed, or another message
+ * has its id now.
+ */
 static struct moderated *find_reported(const struct report_job *job)
 {
     struct moderated *known = moderation_find(&job->base.host->moderation, job->op.message.id);
@@ -38,7 +41,7 @@ static void take_report(const struct report_job *job, struct moderated *known)
     }
 }
 
-/* The report is not stored: the sender may report again. */
+/* The store failed to store the report: the sender may report the message again. */
 static void take_report_back(const struct report_job *job, struct moderated *known)
 {
     reports_forget(job->base.service->reports, job->base.host->number, job->op.message.id,
@@ -74,7 +77,10 @@ static void on_reported(struct persist_op *op)
     }
 }
 
-/* Counts a report that waits for the store. NULL: out of memory. */
+/*
+ * Counts a report that waits for the store. Returns the entry of the message, or NULL if memory is
+ * short.
+ */
 static struct moderated *count_report(struct host *host, const struct index_item *item)
 {
     struct moderated *known = moderation_find(&host->moderation, item->id);
@@ -97,7 +103,10 @@ static struct moderated *count_report(struct host *host, const struct index_item
     return known;
 }
 
-/* The reports of this network hide no more messages in this hour: counts and logs it. */
+/*
+ * The network has hidden as many messages in this hour as it may: counts the report as withheld,
+ * and logs a warning at most once an hour.
+ */
 static void report_withhold(struct service *service, struct host *host)
 {
     if (hide_rate_withhold(&host->hide_rate, service_monotonic_ms(service))) {
@@ -109,8 +118,8 @@ static void report_withhold(struct service *service, struct host *host)
 }
 
 /*
- * Whether this report hides its message; known->reporting includes it. A report does not count if
- * its network has hidden as many messages in this hour as it may.
+ * Whether this report hides its message. known->reporting includes this report. A report does not
+ * count if its network has hidden as many messages in this hour as it may.
  */
 static bool report_decide(struct report_job *job, struct moderated *known)
 {
@@ -143,7 +152,10 @@ static bool report_decide(struct report_job *job, struct moderated *known)
     return true;
 }
 
-/* Whether this is the sender's first report of the message; answers if not. */
+/*
+ * Whether this is the sender's first report of the message. If not, sends the same answer as to the
+ * first report.
+ */
 static bool note_reporter(const struct ask *ask)
 {
     struct service *service = ask->service;
@@ -210,7 +222,7 @@ void handler_report(struct ask *ask)
     job->op.message.host = ask->host->number;
     memcpy(job->op.message.id, report->id.data, MESSAGE_ID_BYTES);
     job->op.message.deposited_ms = item.deposited_ms;
-    /* The count after this report and those that wait for the store. */
+    /* The number of reports after this one and those that wait for the store. */
     job->op.message.reports = known->reports + known->reporting;
     job->op.message.state = report_decide(job, known) ? PERSIST_HIDDEN : PERSIST_SHOWN;
     submit_report(job, report);

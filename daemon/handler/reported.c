@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reported: the operator's list of messages that were reported, or that wait for review. */
+/* Reported: lists the messages that were reported, or that wait for review, for the operator. */
 #include <string.h>
 
 #include "core/base/expiry.h"
@@ -14,11 +14,12 @@ struct reported_job {
     struct job base; /* first */
     struct persist_read read;
     uint64_t total;
-    struct moderated moderated[LIST_MAX]; /* as they were when the request came */
+    /* copies of the entries when the request arrived */
+    struct moderated moderated[LIST_MAX];
     struct persist_entry entries[LIST_MAX];
 };
 
-/* Most reports first, then oldest first. Pending messages have no reports. */
+/* Orders messages: most reports first, then oldest first. Pending messages have no reports. */
 static int compare_moderated(const void *left, const void *right)
 {
     const struct moderated *a = left;
@@ -42,7 +43,7 @@ static bool is_wanted(const struct moderated *moderated, bool pending, int64_t n
             (moderated->state == PERSIST_SHOWN && moderated->reports > 0));
 }
 
-/* Chooses the first `most` in that order, by insertion. */
+/* Chooses the first `most` wanted messages in the order of compare_moderated, by insertion. */
 static void reported_choose(struct reported_job *job, const struct moderation *moderation,
                             size_t most, bool pending)
 {
@@ -71,7 +72,10 @@ static void reported_choose(struct reported_job *job, const struct moderation *m
     job->read.entry_count = count;
 }
 
-/* Splits the lines of reasons into texts in the arena. Returns how many; 0 without memory. */
+/*
+ * Splits the reasons of a message, one on each line, into texts in the arena. Returns the number of
+ * texts, or 0 if memory is short.
+ */
 static size_t split_reasons(struct service *service, const struct persist_entry *entry,
                             const struct msg_text **out_texts)
 {
@@ -92,7 +96,7 @@ static size_t split_reasons(struct service *service, const struct persist_entry 
     return count;
 }
 
-/* Upper bound of a message's bytes in the answer, without its payload. */
+/* Upper bound of the bytes of a message in the answer, without its payload. */
 static size_t entry_bytes(const struct msg_reported_message *message)
 {
     size_t bytes = codec_result_bytes_max(0, message->media_type.length);
@@ -103,7 +107,10 @@ static size_t entry_bytes(const struct msg_reported_message *message)
     return bytes;
 }
 
-/* Fills in as many messages as fit the frame, each with its payload if that fits, too. */
+/*
+ * Fills in the messages that fit the frame, in order, each with its payload if the payload fits.
+ * Returns the number of messages.
+ */
 static size_t fill_list(struct reported_job *job, struct msg_reported_message *messages)
 {
     size_t frame_bytes = job->base.service->config.limits.frame_bytes;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Restore: the operator shows a message again that reports have hidden, or releases one from
- * review. */
+/*
+ * Restore: the operator shows a message again that reports have hidden, or shows a message that
+ * waits for review.
+ */
 #include <string.h>
 
 #include "daemon/handler/inner.h"
@@ -11,14 +13,18 @@
 struct restore_job {
     struct job base; /* first */
     struct persist_op op;
-    struct persist_read read; /* of the message, which goes into the index again */
+    /* reads the message, which is added to the index again */
+    struct persist_read read;
     struct persist_entry entry;
 };
 
 static const char restored_text[] =
     "the message with this id is shown already, and reports do not hide it";
 
-/* The store has changed the message: memory follows, and the client gets its answer. */
+/*
+ * The store has changed the state of the message: changes the state in memory, and answers the
+ * client.
+ */
 static void show_restored(struct restore_job *restore, struct moderated *known)
 {
     struct job *job = &restore->base;
@@ -83,7 +89,7 @@ static void on_read(struct persist_read *read)
     }
 }
 
-/* Whether the message is known, and can be restored. */
+/* Whether the message is known and can be restored. If not, sends an error. */
 static bool check_restore(const struct ask *ask, const uint8_t *id)
 {
     const struct moderated *known = moderation_find(&ask->host->moderation, id);

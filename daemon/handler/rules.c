@@ -39,7 +39,10 @@ static void rule_job_submit(struct rule_job *job, enum persist_kind kind,
     job_submit(&job->base, &job->op);
 }
 
-/* Whether the store has taken the rule, and memory, too. Ends the job if not. */
+/*
+ * Whether the store has stored or deleted the rule, and the rules in memory follow. If not, answers
+ * with an error and ends the job.
+ */
 static bool is_done(struct rule_job *job)
 {
     enum persist_outcome outcome = job->op.outcome;
@@ -85,7 +88,10 @@ static void on_unbanned(struct persist_op *op)
     }
 }
 
-/* Whether the client may, and names exactly one thing of a host. */
+/*
+ * Whether the client is an administrator and the request names a host and either a payload hash or
+ * a filter.
+ */
 static bool check_ban(struct ask *ask)
 {
     const struct msg_admin *asked = &ask->request->admin;
@@ -141,7 +147,7 @@ void handler_unban(struct ask *ask)
 
 /* --- Bans ------------------------------------------------------------------------------------- */
 
-/* As many bans of a host as fit a frame, from number `first` on. */
+/* Fills in the bans of a host that fit a frame, from number `first` on. */
 static void fill_bans(const struct rules *rules, uint32_t first, size_t frame_bytes,
                       struct msg_ban_entry *entries, struct msg_ban_list *list)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Summary: what the messages of a host's epoch have in common. It is kept up to date in memory, so
- * the answer comes at once. */
+/*
+ * Summary: the union of the filters of an epoch's messages, and the bounds of their set bits. The
+ * summary is kept up to date in memory, so the answer is sent at once.
+ */
 #include "core/filter/bloom.h"
 #include "daemon/handler/inner.h"
 

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watch and Unwatch: what a standing query may ask for. */
+/* Watch and Unwatch: begin and end a standing query. Checks what a watch may ask for. */
 #include <inttypes.h>
 
 #include "core/standing/standing.h"
 #include "daemon/handler/inner.h"
 #include "daemon/watch/watch.h"
 
-/* A watch has no use for some fields of a query. They are refused, so that nobody relies on them.
- */
+/* Refuses the fields of a query that a watch does not use, so that no client relies on them. */
 static bool check_watch(const struct ask *ask)
 {
     const struct msg_query *query = &ask->request->watch.query;
@@ -40,7 +39,7 @@ static bool check_watch(const struct ask *ask)
     return field == NULL;
 }
 
-/* Reads the filters of a part into `words`, twice the profile's words. */
+/* Reads the filters of a part into `words`, an array of twice the words of a filter. */
 static bool read_part(const struct ask *ask, const struct msg_query_part *part, uint64_t *words,
                       struct standing_part *out)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Withdraw: whoever deposited a message takes it back, with the token of the deposit. */
+/*
+ * Withdraw: deletes a message on request of its depositor, who proves the right with the token of
+ * the deposit.
+ */
 #include <string.h>
 
 #include <sodium.h>

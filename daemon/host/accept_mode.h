@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accept: which deposits a host takes now: all (open), those that the operator looks at first
- * (review), or none (closed). The operator's word comes first, then the schedule, then the
- * configuration.
+ * accept_mode: the accept mode of a host: `open` (all deposits are accepted), `review` (deposits
+ * wait until the operator has reviewed them) or `closed` (no deposit is accepted). The operator's
+ * setting overrides the schedule. The schedule overrides the configuration.
  */
 #ifndef DAEMON_HOST_ACCEPT_MODE_H
 #define DAEMON_HOST_ACCEPT_MODE_H
@@ -12,8 +12,9 @@
 #include "daemon/host/host.h"
 
 /*
- * The mode at now_ms. *out_source says who set it: "operator", "schedule" or "configuration"
- * (static storage). *out_until_ms is when the schedule changes it; 0: not known.
+ * The accept mode at `now_ms`. *out_source is "operator", "schedule" or "configuration", depending
+ * on which of the three sets the mode (static storage). *out_until_ms is the time at which the
+ * schedule changes the mode; 0: that time is unknown.
  */
 enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char **out_source,
                             int64_t *out_until_ms);

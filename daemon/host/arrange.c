@@ -12,25 +12,37 @@
 #include "daemon/system/log.h"
 
 enum {
-    /* Fewer messages are one node of a tree, where to arrange them makes little difference. */
+    /* With fewer messages the tree is a single node, and arranging makes little difference. */
     MESSAGES_LEAST = 4096,
-    /* While much comes: worn are a quarter of the messages, and a twentieth of a core is taken. */
+    /*
+     * Limits while many messages come: a rebuild is due when a quarter of the messages is worn, and
+     * takes a twentieth of one core.
+     */
     BUSY_SHARE = 4,
     BUSY_LEAST = 4096,
     BUSY_REST = 19,
-    /* While little comes: it would take IDLE_TICKS for as many to come as are worn. */
+    /*
+     * Limits while few messages come: at the current rate IDLE_TICKS more ticks would double the
+     * number of worn messages.
+     */
     IDLE_SHARE = 32,
     IDLE_LEAST = 1024,
     IDLE_REST = 4,
     IDLE_TICKS = 64,
-    /* What is removed leaves gaps that cost less than messages which are not arranged. */
+    /*
+     * Two removed messages count as one worn message: a gap costs a query less time than a message
+     * that is not arranged.
+     */
     REMOVED_WEIGHT = 2,
     FAILED_REST_MS = 60 * 1000,
-    /* Of the worker's time for a message: what is expected before the first time, and limits. */
+    /*
+     * CPU time of the worker for each message: the estimate before the first rebuild, and the
+     * bounds of later estimates.
+     */
     MESSAGE_NS_FIRST = 20 * 1000,
     MESSAGE_NS_LEAST = 1000,
     MESSAGE_NS_MOST = 10 * 1000 * 1000,
-    /* Messages brought over in a slice: some microseconds each. */
+    /* Changes applied to the new index in one slice. Each takes some microseconds. */
     FOLLOW_BUDGET = 128,
     NS_A_MS = 1000 * 1000
 };
@@ -38,7 +50,10 @@ enum {
 void arrange_tune_memory(void)
 {
 #ifdef __GLIBC__
-    /* Nodes' messages are larger; what a query takes for itself is smaller, up to a million. */
+    /*
+     * The arrays of a tree node are larger than this threshold, so that freeing a node returns its
+     * memory. The buffers of most queries are smaller.
+     */
     (void)mallopt(M_MMAP_THRESHOLD, 192 * 1024);
 #endif
 }
@@ -103,7 +118,10 @@ static void on_freed(struct long_work *work)
     arrange->phase = ARRANGE_IDLE;
 }
 
-/* The epoch is left alone; what the renewal holds is freed where it takes no time of the loop's. */
+/*
+ * Ends the rebuild. The epoch keeps its current index. The worker frees the memory of the renewal,
+ * since freeing takes too long for the loop.
+ */
 static void arrange_end(struct arrange *arrange)
 {
     renewal_detach(arrange->renewal);
@@ -112,7 +130,10 @@ static void arrange_end(struct arrange *arrange)
     arrange_submit(arrange, ARRANGE_FREEING, run_freeing, on_freed);
 }
 
-/* A later time may be better: there was no memory, or too much changed meanwhile. */
+/*
+ * A rebuild failed: memory was short, or too many messages changed during the rebuild. The next
+ * attempt comes after FAILED_REST_MS.
+ */
 static void note_failure(struct arrange *arrange, int outcome)
 {
     arrange->figures.failed++;
@@ -141,7 +162,7 @@ static void on_arranged(struct long_work *work)
 
 /* --- which, and when -------------------------------------------------------------------------- */
 
-/* Messages that cost more in a query than they would if all were arranged. */
+/* The number of worn messages: messages that cost a query more time than arranged ones would. */
 static size_t worn_of(const struct index *index)
 {
     struct index_wear wear;
@@ -150,7 +171,8 @@ static size_t worn_of(const struct index *index)
     return wear.unarranged + wear.removed / REMOVED_WEIGHT;
 }
 
-/* Whether an index is worth the work: a share of its messages is worn, and the worker has rested.
+/*
+ * Whether a rebuild is due: enough of the messages are worn, and the worker has rested long enough.
  */
 static bool is_due(const struct arrange *arrange, size_t worn, size_t count)
 {
@@ -192,7 +214,7 @@ static size_t worn_of_all(const struct arrange *arrange)
     return sum;
 }
 
-/* The worn messages of an epoch whose index is due; 0: the index is not due. */
+/* The number of worn messages of an epoch's index. Returns 0 if the index is not due. */
 static size_t due_count(const struct arrange *arrange, const struct epoch *epoch)
 {
     size_t worn = worn_of(epoch->index);
@@ -200,14 +222,20 @@ static size_t due_count(const struct arrange *arrange, const struct epoch *epoch
     return is_due(arrange, worn, index_count(epoch->index)) ? worn : 0;
 }
 
-/* The messages of an epoch that were loaded at the start and are not arranged yet. */
+/*
+ * The number of messages of an epoch that was loaded at the start and is not arranged yet. Returns
+ * 0 for other epochs.
+ */
 static size_t loaded_count(const struct arrange *arrange, const struct epoch *epoch)
 {
     (void)arrange;
     return epoch->is_loaded ? index_count(epoch->index) : 0;
 }
 
-/* Begins with the epoch whose count is the largest. False: all counts are 0. */
+/*
+ * Begins to rebuild the index of the epoch with the largest count. Returns false if all counts are
+ * 0.
+ */
 static bool begin_largest(struct arrange *arrange,
                           size_t (*count_of)(const struct arrange *, const struct epoch *))
 {
@@ -235,7 +263,10 @@ static bool begin_largest(struct arrange *arrange,
 
 /* --- messages loaded at the start ------------------------------------------------------------- */
 
-/* Begins with the largest of the indexes that were loaded and are not arranged yet. */
+/*
+ * Begins to rebuild the largest index that was loaded at the start and is not arranged yet. Logs a
+ * line when no such index is left.
+ */
 static void begin_loaded(struct arrange *arrange)
 {
     if (!arrange->loaded || arrange->stopped || arrange->now_ms < arrange->not_before_ms) {
@@ -285,7 +316,8 @@ static void arrange_finish(struct arrange *arrange)
     figures->last_count = index_count(arrange->epoch->index);
     arrange->rests_since_ms = arrange->now_ms;
     arrange->message_ns = message_ns(figures);
-    arrange->seen = 0; /* what comes next is not taken for little */
+    /* the next tick sees many new messages: the worker rests longer */
+    arrange->seen = 0;
     arrange->epoch->is_loaded = false;
     log_debug("host %s: %" PRIu64 " messages arranged in %" PRId64 " ms",
               arrange->host->config.name, figures->last_count, figures->last_ms);

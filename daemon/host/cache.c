@@ -17,7 +17,7 @@ struct node {
     struct key key;
     uint32_t media_type_bytes;
     size_t payload_bytes;
-    struct node *prev; /* in order of use, the latest first */
+    struct node *prev; /* in order of use, the most recently used node first */
     struct node *next;
     struct node *next_in_bucket;
     uint64_t hash;   /* of the key */
@@ -27,7 +27,8 @@ struct node {
 struct cache {
     uint64_t limit_bytes;
     uint64_t used_bytes;
-    uint64_t seed;         /* clients choose ids: without it they could choose collisions */
+    /* a random seed: without it clients could choose ids whose hashes collide */
+    uint64_t seed;
     struct node **buckets; /* bucket_count chains */
     size_t bucket_count;   /* a power of two */
     size_t node_count;
@@ -35,7 +36,8 @@ struct cache {
 };
 
 enum {
-    OVERHEAD_BYTES = 32, /* malloc's header, and at most two of the buckets */
+    /* bytes of malloc's header and of at most two buckets, for each node */
+    OVERHEAD_BYTES = 32,
     BUCKETS_MIN = 64
 };
 
@@ -70,7 +72,10 @@ static struct node *cache_find(struct cache *cache, const struct key *key)
     return node;
 }
 
-/* Doubles the buckets. Without memory they stay, and the chains become longer. O(n). */
+/*
+ * Doubles the number of buckets. If memory is short, the number stays and the chains grow longer.
+ * O(n)
+ */
 static void cache_grow(struct cache *cache)
 {
     struct node **old = cache->buckets;
@@ -182,7 +187,7 @@ bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
     if (node != NULL) {
         remove_node(cache, node);
     }
-    /* Each alone first, so that the sum cannot wrap. */
+    /* Both sizes are checked alone first, so that their sum cannot wrap. */
     if (entry->payload_bytes > limit / 8 || entry->media_type_bytes > UINT32_MAX / 2) {
         return false;
     }

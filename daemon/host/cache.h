@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cache: an LRU cache of payloads and media types, so that answers need not read the store. On the
- * loop thread.
+ * cache: an LRU cache of payloads and media types. An answer whose payloads are cached needs no
+ * read of the store. All functions are called on the loop thread.
  */
 #ifndef DAEMON_HOST_CACHE_H
 #define DAEMON_HOST_CACHE_H
@@ -14,7 +14,7 @@
 
 struct cache;
 
-/* The content of a message. Pointers are borrowed from the cache. */
+/* The payload and the media type of a message. The pointers are borrowed from the cache. */
 struct cache_entry {
     const uint8_t *payload;
     size_t payload_bytes;
@@ -23,22 +23,24 @@ struct cache_entry {
 };
 
 /*
- * Makes a cache of at most limit_bytes, its own bookkeeping included; 0: it keeps nothing. NULL:
- * out of memory. Owned by the caller.
+ * Makes a cache of at most `limit_bytes`, which includes the memory of its own structures. With 0
+ * the cache stores nothing. NULL: out of memory. The caller owns the cache.
  */
 struct cache *cache_new(uint64_t limit_bytes);
 void cache_free(struct cache *cache); /* NULL is fine */
 
 /*
- * Copies an entry into the cache, replaces an older one of the same message, and evicts least
- * recently used entries for it. False: out of memory, or the entry is larger than 1/8 of the limit
- * (one message must not empty the cache). An older entry of the message is dropped in any case. The
- * entry must not point into the cache.
+ * Copies an entry into the cache. An older entry of the same message is dropped first, in any case.
+ * Evicts the least recently used entries until the new one fits. Returns false if memory is short,
+ * or if the entry is larger than 1/8 of the limit: one message must not empty the cache. The entry
+ * must not point into the cache.
  */
 bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
                const struct cache_entry *entry);
 
-/* Whether the cache has the message. *out_entry is borrowed until the next put, drop or new limit.
+/*
+ * Looks a message up. Returns false if the cache has no entry of this message. *out_entry is
+ * borrowed until the next cache_put, cache_drop or cache_set_limit.
  */
 bool cache_get(struct cache *cache, uint32_t host, const uint8_t *id,
                struct cache_entry *out_entry);
@@ -46,7 +48,7 @@ bool cache_get(struct cache *cache, uint32_t host, const uint8_t *id,
 /* Drops a message if the cache has it. */
 void cache_drop(struct cache *cache, uint32_t host, const uint8_t *id);
 
-/* Sets a new limit, and evicts what is over it. */
+/* Sets a new limit, and evicts entries until the cache is within the limit. */
 void cache_set_limit(struct cache *cache, uint64_t limit_bytes);
 
 /* Bytes in use, counted as for the limit. */

@@ -143,7 +143,7 @@ void check_ask_tallies(const struct service *service, struct persist_tally *out_
     }
 }
 
-/* One that is over counts, too, while it has messages. */
+/* Finds an epoch of the host. An epoch that is over is found, too, while it has messages. */
 static const struct epoch *find_epoch(const struct host *host, uint64_t number)
 {
     for (size_t e = 0; e < host->epoch_count; e++) {
@@ -189,8 +189,10 @@ struct sums {
     uint64_t strays;
 };
 
-/* That the store hides as many as memory follows: the counters have all, and the indexes what is
- * shown. */
+/*
+ * Compares the counters of a host with the store's sums. The counters include hidden messages, the
+ * indexes do not: so a wrong number of hidden messages shows up here.
+ */
 static void check_host(const struct host *host, const struct sums *sums,
                        struct check_problems *problems)
 {
@@ -220,7 +222,8 @@ void check_tallies(const struct service *service, const struct persist_tally *ta
     for (size_t h = 0; h < service->host_count; h++) {
         const struct host *host = &service->hosts[h];
         struct sums sums = {0};
-        bool was_there = false; /* when the store was asked; a reload may have added it since */
+        /* the host existed when the store was asked; a reload may have added it since */
+        bool was_there = false;
         for (size_t i = 0; i < count; i++) {
             const struct persist_tally *tally = &tallies[i];
             if (tally->host == host->number) {

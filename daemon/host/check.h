@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * check: compares memory (indexes, summaries, counters) with what the store returned, and describes
- * differences in sentences. It only compares: daemon/handler/check.c asks the store, and ensures
- * that both sides are of the same moment.
+ * check: compares the state in memory (indexes, summaries, counters) with the state that the store
+ * returned, and describes each difference in a sentence. daemon/handler/check.c asks the store, and
+ * ensures that both states are of the same moment.
  */
 #ifndef DAEMON_HOST_CHECK_H
 #define DAEMON_HOST_CHECK_H
@@ -10,7 +10,8 @@
 #include "daemon/host/service.h"
 
 enum {
-    CHECK_PROBLEMS_MAX = 16, /* described in sentences; these fit the smallest frame */
+    /* number of problems described in sentences, which fit the smallest frame */
+    CHECK_PROBLEMS_MAX = 16,
     CHECK_PROBLEM_BYTES = 192
 };
 
@@ -20,22 +21,29 @@ struct check_problems {
 };
 
 /*
- * How a stored message differs from memory (static storage); NULL: it does not. Ignores expired
- * messages and hosts that are not configured. O(epochs).
+ * Describes how a stored message differs from the state in memory (static storage). NULL: no
+ * difference. Expired messages, and messages of hosts that are not configured, are ignored.
+ * O(epochs)
  */
 const char *check_message(struct service *service, const struct persist_entry *entry);
 
-/* Adds the problem that check_message returned for a message. */
+/* Adds a sentence about a message to `problems`. `reason` is the answer of check_message. */
 void check_tell_message(const struct service *service, const struct persist_entry *entry,
                         const char *reason, struct check_problems *problems);
 
 /* Number of epochs of all hosts. O(hosts). */
 size_t check_tally_count(const struct service *service);
 
-/* Fills in host and epoch of the tallies to ask for: check_tally_count of them. */
+/*
+ * Fills in the host and the epoch of each tally that the store is asked for. The array has
+ * check_tally_count elements.
+ */
 void check_ask_tallies(const struct service *service, struct persist_tally *out_tallies);
 
-/* Compares the store's tallies with indexes, summaries and counters. Microseconds an epoch. */
+/*
+ * Compares the store's tallies with the indexes, summaries and counters. Takes some microseconds
+ * for each epoch.
+ */
 void check_tallies(const struct service *service, const struct persist_tally *tallies, size_t count,
                    struct check_problems *problems);
 

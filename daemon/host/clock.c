@@ -6,7 +6,7 @@ static const int64_t step_tolerated_ms = 60 * 1000; /* between readings: slewing
 static const int64_t jump_ms = INT64_C(24) * 3600 * 1000;
 static const int64_t year_2024_ms = INT64_C(1704067200000);
 
-/* Keeps sums within 64 bits. Before 1970 is as good as 1970. */
+/* Bounds a wall clock so that sums stay within 64 bits. A time before 1970 counts as 1970. */
 static int64_t clock_bounded(int64_t wall_ms)
 {
     if (wall_ms < 0) {
@@ -20,8 +20,10 @@ static int64_t clock_sum(int64_t a, int64_t b) /* b >= 0 */
     return a > INT64_MAX - b ? INT64_MAX : a + b;
 }
 
-/* How far the monotonic clock has come. It does not go back; if one does, ours stands still until
- * it is there again. */
+/*
+ * Milliseconds that the monotonic clock has advanced since the last reading. If the monotonic clock
+ * runs backwards, the result is 0 until it has caught up.
+ */
 static int64_t passed_since(const struct clock_state *state, const struct clock_reading *reading)
 {
     return reading->monotonic_ms > state->monotonic_ms ? reading->monotonic_ms - state->monotonic_ms
@@ -44,7 +46,10 @@ static bool is_confirmed(const struct clock_state *state, const struct clock_rea
     return reading->synchronised || state->monotonic_ms - state->steady_since_ms >= patience_ms;
 }
 
-/* Goes on with the monotonic clock alone; and sees whether the wall clock has gone on with it. */
+/*
+ * Advances the host's clock by the monotonic clock alone. Also notes whether the wall clock made a
+ * step: moved by more or less than the monotonic clock.
+ */
 static void clock_advance(struct clock_state *state, const struct clock_reading *reading)
 {
     int64_t wall_ms = clock_bounded(reading->wall_ms);

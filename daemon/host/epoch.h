@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * epoch: the messages of one host that belong to one epoch: their index and their summary. Every
- * host has epoch 0, the open one, which never ends.
+ * epoch: an epoch of a host in memory: its times, its key, the index and the summary of its
+ * messages. Every host has epoch 0, which never ends.
  *
- * A long search uses an index over many turns of the loop. So it counts as a user of the epoch
- * (epoch_use, epoch_leave). An epoch that is over can no longer be asked for, and is freed when it
- * is empty and has no users.
+ * A long search uses an index over many turns of the loop. Such a search counts as a user of the
+ * epoch (epoch_use, epoch_leave). Requests cannot name an epoch that is over. An epoch that is over
+ * is freed when it has no messages and no users.
  */
 #ifndef DAEMON_HOST_EPOCH_H
 #define DAEMON_HOST_EPOCH_H
@@ -22,18 +22,20 @@ struct epoch {
     uint64_t number;        /* 0: the open one */
     struct index *index;    /* changed by host_admit and host_remove only */
     struct summary summary; /* of the messages in the index */
-    uint32_t users;         /* long searches that use it */
+    uint32_t users;         /* number of long searches and rebuilds that use the epoch */
     bool is_over;           /* requests cannot name it any more */
-    bool is_loaded;         /* its messages were loaded at the start and are not arranged yet */
-    int64_t starts_ms;      /* from here on: not used by epoch 0 */
+    /* the messages were loaded at the start and are not arranged yet */
+    bool is_loaded;
+    /* begin of the epoch; this field and the next ones are not used in epoch 0 */
+    int64_t starts_ms;
     int64_t ends_ms;
     int64_t kept_ms;
     uint8_t key[LIMIT_KEY_BYTES]; /* zero when the epoch is over */
 };
 
 /*
- * Makes an empty epoch, owned by the caller. `stored` NULL: epoch 0. -ERR_NOMEM. What `options`
- * points to must outlive the epoch.
+ * Makes an epoch without messages. The caller owns the epoch. `stored` NULL: makes epoch 0.
+ * -ERR_NOMEM. The objects that `options` points to must outlive the epoch.
  */
 int epoch_new(const struct persist_epoch *stored, const struct index_options *options,
               struct epoch **out_epoch);

@@ -10,7 +10,7 @@
 #include "core/base/err.h"
 #include "daemon/system/container.h"
 
-/* An epoch that begins as soon as the store has it. */
+/* An epoch that begins when the store has stored it. */
 struct epoch_change {
     struct persist_op op;
     struct service *service;
@@ -22,9 +22,9 @@ struct epoch_change {
 /* --- beginning -------------------------------------------------------------------------------- */
 
 /*
- * The epoch of now. Its number is the time at which it begins, by a clock that never runs
- * backwards, and later than any number that there is: it is never used twice, and nothing has to be
- * remembered when all epochs have gone.
+ * Fills in the epoch that begins now. Its number is the current time, or one more than the largest
+ * number of the host. The host's clock never runs backwards, so no number is used twice, even when
+ * all older epochs were deleted.
  */
 static void make_epoch(const struct host *host, int64_t now_ms, struct persist_epoch *out)
 {
@@ -124,7 +124,10 @@ void epochs_tick(struct service *service)
     for (size_t i = 0; i < service->host_count; i++) {
         struct host *host = &service->hosts[i];
         end_epochs(host, now_ms);
-        /* Without room, as after a change of lengths, the last one goes on until one is over. */
+        /*
+         * A host with HOST_EPOCHS_MAX epochs begins no other one: the current epoch stays in use
+         * until an older one is over. This can happen after the configured lengths have changed.
+         */
         if (!service->stopping && is_due(host, now_ms) && host->epoch_count < HOST_EPOCHS_MAX) {
             begin_epoch(service, host, now_ms);
         }
@@ -193,7 +196,8 @@ int epochs_load(struct service *service, char *out_reason)
         struct host *host = &service->hosts[i];
         int64_t now_ms = service_now_ms(service);
 
-        end_epochs(host, now_ms); /* of a host that has none any more, the current one */
+        /* also takes away the current epoch of a host that has no epochs any more */
+        end_epochs(host, now_ms);
         if (is_due(host, now_ms) && host->epoch_count < HOST_EPOCHS_MAX) {
             rc = begin_first(service, host, now_ms, out_reason);
         }

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * epochs: when epochs of the hosts begin and end. An epoch is the current one only when the store
- * has it, so that what was deposited in it can be found after a restart; one whose keeping is over
- * is out of reach at once, its key is wiped here and its row goes with the next sweep of the store,
- * like the messages.
+ * epochs: begins and ends the epochs of the hosts. An epoch becomes the current one only after the
+ * store has stored it, so that messages of this epoch are found after a restart. When the time
+ * kept_ms of an epoch has come, requests cannot name the epoch any more and its key is wiped from
+ * memory. The next sweep deletes the epoch and its messages from the store.
  *
- * By the host's clock, which never runs backwards: no epoch begins twice, and none comes back.
+ * All times are measured by the host's clock, which never runs backwards. So no epoch begins twice,
+ * and no epoch that is over comes back.
  */
 #ifndef DAEMON_HOST_EPOCHS_H
 #define DAEMON_HOST_EPOCHS_H
@@ -13,16 +14,19 @@
 #include "daemon/host/service.h"
 
 /*
- * Loads the epochs that the store has and that are not over, and begins a current one if the
- * configuration wants epochs. 0, or negative with a reason. Blocks; at the start only, before the
- * messages are loaded.
+ * Loads the stored epochs that are not over, and begins a current epoch for each host that is
+ * configured to have epochs. Returns 0, or negative with a reason. Blocks. Call once at the start,
+ * before the messages are loaded.
  */
 int epochs_load(struct service *service, char *out_reason);
 
-/* Call every second: ends epochs that are over, and begins those that are due. */
+/* Ends epochs whose time is over, and begins new ones. Call every second. */
 void epochs_tick(struct service *service);
 
-/* Frees a host's change of epochs. No operation of it may be under way. */
+/*
+ * Frees the host's pending change of epochs, if there is one. The store must not be working on its
+ * operation.
+ */
 void epochs_deinit(struct host *host);
 
 #endif

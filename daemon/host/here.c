@@ -12,7 +12,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* What is left of [*begin, *end) without blanks at its ends. */
+/* Removes the blanks at both ends of [*begin, *end). */
 static void here_trim(const char **begin, const char **end)
 {
     while (*begin < *end && is_blank(**begin)) {
@@ -71,7 +71,7 @@ static int add_text(struct here *here, const struct msg_text *from, char **at, c
     const char *text = from->text;
 
     if (from->length == 0) {
-        return 0; /* text may be NULL, to which not even 0 may be added */
+        return 0; /* `text` may be NULL, and C allows no arithmetic with NULL */
     }
     const char *end = text + from->length;
     unsigned line = 1;

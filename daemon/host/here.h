@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * here: the labels of what is around the access point, for clients that cannot look themselves:
- * those of the configuration and those of a file that a scan script keeps up to date.
+ * here: the labels of what is around the access point, for clients that cannot sense their
+ * surroundings. The labels come from the configuration, and from a file that a scan script keeps up
+ * to date.
  *
- * Text in, labels out: no file is opened here (here_watch does that).
+ * here_new turns text into labels. It opens no file; daemon/net/here_watch reads the file.
  */
 #ifndef DAEMON_HOST_HERE_H
 #define DAEMON_HOST_HERE_H
@@ -17,7 +18,7 @@
 enum {
     HERE_FILE_BYTES_MAX = 64 * 1024,
     HERE_REASON_BYTES = 512,
-    HERE_LABEL_FRAME_BYTES = 3 /* what a label takes in a frame besides its text */
+    HERE_LABEL_FRAME_BYTES = 3 /* bytes of a label in a frame besides its text */
 };
 
 struct here {
@@ -29,18 +30,18 @@ struct here {
 };
 
 /*
- * Reads labels, one a line, of two texts: blank lines and lines that begin with # are passed over,
- * blanks at the ends of a line are no part of it, what is there already is not added again. 0 with
- * *out_here owned (here_free); HERE_REFUSED with a sentence in out_reason (HERE_REASON_BYTES) that
- * names the line of the second text; -ERR_NOMEM. frame_bytes: what all labels together may take of
- * a frame.
+ * Reads labels from two texts: the configuration's and the file's. Each line is a label. Empty
+ * lines and lines that begin with # are skipped. Blanks at both ends of a line are dropped. A label
+ * that was read before is not added again. `frame_bytes` is the space for all labels in a frame.
+ * Returns 0, and the caller owns *out_here (here_free); HERE_REFUSED, and out_reason
+ * (HERE_REASON_BYTES) is a sentence with the number of the line; or -ERR_NOMEM.
  */
 enum { HERE_REFUSED = 1 };
 int here_new(const struct alloc *alloc, const struct msg_text texts[2], size_t frame_bytes,
              struct here **out_here, char *out_reason);
 void here_free(struct here *here); /* NULL is fine */
 
-/* What the labels take of a frame. */
+/* Bytes of all labels in a frame. */
 size_t here_frame_bytes(const struct here *here);
 
 /* Whether both have the same labels in the same order. */

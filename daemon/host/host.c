@@ -90,7 +90,7 @@ void host_drop_epochs(struct host *host)
 
 uint32_t host_message_bytes(const struct persist_message *message)
 {
-    /* Each is capped far below 2^30 before it gets here. */
+    /* Each of the three sizes is bounded far below 2^30 by its caller. */
     return (uint32_t)(message->filter_bytes + message->media_type_bytes + message->payload_bytes);
 }
 

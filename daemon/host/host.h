@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host: the messages of one access point. It has a profile, and one index for each epoch. An id
- * names one message of the whole host, in whatever epoch. On the loop thread.
+ * host: the messages of one access point. A host has a profile, and one index for each epoch. An id
+ * names one message of the host: no two epochs have a message of the same id. All functions are
+ * called on the loop thread.
  */
 #ifndef DAEMON_HOST_HOST_H
 #define DAEMON_HOST_HOST_H
@@ -23,7 +24,7 @@
 
 struct epoch_change;
 
-/* Upper bound of epochs: as many as one query may ask in. */
+/* The largest number of epochs of a host. One query can search in all of them. */
 enum { HOST_EPOCHS_MAX = INDEX_PARTS_MAX };
 
 struct host {
@@ -34,71 +35,88 @@ struct host {
     size_t filter_bytes;
     size_t filter_words;
     struct estimate *estimate;
-    struct index_options index_options;    /* of every epoch's index */
-    struct epoch *epochs[HOST_EPOCHS_MAX]; /* owned, epoch_count of them; the first is epoch 0 */
+    struct index_options index_options; /* of every epoch's index */
+    /* owned: epoch_count epochs; the first one is epoch 0 */
+    struct epoch *epochs[HOST_EPOCHS_MAX];
     size_t epoch_count;
     struct here *here;            /* owned: the here labels, by service_set_here */
     struct rules rules;           /* the operator's bans, and the accept mode */
     struct moderation moderation; /* messages that are hidden, reported, pending or approved */
     struct hide_rate hide_rate;   /* messages that reports have hidden lately */
-    struct epoch *current;       /* the newest epoch besides epoch 0; NULL: none, or switched off */
-    struct epoch_change *change; /* of epochs.c: an epoch that waits for the store; NULL: none */
-    struct usage usage;          /* of all epochs */
-    struct usage waiting;        /* part of usage: messages that wait for the store */
-    struct usage leaving;        /* part of usage: promised to go for new messages, see room.h */
-    struct shares shares;        /* messages and bytes of each sender */
+    /* the newest epoch besides epoch 0; NULL: there is none, or epochs are switched off */
+    struct epoch *current;
+    /* an epoch that waits for the store (epochs.c); NULL: none */
+    struct epoch_change *change;
+    struct usage usage;   /* of all epochs */
+    struct usage waiting; /* part of `usage`: messages that wait for the store */
+    /* part of `usage`: messages that will be removed for new messages (room.h) */
+    struct usage leaving;
+    struct shares shares; /* messages and bytes of each sender */
     struct {
-        bool is_full; /* set when a deposit found no room, cleared by room_tick */
+        bool is_full; /* set when the host refused a deposit, cleared by room_tick */
         bool is_told; /* the log has a line about it */
         struct log_gate gate;
     } fullness;
-    struct standing *standing; /* owned: the watches, made with the first one. NULL: none yet */
+    struct standing *standing; /* owned: the watches; NULL before the first watch */
 };
 
-/* Makes an empty host with epoch 0. -ERR_NOMEM. Borrows `alloc`. A host may not be moved. */
+/*
+ * Makes a host with epoch 0 and without messages. Returns 0 or -ERR_NOMEM. Borrows `alloc`. The
+ * struct may not be moved afterwards.
+ */
 int host_init(struct host *host, const struct config_host *config, uint32_t number,
               const struct alloc *alloc, const struct bits_kernels *kernels, uint64_t hash_seed);
 void host_deinit(struct host *host); /* a zeroed one is fine */
 
-/* Bytes of a message that count against the caps. */
+/* Bytes of a message that count against the caps: filter, media type and payload. */
 uint32_t host_message_bytes(const struct persist_message *message);
 
-/* The epoch of this number. NULL: there is none, or it is over. */
+/* Finds the epoch of this number. NULL: the host has no such epoch, or the epoch is over. */
 struct epoch *host_epoch(const struct host *host, uint64_t number);
 
-/* Takes an epoch over, and makes it the current one. The host has fewer than HOST_EPOCHS_MAX. */
+/*
+ * Adds an epoch, and makes it the current one. The host becomes its owner. The host must have fewer
+ * than HOST_EPOCHS_MAX epochs.
+ */
 void host_add_epoch(struct host *host, struct epoch *epoch);
 
-/* Frees the epochs that are over, empty and without users. */
+/* Frees each epoch that is over and has no messages and no users. */
 void host_drop_epochs(struct host *host);
 
 /*
- * Puts a stored message into its epoch's index, unless the index has it already. 0; HOST_NO_EPOCH;
- * -ERR_NOMEM; -ERR_DAMAGED: its filter does not fit the profile. On failure nothing has changed.
+ * Adds a stored message to the index of its epoch, unless the index has the message already.
+ * Returns 0; HOST_NO_EPOCH; -ERR_NOMEM; or -ERR_DAMAGED if the filter does not fit the profile. On
+ * failure nothing has changed.
  */
 enum { HOST_NO_EPOCH = 1 };
 int host_admit(struct host *host, const struct persist_message *message);
 
 /*
- * Looks a message up in the indexes of all epochs: 0 or INDEX_NOT_FOUND. Outputs may be NULL.
- * out_filter has the profile's words. O(epochs).
+ * Finds a message in the indexes of all epochs. Returns 0 or INDEX_NOT_FOUND. Each output may be
+ * NULL. out_filter has filter_words words. O(epochs)
  */
 int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
               struct index_item *out_item, uint64_t *out_filter);
 
-/* Whether the host has a message of this id, shown or hidden, that has not expired at `now_ms`.
- * INT64_MIN: expired messages count, too. */
+/*
+ * Whether the host has a message of this id, shown or hidden, that has not expired at `now_ms`.
+ * With INT64_MIN expired messages count, too.
+ */
 bool host_has(const struct host *host, const uint8_t *id, int64_t now_ms);
 
-/* Removes a message from its index; copies its item to *out_item unless that is NULL. 0 or
- * INDEX_NOT_FOUND. */
+/*
+ * Removes a message from its index. Copies its item to *out_item, unless out_item is NULL. Returns
+ * 0 or INDEX_NOT_FOUND.
+ */
 int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item);
 
-/* One message of `bytes` comes, or goes. */
+/* Adds one message of `bytes` to a usage, or subtracts it. */
 void usage_add(struct usage *usage, uint64_t bytes);
 void usage_subtract(struct usage *usage, uint64_t bytes);
 
-/* The estimated similarity of a query and a message that was found, in millionths. */
+/*
+ * The estimated similarity of the labels of a query and of a message that was found, in millionths.
+ */
 uint32_t host_estimated_similarity_ppm(const struct host *host, const uint64_t *query,
                                        const struct nearest_candidate *found);
 

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * moderation: the messages of one host that are reported, hidden, pending (they wait for review) or
- * approved by the operator. A copy in memory of the store's state.
+ * moderation: the state of the messages of one host that are reported, hidden, pending (they wait
+ * for review) or approved by the operator. The store has the same state; this copy is in memory.
  *
- * A hidden or pending message is here and in no index. A reported or approved one is here and in
- * its index. All other messages are in their index only.
+ * A hidden or pending message has an entry here, and is in no index. A reported or approved message
+ * has an entry here, and is in its index. All other messages are in their index only.
  */
 #ifndef DAEMON_HOST_MODERATION_H
 #define DAEMON_HOST_MODERATION_H
@@ -22,10 +22,11 @@ struct moderated {
     enum persist_state state;
     uint32_t reports;
     uint32_t reporting; /* reports that wait for the store */
-    uint32_t uncounted; /* reports since the start that do not count for hide_after */
-    bool is_hiding;     /* a report that hides it waits for the store */
-    uint32_t bytes;     /* count against the caps */
-    uint32_t sender;    /* tag of the address that deposited it; 0: not known */
+    /* reports since the start that do not count towards hide_after */
+    uint32_t uncounted;
+    bool is_hiding;  /* a report that will hide the message waits for the store */
+    uint32_t bytes;  /* count against the caps */
+    uint32_t sender; /* tag of the address that deposited the message; 0: not known */
     int64_t deposited_ms;
     int64_t expires_ms;
 };
@@ -38,11 +39,14 @@ struct moderation {
     uint32_t room;
 };
 
-/* Empty, without memory. Borrows `alloc`. `seed` is random. */
+/* Makes an empty table, which holds no memory. Borrows `alloc`. `seed` is random. */
 void moderation_init(struct moderation *moderation, const struct alloc *alloc, uint64_t seed);
 void moderation_deinit(struct moderation *moderation); /* a zeroed one is fine */
 
-/* Borrowed until the next put or remove. NULL: the message is none of these. */
+/*
+ * Finds the entry of a message. The entry is borrowed until the next moderation_put or
+ * moderation_remove. NULL: the message is neither reported, hidden, pending nor approved.
+ */
 struct moderated *moderation_find(const struct moderation *moderation, const uint8_t *id);
 
 /* Whether the message of this id is hidden or pending. */
@@ -51,10 +55,13 @@ bool moderation_hides(const struct moderation *moderation, const uint8_t *id);
 /* Adds or replaces an entry. -ERR_NOMEM: nothing has changed. */
 int moderation_put(struct moderation *moderation, const struct moderated *moderated);
 
-/* Removes an entry; copies it to *out unless that is NULL. False: there was none. */
+/*
+ * Removes an entry. Copies the entry to *out, unless out is NULL. Returns false if there is no such
+ * entry.
+ */
 bool moderation_remove(struct moderation *moderation, const uint8_t *id, struct moderated *out);
 
-/* Counts hidden messages (pending ones included) and pending messages. O(count). */
+/* Counts the hidden messages, which include the pending ones, and the pending messages. O(count) */
 void moderation_count(const struct moderation *moderation, uint64_t *out_hidden,
                       uint64_t *out_pending);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* A service is made, takes a new configuration, and ends. Its hosts are opened here. */
+/* Makes a service, opens its hosts, changes its configuration, and frees it. */
 #include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -15,13 +15,22 @@
 #include "daemon/system/log.h"
 
 enum {
-    /* Upper bound of the memory for one request or response: 1,000 results with their structs. */
+    /*
+     * Upper bound of the arena's memory for one request or response. It is enough for 1,000
+     * results.
+     */
     ARENA_BYTES_MAX = 4 * 1024 * 1024,
-    /* How often an address is told why its connections are refused. Above this rate they are just
-     * closed. */
+    /*
+     * How often an address gets an error message that says why its connection is refused. Above
+     * this rate its connections are closed without a message.
+     */
     TOLD_PER_MINUTE = 60,
     TOLD_BURST = 16,
-    /* Refusals of requests over a rate limit, and of each KiB of these requests. */
+    /*
+     * Tokens of an address for requests over a rate limit, which get an error. Such a request costs
+     * a token, and one more for each KiB. An address without tokens has to wait until its requests
+     * are read.
+     */
     OVER_BURST = 128,
     OVER_PER_MINUTE = 60 * OVER_BURST
 };
@@ -33,7 +42,7 @@ struct loading {
     int64_t now_ms; /* the host's clock when loading began */
     uint64_t loaded;
     uint64_t expired;
-    uint64_t homeless; /* of hosts that are not configured */
+    uint64_t homeless; /* stored messages of hosts that are not configured */
 };
 
 static int load_message(void *context, const struct persist_message *message)
@@ -98,7 +107,10 @@ static int load_all(struct service *service, char *out_reason)
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-/* Puts a host that the store has by that number behind the others. */
+/*
+ * Makes the host of this configuration and appends it to service->hosts. `number` is its number in
+ * the store.
+ */
 static int put_host(struct service *service, const struct config_host *config, uint32_t number,
                     char *out_reason)
 {
@@ -176,7 +188,7 @@ static void on_host_made(struct persist_op *op)
     open_hosts(service);
 }
 
-/* Begins to open the next host of the configuration that is not open. */
+/* Begins to open the next host of the configuration that is not open yet. */
 static void open_hosts(struct service *service)
 {
     if (service->opening.under_way || service->stopping ||
@@ -199,7 +211,10 @@ static void open_hosts(struct service *service)
 
 /* --- beginning and end ------------------------------------------------------------------------ */
 
-/* HEARSAY_CPU forces a kernel, for measuring and for finding faults. */
+/*
+ * Chooses the word kernels. The environment variable HEARSAY_CPU forces a kernel, for measurements
+ * and for finding faults.
+ */
 static const struct bits_kernels *choose_kernels(void)
 {
     enum bits_level level = BITS_BEST;
@@ -261,7 +276,10 @@ int service_new(const struct service_options *options, struct service **out_serv
     }
     rc = -ERR_NOMEM;
     service->cache = cache_new(service->config.limits.cache_bytes);
-    /* All at once, as nothing may move: what is not used costs no memory before it is. */
+    /*
+     * One allocation for the largest number of hosts, since a host may not be moved. The system
+     * gives memory to unused hosts only when they are first written.
+     */
     service->hosts = alloc_zeroed(options->alloc, LIMIT_HOSTS, sizeof(*service->hosts));
     if (service->cache == NULL || service->hosts == NULL) {
         goto fail;

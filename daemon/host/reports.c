@@ -11,7 +11,9 @@
 _Static_assert(REPORTS_KEY_BYTES == crypto_shorthash_KEYBYTES, "a key of SipHash");
 _Static_assert(crypto_shorthash_BYTES == sizeof(uint64_t), "a hash fills a slot");
 
-/* What stands in the place of one that was taken back: the search goes on behind it. */
+/*
+ * Value of a slot whose report was taken back. A search for another hash goes on at the next slot.
+ */
 enum { SLOT_FREE = 0, SLOT_TAKEN_BACK = 1 };
 
 void reports_init(struct reports *reports)
@@ -35,7 +37,10 @@ static uint64_t hash_of(const struct reports *reports, uint32_t host, const uint
     return hash <= SLOT_TAKEN_BACK ? hash + 2 : hash;
 }
 
-/* Where it is, or the free place where it would be. At most half of the slots are in use. */
+/*
+ * The slot of a hash, or the free slot where the hash would be put. At most half of the slots are
+ * in use.
+ */
 static uint64_t *slot_of(uint64_t *slots, uint64_t hash)
 {
     size_t at = (size_t)(hash % REPORTS_SLOTS);

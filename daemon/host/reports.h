@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * reports: which sender has reported which message, so that each sender counts once for a message.
- * In memory only, as keyed hashes of host, message and sender: no address can be read from them.
+ * Kept in memory only, as keyed hashes of host, message and sender: no address can be read from the
+ * hashes.
  *
- * Bounded: two generations of hashes. When the newer one is full, the older one is cleared and
- * becomes the newer one. So at least the latest REPORTS_KEPT reports are known, and at most twice
- * as many. A sender whose hash was cleared may count again, as may all after a restart.
+ * The memory is bounded. There are two generations of hashes. When the newer generation is full,
+ * the older one is cleared and becomes the newer one. So between REPORTS_KEPT and twice as many of
+ * the latest reports are known. A sender whose hash was cleared may report the same message again.
+ * So may every sender after a restart.
  */
 #ifndef DAEMON_HOST_REPORTS_H
 #define DAEMON_HOST_REPORTS_H
@@ -25,10 +27,13 @@ struct reports {
 /* Empty, with a random key. */
 void reports_init(struct reports *reports);
 
-/* Notes that a sender has reported a message. False: that was known already. O(1). */
+/*
+ * Records that a sender has reported a message. Returns false if this report was recorded before.
+ * O(1)
+ */
 bool reports_note(struct reports *reports, uint32_t host, const uint8_t *id, uint32_t sender);
 
-/* Takes a note back, because the report failed. */
+/* Removes the record of a report, because the store failed to take the report. */
 void reports_forget(struct reports *reports, uint32_t host, const uint8_t *id, uint32_t sender);
 
 #endif

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * requester: a client as the handlers and the watches see it: who asks, with which rights, and how
- * much work is under way for it. A session embeds a requester, and sends answers through the
- * requester's events. So handlers and watches need no sockets. All functions are called on the loop
+ * requester: a client as handlers and watches see it: the rights of the client, and how much work
+ * is under way for the client. A session embeds a requester. Answers go through the requester's
+ * events, so that handlers and watches need no sockets. All functions are called on the loop
  * thread.
  */
 #ifndef DAEMON_HOST_REQUESTER_H
@@ -21,63 +21,78 @@ struct watcher;
 
 /* What the session does for its requester. */
 struct requester_events {
-    /* Sends a response. Borrows what the response points to for the call. Does nothing when the
-     * client is gone. */
+    /*
+     * Sends a response. The data that the response points to is borrowed for the call. Does nothing
+     * if the client has disconnected.
+     */
     void (*respond)(struct requester *client, const struct msg_response *response);
-    /* Some work of the client ended (requester_work_end). */
+    /* Reports that work of the client has ended (requester_work_end). */
     void (*work_ended)(struct requester *client);
-    /* Whether a push may be sent now: little output waits to be sent. */
+    /* Whether a push may be sent now: little output waits to be sent to the client. */
     bool (*has_room)(const struct requester *client);
-    /* Reports that pushes of `bytes` are queued besides the waiting output. False: that is over the
-     * limit, and the client was dropped: see `drop`. */
+    /*
+     * Reports that pushes of `bytes` are queued besides the output that waits. Returns false if the
+     * sum is over the limit and the client was dropped (see `drop`).
+     */
     bool (*queued)(struct requester *client, size_t bytes);
-    /* Drops the client: nothing is sent or received any more, and is_gone is set. The client, its
-     * watches and its sender stay valid until the call returns to the loop. The client is told the
-     * reason when it connects again. */
+    /*
+     * Drops the client: sets is_gone, and nothing is sent or received any more. The client, its
+     * watches and its sender stay valid until the call returns to the loop. The client gets the
+     * error when it connects again.
+     */
     void (*drop)(struct requester *client, enum msg_error_code code, const char *sentence);
 };
 
 /*
- * A client. It must stay in place while work_count > 0, also after the client has disconnected.
+ * A client. The struct must stay in place while work_count > 0, even if the client has
+ * disconnected.
  */
 struct requester {
     const struct requester_events *events;
-    bool is_local;         /* it connected to a Unix socket */
-    bool is_on_site;       /* it connected to a listener marked local: it gets the epochs' keys */
-    bool is_administrator; /* it connected to a Unix socket, as our own user or as root */
-    bool is_gone;          /* it has disconnected: nobody reads the answers any more */
-    struct sender *sender; /* whose rate limits apply; NULL: none */
-    uint32_t sender_tag;   /* number of the sender's address; 0: exempt from limits */
-    uint32_t wide_tag;   /* number of the sender's /64, where that has limits too; 0: it has none */
-    bool is_over_rate;   /* its last request was refused because of a rate limit */
-    uint32_t searches;   /* its searches that run or wait: then no more requests are taken */
-    uint64_t turn;       /* see requester_turn */
-    uint32_t work_count; /* requests that were taken and not yet answered */
-    size_t work_bytes;   /* memory that these requests hold, about */
-    size_t answer_bytes; /* output that their answers may take, about */
+    bool is_local; /* the client uses a Unix socket */
+    /* the client uses a listener marked local, and gets the keys of epochs */
+    bool is_on_site;
+    /* the client uses a Unix socket as the daemon's user or as root */
+    bool is_administrator;
+    bool is_gone; /* the client has disconnected, and gets no answers any more */
+    /* the sender whose rate limits apply; NULL: no limits apply */
+    struct sender *sender;
+    /* number of the sender's address; 0: the client is exempt from limits */
+    uint32_t sender_tag;
+    /* number of the sender's /64 if the /64 has limits of its own; else 0 */
+    uint32_t wide_tag;
+    /* the client's last request was refused because of a rate limit */
+    bool is_over_rate;
+    /* searches of the client that run or wait; above 0 no more requests are taken */
+    uint32_t searches;
+    uint64_t turn;                            /* see requester_turn */
+    uint32_t work_count;                      /* requests that were taken and not yet answered */
+    size_t work_bytes;                        /* memory that these requests hold, about */
+    size_t answer_bytes;                      /* output that their answers may take, about */
     struct watcher *watcher;                  /* its watches; NULL: it never had one */
     uint8_t resume_token[RESUME_TOKEN_BYTES]; /* random */
 };
 
-/* An answer without content, or an error: what it may take of the output. */
+/* Output bytes of an error, or of an answer without content, at most. */
 enum { REQUESTER_ANSWER_BYTES = 256 };
 
-/* Sends an error as the answer to request `id`. 0: the error is about the connection. */
+/* Sends an error as the answer to request `id`. With `id` 0 the error is about the connection. */
 void requester_refuse(struct requester *client, uint64_t id, enum msg_error_code code,
                       const char *field, const char *format, ...)
     __attribute__((format(printf, 5, 6)));
 
 /*
- * Begins and ends work whose answer comes later: `bytes` is the memory that the work holds, and
- * `answer_bytes` the output that its answer may take.
+ * Begins and ends work for a request that is answered later. `bytes` is the memory that the work
+ * holds. `answer_bytes` is the largest output of its answer.
  */
 void requester_work_begin(struct requester *client, size_t bytes, size_t answer_bytes);
 void requester_work_end(struct requester *client, size_t bytes, size_t answer_bytes);
 
 /*
- * For round robin by sender: the number of the sender's last turn. The sender with the smallest
- * number is next: service_take_turn. A client without limits, and one that is
- * gone, has a turn of its own. Valid until the client's sender changes.
+ * The number of the sender's last turn, for round robin among senders. The sender with the smallest
+ * number is next; service_take_turn then gives this sender the largest number. A client without
+ * rate limits, and a disconnected client, has a turn of its own. The pointer is valid until the
+ * client's sender changes.
  */
 uint64_t *requester_turn(struct requester *client);
 

@@ -5,7 +5,7 @@
 
 /* --- the host and the server ------------------------------------------------------------------ */
 
-/* By how much a cap is exceeded when `added` comes and the promised messages have gone. */
+/* The excess over a cap after a message of `added` has come and the promised messages have gone. */
 static uint64_t room_excess(uint64_t used, uint64_t promised, uint64_t added, uint64_t max)
 {
     uint64_t left = used > promised ? used - promised : 0;
@@ -14,7 +14,9 @@ static uint64_t room_excess(uint64_t used, uint64_t promised, uint64_t added, ui
     return sum > max ? sum - max : 0;
 }
 
-/* By how much one more message of `bytes` exceeds the caps of a host or of the server. */
+/*
+ * The excess over the caps of a host or of the server after one more message of `bytes` has come.
+ */
 static struct usage usage_excess(const struct usage *used, const struct usage *leaving,
                                  uint64_t bytes, const struct usage *caps)
 {
@@ -44,7 +46,9 @@ static uint64_t room_larger(uint64_t a, uint64_t b)
     return a > b ? a : b;
 }
 
-/* The log has one line when a host becomes full, and at most one in ten seconds. */
+/*
+ * Logs that a host is full: once until it has free capacity again, and at most once in ten seconds.
+ */
 static void note_full(struct service *service, struct host *host, const char *whose,
                       const char *cap)
 {
@@ -64,7 +68,9 @@ static void note_full(struct service *service, struct host *host, const char *wh
     }
 }
 
-/* Whether a 20th of a cap is free: a host that is nearly full is not called full again and again.
+/*
+ * Whether 1/20 of both caps is free. The margin keeps a nearly full host from being logged as full
+ * again and again.
  */
 static bool has_room(const struct usage *usage, struct usage caps)
 {
@@ -87,8 +93,10 @@ void room_tick(struct service *service)
     }
 }
 
-/* What the store must remove besides the sender's own messages, which are promised already; false:
- * the store cannot. */
+/*
+ * Finds how many messages and bytes the store must remove besides the sender's own messages, which
+ * are promised already. Returns false if the store cannot remove as many.
+ */
 static bool find_in_host(const struct room_wish *wish, struct room *room)
 {
     struct service *service = wish->service;
@@ -106,8 +114,10 @@ static bool find_in_host(const struct room_wish *wish, struct room *room)
     room->why = usage_is_zero(&of_host) ? ROOM_SERVER_FULL : ROOM_HOST_FULL;
     room->cap = room->need.messages > 0 ? "messages" : "bytes";
     note_full(service, host, room->why == ROOM_HOST_FULL ? "it" : "this server", room->cap);
-    /* What is on its way out cannot go twice. What waits to come in can: it will be there by then,
-     * as the store does one thing after the other. */
+    /*
+     * A message that is promised already cannot be removed twice. A deposit that waits for the
+     * store can be removed: the store works in order, so it will have stored that deposit by then.
+     */
     return wish->may_evict && room->need.messages <= ROOM_EVICT_MAX - room->own_count &&
            host->leaving.messages + room->need.messages <= host->usage.messages &&
            wish->bytes <= host_caps.bytes && wish->bytes <= all_caps.bytes;
@@ -120,8 +130,10 @@ static uint64_t part_of(uint64_t all, uint64_t parts)
     return all / parts > 0 ? all / parts : 1;
 }
 
-/* The cap of which one more message would exceed one part in `parts`: "messages" or "bytes"; NULL:
- * it exceeds none. */
+/*
+ * The cap that a sender exceeds with one more message: "messages" or "bytes". The sender may use
+ * 1/`parts` of each cap. NULL: no cap is exceeded.
+ */
 static const char *exceeded_cap(const struct usage *has, uint64_t bytes, struct usage caps,
                                 uint64_t parts)
 {
@@ -133,7 +145,10 @@ static const char *exceeded_cap(const struct usage *has, uint64_t bytes, struct 
                                                              : NULL;
 }
 
-/* The same for the sender's share of the host, and of all hosts together. */
+/*
+ * The cap that the sender exceeds with one more message, either in its share of the host or in its
+ * share of all hosts. NULL: no cap is exceeded.
+ */
 static const char *exceeded_share(const struct room_wish *wish, uint32_t tag, bool is_wide)
 {
     const struct service *service = wish->service;
@@ -163,7 +178,10 @@ static void room_promise(const struct room_wish *wish, const struct usage *usage
     wish->service->leaving.bytes += usage->bytes;
 }
 
-/* Promises own messages until the sender is within its share; false: that cannot be. */
+/*
+ * Promises messages of the sender until the sender is within its share. Returns false if the sender
+ * has too few messages for that, or no message may be removed.
+ */
 static bool find_own(const struct room_wish *wish, bool is_wide, struct room *room)
 {
     struct shares *shares = &wish->host->shares;

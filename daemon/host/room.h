@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * room: finds room for one more message: within the caps of the host, of the server, and of the
- * sender's share. Where `evict` allows it, other messages go for the new one.
+ * room: decides whether one more message fits the caps of the host, the caps of the server, and the
+ * sender's share. If the configuration key `evict` allows it, other messages are removed for the
+ * new one.
  *
- * Shares: an address may have 1/16 of a host's messages and bytes, but always one message. A /64 on
- * link may have 1/2. Example: with messages_max = 8000 an address may have 500 messages.
+ * Shares: an address may use 1/16 of a host's messages and bytes, but always one message. A /64 on
+ * link may use 1/2. Example: with messages_max = 8000 an address may have 500 messages.
  *
- * A sender over its share loses its own oldest messages (a /64: those of its address that has
- * most); shares.h picks them. If the host or the server is full besides, the store picks messages
- * in the transaction that stores the deposit. Until then the messages are only promised to go: they
- * are counted in `leaving`.
+ * A sender over its share loses its own oldest messages. If a /64 is over its share, the address of
+ * the /64 that has most loses its oldest messages. shares.h picks these messages. If the host or
+ * the server is full, too, the store picks more messages in the transaction that stores the
+ * deposit. Until then the messages are promised: they are counted in `leaving`.
  */
 #ifndef DAEMON_HOST_ROOM_H
 #define DAEMON_HOST_ROOM_H
@@ -21,44 +22,48 @@
 struct service;
 
 enum {
-    ROOM_EVICT_MAX = 64,  /* messages that may go for one message, however large it is */
+    /* messages that may be removed for one message, however large that is */
+    ROOM_EVICT_MAX = 64,
     ROOM_OF_ADDRESS = 16, /* an address may have 1/16 of a host */
     ROOM_OF_WIDE = 2      /* a /64 on link may have 1/2 */
 };
 
-/* Which cap leaves no room. */
+/* Whose limit leaves no room for a message. */
 enum room_full { ROOM_HOST_FULL, ROOM_SERVER_FULL, ROOM_ADDRESS_FULL, ROOM_WIDE_FULL };
 
-/* A message that needs room. */
+/* A message for which room_find decides. */
 struct room_wish {
     struct service *service;
     struct host *host;
     struct sender_tags sender;
-    uint64_t bytes; /* of the message, as they count against the caps */
+    uint64_t bytes; /* bytes of the message that count against the caps */
     bool may_evict; /* other messages may be removed for this one */
 };
 
-/* The messages that go for a new one. */
+/* The messages that are removed for a new one. */
 struct room {
-    struct usage need; /* messages that the store picks */
-    struct usage own;  /* messages of the sender: own_count, marked as leaving in host->shares */
+    struct usage need; /* how many messages and bytes the store picks */
+    /* the sender's own messages, marked as leaving in host->shares */
+    struct usage own;
     uint32_t own_count;
     uint8_t own_ids[ROOM_EVICT_MAX][MESSAGE_ID_BYTES];
-    enum room_full why; /* only if no room was found: the limit that refuses the message, */
-    const char *cap;    /* ... and the cap: "messages" or "bytes" */
+    /* only after room_find returned false: whose limit is reached */
+    enum room_full why;
+    const char *cap; /* only after room_find returned false: "messages" or "bytes" */
 };
 
 /*
- * Finds room for a message. True: *out_room is promised, until room_unpromise. False: out_room->why
- * and out_room->cap name the cap, and nothing has changed. Messages that wait for the store count
- * as stored, and promised messages as gone.
+ * Finds the messages that must be removed for a new message. Returns true: the messages in
+ * *out_room are promised until room_unpromise. Returns false: out_room->why and out_room->cap name
+ * the limit that is reached, and nothing has changed. Messages that wait for the store count as
+ * stored. Promised messages count as removed.
  */
 bool room_find(const struct room_wish *wish, struct room *out_room);
 
-/* Ends a promise: the store has kept it, or the deposit has failed. */
+/* Ends a promise. Call when the store has removed the messages, or when the deposit has failed. */
 void room_unpromise(struct service *service, struct host *host, const struct room *room);
 
-/* Call every few seconds: logs which hosts have room again, 1/20 of their caps. */
+/* Logs each host that was full and has 1/20 of its caps free again. Call every few seconds. */
 void room_tick(struct service *service);
 
 #endif

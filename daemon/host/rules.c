@@ -110,7 +110,10 @@ static uint32_t count_bits(uint8_t byte)
     return count;
 }
 
-/* By the bit distance, inclusive; two empty filters are the same. */
+/*
+ * Whether a filter is within the ban's maximum bit distance of the banned filter, inclusive. The
+ * distance of two empty filters is 0.
+ */
 static bool is_within(const struct ban *ban, const uint8_t *filter)
 {
     uint64_t shared = 0;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rules: the operator's rules for a host: banned payloads, banned filters, and an accept mode that
- * overrides the configuration. A copy in memory of the store's rules.
+ * overrides the configuration. The store has the same rules; this copy is in memory.
  */
 #ifndef DAEMON_HOST_RULES_H
 #define DAEMON_HOST_RULES_H
@@ -30,27 +30,31 @@ struct rules {
     struct ban *bans;          /* owned: ban_count of ban_room, oldest first */
     uint32_t ban_count;
     uint32_t ban_room;
-    uint32_t payload_count; /* bans of payloads. 0: payloads need no hash */
-    bool has_accept;        /* the operator has set `accept` */
+    /* number of banned payloads; with 0 no payload is hashed */
+    uint32_t payload_count;
+    bool has_accept; /* the operator has set `accept` */
     enum accept accept;
 };
 
 void rules_init(struct rules *rules, const struct alloc *alloc); /* holds no memory yet */
 void rules_deinit(struct rules *rules);                          /* a zeroed one is fine */
 
-/* Whether there is room for this rule. A rule that is there already needs none. */
+/*
+ * Whether rules_put may add this rule: the host has fewer than RULES_BANS_MAX bans, or has this ban
+ * already. An accept mode may always be added.
+ */
 bool rules_have_room(const struct rules *rules, const struct persist_rule *rule);
 
-/* Adds or replaces a stored rule; copies it. -ERR_NOMEM. */
+/* Adds a rule, or replaces an equal one. Copies the rule. Returns 0 or -ERR_NOMEM. */
 int rules_put(struct rules *rules, const struct persist_rule *rule);
 
 /* Removes a rule if it is there. */
 void rules_drop(struct rules *rules, const struct persist_rule *rule);
 
 /*
- * The ban that hits a message: its payload is banned, or its filter is within the distance of a
- * banned filter. The filter is in stored form. NULL: no ban does. O(bans), and a hash of the
- * payload if any payload is banned.
+ * Finds a ban that applies to a message: the payload is banned, or the filter is within the maximum
+ * distance of a banned filter. The filter is in stored form. NULL: no ban applies. O(bans); hashes
+ * the payload if any payload is banned.
  */
 const struct ban *rules_find_ban(const struct rules *rules, const uint8_t *filter,
                                  size_t filter_bytes, const uint8_t *payload, size_t payload_bytes);

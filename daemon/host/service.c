@@ -12,7 +12,8 @@
 int service_set_here(struct service *service, struct host *host, const struct msg_text *text,
                      bool *out_changed, char *out_reason)
 {
-    enum { REST_BYTES = 256 }; /* what a frame has besides: ids, the host's name */
+    /* bytes of a frame besides the labels: ids, the host's name */
+    enum { REST_BYTES = 256 };
     struct msg_text texts[] = {{host->config.here, strlen(host->config.here)}, *text};
     struct here *here = NULL;
 

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * service: all hosts of a daemon, and what they share: store, clock, cache, limits, counters. The
- * state that handlers and watches act on. It has no sockets and no loop; it reads time through a
- * function, so that tests can set the time. On the loop thread.
+ * service: all hosts of a hearsayd, and what the hosts share: store, clock, cache, limits,
+ * counters. Handlers and watches act on this state. The service has no sockets and no loop. It
+ * reads the time through a function, so that tests can set the time. All functions are called on
+ * the loop thread.
  *
- *   open.c      makes a service, opens hosts, takes a new configuration, ends the service
- *   messages    (service_messages.c) messages come, go, are hidden and shown
- *   clock       (service_clock.c) the host's clock
- *   upkeep.c    what the service does by itself: expiry, saving the clock, arranging indexes
- *   service.c   looks up hosts, remembers payloads, counts work
+ *   open.c              makes a service, opens hosts, changes the configuration, frees the service
+ *   service_messages.c  adds, removes, hides and shows messages
+ *   service_clock.c     the host's clock
+ *   upkeep.c            regular work: expiry, saving the clock, arranging indexes
+ *   service.c           looks up hosts, remembers payloads, counts work
  */
 #ifndef DAEMON_HOST_SERVICE_H
 #define DAEMON_HOST_SERVICE_H
@@ -35,15 +36,18 @@ struct requester;
 struct query_job;   /* daemon/handler/query.h */
 struct watch_state; /* daemon/watch/watch.h */
 
-/* What the service and its handlers ask of the server above them. */
+/* Functions of the server that the service and the handlers call. */
 struct service_control {
     void *context;
     void (*add_figures)(void *context, struct figures *figures);
-    /* Reads the configuration again: 0, or an error with out_reason (CONFIG_REASON_BYTES). */
+    /*
+     * Reads the configuration again. Returns 0, or an error with a reason in out_reason
+     * (CONFIG_REASON_BYTES).
+     */
     int (*reload)(void *context, char *out_reason);
-    /* A host has a new epoch: pushes it to the clients. */
+    /* Reports that a host has a new epoch: the server pushes the epoch to the clients. */
     void (*epoch_changed)(void *context, const struct host *host);
-    /* A host that a reload added is open now. It is the last one. */
+    /* Reports that a host that a reload has added is open. It is the last of service->hosts. */
     void (*host_opened)(void *context);
 };
 
@@ -54,13 +58,17 @@ struct service_options {
     uint64_t hash_seed;                    /* random */
     uint8_t sender_key[SENDERS_KEY_BYTES]; /* random: key of the hashes of addresses */
     void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
-    bool (*clock_synchronised)(
-        void *context); /* the system says that its clock is right; NULL: never */
+    /* whether the system reports that its clock is synchronised; NULL: never */
+    bool (*clock_synchronised)(void *context);
     void *clock_context;
-    uint64_t (*read_ns)(void *context); /* monotonic, for latencies; NULL: milliseconds are used */
+    /* monotonic clock for latencies; NULL: milliseconds are used */
+    uint64_t (*read_ns)(void *context);
     const struct service_control *control; /* borrowed; NULL: there is none */
-    struct worker *worker; /* borrowed: runs long work on another thread. NULL: indexes are never
-                              arranged. With a worker `alloc` must be thread-safe */
+    /*
+     * borrowed: runs long work on another thread. NULL: indexes are never arranged. With a worker
+     * `alloc` must be thread-safe
+     */
+    struct worker *worker;
 };
 
 struct service {
@@ -77,8 +85,10 @@ struct service {
     const struct service_control *control;
     struct metrics metrics;
     const struct bits_kernels *kernels;
-    struct host *hosts; /* host_count of LIMIT_HOSTS, in the order of the configuration */
-    size_t host_count;  /* fewer than are configured while a host that a reload added is opened */
+    /* LIMIT_HOSTS elements, host_count in use, in the order of the configuration */
+    struct host *hosts;
+    /* smaller than the configured number while an added host is being opened */
+    size_t host_count;
     uint64_t hash_seed; /* of the first host; each host has its own */
     struct {
         struct persist_op op; /* creates the next host in the store */
@@ -86,14 +96,15 @@ struct service {
         char profile[PROFILE_TEXT_MAX];
         bool under_way;
     } opening;
-    struct usage usage;      /* of all hosts */
-    struct usage leaving;    /* part of usage: promised to go for new messages, see room.h */
+    struct usage usage; /* of all hosts */
+    /* part of `usage`: messages that will be removed for new ones (room.h) */
+    struct usage leaving;
     struct reports *reports; /* made with the first report */
     struct senders *senders;
     struct sender_limits sender_limits; /* from the configuration */
     struct arena arena;                 /* for one request or response; reset after it */
     size_t writing_bytes;       /* memory of deposits and withdrawals that wait for the store */
-    uint32_t working;           /* service_work_begin without its end */
+    uint32_t working;           /* number of service_work_begin without service_work_end */
     struct query_job *searches; /* long searches that take turns */
     struct query_job *waiting;  /* long searches that wait to begin */
     uint64_t turns;             /* number of the last turn: see requester_turn */
@@ -106,11 +117,13 @@ struct service {
     struct persist_op clock_op; /* saves the clock */
     int64_t clock_saved_ms;
     bool saving_clock;
-    bool save_clock_again; /* when that save is over */
+    bool save_clock_again; /* another save begins when the current save is over */
     struct {
-        int64_t now_ms; /* for the log: the host's clock when service_tell_clock looked last */
+        /* for the log: the host's clock at the last call of service_tell_clock */
+        int64_t now_ms;
         int64_t monotonic_ms; /* the monotonic clock at that time */
-        bool waiting;         /* the log has a line that a jump of the system's clock waits */
+        /* the log has a line about a jump that waits for confirmation */
+        bool waiting;
     } told;
     struct log_gate storage_gate;
     bool checking; /* a Check request runs; one at a time */
@@ -118,122 +131,148 @@ struct service {
 };
 
 /*
- * Makes the hosts and loads their messages from the store. CONFIG_REFUSED when a host's profile
- * differs from that of its stored messages (reason with file and line); negative when the store or
- * memory fails. The reason has CONFIG_REASON_BYTES. Blocks; for start-up.
+ * Makes a service, its hosts, and their indexes from the store. Returns CONFIG_REFUSED if a host's
+ * profile differs from the profile of its stored messages; the reason names file and line. Returns
+ * a negative error if the store or memory fails. The reason has CONFIG_REASON_BYTES. Blocks; call
+ * only at the start.
  */
 int service_new(const struct service_options *options, struct service **out_service,
                 char *out_reason);
 
-/* No work may be under way, and watch_deinit was called. NULL is fine. */
+/* Frees a service. No work may be under way, and watch_deinit was called before. NULL is fine. */
 void service_free(struct service *service);
 
-/* Starts the host's clock from what the store has saved; for service_new. */
+/* Starts the host's clock from the time that the store has saved. Called by service_new only. */
 void service_start_clock(struct service *service);
 
-/* Logs, once each: the host's clock was set forward; a jump of the system's clock waits for
- * confirmation. */
+/*
+ * Logs two events once each: the host's clock was set forward; a jump of the system's clock waits
+ * for confirmation.
+ */
 void service_tell_clock(struct service *service);
 
-/* The host's clock: never runs backwards. */
+/* The time of the host's clock, which never runs backwards. */
 int64_t service_now_ms(struct service *service);
 bool service_clock_trusted(struct service *service);
 
 /* The monotonic clock, for rates. */
 int64_t service_monotonic_ms(struct service *service);
-/* The same in ns, if the options have read_ns, for latencies. */
+/*
+ * The monotonic clock in nanoseconds, for latencies. Without `read_ns` in the options the precision
+ * is a millisecond.
+ */
 uint64_t service_monotonic_ns(struct service *service);
 
 /*
- * Some work begins, and ends in a callback: of the store, or of the worker. The daemon stops only
- * when no work is under way.
+ * Counts work that begins, and ends later in a callback of the store or of the worker. hearsayd
+ * stops only when no work is under way.
  */
 void service_work_begin(struct service *service);
 void service_work_end(struct service *service);
 
-/* Counts a turn of the client's sender: requester_turn is the greatest of all afterwards. */
+/*
+ * Gives the client's sender the next turn number, which is larger than all earlier numbers
+ * (requester_turn).
+ */
 void service_take_turn(struct service *service, struct requester *client);
 
-/* Submits an operation to the store as work that begins now. Its callback calls service_work_end.
+/*
+ * Counts work that begins, and submits an operation to the store. The callback of the operation
+ * calls service_work_end.
  */
 void service_submit(struct service *service, struct persist_op *op);
 
-/* Counts a request that came at began_ns and was answered with success. */
+/* Counts a request that arrived at `began_ns` and was answered with success. */
 void service_note(struct service *service, enum metric metric, uint64_t began_ns);
 
-/* The host of this name, or the first host if name is NULL. NULL: there is no such host. */
+/*
+ * Finds the host of this name. `name` NULL: the first host. Returns NULL if there is no such host.
+ */
 struct host *service_host(struct service *service, const char *name);
 struct host *service_host_numbered(struct service *service, uint32_t number);
 
 /*
- * Sets a host's here labels: those of its configuration, and those of a text (here_new; NULL: no
- * text). 0 with *out_changed; HERE_REFUSED with a reason (HERE_REASON_BYTES); -ERR_NOMEM. On
- * failure the labels stay as they were.
+ * Sets a host's here labels: the labels of its configuration, and the labels in `text`, which may
+ * be empty (here_new). Returns 0, and *out_changed tells whether the labels differ from before;
+ * HERE_REFUSED with a reason (HERE_REASON_BYTES); or -ERR_NOMEM. On failure the labels stay as they
+ * were.
  */
 int service_set_here(struct service *service, struct host *host, const struct msg_text *text,
                      bool *out_changed, char *out_reason);
 
 /*
- * Takes a stored message, whose id is new: counts it, and puts it into its index unless its state
- * hides it. Returns what host_admit returns. On failure nothing has changed.
+ * Adds a stored message of a new id to the counters, and to its index unless the message is hidden.
+ * Returns what host_admit returns. On failure nothing has changed.
  */
 int service_keep(struct service *service, struct host *host, const struct persist_message *message);
 
-/* One message of `bytes` comes to a host, or goes: changes the usage of the host and of the
- * service.
- */
+/* Adds one message of `bytes` to the usage of a host and of the service, or subtracts it. */
 void service_count(struct service *service, struct host *host, uint32_t bytes);
 void service_uncount(struct service *service, struct host *host, uint32_t bytes);
 
-/* A message has left the store: removes it from index, counters and cache. */
+/* Removes a message that the store has deleted from its index, the counters and the cache. */
 void service_forget(struct service *service, struct host *host, const uint8_t *id);
 
-/* The same for all messages that an operation has removed. */
+/* Calls service_forget for each message that an operation has removed from the store. */
 void service_forget_removed(struct service *service, const struct persist_op *op);
 
-/* A stored message has a new state: shows or hides it. -ERR_NOMEM, HOST_NO_EPOCH: it stays hidden.
+/*
+ * Shows or hides a stored message whose state has changed. service_show returns 0, or -ERR_NOMEM or
+ * HOST_NO_EPOCH, and then the message stays hidden.
  */
 int service_show(struct host *host, const struct persist_message *message);
 void service_hide(struct service *service, struct host *host, const uint8_t *id);
 
-/* Puts a stored message's payload into the cache, unless the message has gone since it was read, or
- * another one has its id. */
+/*
+ * Puts the payload of a stored message into the cache. Does nothing if the message was removed
+ * since the store read it, or if another message has its id now.
+ */
 void service_remember(struct service *service, const struct persist_message *message);
 
-/* Gets media type and payload from the cache. Borrowed until the next service_remember. False: the
- * cache has not got the message. */
+/*
+ * Gets the media type and the payload of a message from the cache. Both are borrowed until the next
+ * service_remember. Returns false if the cache has no entry of the message.
+ */
 bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
                     struct persist_message *out_message);
 
 /*
- * Takes a configuration that config_check_reload has passed. Opens the hosts that it adds, one
- * after the other, when the store has created them; the log has a line for each. A host that the
- * store already has is not opened: messages are loaded only at the start.
+ * Changes the configuration to one that config_check_reload has accepted. Opens the added hosts one
+ * after the other, each after the store has made it, and logs a line for each. A host that the
+ * store has from an earlier configuration is not opened, since messages are loaded only at the
+ * start.
  */
 void service_reload(struct service *service, const struct config *config);
 
 /*
- * Call every few seconds. Removes expired messages, PERSIST_EXPIRE_MAX at a time, until none is
- * left; saves the clock every ten minutes; logs jumps of the clock.
+ * Removes expired messages, PERSIST_EXPIRE_MAX in one operation, until no expired message is left.
+ * Saves the clock every ten minutes. Logs jumps of the clock. Call every few seconds.
  */
 void service_sweep(struct service *service);
 
 /*
- * Arranging: rebuilds the indexes of loaded and of new messages on the worker, for faster queries.
+ * Rebuilds the indexes of loaded and of new messages on the worker, for faster queries (arrange.h).
  * Call service_arrange about once a second, and service_turn in each turn of the loop from the
- * first one on. Both return whether the next turn has more to do.
+ * first turn on. Both return whether the next turn has more to do.
  */
 bool service_arrange(struct service *service);
 bool service_turn(struct service *service);
 
-/* From now on the service begins no work by itself. Cancels arranging. Work that is under way
- * counts until it is over. */
+/*
+ * Stops the regular work of the service, and cancels arranging. Work that is under way counts until
+ * it has ended.
+ */
 void service_stop(struct service *service);
 
-/* Saves the clock in the store now, so that it does not run backwards over a restart. */
+/*
+ * Saves the host's clock in the store now, so that the clock does not run backwards over a restart.
+ */
 void service_save_clock(struct service *service);
 
-/* Logs that the store failed: `what` failed, and the store's reason. Rate limited. */
+/*
+ * Logs that the store failed. `what` names the work that failed, `reason` is the store's reason.
+ * Rate limited.
+ */
 void service_storage_failed(struct service *service, const char *what, const char *reason);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The service's time: reads the host's clock, and logs its jumps.
- */
+/* The clock functions of service.h: they read the host's clock, and log its jumps. */
 #include <inttypes.h>
 
 #include "daemon/host/service.h"
@@ -40,7 +38,9 @@ int64_t service_now_ms(struct service *service)
 {
     struct clock_reading reading = read_clocks(service);
 
-    /* Asked anew for each jump: setting the clock ends being synchronised. */
+    /*
+     * The system is asked again for each jump, since setting the clock ends the synchronised state.
+     */
     reading.synchronised = clock_would_jump(&service->clock, &reading) && is_synchronised(service);
     return clock_now(&service->clock, &reading, patience_ms(service));
 }

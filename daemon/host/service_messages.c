@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Messages come, go, are hidden and shown: index, counters, cache and moderation change together
- * here. */
+/*
+ * Adds, removes, hides and shows messages. Each function changes index, counters, cache and
+ * moderation together.
+ */
 #include <string.h>
 
 #include "core/base/err.h"
@@ -32,7 +34,8 @@ int service_keep(struct service *service, struct host *host, const struct persis
     int rc = 0;
 
     if (host_epoch(host, message->epoch) == NULL) {
-        return HOST_NO_EPOCH; /* host_admit does not check it for hidden messages */
+        /* host_admit checks the epoch, but is not called for hidden messages */
+        return HOST_NO_EPOCH;
     }
     memcpy(moderated.id, message->id, MESSAGE_ID_BYTES);
     if (is_known) {

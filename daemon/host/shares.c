@@ -31,7 +31,9 @@ void shares_deinit(struct shares *shares)
 
 /* --- sharers ---------------------------------------------------------------------------------- */
 
-/* Tags are salted hashes: their low bits are as good as any. */
+/*
+ * Picks a chain by the low bits of the tag. Tags are salted hashes, so all bits are equally good.
+ */
 static uint32_t *chain_of(const struct shares *shares, uint32_t tag)
 {
     return &shares->chains[tag & (shares->sharer_room - 1)];
@@ -96,7 +98,10 @@ static int reserve_sharers(struct shares *shares)
     return 0;
 }
 
-/* The sharer of this tag, made if it is new; there is room for it. */
+/*
+ * Finds the sharer of a tag, or makes a new one. The caller has reserved memory for a new sharer
+ * (reserve_sharers).
+ */
 static uint32_t get_sharer(struct shares *shares, uint32_t tag, bool is_wide)
 {
     uint32_t at = find_sharer(shares, tag, is_wide);
@@ -170,7 +175,10 @@ static int reserve_record(struct shares *shares)
     return idmap_reserve(&shares->ids);
 }
 
-/* What is before and after a record points to `at` now; NONE: to each other. */
+/*
+ * Lets the neighbours of a record in its list point to `at`, the new position of the record. With
+ * NONE the neighbours point to each other, and the record leaves the list.
+ */
 static void shares_relink(struct shares *shares, const struct share_record *record, uint32_t at)
 {
     struct sharer *sharer = &shares->sharers[record->sharer];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What a service does by itself: removes expired messages, saves its clock, arranges indexes. */
+/* Regular work of a service: removes expired messages, saves the clock, arranges indexes. */
 #include <inttypes.h>
 
 #include "daemon/host/room.h"
@@ -7,7 +7,7 @@
 #include "daemon/system/container.h"
 #include "daemon/system/log.h"
 
-/* The clock is saved after this time without a change of messages, which saves it, too. */
+/* The clock is saved after this time. Each change of messages saves the clock, too. */
 enum { CLOCK_SAVE_MS = 10 * 60 * 1000 };
 
 /* --- the clock -------------------------------------------------------------------------------- */
@@ -16,7 +16,7 @@ static void on_clock_saved(struct persist_op *op)
 {
     struct service *service = CONTAINER_OF(op, struct service, clock_op);
 
-    service->saving_clock = false; /* if it failed, the next one tries again */
+    service->saving_clock = false; /* after a failure the next sweep saves again */
     service_work_end(service);
     if (service->save_clock_again) {
         service_save_clock(service);
@@ -25,7 +25,7 @@ static void on_clock_saved(struct persist_op *op)
 
 void service_save_clock(struct service *service)
 {
-    /* what is under way has an older time */
+    /* the save that is under way has an older time */
     service->save_clock_again =
         service->saving_clock && service_now_ms(service) > service->clock_saved_ms;
     if (service->saving_clock) {
@@ -49,7 +49,7 @@ static void on_swept(struct persist_op *op)
     service->sweeping = false;
     service_work_end(service);
     if (op->outcome != PERSIST_APPLIED) {
-        return; /* the store has said why; the next sweep tries again */
+        return; /* the store has logged the error; the next sweep tries again */
     }
     service_forget_removed(service, op);
     if (op->removed_count > 0) {
