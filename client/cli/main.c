@@ -52,7 +52,7 @@ static struct args_group common_group(struct cli *cli)
     return group;
 }
 
-static void print_help(struct cli *cli)
+static int print_help(struct cli *cli)
 {
     FILE *stream = cli->out.stream;
     (void)fputs("hearsay: leave messages at an access point, find those of similar contexts\n\n"
@@ -72,16 +72,18 @@ static void print_help(struct cli *cli)
                 "  hearsay query -l wifi:a4:2b:8c:01:02:03 -l topic:tea\n"
                 "  hearsay query --help\n",
                 stream);
+    return CLI_DONE;
 }
 
 /* Prints `hearsay help connection`, to which the help of each command refers. */
-static void print_connection_help(struct cli *cli)
+static int print_connection_help(struct cli *cli)
 {
     FILE *stream = cli->out.stream;
     struct args_group group = common_group(cli);
     (void)fputs("Options of every command, before it or behind it:\n", stream);
     args_print_help(stream, &group);
     (void)fputs(ENVIRONMENT_HELP, stream);
+    return CLI_DONE;
 }
 
 static int print_version(const struct cli *cli)
@@ -105,7 +107,7 @@ static void print_children(FILE *stream, const struct cli_command *const *childr
     }
 }
 
-static void print_command_help(struct cli *cli)
+static int print_command_help(struct cli *cli)
 {
     FILE *stream = cli->out.stream;
     const struct cli_command *command = cli->command;
@@ -125,6 +127,7 @@ static void print_command_help(struct cli *cli)
     (void)fputs("\nServer, TLS and other options of every command: hearsay help connection\n",
                 stream);
     (void)fprintf(stream, "\nExamples:\n%s", command->examples);
+    return CLI_DONE;
 }
 
 static const struct cli_command *find_command(const struct cli_command *const *commands,
@@ -190,8 +193,7 @@ static int run_command(struct cli *cli, int argc, char **argv)
     } else if (status != 0) {
         status = cli_misuse(cli, "%s", sentence);
     } else if (cli->help) {
-        print_command_help(cli);
-        status = CLI_DONE;
+        status = print_command_help(cli);
     } else if (cli->version) {
         status = print_version(cli);
     } else if (command->words_max == CLI_ONLY_LABELS && argc > first) {
@@ -223,8 +225,7 @@ static int run_group(struct cli *cli, int argc, char **argv)
         return print_version(cli);
     }
     if (first >= argc && cli->help) {
-        print_command_help(cli);
-        return CLI_DONE;
+        return print_command_help(cli);
     }
     if (first >= argc) {
         return cli_misuse(cli, "a command is missing behind \"%s\"", parent->name);
@@ -250,20 +251,17 @@ static int main_run(struct cli *cli, int argc, char **argv)
     }
     if (first >= argc) {
         if (cli->help) {
-            print_help(cli);
-            return CLI_DONE;
+            return print_help(cli);
         }
         return cli_misuse(cli, "a command is missing");
     }
     /* hearsay help query is hearsay query --help. */
     bool help = strcmp(argv[first], "help") == 0;
     if (help && first + 1 >= argc) {
-        print_help(cli);
-        return CLI_DONE;
+        return print_help(cli);
     }
     if (help && strcmp(argv[first + 1], CONNECTION_TOPIC) == 0) {
-        print_connection_help(cli);
-        return CLI_DONE;
+        return print_connection_help(cli);
     }
     first += help ? 1 : 0;
     cli->help = cli->help || help;

@@ -27,7 +27,7 @@ enum {
 
 struct cli_command;
 
-/* One run of the program, with the options that every command takes. */
+/* The state of one run of the program: its streams, and the options that every command takes. */
 struct cli {
     struct out out; /* standard output */
     struct out err; /* standard error */
@@ -132,8 +132,8 @@ void cli_say_work(const struct cli *cli, const struct hearsay *server);
 int cli_timeout(const struct cli *cli);
 
 /*
- * Finds the host called `name` on the server (NULL: the default host). Returns CLI_DONE, or
- * CLI_USAGE after printing the names of all hosts.
+ * Finds the server's host called `name` (NULL: the default host). Returns CLI_DONE. If the host
+ * does not exist, prints the names of all hosts and returns CLI_USAGE.
  */
 int cli_find_host(const struct cli *cli, const struct hearsay *server, const char *name,
                   const struct hearsay_host **out_host);
@@ -149,7 +149,7 @@ int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY
 /* The number of set bits of a filter. */
 uint32_t cli_count_bits(const struct hearsay_filter *filter);
 
-/* Prints that the command takes no further word such as `word`. Returns CLI_USAGE. */
+/* Prints the error that the argument `word` is one too many. Returns CLI_USAGE. */
 int cli_misuse_word(const struct cli *cli, const char *word);
 
 /*
@@ -158,8 +158,7 @@ int cli_misuse_word(const struct cli *cli, const char *word);
  */
 int cli_open(const struct cli *cli, const char *path);
 /*
- * Reads up to the end of the file, at most `most` bytes. Returns the number of bytes, or -1 with
- * errno.
+ * Reads a file to its end, but at most `most` bytes. Returns the number of bytes, or -1 with errno.
  */
 ssize_t cli_read(int fd, char *buffer, size_t most);
 

@@ -5,7 +5,7 @@
 
 #include "client/cli/base/cli.h"
 
-/* The name of the file of known servers; its folder is PLACE_STATE. */
+/* The name of the file that lists the known servers. The file is in the folder PLACE_STATE. */
 #define CONNECT_KNOWN_SERVERS "known_servers"
 
 /*

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin list, remove, restore: the operator reviews single messages, removes or shows them. */
+/* admin list, remove, restore: list reported messages, remove one, or show one again. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -18,10 +18,11 @@ struct rules_options {
     bool json;
 };
 
-enum {
-    HANDLE_DIGITS = 8,    /* of a handle that `admin bans` prints; a host has 1,000 bans at most */
-    HANDLE_DIGITS_MIN = 4 /* that unban takes */
-};
+/*
+ * admin bans prints the first HANDLE_DIGITS digits of a handle: they tell 1,000 bans apart, the
+ * most that a host has. admin unban takes HANDLE_DIGITS_MIN or more digits.
+ */
+enum { HANDLE_DIGITS = 8, HANDLE_DIGITS_MIN = 4 };
 
 /* --- handles ---------------------------------------------------------------------------------- */
 
@@ -40,7 +41,10 @@ static void make_handle(const struct hearsay_ban *ban, char out[2 * HEARSAY_HASH
     number_print_hex(bytes, HEARSAY_HASH_BYTES, out);
 }
 
-/* The bans whose handles begin with a given prefix, and a copy of the last one. */
+/*
+ * The result of a search for bans by a prefix of the handle: how many were found, and a copy of the
+ * last one.
+ */
 struct found_ban {
     size_t count; /* number of bans with this prefix */
     uint8_t hash[HEARSAY_HASH_BYTES];
@@ -146,8 +150,8 @@ static const struct args_option ban_options[] = {
 enum { UNBAN_OPTIONS = 4 }; /* the first of these */
 
 /*
- * Sets the hash or the filter of *admin, from the handle on the command line or from the options.
- * *admin borrows them from *found.
+ * Fills the request *admin with the hash or the filter that the handle or an option names. The
+ * request borrows the hash or the filter from *found.
  */
 static int fill_what(const struct cli *cli, struct hearsay *server,
                      const struct rules_options *chosen, struct hearsay_admin *admin,

@@ -9,7 +9,10 @@
 #include "client/cli/base/connect.h"
 #include "client/cli/base/place.h"
 
-/* The daemon's usual sockets: with the key admin_group, and in the data directory of a package. */
+/*
+ * The usual paths of the daemon's socket: the first if the key admin_group is set, the second if a
+ * package has installed the daemon.
+ */
 #define SHARED_SOCKET  "/run/hearsay/admin.sock"
 #define PACKAGE_SOCKET "/var/lib/hearsay/hearsayd.sock"
 

@@ -95,8 +95,8 @@ static void print_lines(const struct cli *cli, const struct left *left)
 }
 
 /*
- * Refuses a payload that is too large for the server, with an error that names both sizes. The
- * server cannot name them when the frame itself is too large.
+ * Refuses a payload that is too large for the server. The error names the size and the limit. The
+ * server cannot name the two when even the frame is too large.
  */
 static int check_size(const struct cli *cli, const struct hearsay *server, const char *file,
                       const struct payload *payload, size_t sealing_bytes)

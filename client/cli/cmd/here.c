@@ -129,8 +129,8 @@ static int here_show(const struct cli *cli, const struct here_options *options)
 }
 
 /*
- * Stores a round with the profile of a host. If no context is given, the context is the labels that
- * the access point sends.
+ * Stores the present context in the file of --memory, with the profile of a host. If no context is
+ * given, stores the labels that the access point sends.
  */
 static int remember_as_host(const struct cli *cli, const struct here_options *options,
                             struct hearsay_context *context)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* hosts: lists the hosts of the server, with the profiles of their filters. */
+/* hosts: lists the server's hosts, each with the profile of its filters. */
 #include <string.h>
 
 #include "client/cli/base/connect.h"

@@ -106,8 +106,8 @@ static bool remaining_ttl(const struct record *record, int64_t now_ms, uint32_t 
 
 /*
  * Finds the epoch for a line with labels: the epoch that the line names, else the epoch that
- * deposit would choose. Epoch 0 has no key. Returns CLI_DONE, or an exit code. With an exit code,
- * *out_sentence says why this line is skipped; NULL means that the import stops.
+ * deposit would choose. Epoch 0 has no key. Returns CLI_DONE or an exit code. With an exit code,
+ * the line is skipped for the reason *out_sentence. If *out_sentence is NULL, the import stops.
  */
 static int find_epoch(struct import *import, const struct record *record,
                       const struct hearsay_host *host, struct hearsay_epoch *out_epoch,

@@ -138,9 +138,10 @@ static int query_ask(const struct cli *cli, struct hearsay *server,
     uint32_t within = query->max_distance;
     bool suggested = options->max_distance == QUERY_SUGGESTED && within < HEARSAY_DISTANCE_ONE;
     /*
-     * With the metric bits, the nearest results within a distance are the first results of the same
-     * query without a distance. One query therefore also counts the results beyond the distance.
-     * This does not hold for the metric estimated.
+     * With the metric bits, the nearest messages within a distance are also among the nearest
+     * messages of all. So one query without a distance is enough: results beyond the distance are
+     * counted, not printed. With the metric estimated, the nearest messages of all may leave out
+     * messages within the distance.
      */
     bool split = suggested && query->metric == HEARSAY_METRIC_BITS;
     if (split) {

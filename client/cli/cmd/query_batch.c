@@ -59,8 +59,8 @@ struct question {
 };
 
 /*
- * Makes the filters of the query. `contains`: the labels of the line's "contains"; NULL means the
- * labels of --contains.
+ * Makes the filters of the query. `contains` holds the labels of "contains" in the line; NULL means
+ * the labels of --contains.
  */
 static int make_parts(struct question *question, const struct hearsay_context *context,
                       const struct args_list *contains, struct jsonline_error *out_wrong)
@@ -184,8 +184,8 @@ static enum pump_verdict batch_submit(struct pump_work *work, struct hearsay *se
 }
 
 /*
- * Appends a result to the array. With --group, decrypts the result, and skips the messages of
- * others. Returns 0, or another value when memory is out.
+ * Appends a result to the array. With --group, decrypts the result, or skips the result if the
+ * secret of the group does not open it. Returns 0, or another value when memory is out.
  */
 static int append_result(const struct batch *batch, json_t *array,
                          const struct hearsay_result *found)

@@ -55,15 +55,11 @@ static void print_content(const struct cli *cli, const struct hearsay_result *re
         return;
     }
     char note[400];
-    if (result->payload_omitted) {
-        (void)snprintf(note, sizeof(note), "(%s, too large to list: hearsay get ID)",
-                       result->media_type != NULL ? result->media_type : "-");
-    } else {
-        char size[16];
-        out_print_size(result->payload_bytes, size);
-        (void)snprintf(note, sizeof(note), "(%s, %s)",
-                       result->media_type != NULL ? result->media_type : "-", size);
-    }
+    char size[16];
+    const char *type = result->media_type != NULL ? result->media_type : "-";
+    out_print_size(result->payload_bytes, size);
+    (void)snprintf(note, sizeof(note), "(%s, %s)", type,
+                   result->payload_omitted ? "too large to list: hearsay get ID" : size);
     out_colour(&cli->out, OUT_DIM);
     out_text(&cli->out, note, width);
     out_colour(&cli->out, OUT_PLAIN);

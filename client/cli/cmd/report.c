@@ -10,27 +10,13 @@ static const struct args_option report_options[] = {
              "where it is (the first host)"),
 };
 
-static int report_send(const struct cli *cli, const char *host_name, const uint8_t *id,
-                       const char *reason)
-{
-    struct hearsay *server = NULL;
-    const struct hearsay_host *host = NULL;
-    struct hearsay_error error;
-    int code = connect_host(cli, host_name, &server, &host);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    cli_say_work(cli, server);
-    int status = hearsay_report(server, host->name, id, reason, cli_timeout(cli), &error);
-    code = cli_conclude(cli, status, &error, "reported");
-    hearsay_close(server);
-    return code;
-}
-
 static int report_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
     uint8_t id[HEARSAY_ID_BYTES];
+    struct hearsay *server = NULL;
+    const struct hearsay_host *host = NULL;
+    struct hearsay_error error;
     if (cli->word_count == 0) {
         return cli_misuse(cli, "the message's id is needed, as query --ids prints it");
     }
@@ -40,7 +26,15 @@ static int report_run(struct cli *cli, void *options)
     if (cli_parse_id(cli, cli->words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
-    return report_send(cli, chosen->host, id, cli->word_count > 1 ? cli->words[1] : NULL);
+    const char *reason = cli->word_count > 1 ? cli->words[1] : NULL;
+    int code = connect_host(cli, chosen->host, &server, &host);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    cli_say_work(cli, server);
+    int status = hearsay_report(server, host->name, id, reason, cli_timeout(cli), &error);
+    hearsay_close(server);
+    return cli_conclude(cli, status, &error, "reported");
 }
 
 const struct cli_command command_report = {

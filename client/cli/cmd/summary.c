@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* summary: prints figures of the union of all messages' filters on a host. */
+/* summary: prints how many messages a host has, and how many bits their filters set. */
 #include <inttypes.h>
 
 #include "client/cli/base/connect.h"

@@ -151,13 +151,12 @@ static int print_match(const struct watch_run *run, const struct hearsay *server
                        const struct hearsay_result *result)
 {
     const struct cli *cli = run->cli;
-    int code;
+    int code = CLI_DONE;
     if (run->options->query.json) {
         json_t *object = out_json_result(result, true);
-        if (object == NULL ||
-            json_object_set_new(object, "seq", json_integer((json_int_t)seq)) != 0) {
+        if (json_object_set_new(object, "seq", json_integer((json_int_t)seq)) != 0) {
             json_decref(object);
-            return cli_report_nomem(cli);
+            object = NULL;
         }
         code = cli_print_json(cli, object);
     } else {

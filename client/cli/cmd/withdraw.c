@@ -9,27 +9,14 @@ static const struct args_option withdraw_options[] = {
              "where it is (the first host)"),
 };
 
-static int withdraw_send(const struct cli *cli, const char *host_name, const uint8_t *id,
-                         const uint8_t *token)
-{
-    struct hearsay *server = NULL;
-    const struct hearsay_host *host = NULL;
-    struct hearsay_error error;
-    int code = connect_host(cli, host_name, &server, &host);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    int status = hearsay_withdraw(server, host->name, id, token, cli_timeout(cli), &error);
-    code = cli_conclude(cli, status, &error, "withdrawn");
-    hearsay_close(server);
-    return code;
-}
-
 static int withdraw_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
+    struct hearsay *server = NULL;
+    const struct hearsay_host *host = NULL;
+    struct hearsay_error error;
     if (cli->word_count < 2) {
         return cli_misuse(cli, "id and token are needed, as deposit printed them");
     }
@@ -39,7 +26,13 @@ static int withdraw_run(struct cli *cli, void *options)
     if (number_parse_hex(cli->words[1], token, HEARSAY_TOKEN_BYTES) != 0) {
         return cli_misuse(cli, "the token is not 64 hexadecimal digits");
     }
-    return withdraw_send(cli, chosen->host, id, token);
+    int code = connect_host(cli, chosen->host, &server, &host);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    int status = hearsay_withdraw(server, host->name, id, token, cli_timeout(cli), &error);
+    hearsay_close(server);
+    return cli_conclude(cli, status, &error, "withdrawn");
 }
 
 const struct cli_command command_withdraw = {
