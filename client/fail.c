@@ -20,7 +20,7 @@ static int fail_set_list(struct hearsay_error *error, int status, const char *fo
 {
     memset(error, 0, sizeof(*error));
     error->status = status;
-    /* A sentence that is cut is still a sentence for people. */
+    /* A sentence that is cut is still readable. */
     (void)vsnprintf(error->sentence, sizeof(error->sentence), format, list);
     return status;
 }

@@ -174,7 +174,7 @@ static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct rep
     status = reply_translate(&response, &server->arena, out, &local);
     if (status != HEARSAY_OK) {
         /*
-         * The reply is lost, and a caller would wait for its ticket until the timeout. So the
+         * The reply is lost. A caller would wait for this reply until its timeout, so the
          * connection is broken.
          */
         status = conn_break(&server->conn, &local, error);
@@ -190,7 +190,7 @@ static void kept_free(const struct alloc *alloc, struct client_kept *kept)
 
 /*
  * Moves the current reply and its arena to the end of the list of kept replies. If memory is out,
- * the reply is lost, and a caller would wait for its ticket until the timeout. So the connection is
+ * the reply is lost. A caller would wait for this reply until its timeout, so the connection is
  * broken then.
  */
 static int client_keep(struct hearsay *server, const struct reply *reply,

@@ -15,12 +15,12 @@
 #include "client/net/secure.h"
 
 enum {
-    CLIENT_COALESCE_BYTES = 32 * 1024,       /* gathered requests of this size are sent at once */
+    CLIENT_COALESCE_BYTES = 32 * 1024,       /* collected requests of this size are sent at once */
     CLIENT_KEPT_BYTES_MAX = 8 * 1024 * 1024, /* memory of the replies kept for hearsay_next */
     CLIENT_EPOCHS_MAX = 64                   /* keys of epochs kept: the newest since the Welcome */
 };
 
-/* A reply that arrived while another one was awaited. */
+/* A reply that arrived while the caller waited for another reply. */
 struct client_kept {
     struct client_kept *next;
     struct arena arena; /* of the reply */

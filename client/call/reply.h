@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * reply: decoded responses become the public structs. No I/O.
- */
+/* reply: converts decoded responses to the public structs. No I/O. */
 #ifndef CLIENT_CALL_REPLY_H
 #define CLIENT_CALL_REPLY_H
 

@@ -17,7 +17,7 @@ enum {
     RETRY_FIRST_MS = 1000,
     RETRY_MOST_MS = 60 * 1000,
     SLICE_MS = 200,        /* between asking whether it goes on */
-    SILENCE_MS = 30 * 1000 /* after which the server is asked whether it is there */
+    SILENCE_MS = 30 * 1000 /* after this silence a ping checks whether the server answers */
 };
 
 /* --- on one connection ------------------------------------------------------------------------ */
@@ -56,10 +56,10 @@ int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
 
 /* --- over many -------------------------------------------------------------------------------- */
 
-/* What is kept from one connection to the next. */
+/* The state of a watch that is kept from one connection to the next. */
 struct standing {
     const struct hearsay_watch *watch;
-    uint64_t seq; /* of the newest that was given, or HEARSAY_NO_SEQ */
+    uint64_t seq; /* sequence number of the newest match given to the caller, or HEARSAY_NO_SEQ */
     bool was_connected;
     bool is_over; /* a callback ended it */
     uint8_t store_id[HEARSAY_ID_BYTES];
@@ -78,8 +78,8 @@ static bool goes_on(struct standing *standing)
 }
 
 /*
- * Handles a Welcome. If the store is another one than before, its sequence numbers are unrelated to
- * the old ones, and all its messages count as new.
+ * Handles a Welcome. If the server has another store than before, the sequence numbers of the new
+ * store are unrelated to the old numbers, and all its messages count as new.
  */
 static void note_welcome(struct standing *standing, const struct hearsay_welcome *welcome)
 {
@@ -154,7 +154,7 @@ static int connect_again(const struct standing *standing, struct hearsay **out_s
     return hearsay_connect(&connection, out_server, error);
 }
 
-/* One connection, from its beginning to its end. */
+/* Connects, watches until the connection ends, and closes it. */
 static int watch_once(struct standing *standing, struct hearsay_error *error)
 {
     const struct hearsay_watch *watch = standing->watch;

@@ -14,7 +14,10 @@
 void work_find(struct msg_deposit *deposit, const char *host, const uint8_t *store_id,
                uint32_t bits);
 
-/* As work_find, for a report. The number of zero bits is welcome->limits.work_bits. */
+/*
+ * Sets report->work, as work_find does for a deposit. The number of zero bits is
+ * welcome->limits.work_bits.
+ */
 void work_find_report(struct msg_report *report, const char *host,
                       const struct hearsay_welcome *welcome);
 

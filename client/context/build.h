@@ -26,8 +26,8 @@ enum {
 };
 
 /*
- * As hearsay_context_new, with an allocator. The context borrows the allocator until
- * hearsay_context_free.
+ * Makes an empty context, as hearsay_context_new, but with a given allocator. The context borrows
+ * the allocator until hearsay_context_free.
  */
 int context_new(const struct alloc *alloc, struct hearsay_context **out_context,
                 struct hearsay_error *out_error);

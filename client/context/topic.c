@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topic: converts topics to labels. Topics that differ only in case or in Unicode composition
- * become the same label. The rules are those of Unicode and do not depend on a locale.
+ * topic: converts topics to labels. Topics that differ only in upper and lower case or in Unicode
+ * composition become the same label. The rules are those of Unicode and do not depend on a locale.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -99,8 +99,8 @@ struct hearsay_admin_reply {
 
 /*
  * Sends the request and waits for the reply, as the calls of hearsay/message.h do. *out_reply is
- * borrowed until the next call. The time for check, backup and compact grows with the size of the
- * store: choose timeout_ms accordingly.
+ * borrowed until the next call. The time that the requests check, backup and compact take grows
+ * with the size of the store: choose timeout_ms accordingly.
  */
 HEARSAY_API int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin,
                               int timeout_ms, const struct hearsay_admin_reply **out_reply,

@@ -76,8 +76,8 @@ HEARSAY_API const char *hearsay_code_name(enum hearsay_code code);
 struct hearsay_error {
     int status;             /* what the call returned */
     enum hearsay_code code; /* the server's code; HEARSAY_CODE_NONE unless ERR_REFUSED */
-    char sentence[512];     /* for people; never empty. May contain text of the server, which is not
-                               trusted */
+    char sentence[512]; /* for people; never empty. May contain text of the server, so do not trust
+                           it */
     char field[64]; /* the name of the wrong field of the request; "" if the server names none */
     uint64_t retry_after_ms; /* wait this long before the next try; 0: the server did not say */
 };
@@ -86,8 +86,8 @@ struct hearsay_error {
 HEARSAY_API const char *hearsay_version(void);
 
 /*
- * Computes BLAKE2b-256 of `count` bytes. The hash has HEARSAY_HASH_BYTES bytes. A server knows
- * withdraw tokens and banned payloads by this hash.
+ * Computes BLAKE2b-256 of `count` bytes. The hash has HEARSAY_HASH_BYTES bytes. A server stores
+ * this hash in place of a withdraw token or a banned payload.
  */
 HEARSAY_API void hearsay_hash(const void *bytes, size_t count, uint8_t *out_hash);
 

@@ -26,8 +26,8 @@ struct hearsay;
  *   2. The server's certificate is valid for its name or address, by the roots in `ca`, or by the
  *      system's roots if `ca` is NULL.
  *   3. `ca` is NULL: the server's key must be the key that the file `known_servers` lists for the
- *      server. A server that the file does not list is trusted, and its key is added (trust on
- * first use). hearsay_tls_info reports this.
+ *      server. A server that the file does not list is trusted, and its key is added to the file
+ *      (trust on first use). hearsay_tls_info reports this.
  */
 struct hearsay_tls {
     const char *const *pins;   /* SHA-256 of public keys (RFC 7469), 64 hexadecimal digits each */
@@ -214,7 +214,7 @@ struct hearsay_welcome {
     uint8_t resume_token[HEARSAY_RESUME_BYTES_MAX]; /* resume_bytes of them; 0: none */
     size_t resume_bytes;
     const struct hearsay_error *dropped; /* why the server closed the earlier connection that had
-                                            this resume token; NULL: it did not close it */
+                                            this resume token; NULL: it was not closed */
 };
 
 /*

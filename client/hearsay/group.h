@@ -33,7 +33,8 @@ HEARSAY_API int hearsay_group_new(const void *secret, size_t secret_bytes,
 HEARSAY_API void hearsay_group_free(struct hearsay_group *group); /* NULL is fine */
 
 /*
- * A media type and a payload, sealed or opened. Owned: hearsay_content_free, which also wipes both.
+ * A media type and a payload, sealed or opened. The caller owns the struct: hearsay_content_free
+ * frees and wipes its contents.
  */
 struct hearsay_content {
     char media_type[128];

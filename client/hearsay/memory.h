@@ -62,13 +62,15 @@ HEARSAY_API int hearsay_keyring_save(struct hearsay_keyring *keyring,
  * Finds the epochs of a host that the server still keeps and whose keys came from this server.
  * Writes at most `room` epochs to out_epochs, the newest key first, and returns their number. Call
  * hearsay_keyring_learn first. O(keys in the file). Sets the fields number, key, has_key, kept_ms
- * and is_certain. is_certain is:
+ * and is_certain. The values of is_certain:
  *
  *   true   This connection gave the key, or an earlier connection over TLS to a server with the
- * same pin. false  The key was stored without TLS, and this connection did not give the key.
- * Another machine that imitated the server may have given it. Use such a key only in a query that
- * also searches the open epoch: the query then reveals nothing more to a listener. Never deposit
- *          with such a key.
+ *          same pin gave the key.
+ *   false  The key was stored without TLS, and this connection did not give the key. Another
+ *          machine that imitated the server may have given it.
+ *
+ * Use a key that is not certain only in a query that also searches the open epoch: the query then
+ * reveals nothing more to a listener. Never deposit with such a key.
  */
 HEARSAY_API size_t hearsay_keyring_living(const struct hearsay_keyring *keyring,
                                           const struct hearsay *server,

@@ -45,7 +45,7 @@ HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit);
 /*
  * A server may demand a proof of work for each deposit and report (limits.work_bits), so that many
  * deposits cost a client CPU time. The library computes the proof when a deposit is submitted, on
- * the caller's thread, before it sends anything. timeout_ms does not include this time.
+ * the caller's thread, before anything is sent. timeout_ms does not include this time.
  *
  * Returns the average time of one proof on this machine in ms, or 0 if the server demands none. A
  * single proof may take almost no time, or five times the average. The call itself takes a few ms.
@@ -216,8 +216,8 @@ HEARSAY_API int hearsay_get(struct hearsay *server, const char *host, const uint
                             int timeout_ms, const struct hearsay_message **out_message,
                             struct hearsay_error *out_error);
 /*
- * Withdraws a message. `id` has HEARSAY_ID_BYTES bytes, `token` has HEARSAY_TOKEN_BYTES. For a
- * wrong token: ERR_REFUSED with HEARSAY_CODE_FORBIDDEN.
+ * Withdraws a message. `id` has HEARSAY_ID_BYTES bytes, `token` has HEARSAY_TOKEN_BYTES bytes. For
+ * a wrong token: ERR_REFUSED with HEARSAY_CODE_FORBIDDEN.
  */
 HEARSAY_API int hearsay_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
                                  const uint8_t *token, int timeout_ms,

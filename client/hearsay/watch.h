@@ -25,8 +25,8 @@ struct hearsay_watching {
 
 /*
  * Starts a watch on this connection. From then on, hearsay_next returns HEARSAY_REPLY_MATCH for
- * each message that fits and was stored later than the message with the number after_seq;
- * HEARSAY_NO_SEQ means later than this call. Matches come in order, each message once. hearsay_next
+ * each message that fits and has a sequence number above `after_seq`. HEARSAY_NO_SEQ means: only
+ * messages that are stored after this call. Matches come in order, each message once. hearsay_next
  * waits for matches even if no request is in flight. The fields k, until_ms, order and exclude of
  * the query are ignored. Returns the errors of other requests; for too many watches ERR_REFUSED
  * with HEARSAY_CODE_QUOTA.

@@ -305,8 +305,8 @@ int hearsay_keyring_save(struct hearsay_keyring *keyring, struct hearsay_error *
 /* --- use -------------------------------------------------------------------------------------- */
 
 /*
- * Returns the newest epoch of that number whose key this connection received; NULL: this connection
- * received no such key.
+ * Returns the newest epoch with this number and with a key that this connection received. Returns
+ * NULL if there is no such epoch.
  */
 static const struct hearsay_epoch *find_given(const struct hearsay *server,
                                               const struct hearsay_host *host, uint64_t number)

@@ -46,8 +46,8 @@ struct lately_encoding {
 };
 
 /*
- * Computes the filter of all contexts. The filter is empty when there are no contexts. Returns 0,
- * HEARSAY_ERR_NOMEM, or an error of context_encode. O(labels).
+ * Computes the filter of all contexts in `contexts`. The filter is empty when there are no
+ * contexts. Returns 0, HEARSAY_ERR_NOMEM, or an error of context_encode. O(labels).
  */
 int lately_encode(const struct bytes *contexts, const struct lately_encoding *how,
                   struct hearsay_filter *out_filter, struct hearsay_error *out_error);

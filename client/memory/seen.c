@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * seen: the file of the ids of messages that the user has seen. An id is kept until its message
- * expires. A query carries a scalable Bloom filter of the ids, and the server leaves those messages
- * out.
+ * expires. A query carries a scalable Bloom filter of the ids, and the server leaves the messages
+ * with these ids out.
  *
  * The body of the file is an array of records: 16 bytes for the id, and 8 bytes for the time at
  * which the message expires, in milliseconds of the local Unix time. The local clock is used
@@ -40,7 +40,7 @@ size_t hearsay_seen_count(const struct hearsay_seen *seen)
     return seen->file.body.count / RECORD_BYTES;
 }
 
-/* Forgets what has expired; the others keep their order. */
+/* Removes the records of expired messages and keeps the order of the others. */
 static void forget_expired(struct hearsay_seen *seen, int64_t now_ms)
 {
     uint8_t *data = seen->file.body.data;

@@ -307,7 +307,9 @@ static int accept_reply(struct conn *conn, const struct msg_response *response,
     return abandoned ? CONN_MORE : HEARSAY_OK;
 }
 
-/* A frame into conn->frame. 0, CONN_MORE, or broken. */
+/*
+ * Sets conn->frame to the next frame. Returns 0, CONN_MORE, or the error that broke the connection.
+ */
 static int take_frame(struct conn *conn, struct hearsay_error *out_error)
 {
     if (conn->frame != NULL) {

@@ -39,7 +39,7 @@ enum {
 /* Named outcomes. */
 enum {
     CONN_MORE = 1, /* no reply yet: more bytes are needed */
-    CONN_FULL = 2  /* too many requests are in flight, or too many bytes unsent */
+    CONN_FULL = 2  /* too many requests are in flight, or too many bytes are unsent */
 };
 
 enum conn_state { CONN_FRESH, CONN_GREETING, CONN_READY, CONN_BROKEN };
@@ -55,7 +55,8 @@ struct conn {
     const struct alloc *alloc; /* borrowed */
     enum conn_state state;
     struct frame_decoder input;
-    const uint8_t *frame; /* not decoded yet for lack of memory: conn_next tries again */
+    const uint8_t
+        *frame; /* a frame that was not decoded because memory was out; conn_next tries again */
     size_t frame_length;
     struct bytes output;
     size_t sent;             /* the first bytes of output, already sent */
@@ -99,7 +100,7 @@ void conn_abandon(struct conn *conn, uint64_t ticket);
  */
 const uint8_t *conn_output(const struct conn *conn, size_t *out_count);
 
-/* Removes the first `count` unsent bytes, which the caller has sent. */
+/* Removes the first `count` bytes of the output. The caller has sent these bytes. */
 void conn_sent(struct conn *conn, size_t count);
 
 /*
@@ -113,9 +114,12 @@ void conn_filled(struct conn *conn, size_t count);
 /*
  * Decodes the next reply from the bytes that were read. Returns:
  *
- *   0            *out_response is the reply and borrows from `arena`; in state GREETING the reply
- * is the Welcome CONN_MORE    no frame is complete ERR_PROTOCOL, ERR_REFUSED   the connection is
- * now broken ERR_NOMEM    the caller may call again later
+ *   0             *out_response is the reply and borrows from `arena`; in state GREETING the
+ *                 reply is the Welcome
+ *   CONN_MORE     no frame is complete
+ *   ERR_PROTOCOL  the connection is broken: the server broke the protocol
+ *   ERR_REFUSED   the connection is broken: the server sent the reason
+ *   ERR_NOMEM     memory is out; the caller may call again later
  *
  * A push is a response that answers no request; its id is 0. Two kinds of pushes are returned: the
  * start of an epoch, and matches if a watch was submitted. Other pushes and the replies to

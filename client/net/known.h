@@ -23,8 +23,8 @@ int known_find(const char *path, const char *server, uint8_t out_pin[TLS_PIN_BYT
                struct hearsay_error *out_error);
 
 /*
- * Adds a server that the file does not list. Creates an absent file (mode 0600). Returns what
- * keep_write_text returns (client/keep.h), or HEARSAY_ERR_FILE.
+ * Adds a server that the file does not list. Creates the file (mode 0600) if there is none. Returns
+ * what keep_write_text returns (client/keep.h), or HEARSAY_ERR_FILE.
  */
 int known_add(const char *path, const char *server, const uint8_t pin[TLS_PIN_BYTES],
               struct hearsay_error *out_error);

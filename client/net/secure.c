@@ -26,10 +26,10 @@ struct secure {
     int fd; /* borrowed */
     struct tls_pipe *pipe;
     struct hearsay_tls_info info;
-    uint8_t wire[WIRE_BYTES]; /* taken out of the pipe, and not yet sent: wire_at .. wire_end */
+    uint8_t wire[WIRE_BYTES]; /* encrypted bytes wire_at .. wire_end are not sent yet */
     size_t wire_at;
     size_t wire_end;
-    const char *reason; /* why it failed, when the pipe does not know; NULL: it has not */
+    const char *reason; /* why TLS failed, if the pipe does not know; NULL: TLS has not failed */
 };
 
 /* --- bytes ------------------------------------------------------------------------------------ */
@@ -186,7 +186,7 @@ static int shake_hands(struct secure *secure, int64_t deadline_ms, struct hearsa
         short events = secure_wants_write(secure) ? POLLIN | POLLOUT : POLLIN;
         int status = wait_for(secure->fd, events, deadline_ms, error);
         if (status == HEARSAY_OK && now_monotonic_ms() >= deadline_ms) {
-            status = WAIT_TIMEOUT; /* bytes keep coming, and no end of the handshake */
+            status = WAIT_TIMEOUT; /* bytes keep arriving, but the handshake does not end */
         }
         if (status == WAIT_TIMEOUT) {
             return fail_set(error, HEARSAY_ERR_TIMEOUT,

@@ -10,7 +10,7 @@
 
 #include "client/hearsay.h"
 
-/* The deadline that lies timeout_ms (0 or more) ahead. */
+/* Returns the deadline that is timeout_ms (0 or more) from now. */
 int64_t wait_deadline_ms(int timeout_ms);
 
 enum { WAIT_TIMEOUT = 1 }; /* a named outcome: the deadline has passed */

@@ -39,7 +39,7 @@ int channel_read_all(const struct cli *cli, json_t **out_file);
 /* Replaces the file. CLI_DONE or an exit code. */
 int channel_write_all(const struct cli *cli, const json_t *file);
 
-/* The object with the channels of such a file. */
+/* Returns the object with the channels of a file. */
 json_t *channel_table(const json_t *file);
 
 /*

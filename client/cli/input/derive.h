@@ -32,7 +32,8 @@ int derive_open(const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES],
 
 /*
  * Replaces the secret by a secret derived from the old secret and from `count` bytes, count >= 1.
- * Import calls this with a group's key, so that the same line gets another id in each group.
+ * Import calls this function with a group's key, so that the same line gets another id in each
+ * group.
  */
 void derive_secret(uint8_t secret[DERIVE_SECRET_BYTES], const void *bytes, size_t count);
 

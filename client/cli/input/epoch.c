@@ -7,7 +7,10 @@
 
 const char *const epoch_choices[] = {"auto", "open", "current", NULL};
 
-/* Returns whether the Welcome has a key of an epoch. Only then there is a key to save. */
+/*
+ * Returns whether the Welcome contains the key of an epoch. Without such a key, the file of epoch
+ * keys is not written.
+ */
 static bool gave_keys(const struct hearsay *server)
 {
     const struct hearsay_welcome *welcome = hearsay_welcome(server);
@@ -32,8 +35,8 @@ static void complain_of_replaced(const struct cli *cli, const struct hearsay *se
 }
 
 /*
- * Fills *out with the epochs whose keys are in the file of epoch keys. Without the file, fills it
- * with the current epoch only.
+ * Fills *out with the epochs whose keys are in the file of epoch keys. If there are none, fills
+ * *out with the current epoch, provided that the server gave its key.
  */
 static void read_known(const struct cli *cli, const struct hearsay *server,
                        const struct hearsay_host *host, struct epochs *out)

@@ -20,7 +20,10 @@ enum epoch_choice {
 
 extern const char *const epoch_choices[]; /* the first three, ended by NULL */
 
-/* The row of a command's table whose struct has an int called `field`. */
+/*
+ * A row of a command's table of options, for the option --epoch. `type` is the struct of options;
+ * its int called `field` gets the choice.
+ */
 #define EPOCH_OPTION(type, field, text) \
     ARGS_NAMES("epoch", 'e', type, field, "WHICH", epoch_choices, text)
 

@@ -18,7 +18,7 @@ enum { PAYLOAD_BYTES_MAX = 1024 * 1024 };
 struct payload {
     char *bytes;         /* owned */
     size_t count;        /* bytes read, at most PAYLOAD_BYTES_MAX + 1 */
-    uint64_t size_bytes; /* of the whole input as far as known; at least count */
+    uint64_t size_bytes; /* size of the whole input, as far as it is known; at least `count` */
     bool whole; /* false: the input is longer than `count` bytes, and size_bytes may be too small */
     const char *type; /* text/plain if the payload is UTF-8, else application/octet-stream; static
                          storage */

@@ -75,7 +75,7 @@ static void set_state(struct pump *pump, struct pump_item *item, enum pump_state
     pump->to_send_count += state == PUMP_TO_SEND ? 1 : 0;
     pump->sent_count += state == PUMP_SENT ? 1 : 0;
     if (state == PUMP_DONE && item->line != NULL) {
-        /* The line is not needed any more; from now on the answer is counted. */
+        /* held_bytes counts the line until the item is done, and then the answer. */
         pump->held_bytes -= item->length;
         pump->held_bytes += item->answer != NULL ? strlen(item->answer) : 0;
     }
@@ -127,7 +127,8 @@ static int64_t with_jitter(int64_t ms)
 static void wait_ms(const struct pump *pump, int64_t ms)
 {
     struct pollfd signals = {.fd = pump->signals, .events = POLLIN};
-    (void)poll(&signals, 1, (int)ms); /* any other signal that cuts it short does no harm */
+    (void)poll(&signals, 1,
+               (int)ms); /* another signal may end the wait earlier, which does no harm */
 }
 
 /* Reads a signal. Returns the exit code of the signal, or PUMP_GO_ON when no signal has arrived. */
@@ -283,7 +284,7 @@ static int send_waiting(struct pump *pump)
     return PUMP_GO_ON;
 }
 
-/* Sends what can be sent without waiting for anything. */
+/* Sends all requests that can be sent without waiting. */
 static int send_all(struct pump *pump)
 {
     for (;;) {

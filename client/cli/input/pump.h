@@ -8,14 +8,15 @@
  *                               +-- rate limited, connection lost --+
  *
  * The window is the largest number of requests in flight. When the server refuses a request by its
- * rate limit, it names a time to wait. After the wait, the window is the number of replies since
- * the last wait. Each further reply increases the window by one. So few requests are refused.
+ * rate limit, the server names a time to wait. After the wait, the window is the number of replies
+ * since the last wait. Each further reply increases the window by one. So the server refuses few
+ * requests.
  *
  * The pump waits for input and for the server at the same time. So a program that writes the input
  * through a pipe gets the reply to a line before it must send the next line. The pump waits when
- * the server is busy, and connects again after a lost connection. Without progress it does both
- * only a bounded number of times. Requests without a reply are sent again, so a request must be
- * safe to repeat.
+ * the server is busy, and connects again after a lost connection. The number of such waits and
+ * connections without progress is bounded. A request without a reply is sent again, so a request
+ * must be safe to repeat.
  */
 #ifndef CLIENT_CLI_INPUT_PUMP_H
 #define CLIENT_CLI_INPUT_PUMP_H
@@ -97,7 +98,7 @@ struct pump {
     unsigned reconnect_count; /* in a row */
 };
 
-/* Takes `server`. CLI_DONE or an exit code after saying why. */
+/* Takes over `server`. Returns CLI_DONE, or an exit code after printing the error. */
 int pump_init(struct pump *pump, const struct cli *cli, struct pump_work *work, struct lines *lines,
               struct hearsay *server);
 void pump_deinit(struct pump *pump); /* closes the server */

@@ -8,7 +8,10 @@
 
 #include "client/cli/base/cli.h"
 
-/* The row of a command's table whose struct has a `const char *` called `field`. */
+/*
+ * A row of a command's table of options, for the option --group. `type` is the struct of options;
+ * its `const char *` called `field` gets the value.
+ */
 #define SECRET_OPTION(type, field)                         \
     ARGS_ROW("group", 'g', ARGS_TEXT, type, field, "FILE", \
              "the secret of a group, in a file; - asks for it")
@@ -16,10 +19,10 @@
 /*
  * Makes the group from the value of the option:
  *
- *   "-"                           asks for the secret on the terminal
- *   an existing file, or a '/'    the secret is the first line of this file; the file is refused
- * when other users can read it (place_check_private) anything else                 the value is the
- * secret itself; prints a warning
+ *   "-"              asks for the secret on the terminal
+ *   a file           the secret is the first line of the file; any value with a '/' is a file. A
+ *                    file that other users can read is refused (place_check_private)
+ *   anything else    the value is the secret itself; prints a warning
  *
  * Returns CLI_DONE with *out_group owned (hearsay_group_free), or an exit code after printing the
  * error. Takes some tenths of a second.

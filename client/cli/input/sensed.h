@@ -23,7 +23,10 @@ struct sensed {
     bool neighbours;
 };
 
-/* The rows of a command's table whose struct has a `struct sensed` called `field`. */
+/*
+ * The rows of a command's table of options that describe a context. `type` is the struct of
+ * options; its `struct sensed` called `field` gets the values.
+ */
 #define SENSED_OPTIONS(type, field)                                                                \
     ARGS_ROW("label", 'l', ARGS_LIST, type, field.labels, "LABEL",                                 \
              "attribute:value of the context, as it stands; once for each"),                       \
@@ -68,7 +71,7 @@ int sensed_encode(const struct cli *cli, const struct hearsay_host *host,
                   const struct hearsay_keys *keys, const struct hearsay_context *context,
                   struct hearsay_filter *out_filter);
 
-/* The keys of a JSON object that describe a context, for arrays of keys. */
+/* The JSON keys that describe a context, as a list of strings for an array of known keys. */
 #define SENSED_KEYS "labels", "wifi", "at", "neighbours", "time", "topics"
 
 /*

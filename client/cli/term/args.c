@@ -18,8 +18,8 @@ static size_t args_smaller(size_t a, size_t b)
 }
 
 /*
- * Returns the number of edits that change `a` to `b`, by optimal string alignment. Both have at
- * most WORD_MAX bytes.
+ * Returns the number of edits that change `a` to `b`, by optimal string alignment. `a` and `b` have
+ * at most WORD_MAX bytes each.
  */
 static size_t args_edits(const char *a, const char *b)
 {
@@ -245,8 +245,8 @@ static int set_option(const struct args_option *option, void *target, const char
 }
 
 /*
- * Reports an unknown option. getopt's variable optopt is a letter for a short option; for a long
- * option it is 0, and the option is argv[optind - 1].
+ * Reports an unknown option. getopt's variable optopt is the letter of a short option. For a long
+ * option optopt is 0, and argv[optind - 1] is the option.
  */
 static int unknown_option(const struct table *table, char **argv, char *out_sentence)
 {

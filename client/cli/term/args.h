@@ -87,7 +87,7 @@ int args_parse(int argc, char **argv, const struct args_group *groups, size_t gr
 /* Frees the lists of a group. */
 void args_free(const struct args_group *group);
 
-/* The options of a group as help, two columns. */
+/* Prints the options of a group as help, in two columns. */
 void args_print_help(FILE *stream, const struct args_group *group);
 
 /*

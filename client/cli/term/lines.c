@@ -69,7 +69,10 @@ int lines_next(struct lines *lines, const char **out_line, size_t *out_length)
     return LINES_MORE;
 }
 
-/* Makes room for READ_BYTES bytes behind `end`. Returns 0 or ENOMEM. */
+/*
+ * Makes room for READ_BYTES bytes in the buffer, behind the bytes that were read. Returns 0 or
+ * ENOMEM.
+ */
 static int make_room(struct lines *lines)
 {
     if (lines->start > 0) {

@@ -23,8 +23,8 @@ int number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out_val
 int number_parse_duration(const char *text, uint64_t *out_ms);
 
 /*
- * Prints a duration in the largest unit that gives a whole number: 250ms, 90s, 24h, 3d. A day is
- * used from two days on.
+ * Prints a duration in the largest unit that gives a whole number: 250ms, 90s, 24h, 3d. Days are
+ * used for 48 hours and more.
  */
 enum { NUMBER_DURATION_BYTES = 24 };
 void number_print_duration(uint64_t ms, char out[NUMBER_DURATION_BYTES]);
