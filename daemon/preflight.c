@@ -19,6 +19,7 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
 {
     struct privilege_user user;
     gid_t group = PRIVILEGE_NO_GROUP;
+    enum server_tls_verdict verdict = SERVER_TLS_GOOD;
     struct server_tls tls = {.scratch = NULL};
     char sentence[CONFIG_REASON_BYTES];
 
@@ -33,16 +34,12 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
     if (server_tls_load(&tls, config, sentence) != 0) {
         add_reason(out_reason, sentence);
     } else {
-        switch (server_tls_judge(&tls, config, now_ms, sentence)) {
-        case SERVER_TLS_EXPIRED:
-            add_reason(out_reason, sentence);
-            break;
-        case SERVER_TLS_ENDS_SOON:
-            (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
-            break;
-        default:
-            break;
-        }
+        verdict = server_tls_judge(&tls, config, now_ms, sentence);
+    }
+    if (verdict == SERVER_TLS_EXPIRED) {
+        add_reason(out_reason, sentence);
+    } else if (verdict == SERVER_TLS_ENDS_SOON) {
+        (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
     }
     server_tls_deinit(&tls);
     return out_reason[0] == '\0' ? 0 : PREFLIGHT_REFUSED;

@@ -153,32 +153,30 @@ void session_count_output(struct session *session)
     session->counted_output = now;
 }
 
-/* What the end of a session changes at once. The caller closes the stream, and sessions_reap does
- * the rest: a function of this session, of its watches or of its sender may be on the stack. */
-static void leave_loop(struct session *session)
+/* What the end of a session changes at once. sessions_reap does the rest: a function of this
+ * session, of its watches or of its sender may be on the stack. */
+static void leave(struct session *session, void (*close_stream)(struct transport *transport))
 {
+    if (session->state == SESSION_CLOSED) {
+        return;
+    }
     loop_remove(session->all->loop, &session->entry);
     session_end_handshake(session);
     session_move_to(session, SESSION_CLOSED);
     session_count_output(session);
     session->client.is_gone = true;
     loop_add_gone(session->all->loop, &session->entry);
+    close_stream(&session->transport);
 }
 
 void session_close(struct session *session)
 {
-    if (session->state != SESSION_CLOSED) {
-        leave_loop(session);
-        transport_close(&session->transport);
-    }
+    leave(session, transport_close);
 }
 
 void session_reset(struct session *session)
 {
-    if (session->state != SESSION_CLOSED) {
-        leave_loop(session);
-        transport_reset(&session->transport);
-    }
+    leave(session, transport_reset);
 }
 
 static void session_free(struct session *session)

@@ -62,19 +62,6 @@
     } while (0)
 #define DL_DELETE(head, element) DL_DELETE2(head, element, prev, next)
 
-/* Moves all elements of `tail` to the end of `head`; `tail` is not to be used as a list after. */
-#define DL_CONCAT(head, tail)            \
-    do {                                 \
-        if ((head) == NULL) {            \
-            (head) = (tail);             \
-        } else if ((tail) != NULL) {     \
-            void *last_ = (tail)->prev;  \
-            (tail)->prev = (head)->prev; \
-            (head)->prev->next = (tail); \
-            (head)->prev = last_;        \
-        }                                \
-    } while (0)
-
 /* Sets `count` to the number of elements; `element` is a variable to walk with. O(n). */
 #define DL_COUNT2(head, element, count, next_name)                                      \
     do {                                                                                \

@@ -17,14 +17,12 @@ enum {
 struct watch_pending {
     struct watch_pending *prev, *next;
     struct host *host;
-    uint64_t epoch;
+    struct standing_deposit deposit; /* its filter: `storage`, or on the stack of match_at_once */
     int64_t seq;
     int64_t deposited_ms;
-    uint32_t reach_ppm;
     size_t content_bytes; /* of payload and media type */
     uint8_t id[MESSAGE_ID_BYTES];
-    uint64_t *filter; /* profile words: in `storage`, or on the stack of match_at_once */
-    uint64_t storage[];
+    uint64_t storage[]; /* the words of the filter */
 };
 
 static void free_pending(struct service *service, struct watch_pending *pending)
@@ -55,7 +53,7 @@ static size_t queue_hits(struct watch_pending *const *batch, const struct standi
             .hit = hits[h],
             .seq = pending->seq,
             .deposited_ms = pending->deposited_ms,
-            .epoch = pending->epoch,
+            .epoch = pending->deposit.scope,
         };
 
         if (pending->seq <= watch->live_after || pending->deposited_ms < watch->since_ms) {
@@ -83,11 +81,7 @@ static size_t match_some(struct watch_pending *const *batch, uint32_t *count)
     size_t hit_count = 0;
 
     for (uint32_t i = 0; i < *count; i++) {
-        deposits[i] = (struct standing_deposit){
-            .filter = batch[i]->filter,
-            .scope = batch[i]->epoch,
-            .reach_ppm = batch[i]->reach_ppm,
-        };
+        deposits[i] = batch[i]->deposit;
     }
     *count = standing_match(batch[0]->host->standing, deposits, *count, &hits, &hit_count);
     return queue_hits(batch, hits, hit_count);
@@ -117,11 +111,13 @@ static size_t match_batch(struct service *service, uint32_t *out_deposits)
     return taken;
 }
 
-static void load_filter(const struct watch_pending *pending, const struct persist_message *message)
+static void load_filter(struct watch_pending *pending, const struct persist_message *message,
+                        uint64_t *out_filter)
 {
     /* cannot fail: the index took the message with this filter */
-    (void)bloom_load(pending->filter, pending->host->config.profile.bits, message->filter,
+    (void)bloom_load(out_filter, pending->host->config.profile.bits, message->filter,
                      message->filter_bytes);
+    pending->deposit.filter = out_filter;
 }
 
 /* There is no memory to let the deposit wait. It is matched now, after those that wait. */
@@ -134,8 +130,7 @@ static void match_at_once(struct service *service, struct watch_pending *pending
     while (service->watch->pending != NULL && is_watched(service->watch->pending->host)) {
         (void)match_batch(service, &count);
     }
-    pending->filter = filter;
-    load_filter(pending, message);
+    load_filter(pending, message, filter);
     count = 1;
     (void)match_some(&pending, &count);
 }
@@ -148,10 +143,9 @@ static void append_pending(struct service *service, struct host *host,
 
     struct watch_pending own = {
         .host = host,
-        .epoch = message->epoch,
+        .deposit = {.scope = message->epoch, .reach_ppm = message->reach_ppm},
         .seq = seq,
         .deposited_ms = message->deposited_ms,
-        .reach_ppm = message->reach_ppm,
         .content_bytes = message->payload_bytes + message->media_type_bytes,
     };
     memcpy(own.id, message->id, MESSAGE_ID_BYTES);
@@ -161,8 +155,7 @@ static void append_pending(struct service *service, struct host *host,
         return;
     }
     *pending = own;
-    pending->filter = pending->storage;
-    load_filter(pending, message);
+    load_filter(pending, message, pending->storage);
     DL_APPEND(service->watch->pending, pending);
     service->watch->pending_bytes += bytes;
     service->watch->counts.pending++;

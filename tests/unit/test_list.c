@@ -68,16 +68,6 @@ static void take_out_of_order(struct model *model, struct element *element)
     element->list = -1;
 }
 
-static void move_all(struct model *model, int from, int to)
-{
-    DL_CONCAT(model->heads[to], model->heads[from]);
-    model->heads[from] = NULL;
-    for (size_t i = 0; i < model->counts[from]; i++) {
-        insert_into_order(model, to, model->counts[to], model->order[from][i]);
-    }
-    model->counts[from] = 0;
-}
-
 static void take_some(struct model *model, int list, struct rng *rng)
 {
     struct element *element;
@@ -106,9 +96,6 @@ static void step(struct model *model, struct rng *rng)
     } else {
         DL_PREPEND(model->heads[list], element);
         insert_into_order(model, list, 0, element);
-    }
-    if (rng_chance(rng, 5)) {
-        move_all(model, list, 1 - list);
     }
     if (rng_chance(rng, 5)) {
         take_some(model, list, rng);
