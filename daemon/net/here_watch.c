@@ -17,7 +17,8 @@
 #include "daemon/system/file.h"
 #include "daemon/system/log.h"
 
-/* If it differs, the file has changed. All zero: the file could not be read. Has no padding. */
+/* The state of a file. If the state differs from the last one, the file has changed. All zero: the
+ * file could not be read. The struct has no padding, so memcmp compares it. */
 struct file_state {
     uint64_t device;
     uint64_t inode;
@@ -50,7 +51,8 @@ static struct host *host_of(const struct watched *watched)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Reads the whole file, and at most one byte more than is allowed. -errno on failure. */
+/* Reads the whole file, but at most HERE_FILE_BYTES_MAX + 1 bytes. Returns the number of bytes, or
+ * -errno. */
 static ssize_t read_whole(const char *path, char *buffer, struct file_state *out_state)
 {
     int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -74,7 +76,8 @@ static ssize_t read_whole(const char *path, char *buffer, struct file_state *out
     return length;
 }
 
-/* Sets the host's labels from a file's text; NULL: there is no file. False: the text is wrong. */
+/* Sets the host's labels from the text of a file. `text` is NULL if there is no file. Returns false
+ * if the text is wrong; then the labels stay as they were. */
 static bool take_labels(struct watched *watched, const char *text, size_t length)
 {
     struct host *host = host_of(watched);

@@ -18,13 +18,14 @@
 #include "daemon/system/reason.h"
 
 enum {
-    BACKLOG = 1024, /* else the clients of a crowd try again only a second later */
-    /* A connection costs more CPU time than most requests, and libuv would accept all that wait
-     * before any session is served. */
+    BACKLOG =
+        1024, /* with a shorter backlog, clients of a crowd would try again only a second later */
+    /* A connection costs more CPU time than most requests. Without this limit, libuv would accept
+     * all connections that wait before any session is served. */
     ACCEPTS_PER_TURN = 4
 };
 
-/* 0 and LISTENER_LATER are those of listener_home.accept. */
+/* Accepts one connection. The results are the results of `accept` in struct listener_home. */
 static int accept_one(struct listener *listener)
 {
     if (listener->accepted == ACCEPTS_PER_TURN) {
@@ -43,11 +44,11 @@ static void on_connection(uv_stream_t *stream, int status)
 
     if (status == 0) {
         status = accept_one(listener);
-        /* libuv reports no other connection before this one was accepted. */
+        /* libuv reports no further connection until this connection is accepted. */
         listener->is_held = status == LISTENER_LATER || status == UV_ENOMEM;
         listener->waits_a_turn = status == LISTENER_LATER;
     }
-    /* Without descriptors or memory, clients that are connected are still served. */
+    /* If descriptors or memory run out, connected clients are still served. */
     if (status < 0 &&
         log_gate_opens(&listener->gate, loop_now_ms(listener->home->loop), &withheld)) {
         log_warning("a connection could not be accepted: %s (%" PRIu64
@@ -77,7 +78,8 @@ static int report_failure(char *out_reason, const char *where, const char *why, 
     return reason_set(out_reason, "cannot listen on %s: %s%s", where, why, remedy);
 }
 
-/* After the start the daemon is not root any more, so a reload cannot bind such a port. */
+/* Advice for a reload, too: after the start the daemon is not root any more and cannot bind a low
+ * port. */
 #define LOW_PORT_REMEDY                                                                         \
     "; ports below 1024 are root's: choose one from 1024 on, or have root start hearsayd with " \
     "`user`, or use hearsayd.socket; a reload cannot bind such a port, a restart can"
@@ -101,7 +103,8 @@ static const char *remedy_for(int rc)
 
 /* --- TCP -------------------------------------------------------------------------------------- */
 
-/* The listener's line of the configuration, with the address and the port that were bound. */
+/* Returns the listener's line of the configuration, but with the address and the port that were
+ * bound. */
 static struct config_listener bound_to(const struct listener *listener)
 {
     struct config_listener bound = listener->config;
@@ -145,7 +148,8 @@ void listener_adopt_words(struct listener *listener, const struct config *config
     }
 }
 
-/* Lets the kernel bind an address that this machine does not have yet. 0 or a libuv error. */
+/* Lets the kernel bind an address that this machine does not have yet. Returns 0 or a libuv error.
+ */
 static int set_freebind(struct listener *listener)
 {
     int on = 1;
@@ -189,7 +193,8 @@ static int bind_tcp(struct listener *listener, const struct config_listener *con
 
 /* --- Unix ------------------------------------------------------------------------------------- */
 
-/* Removes a socket file that no process listens on: a daemon that was killed left it. */
+/* Removes a socket file that no process listens on: a killed daemon leaves such a file. Returns
+ * whether the file was removed. */
 static bool remove_stale(const char *path)
 {
     struct sockaddr_un address = {.sun_family = AF_UNIX};
@@ -209,7 +214,8 @@ static bool remove_stale(const char *path)
     return refused && unlink(path) == 0;
 }
 
-/* Tells a missing directory from missing rights: libuv returns EACCES for both. */
+/* Whether the directory of the path is missing. libuv returns EACCES for a missing directory and
+ * for missing rights. */
 static bool is_without_directory(const char *path)
 {
     char directory[sizeof(((struct config_listener *)0)->path)];
@@ -224,7 +230,7 @@ static bool is_without_directory(const char *path)
     return stat(directory, &status) != 0 && errno == ENOENT;
 }
 
-/* Whether the path is a file that is no socket: then no other program has the address. */
+/* Whether the path is a file that is not a socket. Then no other program listens on the path. */
 static bool is_other_file(const char *path)
 {
     struct stat status;
@@ -255,7 +261,8 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
     return rc;
 }
 
-/* Gives the socket to the administrators' group, before it listens. 0 or a libuv error. */
+/* Changes the group of the socket file to the administrators' group, before the socket listens.
+ * Returns 0 or a libuv error. */
 static int share_with_group(struct listener *listener)
 {
     gid_t group = listener->home->admin_group;

@@ -4,8 +4,12 @@
 #include "daemon/system/list.h"
 
 enum {
-    /* CPU time that new connections may use at once, the divisor of their share in the long run,
-     * and the most that the account holds: it bounds how long the next connection waits. */
+    /*
+     * The account of new connections. ARRIVALS_NS: CPU time that new connections may use at once.
+     * ARRIVALS_SHARE: new connections get one part in ARRIVALS_SHARE of the CPU time in the long
+     * run. ARRIVALS_NS_MAX: the account counts no more CPU time, which bounds how long the next
+     * connection waits.
+     */
     ARRIVALS_NS = 500 * 1000,
     ARRIVALS_SHARE = 4,
     ARRIVALS_NS_MAX = 8 * ARRIVALS_NS

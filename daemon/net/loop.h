@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * loop: libuv's event loop, and what the daemon keeps about one turn of it: which sessions wait for
- * the turn, whether the next turn comes without waiting, and how much CPU time is left for new
- * connections. It knows nothing of sessions but their entries in its lists. See server_turn.c for
- * what happens in a turn.
+ * loop: libuv's event loop, and the daemon's state of one turn of the loop. The state says which
+ * sessions wait for the turn, whether the next turn comes without waiting, and how much CPU time is
+ * left for new connections. The loop knows only the sessions' entries in its lists. server_turn.c
+ * says what happens in a turn.
  *
- * For the loop's thread only. No function here calls back before it returns.
+ * For the loop's thread only. No function of this header runs a callback before it returns.
  */
 #ifndef DAEMON_NET_LOOP_H
 #define DAEMON_NET_LOOP_H
@@ -17,7 +17,8 @@
 
 #include "daemon/limits/account.h"
 
-/* A session's place in the lists; embedded in the session. All zero: in no list. */
+/* The links of a session in the loop's lists. Embedded in the session. All zero: the session is in
+ * no list. */
 struct loop_entry {
     struct loop_entry *ready_prev, *ready_next; /* loop->ready or loop->busy */
     struct loop_entry *dirty_prev, *dirty_next; /* loop->dirty */
@@ -38,18 +39,20 @@ struct loop {
     uint64_t spent_ns;       /* CPU time that requests took since the last turn */
 
     struct loop_entry *ready; /* requests wait for the next turn */
-    struct loop_entry *busy;  /* the same, of sessions that are over their share of the CPU time */
+    struct loop_entry *busy;  /* as `ready`; these sessions used too much CPU time lately */
     struct loop_entry *dirty; /* output waits to be sent */
-    struct loop_entry *gone;  /* dropped, and still to be cleaned up: sessions_reap */
+    struct loop_entry *gone;  /* dropped sessions that sessions_reap has to clean up */
 };
 
-/* Makes the libuv loop and the handles. 0 or a libuv error; after an error nothing is open. */
+/* Makes the libuv loop and its handles. Returns 0, or a libuv error; after an error nothing is
+ * open. */
 int loop_init(struct loop *loop);
 
-/* Begins to close the handles. The caller then runs the loop and calls uv_loop_close. */
+/* Begins to close the loop's own handles. After this the caller runs the loop and calls
+ * uv_loop_close. */
 void loop_close_handles(struct loop *loop);
 
-/* The loop's monotonic time, which libuv reads once a turn. */
+/* The monotonic time of the loop. libuv reads the clock once a turn. */
 int64_t loop_now_ms(const struct loop *loop);
 
 /* Lets the next turn come without waiting. */
@@ -57,21 +60,23 @@ void loop_wake(struct loop *loop);
 
 /* --- lists of sessions ------------------------------------------------------------------------ */
 
-/* Adds an entry to the end of a list and wakes the loop. Does nothing if the entry is there. */
+/* Adds an entry to the end of a list and wakes the loop. An entry that is in the list already stays
+ * where it is. */
 void loop_add_ready(struct loop *loop, struct loop_entry *entry, bool is_busy);
 void loop_add_gone(struct loop *loop, struct loop_entry *entry);
 
-/* The same for output; the loop is not woken, since output is sent before the loop waits. */
+/* Adds an entry to the end of the list `dirty`. Does not wake the loop, because output is sent
+ * before the loop waits. An entry that is in the list already stays where it is. */
 void loop_add_dirty(struct loop *loop, struct loop_entry *entry);
 
-/* Removes the first entry of a list and returns it. NULL: the list is empty. */
+/* Removes the first entry of a list and returns the entry. NULL: the list is empty. */
 struct loop_entry *loop_take_dirty(struct loop *loop);
 struct loop_entry *loop_take_gone(struct loop *loop);
 
-/* Removes an entry from `ready` or `busy`, where it must be. */
+/* Removes an entry from `ready` or `busy`. The entry must be in one of these two lists. */
 void loop_remove_ready(struct loop *loop, struct loop_entry *entry);
 
-/* Removes an entry from `ready`, `busy` and `dirty`, as far as it is there. */
+/* Removes an entry from `ready`, `busy` and `dirty`. The entry may be in none of these lists. */
 void loop_remove(struct loop *loop, struct loop_entry *entry);
 
 /* --- CPU time --------------------------------------------------------------------------------- */
@@ -80,20 +85,21 @@ void loop_remove(struct loop *loop, struct loop_entry *entry);
 void loop_spend(struct loop *loop, uint64_t spent_ns);
 
 /*
- * All new connections together get a quarter of the CPU time, so that clients which connect again
- * and again do not take it from those that are connected. Returns whether some of that quarter is
- * left at now_ns (any monotonic clock, the same for both functions). If none is left, the loop
- * wakes when there is.
+ * Whether new connections may use CPU time at `now_ns`. All new connections together get a quarter
+ * of the CPU time, so clients that connect again and again cannot take the time of connected
+ * clients. If the quarter is used up, a timer wakes the loop when some of it is free again.
+ * `now_ns` is of any monotonic clock; loop_spend_on_arrivals takes the same clock.
  */
 bool loop_takes_arrivals(struct loop *loop, uint64_t now_ns);
 
-/* Counts spent_ns of CPU time, which ended at now_ns, as used by new connections. */
+/* Counts `spent_ns` of CPU time as used by new connections. The time ended at `now_ns`. */
 void loop_spend_on_arrivals(struct loop *loop, uint64_t now_ns, uint64_t spent_ns);
 
-/* Whether new connections wait for the timer `arrival`. */
+/* Whether the timer `arrival` runs: new connections wait until they have CPU time again. */
 bool loop_awaits_arrivals(const struct loop *loop);
 
-/* Ends a turn. The next one comes without waiting if is_due, or if sessions are in a list. */
+/* Ends a turn. The next turn comes without waiting if `is_due`, or if a session is in `ready`,
+ * `busy` or `gone`. */
 void loop_end_turn(struct loop *loop, bool is_due);
 
 #endif

@@ -51,7 +51,8 @@ static void on_persist_closed(void *context)
     }
 }
 
-/* Closes the store when the server stops, no session is left, and no work is under way. */
+/* Closes the store. Does nothing before the server stops, or while a session is left or work is
+ * under way. */
 static void finish_if_quiet(struct server *server)
 {
     if (!server->stopping || server->store_closing || server->sessions.first != NULL ||
@@ -140,7 +141,8 @@ static void on_watchdog(uv_timer_t *timer)
     notify_watchdog();
 }
 
-/* By libuv's documentation, these calls fail only without memory. */
+/* Makes and starts the server's handles. libuv documents memory as the only reason for a failure of
+ * these calls. */
 static int init_handles(struct server *server)
 {
     static const struct {
@@ -162,7 +164,8 @@ static int init_handles(struct server *server)
         server->signals[i].data = server;
         rc = rc == 0 ? uv_signal_start(&server->signals[i], signals[i].act, signals[i].number) : rc;
     }
-    if (rc == 0) { /* a start that fails has none of these to keep the loop running */
+    if (rc ==
+        0) { /* a failed start begins none of these handles: they would keep the loop running */
         uv_prepare_start(&server->prepare, on_prepare);
         uv_check_start(&server->check, on_check);
         uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);
@@ -269,7 +272,7 @@ int server_start(struct server *server, const struct options *options, const str
     server->options = options;
     server->config = *config;
     out_reason[0] = '\0';
-    /* Before the loop is made: see privilege_refuse_rings. */
+    /* Must come before loop_init: privilege_refuse_rings says why. */
     server->unfiltered = config->no_call_filter ? "`call_filter = no`" : privilege_refuse_rings();
     int rc = loop_init(&server->loop);
     if (rc != 0) {
@@ -307,7 +310,8 @@ int server_start(struct server *server, const struct options *options, const str
     return rc == CONFIG_REFUSED ? SERVER_REFUSED : -ERR_SYSTEM;
 }
 
-/* Last, when all files are open and all threads run: serving needs no call that is refused. */
+/* Installs the filter of system calls. Called last, when all files are open and all threads run:
+ * serving clients needs no system call that the filter refuses. */
 static void filter_calls(struct server *server)
 {
     if (server->unfiltered == NULL) {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server: the daemon as a whole: the store, the service, the loop, listeners, sessions, signals and
- * timers; how all of that starts, reloads and ends.
+ * server: the daemon as a whole. The server has the store, the service, the loop, listeners,
+ * sessions, signals and timers. Its files say how all of them start, reload and end.
  *
  *   server.c          start, run, signals, the end
  *   server_open.c     addresses, the user, sockets
@@ -30,11 +30,12 @@
 
 struct here_watch;
 
-/* Twice as many as may be open: a reload opens the new ones before it closes the old ones. */
+/* Twice the number of listeners that may be configured: a reload opens the new listeners before it
+ * closes the old ones. */
 enum { SERVER_LISTENERS = 2 * CONFIG_LISTENERS_MAX };
 
 struct server {
-    /* Each of these is written by the functions of its own header. */
+    /* Written by the functions of the header of their own type. */
     struct loop loop;
     struct sessions sessions;
     struct server_tls tls;
@@ -69,22 +70,23 @@ struct server {
 };
 
 /*
- * Binds the TCP addresses, becomes the configured user, opens the data directory and the store,
- * loads the messages, and binds the Unix sockets. 0; SERVER_REFUSED when the configuration is wrong
- * (exit code 2); or negative. Unless 0, a sentence is in out_reason (CONFIG_REASON_BYTES), and
- * nothing is left open. Borrows the options until server_run returns.
+ * Starts the server. Binds the TCP addresses, becomes the configured user, opens the data directory
+ * and the store, loads the messages, and binds the Unix sockets. Returns 0, SERVER_REFUSED (the
+ * configuration is wrong; exit code 2) or a negative error. On failure a sentence is in out_reason
+ * (CONFIG_REASON_BYTES), and nothing is left open. Borrows `options` until server_run returns.
  */
 enum { SERVER_REFUSED = 1 };
 int server_start(struct server *server, const struct options *options, const struct config *config,
                  char *out_reason);
 
-/* Serves until SIGTERM or SIGINT, and then until all is answered, committed and closed. */
+/* Serves until SIGTERM or SIGINT. Then answers all requests, commits, closes all sessions and
+ * returns. */
 void server_run(struct server *server);
 
 /*
- * One turn, after the loop has waited: sessions take requests, searches go on by a bounded number
- * of steps, connections are accepted, output is sent, and sessions that were dropped are freed.
- * Called by the loop, and by tests that put a server together by hand.
+ * Runs one turn, after the loop has waited. Sessions take requests, searches do a bounded number of
+ * steps, connections are accepted, output is sent, and dropped sessions are freed. The callers are
+ * the loop, and tests that put a server together by hand.
  */
 void server_turn(struct server *server);
 
@@ -92,30 +94,33 @@ void server_turn(struct server *server);
 void server_flush(struct server *server);
 
 /*
- * The `accept` of all listeners; `context` is the server. LISTENER_LATER when new connections have
- * used their part of the CPU time.
+ * The `accept` function of all listeners. The listener's `context` is the server. Returns
+ * LISTENER_LATER when new connections have used their share of the CPU time.
  */
 int server_accept(struct listener *listener);
 
 /*
- * Reads the configuration again, opens the listeners that are new and closes those that are gone:
- * all of it (0), or nothing (CONFIG_REFUSED, -ERR_NOMEM), and why is in out_reason
+ * Reads the configuration again, opens the new listeners and closes the removed ones. Returns 0, or
+ * CONFIG_REFUSED or -ERR_NOMEM. On failure nothing has changed, and the reason is in out_reason
  * (CONFIG_REASON_BYTES). Writes the result to the log and to the service manager.
  */
 int server_reload(struct server *server, char *out_reason);
 
-/* Warns in the log when the certificate expires soon: after it was loaded, and once a day. */
+/* Warns in the log when the certificate expires soon. Looks once after the certificate was loaded,
+ * and then once a day. */
 void server_check_certificate(struct server *server, const struct config *config);
 
-/* The functions that administrators' requests call, for server->control. */
+/* Returns the callbacks by which the service asks the server: for figures, for a reload, and when a
+ * host changes. */
 struct service_control server_control_new(struct server *server);
 
-/* The system's clocks, as struct service_options wants them; `context` is unused. */
+/* The next three functions read the system's clocks. struct service_options has pointers to them;
+ * `context` is unused. */
 
-/* Unix time, and a monotonic clock that counts a suspend, too. */
+/* Reads Unix time, and a monotonic clock that also counts the time of a suspend. */
 void server_clock_read(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
 
-/* Whether a program such as an NTP client keeps the system's clock right. */
+/* Whether a program such as an NTP client keeps the system's clock synchronised. */
 bool server_clock_is_synchronised(void *context);
 
 /* A monotonic clock, for latencies. */

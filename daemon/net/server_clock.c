@@ -19,9 +19,10 @@ void server_clock_read(void *context, int64_t *out_wall_ms, int64_t *out_monoton
 }
 
 /*
- * Most programs that set the clock clear STA_UNSYNC. Some leave the flag set, so that the kernel
- * does not write the hardware clock, and only set maxerror. If no program sets maxerror, the kernel
- * lets it grow to 16 s. So a maxerror below 16 s also means that the clock is synchronised.
+ * Most programs that set the clock clear the flag STA_UNSYNC. Some programs leave the flag set, so
+ * that the kernel does not write the hardware clock, and only set maxerror. If no program sets
+ * maxerror, the kernel lets maxerror grow to 16 s. So a maxerror below 16 s also means that the
+ * clock is synchronised.
  */
 bool server_clock_is_synchronised(void *context)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* What administrators ask of the server, and what the service reports to it. */
+/* The callbacks of the service: an administrator asks for figures or for a reload, a host has a new
+ * epoch, a host is open. */
 
 #include "daemon/limits/figures.h"
 #include "daemon/net/here_watch.h"

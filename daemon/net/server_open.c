@@ -14,7 +14,8 @@
 #include "daemon/system/privilege.h"
 #include "daemon/system/reason.h"
 
-/* A free place for a new listener. NULL: all are open or closing. */
+/* Returns an unused place for a new listener. NULL: the listeners of all places are open or
+ * closing. */
 static struct listener *free_place(struct server *server)
 {
     for (size_t i = 0; i < server->listener_count; i++) {
@@ -32,7 +33,7 @@ void server_open_home(struct server *server)
         (struct listener_home){.loop = &server->loop, .accept = server_accept, .context = server};
 }
 
-/* Takes the sockets of the service manager, which replace the configured TCP addresses. */
+/* Takes the sockets that the service manager passed. They replace the configured TCP addresses. */
 static int take_inherited(struct server *server, size_t *out_count, char *out_reason)
 {
     struct notify_socket sockets[CONFIG_LISTENERS_MAX];
@@ -51,7 +52,8 @@ static int listen_on(struct server *server, enum config_listener_kind kind, char
     for (size_t i = 0; i < server->config.listener_count; i++) {
         const struct config_listener *config = &server->config.listeners[i];
         if (config->kind == kind) {
-            /* Never NULL: at most CONFIG_LISTENERS_MAX are inherited, and as many configured. */
+            /* free_place does not return NULL at the start: at most CONFIG_LISTENERS_MAX sockets
+             * are inherited, and at most as many addresses are configured. */
             int rc = listener_bind(free_place(server), &server->home, config, out_reason);
             if (rc < 0) {
                 return rc;
@@ -61,7 +63,8 @@ static int listen_on(struct server *server, enum config_listener_kind kind, char
     return 0;
 }
 
-/* Warns if the new user cannot read the configuration, as a reload must. */
+/* Warns if the new user cannot read the configuration file, because a reload has to read the file.
+ */
 static void check_readable(const struct server *server)
 {
     const char *file = server->config.file;
@@ -72,7 +75,8 @@ static void check_readable(const struct server *server)
     }
 }
 
-/* Makes the directory of the default socket; under a service manager it is there already. */
+/* Makes the directory of the default Unix socket. A service manager has made the directory already.
+ */
 static void make_socket_directory(const struct config *config, const struct privilege_user *user)
 {
     static const char path[] = CONFIG_ADMIN_SOCKET;
@@ -83,7 +87,7 @@ static void make_socket_directory(const struct config *config, const struct priv
             size_t length = (size_t)(strrchr(path, '/') - path);
             memcpy(directory, path, length);
             directory[length] = '\0';
-            /* After a failure, binding the socket fails, too, and reports it. */
+            /* An error is ignored: binding the socket fails, too, and reports the error. */
             if (mkdir(directory, 0755) == 0) {
                 (void)!chmod(directory, 0755); /* whatever the umask is: the group needs access */
                 (void)!(user != NULL && lchown(directory, user->uid, user->gid));
@@ -165,7 +169,8 @@ static bool has_inherited(const struct server *server)
     return false;
 }
 
-/* The open listener of that address, unless another line of the configuration has claimed it. */
+/* Returns the open listener of the address in `config`. NULL: there is none, or another line of the
+ * new configuration has the listener already. */
 static struct listener *find_open(struct server *server, const struct server_listen *listen,
                                   const struct config_listener *config)
 {
@@ -179,8 +184,8 @@ static struct listener *find_open(struct server *server, const struct server_lis
     return NULL;
 }
 
-/* Adds to the reason that the daemon itself has the port: a port cannot be bound for one address
- * and for all addresses at the same time. */
+/* Adds to out_reason that the daemon itself uses the port, if that is why the bind failed: one port
+ * cannot be bound for one address and for all addresses at the same time. */
 static void explain_own_port(const struct server *server, const struct config_listener *config,
                              char *out_reason)
 {

@@ -1,39 +1,43 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * server_open: opens the addresses and sockets of a server, at the start and at a reload, and
- * becomes the configured user in between. No connection is accepted before the loop runs.
+ * server_open: opens the server's listeners at the start and at a reload. At the start, the process
+ * becomes the configured user after the TCP addresses are bound and before the Unix sockets are. No
+ * connection is accepted before the loop runs.
  */
 #ifndef DAEMON_NET_SERVER_OPEN_H
 #define DAEMON_NET_SERVER_OPEN_H
 
 #include "daemon/net/server.h"
 
-/* Sets server->home; for tests that put a server together by hand. */
+/* Sets server->home. Declared for tests that put a server together by hand. */
 void server_open_home(struct server *server);
 
 /*
  * Takes the service manager's sockets, or binds the configured TCP addresses (ports below 1024 need
- * root); then becomes the configured user, for good. 0, CONFIG_REFUSED when the configuration is
- * wrong, or negative; unless 0, a sentence is in out_reason (CONFIG_REASON_BYTES).
+ * root). Then becomes the configured user, for good. Returns 0, CONFIG_REFUSED (the configuration
+ * is wrong) or a negative error. On failure a sentence is in out_reason (CONFIG_REASON_BYTES).
  */
 int server_open_addresses(struct server *server, char *out_reason);
 
-/* Binds the Unix sockets, as the configured user. Returns as above; negative if no listener is
- * open. */
+/* Binds the configured Unix sockets, as the configured user. Returns 0, or a negative error with a
+ * sentence in out_reason (CONFIG_REASON_BYTES). A server without any open listener is an error,
+ * too. */
 int server_open_sockets(struct server *server, char *out_reason);
 
-/* What a reload does to each listener; the indexes are those of server->listeners. */
+/* What a reload does to each listener. An index is the place of the listener in server->listeners.
+ */
 struct server_listen {
-    const struct config_listener
-        *claims[SERVER_LISTENERS]; /* its line of the new configuration; NULL: it is closed */
+    /* The line of the new configuration that has the listener; NULL: the listener is closed. */
+    const struct config_listener *claims[SERVER_LISTENERS];
     bool is_new[SERVER_LISTENERS];
 };
 
 /*
- * Opens the listeners of the new configuration that are not open yet. 0: *out_listen, which borrows
- * from `fresh`, is for server_listen_commit or server_listen_cancel. Negative: a sentence is in
- * out_reason (CONFIG_REASON_BYTES), and no listener has changed. Inherited TCP sockets stay open;
- * then no TCP address is opened.
+ * Opens the listeners of the configuration `fresh` that are not open yet. Returns 0, or a negative
+ * error with a sentence in out_reason (CONFIG_REASON_BYTES) when no listener has changed. On
+ * success the caller passes *out_listen to server_listen_commit or to server_listen_cancel;
+ * *out_listen borrows from `fresh`. If a TCP socket was inherited, inherited sockets stay open and
+ * no TCP address is opened.
  */
 int server_listen_prepare(struct server *server, const struct config *fresh,
                           struct server_listen *out_listen, char *out_reason);
@@ -41,7 +45,8 @@ int server_listen_prepare(struct server *server, const struct config *fresh,
 /* Closes the listeners that server_listen_prepare has opened. */
 void server_listen_cancel(struct server *server, const struct server_listen *listen);
 
-/* Closes the listeners that are not in the configuration, and sets the words of the others. */
+/* Closes the listeners that the configuration `fresh` does not have. Sets the words behind the
+ * address (`tls`, `local`, ...) of all other listeners. */
 void server_listen_commit(struct server *server, const struct config *fresh,
                           const struct server_listen *listen);
 

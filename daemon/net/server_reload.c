@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reads the configuration again while the daemon serves: all of it is taken, or nothing. */
+/* Reads the configuration again while the daemon serves. Either the whole new configuration is
+ * taken, or the old one stays. */
 #include <stdio.h>
 #include <string.h>
 
@@ -17,7 +18,8 @@ void server_check_certificate(struct server *server, const struct config *config
     (void)server_tls_tick(&server->tls, config, monotonic_ms, wall_ms);
 }
 
-/* Logs all lines of the reason. Leaves the first one, and the number of the others, in `reason`. */
+/* Logs all lines of `reason`. Then cuts `reason` to its first line and the number of further
+ * errors. */
 static void refuse_reload(char *reason)
 {
     for (const char *line = reason; line != NULL;) {

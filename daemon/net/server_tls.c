@@ -10,8 +10,8 @@
 #include "core/base/err.h"
 #include "daemon/system/log.h"
 
-/* One read of encrypted bytes. With a record of 16 KiB that is not complete yet, this is still less
- * than a read of plain bytes. */
+/* The bytes of one read of encrypted bytes. Together with an incomplete record of 16 KiB from
+ * earlier reads, this is still less than one read of plain bytes. */
 enum { SCRATCH_BYTES = 32 * 1024 };
 
 static const int64_t DAY_MS = (int64_t)24 * 3600 * 1000;
@@ -33,7 +33,8 @@ static bool is_wanted(const struct config *config, enum config_security security
     return false;
 }
 
-/* Some context: all have the same certificate. NULL: none is loaded. */
+/* Returns any TLS context: all contexts have the same certificate. NULL: no certificate is loaded.
+ */
 static const struct tls_context *any_context(const struct server_tls *tls)
 {
     for (int i = CONFIG_TLS; i < CONFIG_SECURITIES; i++) {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What happens in a turn of the loop, and how much CPU time each part gets. The work of a turn is
- * bounded whatever clients ask, so that no client waits for long: a session that uses little is
- * served as its bytes arrive; sessions that use much take turns, round robin.
+ * bounded whatever clients ask for, so no client waits for long. Requests of a session that uses
+ * little CPU time are handled as soon as their bytes arrive. Sessions that use much CPU time take
+ * turns, round robin.
  */
 
 #include "daemon/net/server.h"
@@ -12,13 +13,14 @@
 
 enum {
     SEARCH_BUDGET = 64 * 1024, /* filters that all searches together compare in a turn */
-    /* CPU time of a turn: for sessions that are ready, for sessions that are busy, and (as much as
-     * for those) for searches of several steps. Mostly no session is on either list. */
+    /* CPU time of a turn. READY_NS is for all sessions on the list `ready`. BUSY_NS is for all
+     * sessions on the list `busy`, and once more for searches of several steps. In most turns both
+     * lists are empty. */
     READY_NS = 200 * 1000,
     BUSY_NS = 100 * 1000,
     /* The CPU time of a refused connection counts 16 times against the quarter that all new
-       connections share. So a client that is refused again and again takes little of that quarter,
-       and more is left for clients that connect for the first time. */
+     * connections share. So refused connections use at most a 64th of the CPU time in the long run.
+     */
     REFUSALS_COUNT = 16
 };
 
@@ -39,7 +41,8 @@ int server_accept(struct listener *listener)
     return rc == SESSION_REFUSED ? 0 : rc;
 }
 
-/* Returns whether some connection waits for the next turn, not for the loop's timer. */
+/* Accepts connections that wait for this turn. Returns whether a connection waits for the next
+ * turn. A connection that waits for the timer of loop_takes_arrivals does not count. */
 static bool take_arrivals(struct server *server)
 {
     bool waits = false;
@@ -67,7 +70,7 @@ void server_flush(struct server *server)
     }
 }
 
-/* Lets a session take requests. Returns whether time is left for others. */
+/* Lets a session take requests. Returns whether the time `until_ns` is not reached yet. */
 static bool process_until(struct server *server, struct loop_entry *entry, uint64_t slice_ns,
                           uint64_t until_ns)
 {
@@ -80,8 +83,8 @@ static bool process_until(struct server *server, struct loop_entry *entry, uint6
     return service_monotonic_ns(server->service) < until_ns;
 }
 
-/* A session that becomes ready meanwhile waits for the next turn. All that are ready now share the
- * time. */
+/* Serves the sessions that are ready now. They share READY_NS equally. A session that becomes ready
+ * meanwhile waits for the next turn. */
 static void process_ready(struct server *server)
 {
     uint64_t until_ns = service_monotonic_ns(server->service) + READY_NS;
@@ -95,7 +98,7 @@ static void process_ready(struct server *server)
     }
 }
 
-/* A busy session of the sender whose last turn is the longest ago. */
+/* Returns a busy session of the sender that has waited longest since its last turn. */
 static struct loop_entry *next_busy(const struct server *server)
 {
     struct loop_entry *best = server->loop.busy;
@@ -110,7 +113,7 @@ static struct loop_entry *next_busy(const struct server *server)
     return best;
 }
 
-/* Busy sessions take turns, round robin by sender, until their time is used. */
+/* Serves busy sessions, round robin by sender, until BUSY_NS of CPU time are used. */
 static void process_busy(struct server *server)
 {
     uint64_t until_ns = service_monotonic_ns(server->service) + BUSY_NS;

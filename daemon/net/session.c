@@ -12,9 +12,9 @@ enum {
     STUCK_MS = 30 * 1000,        /* for a client to take some of the output that waits */
     HANDSHAKE_MS = 2000,         /* for a TLS handshake while handshakes are short */
     PUSH_BYTES_MAX = 64 * 1024,  /* output up to which pushes are made */
-    READ_BYTES = 64 * 1024,      /* at a time, so that one busy client cannot fill a turn */
-    READ_BYTES_LATER = 2 * 1024, /* the same when requests wait for the next turn: many clients may
-                                  * wait, and each has this buffer */
+    READ_BYTES = 64 * 1024,      /* of one read, so that one busy client cannot fill a turn */
+    READ_BYTES_LATER = 2 * 1024, /* of one read while other requests wait for the next turn: each of
+                                    many clients may hold such a buffer */
     DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
 };
 
@@ -33,7 +33,8 @@ static void on_work_ended(struct requester *client)
     }
 }
 
-/* A push is made only when it can be sent soon: in its queue it takes less memory. */
+/* Whether a push can be sent soon. Otherwise the push stays in its queue, where it takes less
+ * memory than as output. */
 static bool on_has_room(const struct requester *client)
 {
     const struct session *session = CONTAINER_OF(client, const struct session, client);
@@ -89,8 +90,8 @@ static size_t on_reading(struct transport *transport)
     return is_later ? READ_BYTES_LATER : READ_BYTES;
 }
 
-/* Requests are served at once, unless the session is over its share, or requests have used the CPU
- * time of this turn. */
+/* Handles the requests at once if the session is within its share of CPU time and requests have not
+ * used the CPU time of this turn. Otherwise the session waits for its turn. */
 static void on_readable(struct transport *transport)
 {
     struct session *session = session_of(transport);
@@ -99,19 +100,20 @@ static void on_readable(struct transport *transport)
 
     session->activity_ms = loop_now_ms(session->all->loop);
     if (session->entry.is_ready || session_is_over_share(session, began_ns)) {
-        transport_pause(transport); /* until its turn: the buffer may have no room for more */
+        transport_pause(transport); /* until the session's turn: the buffer may be full */
     } else if (spent_ns <= SESSION_SLICE_NS) {
         session_process_since(session, began_ns, SESSION_SLICE_NS - spent_ns);
         return;
     } else if (transport->tls != NULL) {
         transport_pause(transport); /* until the bytes that were read are decrypted */
-    } /* else reading goes on: the input buffer has room for one more short read, and the session is
-         usually served before that read */
+    } /* Otherwise reading goes on. The input buffer has memory for one more short read, and the
+         session is usually served before that read. */
     session_spend(session, began_ns);
     session_mark_ready(session);
 }
 
-/* The client learns why when it comes again with its resume token. */
+/* Drops a session that sends TLS records without data. The client gets the reason when it connects
+ * again with its resume token. */
 static void drop_flooder(struct session *session)
 {
     session_note_drop(session, DROP_RECORDS);
@@ -181,7 +183,8 @@ void session_flush(struct session *session)
 
 /* --- deadlines -------------------------------------------------------------------------------- */
 
-/* Without a handshake no error would reach the client. */
+/* Drops a session whose TLS handshake took too long. Resets the connection, since no error can be
+ * sent before the handshake is done. */
 static void drop_handshake(struct session *session)
 {
     session_note_drop(session, DROP_HANDSHAKE);
@@ -194,7 +197,8 @@ static void time_out(struct session *session, const char *sentence)
     session_end(session);
 }
 
-/* Whether the handshake, Hello or the end took longer than its timeout. */
+/* Whether the session has been in its state too long: without a finished handshake, without Hello,
+ * or ending. */
 static bool is_late(const struct session *session, int64_t now_ms)
 {
     int64_t hello_ms = (int64_t)session->all->service->config.limits.hello_timeout_s * 1000;
@@ -251,7 +255,8 @@ void sessions_deinit(struct sessions *all)
     }
 }
 
-/* Walking over the list is safe though sessions may be dropped: only sessions_reap frees. */
+/* The functions below may drop sessions while they walk over the list of sessions: only
+ * sessions_reap takes a session out of the list. */
 void sessions_push(struct sessions *all, const struct msg_response *response)
 {
     struct session *session;

@@ -1,21 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session: one client's connection, from its first byte to its end. Takes frames out of the
- * transport, has them decoded, hands requests to the handlers and puts responses into the output.
+ * session: one client's connection, from its first byte to its end. A session takes frames out of
+ * the transport, has them decoded, hands requests to the handlers and puts responses into the
+ * output.
  *
- *   session_state.c     states, output, drops, the end; the bottom of the five
- *   session_evict.c      which session is dropped when there are too many
+ *   session_state.c     states, output, drops, the end; the other four files call this one
+ *   session_evict.c     which session is dropped when there are too many
  *   session_requests.c  when a session takes requests, and for how long
  *   session.c           what the transport, the handlers and the clock report
  *   session_accept.c    a new connection: its limits, its handshake
  *
- * Three things of a client are bounded here: requests in flight, the memory that they hold, and
+ * Three figures of a session are bounded: requests in flight, the memory of these requests, and
  * output that the client has not read. At a bound the session stops taking requests until it is
  * below the bound again. A client that does not read its answers is dropped.
  *
- * A drop never frees its caller. session_close, and every function that may drop a session, closes
- * the stream and moves the session to SESSION_CLOSED at once; then nothing is sent or received any
- * more. The session, its watches and its sender stay valid until the loop calls sessions_reap.
+ * What a callback may hold, and what it may free. The callbacks of a session are the functions of
+ * session_client_events (handlers and watches call them) and of session_transport_events (the
+ * transport calls them).
+ *
+ *   - A callback may use the session, its requester, its watches and its sender until it returns.
+ *     It may drop the session, or another session. It frees none of them.
+ *   - session_close, and every function that drops a session, closes the stream and moves the
+ *     session to SESSION_CLOSED at once. From then on nothing is sent or received.
+ *   - Only sessions_reap frees. Until then a dropped session stays valid. The loop calls
+ *     sessions_reap once a turn; a session calls it before it takes requests, and session_accept
+ *     calls it before it accepts a connection.
+ *   - Work for a request that ends in a later turn may hold the requester until requester_work_end:
+ *     sessions_reap frees a session only when its stream is closed and it has no such work. After
+ *     a drop the requester has no watches and no sender, and its responses are thrown away.
  *
  * For the loop's thread only.
  */
@@ -47,7 +59,7 @@ struct sessions {
     /* Written by session_state.c. */
     struct session *first;    /* in the order in which they came */
     size_t count;             /* of the list */
-    size_t refused_count;     /* of these: told that there is no place for them, and ending */
+    size_t refused_count;     /* sessions that end since there was no place for them */
     uint64_t total;           /* since the start */
     size_t output_bytes;      /* that wait to be sent, of all sessions together */
     uint32_t handshakes;      /* TLS handshakes under way */
@@ -59,7 +71,7 @@ struct sessions {
     bool was_congested;        /* a session has stopped taking requests because the store is slow */
 
     /* Written by session.c. */
-    bool is_stopping; /* a session that has answered all that it received ends */
+    bool is_stopping; /* a session ends when it has answered all received requests */
 };
 
 enum session_state {
@@ -97,61 +109,64 @@ struct session {
 void sessions_init(struct sessions *all, struct loop *loop, const struct alloc *alloc,
                    struct service *service, struct server_tls *tls);
 
-/* No session may be left. Fine for a struct that is all zero. */
+/* Frees the shared parts. No session may be left. A struct that is all zero is allowed. */
 void sessions_deinit(struct sessions *all);
 
 /*
- * Cleans up after sessions that were dropped: ends their watches, gives back their places at their
- * senders, and frees a session whose stream is closed and that has no request in flight. Called by
- * the loop, when no function of a session is on the stack but the one that calls this. O(dropped)
+ * Cleans up after dropped sessions. Ends their watches, counts them off at their senders, and frees
+ * each session whose stream is closed and that has no request in flight. The loop calls this
+ * function in each turn, and the functions that take requests or accept a connection call it first.
+ * No other function of a dropped session may be on the stack. O(dropped sessions)
  */
 void sessions_reap(struct sessions *all);
 
-/* Sends a response with id 0 to all clients that have been greeted. */
+/* Sends a response with id 0 to all clients that have been welcomed. */
 void sessions_push(struct sessions *all, const struct msg_response *response);
 
 /* To be called once a second: see session_tick. */
 void sessions_tick(struct sessions *all, int64_t now_ms);
 
-/* The server stops: each session answers what it has received, then ends. */
+/* The server stops. Each session answers the requests that it has received, and then ends. */
 void sessions_stop(struct sessions *all);
 
 /* Closes all sessions at once. */
 void sessions_close(struct sessions *all);
 
-/* If the store was slow and is not any more, sessions take requests again. */
+/* If the store was slow and is no longer slow, all sessions take requests again. */
 void sessions_end_congestion(struct sessions *all);
 
 /* --- one session ------------------------------------------------------------------------------ */
 
 /*
- * Accepts the connection that waits at `listener`. A connection beyond the limits, of all sessions
- * or of its address, gets an error and is ended, or is just closed when its address has got the
- * error again and again. 0; SESSION_REFUSED; or a libuv error (negative), then nothing is left.
+ * Accepts the connection that waits at `listener`. A connection over the limit of all sessions, or
+ * over the limit of its address, is refused: it gets an error and ends. If the address has got this
+ * error too often, the connection is closed without the error. Returns 0, SESSION_REFUSED or a
+ * negative libuv error. After a libuv error no session is left.
  */
 enum { SESSION_REFUSED = 1 };
 int session_accept(struct sessions *all, struct listener *listener);
 
 /*
  * CPU time that a session may use in a turn, and for one read. A session whose account of recent
- * time is above it is busy.
+ * CPU time holds more is busy.
  */
 enum { SESSION_SLICE_NS = 100 * 1000 };
 
-/* Takes one of the requests that wait, and more until slice_ns of CPU time are used. */
+/* Takes one of the requests that wait. Then takes more until `slice_ns` of CPU time are used. */
 void session_process(struct session *session, uint64_t slice_ns);
 
-/* To be called when a bound may have room again: requests that wait are taken in the next turn. */
+/* Call this function when a bound may be free again: the session takes its waiting requests in the
+ * next turn. */
 void session_resume(struct session *session);
 
 /* Sends the output that waits. */
 void session_flush(struct session *session);
 
-/* To be called once a second with the loop's time: checks the deadlines for Hello, idle clients,
- * the end, and output that the client does not take. */
+/* Call this function once a second with the loop's time. It checks the timeouts of Hello, of idle
+ * clients, of ending sessions, and of output that the client does not take. */
 void session_tick(struct session *session, int64_t now_ms);
 
-/* Closes the stream at once. Does nothing when it is closed. */
+/* Closes the stream at once. Does nothing for a session that is closed already. */
 void session_close(struct session *session);
 
 #endif

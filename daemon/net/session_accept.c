@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a session begins: which limits apply to its address, and whether there is a place for it.
- * What only sessions that stay need is done last, since thousands of connections may be refused.
+ * How a session begins: which limits apply to its address, and whether it may stay. The parts that
+ * only lasting sessions need are set up last, because thousands of connections may be refused.
  */
 #include <sys/socket.h>
 #include <unistd.h>
@@ -17,9 +17,10 @@
 enum { KEEPALIVE_S = 60 };
 
 /*
- * Whether the client of a Unix socket is an administrator: our own user, root, and every client of
- * a socket whose mode admits the administrators' group only. In a user namespace all unknown users
- * share one uid, which may be our own, too: PRIVILEGE_UNKNOWN_UID identifies no user.
+ * Whether the client of a Unix socket is an administrator. Administrators are the daemon's own
+ * user, root, and all clients of a socket that only the administrators' group may open. In a user
+ * namespace all unknown users share the uid PRIVILEGE_UNKNOWN_UID, which may be the daemon's own
+ * uid. So a peer with that uid is no administrator.
  */
 static bool is_administrator(uv_stream_t *stream, const struct listener *listener)
 {
@@ -35,8 +36,8 @@ static bool is_administrator(uv_stream_t *stream, const struct listener *listene
            (peer.uid == geteuid() || peer.uid == 0 || listener->is_shared);
 }
 
-/* Switches TLS on if the listener has it. UV_EBUSY: too many handshakes are under way; each costs
- * far more CPU time than a request. */
+/* Switches TLS on if the listener has TLS. Returns 0, a libuv error, or UV_EBUSY: too many
+ * handshakes are under way. A handshake costs far more CPU time than a request. */
 static int begin_tls(struct session *session, const struct listener *listener)
 {
     enum config_security security = config_security(&listener->config);
@@ -55,8 +56,8 @@ static int begin_tls(struct session *session, const struct listener *listener)
 }
 
 /*
- * Answers a new connection with an error and ends it. Closes it without an error if !is_told, or if
- * many sessions are ending so already.
+ * Answers a new connection with an error and ends the session. Without an error the connection is
+ * closed: if `is_told` is false, or if many refused sessions are ending already.
  */
 static void refuse_new(struct session *session, const struct listener *listener, bool is_told,
                        uint64_t retry_after_ms, const char *sentence)
@@ -69,7 +70,8 @@ static void refuse_new(struct session *session, const struct listener *listener,
         senders_leave(session->client.sender);
         session->client.sender = NULL; /* while it ends, it takes no place of its address */
     }
-    /* The error takes a handshake, which the clients that stay may need. */
+    /* With TLS the error needs a handshake. If handshakes are scarce, clients that stay come first.
+     */
     if (!is_answered ||
         (config_security(&listener->config) != CONFIG_PLAIN &&
          session_handshakes_are_short(session->all)) ||
@@ -83,7 +85,8 @@ static void refuse_new(struct session *session, const struct listener *listener,
     session_end(session);
 }
 
-/* The addresses of both ends; AF_UNIX for a Unix socket. False: the client has gone already. */
+/* Gets the addresses of both ends; AF_UNIX for a Unix socket. Returns false if the client has gone
+ * already. */
 static bool find_address(const struct session *session, bool is_unix,
                          struct sockaddr_storage *out_peer, struct sockaddr_storage *out_local)
 {
@@ -99,14 +102,15 @@ static bool find_address(const struct session *session, bool is_unix,
     if (uv_tcp_getpeername(tcp, (struct sockaddr *)out_peer, &peer_size) != 0) {
         return false;
     }
-    /* Our own address tells which addresses are on link; that matters with IPv6 only. */
+    /* The address of our end tells which addresses are on link. Only limits of IPv6 addresses
+     * depend on that. */
     return out_peer->ss_family != AF_INET6 ||
            uv_tcp_getsockname(tcp, (struct sockaddr *)out_local, &local_size) == 0;
 }
 
 /*
- * Counts the connection with those of its address, unless the address is exempt. False: that are
- * too many, and the connection was refused.
+ * Counts the connection with the other connections of its address, unless the address is exempt.
+ * Returns false if the address has too many; then the connection was refused.
  */
 static bool count_address(struct session *session, const struct listener *listener)
 {
@@ -137,7 +141,8 @@ static bool count_address(struct session *session, const struct listener *listen
     return rc == 0;
 }
 
-/* Refuses a connection that was counted already; with an error, unless its address got many. */
+/* Refuses a connection that was counted already. Sends no error if the address has got many errors
+ * lately. */
 static void refuse_counted(struct session *session, const struct listener *listener,
                            uint64_t retry_after_ms, const char *sentence)
 {
@@ -150,8 +155,8 @@ static void refuse_counted(struct session *session, const struct listener *liste
 }
 
 /*
- * Whether the connection may stay: a connection costs its address as much as a query, and one of
- * the places for all sessions must be free. False: it was refused.
+ * Whether the connection may stay. A connection costs its address as many tokens as a query, and
+ * the number of all sessions is bounded. Returns false if the connection was refused.
  */
 static bool is_welcome(struct session *session, const struct listener *listener)
 {
@@ -188,7 +193,7 @@ static void set_up(struct session *session, const struct listener *listener)
         session->client.is_administrator = is_administrator(&transport->uv.stream, listener);
     } else {
         (void)uv_tcp_nodelay(&transport->uv.tcp, 1); /* only slower without */
-        /* a client that watches may send nothing for hours, and yet be gone */
+        /* a watching client may send nothing for hours; keepalive finds out if it is gone */
         (void)uv_tcp_keepalive(&transport->uv.tcp, 1, KEEPALIVE_S);
     }
     transport_read(transport);

@@ -41,7 +41,7 @@ static bool may_be_dropped(const struct session *session, const struct session *
            (is_idle(session, now_ms) && !watch_is_watching(&session->client));
 }
 
-/* Whether `a` is dropped before `b`, if both may be dropped. */
+/* Whether session `a` is dropped rather than session `b`, if both may be dropped. */
 static bool is_dropped_first(const struct session *a, const struct session *b, int64_t now_ms)
 {
     int by_sender = sender_compare(a->client.sender, b->client.sender, SENDER_CONNECTIONS);
@@ -87,8 +87,9 @@ bool session_handshakes_are_short(const struct sessions *all)
     return all->handshakes > handshakes_max(all) / 2;
 }
 
-/* The oldest handshake of `only`, or, if that is NULL, of the sender with the most handshakes.
- * NULL: none may be dropped. The list of sessions is in the order in which they came. */
+/* Returns the oldest handshake of the sender `only`. If `only` is NULL: of the sender with the most
+ * handshakes. NULL: no handshake may be dropped. The list of sessions is in the order of their
+ * beginnings. */
 static struct session *find_handshake(const struct sessions *all, const struct sender *only)
 {
     struct session *session;

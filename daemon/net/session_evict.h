@@ -1,23 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_evict: which session is dropped when a newcomer finds all sessions, or all TLS
- * handshakes, taken. For session_accept.c only.
+ * session_evict: decides which session is dropped for a new connection, the newcomer, when all
+ * sessions or all TLS handshakes are taken. For session_accept.c only.
  *
- * The sender (sender.h) that holds most loses one: if several senders hold as many, the one whose
- * /64 holds most. Of the sessions of that sender the oldest idle one goes. A session is idle when
- * the client has sent nothing for SESSION_IDLE_MS, no request is in flight, and no answer waits to
- * be sent. A watch does not count as activity: a session that only watches is idle.
+ * The sender (sender.h) with the most sessions loses one. If several senders have the most, the
+ * sender whose /64 has the most sessions loses one. Its oldest idle session is dropped; without an
+ * idle one, its oldest session. A session is idle when the client has sent nothing for
+ * SESSION_IDLE_MS, no request is in flight, and no answer waits to be sent. A watch is not
+ * activity: a session that only watches is idle.
  *
- * A newcomer takes any session of a sender that holds more than the newcomer's own sender, and none
- * of a sender that holds less. Of a sender that holds as many it takes
- *   - any session, if that sender is in another /64, which holds more than half of all sessions:
- *     one device can have hundreds of addresses of a /64, with a session each;
- *   - else an idle session without a watch: who watches is not driven out by such addresses.
- * Clients that are exempt from the limits of an address are never dropped for others; as newcomers
- * they count as a sender of their own.
+ * Which session of another sender may be dropped depends on the newcomer's own sender:
  *
- * A dropped session is told why, and so is a watcher that comes back with its resume token. The
- * loop frees the session later, never within these calls.
+ *   - The other sender has more sessions: any session may be dropped.
+ *   - The other sender has fewer sessions: none may be dropped.
+ *   - Both have the same number, the other sender is in another /64, and that /64 has more than
+ *     half of all sessions: any session may be dropped. One device can have hundreds of addresses
+ *     of a /64, with a session each.
+ *   - Both have the same number otherwise: an idle session without a watch may be dropped. So a
+ *     device with many addresses cannot push out clients that watch.
+ *
+ * Sessions of exempt addresses are never dropped. An exempt newcomer counts as a sender with one
+ * session.
+ *
+ * A dropped session gets an error with the reason. A watching client also gets the reason when it
+ * reconnects with its resume token. The loop frees the dropped session later, never within these
+ * functions.
  */
 #ifndef DAEMON_NET_SESSION_EVICT_H
 #define DAEMON_NET_SESSION_EVICT_H
@@ -31,20 +38,21 @@ struct sessions;
 enum { SESSION_IDLE_MS = 5000 };
 
 /*
- * Makes room for `newcomer`, which is counted already, by dropping another session. False: no
+ * Drops another session for the session `newcomer`, which is counted already. Returns false if no
  * session may be dropped for it. O(sessions).
  */
 bool session_evict_for(struct sessions *all, const struct session *newcomer);
 
 /*
- * The same for a TLS handshake that `newcomer` is about to begin: the oldest handshake goes, of the
- * newcomer's own sender when that has its share (an eighth of tls_handshakes, at least 1),
- * otherwise of the sender that has most. True when there was room anyway. O(sessions) when there
- * was none.
+ * Makes sure that `newcomer` can begin a TLS handshake. Returns true at once if the limits allow
+ * one more handshake. Otherwise drops the oldest handshake: of the newcomer's own sender, if that
+ * sender has an eighth of tls_handshakes (at least 1); else of the sender with the most handshakes.
+ * Returns false if no handshake may be dropped. O(sessions) if a handshake has to be dropped.
  */
 bool session_evict_for_handshake(struct sessions *all, const struct session *newcomer);
 
-/* Whether more than half of all handshakes are taken: then their timeout is shorter. */
+/* Whether more than half of the allowed handshakes are under way. Then a handshake has a shorter
+ * timeout. */
 bool session_handshakes_are_short(const struct sessions *all);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_inner: what session_state.c and session_requests.c offer to the other files of session.
+ * session_inner: functions of session_state.c, session_requests.c and session.c for the other files
+ * of session.
  */
 #ifndef DAEMON_NET_SESSION_INNER_H
 #define DAEMON_NET_SESSION_INNER_H
@@ -8,7 +9,7 @@
 #include "daemon/limits/drops.h"
 #include "daemon/net/session.h"
 
-/* Answered with RATE_LIMITED, a client may come again after this time. */
+/* After an error RATE_LIMITED, a client may connect again after this time. */
 enum { SESSION_RETRY_MS = 5000 };
 
 /* --- session_state.c: one session ------------------------------------------------------------- */
@@ -18,73 +19,81 @@ struct session *session_of_client(struct requester *client);
 void session_move_to(struct session *session, enum session_state state);
 bool session_takes_requests(const struct session *session);
 
-/* Adds a session that was just accepted to all others. */
+/* Adds a session that was accepted just now to the list of all sessions. */
 void session_add(struct sessions *all, struct session *session);
 
 /* No request is in flight, and no output waits. */
 bool session_is_done(const struct session *session);
 
-/* Whether the session, or all connections of its sender, used more than a 16th of the CPU time. */
+/* Whether the session's account of recent CPU time is over its share. The share is a 16th of the
+ * CPU time, and all connections of one sender use the same account. */
 bool session_is_over_share(struct session *session, uint64_t now_ns);
 
-/* Charges the session with the CPU time since began_ns. */
+/* Charges the session's account with the CPU time from `began_ns` until now. */
 void session_spend(struct session *session, uint64_t began_ns);
 
-/* Puts the session on the loop's list `ready`, or `busy` if it is over its share. */
+/* Adds the session to the loop's list `ready`, or to the list `busy` if the session is over its
+ * share of CPU time. */
 void session_mark_ready(struct session *session);
 
-/* The same if the session had stopped reading since a bound was reached. */
+/* As session_mark_ready, but only if the session has stopped reading because a bound was reached.
+ */
 void session_mark_ready_if_held(struct session *session);
 
 /* Has the output sent before the loop waits. */
 void session_mark_dirty(struct session *session);
 
-/* A TLS handshake begins; it is done, or will never be. The second may be called again. */
+/* Count a TLS handshake that begins, and one that has ended with or without success.
+ * session_end_handshake may be called more than once. */
 void session_begin_handshake(struct session *session);
 void session_end_handshake(struct session *session);
 
 /* --- session_state.c: output ------------------------------------------------------------------ */
 
-/* Encodes a response into the output. Drops the session if that fails or a bound is passed. */
+/* Encodes a response into the output. Drops the session if encoding fails, or if a bound on output
+ * is exceeded. */
 void session_respond(struct requester *client, const struct msg_response *response);
 
-/* Updates all->output_bytes with what waits in this session. */
+/* Updates all->output_bytes with the output that waits in this session. */
 void session_count_output(struct session *session);
 
-/* The same; and drops this session, or the one with the most output, when a bound is passed. */
+/* As session_count_output. If a bound is exceeded, also drops this session (its own bound) or the
+ * session with the most output (the bound of all sessions). */
 void session_check_output(struct session *session);
 
 /* --- session_state.c: the end ----------------------------------------------------------------- */
 
-/* Counts and logs why the daemon ends the session; the caller ends it. */
+/* Counts and logs why the daemon ends the session. The caller then ends the session. */
 void session_note_drop(const struct session *session, enum drop reason);
 
-/* Closes the session. The client gets the reason when it comes again with its resume token. */
+/* Closes the session. The client gets the reason when it reconnects with its resume token. */
 void session_drop(struct session *session, enum msg_error_code code, const char *sentence);
 
-/* Drops the session because the client does not read; `reason` is one of those. */
+/* Drops the session because the client does not read. `reason` is DROP_UNREAD, DROP_STUCK or
+ * DROP_OUTPUT. */
 void session_drop_slow_reader(struct session *session, enum drop reason);
 
-/* Drops the session because memory is out, and an answer would be missing. */
+/* Drops the session because memory has run out and an answer would be missing. */
 void session_fail(struct session *session);
 
-/* Takes no more requests; when the last answer has gone out, the stream is ended. */
+/* Stops taking requests. The stream ends when the last answer has been sent. */
 void session_end(struct session *session);
 
-/* Closes the session at once, and TCP resets the connection. */
+/* Closes the session at once. TCP resets the connection. */
 void session_reset(struct session *session);
 
-/* Counts a session that gets an error as there is no place for it. False: too many such sessions
- * are ending already, and this one should be reset. */
+/* Counts a session that is refused because all places are taken. Returns false if too many refused
+ * sessions are ending already; then the caller should reset the connection. */
 bool session_count_refused(struct session *session);
 
-/* The same for a session that is in the way of a newcomer: tells the client, or resets. Its place
- * counts as free from now on. */
+/* Ends a session that session_evict.c has chosen for a newcomer. The client gets an error, or a
+ * reset if too many such sessions are ending. The session's place counts as free from now on. */
 void session_give_way(struct session *session);
 
 /* --- session_requests.c ----------------------------------------------------------------------- */
 
-/* Takes requests until slice_ns after began_ns; charges the session from began_ns on. */
+/* Takes requests until `slice_ns` after `began_ns`. Charges the session's account with the CPU time
+ * since `began_ns`. */
 void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns);
 
 /* --- session.c -------------------------------------------------------------------------------- */

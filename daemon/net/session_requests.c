@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a session takes requests from the bytes that it has received: when, as long as no bound is
- * reached, and for how long, by the CPU time that it used lately.
+ * How a session takes requests from its received bytes. A session takes requests as long as no
+ * bound is reached, and for a time that depends on the CPU time that it has used lately.
  */
 #include <inttypes.h>
 
@@ -11,19 +11,19 @@
 #include "proto/codec/codec.h"
 
 enum {
-    OVER_BYTES = 1024,     /* a request over its rate counts once more for each of these */
-    FRAMES_PER_WRITE = 16, /* so that the client reads its first answers while the next are made */
+    OVER_BYTES = 1024,            /* a request over its rate counts once more for each of these */
+    FRAMES_PER_WRITE = 16,        /* so that the client reads its first answers early */
     WORK_BYTES_MAX = 1024 * 1024, /* held by requests in flight; one more may go over it */
 };
 
 /* --- requests --------------------------------------------------------------------------------- */
 
 /*
- * Whether the session may take one more request: less than half of the output bound waits to be
- * sent, and the bound has room for the answers of all requests in flight and one more frame. All
- * answers may come at once, and a client that reads must not be dropped for that. The bound is at
- * least two frames. So without requests in flight, a session takes one whenever less than half of
- * the bound waits.
+ * Whether the session may take one more request, as far as output is concerned. Two conditions:
+ * less than half of the bound (session_output) waits to be sent; and the bound has space for the
+ * answers of all requests in flight and one more frame. All answers may come at once, and a client
+ * that reads must not be dropped because of that. The bound is at least two frames, so a session
+ * without requests in flight always meets the second condition if it meets the first.
  */
 static bool has_room_for_answer(const struct session *session, const struct config_limits *limits)
 {
@@ -70,8 +70,8 @@ static void handle_request(struct session *session, const struct msg_request *re
     }
 }
 
-/* Refusing a request over a rate limit costs CPU time, too, so refusals have a rate limit of their
- * own. Above that limit the session takes no request until the next second. */
+/* Refusing a request that is over a rate limit costs CPU time, too, so refusals have a rate limit
+ * of their own. A session over that limit takes no request until the next second. */
 static void hold_back_if_over(struct session *session, size_t length)
 {
     struct service *service = session->all->service;
@@ -107,7 +107,7 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
     arena_reset(&all->decode_arena);
 }
 
-/* The bytes are no frame: answers with an error and ends the session. */
+/* Received bytes are not a frame: answers with an error and ends the session. */
 static void refuse_stream(struct session *session, int outcome, size_t length)
 {
     if (outcome == FRAME_EMPTY) {
@@ -121,7 +121,8 @@ static void refuse_stream(struct session *session, int outcome, size_t length)
     session_end(session);
 }
 
-/* Decrypts one more record, or does one step of the handshake. Whether there may be more. */
+/* Decrypts one more record, or does one step of the handshake. Returns whether there may be more
+ * bytes to decrypt. */
 static bool pull_record(struct session *session)
 {
     bool has_more = transport_pull(&session->transport);
@@ -133,8 +134,8 @@ static bool pull_record(struct session *session)
 }
 
 /*
- * Takes requests until there are none, a bound is reached, or until_ns. Returns whether there may
- * be more to take.
+ * Takes requests until no request is left, a bound is reached, or the time is `until_ns`. Takes at
+ * least one. Returns whether there may be more requests.
  */
 static bool take_some(struct session *session, uint64_t until_ns)
 {
@@ -179,7 +180,7 @@ static bool take_some(struct session *session, uint64_t until_ns)
 
 void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns)
 {
-    sessions_reap(session->all); /* for this request, dropped clients do not watch any more */
+    sessions_reap(session->all); /* so that this request does not find watches of dropped clients */
     bool has_more = take_some(session, began_ns + slice_ns);
     session_check_output(session); /* TLS may have added records of its own */
     session_spend(session, began_ns);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The bottom of session: its states, its entry in the loop's lists, its output and the bounds of
- * that, and how it ends.
+ * The file that the other files of session build on: a session's states, its entries in the loop's
+ * lists, its output with the bounds on output, and its end.
  */
 #include <assert.h>
 #include <inttypes.h>
@@ -14,9 +14,9 @@
 #include "proto/codec/codec.h"
 
 enum {
-    SHARE = 16, /* a session that uses more than a 16th of the CPU time is busy: server_turn.c */
+    SHARE = 16, /* a session that uses more than a 16th of the CPU time is busy */
     SPENT_NS_MAX = 16 * SESSION_SLICE_NS, /* so a session stays busy for 25 ms at most */
-    REFUSED_MAX = 64 /* sessions at a time that are ending because there is no place for them */
+    REFUSED_MAX = 64                      /* refused sessions that may be ending at a time */
 };
 
 struct session *session_of_client(struct requester *client)
@@ -76,8 +76,9 @@ void session_end_handshake(struct session *session)
 
 /* --- CPU time --------------------------------------------------------------------------------- */
 
-/* The account of the session's sender, which counts the time of all its connections together; of
- * the session itself if its sender has no limits. */
+/* Returns the account of CPU time that the session is charged to. The account of the session's
+ * sender counts all connections of the sender. A session whose sender has no limits has an account
+ * of its own. */
 static struct account *account_of(struct session *session)
 {
     struct sender *sender = session->client.sender;
@@ -95,8 +96,8 @@ bool session_is_over_share(struct session *session, uint64_t now_ns)
 }
 
 /*
- * The first fresh_ns of a session count as the time of a new connection, too. Otherwise a client
- * that connects again and again would get a new session's first slice each time.
+ * The first `fresh_ns` of CPU time of a session are also charged to new connections. Otherwise a
+ * client that connects again and again would get the first slice of a new session each time.
  */
 void session_spend(struct session *session, uint64_t began_ns)
 {
@@ -138,7 +139,7 @@ void session_mark_dirty(struct session *session)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-/* Output that waits to be sent, and pushes that are still to be made. */
+/* Bytes of output that wait to be sent, and of pushes that wait in queues. */
 static size_t output_bytes(const struct session *session)
 {
     return transport_output_bytes(&session->transport) + session->queued_bytes;
@@ -153,8 +154,8 @@ void session_count_output(struct session *session)
     session->counted_output = now;
 }
 
-/* What the end of a session changes at once. sessions_reap does the rest: a function of this
- * session, of its watches or of its sender may be on the stack. */
+/* Ends a session as far as a callback may. The rest is left to sessions_reap, because a function of
+ * this session, of its watches or of its sender may be on the stack. */
 static void leave(struct session *session, void (*close_stream)(struct transport *transport))
 {
     if (session->state == SESSION_CLOSED) {
@@ -201,7 +202,7 @@ void sessions_reap(struct sessions *all)
             senders_leave(session->client.sender);
             session->client.sender = NULL;
         }
-        /* Otherwise the session comes again: on_closed, on_work_ended. */
+        /* Otherwise on_closed or on_work_ended puts the session on this list again. */
         if (session->stream_closed && session->client.work_count == 0) {
             session_free(session);
         }
@@ -225,8 +226,8 @@ void session_note_drop(const struct session *session, enum drop reason)
     drops_note(&session->all->drops, reason, session->number, loop_now_ms(session->all->loop));
 }
 
-/* Remembers why the session is dropped. The client reads the reason in `dropped` of Welcome when it
- * reconnects with its resume token. */
+/* Stores why the session is dropped. The client reads the reason in the field `dropped` of Welcome
+ * when it reconnects with its resume token. */
 static void note_for_resume(const struct session *session, enum msg_error_code code,
                             const char *sentence)
 {

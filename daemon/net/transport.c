@@ -12,8 +12,8 @@ enum {
     THROWN_AWAY_MAX = 256 * 1024,   /* bytes that are read after transport_end */
     WRITE_BYTES = 64 * 1024,        /* output that is encrypted at a time: the copy takes memory */
     RECORD_BYTES = 16 * 1024,       /* plain bytes of one record at most */
-    HANDSHAKE_READ_BYTES = 4 * 1024 /* one read during a handshake: after transport_end all of it
-                                     * is decrypted at once */
+    HANDSHAKE_READ_BYTES = 4 * 1024 /* of one read during a handshake: after transport_end all of
+                                       these bytes are decrypted at once */
 };
 
 int transport_init(struct transport *transport, const struct transport_options *options)
@@ -76,7 +76,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
     *out_buf = uv_buf_init((char *)room, (unsigned int)bytes);
 }
 
-/* Bytes were read after transport_end. Over the limit reads stop, and `ended` does not come. */
+/* Counts bytes that were read after transport_end. Over the limit the transport stops reading, and
+ * `ended` is never called. */
 static void throw_away(struct transport *transport, size_t count)
 {
     transport->thrown_away += count;
@@ -86,9 +87,10 @@ static void throw_away(struct transport *transport, size_t count)
 }
 
 /*
- * Decrypts at most one record of what was fed to the pipe and adds its bytes to `input`; throws
- * them away when the transport is ending. 0 or TLS_RECORD: there may be more; TLS_MORE: there is no
- * more; TLS_ENDED, TLS_FAILED or -ERR_NOMEM: the stream has ended.
+ * Decrypts at most one record of the bytes that the pipe holds. Adds the plain bytes to `input`, or
+ * throws them away when the transport is ending. Returns 0 or TLS_RECORD (there may be more
+ * records), TLS_MORE (no complete record is left), or TLS_ENDED, TLS_FAILED or -ERR_NOMEM (the
+ * stream has ended).
  */
 static int tls_pull(struct transport *transport)
 {
@@ -120,7 +122,8 @@ bool transport_pull(struct transport *transport)
     if (rc == 0 || rc == TLS_RECORD) {
         return true;
     }
-    /* Writes what the handshake or an alert needs, and output that waited for the handshake. */
+    /* Writes the bytes of the handshake or of an alert, and the output that has waited for the
+     * handshake. */
     if (was_shaking_hands || tls_pipe_waiting(transport->tls) > 0) {
         transport_flush(transport);
     }
@@ -131,8 +134,8 @@ bool transport_pull(struct transport *transport)
     return false;
 }
 
-/* After transport_end only the handshake goes on: it must be done before the last answers are
- * encrypted. */
+/* Feeds the bytes of one read to the pipe. After transport_end only the handshake goes on: it must
+ * be done before the last answers can be encrypted. */
 static void receive_encrypted(struct transport *transport, size_t count)
 {
     if (transport->ending) {
@@ -220,7 +223,8 @@ static void finish_write(struct transport *transport)
     note_progress(transport);
 }
 
-/* libuv shuts down after the writes that it has: `output` must be empty by then. */
+/* Shuts our side of the stream down after transport_end. libuv shuts down after the writes that it
+ * has, so `output` must be empty by then. */
 static void shut_down_when_written(struct transport *transport)
 {
     if (!transport->ending || transport->shut_down || transport->closing ||
@@ -254,7 +258,7 @@ static void on_write(uv_write_t *request, int status)
     transport->events->written(transport);
 }
 
-/* Has libuv write the rest of `writing`, which the socket did not take at once. */
+/* Lets libuv write the bytes of `writing` that the socket did not take at once. */
 static void write_rest(struct transport *transport, size_t written)
 {
     uv_buf_t buf = uv_buf_init((char *)transport->writing.data + written,
@@ -271,7 +275,7 @@ static void write_rest(struct transport *transport, size_t written)
     note_progress(transport);
 }
 
-/* Moves encrypted bytes from the pipe into `writing`. */
+/* Moves encrypted bytes from the pipe into `writing`. Returns 0 or -ERR_NOMEM. */
 static int take_wire(struct transport *transport)
 {
     size_t waiting = tls_pipe_waiting(transport->tls);
@@ -288,8 +292,8 @@ static int take_wire(struct transport *transport)
 }
 
 /*
- * Encrypts up to 64 KiB of `output` into `writing`, and adds the bytes that the handshake sends. 0,
- * TLS_FAILED or -ERR_NOMEM.
+ * Encrypts up to WRITE_BYTES of `output` into `writing`, and adds the bytes that the handshake
+ * sends. Returns 0, TLS_FAILED or -ERR_NOMEM.
  */
 static int tls_send(struct transport *transport)
 {
@@ -309,7 +313,8 @@ static int tls_send(struct transport *transport)
     return take_wire(transport);
 }
 
-/* Moves output into `writing`, encrypted if need be. Returns whether there is any. */
+/* Moves `output` into `writing`; with TLS, the bytes are encrypted. Returns whether `writing` has
+ * any bytes. */
 static bool fill_writing(struct transport *transport)
 {
     if (transport->tls != NULL) {
@@ -331,7 +336,8 @@ static bool fill_writing(struct transport *transport)
 void transport_flush(struct transport *transport)
 {
     while (!transport->write_active && !transport->closing && fill_writing(transport)) {
-        /* Mostly the socket takes all bytes, and no other turn of the loop is needed. */
+        /* In most cases the socket takes all bytes, and the write needs no other turn of the loop.
+         */
         uv_buf_t buf =
             uv_buf_init((char *)transport->writing.data, (unsigned int)transport->writing.count);
         int written = uv_try_write(&transport->uv.stream, &buf, 1);
@@ -412,7 +418,8 @@ void transport_reset(struct transport *transport)
     uv_os_fd_t descriptor = -1;
 
     if (!transport->closing && uv_fileno(&transport->uv.handle, &descriptor) == 0) {
-        /* an error is ignored: the kernel then keeps TIME_WAIT; Unix sockets have none */
+        /* an error is ignored: without SO_LINGER the kernel keeps TIME_WAIT, which Unix sockets do
+         * not have */
         (void)setsockopt(descriptor, SOL_SOCKET, SO_LINGER, &none, sizeof(none));
     }
     transport_close(transport);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * transport: one client's stream, TCP or Unix, plain or TLS. Reads bytes into a frame decoder and
- * writes bytes from a buffer. Knows nothing of messages.
+ * transport: one client's stream, TCP or Unix, plain or TLS. A transport reads bytes into a frame
+ * decoder and writes bytes from a buffer. It does not know messages.
  *
- * The owner appends to `output` and calls transport_flush. While a write is under way, the next
- * bytes gather in `output`. The transport is embedded in memory of its owner, who may free that
- * memory only after `closed`.
+ * The owner appends bytes to `output` and calls transport_flush. While a write is under way, new
+ * bytes collect in `output`. The transport is embedded in memory of the owner. The owner may free
+ * this memory only after the event `closed`.
  *
  * For the loop's thread only. An event may close the transport.
  */
@@ -23,16 +23,16 @@ struct tls_pipe;
 struct transport;
 
 struct transport_events {
-    /* A read begins. Returns how many bytes it may read at most, not 0. */
+    /* A read begins. Returns the number of bytes that it may read at most, at least 1. */
     size_t (*reading)(struct transport *transport);
-    /* Bytes were added to `input`. With TLS: transport_pull may add some. */
+    /* Bytes were added to `input`. With TLS: transport_pull may add bytes. */
     void (*readable)(struct transport *transport);
-    /* clean: the client has ended its side of the stream; may be called more than once. Otherwise
-     * reading or writing has failed. */
+    /* The stream has ended. `clean`: the client has ended its side of the stream; this may be
+     * reported more than once. Otherwise reading or writing has failed. */
     void (*ended)(struct transport *transport, bool clean);
     /* A write is done. */
     void (*written)(struct transport *transport);
-    /* After transport_close: libuv does not use the transport any more. */
+    /* Comes after transport_close: libuv does not use the transport any more. */
     void (*closed)(struct transport *transport);
 };
 
@@ -48,7 +48,7 @@ struct transport {
     struct bytes output;  /* waits to be written */
     struct bytes writing; /* libuv has it until the write is done */
     struct tls_pipe *tls; /* owned; NULL: plain */
-    uint8_t *scratch;     /* borrowed, with TLS only: the buffer of one read of encrypted bytes */
+    uint8_t *scratch;     /* borrowed, only with TLS: the buffer of one read of encrypted bytes */
     size_t scratch_bytes;
     uv_write_t write_request;
     uv_shutdown_t shutdown_request;
@@ -57,7 +57,7 @@ struct transport {
     int64_t progress_ms;    /* loop time: when the client last took bytes, or none waited */
     bool reading;           /* reads are on */
     bool write_active;      /* libuv has `writing` */
-    bool ending;            /* transport_end was called: bytes that come in are thrown away */
+    bool ending;            /* transport_end was called: received bytes are thrown away */
     bool shut_down;         /* our side of the stream ends after the writes under way */
     bool closing;           /* transport_close was called */
 };
@@ -70,13 +70,13 @@ struct transport_options {
     size_t frame_bytes; /* limit of one frame */
 };
 
-/* Makes the handle, for uv_accept or uv_..._open. 0, or a libuv error: then nothing needs closing.
- */
+/* Makes the handle, for uv_accept or uv_..._open. Returns 0, or a libuv error: then nothing needs
+ * closing. */
 int transport_init(struct transport *transport, const struct transport_options *options);
 
 /*
- * Switches TLS on, before the first byte. Takes the pipe. Borrows the scratch until `closed`; all
- * transports of a loop may share one.
+ * Switches TLS on, before the first byte. Owns `pipe` from then on. Borrows `scratch` until
+ * `closed`; all transports of a loop may share one `scratch`.
  */
 void transport_secure(struct transport *transport, struct tls_pipe *pipe, uint8_t *scratch,
                       size_t scratch_bytes);
@@ -84,45 +84,48 @@ void transport_secure(struct transport *transport, struct tls_pipe *pipe, uint8_
 /* Whether a TLS handshake is under way. */
 bool transport_is_shaking_hands(const struct transport *transport);
 
-/* Whether TLS has failed for any reason; whether because of TLS_IDLE_RECORDS_MAX. */
+/* Whether TLS has failed for any reason. transport_is_flooded: whether TLS has failed because of
+ * TLS_IDLE_RECORDS_MAX. */
 bool transport_tls_failed(const struct transport *transport);
 bool transport_is_flooded(const struct transport *transport);
 
 /*
- * With TLS: decrypts at most one record of what was read, or does one step of the handshake, and
- * adds the bytes to `input`. Returns whether there may be more; without TLS always false. `ended`
- * may be called before this returns. The owner calls this until it returns false before more is
- * read, or else pauses the transport.
+ * With TLS: decrypts at most one record of the read bytes, or does one step of the handshake, and
+ * adds the plain bytes to `input`. Returns whether there may be more; without TLS always false. May
+ * call `ended` before it returns. The owner repeats the call until the result is false, or pauses
+ * the transport; only then may more bytes be read.
  */
 bool transport_pull(struct transport *transport);
 
-/* Switches reads on and off. Both may be called at any time. transport_read may call `ended`. */
+/* Switch reads on and off. Both functions may be called at any time. transport_read may call
+ * `ended`. */
 void transport_read(struct transport *transport);
 void transport_pause(struct transport *transport);
 
-/* Writes `output`, now or when the write under way is done. May call `written` and `ended`. */
+/* Writes `output`, at once or when the write under way is done. May call `written` and `ended`. */
 void transport_flush(struct transport *transport);
 
-/* Bytes that wait or are being written, before and after encryption. O(1). */
+/* The number of bytes that wait or are being written, before and after encryption. O(1). */
 size_t transport_output_bytes(const struct transport *transport);
 
-/* Whether bytes have waited for more than patience_ms and the client took none. now_ms: loop time.
- */
+/* Whether bytes have waited for more than `patience_ms` while the client took none. `now_ms` is the
+ * loop's time. */
 bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t patience_ms);
 
 /*
- * Ends the stream gently: writes `output`, then ends our side. Bytes that the client still sends
- * are read and thrown away until it ends its side (`ended`), since unread bytes would make the
- * kernel reset the connection and lose the last answers. After 256 KiB of them reads stop, and
- * `ended` does not come. The owner calls transport_close after `ended`, or after a timeout.
+ * Ends the stream gently: writes `output`, and then ends our side. Until the client ends its side
+ * (`ended`), received bytes are read and thrown away: unread bytes would make the kernel reset the
+ * connection and lose the last answers. After 256 KiB of such bytes the transport stops reading,
+ * and `ended` is not called. The owner calls transport_close after `ended`, or after a timeout.
  */
 void transport_end(struct transport *transport);
 
-/* Closes the stream at once; `closed` comes in a later turn of the loop. Twice is fine. */
+/* Closes the stream at once. The event `closed` comes in a later turn of the loop. May be called
+ * twice. */
 void transport_close(struct transport *transport);
 
-/* The same, but TCP resets the connection: bytes under way in both directions are lost, and the
- * kernel keeps no TIME_WAIT state. */
+/* As transport_close, but TCP resets the connection: bytes under way in both directions are lost,
+ * and the kernel keeps no TIME_WAIT state. */
 void transport_reset(struct transport *transport);
 
 #endif

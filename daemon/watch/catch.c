@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Catching up: messages that were stored before a watch began. Pages of the store are read in the
- * order of deposit, and each message is compared with the watch. A new deposit that matches
- * meanwhile is not queued: it moves live_after, and the pages go on up to it. So a watch that
- * catches up slowly holds no memory.
+ * Catching up: a watch gets messages that were stored before the watch began. Pages of the store
+ * are read in the order of deposit, and each message is compared with the watch's query. A new
+ * deposit that matches meanwhile is not queued. Instead its number becomes `live_after` of the
+ * watch, and the pages go on up to this number. So a watch that catches up slowly holds no memory.
  *
- * A page is read only while its client has room for matches and tokens for the page. At most
- * WATCH_READS pages are read at a time. Watches take turns; a watch without tokens pauses.
+ * A page is read only while no match of the client is queued, little of its output waits, and it
+ * has tokens for the page. At most WATCH_READS pages are read at a time. Watches are served round
+ * robin; a watch whose client has no tokens is paused.
  */
 #include <assert.h>
 #include <string.h>
@@ -72,7 +73,8 @@ void watch_catch_end(struct watch *watch)
     }
 }
 
-/* Whether the message is still there: it may have gone since it was read, or another has its id. */
+/* Whether the message is still in the index. After the page was read, the message may have gone,
+ * and another message may have its id. */
 static bool is_there(const struct watch *watch, const struct persist_message *message)
 {
     struct index_item item;
@@ -110,7 +112,8 @@ static void try_message(struct watch *watch, const struct persist_message *messa
     }
 }
 
-/* Compares the messages of a page. Returns whether the watch has caught up. */
+/* Compares the messages of a page with the watch's query. Returns whether the watch has caught up.
+ */
 static bool take_page(struct watch_catch *catch, const struct persist_read *read)
 {
     struct watch *watch = catch->watch;
@@ -149,7 +152,8 @@ static void on_page(struct persist_read *read)
     if (over || done) {
         alloc_release(service->alloc, catch);
     } else if (read->failed) {
-        /* No match may be missing: the client connects again and goes on where it was. */
+        /* No match may be missing: the client has to connect again, and then goes on after its last
+         * match. */
         catch_enlist(catch, false); /* watch_client_gone frees it */
         if (!client->is_gone) {     /* another page of the client may have failed before */
             service_storage_failed(service, "reading what was missed", read->reason);
@@ -165,8 +169,8 @@ static void on_page(struct persist_read *read)
 }
 
 /*
- * Reads the next page. Without memory for the page, the next turn drops the client: the client
- * comes again, and goes on after the last match that it was sent.
+ * Reads the next page of a watch. If there is no memory for the page, the next turn drops the
+ * client. The client connects again, and goes on after the last match that was sent to it.
  */
 static void read_page(struct watch_catch *catch)
 {
@@ -197,7 +201,8 @@ static void read_page(struct watch_catch *catch)
     service->persist->interface->read(service->persist, &page->read);
 }
 
-/* Takes the tokens for a page, but leaves some for the client's own requests. */
+/* Takes the tokens for a page from the client's bucket, but leaves some tokens for requests of the
+ * client. Returns whether there were enough. */
 static bool pay_page(struct service *service, struct watch_catch *catch)
 {
     struct sender *sender = catch->watch->watcher->client->sender;

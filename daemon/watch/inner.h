@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inner: what the files of this folder share. Each file uses those below it:
+ * inner: declarations that the files of this folder share. Each file calls only files below it in
+ * this list:
  *
  *   watch.c            watches begin and end; turns
- *   pending.c catch.c  matches come from new deposits; from the store's pages
- *   queue.c            matches of a client: queued, looked up, sent
+ *   pending.c catch.c  find matches: of new deposits; of messages on pages of the store
+ *   queue.c            queues the matches of a client, looks their messages up, sends them
  *   watcher.c          clients that watch
  */
 #ifndef DAEMON_WATCH_INNER_H
@@ -30,7 +31,7 @@ struct watch_match {
     int64_t deposited_ms;
     uint64_t epoch;
     uint8_t id[MESSAGE_ID_BYTES];
-    size_t bytes; /* upper bound of the frame it becomes; counts as queued */
+    size_t bytes; /* upper bound of the size of the match's frame */
 };
 
 struct watch {
@@ -42,12 +43,13 @@ struct watch {
     struct standing_query *query;
     bool with_payload;
     int64_t since_ms;
-    int64_t live_after; /* messages up to this number come from the store's pages, newer ones by
-                         * matching. Grows while the watch catches up, with each match */
+    int64_t live_after; /* Messages up to this number come from the store's pages. Messages with
+                           higher numbers are matched when they are deposited. Grows with each match
+                           while the watch catches up. */
     struct watch_catch *catch; /* pages are still to be read; NULL: none are */
 };
 
-/* A page that is being read. It takes about 14 KiB, so only reads have one, not each watch. */
+/* A page that is being read. It takes about 14 KiB, so it exists only while a read is under way. */
 struct watch_page {
     struct watch_catch *catch;
     struct persist_read read;
@@ -55,9 +57,9 @@ struct watch_page {
 };
 
 /*
- * How far a watch has read. While a page is being read, it is on no list, and outlives its watch.
- * Otherwise it is on a list of service->watch: `paused` while its client has no room or no tokens,
- * else `catching`. So a turn looks only at those that can go on.
+ * The state of a watch that catches up. While a page is being read, the state is on no list, and
+ * may outlive its watch. Otherwise the state is on a list of service->watch: on `paused` while its
+ * client has too much output or no tokens, else on `catching`. A turn looks only at `catching`.
  */
 struct watch_catch {
     struct watch_catch *prev, *next;
@@ -67,7 +69,7 @@ struct watch_catch {
     bool is_paused;
     int64_t caught;        /* number of the last message that was read */
     int64_t wanted;        /* the watch's live_after when the page was asked for */
-    int64_t not_before_ms; /* monotonic: the client has no tokens for a page before */
+    int64_t not_before_ms; /* monotonic time; before, the client has no tokens for a page */
 };
 
 /* A client that watches. */
@@ -81,8 +83,8 @@ struct watcher {
     struct watch_match *queue;
     size_t queued_bytes;
     bool is_ready;
-    bool has_failed; /* a match or a page found no memory. No match may be missing, so the next
-                      * turn drops the client */
+    bool has_failed; /* There was no memory for a match or a page. No match may be missing, so the
+                        next turn drops the client. */
     struct watch_payloads *payloads; /* being read; NULL: none */
 };
 
@@ -95,48 +97,55 @@ struct watch_payloads {
 
 /* --- watcher.c -------------------------------------------------------------------------------- */
 
-/* The watcher of a client, made with its first watch. NULL: out of memory. */
+/* Returns the watcher of a client. Makes it for the client's first watch. NULL: out of memory. */
 struct watcher *watcher_of(struct service *service, struct requester *client);
 
-/* Puts a watcher on the list of those that have their turn to send, and takes it off. */
+/* Add a watcher to the end of the list `ready` of watchers that wait for their turn to send, and
+ * remove a watcher from this list. */
 void watcher_make_ready(struct watcher *watcher);
 void watcher_make_unready(struct watcher *watcher);
 
-/* Frees the watcher when its client is gone and no payloads are being read. */
+/* Frees the watcher if its client is gone and no payloads are being read for it. */
 void watcher_free_if_unused(struct watcher *watcher);
 
 /* --- queue.c ---------------------------------------------------------------------------------- */
 
-/* Queues a match. False: out of memory or over a limit; the client was dropped, or will be. */
+/* Queues a copy of a match. Returns false if memory has run out or a limit is reached; then the
+ * client was dropped, or the next turn drops it. */
 bool watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes);
 
 /* Removes all queued matches of a watch. */
 void watch_forget_matches(struct watch *watch);
 
-/* Sends the matches that the client has room for, at most `most`. Returns how many. May drop the
- * client, which frees nothing before the loop's sessions_reap. */
+/* Sends queued matches of a client while little of its output waits, at most `most` matches.
+ * Returns the number of sent matches. May drop the client. A drop frees nothing; sessions_reap
+ * does. */
 uint32_t watch_send(struct watcher *watcher, uint32_t most);
 
 /* --- catch.c ---------------------------------------------------------------------------------- */
 
-/* Begins to read the messages after a position. Without memory watch->catch stays NULL. */
+/* Begins to read the stored messages with numbers above `after` for a watch. Without memory
+ * watch->catch stays NULL. */
 void watch_catch_begin(struct watch *watch, int64_t after);
 
 /* Ends the reading of a watch. */
 void watch_catch_end(struct watch *watch);
 
-/* Reads the next pages of watches whose clients have room and tokens. */
+/* Begins to read the next pages for watches whose clients have little waiting output and enough
+ * tokens. */
 void watch_catch_turn(struct service *service);
 
-/* The client may have room again: resumes its watches. O(watches of the client). */
+/* Lets the paused watches of a client go on, after the client has read output. O(watches of the
+ * client). */
 void watch_catch_resume(const struct watcher *watcher);
 
-/* Once a second: clients may have tokens again. O(paused watches). */
+/* Lets all paused watches go on. Called once a second, because clients may have tokens again.
+ * O(paused watches). */
 void watch_catch_tick(struct service *service);
 
 /* --- pending.c -------------------------------------------------------------------------------- */
 
-/* Matches deposits that wait, up to the limits of a turn, and queues the matches. */
+/* Matches waiting deposits with all watches, up to the limits of a turn, and queues the matches. */
 void watch_match_pending(struct service *service);
 
 /* Frees all deposits that wait. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Deposits that were committed wait here until the next turn, and are matched in batches. */
+/* Committed deposits wait in a list until the next turn of the loop. Then they are matched with the
+ * watches in batches. */
 #include <assert.h>
 #include <string.h>
 
@@ -17,7 +18,7 @@ enum {
 struct watch_pending {
     struct watch_pending *prev, *next;
     struct host *host;
-    struct standing_deposit deposit; /* its filter: `storage`, or on the stack of match_at_once */
+    struct standing_deposit deposit; /* its filter: `storage`, or the stack of match_at_once */
     int64_t seq;
     int64_t deposited_ms;
     size_t content_bytes; /* of payload and media type */
@@ -40,7 +41,7 @@ static bool is_watched(const struct host *host)
     return host->standing != NULL && standing_count(host->standing) > 0;
 }
 
-/* Queues the matches of a batch. Returns how many were queued. */
+/* Queues the matches of a batch of deposits. Returns the number of queued matches. */
 static size_t queue_hits(struct watch_pending *const *batch, const struct standing_hit *hits,
                          size_t count)
 {
@@ -72,8 +73,9 @@ static size_t queue_hits(struct watch_pending *const *batch, const struct standi
     return taken;
 }
 
-/* Matches the first deposits of a batch of one host; *count says how many. Returns the number of
- * matches. */
+/* Matches deposits of a batch with the watches of their host. All deposits are of one host.
+ * `*count` is the number of deposits; afterwards it is the number of deposits that were matched,
+ * from the first on. Returns the number of queued matches. */
 static size_t match_some(struct watch_pending *const *batch, uint32_t *count)
 {
     struct standing_deposit deposits[BATCH];
@@ -88,7 +90,8 @@ static size_t match_some(struct watch_pending *const *batch, uint32_t *count)
 }
 
 /*
- * Matches the first deposits that wait. Returns the number of matches.
+ * Matches the first waiting deposits, and adds their number to *out_deposits. Returns the number of
+ * queued matches.
  */
 static size_t match_batch(struct service *service, uint32_t *out_deposits)
 {
@@ -120,7 +123,8 @@ static void load_filter(struct watch_pending *pending, const struct persist_mess
     pending->deposit.filter = out_filter;
 }
 
-/* There is no memory to let the deposit wait. It is matched now, after those that wait. */
+/* Matches a deposit now, because there is no memory to let it wait. Matches the waiting deposits
+ * first, to keep the order. */
 static void match_at_once(struct service *service, struct watch_pending *pending,
                           const struct persist_message *message)
 {
@@ -135,7 +139,7 @@ static void match_at_once(struct service *service, struct watch_pending *pending
     (void)match_some(&pending, &count);
 }
 
-/* Lets a message wait to be matched under the number seq. */
+/* Adds a message to the list of waiting deposits, under the number `seq`. */
 static void append_pending(struct service *service, struct host *host,
                            const struct persist_message *message, int64_t seq)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The matches of a client: queued as numbers, looked up and sent when the client has room. */
+/* The queued matches of a client. A queued match has a few numbers. Its message is looked up when
+ * the match is sent. */
 #include <string.h>
 
 #include "core/base/expiry.h"
@@ -22,7 +23,8 @@ static void free_match(struct watcher *watcher, struct watch_match **list,
     alloc_release(watcher->service->alloc, match);
 }
 
-/* Upper bound of the frame of a match. Content that does not fit a frame is left out. */
+/* Returns an upper bound of the size of a match's frame. Content that does not fit a frame is left
+ * out. */
 static size_t match_bytes(const struct watch *watch, size_t content_bytes)
 {
     size_t frame_bytes = watch->watcher->service->config.limits.frame_bytes;
@@ -73,7 +75,8 @@ void watch_forget_matches(struct watch *watch)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-/* The index's item of the message. False: it has gone since it matched, or another has its id. */
+/* Looks the match's message up in the index. Returns false if the message has gone or has expired,
+ * or if another message has its id. */
 static bool is_there(const struct watcher *watcher, const struct watch_match *match,
                      struct index_item *out_item)
 {
@@ -82,7 +85,8 @@ static bool is_there(const struct watcher *watcher, const struct watch_match *ma
            !message_expired(out_item->expires_ms, service_now_ms(watcher->service));
 }
 
-/* Pushes a match. Its content goes with it if that is not NULL and fits the frame. */
+/* Sends a match to the client. `content` is sent along unless it is NULL or does not fit the frame.
+ */
 static void push_match(struct watcher *watcher, const struct watch_match *match,
                        const struct index_item *item, const struct persist_message *content)
 {
@@ -128,7 +132,8 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
 
 static void on_payloads(struct persist_read *read);
 
-/* Reads the contents of the first matches from the store. False: out of memory. */
+/* Begins to read the contents of the first queued matches from the store. Returns false if memory
+ * has run out. */
 static bool read_payloads(struct watcher *watcher)
 {
     struct service *service = watcher->service;
@@ -159,7 +164,8 @@ static bool read_payloads(struct watcher *watcher)
     return true;
 }
 
-/* Sends the first match with the content that was read, if the content is that match's. */
+/* Sends the first queued match with the content in `entry`. Does nothing if the content belongs to
+ * another message. */
 static void send_read(struct watcher *watcher, const struct persist_entry *entry, bool failed)
 {
     struct watch_match *match = watcher->queue;
@@ -173,7 +179,7 @@ static void send_read(struct watcher *watcher, const struct persist_entry *entry
     } else {
         bool is_whole = !failed && entry->found && !entry->omitted &&
                         entry->message.deposited_ms == match->deposited_ms;
-        /* another watch's match of this message may be first now, and want no payload */
+        /* the first match may be of another watch of the client, which wants no payload */
         push_match(watcher, match, &item,
                    is_whole && match->watch->with_payload ? &entry->message : NULL);
     }
@@ -204,7 +210,8 @@ static void on_payloads(struct persist_read *read)
     requester_work_end(client, sizeof(struct watch_payloads), 0);
 }
 
-/* Sends the first match. False: its content is being read first. */
+/* Sends the first queued match. Returns false if its content has to be read from the store first.
+ */
 static bool send_first(struct watcher *watcher)
 {
     struct watch_match *match = watcher->queue;
@@ -221,7 +228,7 @@ static bool send_first(struct watcher *watcher)
         return false;
     } else {
         push_match(watcher, match, &item,
-                   NULL); /* out of memory for the read: the client can use Get */
+                   NULL); /* without memory for the read; the client can use Get */
     }
     free_match(watcher, &watcher->queue, match);
     return true;

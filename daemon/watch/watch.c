@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Watches begin and end; each turn of the loop matches, sends and reads for them. */
+/* Begins and ends watches. Runs the turns, in which deposits are matched, matches are sent and
+ * pages are read. */
 #include "daemon/watch/watch.h"
 
 #include <assert.h>
@@ -10,7 +11,7 @@
 
 enum {
     TURN_SENT = 4096, /* pushes of a turn, then other work of the loop has its turn */
-    TICK_PARTS = 128 /* parts of watches that are rearranged in a tick, some 10 microseconds each */
+    TICK_PARTS = 128  /* parts of queries that are regrouped in a tick, some 10 microseconds each */
 };
 
 /* --- state ------------------------------------------------------------------------------------ */
@@ -101,7 +102,8 @@ static int make_standing(struct service *service, struct host *host)
     return host->standing != NULL ? 0 : standing_new(&options, &host->standing);
 }
 
-/* Makes a watch, and puts it into the host's index of watches. NULL: out of memory. */
+/* Makes a watch, and adds its query to the host's index of standing queries. NULL: out of memory.
+ */
 static struct watch *watch_new(struct service *service, struct watcher *watcher, struct host *host,
                                const struct standing_terms *terms)
 {
@@ -130,7 +132,8 @@ static struct watch *watch_new(struct service *service, struct watcher *watcher,
     return watch;
 }
 
-/* Whether `filters` more exceed a limit: 0, WATCH_SESSION_FULL or WATCH_SERVER_FULL. */
+/* Whether the client may have `filters` more filters. Returns 0, WATCH_SESSION_FULL or
+ * WATCH_SERVER_FULL. */
 static int check_limits(const struct service *service, const struct requester *client,
                         uint32_t filters)
 {
@@ -164,8 +167,8 @@ int watch_begin(struct service *service, struct requester *client, const struct 
     }
     watch->with_payload = order->with_payload;
     watch->since_ms = order->since_ms;
-    /* A position beyond the newest message is of a store that was set back since. It has nothing
-     * that the client missed. */
+    /* A position after the newest message is from before the store was set back to a backup. The
+     * store then has no message that the client missed. */
     if (order->after_seq < (uint64_t)watch->live_after) {
         watch_catch_begin(watch, (int64_t)order->after_seq);
         if (watch->catch == NULL) {

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch: standing queries of clients. A watch pushes each new message that fits it. On the loop
- * thread.
+ * watch: standing queries of clients. A watch pushes each new message that fits its query to its
+ * client. On the loop thread.
  *
  *   deposit committed -> pending -> matched in the next turn -> queued for a client -> pushed
  *   message stored before the watch began -> read in pages -> queued for a client -> pushed
  *
- * A queued match is a few numbers. It becomes a message when its client has room for the message.
- * A message that was withdrawn, has expired or is hidden by then is no longer in the index, and is
- * not sent.
+ * A queued match has a few numbers. The message is looked up when the match can be sent. A message
+ * that was withdrawn, has expired or is hidden by then is no longer in the index, and is not sent.
  */
 #ifndef DAEMON_WATCH_WATCH_H
 #define DAEMON_WATCH_WATCH_H
@@ -33,7 +32,7 @@ struct watch_pending;
 /* For an operator to see. */
 struct watch_counts {
     uint64_t pushed;   /* matches that were sent, since the start */
-    uint64_t left_out; /* matches whose message was gone before they could be sent */
+    uint64_t left_out; /* matches not sent because their message was gone by then */
     uint64_t slow;     /* watching clients that were dropped because they did not read */
     uint64_t failed;   /* watching clients that were dropped because memory or storage failed */
     size_t matches;    /* that wait to be sent */
@@ -44,32 +43,32 @@ struct watch_counts {
 
 /* All watches of a service: service->watch. */
 struct watch_state {
-    int64_t newest_seq;            /* number of the newest committed message */
-    uint64_t last_number;          /* of a watch */
-    uint32_t filter_count;         /* filters of all watches */
-    bool has_room;                 /* some client got room since the last turn */
-    struct watcher *watchers;      /* clients that watch, or did */
-    struct watcher *ready;         /* clients that have matches, and perhaps room for them */
-    struct watch_catch *catching;  /* watches that have pages to read, in turn */
-    struct watch_catch *paused;    /* the same, while their clients have no room or no tokens */
-    uint32_t reads;                /* pages that are being read */
+    int64_t newest_seq;           /* number of the newest committed message */
+    uint64_t last_number;         /* of a watch */
+    uint32_t filter_count;        /* filters of all watches */
+    bool has_room;                /* some client got room since the last turn */
+    struct watcher *watchers;     /* clients that watch, or did */
+    struct watcher *ready;        /* clients with queued matches that wait for their turn to send */
+    struct watch_catch *catching; /* watches that have pages to read, in turn */
+    struct watch_catch *paused; /* as `catching`, but the client has too much output or no tokens */
+    uint32_t reads;             /* pages that are being read */
     struct watch_pending *pending; /* deposits to be matched, in order of commit */
     size_t pending_bytes;
     struct watch_counts counts;
 };
 
-/* Makes service->watch, and frees it. Between them the service may be used. watch_deinit comes
- * before service_free, after all clients are gone; NULL is fine. -ERR_NOMEM. */
+/* watch_init makes service->watch: 0 or -ERR_NOMEM. watch_deinit frees it, after all clients are
+ * gone and before service_free; service->watch may be NULL. */
 int watch_init(struct service *service);
 void watch_deinit(struct service *service);
 
-/* What a client asks for; the handler has checked it. */
+/* The terms of a new watch. The handler has checked them. */
 struct watch_order {
     struct host *host;
     struct standing_terms terms; /* borrowed for the call */
     bool with_payload;
     int64_t since_ms;   /* older messages are not pushed */
-    uint64_t after_seq; /* messages after this number that are stored already are pushed, too */
+    uint64_t after_seq; /* stored messages with numbers above this one are pushed, too */
 };
 
 struct watch_begun {
@@ -77,10 +76,11 @@ struct watch_begun {
     uint64_t seq;    /* of the newest message when the watch began */
 };
 
-/* Begins a watch: 0, a refusal, or -ERR_NOMEM. Pushes nothing before it returns. */
+/* Begins a watch. Returns 0, one of the two refusals, or -ERR_NOMEM. Pushes nothing before it
+ * returns. */
 enum {
     WATCH_SESSION_FULL = 1, /* the client would have more than watches_per_session filters */
-    WATCH_SERVER_FULL       /* all clients together would have more than `watches` */
+    WATCH_SERVER_FULL       /* all clients together would have more than `watches` filters */
 };
 int watch_begin(struct service *service, struct requester *client, const struct watch_order *order,
                 struct watch_begun *out_begun);
@@ -88,51 +88,56 @@ int watch_begin(struct service *service, struct requester *client, const struct 
 /* Filters of all watches of a client. */
 uint32_t watch_filters_of(const struct requester *client);
 
-/* Ends a watch: nothing more is sent for it. False: the client has no watch of this number. */
+/* Ends a watch of the client. Nothing more is sent for the watch. Returns false if the client has
+ * no watch with this number. */
 bool watch_end(struct service *service, struct requester *client, uint64_t number);
 
 /* The client is gone: ends all its watches. */
 void watch_client_gone(struct service *service, struct requester *client);
 
-/* The client is about to be dropped because it does not read. Counts it if it watches. */
+/* Counts a client that is about to be dropped because it does not read. Does nothing if the client
+ * has no watch. */
 void watch_note_slow(struct service *service, const struct requester *client);
 
-/* Adds the figures of watches to the answer to Stats, as sums over all hosts: the answer has to fit
- * a frame. O(clients that watch + watches that catch up) */
+/* Adds the figures of watches to the answer to Stats. The figures are sums over all hosts, so that
+ * the answer fits a frame. O(clients that watch + watches that catch up) */
 void watch_add_figures(const struct service *service, struct figures *figures);
 
-/* Whether the client has a watch. If so, it may stay silent for long. */
+/* Whether the client has a watch. A client with a watch may send nothing for a long time. */
 bool watch_is_watching(const struct requester *client);
 
-/* The client has read some of its output. Returns whether a turn has something to do for it. */
+/* The client has read some of its output: its matches may be sent again. Returns whether the next
+ * turn has work to do. */
 bool watch_client_has_room(struct service *service, struct requester *client);
 
 /*
- * A message was committed under the number `seq`: it was deposited, released from review, or
- * restored. It is in the index of its host, and is matched in the next turn. A client that was
- * pushed the message under an earlier number gets it again. NULL: nobody may see the message; only
- * its number is taken. Borrows the message for the call. Call it once for each number, in ascending
- * order.
+ * Call this function once for each number `seq` that the store gives to a message, in ascending
+ * order. `message` was deposited, released from review or restored, and is in the index of its
+ * host. It is matched in the next turn. A client that got the message under an earlier number gets
+ * it again. If `message` is NULL, nobody may see the message, and only the number counts. Borrows
+ * `message` for the call.
  */
 void watch_numbered(struct service *service, struct host *host,
                     const struct persist_message *message, int64_t seq);
 
 /*
- * A deposit was committed, but the index of its host had no memory for it. So no watch can push it,
- * now or later. The next turn drops each client that watches the host, and tells it why.
+ * A deposit was committed, but there was no memory to add it to the index of its host. So no watch
+ * can push the deposit, now or later. The next turn drops each client that watches the host, and
+ * sends the reason.
  */
 void watch_missed(struct service *service, const struct host *host);
 
-/* One turn of the loop: matches, reads and sends, each up to a limit. */
+/* Runs one turn: matches deposits, sends matches and reads pages, each up to a limit. */
 void watch_turn(struct service *service);
 
-/* Call about once a second: rearranges some watches, for a millisecond or two. */
+/* Call this function about once a second. It lets paused watches go on, and regroups some standing
+ * queries, which takes a millisecond or two. */
 void watch_tick(struct service *service);
 
 /* Whether the next turn has something to do. */
 bool watch_is_due(const struct service *service);
 
-/* Memory of deposits that wait to be matched; handler_is_congested bounds it. */
+/* Memory of deposits that wait to be matched. handler_is_congested bounds it. */
 size_t watch_waiting_bytes(const struct service *service);
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watcher: a client that watches, and the list of those that have something to send. */
+/* watcher: the clients that watch, and the list of those clients that wait for their turn to send.
+ */
 #include "daemon/system/list.h"
 #include "daemon/watch/inner.h"
 
