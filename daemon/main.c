@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hearsayd: the message store of an access point. Builds the objects, runs, tears down.
+ * hearsayd: the message store of an access point. main reads the configuration, makes the objects,
+ * runs the server and ends.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -26,8 +27,9 @@
 enum { EXIT_USAGE = 2 };
 
 /*
- * A standard stream that was closed by who started us would be the next file or socket to open, and
- * the log would go there. Its place is taken; using it fails as before.
+ * Opens /dev/null for each standard stream that is closed. Otherwise the next file or socket would
+ * get the descriptor of the stream, and the log would go there. Reading or writing such a stream
+ * still fails.
  */
 static void keep_standard_streams(void)
 {

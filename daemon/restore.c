@@ -14,8 +14,9 @@
 #include "daemon/system/reason.h"
 
 /*
- * Root becomes the configured user. Without one it becomes the owner of the data directory, since a
- * service manager may start the daemon as a user that the configuration does not name.
+ * Root becomes the configured user. If none is configured, root becomes the owner of the data
+ * directory, because a service manager may start the daemon as a user that the configuration does
+ * not name.
  */
 static int become_user(const struct config *config, char *out_name, char *out_reason)
 {
@@ -40,7 +41,7 @@ int restore_run(const struct config *config, const char *file, FILE *out, uint64
                 char *out_reason)
 {
     char user[PRIVILEGE_NAME_BYTES];
-    /* Opened before the change of user: that user may not be able to read the file. */
+    /* Opened before the change of user: the new user may not be able to read the file. */
     int source = open(file, O_RDONLY | O_CLOEXEC);
     int lock = -1;
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * restore: hearsayd --restore FILE: a backup becomes the store of the configured data directory,
- * which must not have a store yet.
+ * restore: `hearsayd --restore FILE`. A backup becomes the store of the configured data directory.
+ * The directory must not have a store yet.
  */
 #ifndef DAEMON_RESTORE_H
 #define DAEMON_RESTORE_H
@@ -12,10 +12,11 @@
 #include "daemon/config/config.h"
 
 /*
- * Says on `out` which file goes into which directory, and copies it. 0 with the number of messages
- * restored; or negative with a sentence in out_reason (CONFIG_REASON_BYTES), and nothing has
- * changed. A process of root becomes the configured user or, without one, the owner of the data
- * directory, for good; it stays root where the directory is root's or is not there yet.
+ * Prints to `out` which file is restored into which directory, and copies the messages. Returns 0
+ * with the number of messages in *out_messages, or a negative error with a sentence in out_reason
+ * (CONFIG_REASON_BYTES). On failure the directory has not changed. A process of root becomes the
+ * configured user for good; if none is configured, the owner of the data directory. The process
+ * stays root if root owns the directory, or if the directory does not exist.
  */
 int restore_run(const struct config *config, const char *file, FILE *out, uint64_t *out_messages,
                 char *out_reason);

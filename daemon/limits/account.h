@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * account: processor time that somebody had lately. What was spent leaks away at a share of the
- * time that passes, so that whoever takes less than that share has an empty account. Nanoseconds of
- * one monotonic clock, which is the caller's.
+ * account: CPU time that a client, or a group of clients, has used lately. The account shrinks by a
+ * fixed share of the time that passes. So the account of a client that uses less than this share is
+ * empty. All times are nanoseconds of one monotonic clock, which the caller reads.
  */
 #ifndef DAEMON_LIMITS_ACCOUNT_H
 #define DAEMON_LIMITS_ACCOUNT_H
@@ -15,8 +15,8 @@ struct account {
     uint64_t at_ns; /* when that was so */
 };
 
-/* One part in `share` (>= 1) of the time since then leaks away; a clock that went back begins anew.
- */
+/* Takes off the time since the last call, divided by `share` (>= 1). If the clock has gone back,
+ * takes off nothing. */
 static inline void account_leak(struct account *account, uint64_t now_ns, uint64_t share)
 {
     if (now_ns > account->at_ns) {
@@ -27,7 +27,8 @@ static inline void account_leak(struct account *account, uint64_t now_ns, uint64
     account->at_ns = now_ns;
 }
 
-/* What was spent from its last time until now_ns; the account holds no more than most_ns. */
+/* Adds `spent_ns` of CPU time, which ended at `now_ns`. The account never holds more than
+ * `most_ns`. */
 static inline void account_spend(struct account *account, uint64_t now_ns, uint64_t spent_ns,
                                  uint64_t most_ns)
 {

@@ -5,10 +5,12 @@ _Static_assert(COST_MOST ==
                    LIMIT_PARTS + (LIMIT_SLICES + LIMIT_SLICES_HASHES + COST_LOOKS - 1) / COST_LOOKS,
                "the dearest request is a query with as much of everything as may be");
 
-/* Comparing all messages with each filter, and testing all their ids with the slices. */
+/* Returns the tokens for comparing all messages with each filter of the query, and for testing
+ * their ids with each hash of `exclude`. */
 static uint32_t query_cost(const struct msg_query *query)
 {
-    /* The codec has bounded both counts. A query without parts is refused later. */
+    /* The codec has bounded the number of parts and of slices. A query without parts is refused
+     * later. */
     uint32_t parts = query->part_count > 0 ? (uint32_t)query->part_count : 1;
     uint32_t looks = (uint32_t)query->exclude_count;
 

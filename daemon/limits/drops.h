@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * drops: why the daemon ended sessions that had not ended by themselves. Each reason has a figure
- * and at most one line of the log in ten seconds, however many sessions end for it.
+ * drops: counts and logs the sessions that the daemon has dropped, by reason. Each reason has a
+ * figure, and at most one line of the log in ten seconds.
  */
 #ifndef DAEMON_LIMITS_DROPS_H
 #define DAEMON_LIMITS_DROPS_H
@@ -14,15 +14,15 @@ struct figures;
 
 enum drop {
     DROP_UNREAD,    /* more of its output waits than session_output */
-    DROP_STUCK,     /* it took none of its output for 30 s, or of its last answers for 2 s */
-    DROP_OUTPUT,    /* the output of all sessions is over `output`, and it had the most */
+    DROP_STUCK,     /* the client took no output for 30 s, or not the last answers for 2 s */
+    DROP_OUTPUT,    /* the output of all sessions is over `output`, and this session had the most */
     DROP_HANDSHAKE, /* its TLS handshake did not finish in time */
     DROP_TLS,       /* its TLS failed: not TLS, or damaged bytes */
     DROP_RECORDS,   /* too many TLS records in a row had no application data */
     DROP_HELLO,     /* no Hello came in time */
     DROP_IDLE,      /* it asked for nothing for idle_timeout */
-    DROP_ROOM,      /* all places were taken, and a newcomer was given its place */
-    DROP_FAILED,    /* memory or the store failed: an answer or a match could not be given */
+    DROP_ROOM,      /* all places were taken, and a new session was given this place */
+    DROP_FAILED,    /* memory or the store failed: an answer or a match is missing */
     DROPS
 };
 
@@ -33,9 +33,9 @@ struct drops {
 };
 
 /*
- * One more session ends. Counts it, and writes a line of the log unless one for this reason was
- * written in the last ten seconds; the next line has the number of those that were left out.
- * `session` is the session's number; now_ms is of any monotonic clock.
+ * Counts a dropped session. Writes a line to the log, unless the log got a line for this reason in
+ * the last ten seconds. The next line has the number of dropped sessions that got no line.
+ * `session` is the number of the session; `now_ms` is of any monotonic clock.
  */
 void drops_note(struct drops *drops, enum drop reason, uint64_t session, int64_t now_ms);
 

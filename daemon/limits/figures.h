@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * figures: a growing list of named numbers, for the answer to Stats. Names are copied into an
+ * figures: a growing list of named numbers, for the answer to Stats. The names are copied into an
  * arena.
  */
 #ifndef DAEMON_LIMITS_FIGURES_H
@@ -22,7 +22,8 @@ struct figures {
 /* -ERR_NOMEM. */
 int figures_init(struct figures *figures, struct arena *arena);
 
-/* Adds one; what is beyond INT64_MAX is that. The name is printf-style. */
+/* Adds a figure. A value above INT64_MAX is written as INT64_MAX. The name is formatted as by
+ * printf. */
 void figures_add(struct figures *figures, uint64_t value, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 

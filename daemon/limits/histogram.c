@@ -27,7 +27,8 @@ static size_t bucket_of(uint64_t value)
     if (shift >= HISTOGRAM_POWERS) {
         return HISTOGRAM_BUCKETS - 1;
     }
-    /* The highest bit is there in all values of this power; the next four choose the part. */
+    /* All values of this power have the highest bit set. The four bits after it choose one of the
+     * 16 parts. */
     return (size_t)(shift + 1) * HISTOGRAM_PARTS + (size_t)(value >> shift) - HISTOGRAM_PARTS;
 }
 

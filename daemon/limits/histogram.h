@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * histogram: how long things took, in buckets that are log-linear: each power of two is cut into 16
- * equal parts, so that a percentile is at most 1/16 above the true one, at any size, in 2 KiB.
+ * histogram: counts of values such as latencies, in log-linear buckets. Each power of two is cut
+ * into 16 equal parts. So a percentile is at most 1/16 above the true value, whatever the value's
+ * size. A histogram takes about 2 KiB.
  */
 #ifndef DAEMON_LIMITS_HISTOGRAM_H
 #define DAEMON_LIMITS_HISTOGRAM_H
@@ -10,7 +11,7 @@
 
 enum {
     HISTOGRAM_PARTS = 16,  /* of each power of two; values below are exact */
-    HISTOGRAM_POWERS = 32, /* above the first 16: up to 2^36 - 1; larger values count as that */
+    HISTOGRAM_POWERS = 32, /* up to 2^36 - 1; larger values are in the last bucket */
     HISTOGRAM_BUCKETS = (HISTOGRAM_POWERS + 1) * HISTOGRAM_PARTS
 };
 
@@ -28,9 +29,9 @@ void histogram_add(struct histogram *histogram, uint64_t value);
 void histogram_merge(struct histogram *histogram, const struct histogram *other);
 
 /*
- * The least value of which we know that at least so many millionths (1 .. 1,000,000) of all values
- * are not above it: the upper end of a bucket, and never above the greatest value. 0 when there are
- * none. O(buckets).
+ * Returns the percentile `millionths` (1 .. 1,000,000; 500,000 is the median): an upper bound of
+ * the smallest value that at least this part of all values does not exceed. The result is the upper
+ * end of a bucket, but never above the greatest counted value. 0: there are no values. O(buckets).
  */
 uint64_t histogram_percentile(const struct histogram *histogram, uint32_t millionths);
 

@@ -9,7 +9,8 @@ void metrics_init(struct metrics *metrics, int64_t now_ms)
     metrics->since_ms = metrics->window_ms = metrics->before_ms = now_ms;
 }
 
-/* The newer window becomes the older one after a minute; after two both are of no more use. */
+/* Begins a new window of counts after a minute, and keeps the last one as the older window. After
+ * two minutes without a call both windows are cleared. */
 static void metrics_turn(struct metrics *metrics, int64_t now_ms)
 {
     int64_t age_ms = now_ms - metrics->window_ms;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics: how much is asked of the daemon and how long it takes to answer, since its start and in
- * the last one to two minutes. Numbers only: nothing of who asked or for what.
+ * metrics: the number of answered requests and their latencies, since the start and in the last one
+ * to two minutes. Only numbers are kept: nothing says who sent a request, or what was in it.
  */
 #ifndef DAEMON_LIMITS_METRICS_H
 #define DAEMON_LIMITS_METRICS_H
@@ -15,12 +15,12 @@ enum metric { METRIC_DEPOSIT, METRIC_QUERY, METRIC_GET, METRICS };
 
 enum { METRICS_WINDOW_MS = 60 * 1000 };
 
-/* All zeros but since_ms and window_ms, which are the time of the start. */
+/* At the start all fields are 0, but the three times are the time of the start. */
 struct metrics {
-    int64_t since_ms;                     /* monotonic */
-    int64_t window_ms;                    /* the newer window's beginning */
-    int64_t before_ms;                    /* the older one's, or as window_ms when there is none */
-    uint64_t totals[METRICS];             /* answered with success */
+    int64_t since_ms;         /* monotonic */
+    int64_t window_ms;        /* the newer window's beginning */
+    int64_t before_ms;        /* beginning of the older window; as window_ms if there is none */
+    uint64_t totals[METRICS]; /* answered with success */
     struct histogram windows[2][METRICS]; /* microseconds; the newer one, the older one */
     uint64_t comparisons;                 /* of all queries */
 };
@@ -28,7 +28,7 @@ struct metrics {
 struct metric_report {
     uint64_t total;      /* since the start */
     uint64_t per_minute; /* of the last one to two minutes, rounded */
-    uint64_t p50_us;     /* from request taken to answer given, of the same time */
+    uint64_t p50_us;     /* latency, from request taken to answer given; last one to two minutes */
     uint64_t p90_us;
     uint64_t p99_us;
     uint64_t max_us;
@@ -36,7 +36,7 @@ struct metric_report {
 
 void metrics_init(struct metrics *metrics, int64_t now_ms);
 
-/* Something was answered after took_ns; now_ms is of the monotonic clock. */
+/* Counts an answered request that took `took_ns`. `now_ms` is of the monotonic clock. */
 void metrics_note(struct metrics *metrics, enum metric metric, uint64_t took_ns, int64_t now_ms);
 
 /* "deposit" and so on. Static storage. */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resume: why sessions were dropped that could not be told, remembered for a while under their
- * tokens, so that they learn it when they come again. Bounded: the oldest reason goes first.
+ * resume: stores why sessions were dropped, when the reason could not be sent to the client. A
+ * reason is stored under the session's resume token. The client gets the reason when it connects
+ * again with this token. The number of stored reasons is bounded: a new one replaces the oldest
+ * one.
  */
 #ifndef DAEMON_LIMITS_RESUME_H
 #define DAEMON_LIMITS_RESUME_H
@@ -32,11 +34,12 @@ struct resume {
     uint32_t next; /* the oldest, which is overwritten */
 };
 
-/* Remembers a reason; the sentence is copied, and cut if it is long. */
+/* Stores a reason under a token. The sentence is copied, and cut to RESUME_SENTENCE_BYTES. */
 void resume_note(struct resume *resume, const uint8_t *token, enum msg_error_code code,
                  const char *sentence, int64_t monotonic_ms);
 
-/* Whether there is a reason for the token that a client sent; told once. */
+/* Looks up and removes the reason that is stored under a token of a client. Returns false if there
+ * is none, or if the reason is older than RESUME_PATIENCE_MS. */
 bool resume_take(struct resume *resume, const struct msg_bytes *token, int64_t monotonic_ms,
                  struct msg_error *out_error);
 

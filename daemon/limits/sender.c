@@ -16,7 +16,7 @@ enum { IPV6_BYTES = 16, PREFIX_BYTES = 8 };
 
 struct sender {
     uint64_t hash;
-    uint32_t next;              /* in its chain, or among the free; NOWHERE: the last */
+    uint32_t next;              /* next place of its chain, or next free place; NOWHERE: the last */
     uint32_t held[SENDER_USES]; /* by this sender; of a prefix, by all its addresses */
     struct bucket buckets[SENDER_ACTIONS];
     struct account spent;
@@ -39,7 +39,8 @@ struct senders {
 
 /* --- addresses -------------------------------------------------------------------------------- */
 
-/* The 16 bytes of an IPv6 address, or the 4 of an IPv4 one, also of a mapped one. */
+/* Returns the 16 bytes of an IPv6 address, or the 4 bytes of an IPv4 address, also of an IPv4
+ * address that is mapped into IPv6. NULL: the address is neither. */
 static const uint8_t *address_bytes(const struct sockaddr *address, bool *out_is_ipv4)
 {
     if (address->sa_family == AF_INET) {
@@ -211,7 +212,8 @@ static struct bucket_rate rate_of(const struct sender *sender, const struct send
     return rate;
 }
 
-/* Whether to forget it changes nothing. A prefix is held by its addresses' connections. */
+/* Whether the sender can be removed without any effect on limits: all its buckets are full, and it
+ * has no connection. A connection of an address also counts as a connection of its /64. */
 static bool is_forgettable(const struct sender *sender, const struct sender_limits *limits,
                            int64_t now_ms)
 {
@@ -238,7 +240,8 @@ static void sender_forget(struct senders *senders, uint32_t place)
     senders->free = place;
 }
 
-/* Makes sure that there is a free place, if any sender can be forgotten. */
+/* Frees a place for a new sender by removing a forgettable sender, if no place is free. Returns
+ * whether a place is free. */
 static bool make_room(struct senders *senders, const struct sender_limits *limits, int64_t now_ms)
 {
     for (uint32_t looked = 0; senders->free == NOWHERE && looked < senders->capacity; looked++) {
@@ -251,7 +254,8 @@ static bool make_room(struct senders *senders, const struct sender_limits *limit
     return senders->free != NOWHERE;
 }
 
-/* The sender with this hash, made if it is new; the shared one where there is no place. */
+/* Returns the sender with this hash. Makes the sender if it is new. Returns the shared sender if
+ * there is no free place. */
 static struct sender *sender_get(struct senders *senders, uint64_t hash, bool is_wide,
                                  const struct sender_limits *limits, int64_t now_ms)
 {
@@ -314,7 +318,7 @@ int senders_enter(struct senders *senders, const struct sender_address *address,
         prefix = find_prefix(senders, sender_find(senders, hash), address, limits, now_ms);
         prefix->held[SENDER_CONNECTIONS]++;
     }
-    /* The prefix is connected by now, and stays when room is made for the address. */
+    /* The /64 has a connection by now, so make_room does not remove it. */
     struct sender *sender = sender_get(senders, hash, false, limits, now_ms);
     bool enters = may_connect(sender, limits);
     /* Those who share their limits come from anywhere. */

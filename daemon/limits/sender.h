@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sender: who sends, as far as limits need to know: a salted hash of the address, in memory only.
- * Counts the connections of each and holds its token buckets.
+ * sender: the owner of connections, as far as limits are concerned. A sender is a salted hash of an
+ * address, in memory only. It has a number of connections, and a token bucket for each kind of
+ * request.
  *
- *   IPv4                  each address counts by itself
- *   IPv6, on link         each address by itself, and its /64 with SENDERS_WIDE times the rates.
- *                         A guest network is one /64, and one device can take many addresses of it
- *   IPv6, further away    the /64: that is what one customer is given
- *   Unix socket           all together, where such a listener is limited
+ *   IPv4                  each address is a sender
+ *   IPv6, on link         each address is a sender, and its /64 has SENDERS_WIDE times the rates.
+ *                         A guest network is one /64, and one device can take many of its addresses
+ *   IPv6, further away    each /64 is a sender: a customer of a provider has at least a /64
+ *   Unix socket           all clients of limited Unix sockets are one sender
  *
- * A sender is remembered as long as that makes a difference: while it is connected, and until its
- * buckets are full again. So nobody's limits are forgotten because others came. When there is no
- * place for one more, it shares the limits of all who find none: SENDERS_WIDE times those of one.
+ * A sender is kept while it has a connection, and until its buckets are full again. After that its
+ * removal changes no limit. So other senders, however many, cannot reset the limits of a sender. If
+ * there is no place for a new sender, it shares one set of limits with all other senders without a
+ * place. The shared limits are SENDERS_WIDE times the limits of one sender.
  *
- * Who is refused connections again and again is not told so each time: that, too, has a bucket.
+ * A sender whose connections are refused gets an error with the reason only at a limited rate.
  *
- * No clock and no randomness in here: time and key are the caller's. Not thread-safe.
+ * This module reads no clock and makes no random numbers: the caller passes the time and the key.
+ * Not thread-safe.
  */
 #ifndef DAEMON_LIMITS_SENDER_H
 #define DAEMON_LIMITS_SENDER_H
@@ -40,87 +43,93 @@ struct sender_address {
 };
 
 /*
- * What counts of a connection's peer; `local` is our end of it, whose /64 tells what is on link.
- * An IPv4 address in IPv6's clothes is that IPv4 address; what is no IP address is SENDER_UNIX.
+ * Gets the part of a peer's address that limits depend on. `local` is the address of our end of the
+ * connection: an IPv6 peer in the /64 of `local` is on link. An IPv4 address that is mapped into
+ * IPv6 becomes the IPv4 address. An address that is not of IP becomes SENDER_UNIX.
  */
 void sender_address_of(const struct sockaddr *peer, const struct sockaddr *local,
                        struct sender_address *out_address);
 
-/* Whether the peer is this machine: loopback, or not IP at all. */
+/* Whether the peer is on this machine: it has a loopback address, or its address is not of IP. */
 bool sender_is_local(const struct sockaddr *peer);
 
-/* What is limited to so many a minute. SENDER_TOLD: to be told why a connection is refused;
- * SENDER_OVER: to be refused requests that are over a rate. */
+/* The actions that have a limit a minute. SENDER_TOLD: a connection is refused with an error that
+ * gives the reason. SENDER_OVER: a request that is over a rate is refused. */
 enum sender_action { SENDER_DEPOSIT, SENDER_QUERY, SENDER_TOLD, SENDER_OVER, SENDER_ACTIONS };
 
 struct sender_limits {
-    uint32_t connections; /* of one sender at a time; a /64 on link has no bound of its own */
+    uint32_t connections; /* of one sender at a time; the /64 of an address on link has no limit */
     struct bucket_rate rates[SENDER_ACTIONS];
 };
 
 struct senders;
 struct sender;
 
-/* Room for `capacity` (>= 1) senders. `alloc` is borrowed. -ERR_NOMEM. */
+/* Makes a table with places for `capacity` (>= 1) senders. Borrows `alloc`. Returns 0 or
+ * -ERR_NOMEM. */
 int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[SENDERS_KEY_BYTES],
                 struct senders **out_senders);
 void senders_free(struct senders *senders); /* NULL is fine; nobody may be connected */
 
 /*
- * Takes one more connection of this address: 0, and *out_sender until senders_leave. When it has as
- * many as it may, SENDER_REFUSED, or SENDER_CUT_OFF when it has been told so often lately.
- * O(capacity) at worst, when there is no place.
+ * Counts one more connection of an address. Returns 0, and in *out_sender the sender, which is
+ * valid until senders_leave. If the sender has the allowed number of connections, returns
+ * SENDER_REFUSED: send an error. Returns SENDER_CUT_OFF if the sender has got such errors too
+ * often: send nothing. O(capacity) at worst, when there is no free place.
  */
 enum { SENDER_REFUSED = 1, SENDER_CUT_OFF = 2 };
 int senders_enter(struct senders *senders, const struct sender_address *address,
                   const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender);
 void senders_leave(struct sender *sender);
 
-/* What a sender holds at a time: connections, and TLS handshakes that are under way. */
+/* What is counted for a sender: connections, and TLS handshakes that are under way. */
 enum sender_use { SENDER_CONNECTIONS, SENDER_HANDSHAKES, SENDER_USES };
 
-/* The sender begins or ends a handshake; senders_leave comes after the last one has ended. */
+/* Count a TLS handshake of the sender that begins, and one that ends. All handshakes must end
+ * before senders_leave. */
 void sender_begin_handshake(struct sender *sender);
 void sender_end_handshake(struct sender *sender);
 
 /* How many the sender holds. */
 uint32_t sender_holds(const struct sender *sender, enum sender_use use);
 
-/* > 0: `a` holds more than `b`, or as many and the /64 of `a` holds more than that of `b`; < 0: the
- * other way round. */
+/* Compares the number of connections or handshakes (`use`) of two senders; if equal, those of their
+ * /64. Returns > 0 if `a` has more, < 0 if `b` has more, 0 if both are equal. */
 int sender_compare(const struct sender *a, const struct sender *b, enum sender_use use);
 
-/* How many connections or handshakes (`use`) all senders of this sender's IPv6 /64 hold together.
- * 0: the sender is not on link, or `other` is in the same /64. `other` may be NULL: then it is not
- * compared. */
+/* Returns the number of connections or handshakes (`use`) of all senders of this sender's IPv6 /64
+ * together. 0: the sender is not on link, or `other` is in the same /64. `other` may be NULL: then
+ * it is not compared. */
 uint32_t sender_network_holds(const struct sender *sender, const struct sender *other,
                               enum sender_use use);
 
-/* The address's number, the same as long as the key is; never 0. */
+/* Returns a number for the address, never 0. The number stays the same as long as the key of the
+ * table. */
 uint32_t senders_tag(const struct senders *senders, const struct sender_address *address);
 
-/* The number of the /64 that the address counts with besides; 0: there is none. */
+/* Returns a number for the /64 that has limits in addition to the address. 0: there is none. */
 uint32_t senders_wide_tag(const struct senders *senders, const struct sender_address *address);
 
 /*
- * Takes `cost` tokens of a sender, and of its /64 where that counts, at now_ms (monotonic). 0, or
- * after how many ms it is worth trying again: then nothing was taken.
+ * Takes `cost` tokens from a bucket of a sender, and from the bucket of its /64 if the sender is on
+ * link. Returns 0, or the time in ms after which the call may succeed; then nothing was taken.
+ * `now_ms` is monotonic.
  */
 uint64_t sender_take(struct sender *sender, enum sender_action action,
                      const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
 
-/* The same, but only where `spare` tokens more would be left: for work that gives way to requests.
- */
+/* As sender_take, but succeeds only if `spare` more tokens are left afterwards. For work that is
+ * less urgent than requests. */
 uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
                            const struct sender_limits *limits, uint32_t cost, uint32_t spare,
                            int64_t now_ms);
 
-/* The processor time that all its connections took lately, for the caller to keep; NULL for those
- * who found no place, and have nothing to do with each other. */
+/* Returns the account of CPU time of all connections of the sender. The caller writes the account.
+ * NULL: the sender stands for all senders without a place, which have nothing in common. */
 struct account *sender_account(struct sender *sender);
 
-/* The number of the last turn that one of its connections had, for the caller to keep; NULL as
- * above. */
+/* Returns the number of the last turn of any connection of the sender. The caller writes the
+ * number. NULL as for sender_account. */
 uint64_t *sender_turn(struct sender *sender);
 
 #endif

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * container: from a pointer to an embedded member back to the struct that embeds it.
+ * container: gets a struct from a pointer to one of its members.
  */
 #ifndef DAEMON_SYSTEM_CONTAINER_H
 #define DAEMON_SYSTEM_CONTAINER_H

@@ -14,7 +14,8 @@
 
 #include "daemon/system/reason.h"
 
-/* Syncs the entry of a new directory: it must survive a power cut, as the files in it do. */
+/* Syncs the parent of a new directory to storage. The directory must survive a power cut, as the
+ * files in it do. */
 static void sync_parent(const char *directory)
 {
     char parent[4096];
@@ -105,7 +106,7 @@ static int check_storage(int fd, const char *directory, char *out_reason)
         return reason_set(out_reason, "cannot examine the file system of %s: %s", directory,
                           strerror(errno));
     }
-    /* The field's type differs from machine to machine; all magic numbers fit 32 bits. */
+    /* The type of this field differs from machine to machine. All magic numbers fit 32 bits. */
     switch ((unsigned long)info.f_type & 0xffffffffUL) {
     case TMPFS_MAGIC:
     case RAMFS_MAGIC:

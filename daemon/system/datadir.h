@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * datadir: the data directory, which one daemon locks while it runs.
+ * datadir: the data directory. One daemon locks it while the daemon runs.
  */
 #ifndef DAEMON_SYSTEM_DATADIR_H
 #define DAEMON_SYSTEM_DATADIR_H
@@ -8,12 +8,13 @@
 #include <stdbool.h>
 
 /*
- * Makes the directory (0700, with missing parents) if it is not there, checks that it is ours and
- * that no one else may write to it, refuses a memory file system when durability asks for storage,
- * and locks it (flock on DIRECTORY/lock, held until the process ends or datadir_unlock).
+ * Makes the data directory (0700, with missing parents) if it does not exist. Checks that the
+ * process's user owns the directory and that nobody else may write to it. If `needs_storage`,
+ * refuses a file system in memory. Locks the directory: flock on DIRECTORY/lock, held until the
+ * process ends or datadir_unlock.
  *
- * 0 with a descriptor in *out_lock; or -ERR_SYSTEM with a sentence for the operator in out_reason
- * (REASON_BYTES) that names the directory and the setting to change.
+ * Returns 0 with a descriptor in *out_lock; or -ERR_SYSTEM with a sentence for the operator in
+ * out_reason (REASON_BYTES) that names the directory and the setting to change.
  */
 int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char *out_reason);
 void datadir_unlock(int lock);

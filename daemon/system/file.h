@@ -6,10 +6,12 @@
 #include <stddef.h>
 #include <sys/types.h>
 
-/* Reads from a descriptor until its end, at most `room` bytes. The number of bytes, or -errno. */
+/* Reads from a descriptor until its end, at most `room` bytes. Returns the number of bytes, or
+ * -errno. */
 ssize_t file_read_all(int fd, char *buffer, size_t room);
 
-/* Opens a file, reads it as file_read_all does, and closes it. */
+/* Opens a file, reads its first `room` bytes, and closes it. Returns the number of bytes, or
+ * -errno. */
 ssize_t file_read(const char *path, char *buffer, size_t room);
 
 #endif

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * list: doubly linked lists of structs that carry their own links. `head` is a pointer to the first
- * element, NULL for an empty list. Elements have two pointers of their own type, `prev` and `next`;
- * the macros whose names end in 2 are told the names of the pointers, so that an element can be in
- * several lists. The last `next` is NULL. The first `prev` is the last element (DL_LAST), so that
- * appending needs no search.
+ * list: doubly linked lists of structs that have their own links. `head` is a pointer to the first
+ * element; NULL: the list is empty. An element has two pointers of its own type, `prev` and `next`.
+ * The macros whose names end in 2 take the names of these pointers, so an element can be in several
+ * lists. `next` of the last element is NULL. `prev` of the first element is the last element
+ * (DL_LAST), so appending needs no search.
  *
- * Elements belong to the caller. No macro allocates or frees; an element that was taken out keeps
- * its pointers. `head` and the elements' names are evaluated several times.
+ * Elements belong to the caller. No macro allocates or frees memory. A removed element keeps its
+ * pointers. The macros evaluate `head` and the arguments for elements several times.
  */
 #ifndef DAEMON_SYSTEM_LIST_H
 #define DAEMON_SYSTEM_LIST_H
@@ -62,7 +62,7 @@
     } while (0)
 #define DL_DELETE(head, element) DL_DELETE2(head, element, prev, next)
 
-/* Sets `count` to the number of elements; `element` is a variable to walk with. O(n). */
+/* Sets `count` to the number of elements. `element` is a variable for the walk. O(n). */
 #define DL_COUNT2(head, element, count, next_name)                                      \
     do {                                                                                \
         (count) = 0;                                                                    \
@@ -72,12 +72,13 @@
     } while (0)
 #define DL_COUNT(head, element, count) DL_COUNT2(head, element, count, next)
 
-/* Walks over all elements. The body must not take `element` out of the list. */
+/* Walks over all elements. The body must not remove `element` from the list. */
 #define DL_FOREACH2(head, element, next_name) \
     for ((element) = (head); (element) != NULL; (element) = (element)->next_name)
 #define DL_FOREACH(head, element) DL_FOREACH2 (head, element, next)
 
-/* The same; the body may take `element` out and free it, and no other. `after` is a variable. */
+/* Walks over all elements. The body may remove and free `element`, but no other element. `after` is
+ * a variable for the walk. */
 #define DL_FOREACH_SAFE(head, element, after)                                        \
     for ((element) = (head); (element) != NULL && ((after) = (element)->next, true); \
          (element) = (after))

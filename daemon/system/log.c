@@ -50,7 +50,7 @@ const char *log_level_name(enum log_level level)
     return levels[level].name;
 }
 
-/* Whether standard error is the stream of the journal; systemd.exec(5) describes this check. */
+/* Whether standard error is the stream of the journal. systemd.exec(5) describes this check. */
 static bool journal_listens(void)
 {
     const char *stream = getenv("JOURNAL_STREAM");
@@ -63,7 +63,8 @@ static bool journal_listens(void)
            (uintmax_t)status.st_ino == inode;
 }
 
-/* Writes `<6>` or the time, and the level. Returns how many bytes. */
+/* Writes the beginning of a line: the priority `<6>` or the time, and the level. Returns the number
+ * of bytes. */
 static size_t print_prefix(enum log_level level, char *out)
 {
     struct timespec now;
@@ -86,9 +87,9 @@ static size_t print_prefix(enum log_level level, char *out)
 }
 
 /*
- * The length of the UTF-8 character at `at`; 0 if it must be escaped: a control character (C0,
- * delete, and C1, which terminals obey in UTF-8, too), an overlong form, a surrogate, or a byte
- * that is not UTF-8.
+ * Returns the length in bytes of the UTF-8 character at `at`. 0: the byte must be escaped. The byte
+ * is of a control character (C0, delete, or C1, which terminals obey in UTF-8, too), or it is not
+ * well-formed UTF-8.
  */
 static size_t shown_length(const unsigned char *at)
 {
@@ -102,14 +103,14 @@ static size_t shown_length(const unsigned char *at)
 }
 
 /*
- * Copies text and escapes bytes that must not be shown: at most TEXT_BYTES_MAX bytes. A longer text
- * is cut between two characters or escapes, and ends in "...". Returns the length.
+ * Copies text and escapes bytes that must not be shown. Writes at most TEXT_BYTES_MAX bytes. A
+ * longer text is cut between two characters or escapes, and ends in "...". Returns the length.
  */
 static size_t log_escape(const char *text, char *out)
 {
     static const char dots[] = "...";
     size_t length = 0;
-    size_t cut = 0; /* the last end of a character with room for "..." behind it */
+    size_t cut = 0; /* the end of the last character that "..." fits behind */
     const unsigned char *at = (const unsigned char *)text;
 
     while (*at != '\0') {
@@ -135,7 +136,7 @@ static size_t log_escape(const char *text, char *out)
     return length;
 }
 
-/* One write a line, so that lines of different threads do not mix. */
+/* Writes a line by one call of write, so that lines of different threads do not mix. */
 static void write_line(const char *line, size_t length)
 {
     while (length > 0) {
@@ -167,7 +168,8 @@ bool log_gate_opens(struct log_gate *gate, int64_t now_ms, uint64_t *out_withhel
 
 void log_write(enum log_level level, const char *format, ...)
 {
-    /* One byte more than a line may have, so that log_escape sees that the text was cut. */
+    /* One byte more than the text of a line may have, so that log_escape notices a text that is too
+     * long. */
     char text[TEXT_BYTES_MAX + 2];
     char line[PREFIX_BYTES + TEXT_BYTES_MAX + ESCAPE_BYTES + 2];
     int saved_errno = errno;

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * log: one line an event on standard error: `level: text`. Callers put no addresses of peers,
- * labels or payloads into a line. If standard error is the journal (JOURNAL_STREAM), a line begins
- * with the priority <n> of sd-daemon(3), otherwise with the time. The level is the one global
- * variable that the style allows.
+ * log: writes one line for each event to standard error: `level: text`. Callers put no addresses of
+ * peers, labels or payloads into a line. If standard error is the journal (JOURNAL_STREAM), a line
+ * begins with the priority <n> of sd-daemon(3), otherwise with the time. The level is the one
+ * global variable that the style allows.
  */
 #ifndef DAEMON_SYSTEM_LOG_H
 #define DAEMON_SYSTEM_LOG_H
@@ -13,23 +13,23 @@
 
 enum log_level { LOG_LEVEL_ERROR, LOG_LEVEL_WARNING, LOG_LEVEL_INFO, LOG_LEVEL_DEBUG };
 
-/* Sets and returns the log level: less important lines are not written. LOG_LEVEL_INFO at the
- * start. May be called on any thread. */
+/* Set and return the log level. Lines that are less important than the level are not written. The
+ * level is LOG_LEVEL_INFO at the start. May be called on any thread. */
 void log_set_level(enum log_level level);
 enum log_level log_get_level(void);
 /* "error", "warning" and so on. Static storage. */
 const char *log_level_name(enum log_level level);
 
 /*
- * Writes one line, printf-style. Control characters are escaped, so that bytes of a peer cannot
- * forge a line. A text of more than 1000 bytes is cut.
+ * Writes one line, formatted as by printf. Control characters are escaped, so that bytes of a peer
+ * cannot forge a line. A text of more than 1000 bytes is cut.
  */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
- * A rate limit for an event that a peer can repeat: at most one line in ten seconds.
- * log_gate_opens: whether to write a line now; then *out_withheld is the number of events since the
- * last line that got none. now_ms is of any monotonic clock.
+ * A rate limit for the log lines of an event that a peer can repeat: at most one line in ten
+ * seconds. log_gate_opens returns whether to write a line now. If true, *out_withheld is the number
+ * of events without a line since the last line. `now_ms` is of any monotonic clock.
  */
 struct log_gate {
     bool opened;

@@ -14,8 +14,8 @@
 
 #include "daemon/system/reason.h"
 
-/* Results of sd_notify are ignored: the daemon serves without a service manager, too. */
-#if !HEARSAY_SYSTEMD /* then there is no service manager, and it passes no sockets */
+/* Results of sd_notify are ignored: the daemon also serves without a service manager. */
+#if !HEARSAY_SYSTEMD /* without libsystemd: nothing is sent, and no socket is passed */
 enum { SD_LISTEN_FDS_START = 3 };
 #define sd_notify(unset, state)              0
 #define sd_notifyf(unset, format, argument)  ((void)(argument), 0)
@@ -33,7 +33,7 @@ void notify_reloading(void)
 {
     struct timespec now;
 
-    /* The time lets Type=notify-reload (systemd 253) tell this reload from an earlier one. */
+    /* With the time, Type=notify-reload (systemd 253) can tell this reload from an earlier one. */
     if (clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
         (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=Reloading",
                          (uint64_t)now.tv_sec * 1000000 + (uint64_t)(now.tv_nsec / 1000));
@@ -60,7 +60,8 @@ void notify_watchdog(void)
     (void)sd_notify(0, "WATCHDOG=1");
 }
 
-/* Finds the kind of a listening stream socket. NULL; or what is wrong with the socket. */
+/* Checks that a descriptor is a listening stream socket, and finds out whether it is TCP or Unix.
+ * Returns NULL, or what is wrong with the socket. */
 static const char *check_socket(int descriptor, struct notify_socket *out_socket)
 {
     int protocol = 0;

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * notify: messages to the service manager (sd_notify(3)), and the sockets that it passes
- * (sd_listen_fds(3)). Without libsystemd (option `systemd`), or without a service manager, these
- * functions do nothing, and there are no sockets.
+ * notify: sends messages to the service manager (sd_notify(3)), and takes the sockets that it
+ * passes (sd_listen_fds(3)). Without libsystemd (build option `systemd`), or without a service
+ * manager, these functions do nothing, and there are no sockets.
  */
 #ifndef DAEMON_SYSTEM_NOTIFY_H
 #define DAEMON_SYSTEM_NOTIFY_H
@@ -11,17 +11,19 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* After the start or a reload: ready. `status`: a sentence that `systemctl status` shows. */
+/* Reports that the daemon is ready, after the start or a reload. `status` is a sentence that
+ * `systemctl status` shows. */
 void notify_ready(const char *status);
 
-/* A reload begins. notify_ready ends it, also a reload that was refused. */
+/* Reports that a reload begins. Call notify_ready when the reload is over, also if it was refused.
+ */
 void notify_reloading(void);
 
 /* The daemon stops. */
 void notify_stopping(const char *status);
 
 /*
- * The interval at which to call notify_watchdog, in milliseconds: half of the service manager's
+ * Returns how often to call notify_watchdog, in milliseconds: half of the service manager's
  * timeout, so that one late timer does no harm. 0: the service manager has no watchdog.
  */
 uint64_t notify_watchdog_interval_ms(void);
@@ -35,9 +37,9 @@ struct notify_socket {
 
 /*
  * Takes the listening sockets that the service manager passed, at most `room`. Call this function
- * once, before any thread is started, since it changes the environment. 0 with their number in
- * *out_count (0: none). -ERR_SYSTEM with a sentence for the operator in out_reason (REASON_BYTES)
- * when one of them is not a listening TCP or Unix stream socket.
+ * once, before any thread is started, because it changes the environment. Returns 0 with the number
+ * of sockets in *out_count. Returns -ERR_SYSTEM with a sentence for the operator in out_reason
+ * (REASON_BYTES) if one of them is not a listening TCP or Unix stream socket.
  */
 int notify_take_sockets(struct notify_socket *out_sockets, size_t room, size_t *out_count,
                         char *out_reason);

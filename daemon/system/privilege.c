@@ -15,7 +15,7 @@
 
 #include "daemon/system/reason.h"
 
-enum { GROUPS_MAX = 256 }; /* of a user; the kernel allows 65,536, but no service has so many */
+enum { GROUPS_MAX = 256 }; /* of a user; the kernel allows 65,536, but a service needs far fewer */
 
 bool privilege_is_root(void)
 {
@@ -97,7 +97,7 @@ bool privilege_find_owner(const char *directory, struct privilege_user *out_user
 
 /* --- the data directory ----------------------------------------------------------------------- */
 
-/* Makes a directory unless it exists, and tells whether it is new. */
+/* Makes a directory unless it exists. *out_made says whether the directory is new. */
 static int make_directory(const char *path, mode_t mode, bool *out_made)
 {
     *out_made = mkdir(path, mode) == 0;
@@ -151,7 +151,8 @@ static int privilege_fail(const struct privilege_user *user, const char *what, c
                       strerror(errno));
 }
 
-/* Drops all capabilities, also those that a process other than root was given. libc has no call. */
+/* Drops all capabilities. A process that is not root may have been given some, too. libc has no
+ * function for this. */
 static int drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -164,7 +165,8 @@ static int drop_capabilities(void)
     return syscall(SYS_capset, &header, none) == 0 ? 0 : -1;
 }
 
-/* The groups of the user, and the group of its sockets: only a member may chown to that group. */
+/* Takes the groups of the user, and the administrators' group: only a member may change the group
+ * of a socket file to that group. */
 static int take_groups(const struct privilege_user *user)
 {
     gid_t groups[GROUPS_MAX];

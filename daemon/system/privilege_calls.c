@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privilege_calls: the filter of system calls. It lists the calls that are refused, not the calls
- * that are allowed. The calls of libc, SQLite and libuv differ between machines and versions: with
- * a list of allowed calls, an upgrade of a library could stop the daemon. The systemd unit also has
- * a list of allowed calls (SystemCallFilter).
+ * privilege_calls: the filter of system calls. The filter lists the calls that are refused, not the
+ * calls that are allowed. The calls of libc, SQLite and libuv differ between machines and versions:
+ * with a list of allowed calls, an upgrade of a library could stop the daemon. The systemd unit
+ * also has a list of allowed calls (SystemCallFilter).
  */
 #include "daemon/system/privilege.h"
 
@@ -44,7 +44,7 @@ const char *privilege_filter_calls(void)
 
 #include <seccomp.h>
 
-/* Names: a call that an architecture does not have is left out. */
+/* Names of the refused calls. A name that this architecture does not have is skipped. */
 static const char *const refused[] = {
     /* other programs, and a look into them */
     "execve", "execveat", "fork", "vfork", "ptrace", "process_vm_readv", "process_vm_writev",
@@ -73,16 +73,16 @@ static int refuse_all(scmp_filter_ctx filter)
     for (size_t i = 0; i < sizeof(refused) / sizeof(refused[0]) && rc == 0; i++) {
         int number = seccomp_syscall_resolve_name(refused[i]);
         if (number != __NR_SCMP_ERROR) {
-            /* -EINVAL, -EDOM: there is none here, only on some other machine. */
+            /* -EINVAL, -EDOM: only another architecture has this call. */
             rc = seccomp_rule_add(filter, SCMP_ACT_ERRNO(EPERM), number, 0);
             rc = rc == -EINVAL || rc == -EDOM ? 0 : rc;
         }
     }
-    /* Threads may be made, processes not. What clone3 is asked for stands in memory, where a filter
-     * cannot look; without it libc takes clone. */
+    /* A new thread is allowed, a new process is not. The flags of clone3 are in memory, where a
+     * filter cannot read them. So clone3 is refused as unknown, and libc uses clone. */
     rc = rc == 0 ? seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) : rc;
 #if defined(__s390__) || defined(__s390x__)
-    unsigned flags_at = 1; /* clone's first two arguments are the other way round */
+    unsigned flags_at = 1; /* clone's first two arguments are in the other order */
 #else
     unsigned flags_at = 0;
 #endif
@@ -92,7 +92,8 @@ static int refuse_all(scmp_filter_ctx filter)
     return rc;
 }
 
-/* Loads a filter with these rules. NULL, or the reason why it cannot. */
+/* Loads a filter with the rules of `add_rules`. Returns NULL, or the reason why the filter cannot
+ * be loaded. */
 static const char *privilege_calls_load(int (*add_rules)(scmp_filter_ctx filter))
 {
     const char *why = NULL;
@@ -101,8 +102,9 @@ static const char *privilege_calls_load(int (*add_rules)(scmp_filter_ctx filter)
     if (filter == NULL) {
         return "libseccomp does not know this machine";
     }
-    /* The filter holds for the threads that exist already. Calls by the numbers of another
-     * architecture (i386 on x86-64) are refused; libseccomp's default would kill the process. */
+    /* The filter also holds for threads that exist already. Calls by the numbers of another
+     * architecture (i386 on x86-64) are refused; by libseccomp's default they would kill the
+     * process. */
     if (seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) != 0 ||
         seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM)) != 0) {
         why = "the kernel does not have the call `seccomp`, or whoever started hearsayd does not "
@@ -120,7 +122,7 @@ static int refuse_rings(scmp_filter_ctx filter)
 {
     int number = seccomp_syscall_resolve_name("io_uring_setup");
 
-    /* A libseccomp that does not know the call is older than libuv's use of the call. */
+    /* A libseccomp that does not know io_uring_setup is older than any libuv that uses io_uring. */
     return number == __NR_SCMP_ERROR ? 0
                                      : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
 }

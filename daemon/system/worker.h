@@ -6,12 +6,13 @@
 #define DAEMON_SYSTEM_WORKER_H
 
 /*
- * One piece of work. The caller fills it; it must stay in place until `done`. Meanwhile no other
- * thread may use the memory that `run` uses.
+ * A piece of work. The caller fills the struct, which must stay in place until `done` is called.
+ * Until then no other thread may use the memory that `run` uses.
  */
 struct long_work {
-    void (*run)(struct long_work *work);  /* on another thread */
-    void (*done)(struct long_work *work); /* afterwards, on the loop; never before submit returns */
+    void (*run)(struct long_work *work); /* on another thread */
+    void (*done)(
+        struct long_work *work); /* on the loop, after `run`; never before submit returns */
 };
 
 struct worker {
