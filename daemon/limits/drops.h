@@ -13,15 +13,17 @@
 struct figures;
 
 enum drop {
-    DROP_UNREAD,    /* more of its output waits than session_output */
-    DROP_STUCK,     /* the client took no output for 30 s, or not the last answers for 2 s */
-    DROP_OUTPUT,    /* the output of all sessions is over `output`, and this session had the most */
+    DROP_UNREAD, /* more of its output waits than session_output */
+    /* The client took no output for 30 s, or it did not take the last answers for 2 s. */
+    DROP_STUCK,
+    /* The output of all sessions together is over `output`, and this session has the most. */
+    DROP_OUTPUT,
     DROP_HANDSHAKE, /* its TLS handshake did not finish in time */
     DROP_TLS,       /* its TLS failed: not TLS, or damaged bytes */
     DROP_RECORDS,   /* too many TLS records in a row had no application data */
     DROP_HELLO,     /* no Hello came in time */
     DROP_IDLE,      /* it asked for nothing for idle_timeout */
-    DROP_ROOM,      /* all places were taken, and a new session was given this place */
+    DROP_ROOM,      /* all places were taken, and a new session took this place */
     DROP_FAILED,    /* memory or the store failed: an answer or a match is missing */
     DROPS
 };

@@ -19,7 +19,7 @@ enum { METRICS_WINDOW_MS = 60 * 1000 };
 struct metrics {
     int64_t since_ms;         /* monotonic */
     int64_t window_ms;        /* the newer window's beginning */
-    int64_t before_ms;        /* beginning of the older window; as window_ms if there is none */
+    int64_t before_ms;        /* beginning of the older window; if there is none: window_ms */
     uint64_t totals[METRICS]; /* answered with success */
     struct histogram windows[2][METRICS]; /* microseconds; the newer one, the older one */
     uint64_t comparisons;                 /* of all queries */
@@ -28,7 +28,9 @@ struct metrics {
 struct metric_report {
     uint64_t total;      /* since the start */
     uint64_t per_minute; /* of the last one to two minutes, rounded */
-    uint64_t p50_us;     /* latency, from request taken to answer given; last one to two minutes */
+    /* Percentiles of the latency, from request taken to answer given, in the last one to two
+     * minutes. */
+    uint64_t p50_us;
     uint64_t p90_us;
     uint64_t p99_us;
     uint64_t max_us;

@@ -16,7 +16,7 @@ enum { IPV6_BYTES = 16, PREFIX_BYTES = 8 };
 
 struct sender {
     uint64_t hash;
-    uint32_t next;              /* next place of its chain, or next free place; NOWHERE: the last */
+    uint32_t next;              /* next place of its chain, or next free place; NOWHERE: last */
     uint32_t held[SENDER_USES]; /* by this sender; of a prefix, by all its addresses */
     struct bucket buckets[SENDER_ACTIONS];
     struct account spent;

@@ -58,7 +58,9 @@ bool sender_is_local(const struct sockaddr *peer);
 enum sender_action { SENDER_DEPOSIT, SENDER_QUERY, SENDER_TOLD, SENDER_OVER, SENDER_ACTIONS };
 
 struct sender_limits {
-    uint32_t connections; /* of one sender at a time; the /64 of an address on link has no limit */
+    /* Connections of one sender at a time. The /64 of an address on link has no limit of
+     * connections. */
+    uint32_t connections;
     struct bucket_rate rates[SENDER_ACTIONS];
 };
 

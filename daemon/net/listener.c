@@ -18,8 +18,9 @@
 #include "daemon/system/reason.h"
 
 enum {
-    BACKLOG =
-        1024, /* with a shorter backlog, clients of a crowd would try again only a second later */
+    /* Connections that the kernel keeps while they wait to be accepted. Over this number, clients
+     * of a crowd would try again only a second later. */
+    BACKLOG = 1024,
     /* A connection costs more CPU time than most requests. Without this limit, libuv would accept
      * all connections that wait before any session is served. */
     ACCEPTS_PER_TURN = 4
@@ -300,7 +301,7 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
             "must be a member of that group (`usermod -aG GROUP USER`, or "
             "SupplementaryGroups= in the unit)");
     }
-    rc = rc != 0 ? rc : uv_listen(&listener->uv.stream, BACKLOG, on_connection);
+    rc = rc == 0 ? uv_listen(&listener->uv.stream, BACKLOG, on_connection) : rc;
     if (rc != 0) {
         listener_close(listener);
         if (config->optional && (rc == UV_EADDRNOTAVAIL || rc == UV_EAFNOSUPPORT)) {

@@ -49,7 +49,7 @@ struct listener {
     struct config_listener config;
     bool is_unix;
     bool is_inherited;
-    bool is_shared; /* all clients of this socket are administrators: see `admin_group` */
+    bool is_shared; /* all its clients are administrators: `admin_group` */
     bool is_open;
     bool is_closing;   /* libuv still uses the handle, for one turn of the loop */
     bool is_held;      /* a connection waits: listener_retry reports it again */

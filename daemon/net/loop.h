@@ -39,7 +39,7 @@ struct loop {
     uint64_t spent_ns;       /* CPU time that requests took since the last turn */
 
     struct loop_entry *ready; /* requests wait for the next turn */
-    struct loop_entry *busy;  /* as `ready`; these sessions used too much CPU time lately */
+    struct loop_entry *busy;  /* sessions that wait, and are over their share of CPU time */
     struct loop_entry *dirty; /* output waits to be sent */
     struct loop_entry *gone;  /* dropped sessions that sessions_reap has to clean up */
 };

@@ -164,8 +164,9 @@ static int init_handles(struct server *server)
         server->signals[i].data = server;
         rc = rc == 0 ? uv_signal_start(&server->signals[i], signals[i].act, signals[i].number) : rc;
     }
-    if (rc ==
-        0) { /* a failed start begins none of these handles: they would keep the loop running */
+    /* These handles are not started if a signal's handle has failed: they would keep the loop
+     * running. */
+    if (rc == 0) {
         uv_prepare_start(&server->prepare, on_prepare);
         uv_check_start(&server->check, on_check);
         uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);

@@ -8,13 +8,14 @@
 #include "daemon/watch/watch.h"
 
 enum {
-    LINGER_MS = 2000,            /* for the client to take the last answers and end */
-    STUCK_MS = 30 * 1000,        /* for a client to take some of the output that waits */
-    HANDSHAKE_MS = 2000,         /* for a TLS handshake while handshakes are short */
-    PUSH_BYTES_MAX = 64 * 1024,  /* output up to which pushes are made */
-    READ_BYTES = 64 * 1024,      /* of one read, so that one busy client cannot fill a turn */
-    READ_BYTES_LATER = 2 * 1024, /* of one read while other requests wait for the next turn: each of
-                                    many clients may hold such a buffer */
+    LINGER_MS = 2000,           /* for the client to take the last answers and end */
+    STUCK_MS = 30 * 1000,       /* for a client to take some of the output that waits */
+    HANDSHAKE_MS = 2000,        /* for a TLS handshake while handshakes are short */
+    PUSH_BYTES_MAX = 64 * 1024, /* output up to which pushes are made */
+    READ_BYTES = 64 * 1024,     /* of one read, so that one busy client cannot fill a turn */
+    /* Bytes of one read while other requests wait for the next turn. Many clients may then hold
+     * such a buffer at the same time. */
+    READ_BYTES_LATER = 2 * 1024,
     DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
 };
 
@@ -106,8 +107,8 @@ static void on_readable(struct transport *transport)
         return;
     } else if (transport->tls != NULL) {
         transport_pause(transport); /* until the bytes that were read are decrypted */
-    } /* Otherwise reading goes on. The input buffer has memory for one more short read, and the
-         session is usually served before that read. */
+    } /* Reading goes on. The input buffer has memory for one more short read, and the session is
+         usually served before that read. */
     session_spend(session, began_ns);
     session_mark_ready(session);
 }

@@ -68,7 +68,8 @@ struct sessions {
 
     /* Written by session_requests.c. */
     struct arena decode_arena; /* holds one request at a time */
-    bool was_congested;        /* a session has stopped taking requests because the store is slow */
+    /* A session has stopped taking requests because the store is slow. */
+    bool was_congested;
 
     /* Written by session.c. */
     bool is_stopping; /* a session ends when it has answered all received requests */
@@ -92,15 +93,17 @@ struct session {
     int64_t since_ms;       /* loop time: when `state` began */
     int64_t activity_ms;    /* loop time: when bytes last came in */
     struct account spent;   /* CPU time that its requests took lately */
-    uint64_t fresh_ns;      /* rest of its first slice, charged to new connections, too */
+    uint64_t fresh_ns;      /* rest of its first slice: also charged to new connections */
     uint64_t read_began_ns; /* when the read began that `readable` reports */
     size_t counted_output;  /* its part of all->output_bytes */
     size_t queued_bytes;    /* of pushes that are still to be made */
     bool is_shaking_hands;  /* counted in all->handshakes */
-    bool peer_ended;        /* the client has ended its side of the stream, and may still read */
+    bool peer_ended;        /* the client has ended its side of the stream; it may still read */
     bool stream_closed;     /* libuv does not use the transport any more */
     bool is_refused;        /* counted in all->refused_count */
-    bool is_held_back;      /* over its sender's rates: no request is taken until the next second */
+    /* The session is over its sender's rate for refusals. It takes no request until the next
+     * second. */
+    bool is_held_back;
 };
 
 /* --- all sessions ----------------------------------------------------------------------------- */

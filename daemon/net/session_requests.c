@@ -11,7 +11,8 @@
 #include "proto/codec/codec.h"
 
 enum {
-    OVER_BYTES = 1024,            /* a request over its rate counts once more for each of these */
+    /* A request over its rate counts once, and once more for each OVER_BYTES of its length. */
+    OVER_BYTES = 1024,
     FRAMES_PER_WRITE = 16,        /* so that the client reads its first answers early */
     WORK_BYTES_MAX = 1024 * 1024, /* held by requests in flight; one more may go over it */
 };
@@ -180,7 +181,8 @@ static bool take_some(struct session *session, uint64_t until_ns)
 
 void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns)
 {
-    sessions_reap(session->all); /* so that this request does not find watches of dropped clients */
+    /* Ends the watches of dropped clients before this request is handled. */
+    sessions_reap(session->all);
     bool has_more = take_some(session, began_ns + slice_ns);
     session_check_output(session); /* TLS may have added records of its own */
     session_spend(session, began_ns);

@@ -14,7 +14,8 @@
 #include "proto/codec/codec.h"
 
 enum {
-    SHARE = 16, /* a session that uses more than a 16th of the CPU time is busy */
+    /* A session that uses more than one part in SHARE of the CPU time is busy. */
+    SHARE = 16,
     SPENT_NS_MAX = 16 * SESSION_SLICE_NS, /* so a session stays busy for 25 ms at most */
     REFUSED_MAX = 64                      /* refused sessions that may be ending at a time */
 };

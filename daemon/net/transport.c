@@ -9,11 +9,12 @@
 #include "proto/tls/tls.h"
 
 enum {
-    THROWN_AWAY_MAX = 256 * 1024,   /* bytes that are read after transport_end */
-    WRITE_BYTES = 64 * 1024,        /* output that is encrypted at a time: the copy takes memory */
-    RECORD_BYTES = 16 * 1024,       /* plain bytes of one record at most */
-    HANDSHAKE_READ_BYTES = 4 * 1024 /* of one read during a handshake: after transport_end all of
-                                       these bytes are decrypted at once */
+    THROWN_AWAY_MAX = 256 * 1024, /* bytes that are read after transport_end */
+    WRITE_BYTES = 64 * 1024,      /* output that is encrypted at a time: the copy takes memory */
+    RECORD_BYTES = 16 * 1024,     /* plain bytes of one record at most */
+    /* Bytes of one read during a handshake. After transport_end all bytes of a read are
+     * decrypted at once, so the read is short. */
+    HANDSHAKE_READ_BYTES = 4 * 1024
 };
 
 int transport_init(struct transport *transport, const struct transport_options *options)

@@ -48,13 +48,14 @@ struct transport {
     struct bytes output;  /* waits to be written */
     struct bytes writing; /* libuv has it until the write is done */
     struct tls_pipe *tls; /* owned; NULL: plain */
-    uint8_t *scratch;     /* borrowed, only with TLS: the buffer of one read of encrypted bytes */
+    /* The buffer of one read of encrypted bytes. Borrowed; only with TLS. */
+    uint8_t *scratch;
     size_t scratch_bytes;
     uv_write_t write_request;
     uv_shutdown_t shutdown_request;
     size_t write_remaining; /* bytes that libuv had still to write, when last asked */
     size_t thrown_away;     /* bytes read and thrown away since transport_end */
-    int64_t progress_ms;    /* loop time: when the client last took bytes, or none waited */
+    int64_t progress_ms;    /* loop time: the client last took bytes, or none waited */
     bool reading;           /* reads are on */
     bool write_active;      /* libuv has `writing` */
     bool ending;            /* transport_end was called: received bytes are thrown away */

@@ -15,7 +15,8 @@
 
 #include "daemon/system/reason.h"
 
-enum { GROUPS_MAX = 256 }; /* of a user; the kernel allows 65,536, but a service needs far fewer */
+/* Groups of a user, at most. The kernel allows 65,536, but a service needs far fewer. */
+enum { GROUPS_MAX = 256 };
 
 bool privilege_is_root(void)
 {

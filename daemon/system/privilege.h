@@ -17,7 +17,7 @@ struct privilege_user {
     const char *name; /* borrowed */
     uid_t uid;
     gid_t gid;
-    gid_t admin_group; /* in addition to the groups of the user; PRIVILEGE_NO_GROUP: none */
+    gid_t admin_group; /* besides the groups of the user; PRIVILEGE_NO_GROUP: none */
 };
 
 #define PRIVILEGE_NO_GROUP ((gid_t)-1)

@@ -11,8 +11,8 @@
  */
 struct long_work {
     void (*run)(struct long_work *work); /* on another thread */
-    void (*done)(
-        struct long_work *work); /* on the loop, after `run`; never before submit returns */
+    /* Called on the loop after `run`, but never before `submit` returns. */
+    void (*done)(struct long_work *work);
 };
 
 struct worker {

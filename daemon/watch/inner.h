@@ -43,9 +43,9 @@ struct watch {
     struct standing_query *query;
     bool with_payload;
     int64_t since_ms;
-    int64_t live_after; /* Messages up to this number come from the store's pages. Messages with
-                           higher numbers are matched when they are deposited. Grows with each match
-                           while the watch catches up. */
+    /* Messages with numbers up to `live_after` come from the store's pages. Messages with higher
+     * numbers are matched after their deposit. Grows with each match while the watch catches up. */
+    int64_t live_after;
     struct watch_catch *catch; /* pages are still to be read; NULL: none are */
 };
 
@@ -69,7 +69,7 @@ struct watch_catch {
     bool is_paused;
     int64_t caught;        /* number of the last message that was read */
     int64_t wanted;        /* the watch's live_after when the page was asked for */
-    int64_t not_before_ms; /* monotonic time; before, the client has no tokens for a page */
+    int64_t not_before_ms; /* monotonic: earlier, the client has no tokens for a page */
 };
 
 /* A client that watches. */
@@ -83,8 +83,9 @@ struct watcher {
     struct watch_match *queue;
     size_t queued_bytes;
     bool is_ready;
-    bool has_failed; /* There was no memory for a match or a page. No match may be missing, so the
-                        next turn drops the client. */
+    /* There was no memory for a match or a page. No match may be missing, so the next turn drops
+     * the client. */
+    bool has_failed;
     struct watch_payloads *payloads; /* being read; NULL: none */
 };
 

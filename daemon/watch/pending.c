@@ -9,9 +9,10 @@
 #include "daemon/watch/inner.h"
 
 enum {
-    BATCH = 64,           /* deposits that are matched together */
-    TURN_MATCHES = 16384, /* matches of a turn, then other work of the loop has its turn */
-    TURN_DEPOSITS = 2048  /* deposits of a turn */
+    BATCH = 64, /* deposits that are matched together */
+    /* A turn stops matching after this number of matches, so that the loop can do other work. */
+    TURN_MATCHES = 16384,
+    TURN_DEPOSITS = 2048 /* deposits of a turn */
 };
 
 /* A committed deposit that waits to be matched. */

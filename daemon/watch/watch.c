@@ -10,8 +10,11 @@
 #include "daemon/watch/inner.h"
 
 enum {
-    TURN_SENT = 4096, /* pushes of a turn, then other work of the loop has its turn */
-    TICK_PARTS = 128  /* parts of queries that are regrouped in a tick, some 10 microseconds each */
+    /* A turn stops sending after this number of pushes, so that the loop can do other work. */
+    TURN_SENT = 4096,
+    /* Parts of standing queries that are regrouped in a tick. A part takes about 10
+     * microseconds. */
+    TICK_PARTS = 128
 };
 
 /* --- state ------------------------------------------------------------------------------------ */

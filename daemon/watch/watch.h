@@ -33,8 +33,8 @@ struct watch_pending;
 struct watch_counts {
     uint64_t pushed;   /* matches that were sent, since the start */
     uint64_t left_out; /* matches not sent because their message was gone by then */
-    uint64_t slow;     /* watching clients that were dropped because they did not read */
-    uint64_t failed;   /* watching clients that were dropped because memory or storage failed */
+    uint64_t slow;     /* dropped clients with watches that did not read */
+    uint64_t failed;   /* dropped clients with watches, as memory or storage failed */
     size_t matches;    /* that wait to be sent */
     size_t bytes;      /* of output that these will take */
     size_t pending;    /* deposits that wait to be matched */
@@ -48,10 +48,11 @@ struct watch_state {
     uint32_t filter_count;        /* filters of all watches */
     bool has_room;                /* some client got room since the last turn */
     struct watcher *watchers;     /* clients that watch, or did */
-    struct watcher *ready;        /* clients with queued matches that wait for their turn to send */
+    struct watcher *ready;        /* clients with matches that wait for their turn to send */
     struct watch_catch *catching; /* watches that have pages to read, in turn */
-    struct watch_catch *paused; /* as `catching`, but the client has too much output or no tokens */
-    uint32_t reads;             /* pages that are being read */
+    /* Watches that have pages to read, but their client has too much output or no tokens. */
+    struct watch_catch *paused;
+    uint32_t reads;                /* pages that are being read */
     struct watch_pending *pending; /* deposits to be matched, in order of commit */
     size_t pending_bytes;
     struct watch_counts counts;
