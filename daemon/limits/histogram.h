@@ -29,9 +29,9 @@ void histogram_add(struct histogram *histogram, uint64_t value);
 void histogram_merge(struct histogram *histogram, const struct histogram *other);
 
 /*
- * Returns the percentile `millionths` (1 .. 1,000,000; 500,000 is the median): an upper bound of
- * the smallest value that at least this part of all values does not exceed. The result is the upper
- * end of a bucket, but never above the greatest counted value. 0: there are no values. O(buckets).
+ * Returns a percentile of the counted values. `millionths` (1 .. 1,000,000) chooses the percentile:
+ * 500,000 is the median. The result may be above the true percentile, since it is the upper end of
+ * a bucket, but never above the greatest value. Returns 0 if there are no values. O(buckets).
  */
 uint64_t histogram_percentile(const struct histogram *histogram, uint32_t millionths);
 

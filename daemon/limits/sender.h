@@ -87,8 +87,8 @@ void senders_leave(struct sender *sender);
 /* What is counted for a sender: connections, and TLS handshakes that are under way. */
 enum sender_use { SENDER_CONNECTIONS, SENDER_HANDSHAKES, SENDER_USES };
 
-/* Count a TLS handshake of the sender that begins, and one that ends. All handshakes must end
- * before senders_leave. */
+/* sender_begin_handshake counts a TLS handshake that begins. sender_end_handshake counts off a
+ * handshake that has ended. All handshakes of a connection must end before its senders_leave. */
 void sender_begin_handshake(struct sender *sender);
 void sender_end_handshake(struct sender *sender);
 
@@ -127,7 +127,8 @@ uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
                            int64_t now_ms);
 
 /* Returns the account of CPU time of all connections of the sender. The caller writes the account.
- * NULL: the sender stands for all senders without a place, which have nothing in common. */
+ * NULL: the sender stands for all addresses without a place in the table, whose CPU time is not
+ * added up. */
 struct account *sender_account(struct sender *sender);
 
 /* Returns the number of the last turn of any connection of the sender. The caller writes the

@@ -26,7 +26,8 @@ enum {
     ACCEPTS_PER_TURN = 4
 };
 
-/* Accepts one connection. The results are the results of `accept` in struct listener_home. */
+/* Accepts one connection that waits. Returns what the function `accept` of struct listener_home
+ * returns. */
 static int accept_one(struct listener *listener)
 {
     if (listener->accepted == ACCEPTS_PER_TURN) {

@@ -141,8 +141,8 @@ static void on_watchdog(uv_timer_t *timer)
     notify_watchdog();
 }
 
-/* Makes and starts the server's handles. libuv documents memory as the only reason for a failure of
- * these calls. */
+/* Makes and starts the server's handles. By libuv's documentation, this fails only if memory has
+ * run out. */
 static int init_handles(struct server *server)
 {
     static const struct {

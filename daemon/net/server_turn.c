@@ -70,7 +70,8 @@ void server_flush(struct server *server)
     }
 }
 
-/* Lets a session take requests. Returns whether the time `until_ns` is not reached yet. */
+/* Lets a session take requests for at most `slice_ns` of CPU time. Returns whether time is left
+ * before `until_ns` to serve another session. */
 static bool process_until(struct server *server, struct loop_entry *entry, uint64_t slice_ns,
                           uint64_t until_ns)
 {
@@ -83,8 +84,8 @@ static bool process_until(struct server *server, struct loop_entry *entry, uint6
     return service_monotonic_ns(server->service) < until_ns;
 }
 
-/* Serves the sessions that are ready now. They share READY_NS equally. A session that becomes ready
- * meanwhile waits for the next turn. */
+/* Serves the sessions that are ready now. The sessions share READY_NS of CPU time equally. A
+ * session that becomes ready meanwhile waits for the next turn. */
 static void process_ready(struct server *server)
 {
     uint64_t until_ns = service_monotonic_ns(server->service) + READY_NS;

@@ -101,8 +101,8 @@ struct session {
     bool peer_ended;        /* the client has ended its side of the stream; it may still read */
     bool stream_closed;     /* libuv does not use the transport any more */
     bool is_refused;        /* counted in all->refused_count */
-    /* The session is over its sender's rate for refusals. It takes no request until the next
-     * second. */
+    /* The sender's requests were refused too often because of its rates. The session takes no
+     * request until the next second. */
     bool is_held_back;
 };
 
@@ -150,8 +150,8 @@ enum { SESSION_REFUSED = 1 };
 int session_accept(struct sessions *all, struct listener *listener);
 
 /*
- * CPU time that a session may use in a turn, and for one read. A session whose account of recent
- * CPU time holds more is busy.
+ * CPU time that a session may use in a turn, and for one read. A session is busy while its account
+ * of recent CPU time holds more than this.
  */
 enum { SESSION_SLICE_NS = 100 * 1000 };
 

@@ -41,7 +41,8 @@ static bool may_be_dropped(const struct session *session, const struct session *
            (is_idle(session, now_ms) && !watch_is_watching(&session->client));
 }
 
-/* Whether session `a` is dropped rather than session `b`, if both may be dropped. */
+/* Whether session `a` is a better choice to drop than session `b`. The caller has checked that both
+ * may be dropped. */
 static bool is_dropped_first(const struct session *a, const struct session *b, int64_t now_ms)
 {
     int by_sender = sender_compare(a->client.sender, b->client.sender, SENDER_CONNECTIONS);

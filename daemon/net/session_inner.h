@@ -36,8 +36,8 @@ void session_spend(struct session *session, uint64_t began_ns);
  * share of CPU time. */
 void session_mark_ready(struct session *session);
 
-/* As session_mark_ready, but only if the session has stopped reading because a bound was reached.
- */
+/* Adds the session to `ready` or `busy` (session_mark_ready), but only if the session has stopped
+ * reading because a bound was reached. */
 void session_mark_ready_if_held(struct session *session);
 
 /* Has the output sent before the loop waits. */
@@ -57,8 +57,9 @@ void session_respond(struct requester *client, const struct msg_response *respon
 /* Updates all->output_bytes with the output that waits in this session. */
 void session_count_output(struct session *session);
 
-/* As session_count_output. If a bound is exceeded, also drops this session (its own bound) or the
- * session with the most output (the bound of all sessions). */
+/* Updates all->output_bytes, and checks two bounds on output. Over the bound of a session, this
+ * session is dropped. Over the bound of all sessions, the session with the most output is dropped.
+ */
 void session_check_output(struct session *session);
 
 /* --- session_state.c: the end ----------------------------------------------------------------- */

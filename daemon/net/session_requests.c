@@ -11,7 +11,8 @@
 #include "proto/codec/codec.h"
 
 enum {
-    /* A request over its rate counts once, and once more for each OVER_BYTES of its length. */
+    /* A refused request counts as one refusal, and as one more for each OVER_BYTES of its length.
+     */
     OVER_BYTES = 1024,
     FRAMES_PER_WRITE = 16,        /* so that the client reads its first answers early */
     WORK_BYTES_MAX = 1024 * 1024, /* held by requests in flight; one more may go over it */

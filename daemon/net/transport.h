@@ -98,8 +98,8 @@ bool transport_is_flooded(const struct transport *transport);
  */
 bool transport_pull(struct transport *transport);
 
-/* Switch reads on and off. Both functions may be called at any time. transport_read may call
- * `ended`. */
+/* transport_read switches reads on, and may call `ended`. transport_pause switches reads off. Both
+ * may be called at any time. */
 void transport_read(struct transport *transport);
 void transport_pause(struct transport *transport);
 

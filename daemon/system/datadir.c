@@ -106,7 +106,8 @@ static int check_storage(int fd, const char *directory, char *out_reason)
         return reason_set(out_reason, "cannot examine the file system of %s: %s", directory,
                           strerror(errno));
     }
-    /* The type of this field differs from machine to machine. All magic numbers fit 32 bits. */
+    /* The type of f_type differs from machine to machine. All magic numbers of file systems fit 32
+     * bits. */
     switch ((unsigned long)info.f_type & 0xffffffffUL) {
     case TMPFS_MAGIC:
     case RAMFS_MAGIC:

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The queued matches of a client. A queued match has a few numbers. Its message is looked up when
- * the match is sent. */
+/* The queued matches of a client. A queued match holds a few numbers, not the message. The message
+ * is looked up when the match is sent. */
 #include <string.h>
 
 #include "core/base/expiry.h"

@@ -135,8 +135,8 @@ static struct watch *watch_new(struct service *service, struct watcher *watcher,
     return watch;
 }
 
-/* Whether the client may have `filters` more filters. Returns 0, WATCH_SESSION_FULL or
- * WATCH_SERVER_FULL. */
+/* Checks whether `filters` more filters would exceed a limit of watches. Returns 0,
+ * WATCH_SESSION_FULL (of the client) or WATCH_SERVER_FULL (of all clients). */
 static int check_limits(const struct service *service, const struct requester *client,
                         uint32_t filters)
 {

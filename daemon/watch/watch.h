@@ -6,8 +6,9 @@
  *   deposit committed -> pending -> matched in the next turn -> queued for a client -> pushed
  *   message stored before the watch began -> read in pages -> queued for a client -> pushed
  *
- * A queued match has a few numbers. The message is looked up when the match can be sent. A message
- * that was withdrawn, has expired or is hidden by then is no longer in the index, and is not sent.
+ * A queued match holds a few numbers, not the message. The message is looked up when the match can
+ * be sent. A message that was withdrawn, has expired or is hidden by then is no longer in the
+ * index, and is not sent.
  */
 #ifndef DAEMON_WATCH_WATCH_H
 #define DAEMON_WATCH_WATCH_H
