@@ -80,8 +80,8 @@ static int report_failure(char *out_reason, const char *where, const char *why, 
     return reason_set(out_reason, "cannot listen on %s: %s%s", where, why, remedy);
 }
 
-/* Advice for a reload, too: after the start the daemon is not root any more and cannot bind a low
- * port. */
+/* What to do if a port below 1024 cannot be bound. The sentence names reloads, because after the
+ * start the daemon is not root any more. */
 #define LOW_PORT_REMEDY                                                                         \
     "; ports below 1024 are root's: choose one from 1024 on, or have root start hearsayd with " \
     "`user`, or use hearsayd.socket; a reload cannot bind such a port, a restart can"

@@ -19,7 +19,7 @@
 struct listener;
 struct loop;
 
-/* The part that all listeners of a server share. Borrowed while a listener is open or closing. */
+/* The data that all listeners of a server share. Borrowed while a listener is open or closing. */
 struct listener_home {
     struct loop *loop;
     /*

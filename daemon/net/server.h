@@ -110,8 +110,8 @@ int server_reload(struct server *server, char *out_reason);
  * and then once a day. */
 void server_check_certificate(struct server *server, const struct config *config);
 
-/* Returns the callbacks by which the service asks the server: for figures, for a reload, and when a
- * host changes. */
+/* Returns the server's functions that the service calls: to add figures, to reload, and to report a
+ * new epoch or a new host. */
 struct service_control server_control_new(struct server *server);
 
 /* The next three functions read the system's clocks. struct service_options has pointers to them;

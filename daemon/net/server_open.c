@@ -87,7 +87,8 @@ static void make_socket_directory(const struct config *config, const struct priv
             size_t length = (size_t)(strrchr(path, '/') - path);
             memcpy(directory, path, length);
             directory[length] = '\0';
-            /* An error is ignored: binding the socket fails, too, and reports the error. */
+            /* An error of mkdir is ignored: without the directory, binding the socket fails and
+             * reports an error. */
             if (mkdir(directory, 0755) == 0) {
                 (void)!chmod(directory, 0755); /* whatever the umask is: the group needs access */
                 (void)!(user != NULL && lchown(directory, user->uid, user->gid));
@@ -169,8 +170,8 @@ static bool has_inherited(const struct server *server)
     return false;
 }
 
-/* Returns the open listener of the address in `config`. NULL: there is none, or another line of the
- * new configuration has the listener already. */
+/* Returns the open listener of the address in `config`. NULL: no listener has the address, or
+ * another line of the new configuration has taken the listener. */
 static struct listener *find_open(struct server *server, const struct server_listen *listen,
                                   const struct config_listener *config)
 {

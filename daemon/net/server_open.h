@@ -24,8 +24,8 @@ int server_open_addresses(struct server *server, char *out_reason);
  * too. */
 int server_open_sockets(struct server *server, char *out_reason);
 
-/* What a reload does to each listener. An index is the place of the listener in server->listeners.
- */
+/* The result of server_listen_prepare: what a reload does to each listener. The arrays have the
+ * indexes of server->listeners. */
 struct server_listen {
     /* The line of the new configuration that has the listener; NULL: the listener is closed. */
     const struct config_listener *claims[SERVER_LISTENERS];

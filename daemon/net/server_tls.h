@@ -41,9 +41,9 @@ enum server_tls_verdict server_tls_judge(const struct server_tls *tls, const str
                                          int64_t now_ms, char *out_sentence);
 
 /*
- * Call this function about once a second. It looks at the certificate after a load, and then once a
- * day. It writes a warning to the log, and returns true, if the certificate expires soon. `loop_ms`
- * is of any monotonic clock; `now_ms` is Unix time.
+ * Call this function about once a second. Examines the certificate after each load, and then once a
+ * day. If the certificate expires soon, writes a warning to the log and returns true. `loop_ms` is
+ * of any monotonic clock; `now_ms` is Unix time.
  */
 bool server_tls_tick(struct server_tls *tls, const struct config *config, int64_t loop_ms,
                      int64_t now_ms);

@@ -198,8 +198,8 @@ static void time_out(struct session *session, const char *sentence)
     session_end(session);
 }
 
-/* Whether the session has been in its state too long: without a finished handshake, without Hello,
- * or ending. */
+/* Whether the session has exceeded the timeout of its state: of the TLS handshake and Hello, or of
+ * the last answers. */
 static bool is_late(const struct session *session, int64_t now_ms)
 {
     int64_t hello_ms = (int64_t)session->all->service->config.limits.hello_timeout_s * 1000;

@@ -116,10 +116,10 @@ void sessions_init(struct sessions *all, struct loop *loop, const struct alloc *
 void sessions_deinit(struct sessions *all);
 
 /*
- * Cleans up after dropped sessions. Ends their watches, counts them off at their senders, and frees
- * each session whose stream is closed and that has no request in flight. The loop calls this
- * function in each turn, and the functions that take requests or accept a connection call it first.
- * No other function of a dropped session may be on the stack. O(dropped sessions)
+ * Cleans up after dropped sessions. Ends their watches, takes them off the counts of their senders,
+ * and frees each session whose stream is closed and that has no request in flight. The loop calls
+ * this function in each turn. The functions that take requests or accept a connection call it
+ * first. No other function of a dropped session may be on the stack. O(dropped sessions)
  */
 void sessions_reap(struct sessions *all);
 

@@ -4,10 +4,10 @@
  * sessions or all TLS handshakes are taken. For session_accept.c only.
  *
  * The sender (sender.h) with the most sessions loses one. If several senders have the most, the
- * sender whose /64 has the most sessions loses one. Its oldest idle session is dropped; without an
- * idle one, its oldest session. A session is idle when the client has sent nothing for
- * SESSION_IDLE_MS, no request is in flight, and no answer waits to be sent. A watch is not
- * activity: a session that only watches is idle.
+ * sender whose /64 has the most sessions loses one. An idle session of this sender is dropped
+ * before others; of several, the session whose client has sent nothing for the longest time. A
+ * session is idle when the client has sent nothing for SESSION_IDLE_MS, no request is in flight,
+ * and no answer waits to be sent. A watch is not activity: a session that only watches is idle.
  *
  * Which session of another sender may be dropped depends on the newcomer's own sender:
  *

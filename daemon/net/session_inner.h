@@ -43,8 +43,8 @@ void session_mark_ready_if_held(struct session *session);
 /* Has the output sent before the loop waits. */
 void session_mark_dirty(struct session *session);
 
-/* Count a TLS handshake that begins, and one that has ended with or without success.
- * session_end_handshake may be called more than once. */
+/* session_begin_handshake counts a TLS handshake that begins. session_end_handshake counts off a
+ * handshake that has succeeded or failed, and may be called more than once. */
 void session_begin_handshake(struct session *session);
 void session_end_handshake(struct session *session);
 

@@ -203,7 +203,8 @@ void sessions_reap(struct sessions *all)
             senders_leave(session->client.sender);
             session->client.sender = NULL;
         }
-        /* Otherwise on_closed or on_work_ended puts the session on this list again. */
+        /* A session that cannot be freed yet is added to the list `gone` again, by on_closed or
+         * on_work_ended. */
         if (session->stream_closed && session->client.work_count == 0) {
             session_free(session);
         }

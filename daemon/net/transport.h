@@ -23,7 +23,7 @@ struct tls_pipe;
 struct transport;
 
 struct transport_events {
-    /* A read begins. Returns the number of bytes that it may read at most, at least 1. */
+    /* A read begins. Returns the greatest number of bytes that the read may take, at least 1. */
     size_t (*reading)(struct transport *transport);
     /* Bytes were added to `input`. With TLS: transport_pull may add bytes. */
     void (*readable)(struct transport *transport);

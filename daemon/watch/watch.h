@@ -51,7 +51,7 @@ struct watch_state {
     struct watcher *watchers;     /* clients that watch, or did */
     struct watcher *ready;        /* clients with matches that wait for their turn to send */
     struct watch_catch *catching; /* watches that have pages to read, in turn */
-    /* Watches that have pages to read, but their client has too much output or no tokens. */
+    /* Watches with pages to read that are paused: their client has too much output or no tokens. */
     struct watch_catch *paused;
     uint32_t reads;                /* pages that are being read */
     struct watch_pending *pending; /* deposits to be matched, in order of commit */
