@@ -11,7 +11,7 @@
 
 _Static_assert(SENDERS_KEY_BYTES == crypto_shorthash_KEYBYTES, "the key is SipHash's");
 
-enum { IPV6_BYTES = 16, PREFIX_BYTES = 8 };
+enum { IPV6_BYTES = 16, PREFIX_BYTES = 8, SPARE_SHARE = 4 };
 #define NOWHERE UINT32_MAX /* an enum holds no more than an int */
 
 struct sender {
@@ -412,9 +412,9 @@ uint64_t sender_take(struct sender *sender, enum sender_action action,
 }
 
 uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
-                           const struct sender_limits *limits, uint32_t cost, uint32_t spare,
-                           int64_t now_ms)
+                           const struct sender_limits *limits, uint32_t cost, int64_t now_ms)
 {
+    uint32_t spare = limits->rates[action].burst / SPARE_SHARE;
     struct sender *prefix = sender->prefix;
     struct bucket before = sender->buckets[action];
     struct bucket before_prefix = prefix != NULL ? prefix->buckets[action] : before;

@@ -120,11 +120,10 @@ uint32_t senders_wide_tag(const struct senders *senders, const struct sender_add
 uint64_t sender_take(struct sender *sender, enum sender_action action,
                      const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
 
-/* As sender_take, but succeeds only if `spare` more tokens are left afterwards. For work that is
+/* As sender_take, but succeeds only if a quarter of the burst is left afterwards. For work that is
  * less urgent than requests. */
 uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
-                           const struct sender_limits *limits, uint32_t cost, uint32_t spare,
-                           int64_t now_ms);
+                           const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
 
 /* Returns the account of CPU time of all connections of the sender. The caller writes the account.
  * NULL: the sender stands for all addresses without a place in the table, whose CPU time is not

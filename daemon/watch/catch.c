@@ -17,8 +17,6 @@
 #include "daemon/system/list.h"
 #include "daemon/watch/inner.h"
 
-enum { SPARE_SHARE = 4 /* pages leave 1/4 of query_burst to other requests */ };
-
 /* The list that the catch is on, or comes to. */
 static struct watch_catch **list_of(const struct watch_catch *catch)
 {
@@ -206,7 +204,6 @@ static void read_page(struct watch_catch *catch)
 static bool pay_page(struct service *service, struct watch_catch *catch)
 {
     struct sender *sender = catch->watch->watcher->client->sender;
-    const struct sender_limits *limits = &service->sender_limits;
 
     if (sender == NULL) {
         return true;
@@ -215,8 +212,8 @@ static bool pay_page(struct service *service, struct watch_catch *catch)
     if (now_ms < catch->not_before_ms) {
         return false;
     }
-    uint64_t wait_ms = sender_take_spare(sender, SENDER_QUERY, limits, COST_PAGE,
-                                         limits->rates[SENDER_QUERY].burst / SPARE_SHARE, now_ms);
+    uint64_t wait_ms =
+        sender_take_spare(sender, SENDER_QUERY, &service->sender_limits, COST_PAGE, now_ms);
     catch->not_before_ms = now_ms + (int64_t)wait_ms; /* at most the time in which a bucket fills */
     return wait_ms == 0;
 }
