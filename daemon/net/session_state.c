@@ -157,7 +157,8 @@ void session_count_output(struct session *session)
 
 /* Ends a session as far as a callback may. The rest is left to sessions_reap, because a function of
  * this session, of its watches or of its sender may be on the stack. */
-static void leave(struct session *session, void (*close_stream)(struct transport *transport))
+static void session_leave(struct session *session,
+                          void (*close_stream)(struct transport *transport))
 {
     if (session->state == SESSION_CLOSED) {
         return;
@@ -173,12 +174,12 @@ static void leave(struct session *session, void (*close_stream)(struct transport
 
 void session_close(struct session *session)
 {
-    leave(session, transport_close);
+    session_leave(session, transport_close);
 }
 
 void session_reset(struct session *session)
 {
-    leave(session, transport_reset);
+    session_leave(session, transport_reset);
 }
 
 static void session_free(struct session *session)
