@@ -22,7 +22,7 @@ static const struct {
                       "it sends TLS records without application data, again and again"},
     [DROP_HELLO] = {"hello", LOG_LEVEL_DEBUG, "no Hello came in time"},
     [DROP_IDLE] = {"idle", LOG_LEVEL_DEBUG, "it asked for nothing for `idle_timeout`"},
-    [DROP_ROOM] = {"room", LOG_LEVEL_INFO, "its place was given to a newcomer"},
+    [DROP_EVICTED] = {"room", LOG_LEVEL_INFO, "its place was given to a newcomer"},
     [DROP_FAILED] = {"failed", LOG_LEVEL_WARNING,
                      "memory or storage failed, and an answer is missing"},
 };

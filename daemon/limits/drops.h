@@ -23,7 +23,7 @@ enum drop {
     DROP_RECORDS,   /* too many TLS records in a row had no application data */
     DROP_HELLO,     /* no Hello came in time */
     DROP_IDLE,      /* it asked for nothing for idle_timeout */
-    DROP_ROOM,      /* all places were taken, and a new session took this place */
+    DROP_EVICTED,   /* all places were taken, and a new session took this place */
     DROP_FAILED,    /* memory or the store failed: an answer or a match is missing */
     DROPS
 };

@@ -27,8 +27,8 @@ static size_t bucket_of(uint64_t value)
     if (shift >= HISTOGRAM_POWERS) {
         return HISTOGRAM_BUCKETS - 1;
     }
-    /* All values of this power have the highest bit set. The four bits after it choose one of the
-     * 16 parts. */
+    /* All values of one power of two have the same highest bit. The four bits after this bit choose
+     * one of the 16 parts of the power. */
     return (size_t)(shift + 1) * HISTOGRAM_PARTS + (size_t)(value >> shift) - HISTOGRAM_PARTS;
 }
 

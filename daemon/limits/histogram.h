@@ -30,8 +30,8 @@ void histogram_merge(struct histogram *histogram, const struct histogram *other)
 
 /*
  * Returns a percentile of the counted values. `millionths` (1 .. 1,000,000) chooses the percentile:
- * 500,000 is the median. The result may be above the true percentile, since it is the upper end of
- * a bucket, but never above the greatest value. Returns 0 if there are no values. O(buckets).
+ * 500,000 is the median. The result is the upper end of a bucket: up to 1/16 above the true
+ * percentile, but never above the greatest value. Returns 0 if there are no values. O(buckets).
  */
 uint64_t histogram_percentile(const struct histogram *histogram, uint32_t millionths);
 

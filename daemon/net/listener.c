@@ -50,7 +50,8 @@ static void on_connection(uv_stream_t *stream, int status)
         listener->is_held = status == LISTENER_LATER || status == UV_ENOMEM;
         listener->waits_a_turn = status == LISTENER_LATER;
     }
-    /* If descriptors or memory run out, connected clients are still served. */
+    /* If descriptors or memory run out, no connection is accepted, but connected clients are still
+     * served. */
     if (status < 0 &&
         log_gate_opens(&listener->gate, loop_now_ms(listener->home->loop), &withheld)) {
         log_warning("a connection could not be accepted: %s (%" PRIu64

@@ -51,8 +51,7 @@ static void on_persist_closed(void *context)
     }
 }
 
-/* Closes the store. Does nothing before the server stops, or while a session is left or work is
- * under way. */
+/* Closes the store if the server is stopping, no session is left, and no work is under way. */
 static void finish_if_quiet(struct server *server)
 {
     if (!server->stopping || server->store_closing || server->sessions.first != NULL ||

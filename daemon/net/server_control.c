@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The callbacks of the service: an administrator asks for figures or for a reload, a host has a new
- * epoch, a host is open. */
+/* Functions of the server that the service calls: when an administrator asks for figures or for a
+ * reload, when a host has a new epoch, and when a new host is open. */
 
 #include "daemon/limits/figures.h"
 #include "daemon/net/here_watch.h"

@@ -88,9 +88,9 @@ bool session_handshakes_are_short(const struct sessions *all)
     return all->handshakes > handshakes_max(all) / 2;
 }
 
-/* Returns the oldest handshake of the sender `only`. If `only` is NULL: of the sender with the most
- * handshakes. NULL: no handshake may be dropped. The list of sessions is in the order of their
- * beginnings. */
+/* Returns the oldest session in a TLS handshake of the sender `only`. If `only` is NULL: of the
+ * sender with the most handshakes. NULL: no handshake may be dropped. The list of sessions is in
+ * the order of their beginnings. */
 static struct session *find_handshake(const struct sessions *all, const struct sender *only)
 {
     struct session *session;
@@ -123,7 +123,7 @@ bool session_evict_for_handshake(struct sessions *all, const struct session *new
     if (chosen == NULL) {
         return false;
     }
-    session_note_drop(chosen, DROP_ROOM);
+    session_note_drop(chosen, DROP_EVICTED);
     session_reset(chosen); /* before the handshake no error can be sent */
     return true;
 }

@@ -14,7 +14,7 @@
 #include "proto/codec/codec.h"
 
 enum {
-    /* A session that uses more than one part in SHARE of the CPU time is busy. */
+    /* A session that uses more than a 16th (1 / SHARE) of the CPU time is busy. */
     SHARE = 16,
     SPENT_NS_MAX = 16 * SESSION_SLICE_NS, /* so a session stays busy for 25 ms at most */
     REFUSED_MAX = 64                      /* refused sessions that may be ending at a time */
@@ -286,7 +286,7 @@ void session_give_way(struct session *session)
     if (session->state == SESSION_OPEN) {
         note_for_resume(session, MSG_RATE_LIMITED, sentence);
     }
-    session_note_drop(session, DROP_ROOM);
+    session_note_drop(session, DROP_EVICTED);
     if (!session_count_refused(session)) {
         session_reset(session);
         return;

@@ -34,7 +34,7 @@ enum { PRIVILEGE_UNKNOWN_UID = 65534 };
  */
 int privilege_look_up(const char *name, struct privilege_user *out_user, char *out_reason);
 
-/* As privilege_look_up. Also fails if this process may not become the user. */
+/* Looks a user up as privilege_look_up does. Also fails if this process may not become the user. */
 int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason);
 
 /*

@@ -74,9 +74,9 @@ static size_t queue_hits(struct watch_pending *const *batch, const struct standi
     return taken;
 }
 
-/* Matches deposits of a batch with the watches of their host. All deposits are of one host.
- * `*count` is the number of deposits; afterwards it is the number of deposits that were matched,
- * from the first on. Returns the number of queued matches. */
+/* Matches a batch of deposits of one host with the watches of this host. `*count` is the number of
+ * deposits; the function sets `*count` to the number of deposits that it has matched, from the
+ * first one on. Returns the number of queued matches. */
 static size_t match_some(struct watch_pending *const *batch, uint32_t *count)
 {
     struct standing_deposit deposits[BATCH];

@@ -12,7 +12,7 @@
 enum {
     /* A turn stops sending after this number of pushes, so that the loop can do other work. */
     TURN_SENT = 4096,
-    /* Parts of standing queries that are regrouped in a tick. A part takes about 10
+    /* The number of parts of standing queries that a tick regroups. A part takes about 10
      * microseconds. */
     TICK_PARTS = 128
 };
