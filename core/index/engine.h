@@ -93,8 +93,8 @@ uint16_t index_probe_floor(const struct index_probe *probe);
 bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
                           uint32_t shared, int64_t newest_ms);
 
-/* Returns whether bounds by rank do not exist: for the estimated metric with a profile of several
- * sections. */
+/* Returns whether index_probe_may_hold cannot bound the rank. This is so for the estimated
+ * metric with a profile of several sections. */
 bool index_probe_is_unbounded(const struct index_probe *probe);
 
 struct index_engine {

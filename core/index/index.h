@@ -125,7 +125,8 @@ enum index_metric {
 struct index_part {
     struct index *index;    /* borrowed until index_search_step returns 0 or the search is freed */
     const uint64_t *filter; /* copied, profile words */
-    /* Copied; only messages whose filters have all its bits are found. NULL: any. */
+    /* Copied. The part finds only messages whose filters have all bits of this filter. NULL: no
+     * such condition. */
     const uint64_t *contains;
 };
 

@@ -243,11 +243,10 @@ static int make_cursors(const struct index *index, const struct index *other)
     return rc;
 }
 
-/*
- * Exchanges the engines of two indexes that hold the same messages. `other` must have no search. A
- * search on `index` walks anew over the part it is at; its candidates stay, so the new walk is
- * short. 0, or -ERR_NOMEM with nothing changed.
- */
+/* Exchanges the engines of two indexes that hold the same messages. `other` must have no search.
+ * Each running search on `index` gets a new cursor and keeps its candidates. A part that is not
+ * at its end starts again, which is quick because good candidates are known. 0, or -ERR_NOMEM
+ * with nothing changed. */
 static int renewal_exchange(struct index *index, struct index *other)
 {
     void *handle = index->handle;

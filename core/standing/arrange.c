@@ -12,8 +12,8 @@
 enum {
     WINDOW = 4096,       /* messages between two changes of likeness_percent, at least */
     OPENING_LANES = 150, /* counting this many lanes takes as long as opening one group */
-    CALM = 64, /* windows of cheap opening before groups become wider: wider groups may turn out to
-                  be worse */
+    CALM = 64, /* groups become wider only after this many windows in which opening groups cost
+                  little */
     FEW = 16,  /* if opening costs so many times less than counting lanes, groups may be wider */
     LIKENESS_MIN = 30, /* percent; below, nothing is asked for */
     LIKENESS_MAX = 80,

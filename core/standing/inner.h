@@ -172,10 +172,12 @@ void standing_put(struct standing *standing, struct standing_group *group,
  * parts. */
 void standing_take(struct standing *standing, struct standing_group *group, uint32_t slot);
 
-/* The smallest floor (see index_probe_floor) that a message within this distance passes. */
+/* Converts a distance to a floor (see index_probe_floor). Every message within the distance
+ * passes the floor. */
 uint16_t standing_floor(uint32_t max_distance_ppm);
 
-/* What a group keeps of its parts, computed from the parts. The group must have a part. */
+/* Key, floor and smallest cardinality of a group, computed from its parts. The group must have a
+ * part. */
 struct standing_summary {
     uint64_t key[PROFILE_WORDS_MAX];
     uint16_t floor;

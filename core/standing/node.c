@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The groups of a node, and what the node keeps of each group. */
+/* The groups of a node, and what the node stores about each group. */
 #include <assert.h>
 #include <string.h>
 
@@ -18,8 +18,9 @@ static void mask_set(uint64_t *mask, uint32_t lane, bool set)
     mask[lane / 64] = set ? mask[lane / 64] | bit : mask[lane / 64] & ~bit;
 }
 
-/* The threshold of a lane. In a containing group: the set bits of the key, that is, of what all
- * parts want contained. In another group: what the floor demands of the smallest filter. */
+/* The lane's own part of its threshold (bits_reach in bits.h). For a containing group: the set
+ * bits of the key, because every fitting message has them. For another group: smallest
+ * cardinality * floor. The cardinality of the message times floor is added later. */
 static uint16_t need_of(const struct standing_group *group)
 {
     return group->class == STANDING_CONTAINING
@@ -38,8 +39,8 @@ static void set_need(struct standing_node *node, uint32_t lane, uint16_t need)
     }
 }
 
-/* Computes what a node keeps of a word of lanes: the smallest floor of its groups (0 for containing
- * groups), and how many words of lanes are in use. */
+/* Computes what a node stores about a word of 64 lanes: the smallest floor of their groups (0
+ * for containing groups), and how many words of lanes are in use. */
 static void repair_word(struct standing_node *node, uint32_t word)
 {
     uint64_t least = UINT64_MAX;
@@ -60,7 +61,8 @@ static void repair_word(struct standing_node *node, uint32_t word)
     }
 }
 
-/* Updates what a node keeps of a group, except for the key's columns. */
+/* Updates what a node stores about a group, except for the columns: the threshold, the set bits
+ * of the key, and whether the group has a free place. */
 static void tell_node(struct standing_group *group)
 {
     struct standing_node *node = group->node;
@@ -373,7 +375,7 @@ void standing_summarise(const struct standing *standing, const struct standing_g
     }
 }
 
-/* Computes again what a group and its node keep of the group's parts. */
+/* Computes key, floor and smallest cardinality of a group again, and updates the group's node. */
 static void group_refresh(const struct standing *standing, struct standing_group *group)
 {
     struct standing_summary summary;

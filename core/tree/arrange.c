@@ -10,7 +10,7 @@
 #include "core/tree/inner.h"
 
 enum {
-    CANDIDATES = 24,   /* a group is chosen from this many messages nearest to its first one */
+    CANDIDATES = 24, /* messages that a group is chosen from: those nearest to its first message */
     ANY_PERCENT = 100, /* allowed share of set bits in a union of messages that fit no group */
     SMALL_LEAST = 2,   /* messages of a group that is not full */
     SMALL_PARTS = 3    /* at most a third as many partly filled groups as full ones */

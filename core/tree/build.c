@@ -133,9 +133,9 @@ static struct tree_spot build_spot(const struct tree *tree, const struct build *
                               (uint32_t)(left % build->slots)};
 }
 
-/* Moves messages along one cycle of the new order: fills the slot number `first` with its new
- * message, then the slot that this message left, until the cycle ends. Marks each filled slot in
- * `done`. */
+/* Moves messages along one cycle of the new order. Fills slot number `first` with the message
+ * that the order puts there. Then fills the slot that this message left, and so on until the
+ * cycle ends. Marks each filled slot in `done`. */
 static void permute_cycle(struct tree *tree, const struct tree_order *order,
                           const struct build *build, size_t first, uint64_t *done)
 {

@@ -290,7 +290,8 @@ struct tree_order {
     size_t group_count;
 };
 
-/* A new group of a window: the messages with the numbers scores[first .. first + size - 1]. */
+/* A new group of a window. Its messages have the numbers scores[first .. first + size - 1] (see
+ * tree_arranger). */
 struct tree_formed {
     uint32_t first;
     uint32_t size;
@@ -379,9 +380,9 @@ void tree_forget_summary(struct tree *tree, struct tree_node *node);
 /* Marks the groups of an order as loose that have little in common with their neighbours. O(n) */
 void tree_mark_loose(const struct tree *tree, struct tree_order *order);
 
-/* Updates the summary of a group's span for one new message. If the needs of the span are too large
- * for the message, adds the message's bits to the core, or lowers the needs. The node must have
- * spans (span_count > 0). */
+/* Updates the summary of a group's span for one new message. If the needs of the span are too
+ * large for the message, adds the message's bits to the core or lowers the needs, or does both.
+ * The node must have spans (span_count > 0). */
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality);
 

@@ -199,10 +199,10 @@ static void give_up(struct tree_cursor *cursor, struct kept_node *kept)
     kept->in_use = false;
 }
 
-/* Finds an entry of cursor->kept for one more node. Prefers a free entry, then one whose node
- * cannot pass the floor any more. Else takes the entry of the node with the lowest reach of which
- * no group was opened; that node has to be counted again later. NULL if groups of all kept nodes
- * were opened. */
+/* Finds an entry of cursor->kept for one more node. Prefers a free entry, then an entry whose
+ * node has a reach at or below the floor. Else takes the entry of a node without opened groups:
+ * the node with the lowest reach. That node has to be counted again later. NULL if every kept
+ * node has opened groups. */
 static struct kept_node *free_kept(struct walk *walk)
 {
     struct tree_cursor *cursor = walk->cursor;

@@ -168,7 +168,8 @@ static void set_core(const struct tree *tree, struct tree_summary *summary, uint
     }
 }
 
-/* The need number `number` of a message: c e - 8 x, see tree_summary in inner.h. */
+/* Computes need number `number` of a message: c e - 8 x (inner.h), where c is `cardinality`, x
+ * is `outside` and e is BITS_NEEDS_FIRST + `number`. */
 static int16_t need_of(uint32_t cardinality, uint32_t outside, uint32_t number)
 {
     enum { EIGHTHS = 8 };
@@ -471,8 +472,8 @@ static uint32_t lane_bits(const struct tree *tree, const uint64_t *columns, uint
     return count;
 }
 
-/* Does nothing if the needs hold for the new message. Else adds the message's bits to the core, or,
- * if that would make the core too full, lowers the needs. */
+/* Does nothing if the needs hold for the new message. Else adds the message's bits to the core,
+ * unless the core would become too full, and lowers the needs as far as necessary. */
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality)
 {

@@ -19,7 +19,7 @@ enum {
     PENDING_MAX = 64,
     WALK_LINE_BYTES = TREE_LINE_WORDS * (int)sizeof(uint64_t),
     KEPT_NODES = 32,   /* largest number of counted nodes that a cursor keeps */
-    WALK_SETTLED = 32, /* after so many opened groups the k best are close to the final ones */
+    WALK_SETTLED = 32, /* after this many opened groups the k best are close to the final ones */
     REACH_DONE = 0,    /* opened, or proven to hold no answer */
     REACH_MOST = 1 + (1 << (INDEX_FLOOR_SHIFT - 1)),
     REACH_PLAIN = UINT16_MAX /* compare the node in order, before all other nodes */
@@ -78,9 +78,9 @@ struct walk {
     size_t position_count; /* of the filter's set bits */
     size_t wanted_count;   /* of those of `contains` */
     bool ready;
-    bool looked;   /* the first look is over: the best groups are opened, or the next thing would be
-                      to compare a whole node */
-    uint32_t next; /* place of the node with the highest reach; cursor->room: not known */
+    bool looked;    /* true: the first look is over. The best groups were opened, or the next step
+                       would compare a whole node */
+    uint32_t next;  /* place of the node with the highest reach; cursor->room: not known */
     uint16_t floor; /* index_probe_floor; computed again only after an offer, because it divides */
     uint32_t pending_count;
     struct pending pending[PENDING_MAX];
