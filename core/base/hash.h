@@ -20,7 +20,9 @@ struct hash128 {
  */
 struct hash128 hash_label(const void *bytes, size_t length);
 
-/* The same with a seed; seed 0 is hash_label. O(length). */
+/*
+ * Returns the XXH3-128 hash of `length` bytes with a seed. With seed 0 it is hash_label. O(length).
+ */
 struct hash128 hash128_seeded(const void *bytes, size_t length, uint64_t seed);
 
 /*

@@ -16,7 +16,7 @@ enum { WORDS_PER_RUN = 31, LANES = 4 };
 typedef uint64_t vec __attribute__((vector_size(32)));
 enum { VEC_WORDS = LANES };
 
-/* The set bits of each byte. */
+/* Returns the number of set bits of each byte. */
 static inline __m256i count_bytes(__m256i x)
 {
     __m256i counts = _mm256_setr_epi8(0, 1, 1, 2, 1, 2, 2, 3, 1, 2, 2, 3, 2, 3, 3, 4, 0, 1, 1, 2, 1,
@@ -33,7 +33,7 @@ static inline __m256i overlap_bytes(__m256i query, const uint64_t *filters)
     return count_bytes(_mm256_and_si256(query, _mm256_loadu_si256((const void *)filters)));
 }
 
-/* Four 64-bit numbers below 2^32 to four 32-bit ones. */
+/* Turns four 64-bit numbers below 2^32 into four 32-bit numbers. */
 static inline __m128i narrow(__m256i wide)
 {
     __m256i even = _mm256_setr_epi32(0, 2, 4, 6, 1, 3, 5, 7);
@@ -98,7 +98,7 @@ static inline vec vec_if_zero(vec a)
 
 /* --- a number for each lane ------------------------------------------------------------------- */
 
-/* 32 lanes a turn: each byte looks at one of the 32 bits. */
+/* Each step handles 32 lanes: byte i of the vector tests bit i of 32 bits of a plane. */
 static void spread(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out)
 {
     __m256i bytes = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2,

@@ -202,7 +202,7 @@ struct bits_kernels {
                    uint32_t *out_lanes);
 };
 
-/* How many planes numbers from 0 to `most` need. */
+/* Returns how many planes the numbers 0 .. most need. */
 static inline size_t bits_planes(size_t most)
 {
 #if defined(__GNUC__)
@@ -238,7 +238,7 @@ const struct bits_kernels *bits_select(enum bits_level most);
  */
 const struct bits_kernels *bits_table(enum bits_level level);
 
-/* Finds the level with a name. 0 or BITS_UNKNOWN. */
+/* Finds the level with this name. Returns 0 or BITS_UNKNOWN. */
 #define BITS_LEVEL_NAMES "scalar, neon, avx2, avx512"
 enum { BITS_UNKNOWN = 1 };
 int bits_level_parse(const char *name, enum bits_level *out_level);

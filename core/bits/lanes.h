@@ -29,10 +29,11 @@ static inline uint16_t reach_of(int32_t overlap, int32_t sum, int32_t floor)
 #else
 
 /*
- * The quotient in single precision, rounded down, equals the integer quotient. The overlap is below
- * 2^8 and the sum is at most 510, so both are exact. The quotient is at most 2^15, because no
- * overlap exceeds half of the sum; so the rounding error is at most 2^-10. A quotient that is not
- * an integer is at least 1/510 below the next integer, and 1/510 is more than 2^-10.
+ * Returns 1 + the quotient 2^16 * overlap / sum, rounded down, or 0 if the quotient is below
+ * `floor`. Division in single precision gives the same quotient as division of integers. The
+ * overlap is below 2^8 and the sum is at most 510, so both are exact. No overlap exceeds half of
+ * the sum, so the quotient is at most 2^15 and its rounding error is at most 2^-10. A quotient that
+ * is not an integer is at least 1/510 below the next integer, and 1/510 is more than 2^-10.
  */
 static inline uint16_t reach_of(int32_t overlap, int32_t sum, int32_t floor)
 {
@@ -89,7 +90,8 @@ static void promise(const int16_t *restrict needs, uint32_t base, const uint8_t 
         int32_t quarter = 2 * step + needs[i];
         int32_t three = 3 * step + middle[i];
         int32_t half = 4 * step + last[i];
-        int32_t above = -(have >= three); /* all bits, or none: gcc 12 wants no choices here */
+        int32_t above = -(have >= three); /* all bits or no bit; gcc 12 does not vectorise a choice
+                                             here */
         int32_t low = quarter + ((three - quarter) & above);
         int32_t high = three + ((half - three) & above);
         int32_t floor = 2 * FLOOR_STEP + (FLOOR_STEP & above);

@@ -27,7 +27,7 @@ static size_t scan_blocks(const struct bits_scan *scan, const uint64_t *blocks,
                           const uint16_t *cardinalities, size_t block_count, uint32_t *out,
                           uint32_t *out_lanes)
 {
-    struct bits_scan local = *scan; /* nothing that `out` could change */
+    struct bits_scan local = *scan; /* a copy, which writing to `out` cannot change */
 
     for (size_t block = 0; block < block_count; block++) {
         lane_counts counts = block_overlaps(local.query, blocks, local.words);
@@ -44,7 +44,9 @@ static size_t scan_blocks(const struct bits_scan *scan, const uint64_t *blocks,
     return block_count;
 }
 
-/* Words in which the query has no bit are not read. */
+/*
+ * Returns which filters have all bits of the query. Skips the words in which the query has no bit.
+ */
 static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
 {
     enum { VECS = BITS_BLOCK / VEC_WORDS };

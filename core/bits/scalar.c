@@ -27,7 +27,7 @@ static uint32_t cardinality(const uint64_t *filter, size_t words)
     return count;
 }
 
-/* The sum of a word's bytes, each at most 248. */
+/* Returns the sum of the 8 bytes of a word. Each byte is at most 248. */
 static uint32_t sum_bytes(uint64_t bytes)
 {
     uint64_t pairs =
@@ -91,7 +91,10 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
     uint32_t below[BITS_BLOCK];
     uint32_t lanes = 0;
 
-    /* The sign bit of a difference of two numbers of at most 2^28. */
+    /*
+     * Both numbers are at most 2^28, so the highest bit of the difference says whether it is
+     * negative.
+     */
     for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
         uint32_t needed = (cardinalities[lane] + scan->base) * scan->floor;
 

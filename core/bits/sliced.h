@@ -11,7 +11,7 @@
 
 #include "core/bits/bits.h"
 
-/* One number for each lane. */
+/* One number for each lane, in bit-sliced form. */
 struct sliced {
     size_t plane_count;
     size_t lane_words; /* words of each plane that are in use */

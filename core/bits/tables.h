@@ -10,7 +10,7 @@
 
 #include "core/bits/bits.h"
 
-/* `positions` for tables that have no faster one. */
+/* The kernel `positions` for all tables that have no faster one. */
 size_t bits_positions(const uint64_t *filter, size_t words, uint16_t *out);
 
 extern const struct bits_kernels bits_scalar;

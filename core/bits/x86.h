@@ -48,7 +48,7 @@ static inline __m256i half_union(const uint64_t *filters)
                            _mm256_loadu_si256((const void *)(filters + BITS_BLOCK / 2)));
 }
 
-/* The OR of neighbours: a0|a1, b0|b1, a2|a3, b2|b3. */
+/* Returns the OR of neighbours in a and b: a0|a1, b0|b1, a2|a3, b2|b3. */
 static inline __m256i join_pairs(__m256i a, __m256i b)
 {
     return _mm256_or_si256(_mm256_unpacklo_epi64(a, b), _mm256_unpackhi_epi64(a, b));

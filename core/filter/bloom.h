@@ -57,7 +57,7 @@ uint32_t bloom_union_count(const uint64_t *a, const uint64_t *b, size_t words);
 uint32_t bloom_union_count_range(const uint64_t *a, const uint64_t *b, uint32_t first,
                                  uint32_t count);
 
-/* out = a or b, a and b. `out` may be a or b. */
+/* Write (a or b), and (a and b), to `out`. `out` may be a or b. */
 void bloom_union(uint64_t *out, const uint64_t *a, const uint64_t *b, size_t words);
 void bloom_intersection(uint64_t *out, const uint64_t *a, const uint64_t *b, size_t words);
 

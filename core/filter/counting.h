@@ -59,7 +59,7 @@ const uint64_t *counting_filter(const struct counting *counting);
 uint32_t counting_value(const struct counting *counting, uint32_t position);
 uint32_t counting_ceiling(const struct counting *counting);
 
-/* Bytes of memory that it holds. */
+/* Returns the bytes of memory that the filter holds. */
 size_t counting_bytes(const struct counting *counting);
 
 #endif

@@ -32,7 +32,7 @@
 enum {
     CUCKOO_BUCKET = 4,
     CUCKOO_FINGERPRINT_BITS = 13,
-    CUCKOO_LOAD_PERCENT = 95,     /* the load that it is sized for */
+    CUCKOO_LOAD_PERCENT = 95,     /* the load for which a filter is sized */
     CUCKOO_CAPACITY_MAX = 1 << 28 /* entries */
 };
 
@@ -95,7 +95,7 @@ struct cuckoo_ids {
  */
 int cuckoo_rebuild(struct cuckoo *cuckoo, const struct cuckoo_ids *ids, uint32_t capacity);
 
-/* Bytes of memory that it holds. */
+/* Returns the bytes of memory that the filter holds. */
 size_t cuckoo_bytes(const struct cuckoo *cuckoo);
 
 #endif

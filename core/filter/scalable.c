@@ -10,8 +10,9 @@
 #include "core/filter/bloom.h"
 #include "core/filter/sizing.h"
 
-static const double TIGHTENING = 0.8;     /* r; Almeida et al. find 0.8 to 0.9 best */
-static const double DOUBLE_HASHING = 1.3; /* measured rate over the formula's, at most */
+static const double TIGHTENING = 0.8;     /* the factor r; Almeida et al. find 0.8 to 0.9 best */
+static const double DOUBLE_HASHING = 1.3; /* the largest ratio of the measured rate to the formula's
+                                             rate */
 
 static bool test_bit(const uint8_t *bits, uint32_t p)
 {
@@ -140,7 +141,7 @@ void scalable_init(struct scalable *scalable, const struct alloc *alloc, uint32_
 void scalable_deinit(struct scalable *scalable)
 {
     for (uint32_t i = 0; i < scalable->slice_count; i++) {
-        /* Given out by us as writable. */
+        /* begin_slice allocated these bits as writable */
         alloc_release(scalable->alloc, (void *)(uintptr_t)scalable->slices[i].bits);
     }
     *scalable = (struct scalable){0};

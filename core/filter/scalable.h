@@ -48,10 +48,10 @@ void scalable_slice_add(const struct scalable_slice *slice, uint8_t *bits, const
                         size_t length);
 
 /*
- * Returns whether any slice has the element: true for an element that was added; for another
- * element true with a probability of at most P. Unless `looks` is NULL, adds to *looks the number
- * of bits tested plus the number of hashes computed. O(length + hashes of all slices), usually far
- * less.
+ * Returns whether any slice has the element. The result is true for an element that was added. For
+ * another element it is true with a probability of at most P, the filter's bound. Unless `looks` is
+ * NULL, adds to *looks the number of bits tested plus the number of hashes computed. O(length +
+ * hashes of all slices), usually far less.
  */
 bool scalable_slices_have(const struct scalable_slice *slices, uint32_t count, const void *element,
                           size_t length, uint64_t *looks);

@@ -21,13 +21,13 @@
 enum { SIZING_REFUSED = 1 };
 int sizing_bits(uint32_t n, double p, uint32_t *out_m);
 
-/* d = ceil(m/n ln 2), at least 1. n >= 1. */
+/* Returns the number of hashes d = ceil(m/n ln 2), at least 1. n >= 1. */
 uint32_t sizing_hashes(uint32_t m, uint32_t n);
 
 /* Returns the false-positive rate (1 - (1 - 1/m)^(dn))^d, or 0 if n = 0. m >= 1, d >= 1. */
 double sizing_false_positive_rate(uint32_t m, uint32_t d, uint32_t n);
 
-/* The expected fill 1 - (1 - 1/m)^(dn), 0 to 1. */
+/* Returns the expected share of set bits, 1 - (1 - 1/m)^(dn), 0 to 1. */
 double sizing_fill(uint32_t m, uint32_t d, uint32_t n);
 
 #endif

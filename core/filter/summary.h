@@ -40,7 +40,7 @@ const uint64_t *summary_union(const struct summary *summary);
  */
 void summary_range(const struct summary *summary, uint32_t *out_min, uint32_t *out_max);
 
-/* Bytes of memory that it holds. */
+/* Returns the bytes of memory that the summary holds. */
 size_t summary_bytes(const struct summary *summary);
 
 #endif

@@ -380,7 +380,7 @@ static inline void mark_label(struct encoder *encoder, const struct profile_sect
     }
 }
 
-/* Adds one label whose hash is given. `family` is the family of the hash; NULL: that of labels. */
+/* Adds one label whose hash is given. `family` computed the hash; NULL: hash_label computed it. */
 static inline int add_hashed(struct encoder *encoder, const char *label, size_t length,
                              struct hash128 hash, const struct hash_family *family)
 {

@@ -43,7 +43,7 @@ struct encode_candidate {
  */
 struct encoder {
     const struct profile *profile;    /* borrowed */
-    const struct hash_family *family; /* borrowed; NULL: that of labels */
+    const struct hash_family *family; /* borrowed; NULL: the hash of labels */
     uint32_t candidate_count;
     uint8_t marks[PROFILE_BITS_MAX]; /* not 0 where the bit is set */
     struct encode_candidate candidates[ENCODE_CANDIDATES_MAX];
@@ -53,8 +53,8 @@ struct encoder {
 void encoder_begin(struct encoder *encoder, const struct profile *profile);
 
 /*
- * Begins an empty filter, like encoder_begin, with another hash. `family` is borrowed; NULL: the
- * hash of labels.
+ * Begins an empty filter, like encoder_begin, for labels that are hashed by `family`. `family` is
+ * borrowed; NULL: the hash of labels.
  */
 void encoder_begin_with(struct encoder *encoder, const struct profile *profile,
                         const struct hash_family *family);

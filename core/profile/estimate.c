@@ -31,8 +31,8 @@ static uint64_t ln_step_q48(uint32_t j)
 }
 
 /*
- * Computes the table of one section. The largest sum is ln 4096 + ln 2 < 9.02 in Q48. Multiplied by
- * 4096 bits it is below 2^63.2, so it fits 64 bits.
+ * Computes the table of one section. The largest sum is ln 4096 + ln 2 < 9.02 in Q48. The product
+ * of this sum and 4096 bits is below 2^63.2, so that it fits 64 bits.
  */
 static void fill_table(uint32_t *table, uint32_t bits, uint32_t hashes)
 {

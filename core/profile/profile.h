@@ -31,7 +31,7 @@
 
 enum {
     PROFILE_BITS_MIN = 64,      /* m is a multiple of this */
-    PROFILE_BITS_MAX = 4096,    /* m at most; a section has 1 to as many bits */
+    PROFILE_BITS_MAX = 4096,    /* m at most; a section has 1 .. PROFILE_BITS_MAX bits */
     PROFILE_HASHES_MAX = 32,    /* d at most */
     PROFILE_SECTIONS_MAX = 16,  /* sections at most */
     PROFILE_TEXT_MAX = 256,     /* bytes of the text form, with its final NUL */
