@@ -18,7 +18,10 @@
 #include "daemon/store/schema.h"
 #include "daemon/store/statement.h"
 
-enum { SLICE_PAGES = 256 }; /* 1 MiB: takes some milliseconds, then operations have their turn */
+enum {
+    SLICE_PAGES = 256
+}; /* 1 MiB: a slice takes some milliseconds; the writer commits
+      operations between two slices */
 
 static int backup_refuse(const char *path, const char *why, char *out_reason)
 {
@@ -95,8 +98,10 @@ static int open_copy(struct store_backup *backup, sqlite3 *db)
         sqlite3_open_v2(backup->part, &backup->copy,
                         SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_EXRESCODE, NULL);
 
-    /* SQLite does not sync the copy: only a whole copy gets the backup's name, and backup_finish
-     * syncs it first. */
+    /*
+     * SQLite does not sync the copy, which makes the copy faster. backup_finish syncs the whole
+     * copy before the copy gets its name.
+     */
     if (rc == SQLITE_OK) {
         rc = store_exec(backup->copy, "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF");
     }
@@ -139,7 +144,7 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
     return 0;
 }
 
-/* The copy is whole: syncs it to storage and gives it its name. */
+/* Syncs the complete copy to storage and renames the copy from FILE.part to FILE. */
 static int backup_finish(struct store_backup *backup, char *out_reason)
 {
     struct stat status;

@@ -26,29 +26,34 @@ struct store_backup {
 };
 
 /*
- * Begins a copy of db into a file at `path` (absolute), which must not be there. 0; or negative
- * with a sentence in out_reason (PERSIST_REASON_BYTES): -ERR_SYSTEM when the path is at fault.
+ * Begins a copy of the database `db` into a file at `path`. `path` is absolute; the function fails
+ * if a file of this path exists. Returns 0, or a negative error with a sentence in out_reason
+ * (PERSIST_REASON_BYTES). -ERR_SYSTEM means that the path is wrong.
  */
 int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *path,
                        char *out_reason);
 
-/* Copies the next slice. STORE_BACKUP_MORE; 0 when the backup is complete; negative on failure:
-   then all its files are deleted. */
+/*
+ * Copies the next slice. Returns STORE_BACKUP_MORE if slices are left and 0 when the backup is
+ * complete. On failure the function deletes the files of the backup and returns a negative error.
+ */
 enum { STORE_BACKUP_MORE = 1 };
 int store_backup_step(struct store_backup *backup, char *out_reason);
 
-/* Aborts the backup and deletes its files. To be called before db is closed. */
+/* Aborts the backup and deletes its files. The caller closes the database only after this call. */
 void store_backup_abort(struct store_backup *backup);
 
 /* Frees the memory after store_backup_step has returned 0 or has failed. */
 void store_backup_forget(struct store_backup *backup);
 
 /*
- * Copies the file that is open for reading as `source` (`file` is its name for sentences), checks
- * the whole copy, every message by its checksum, and names it DIRECTORY/messages.db. The copy gets
- * a new store id: cursors of clients may point behind the end of the backup. 0 with the number of
- * messages; or negative with a sentence in out_reason (PERSIST_REASON_BYTES), and the directory is
- * unchanged.
+ * Restores a backup into a directory without a database. `source` is the backup, open for reading;
+ * `file` is its name for error sentences. The function copies the backup, checks every message of
+ * the copy by its checksum, and names the copy DIRECTORY/messages.db. The copy gets a new store id,
+ * because cursors of clients may point behind the end of the backup. Returns 0 and sets
+ * *out_messages. Or returns a negative error with a sentence in out_reason (PERSIST_REASON_BYTES);
+ * then the directory is unchanged. No daemon may run on the directory: the caller holds the lock of
+ * the directory.
  */
 int store_restore(const char *directory, int source, const char *file, uint64_t *out_messages,
                   char *out_reason);

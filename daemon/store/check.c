@@ -72,7 +72,9 @@ static bool rule_is_whole(sqlite3_stmt *statement)
     return store_row_read_rule(statement, &rule) == SQLITE_OK;
 }
 
-/* integrity_check and quick_check answer with one row, "ok", or with rows that say what is wrong.
+/*
+ * integrity_check and quick_check of SQLite return one row, "ok", for an undamaged database.
+ * Otherwise their rows describe the damage.
  */
 static bool structure_is_whole(sqlite3_stmt *statement)
 {
@@ -87,8 +89,10 @@ static const struct check {
     row_check *is_whole;
     bool needs_row;
 } checks[] = {
-    /* All pages and rows. store_load_replay compares the indexes of the messages with their rows,
-       in a third of the time of integrity_check. */
+    /*
+     * quick_check reads all pages and rows, but compares no indexes. store_load_replay compares the
+     * indexes of the messages with their rows, in a third of the time of integrity_check.
+     */
     {"structure", "PRAGMA quick_check(1)", structure_is_whole, true},
     {"the index of hosts", "PRAGMA integrity_check('host')", structure_is_whole, true},
     {"the index of withdrawn messages", "PRAGMA integrity_check('tombstone')", structure_is_whole,
@@ -107,7 +111,7 @@ static const struct check {
     {"a reported message is missing",
      "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false},
     {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false},
-    /* Steps from host to host by the index of ids, not from message to message. */
+    /* This query reads one index entry for each host, not one for each message. */
     {"a host is missing",
      "WITH RECURSIVE used(number) AS (SELECT min(host_id) FROM message UNION ALL"
      " SELECT (SELECT min(host_id) FROM message WHERE host_id > number) FROM used"

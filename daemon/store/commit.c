@@ -9,11 +9,17 @@
 #include "daemon/store/ops.h"
 
 enum {
-    /* Into so many parts a failed transaction is split, once. */
+    /* A failed transaction is split once, into so many parts. */
     RETRY_PARTS = 8,
-    /* After so many single operations without storage, the rest of the batch fails. */
+    /*
+     * When so many single operations have failed for lack of storage, the rest of the batch fails
+     * without a try.
+     */
     STRIKES_MAX = 8,
-    /* At so many times its limit, the checkpoint of the log waits for readers to end. */
+    /*
+     * A log of 8 times its limit: the checkpoint waits until all readers have ended. A shorter log
+     * is checkpointed without waiting.
+     */
     LOG_GROWTH = 8,
     SCRUB_RETRY_MS = 1000
 };
@@ -122,10 +128,11 @@ static void drop_connection(struct store_writer *writer)
 /* --- transactions ----------------------------------------------------------------------------- */
 
 /*
- * A failed commit may have left its pages in the log. After a power cut, recovery might read them:
- * operations that were reported as failed would be there. A small transaction overwrites the first
- * of these pages, which makes all of them invalid. The transaction must change something, since
- * SQLite does not write unchanged pages: it skips a number.
+ * A failed commit may have left its pages in the log. After a power cut, recovery might read these
+ * pages, and operations that were reported as failed would take effect. So a small transaction
+ * overwrites the first of these pages, which makes all of them invalid. SQLite does not write
+ * unchanged pages. So the small transaction changes something: it takes a message number that no
+ * message gets.
  */
 static void overwrite_failed_commit(struct store_writer *writer)
 {
@@ -167,8 +174,11 @@ static void note_success(struct store_writer *writer, const struct store_batch *
             op->message.reports = writer->times[i].reports;
         }
     }
-    /* A scrub also follows the first commit: the log may have bytes that were removed before a
-       crash. Not before the first commit: until then the starting thread uses the connection. */
+    /*
+     * The first commit also schedules a scrub: the log may have bytes of messages that were removed
+     * before a crash. No scrub runs before the first commit, because the starting thread uses the
+     * connection until then.
+     */
     if ((writer->database.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0) {
         writer->scrub_due = uv_hrtime() + STORE_NS_PER_MS * writer->options.scrub_after_ms;
     }
@@ -179,7 +189,10 @@ static void note_success(struct store_writer *writer, const struct store_batch *
     uv_mutex_unlock(&writer->mutex);
 }
 
-/* Commits the whole batch in one transaction. Not SQLITE_OK: nothing of it was committed. */
+/*
+ * Commits the whole batch in one transaction. Any result but SQLITE_OK means that no operation of
+ * the batch was committed.
+ */
 static int run_transaction(struct store_writer *writer, const struct store_batch *batch)
 {
     struct persist_op *op = batch->first;
@@ -226,7 +239,10 @@ void store_commit_make_space(struct store_writer *writer)
     }
 }
 
-/* Commits one operation. An expiry that needs too much storage is tried with fewer messages. */
+/*
+ * Commits one operation. If an expiry fails for lack of storage, the function retries it with a
+ * smaller `limit` of messages.
+ */
 static int run_alone(struct store_writer *writer, const struct store_batch *single)
 {
     struct persist_op *op = single->first;
@@ -240,7 +256,10 @@ static int run_alone(struct store_writer *writer, const struct store_batch *sing
     return rc;
 }
 
-/* *strikes counts the operations that failed because the storage was full. */
+/*
+ * Commits the operations of `rest` one by one. *strikes counts the operations that failed because
+ * the storage was full. At STRIKES_MAX the remaining operations fail without a try.
+ */
 static void retry_one_by_one(struct store_writer *writer, struct store_batch rest,
                              unsigned *strikes)
 {
@@ -263,8 +282,9 @@ static void retry_one_by_one(struct store_writer *writer, struct store_batch res
 }
 
 /*
- * A batch that needs too much storage or memory may still fit in parts. If a part does not fit,
- * its operations are tried one by one, until STRIKES_MAX of them have failed.
+ * Commits a batch in parts, after one transaction for all of it needed too much storage or memory.
+ * If a part does not fit into the storage, its operations are tried one by one. After STRIKES_MAX
+ * failures the remaining operations fail without a try.
  */
 static void retry_in_parts(struct store_writer *writer, struct store_batch rest)
 {
@@ -289,8 +309,8 @@ static void retry_in_parts(struct store_writer *writer, struct store_batch rest)
 }
 
 /*
- * After one batch has waited for another program's lock in vain, the next batches hardly wait.
- * Otherwise queued batches, and the stop of the daemon, would wait one after another.
+ * Shortens the wait for another program's lock after one batch has waited in vain. Otherwise every
+ * queued batch would wait the full time, and a stop of the daemon would wait for all of them.
  */
 static void note_lock(struct store_writer *writer, bool locked_out)
 {

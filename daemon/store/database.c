@@ -104,7 +104,7 @@ int store_database_rollback(struct store_database *database)
 
     database->state = database->before;
     store_marks_rollback(&database->marks);
-    /* After some failures SQLite has rolled back by itself. */
+    /* After some failures SQLite has already rolled the transaction back. */
     if (sqlite3_get_autocommit(database->db) == 0) {
         rc = store_statement_run(database->statements[STORE_ROLLBACK], STORE_NO_VALUES);
     }
@@ -151,7 +151,10 @@ int store_database_delete(struct store_database *database, int64_t seq)
     return rc == SQLITE_OK ? store_database_drop_moderation(database, seq) : rc;
 }
 
-/* Deletes tombstones down to nine tenths of their cap, since this has to count all of them. */
+/*
+ * Deletes tombstones until nine tenths of the maximum are left. The statement counts all
+ * tombstones, so it deletes many at a time.
+ */
 static int drop_tombstones(struct store_database *database)
 {
     int64_t kept = database->marks_max - database->marks_max / 10;
@@ -175,7 +178,10 @@ int store_database_put_tombstone(struct store_database *database,
     if (rc == SQLITE_OK) {
         store_marks_add(&database->marks, database->db, message->host, message->id);
     }
-    /* A tombstone that is replaced counts twice: the count is an upper bound. */
+    /*
+     * A new tombstone for an id that has a tombstone replaces the old row, but counts as one more:
+     * the count is an upper bound.
+     */
     if (rc == SQLITE_OK && ++database->state.tombstones > database->marks_max) {
         rc = drop_tombstones(database);
     }

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_database: the database as the writer's thread has it open: the connection, its prepared
- * statements, its transactions, and the few numbers that are kept in memory because every operation
- * needs them. Operations (store_ops) are built from the steps below.
+ * store_database: the writer's open database: its connection, prepared statements and transactions,
+ * and a few numbers in memory that every operation needs. Operations (store_ops) call the functions
+ * below.
  *
- * Used by one thread at a time. Results are SQLite's codes.
+ * One thread at a time uses a store_database. Results are SQLite's codes.
  */
 #ifndef DAEMON_STORE_DATABASE_H
 #define DAEMON_STORE_DATABASE_H
@@ -15,7 +15,10 @@
 #include "daemon/store/persist.h"
 #include "daemon/store/statement.h"
 
-/* Where the next search for messages to evict begins: the host has no messages before this. */
+/*
+ * Where the next search for messages to evict starts. The host has no message before this position
+ * in the order of eviction.
+ */
 struct store_evicted {
     enum persist_evict order; /* PERSIST_EVICT_NONE: not known */
     uint32_t host;
@@ -44,7 +47,9 @@ struct store_database {
     int64_t marks_max;
 };
 
-/* Fields of a stored message that go into the operation after the commit has succeeded. */
+/*
+ * Fields of a stored message. After a successful commit the writer copies them into the operation.
+ */
 struct store_times {
     int64_t deposited_ms;
     int64_t expires_ms;
@@ -53,13 +58,17 @@ struct store_times {
 };
 
 /*
- * Prepares the statements on a writer's connection and loads the state. Takes the connection on
- * success; on failure it stays the caller's. marks_max (>= 1): tombstones at most. One more deletes
- * the tombstone that expires soonest, and its id is free again.
+ * Prepares the statements on a writer's connection and loads the state. On success *database owns
+ * the connection; on failure the caller still owns the connection. `marks_max` (>= 1) is the
+ * maximum number of tombstones. When the maximum is exceeded, the tombstones that expire soonest
+ * are deleted, and their ids can be deposited again.
  */
 int store_database_init(struct store_database *database, sqlite3 *db, int64_t marks_max);
 
-/* Finalizes the statements and gives the connection back for closing (NULL: there was none). */
+/*
+ * Finalizes the statements. Returns the connection, which the caller closes; NULL if there was
+ * none.
+ */
 sqlite3 *store_database_deinit(struct store_database *database);
 
 /* --- transactions ----------------------------------------------------------------------------- */
@@ -68,27 +77,30 @@ sqlite3 *store_database_deinit(struct store_database *database);
 int store_database_begin(struct store_database *database);
 
 /*
- * Saves the clock and the next number, then commits. A transaction that changed nothing is ended
- * without a write, so that a sweep that finds nothing does not wear the storage out.
+ * Saves the clock and the next message number, then commits. A transaction that changed nothing
+ * ends without a write, to spare flash storage: many expiries find nothing to delete.
  */
 int store_database_commit(struct store_database *database);
 
-/* Also after a failed begin or commit. Not SQLITE_OK: the connection is unusable from now on. */
+/*
+ * Rolls the transaction back. May also be called after a failed begin or commit. If the result is
+ * not SQLITE_OK, the connection is unusable from now on.
+ */
 int store_database_rollback(struct store_database *database);
 
 /* --- steps that several operations share, within a transaction -------------------------------- */
 
 /*
- * The next number (`seq`) of a message: of one that is deposited, released from review or restored.
- * The commit saves the number after it. So a number is given once: a transaction that does not
- * commit has told nobody of its numbers.
+ * Takes the next message number (`seq`), for a message that is deposited or becomes visible. The
+ * commit saves the number that follows. No number is used twice: a transaction that is not
+ * committed reports no numbers to anybody.
  */
 int64_t store_database_take_number(struct store_database *database);
 
 /*
- * Finds the message of the same host and id. SQLITE_ROW: *out_message is borrowed until STORE_FIND
- * is reset; SQLITE_DONE: there is none; SQLITE_CORRUPT: its row does not match its checksum. The
- * caller resets STORE_FIND in any case.
+ * Finds the stored message with the host and the id of `key`. SQLITE_ROW: found; pointers in
+ * *out_message are valid until STORE_FIND is reset. SQLITE_DONE: there is no such message.
+ * SQLITE_CORRUPT: the row does not match its checksum. The caller resets STORE_FIND in any case.
  */
 int store_database_find(struct store_database *database, const struct persist_message *key,
                         struct persist_message *out_message);
@@ -99,13 +111,14 @@ int store_database_delete(struct store_database *database, int64_t seq);
 /* Deletes a message's row in the table `moderation`, if there is one. */
 int store_database_drop_moderation(struct store_database *database, int64_t seq);
 
-/* Puts a tombstone: the message's id is refused until expires_ms. */
+/* Stores a tombstone. Until `expires_ms` a deposit with the message's host and id is refused. */
 int store_database_put_tombstone(struct store_database *database,
                                  const struct persist_message *message, int64_t expires_ms);
 
 /*
- * Sets the outcome of an operation whose row does not match its checksum. Only this operation
- * fails, which has changed nothing so far; the others of its transaction go on. SQLITE_OK.
+ * Sets the outcome of an operation to PERSIST_FAILED, because a row does not match its checksum.
+ * The operation must not have changed anything. The other operations of the transaction go on.
+ * Returns SQLITE_OK.
  */
 int store_database_fail_damaged(struct persist_op *op);
 

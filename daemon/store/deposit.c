@@ -29,8 +29,8 @@ static int insert_message(struct store_database *database, struct persist_messag
 }
 
 /*
- * Compares a deposit with the stored message of the same id. SQLITE_ROW: outcome and *out_times are
- * set; SQLITE_DONE: there is no such message.
+ * Compares a deposit with the stored message of the same id. Returns SQLITE_ROW and sets the
+ * outcome and *out_times; SQLITE_DONE if no message has this id; or another result code.
  */
 static int compare_stored(struct store_database *database, struct persist_op *op,
                           struct store_times *out_times, int64_t *out_seq)
@@ -49,7 +49,10 @@ static int compare_stored(struct store_database *database, struct persist_op *op
     return rc;
 }
 
-/* While deposits are refused: a duplicate of a stored message is acknowledged all the same. */
+/*
+ * Handles a deposit while the storage is nearly full. A duplicate of a stored message is
+ * acknowledged; every other deposit is refused.
+ */
 static int deposit_without_space(struct store_database *database, struct persist_op *op,
                                  struct store_times *out_times)
 {
@@ -70,7 +73,10 @@ static int deposit_without_space(struct store_database *database, struct persist
                : rc;
 }
 
-/* The id is there: with the same message, with another one, or with one that has expired. */
+/*
+ * Handles a deposit whose id is already stored. The stored message may be the same message, a
+ * different one, or one that has expired.
+ */
 static int deposit_again(struct store_database *database, struct persist_op *op,
                          struct store_times *out_times)
 {
@@ -110,13 +116,13 @@ static int find_tombstone(struct store_database *database, const struct persist_
 
 /* --- eviction --------------------------------------------------------------------------------- */
 
-/* Numbers of the messages in op->removed. */
+/* The number (`seq`) of each message in op->removed, in the same order. */
 struct found {
     int64_t seqs[PERSIST_EXPIRE_MAX];
-    uint32_t chosen; /* so many at the beginning are from op->chosen */
+    uint32_t chosen; /* number of messages from op->chosen; these come first */
 };
 
-/* Finds a chosen message; skips one that is not there. */
+/* Finds a message of op->chosen and adds it to op->removed. An id that is not stored is skipped. */
 static int find_chosen(struct store_database *database, struct persist_op *op, const uint8_t *id,
                        struct found *found)
 {
@@ -146,7 +152,10 @@ static bool is_chosen(const struct found *found, int64_t seq)
     return false;
 }
 
-/* Reads the current row of a search: its seq, and its place in the order of eviction. */
+/*
+ * Reads the current row of STORE_OLDEST or STORE_SOONEST. *out_place: the message's position in the
+ * order of eviction, which is its seq or its expires_ms.
+ */
 static int read_removed(sqlite3_stmt *statement, int64_t *out_seq, int64_t *out_place,
                         struct persist_removed *out, uint64_t *out_bytes)
 {
@@ -178,8 +187,8 @@ static int bind_evictable(struct store_database *database, sqlite3_stmt *stateme
 }
 
 /*
- * Finds further messages to evict and adds them to op->removed and to `found`. *out_enough: whether
- * they are as many as op->evict_messages and op->evict_bytes ask for.
+ * Finds further messages to evict, and adds them to op->removed and to `found`. *out_enough:
+ * whether the added messages reach both op->evict_messages and op->evict_bytes.
  */
 static int find_evictable(struct store_database *database, struct persist_op *op,
                           struct found *found, bool *out_enough)
@@ -200,7 +209,10 @@ static int find_evictable(struct store_database *database, struct persist_op *op
                           &op->removed[op->removed_count], &more);
         if (rc == SQLITE_OK && is_first) {
             database->state.evicted.from = place;
-            /* This search skips the new deposit, but the next search may begin with it. */
+            /*
+             * This search skips the new deposit, but the deposit may be the first result of the
+             * next search.
+             */
             if (op->evict == PERSIST_EVICT_SOONEST && op->message.expires_ms < place) {
                 database->state.evicted.from = op->message.expires_ms;
             }
@@ -219,9 +231,9 @@ static int find_evictable(struct store_database *database, struct persist_op *op
 }
 
 /*
- * Deletes the messages of op->chosen that are there, and finds and deletes others as op->evict
- * asks. op->removed lists all of them. If these are not enough, deletes the deposit instead, and
- * the outcome is PERSIST_FULL.
+ * Evicts messages for the deposit. Deletes the messages of op->chosen that are stored, and further
+ * messages as op->evict asks. op->removed lists all deleted messages. If op->limit messages are not
+ * enough, deletes the deposit instead and sets the outcome PERSIST_FULL.
  */
 static int make_space(struct store_database *database, struct persist_op *op)
 {

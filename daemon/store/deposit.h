@@ -6,8 +6,9 @@
 #include "daemon/store/database.h"
 
 /*
- * Stores the message of the operation, or finds that it is a duplicate, a conflict or gone, and
- * fills the outcome. PERSIST_DUPLICATE: *out_times is set, too. An SQLite result code.
+ * Stores the message of a deposit. If the message is a duplicate, a conflict or has a tombstone,
+ * nothing is stored. Sets the outcome of the operation; PERSIST_DUPLICATE: also sets *out_times.
+ * Returns an SQLite result code.
  */
 int store_deposit_apply(struct store_database *database, struct persist_op *op,
                         struct store_times *out_times);

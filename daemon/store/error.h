@@ -7,9 +7,9 @@
 const char *store_error_reason(int rc);
 
 /*
- * The negative ERR_ of an SQLite result, with a sentence for the operator in out_reason
- * (PERSIST_REASON_BYTES) that says what to do. `detail` is the text of SQLite or of a check; it may
- * be NULL, and may lie in out_reason.
+ * Converts an SQLite result code into a negative ERR_ code. Writes a sentence for the operator into
+ * out_reason (PERSIST_REASON_BYTES); the sentence says what to do. `detail` is an error text of
+ * SQLite or of a check. `detail` may be NULL, and may point into out_reason.
  */
 int store_error_refuse(const char *path, int rc, const char *detail, char *out_reason);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer's state, for three files alone, from top to bottom: writer.c (the thread), job.c
- * (backups, compaction) and commit.c (connection, transactions, checkpoints). All functions here
- * run on the writer's thread.
+ * The writer's state. Only three files use it, from top to bottom: writer.c (the thread), job.c
+ * (backups, compaction) and commit.c (connection, transactions, checkpoints). All functions of this
+ * header run on the writer's thread.
  */
 #ifndef DAEMON_STORE_INNER_H
 #define DAEMON_STORE_INNER_H
@@ -20,7 +20,10 @@
 #define STORE_NS_PER_MS UINT64_C(1000000)
 
 enum {
-    /* Operations of one transaction while the storage is full: each can be tried by itself. */
+    /*
+     * Maximum number of operations in a transaction while the storage is full. A batch of this size
+     * can be retried operation by operation.
+     */
     STORE_SPARING_OPS = 64
 };
 
@@ -28,23 +31,25 @@ struct store_writer {
     struct store_writer_options options;
     struct store_database database; /* the thread's */
     struct store_times times[STORE_BATCH_OPS];
-    uint64_t log_pages;    /* the thread's: in the log, and maybe not in the database yet */
+    uint64_t log_pages;    /* the thread's: pages in the log that may not be in the database yet */
     bool was_full;         /* the thread's: the storage was full in the last batch */
     bool refuses_deposits; /* the thread's: not enough storage for the next deposit */
     uint64_t scrub_due;    /* the thread's: uv_hrtime of the next scrub, 0: none is due */
     bool has_scrubbed;     /* the thread's: at least once */
-    bool locked_out;       /* the thread's: another program held the lock longer than we waited */
+    bool locked_out;       /* the thread's: a batch failed because another program held the lock
+                              too long */
     bool hands_off;        /* written before the first submit */
     struct persist_job *current; /* the thread's: a backup that was begun */
     struct store_backup backup;  /* the thread's: of `current` */
-    bool copy_is_lost; /* the thread's: the connection that `backup` copied from is closed, and
-                          the backup was aborted; `current` has to fail */
+    bool copy_is_lost; /* the thread's: the backup was aborted because its connection was closed;
+                          the job `current` must fail */
 
     uv_thread_t thread;
     uv_mutex_t mutex; /* guards what follows */
     uv_cond_t wake;
     struct store_queue queue;
-    uint64_t gather_until; /* uv_hrtime at which the commit of the queue begins at the latest */
+    uint64_t gather_until; /* uv_hrtime: the commit of the queue begins at this time at the
+                              latest */
     bool waiting;
     bool stopping;
     struct persist_job *job; /* running, or to begin */
@@ -55,44 +60,52 @@ struct store_writer {
 /* --- commit.c --------------------------------------------------------------------------------- */
 
 /*
- * Commits a batch in one transaction. If that transaction lacks storage or memory, commits the
- * batch in several smaller ones. Afterwards each operation has its outcome.
+ * Commits a batch in one transaction. If this transaction lacks storage or memory, commits the
+ * batch in several smaller transactions. Afterwards each operation has its outcome.
  */
 void store_commit_run(struct store_writer *writer, const struct store_batch *batch);
 
-/* Opens a new connection if the old one was closed. An SQLite result code. */
+/*
+ * Opens a new connection if the writer has none, because a failure closed the last one. An SQLite
+ * result code.
+ */
 int store_commit_reopen(struct store_writer *writer);
 
 /*
- * Runs a WAL checkpoint. An error is ignored here: the WAL keeps every frame, and the next commit
- * checkpoints again.
+ * Runs a checkpoint of the write-ahead log (WAL). An error is ignored: the WAL keeps every page,
+ * and the next commit runs a checkpoint again.
  */
 void store_commit_checkpoint(struct store_writer *writer, int mode);
 
-/* The same if the log has reached its limit. */
+/* Runs a checkpoint if the log has reached its limit. */
 void store_commit_checkpoint_if_long(struct store_writer *writer);
 
 /*
- * Runs a checkpoint and cuts the log to nothing. A removed message is overwritten with zeros in the
- * database, but the log still has its old pages until the cut.
+ * Runs a checkpoint and truncates the log to 0 bytes. SQLite overwrites a removed message with
+ * zeros in the database. But the log still has the old pages with the message until this
+ * truncation.
  */
 void store_commit_scrub(struct store_writer *writer);
 
 /*
- * To be called after SQLITE_FULL. SQLite leaves the pages of the failed transaction in the log;
- * they use the storage that a checkpoint needs. This cuts them off and runs a checkpoint.
+ * Frees storage after SQLITE_FULL. SQLite leaves the pages of the failed transaction in the log,
+ * where they use the storage that a checkpoint needs. This function cuts these pages off and runs a
+ * checkpoint.
  */
 void store_commit_make_space(struct store_writer *writer);
 
-/* For a new connection: SQLite cuts a log that is longer than log_bytes after a checkpoint. */
+/*
+ * Sets up a new connection: after a checkpoint SQLite truncates a log that is longer than
+ * `log_bytes`.
+ */
 int store_commit_limit_log(const struct store_writer *writer, sqlite3 *db);
 
-/* For sqlite3_wal_hook: notes the number of pages in the log after each commit. */
+/* A callback for sqlite3_wal_hook: stores the number of pages in the log after each commit. */
 int store_commit_on_commit(void *context, sqlite3 *db, const char *name, int pages);
 
 /* --- job.c ------------------------------------------------------------------------------------ */
 
-/* Begins a job, or does its next slice. When the job ends, job_done is called. */
+/* Begins a job, or does the next slice of a running job. When the job ends, calls job_done. */
 void store_job_run(struct store_writer *writer, struct persist_job *job);
 
 #endif

@@ -40,8 +40,9 @@ static int on_progress(void *context)
 }
 
 /*
- * VACUUM writes the database without its free pages into a temporary file in the database's
- * directory, and from there back through the WAL. Meanwhile it needs twice the size of the result.
+ * Runs VACUUM. SQLite writes the database without its free pages into a temporary file in the same
+ * directory, and copies the result back through the WAL. Meanwhile VACUUM needs free storage of
+ * twice the size of the result.
  */
 static void job_compact(struct store_writer *writer, struct persist_job *job)
 {

@@ -12,7 +12,10 @@
 #include "daemon/store/row.h"
 #include "daemon/store/statement.h"
 
-/* `detail` NULL: the text of SQLite. */
+/*
+ * Puts a sentence into the reason and returns the error code. `detail` NULL: SQLite's text for its
+ * last error is used.
+ */
 static int load_refuse(const struct store_load *load, int rc, const char *detail)
 {
     return store_error_refuse(load->path, rc, detail != NULL ? detail : sqlite3_errmsg(load->db),
@@ -21,7 +24,10 @@ static int load_refuse(const struct store_load *load, int rc, const char *detail
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-/* SQLITE_ROW and its number and profile (PROFILE_TEXT_MAX bytes); SQLITE_DONE: no such host. */
+/*
+ * Finds a host by its name. SQLITE_ROW: found, with its number and its profile (PROFILE_TEXT_MAX
+ * bytes). SQLITE_DONE: there is no such host.
+ */
 static int find_host(sqlite3 *db, const char *name, uint32_t *out_host, char *out_profile)
 {
     sqlite3_stmt *statement;
@@ -125,11 +131,12 @@ static int refuse_row(const struct store_load *load, int rc, int64_t seq)
 }
 
 /*
- * Compares an index with its table: the sum of the hashes of all entries must equal the sum of the
- * hashes of all rows. Then the index has one entry for each row and no others; random damage passes
- * with a probability of 2^-64. Two more conditions hold in a usable index: each entry is greater
- * than the one before, and its values have the types of the row's values (an id as text has the
- * same bytes as the id as a blob, but is not equal to it).
+ * How an index is compared with its table. Every index entry and every row has a hash. If the sum
+ * of the hashes of all entries equals the sum of the hashes of all rows, the index has one entry
+ * for each row and no others. Random damage passes this test with a probability of 2^-64. Two more
+ * conditions are checked. Each entry must be greater than the entry before it. And the values of an
+ * entry must have the types of the row's columns: an id stored as text has the same hash as the id
+ * stored as a blob, but a search does not find it.
  */
 struct sums {
     uint64_t by_id, by_expiry;
@@ -167,7 +174,10 @@ struct last_id {
     uint8_t id[MESSAGE_ID_BYTES];
 };
 
-/* SQLITE_OK, SQLITE_CORRUPT for damage, or another result code. */
+/*
+ * Sums up the hashes of all entries of the index of ids. Returns SQLITE_OK, SQLITE_CORRUPT for
+ * damage, or another result code.
+ */
 static int sum_ids(sqlite3 *db, uint64_t *out_sum)
 {
     struct last_id last = {.is_set = false};
@@ -243,7 +253,10 @@ static int check_indexes(const struct store_load *load, const struct sums *rows)
                                                   : NULL);
 }
 
-/* Behind a message's own columns: its state and reports, where there are any. */
+/*
+ * After a message's own columns come its state and its number of reports; both are NULL for a
+ * message without a row in `moderation`.
+ */
 static const char replay_text[] = "SELECT " STORE_ROW_COLUMNS ", state, reports"
                                   " FROM message LEFT JOIN moderation USING (seq) ORDER BY seq";
 enum { COLUMN_STATE = 12, COLUMN_REPORTS = 13 };
@@ -265,7 +278,7 @@ int store_load_replay(const struct store_load *load,
             break;
         }
         message.payload = NULL;
-        /* store_check has proved these; NULL reads as 0. */
+        /* store_check has verified the rows of `moderation`; NULL reads as 0. */
         message.state = (enum persist_state)sqlite3_column_int64(statement, COLUMN_STATE);
         message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);
         add_row(&rows, &message);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_load: what happens between opening a database and its first operation: hosts get their
- * numbers, messages and rules are read and proved. These functions implement add_host, replay and
- * replay_rules of persist.h; they block.
+ * store_load: the work of start-up between opening a database and its first operation. Hosts get
+ * their numbers; messages, rules and epochs are read, and their checksums are verified. These
+ * functions implement add_host, replay, replay_rules and replay_epochs of persist.h. They block.
  */
 #ifndef DAEMON_STORE_LOAD_H
 #define DAEMON_STORE_LOAD_H
@@ -12,8 +12,8 @@
 #include "daemon/store/persist.h"
 
 /*
- * Makes a host. SQLITE_OK with its number; SQLITE_CONSTRAINT when there is a host of that name; or
- * another result code of SQLite.
+ * Stores a new host. Returns SQLITE_OK and sets *out_host to the number of the host;
+ * SQLITE_CONSTRAINT if a host of this name exists; or another result code of SQLite.
  */
 int store_load_new_host(sqlite3 *db, const char *name, const char *profile, uint32_t *out_host);
 
@@ -29,19 +29,20 @@ int store_load_host(const struct store_load *load, const char *name, const char 
                     uint32_t *out_host, char *out_profile);
 
 /*
- * Visits every message in the order of seq. Each is proved by its checksum, which covers the
- * payload, too. Then both indexes of the messages are compared with the rows. -ERR_DAMAGED,
- * -ERR_STORAGE or -ERR_NOMEM with a sentence; or the result of `visit`.
+ * Calls `visit` for every message in the order of seq, and verifies the checksum of each message,
+ * including the payload. Then compares both indexes of the messages with the rows. Returns 0;
+ * -ERR_DAMAGED, -ERR_STORAGE or -ERR_NOMEM with a sentence; or a nonzero result of `visit`, which
+ * ends the replay.
  */
 int store_load_replay(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_message *message),
                       void *context);
 
-/* Visits every rule: see persist.h, replay_rules. */
+/* Calls `visit` for every rule: see replay_rules in persist.h. */
 int store_load_rules(const struct store_load *load,
                      int (*visit)(void *context, const struct persist_rule *rule), void *context);
 
-/* Visits every epoch: see persist.h, replay_epochs. */
+/* Calls `visit` for every epoch: see replay_epochs in persist.h. */
 int store_load_epochs(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_epoch *epoch),
                       void *context);

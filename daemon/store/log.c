@@ -21,7 +21,7 @@ enum {
 };
 static const uint32_t MAGIC = 0x377f0682; /* the lowest bit: checksums read big-endian words */
 
-/* What the scan knows of the log that it reads. */
+/* The state of a scan of the log. */
 struct reader {
     FILE *file;
     uint8_t *frame; /* FRAME_HEADER_BYTES and a page */

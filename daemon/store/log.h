@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_log: the write-ahead log (WAL), the file beside the database with the suffix -wal. SQLite
- * writes and reads it. This module does what SQLite does not: it finds commits in the file that
- * recovery cannot reach, and it cuts off the pages that a failed transaction left.
+ * store_log: the write-ahead log (WAL) of SQLite, a file beside the database with the suffix -wal.
+ * SQLite writes and reads the log. This module does two things that SQLite does not do. It finds
+ * commits in the log that recovery cannot reach. And it cuts off the pages that a failed
+ * transaction left.
  *
  * The format is https://www.sqlite.org/fileformat2.html#walformat: a header of 32 bytes, then
  * frames of 24 bytes and a page. Each frame has the header's two salts and a checksum over all
- * frames up to itself. Recovery stops at the first invalid frame: its salts or checksum are wrong.
+ * frames from the first one to itself. Recovery stops at the first frame whose salts or checksum
+ * are wrong.
  */
 #ifndef DAEMON_STORE_LOG_H
 #define DAEMON_STORE_LOG_H
@@ -31,21 +33,21 @@ struct store_log_scan {
 };
 
 /*
- * Reads the log of the database at `path` and computes what recovery finds. 0, or errno. Changes
- * nothing. O(size of the log): 4 ms for 8 MiB. Nobody may write to the log meanwhile.
+ * Reads the log of the database at `path` and computes which commits recovery finds. Returns 0 or
+ * errno. Writes nothing. O(size of the log): 4 ms for 8 MiB. Nobody may write to the log meanwhile.
  */
 int store_log_scan(const char *path, struct store_log_scan *out_scan);
 
 /*
- * Whether acknowledged commits may be lost; then with a sentence for the operator in out_reason
- * (PERSIST_REASON_BYTES).
+ * Whether acknowledged commits may be lost. If true, out_reason (PERSIST_REASON_BYTES) gets a
+ * sentence for the operator.
  */
 bool store_log_is_damaged(const char *path, const struct store_log_scan *scan, char *out_reason);
 
 /*
- * Cuts off all frames behind the last commit. SQLite leaves the pages of a failed transaction
- * there. To be called by the writer, outside a transaction. An SQLite result code; SQLITE_BUSY:
- * another program writes.
+ * Truncates the log behind its last commit: SQLite leaves the pages of a failed transaction there.
+ * Only the writer may call this function, outside a transaction. Returns an SQLite result code;
+ * SQLITE_BUSY: another program writes.
  */
 int store_log_cut(sqlite3 *db, const char *path);
 

@@ -9,13 +9,14 @@
 
 enum {
     ROOM_MIN = 1024, /* ids that can be added before the filter grows */
-    PATIENCE = 1000  /* transactions: after a failure, loading would often fail again */
+    PATIENCE = 1000  /* transactions to wait after a failure, because loading would often fail
+                        again */
 };
 
 _Static_assert(crypto_shorthash_KEYBYTES == sizeof(((struct store_marks *)0)->secret),
                "a key of SipHash");
 
-/* SipHash-2-4 with a secret: a client cannot choose ids that collide. */
+/* SipHash-2-4 with a secret key, so that a client cannot choose ids whose hashes collide. */
 static uint64_t hash_key(const void *context, const uint8_t *key)
 {
     uint8_t out[crypto_shorthash_BYTES];
@@ -48,7 +49,7 @@ void store_marks_deinit(struct store_marks *marks)
 
 /* --- loading ---------------------------------------------------------------------------------- */
 
-/* Gives the next id of the table `tombstone` to a rebuild of the filter. */
+/* An iterator over the ids of the table `tombstone`, for a rebuild of the filter. */
 struct rows {
     sqlite3_stmt *statement;
     int rc;
@@ -69,8 +70,8 @@ static const uint8_t *rows_next(void *context)
 
     rows->rc = sqlite3_step(rows->statement);
     if (rows->rc == SQLITE_ROW && sqlite3_column_bytes(rows->statement, 1) != MESSAGE_ID_BYTES) {
-        rows->rc =
-            SQLITE_CORRUPT; /* this row protects no id; store_check reports it at the next start */
+        rows->rc = SQLITE_CORRUPT; /* a damaged row protects no id; store_check reports the row at
+                                      the next start */
     }
     if (rows->rc != SQLITE_ROW) {
         return NULL;
@@ -80,7 +81,10 @@ static const uint8_t *rows_next(void *context)
     return rows->key;
 }
 
-/* Loads all ids, as the current transaction sees them. On failure the filter is not usable. */
+/*
+ * Loads all ids of the table `tombstone`, as the current transaction sees them. On failure the
+ * filter is not usable.
+ */
 static void marks_load(struct store_marks *marks, sqlite3 *db)
 {
     struct rows rows = {0};
@@ -158,7 +162,10 @@ void store_marks_remove(struct store_marks *marks, uint32_t host, const uint8_t 
 void store_marks_commit(struct store_marks *marks)
 {
     for (uint32_t i = 0; i < marks->gone_count && marks->usable; i++) {
-        /* The id is in the filter: it was added with its tombstone, or loaded. */
+        /*
+         * Cannot fail: the filter has the id, which came with its tombstone or when all ids were
+         * loaded.
+         */
         (void)cuckoo_remove(&marks->filter, marks->gone[i]);
     }
     marks->gone_count = 0;

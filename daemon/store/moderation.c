@@ -52,7 +52,7 @@ static int put_row(struct store_database *database, int64_t seq, const struct ro
     int64_t checksum =
         store_moderation_checksum(seq, row->state, row->reports, row->reasons, row->reasons_bytes);
 
-    /* A row that is replaced counts twice: the count is an upper bound. */
+    /* A row that replaces another one counts as one more: the count is an upper bound. */
     database->state.moderated++;
     database->state.changed = true;
     return store_statement_run(
@@ -81,7 +81,10 @@ int store_moderation_state(struct store_database *database, int64_t seq,
     return rc;
 }
 
-/* Appends a reason; drops the oldest one if there are PERSIST_REASONS_KEPT already. */
+/*
+ * Appends the reason of a report. If the row has PERSIST_REASONS_KEPT reasons, the oldest reason is
+ * deleted.
+ */
 static void add_reason(struct row *row, const char *words, size_t bytes)
 {
     size_t lines = 0;
@@ -108,8 +111,9 @@ static void add_reason(struct row *row, const char *words, size_t bytes)
 /* --- operations on messages ------------------------------------------------------------------- */
 
 /*
- * Finds the message of an operation. Sets the outcome: PERSIST_APPLIED; PERSIST_NOT_FOUND, also for
- * a message that has expired; or PERSIST_FAILED for a damaged row.
+ * Finds the message of an operation and sets the outcome. PERSIST_APPLIED: found.
+ * PERSIST_NOT_FOUND: no such message, or the message has expired. PERSIST_FAILED: the row is
+ * damaged.
  */
 static int find_alive(struct store_database *database, struct persist_op *op,
                       struct persist_message *out_message)
@@ -160,7 +164,10 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
     return rc;
 }
 
-/* The message at *seq becomes visible: it gets a new seq, with `checksum`. */
+/*
+ * Makes a hidden message visible: gives the message a new number. *seq: the old number, then the
+ * new one. `checksum`: the checksum of the row with the new number.
+ */
 static int moderation_show(struct store_database *database, struct persist_op *op, int64_t checksum,
                            int64_t *seq)
 {
@@ -182,7 +189,7 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
     int rc = find_alive(database, op, &stored);
 
     op->shown_seq = 0;
-    /* The caller may have seen an older message of the same id. */
+    /* The caller may refer to an older message with the same id. */
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED &&
         stored.deposited_ms != op->message.deposited_ms) {
         op->outcome = PERSIST_NOT_FOUND;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_moderation: the decisions of the operator and the reports of readers: the tables
- * `moderation` and `rule`, within the transaction of an operation. Results are SQLite's codes.
+ * store_moderation: operations on the tables `moderation` and `rule`, which store decisions of the
+ * operator and reports of readers. All functions run within a transaction. Results are SQLite's
+ * codes.
  */
 #ifndef DAEMON_STORE_MODERATION_H
 #define DAEMON_STORE_MODERATION_H
@@ -18,7 +19,10 @@ int store_moderation_drop_rule(struct store_database *database, struct persist_o
 /* Stores the state of a new message that is not PERSIST_SHOWN. */
 int store_moderation_begin(struct store_database *database, int64_t seq, enum persist_state state);
 
-/* A message's state and reports; PERSIST_SHOWN and 0 when the table has no row for it. */
+/*
+ * Reads the state and the number of reports of a message. A message without a row in `moderation`
+ * has PERSIST_SHOWN and 0.
+ */
 int store_moderation_state(struct store_database *database, int64_t seq,
                            enum persist_state *out_state, uint32_t *out_reports);
 

@@ -102,7 +102,10 @@ static int expire_tombstones(struct store_database *database, const struct persi
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* Without its key nobody finds the messages of an epoch. Later expiries delete them. */
+/*
+ * Deletes epochs with their keys. Nobody finds the messages of an epoch without its key; later
+ * expiries delete these messages.
+ */
 static int expire_epochs(struct store_database *database, const struct persist_op *op)
 {
     int rc = store_statement_run(database->statements[STORE_EPOCH_EXPIRE],
@@ -153,7 +156,10 @@ static int apply_host(struct store_database *database, struct persist_op *op)
 /* Columns of STORE_TALLY. */
 enum { COLUMN_HOST, COLUMN_EPOCH, COLUMN_FILTER, COLUMN_BYTES, COLUMN_STATE };
 
-/* The tally of an epoch, else the tally of epoch 0 of its host, else NULL. */
+/*
+ * Returns the tally of an epoch. Without one, returns the tally of epoch 0 of the host; without
+ * that, NULL.
+ */
 static struct persist_tally *tally_find(const struct persist_op *op, int64_t host, uint64_t epoch)
 {
     struct persist_tally *open = NULL;

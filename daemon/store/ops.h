@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_ops: what each operation (persist_kind) does to the database. Deposits are in
+ * store_ops: applies each kind of operation (persist_kind) to the database. Deposits are in
  * store_deposit, moderation is in store_moderation.
  *
- * A result is SQLite's code. An operation's own outcome, such as a conflict, is no failure.
+ * Results are SQLite's codes. An outcome of an operation, such as a conflict, is no failure.
  */
 #ifndef DAEMON_STORE_OPS_H
 #define DAEMON_STORE_OPS_H
@@ -11,9 +11,9 @@
 #include "daemon/store/database.h"
 
 /*
- * Applies one operation within the transaction under way and fills its outcome. *out_times is set
- * for PERSIST_DUPLICATE, and for a PERSIST_MODERATE that was applied. On failure the caller must
- * roll the transaction back.
+ * Applies one operation within the current transaction and sets its outcome. *out_times is set for
+ * PERSIST_DUPLICATE, and for a PERSIST_MODERATE that was applied. If the function fails, the caller
+ * must roll the transaction back.
  */
 int store_ops_apply(struct store_database *database, struct persist_op *op,
                     struct store_times *out_times);

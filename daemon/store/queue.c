@@ -38,7 +38,10 @@ bool store_queue_fits(const struct store_queue *queue, const struct store_space_
     return store_space_fits(room, &need);
 }
 
-/* Adds an operation to `need`; true when `room` is too small then. */
+/*
+ * Adds the storage that an operation needs to `need`. Returns whether `need` is then greater than
+ * the storage in `room`.
+ */
 static bool is_too_much(const struct persist_op *op, const struct store_space_room *room,
                         struct store_space_need *need)
 {

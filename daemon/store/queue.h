@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_queue: the operations that wait for the writer, in order, and the batches that the writer
- * takes. The queue has no lock: the caller makes sure that one thread uses it at a time. Operations
- * belong to their submitters; the queue links them by their `next`.
+ * takes from them. The queue has no lock: its user makes sure that one thread uses the queue at a
+ * time. Operations belong to the caller who submitted them; the queue links them by their field
+ * `next`.
  */
 #ifndef DAEMON_STORE_QUEUE_H
 #define DAEMON_STORE_QUEUE_H
@@ -15,9 +16,11 @@
 #include "daemon/store/space.h"
 
 enum {
-    /* Operations of one transaction. In a larger one the first operations would wait for the last,
-       and its pages would not fit into the cache. From 1,000 to 2,000 operations on, the sync is a
-       small share of the time. */
+    /*
+     * Maximum number of operations in a transaction. In a larger transaction the first operations
+     * would wait long for the last ones, and the changed pages would not fit into the cache.
+     * Already with 1,000 to 2,000 operations the sync takes a small share of the time.
+     */
     STORE_BATCH_OPS = 2048,
     STORE_BATCH_BYTES = 4 * 1024 * 1024
 };
@@ -42,17 +45,18 @@ void store_queue_push(struct store_queue *queue, struct persist_op *op);
 bool store_queue_is_full(const struct store_queue *queue);
 
 /*
- * Takes operations from the front of the queue: one at least, and at most ops_max
- * (1 .. STORE_BATCH_OPS). It ends before the first operation that does not fit into `room` together
- * with those before it; NULL: all fit. The queue must not be empty. O(operations taken).
+ * Takes a batch of operations from the front of the queue. The queue must not be empty. A batch has
+ * at least one operation and at most `ops_max` (1 .. STORE_BATCH_OPS). The batch ends before the
+ * first operation that would need more storage than `room` has left; with `room` NULL there is no
+ * such limit. O(operations taken).
  */
 void store_queue_take(struct store_queue *queue, size_t ops_max,
                       const struct store_space_room *room, struct store_batch *out_batch);
 
-/* False when the first operation is a deposit that does not fit into `room`. */
+/* Returns false if the first operation is a deposit that needs more storage than `room` has. */
 bool store_queue_fits(const struct store_queue *queue, const struct store_space_room *room);
 
-/* Moves the first operations of `rest`, at most ops_max (>= 1), to *out_part. */
+/* Moves the first operations of `rest`, at most `ops_max` (>= 1), to *out_part. */
 void store_batch_split(struct store_batch *rest, size_t ops_max, struct store_batch *out_part);
 
 #endif

@@ -17,12 +17,18 @@
 enum { READER_FIND, READER_PAGE, READER_CHECK, READER_REASONS, READER_STATEMENTS };
 static const char *const reader_texts[READER_STATEMENTS] = {
     [READER_FIND] = "SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2",
-    /* NOT INDEXED: rows come in the order of seq. By the index of ids SQLite would have to sort. */
+    /*
+     * NOT INDEXED makes SQLite read rows in the order of seq. By the index of ids, SQLite would
+     * have to sort the rows.
+     */
     [READER_PAGE] =
         ("SELECT " STORE_ROW_COLUMNS " FROM message NOT INDEXED WHERE seq > ?1 AND host_id = ?2"
          " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq"
          " AND state >= 2) ORDER BY seq"),
-    /* Messages of all hosts. State and reports, if any, are behind the message's own columns. */
+    /*
+     * Messages of all hosts. After the message's own columns come its state and its number of
+     * reports, or NULL.
+     */
     [READER_CHECK] = ("SELECT " STORE_ROW_COLUMNS ", state, reports"
                       " FROM message LEFT JOIN moderation USING (seq)"
                       " WHERE seq > ?1 ORDER BY seq"),
@@ -44,7 +50,10 @@ struct store_reader {
     bool stopping;
 };
 
-/* The variable parts of one message; a job's memory is a list of these. */
+/*
+ * A block of memory with the filter, the media type and the payload of a message, or with reasons.
+ * A job's memory is a linked list of blocks.
+ */
 struct block {
     struct block *next;
     uint8_t bytes[];
@@ -88,7 +97,7 @@ static size_t variable_bytes(const struct persist_message *message)
 /* Adds `bytes` bytes to the job's memory. NULL: out of memory. */
 static uint8_t *add_block(struct persist_read *read, size_t bytes)
 {
-    struct block *block = malloc(sizeof(*block) + bytes); /* lengths of rows, far below SIZE_MAX */
+    struct block *block = malloc(sizeof(*block) + bytes); /* a row is far smaller than SIZE_MAX */
 
     if (block == NULL) {
         return NULL;
@@ -155,7 +164,10 @@ static int keep_reasons(struct store_reader *reader, struct persist_read *read, 
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* *kept: bytes of payloads and media types read so far for all entries. */
+/*
+ * Reads one message by its id. *kept: bytes of payloads and media types that the job has read so
+ * far.
+ */
 static int find_one(struct store_reader *reader, struct persist_read *read,
                     struct persist_entry *entry, size_t *kept)
 {
@@ -200,7 +212,10 @@ static int read_payloads(struct store_reader *reader, struct persist_read *read)
     return rc;
 }
 
-/* Copies a row into the next entry. SQLITE_ROW: the row does not fit into the page. */
+/*
+ * Copies the current row into the next entry of the page. SQLITE_ROW: the row does not fit into the
+ * page.
+ */
 static int keep_row(struct store_reader *reader, struct persist_read *read, size_t *bytes)
 {
     struct persist_message message;
@@ -234,7 +249,10 @@ static void note_damage(sqlite3_stmt *statement, struct persist_entry *out_entry
     }
 }
 
-/* Copies the numbers and the filter of a row into the next entry. SQLITE_ROW: the page is full. */
+/*
+ * Copies the numbers and the filter of the current row into the next entry. SQLITE_ROW: the page is
+ * full.
+ */
 static int keep_checked(struct store_reader *reader, struct persist_read *read, size_t *bytes)
 {
     sqlite3_stmt *statement = reader->statements[READER_CHECK];

@@ -9,8 +9,10 @@
 #include "core/base/hash.h"
 #include "daemon/store/statement.h"
 
-/* The columns of a message's row, numbered from 0 as in sqlite3_column_*; sqlite3_bind_* numbers
- * them from 1. */
+/*
+ * The columns of a message's row. SQLite numbers columns from 0 in sqlite3_column_*, and from 1 in
+ * sqlite3_bind_*.
+ */
 enum {
     COLUMN_SEQ,
     COLUMN_HOST,
@@ -55,8 +57,9 @@ static uint64_t scratch_hash(const struct scratch *scratch)
 }
 
 /*
- * Each hash is the seed of the next one. All lengths are in the first part: a byte that moves from
- * one column to its neighbour changes the checksum.
+ * The checksum of a message's row. The hash of each part is the seed for the hash of the next part.
+ * The first part has the lengths of all other parts, so that a byte that moves from one column into
+ * the next changes the checksum.
  */
 int64_t store_message_checksum(int64_t seq, const struct persist_message *message)
 {
@@ -166,7 +169,10 @@ int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_mes
                                 STORE_BLOB(message->payload, message->payload_bytes)));
 }
 
-/* The bytes of a value. A NULL pointer with a length: SQLite had no memory for the value. */
+/*
+ * Reads the bytes of a column. If SQLite returns a length but a NULL pointer, SQLite had no memory
+ * for the value: SQLITE_NOMEM.
+ */
 static int read_bytes(sqlite3_stmt *statement, int column, int type, const uint8_t **out_bytes,
                       size_t *out_length)
 {

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_row: how messages and rules become rows of their tables, and the checksums of all rows. A
- * wrong checksum shows that the storage has changed a row.
+ * store_row: writes and reads the rows of messages, rules and epochs, and computes the checksums of
+ * all rows. A wrong checksum shows that the storage has changed a row.
  *
  * A checksum is XXH3-64 over every column of its row, in little-endian byte order on every machine.
- * It finds accidents; it does not stop a forger.
+ * Checksums reveal accidental damage. They do not protect against forgery.
  */
 #ifndef DAEMON_STORE_ROW_H
 #define DAEMON_STORE_ROW_H
@@ -13,31 +13,37 @@
 
 #include "daemon/store/persist.h"
 
-/* Every SELECT of messages reads these columns in this order; the INSERT writes them so. */
+/* The columns of a message's row, in the order of every SELECT and of the INSERT. */
 #define STORE_ROW_COLUMNS                                                      \
     "seq, host_id, id, epoch, deposited_ms, expires_ms, reach_ppm, checksum, " \
     "withdraw_hash, filter, media_type, payload"
 #define STORE_ROW_PLACES "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12"
 
-/* Runs the INSERT of a message, with places 1 to 12. An SQLite result code. */
+/*
+ * Writes a message's row by the prepared INSERT `statement`, with places 1 to 12. An SQLite result
+ * code.
+ */
 int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message);
 
 /*
- * Reads the current row of the statement and proves it by its checksum. Pointers in *out_message
- * are valid until the statement is stepped or reset. SQLITE_OK, SQLITE_CORRUPT or SQLITE_NOMEM;
- * outputs are untouched on failure.
+ * Reads the current row of `statement` and verifies its checksum. Pointers in *out_message are
+ * valid until the statement is stepped or reset. Returns SQLITE_OK; SQLITE_CORRUPT or SQLITE_NOMEM
+ * leave *out_message untouched.
  */
 int store_row_read(sqlite3_stmt *statement, struct persist_message *out_message);
 
-/* Whether two messages are the same in all but id, host and times. */
+/* Whether two messages have the same content: everything but id, host and times is compared. */
 bool store_row_same_content(const struct persist_message *a, const struct persist_message *b);
 
-/* The same for rules, with places 1 to 6. */
+/* Write and read the row of a rule, in the same way, with places 1 to 6. */
 #define STORE_RULE_COLUMNS "host_id, kind, value, number, created_ms, checksum"
 int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule);
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 
-/* The same for epochs; an epoch that is there stays as it is. */
+/*
+ * Write and read the row of an epoch, in the same way. If the epoch is stored already,
+ * store_row_put_epoch changes nothing.
+ */
 #define STORE_EPOCH_COLUMNS "host_id, number, starts_ms, ends_ms, kept_ms, checksum, key"
 int store_row_put_epoch(sqlite3 *db, const struct persist_epoch *epoch);
 int store_row_read_epoch(sqlite3_stmt *statement, struct persist_epoch *out_epoch);

@@ -22,19 +22,20 @@ enum {
 };
 
 /*
- * The tables, which are version STORE_VERSION. To change one is to make a new version: raise
- * STORE_VERSION and say in schema_identify what becomes of a file of the version before.
+ * The tables of version STORE_VERSION. A change of a table needs a new version: raise
+ * STORE_VERSION, and handle files of the older version in schema_identify.
  *
- * message: seq grows for ever and is the order of deposit. Rows are appended. A table clustered by
- * (host_id, id) would scatter 350-byte rows over all its pages, since ids are random; the small
- * index message_by_id takes that scatter instead. payload comes last, so that SQLite reaches the
- * other columns without reading the payload's overflow pages.
+ * message: `seq` always grows and is the order of deposit, so new rows are appended. A table
+ * clustered by (host_id, id) would scatter rows of 350 bytes over all its pages, because ids are
+ * random. Here only the small index message_by_id is scattered. The column payload is the last one,
+ * so that SQLite reads the other columns without the overflow pages of the payload.
  *
- * moderation: one row for each message that someone reported, hid or reviewed; they are few.
- * `reasons` are lines. rule: what the operator decided for a whole host (persist_rule_kind).
+ * moderation: one row for each message that was reported, hidden or reviewed. Such messages are
+ * few. `reasons` has one line for each reason. rule: decisions of the operator about a whole host
+ * (persist_rule_kind).
  *
- * Every row has a checksum of its own (row.h): SQLite's check proves the structure of a file, not
- * its contents.
+ * Every row has its own checksum (row.h), because SQLite's check verifies the structure of a file
+ * but not its contents.
  */
 static const char tables[] = "CREATE TABLE meta ("
                              " one INTEGER PRIMARY KEY CHECK (one = 1),"
@@ -95,42 +96,60 @@ static const char tables[] = "CREATE TABLE meta ("
 
 /* Run on a new file before its first page is written. */
 static const char creation_pragmas[] =
-    /* One changed row appends one page to the log. File systems and flash translation layers write
-       4096 bytes at once; 1024 and 2048 measured slower. */
+    /*
+     * One changed row appends one page to the log. File systems and flash storage write at least
+     * 4096 bytes at a time. Page sizes of 1024 and 2048 bytes were slower in measurements.
+     */
     "PRAGMA page_size = 4096;"
     "PRAGMA encoding = 'UTF-8';"
-    /* Freed pages are used again; moving pages about to shorten the file would wear flash out. */
+    /*
+     * SQLite reuses free pages. Moving pages to make the file shorter would wear out flash storage.
+     */
     "PRAGMA auto_vacuum = NONE;";
 
 /* Run on every connection. None of these changes the file. */
 static const char common_pragmas[] =
-    /* Another program may have written the file: its schema may not call functions with side
-       effects. */
+    /* The schema of a file from another program may not call functions with side effects. */
     "PRAGMA trusted_schema = OFF;"
-    /* Reports a cell that reaches beyond its page as damage, instead of reading garbage. */
+    /*
+     * SQLite reports a cell that reaches beyond its page as damage. Otherwise it would read random
+     * bytes.
+     */
     "PRAGMA cell_size_check = ON;"
-    /* With a mapped file an input/output error is SIGBUS, and a stray pointer damages the file. */
+    /*
+     * No memory mapping: an input/output error would raise SIGBUS, and a wrong pointer in the
+     * program could damage the file.
+     */
     "PRAGMA mmap_size = 0;"
     /* No temporary files: they might be on another file system. */
     "PRAGMA temp_store = MEMORY;"
-    /* Kilobytes. The check of the file searches the index of ids for every row. At 100,000 messages
-       this index has 3 MiB; with SQLite's default of 2000 most of its pages are read repeatedly. */
+    /*
+     * In kilobytes. The check of the file searches the index of ids for every row. At 100,000
+     * messages this index has 3 MiB. With SQLite's default of 2000 KB most pages of the index would
+     * be read repeatedly.
+     */
     "PRAGMA cache_size = -4096;";
 
 static const char reader_pragmas[] =
     "PRAGMA query_only = ON;"
-    /* The reader looks up random ids: more cache would hardly help. */
+    /* The reader searches for random ids, so a larger cache would hardly help. */
     "PRAGMA cache_size = -512;";
 
 static const char writer_pragmas[] =
     /* SQLite overwrites deleted rows with zeros. */
     "PRAGMA secure_delete = ON;"
-    /* Kilobytes. The cache holds the pages that a transaction of 2,000 deposits changes in a store
-       of 100,000 messages. With a smaller cache these pages would go to the log twice. */
+    /*
+     * In kilobytes. The cache holds all pages that a transaction of 2,000 deposits changes in a
+     * store of 100,000 messages. With a smaller cache SQLite would write these pages to the log
+     * twice.
+     */
     "PRAGMA cache_size = -4096;"
-    /* The writer runs checkpoints itself, after the acknowledgements have gone out. */
+    /* The writer runs checkpoints itself, after it has acknowledged the operations. */
     "PRAGMA wal_autocheckpoint = 0;"
-    /* Host numbers come from store_load: looking each up again would cost every deposit. */
+    /*
+     * Host numbers come from store_load, so they are valid. A foreign key would cost every deposit
+     * a search for the host.
+     */
     "PRAGMA foreign_keys = OFF;";
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -147,7 +166,7 @@ static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out
         (void)sqlite3_close(db);
         return rc;
     }
-    /* Closing must not run a checkpoint into a file that may yet be refused. */
+    /* Closing the connection must not run a checkpoint, because the file may still be refused. */
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -158,7 +177,10 @@ static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out
     return SQLITE_OK;
 }
 
-/* FULL: the log is synced in each commit. NORMAL: only before a checkpoint. */
+/*
+ * FULL: each commit syncs the log to storage. NORMAL: only a checkpoint syncs the log, before it
+ * writes to the database.
+ */
 static int set_durability(sqlite3 *db, enum store_use use)
 {
     if (use == STORE_USE_READER) {
@@ -210,7 +232,9 @@ void store_schema_close_last(sqlite3 *db)
 
 /* --- versions --------------------------------------------------------------------------------- */
 
-/* A hash over all tables and indexes of a schema, without the tables of ANALYZE. */
+/*
+ * Computes a hash over the SQL texts of all tables and indexes. The tables of ANALYZE are left out.
+ */
 static int schema_hash(sqlite3 *db, uint64_t *out)
 {
     static const char sql[] = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
@@ -231,7 +255,7 @@ static int schema_hash(sqlite3 *db, uint64_t *out)
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/* The tables must be ours, to the letter. */
+/* Compares the SQL texts of the tables with the texts of this program. */
 static int check_tables(sqlite3 *db)
 {
     sqlite3 *model = NULL;
@@ -262,7 +286,10 @@ static int insert_meta(sqlite3 *db)
                                   STORE_NUMBER(store_meta_checksum(store_id, 1, 0))));
 }
 
-/* Tables and version in one transaction: a crash leaves an empty file, or a whole one. */
+/*
+ * Creates the tables and sets the version in one transaction, so that a crash leaves either an
+ * empty file or a complete one.
+ */
 static int schema_create(sqlite3 *db)
 {
     char sql[96];
@@ -289,8 +316,8 @@ static int schema_create(sqlite3 *db)
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /*
- * SQLite deletes a log whose database is missing or empty. But such a log may have messages:
- * someone moved or truncated the database and forgot the log.
+ * Refuses a log whose database is missing or empty. SQLite would delete such a log, which may have
+ * messages: someone may have moved or truncated the database and forgotten the log.
  */
 static int check_files(const char *path, bool *out_is_new, char *out_reason)
 {
@@ -329,7 +356,10 @@ static int refuse_version(const char *path, int64_t version, char *out_reason)
     return -ERR_VERSION;
 }
 
-/* Whose file it is: nobody's yet (*out_is_empty), or ours of the version that we know. */
+/*
+ * Finds out whether the file is empty (*out_is_empty) or a hearsay database of the known version.
+ * Any other file is refused.
+ */
 static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
 {
     int64_t application = 0;
@@ -340,7 +370,10 @@ static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, ch
     if (rc == SQLITE_OK) {
         rc = store_query_number(db, "PRAGMA user_version", STORE_NO_VALUES, &version);
     }
-    /* Before the tables are read: a newer version may have tables that SQLite here cannot read. */
+    /*
+     * The version is checked before the tables are read, because this SQLite may be unable to read
+     * the tables of a newer version.
+     */
     if (rc == SQLITE_OK && application == STORE_APPLICATION_ID && version > STORE_VERSION) {
         return refuse_version(path, version, out_reason);
     }
@@ -374,11 +407,11 @@ static int set_wal(sqlite3 *db)
     if (rc == SQLITE_ROW) {
         const char *mode = (const char *)sqlite3_column_text(statement, 0);
 
-        /* Otherwise the file system cannot share memory between connections. */
+        /* Another mode means that the file system cannot share memory between connections. */
         rc = mode != NULL && strcmp(mode, "wal") == 0 ? SQLITE_OK : SQLITE_CANTOPEN;
     }
     (void)sqlite3_finalize(statement);
-    /* The first use of the log shows whether there is shared memory for its index. */
+    /* The first query in WAL mode shows whether there is shared memory for the index of the log. */
     return rc == SQLITE_OK ? store_query_number(db, "SELECT count(*) FROM sqlite_schema",
                                                 STORE_NO_VALUES, &objects)
                            : rc;
@@ -419,9 +452,10 @@ static int schema_prepare(sqlite3 *db, enum store_use use, bool is_empty)
         rc = set_pragmas(db, use);
     }
     /*
-     * The file's first page is written under a rollback journal. With EXTRA the end of that journal
-     * is on storage before there is a log; else the journal could be back after a power cut, take
-     * the page out again, and leave a log without a database, which is refused (check_files).
+     * SQLite writes the first page of a new file with a rollback journal. After a power cut a
+     * leftover journal could remove this page again, and leave a log without a database, which
+     * check_files refuses. With EXTRA, SQLite syncs the deletion of the journal before a log
+     * exists.
      */
     if (rc == SQLITE_OK && is_empty) {
         rc = store_exec(db, "PRAGMA synchronous = EXTRA");
@@ -446,7 +480,10 @@ const char *store_schema_vfs(sqlite3 *db)
     return rc == SQLITE_OK && vfs != NULL ? vfs->zName : NULL;
 }
 
-/* `vfs` NULL: the default one. *out_refuses_maps: it failed since there is no shared memory. */
+/*
+ * Opens, checks and prepares the database with a VFS (SQLite's layer of file system functions;
+ * NULL: the default one). *out_refuses_maps: whether the function failed for lack of shared memory.
+ */
 static int open_by(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db,
                    bool *out_refuses_maps, char *out_reason)
 {
@@ -464,7 +501,7 @@ static int open_by(const char *path, const char *vfs, enum store_use use, sqlite
     if (rc != SQLITE_OK) {
         return store_error_refuse(path, rc, NULL, out_reason);
     }
-    /* The checks read untrusted pages: with the same pragmas as later. */
+    /* The checks read untrusted pages, so they need the safety settings, too. */
     rc = store_exec(db, common_pragmas);
     if (rc != SQLITE_OK) {
         code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_schema: the database file: how a connection to it is set up, which tables it has, and when
- * a file is refused.
+ * store_schema: the database file: how a connection is set up, which tables a database has, and
+ * which files are refused.
  *
- * There is one version of the tables. A file of another version, newer or older, is refused. The
- * store writes to a file only after these checks: the file is ours, of our version, and whole.
- * Connections are not shared: one thread uses one at a time.
+ * There is one version of the tables. A file of another version, newer or older, is refused. Before
+ * the store writes to a file, it checks that the file is a hearsay database of this version and is
+ * not damaged. One thread at a time uses a connection.
  */
 #ifndef DAEMON_STORE_SCHEMA_H
 #define DAEMON_STORE_SCHEMA_H
@@ -27,37 +27,37 @@ enum store_use {
 };
 
 /*
- * Opens a file that store_schema_open has accepted, and sets the connection up. `vfs`: of the
- * connection that store_schema_open made (store_schema_vfs). An SQLite result code; the caller owns
- * the connection (sqlite3_close).
+ * Opens a further connection to a database that store_schema_open has accepted, and sets the
+ * connection up. `vfs` is the VFS of the first connection (store_schema_vfs). Returns an SQLite
+ * result code. The caller owns the connection (sqlite3_close).
  */
 int store_schema_connect(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db);
 
 /*
- * Opens or creates the database for its one writer and checks it (see check.h). 0, or negative with
- * a sentence in out_reason (PERSIST_REASON_BYTES): -ERR_DAMAGED, -ERR_VERSION, -ERR_STORAGE,
- * -ERR_NOMEM; a file that is refused is left as it was, bit by bit. O(size of the file).
+ * Opens or creates the database for its one writer, and checks the database (see check.h). Returns
+ * 0; or -ERR_DAMAGED, -ERR_VERSION, -ERR_STORAGE or -ERR_NOMEM with a sentence in out_reason
+ * (PERSIST_REASON_BYTES). A refused file is left unchanged, bit by bit. O(size of the file).
  */
 int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason);
 
 /*
- * The name of the VFS (SQLite's file system functions) of a connection; static storage. It is
- * STORE_HEAP_VFS on a file system that refuses shared memory, as JFFS2 does. The index of the log
- * (WAL) is on the heap then, and other programs cannot open the database. All connections of a
- * process must use the same VFS.
+ * Returns the name of the VFS (SQLite's layer of file system functions) of a connection, in static
+ * storage. On a file system without shared memory, such as JFFS2, the name is STORE_HEAP_VFS. Then
+ * the index of the log (WAL) is on the heap, and other programs cannot open the database. All
+ * connections of a process must use the same VFS.
  */
 #define STORE_HEAP_VFS "unix-excl"
 const char *store_schema_vfs(sqlite3 *db);
 
 /*
- * Closes the last connection, runs a checkpoint and deletes the log: the database is one file
- * again. sqlite3_close alone keeps the log.
+ * Closes the last connection, runs a checkpoint and deletes the log, so that the database is one
+ * file. sqlite3_close alone keeps the log.
  */
 void store_schema_close_last(sqlite3 *db);
 
 /*
- * Sets how long statements wait for another program's lock: `patient`: one second, as at first;
- * otherwise 20 ms.
+ * Sets how long statements wait for another program's lock. `patient` true: one second, as on a new
+ * connection; false: 20 ms.
  */
 void store_schema_set_patience(sqlite3 *db, bool patient);
 

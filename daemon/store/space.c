@@ -10,14 +10,20 @@
 
 enum {
     PAGE_BYTES = 4096,
-    /* A deposit changes five pages: of the table of messages, of its index by id, of its index by
-       expiry, of the table `moderation`, and of `meta`. Splits of pages are rare. */
+    /*
+     * A deposit changes five pages: one each of the table `message`, its index by id, its index by
+     * expiry, the table `moderation` and the table `meta`. Splits of pages are rare.
+     */
     PAGES_OF_DEPOSIT = 5,
-    /* A withdrawal changes these pages except `meta`, a page of tombstones and one of their index,
-       and pages of the free list. */
+    /*
+     * A withdrawal changes the pages that a deposit changes, except `meta`. It also changes a page
+     * of tombstones, a page of their index, and pages of the free list.
+     */
     PAGES_OF_REMOVAL = 8,
-    /* Bytes of a message in the database besides its filter, media type and payload: the other
-       columns, and the rows of two indexes. Measured with 100,000 messages, rounded up. */
+    /*
+     * Bytes of a message's row besides filter, media type and payload, with the entries of both
+     * indexes. Measured with 100,000 messages and rounded up.
+     */
     ROW_BYTES = 176,
     MIB = 1024 * 1024
 };
@@ -69,7 +75,7 @@ void store_space_add(struct store_space_need *need, const struct persist_op *op)
         need->log += removals * PAGES_OF_REMOVAL * STORE_LOG_FRAME_BYTES;
         return;
     }
-    /* No overflow: the message came in one frame, of at most 1 MiB. */
+    /* No overflow: a message comes in one frame of at most 1 MiB. */
     uint64_t bytes =
         (uint64_t)message->payload_bytes + message->filter_bytes + message->media_type_bytes;
 

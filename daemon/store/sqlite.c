@@ -21,16 +21,22 @@
 #include "daemon/store/writer.h"
 #include "daemon/system/log.h"
 
-/* docs promise a minute; a running reader delays a scrub by a second or two. */
+/*
+ * Time from a removal to the scrub of the log. The documentation promises one minute; a running
+ * reader delays a scrub by a second or two.
+ */
 enum {
     SCRUB_AFTER_MS = 30 * 1000,
-    /* A client that deposits and withdraws for ever may fill some ten megabytes, not the disk. */
+    /*
+     * Maximum number of tombstones, about ten megabytes. Otherwise a client that deposits and
+     * withdraws forever would fill the storage.
+     */
     MARKS_MAX = 100000
 };
 
 /*
- * The steps of closing, on the loop: first the reader ends, so that its connection does not block
- * the last checkpoint, which the writer runs; then the writer; then the handle is closed.
+ * The steps of closing, on the loop. First the reader ends, because its connection would block the
+ * last checkpoint. Then the writer runs this checkpoint and ends. Then the async handle is closed.
  */
 enum state { STATE_OPEN, STATE_ENDING_READER, STATE_ENDING_WRITER, STATE_CLOSING_HANDLE };
 
@@ -102,7 +108,10 @@ static void on_job_done(void *context, struct persist_job *job)
     uv_mutex_unlock(&store->mutex);
 }
 
-/* The loop closes the handle after these have arrived: handle and mutex are still there. */
+/*
+ * The loop closes the handle only after both threads have reported their end, so the handle and the
+ * mutex still exist.
+ */
 static void on_writer_ended(void *context)
 {
     struct persist_sqlite *store = context;
@@ -123,7 +132,7 @@ static void on_reader_ended(void *context)
     uv_mutex_unlock(&store->mutex);
 }
 
-/* A callback may free its operation, and may submit more. */
+/* Calls `done` of operations and reads. A callback may free its operation, and may submit more. */
 static void call_done(struct persist_op *op, struct persist_read *read)
 {
     while (op != NULL) {
@@ -205,7 +214,10 @@ static void on_async(uv_async_t *async)
 
 /* --- the interface ---------------------------------------------------------------------------- */
 
-/* For start-up: the writer's thread does not use its connection before the first submit. */
+/*
+ * The writer's connection, for start-up. The writer's thread does not use the connection before the
+ * first submit.
+ */
 static struct store_load load_of(struct persist *persist, char *out_reason)
 {
     struct persist_sqlite *store = sqlite_self(persist);
@@ -213,7 +225,7 @@ static struct store_load load_of(struct persist *persist, char *out_reason)
     return (struct store_load){store_writer_connection(store->writer), store->path, out_reason};
 }
 
-/* A damaged database is not written to any more. */
+/* After a damage the store does not write to the database any more. Returns `code`. */
 static int keep_damaged(struct persist *persist, int code)
 {
     if (code == -ERR_DAMAGED) {
@@ -386,7 +398,10 @@ static enum store_use use_of(const struct persist_sqlite_options *options)
     return options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER;
 }
 
-/* Starts the threads, which take the connection. On failure it undoes what was started. */
+/*
+ * Starts both threads; the writer's thread takes the connection `db`. On failure no thread is left
+ * running, and the caller still owns `db`.
+ */
 static int start_threads(struct persist_sqlite *store, const struct persist_sqlite_options *options,
                          sqlite3 *db)
 {
@@ -423,7 +438,10 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
     return 0;
 }
 
-/* Warns of lost commits. To be called before SQLite opens the log and drops them silently. */
+/*
+ * Logs a warning if the log has lost commits. To be called before SQLite opens the log, because
+ * SQLite drops such commits silently.
+ */
 static void warn_of_log(const char *path)
 {
     char reason[PERSIST_REASON_BYTES];
@@ -461,8 +479,10 @@ int persist_sqlite_open(const struct persist_sqlite_options *options, struct per
     if (code != 0) {
         return sqlite_say(code, out_reason);
     }
-    /* Where a compaction puts its temporary file. It is there while the process is; nobody else in
-     * it may use it at this moment. */
+    /*
+     * The directory for the temporary file of a compaction. The variable is global to the process;
+     * no other thread may use SQLite at this moment.
+     */
     sqlite3_free(sqlite3_temp_directory);
     sqlite3_temp_directory = sqlite3_mprintf("%s", options->directory);
     warn_of_log(store->path);

@@ -7,12 +7,18 @@
 
 /* --- the writer's statements ------------------------------------------------------------------ */
 
-/* A transaction that will write says so at once: it never has to give up half way. */
+/*
+ * Every transaction of the writer takes the write lock at its beginning. So it cannot fail for lack
+ * of the lock after it has done half of its work.
+ */
 static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
     [STORE_COMMIT] = "COMMIT",
     [STORE_ROLLBACK] = "ROLLBACK",
-    /* Nearly every deposit is new: insert, and look only when that did nothing. */
+    /*
+     * Nearly every deposit is new. So the store first tries to insert, and searches for the id only
+     * if the insert did nothing.
+     */
     [STORE_INSERT] = ("INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")"
                       " ON CONFLICT (host_id, id) DO NOTHING"),
     [STORE_FIND] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2"),
@@ -20,8 +26,10 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_EXPIRE] = ("DELETE FROM message WHERE seq IN (SELECT seq FROM message"
                       " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"
                       " RETURNING host_id, epoch, id, seq"),
-    /* The index is named, since the order matters: with another index SQLite would sort all
-       messages of the host. The lengths are read without the payloads. */
+    /*
+     * The queries name the index to get rows in the order of eviction. With another index SQLite
+     * would sort all messages of the host. length() does not read the payloads.
+     */
     [STORE_OLDEST] = ("SELECT seq, seq, host_id, epoch, id, " CONTENT_BYTES " FROM message"
                       " NOT INDEXED WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
     [STORE_SOONEST] = ("SELECT seq, expires_ms, host_id, epoch, id, " CONTENT_BYTES " FROM message"

@@ -62,37 +62,44 @@ struct store_value {
 #define STORE_KEY(message) \
     STORE_NUMBER((message)->host), STORE_BLOB((message)->id, MESSAGE_ID_BYTES)
 
-/* The values of places 1, 2 and so on, and their number: two arguments of the functions below. */
+/*
+ * The values of places 1, 2 and so on of a statement, and their number. This macro stands for two
+ * arguments, `values` and `count`.
+ */
 #define STORE_VALUES(...)                      \
     (const struct store_value[]){__VA_ARGS__}, \
         sizeof((const struct store_value[]){__VA_ARGS__}) / sizeof(struct store_value)
 #define STORE_NO_VALUES NULL, 0
 
 /*
- * Prepares all statements into out_statements (STORE_STATEMENT_COUNT, zeroed). On failure, too,
- * store_statement_finalize is due.
+ * Prepares all statements into out_statements (STORE_STATEMENT_COUNT elements, all NULL). After a
+ * failure, too, the caller calls store_statement_finalize.
  */
 int store_statement_prepare(sqlite3 *db, sqlite3_stmt **out_statements);
 
-/* Finalizes all statements, also those that were never prepared (NULL). */
+/* Finalizes all statements. A statement that was never prepared (NULL) is skipped. */
 void store_statement_finalize(sqlite3_stmt **statements);
 
-/* Resets a statement and clears its bindings: they point into operations, and must not outlive
-   them. */
+/*
+ * Resets a statement and clears its bindings. The bindings point to data of the operation, which
+ * may be freed after the operation.
+ */
 void store_statement_reset(sqlite3_stmt *statement);
 
 /* Binds values to places 1, 2 and so on. */
 int store_statement_bind(sqlite3_stmt *statement, const struct store_value *values, size_t count);
 
-/* Binds values and steps to the first row. SQLITE_ROW, SQLITE_DONE or an error. */
+/*
+ * Binds values and steps to the first row. Returns SQLITE_ROW, SQLITE_DONE for no row, or an error.
+ */
 int store_statement_step(sqlite3_stmt *statement, const struct store_value *values, size_t count);
 
 /* Binds values, runs a statement that returns no rows, and resets the statement. */
 int store_statement_run(sqlite3_stmt *statement, const struct store_value *values, size_t count);
 
 /*
- * Prepares a statement for one use, binds values and steps to the first row. SQLITE_ROW,
- * SQLITE_DONE or an error. The caller finalizes *out_statement, also after an error.
+ * Prepares a statement for one use, binds values and steps to the first row. Returns SQLITE_ROW,
+ * SQLITE_DONE for no row, or an error. The caller finalizes *out_statement, also after an error.
  */
 int store_query(sqlite3 *db, const char *sql, const struct store_value *values, size_t count,
                 sqlite3_stmt **out_statement);
@@ -100,11 +107,14 @@ int store_query(sqlite3 *db, const char *sql, const struct store_value *values, 
 /* Prepares a statement that returns no rows, binds values, runs and finalizes the statement. */
 int store_run(sqlite3 *db, const char *sql, const struct store_value *values, size_t count);
 
-/* Reads the number in the first column of the first row. SQLITE_CORRUPT if there is no row. */
+/*
+ * Reads the number in the first column of the first row of a query. Returns SQLITE_CORRUPT if there
+ * is no row.
+ */
 int store_query_number(sqlite3 *db, const char *sql, const struct store_value *values, size_t count,
                        int64_t *out);
 
-/* Runs several statements that return no rows and have no values. */
+/* Runs one or several statements that return no rows and need no values. */
 int store_exec(sqlite3 *db, const char *sql);
 
 #endif

@@ -13,7 +13,10 @@
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
-/* Waits for operations, for a job, for a scrub to be due, or for the stop. Needs the mutex. */
+/*
+ * Waits until there are operations or a job, a scrub is due, or the thread shall stop. The caller
+ * holds the mutex.
+ */
 static void wait_for_work(struct store_writer *writer)
 {
     writer->waiting = true;
@@ -32,8 +35,9 @@ static void wait_for_work(struct store_writer *writer)
 }
 
 /*
- * Waits until gather_until for more operations. Does not wait for a full batch, a job or the stop.
- * Operations that an earlier batch left in the queue have waited already. Needs the mutex.
+ * Waits until the time `gather_until` for more operations, so that a commit has more of them. Ends
+ * early for a full batch, a job or the stop of the thread. Does not wait again for operations that
+ * the last batch left in the queue. The caller holds the mutex.
  */
 static void writer_gather(struct store_writer *writer)
 {
@@ -48,7 +52,7 @@ static void writer_gather(struct store_writer *writer)
     }
 }
 
-/* Unused pages of the database; 0 when they cannot be counted now. */
+/* Returns the number of unused pages of the database; 0 if they cannot be counted now. */
 static uint64_t reusable_pages(struct store_writer *writer)
 {
     int64_t pages = 0;
@@ -69,8 +73,8 @@ static void measure_room(struct store_writer *writer, struct store_space_room *o
 }
 
 /*
- * Takes the next batch; the queue is not empty. If the storage that is left is reserved for
- * deleting, deposits of this batch are refused, and the batch is small.
+ * Takes the next batch from the queue, which is not empty. If only the storage reserved for
+ * deleting is left, the batch is small and its deposits are refused.
  */
 static void take_batch(struct store_writer *writer, struct store_batch *out_batch)
 {
@@ -82,8 +86,9 @@ static void take_batch(struct store_writer *writer, struct store_batch *out_batc
     fits = store_queue_fits(&writer->queue, &room);
     uv_mutex_unlock(&writer->mutex);
     if (!fits && writer->log_pages > 0) {
-        store_commit_checkpoint(writer,
-                                SQLITE_CHECKPOINT_PASSIVE); /* pages in the log count twice */
+        store_commit_checkpoint(
+            writer, SQLITE_CHECKPOINT_PASSIVE); /* storage for pages in the log is reserved
+                                                   a second time, in the database */
         measure_room(writer, &room);
     }
     uv_mutex_lock(&writer->mutex);
@@ -168,7 +173,7 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
         goto free_writer;
     }
     (void)sqlite3_wal_hook(db, store_commit_on_commit, writer);
-    /* A crash may have left pages in the log; the next checkpoint counts them. */
+    /* The log may have pages from before a crash. The next checkpoint counts them exactly. */
     writer->log_pages = store_log_bytes(options->path) / STORE_LOG_FRAME_BYTES;
     code = -ERR_SYSTEM;
     if (uv_mutex_init(&writer->mutex) != 0) {
@@ -204,7 +209,7 @@ void store_writer_submit(struct store_writer *writer, struct persist_op *op)
     if (writer->waiting || store_queue_is_full(&writer->queue)) {
         uv_cond_signal(&writer->wake);
     }
-    writer->waiting = false; /* one signal is enough */
+    writer->waiting = false; /* further submits need not signal again */
     uv_mutex_unlock(&writer->mutex);
 }
 

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_writer: the thread that writes. Operations queue up while a transaction runs. The next
- * transaction takes all of them, up to STORE_BATCH_OPS. After the commit the writer hands the
- * operations to `done`, in order.
+ * store_writer: the thread that writes. While a transaction runs, new operations wait in a queue.
+ * The next transaction takes all of them, up to STORE_BATCH_OPS. After the commit the writer passes
+ * the operations to `done`, in order.
  *
- * If a transaction fails, the writer rolls it back. Its operations fail, or the writer tries them
- * again in smaller transactions. If the connection is unusable, the next batch opens a new one.
+ * The writer rolls a failed transaction back. Then its operations fail, or the writer tries them
+ * again in smaller transactions. If a failure makes the connection unusable, the writer opens a new
+ * connection for the next batch.
  */
 #ifndef DAEMON_STORE_WRITER_H
 #define DAEMON_STORE_WRITER_H
@@ -21,20 +22,24 @@ struct store_writer_options {
     const char *path; /* borrowed, for as long as the writer lives */
     const char *vfs;  /* store_schema_vfs of the connection, static storage */
     enum store_use use;
-    /* All three run on the writer's thread. `done`: a list of operations, linked by next, with
-       their outcomes. `ended`: the thread ends, after store_writer_stop. */
+    /*
+     * All three callbacks run on the writer's thread. `done` gets a list of operations with their
+     * outcomes, linked by `next`. `ended`: the thread ends, after store_writer_stop.
+     */
     void (*done)(void *context, struct persist_op *first, struct persist_op *last);
     void (*ended)(void *context);
     void (*job_done)(void *context, struct persist_job *job);
     void *context;
     uint64_t (*free_bytes)(const char *path); /* see store_space_free; any thread */
-    uint64_t log_bytes;      /* size at which the log is checkpointed; a longer log is cut to it */
+    uint64_t log_bytes;      /* size at which the log is checkpointed; SQLite truncates a longer
+                                log to this size */
     int64_t marks_max;       /* tombstones at most */
-    uint64_t scrub_after_ms; /* from a removal to the cut of the log that still has its bytes */
+    uint64_t scrub_after_ms; /* time from a removal to the truncation of the log, which still has
+                                the removed bytes */
     uint64_t gather_ms;      /* how long a commit waits for more operations */
 };
 
-/* Since the writer began. Consistent with one another. */
+/* Counters since the writer started, all from the same moment. */
 struct store_writer_counters {
     uint64_t transactions; /* committed */
     uint64_t operations;   /* in committed transactions */
@@ -43,8 +48,8 @@ struct store_writer_counters {
 };
 
 /*
- * Takes a connection from store_schema_open and starts the thread. 0; or a negative ERR_, then the
- * connection is still the caller's.
+ * Starts the writer's thread with a connection from store_schema_open. Returns 0, and the writer
+ * owns the connection; or a negative ERR_, and the caller still owns the connection.
  */
 int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
                      struct store_writer **out_writer);
@@ -52,28 +57,35 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
 /* Any thread. Takes the operation until `done`. */
 void store_writer_submit(struct store_writer *writer, struct persist_op *op);
 
-/* Any thread. False when another job is running. The job ends before the thread does. */
+/*
+ * May be called from any thread. Returns false if another job is running. A job always ends before
+ * the writer's thread does.
+ */
 bool store_writer_begin_job(struct store_writer *writer, struct persist_job *job);
 void store_writer_cancel_job(struct store_writer *writer);
 
-/* Any thread, once. The thread commits all submitted operations and ends. No submit after this. */
+/*
+ * May be called from any thread, once. The writer's thread commits all submitted operations and
+ * ends. No submit may follow.
+ */
 void store_writer_stop(struct store_writer *writer);
 
-/* Waits for the thread, after store_writer_stop, and frees everything. */
+/* Waits until the thread has ended, and frees everything. To be called after store_writer_stop. */
 void store_writer_free(struct store_writer *writer);
 
 /* Any thread. */
 void store_writer_count(struct store_writer *writer, struct store_writer_counters *out_counters);
 
 /*
- * The connection, for start-up: the thread does not use it before the first submit.
+ * Returns the writer's connection, for start-up. The thread does not use the connection before the
+ * first submit.
  */
 sqlite3 *store_writer_connection(struct store_writer *writer);
 
 /* For start-up: the store's id and the latest clock saved. */
 void store_writer_info(const struct store_writer *writer, struct persist_info *out_info);
 
-/* For start-up: the database is damaged, so closing must not change it. */
+/* For start-up, when the database is damaged: closing the writer will not change the database. */
 void store_writer_keep_hands_off(struct store_writer *writer);
 
 #endif
