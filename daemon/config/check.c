@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_check: defaults that follow from other keys, rules about several keys, and reloads. */
+/*
+ * config_check: derives defaults from other keys, checks rules about several keys, and checks
+ * reloads.
+ */
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,7 +12,7 @@
 #include "daemon/config/table.h"
 #include "daemon/settings/key.h"
 
-/* The name of the administrator's socket in the data directory. */
+/* The file name of the administrator's socket in the data directory. */
 #define SOCKET_NAME "/hearsayd.sock"
 
 static struct settings_source source_of(const struct config *config, char *reason)
@@ -59,7 +62,7 @@ static void add_unix(struct config *config, const char *directory, const char *n
 {
     struct config_listener *listener = &config->listeners[config->listener_count];
 
-    /* There is no socket in a data directory whose path is too long for sun_path. */
+    /* A data directory whose path is too long for sun_path gets no socket. */
     if (config->listener_count == CONFIG_LISTENERS_MAX ||
         strlen(directory) + strlen(name) >= sizeof(listener->path)) {
         return;
@@ -71,7 +74,10 @@ static void add_unix(struct config *config, const char *directory, const char *n
     config->listener_count++;
 }
 
-/* The loopback addresses if no listener is named; a Unix socket if none is named. */
+/*
+ * Adds the default listeners: both loopback addresses if the configuration names no listener, and a
+ * Unix socket if it names none.
+ */
 static void add_default_listeners(struct config *config)
 {
 
@@ -89,7 +95,7 @@ static void add_default_listeners(struct config *config)
     }
 }
 
-/* A host without limits of its own gets those of [limits]. */
+/* A host without its own values of `messages` and `bytes` gets the values of [limits]. */
 static void fill_hosts(struct config *config)
 {
     if (config->host_count == 0) {
@@ -122,8 +128,8 @@ uint64_t config_log_bytes(const struct config *config)
 /* --- several keys at once --------------------------------------------------------------------- */
 
 /*
- * A rule about two keys of [limits]: greater >= lesser * factor + more. A refusal names the later
- * line of the two.
+ * A rule about two keys of [limits]: the value of `greater` must be at least the value of `lesser`
+ * times `factor` plus `more`. A refusal names the line of the key that was set last.
  */
 struct relation {
     const char *greater;
@@ -166,7 +172,7 @@ static int check_relation(const struct config *config, const struct relation *re
                            greater_text, lesser->name, lesser_text, relation->rule);
 }
 
-/* Welcome lists all hosts in one frame. */
+/* Checks that one frame holds the Welcome message, which lists all hosts. */
 static int check_hosts_fit(const struct config *config, const struct settings_source *source)
 {
     enum { HOST_BYTES = 160, WELCOME_BYTES = 1024 }; /* upper bounds for numbers and tags */
@@ -191,7 +197,10 @@ static int check_hosts_fit(const struct config *config, const struct settings_so
                            frame, config->host_count, bytes);
 }
 
-/* A listener with tls needs a certificate and a key, and a build with OpenSSL. */
+/*
+ * Checks that a listener with tls has a certificate and a key, and that this program was built with
+ * OpenSSL.
+ */
 static int check_tls(const struct config *config, const struct settings_source *source)
 {
     enum config_security most = CONFIG_PLAIN;
@@ -222,7 +231,10 @@ static int check_tls(const struct config *config, const struct settings_source *
                                  most == CONFIG_TLS ? "tls" : "mutual-tls", lacking);
 }
 
-/* A host has at most CONFIG_EPOCHS_KEPT epochs, since a query may ask in all of them. */
+/*
+ * Checks the epochs of a host. A host has at most CONFIG_EPOCHS_KEPT old epochs, because one query
+ * may search all epochs.
+ */
 static int check_host_epochs(const struct config_host *host, const struct settings_source *source)
 {
     uint64_t most_s = (uint64_t)CONFIG_EPOCHS_KEPT * host->epoch_length_s;
@@ -270,8 +282,8 @@ int config_finish(struct config *config, char *out_reason)
 /* --- reload ----------------------------------------------------------------------------------- */
 
 /*
- * Hosts must keep their places, since the daemon uses the place as an index. New hosts stand behind
- * the running ones.
+ * Checks that the running hosts come first and in the same order, because the daemon uses the
+ * position of a host as an index. New hosts follow.
  */
 static int check_hosts(const struct settings_source *source, const struct config *running,
                        const struct config *fresh)

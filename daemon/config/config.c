@@ -33,7 +33,7 @@ void config_add_host(struct config *config, const char *name)
     settings_put_defaults(&config_table, CONFIG_SECTION_HOST, host);
     rc = profile_parse(profile->standard, strlen(profile->standard), &host->profile, &reason);
     assert(rc == 0);
-    (void)rc; /* the table is ours; tests read every default */
+    (void)rc; /* the table is part of the program; tests parse every default */
     memcpy(host->name, name, strlen(name));
     config->host_count++;
 }

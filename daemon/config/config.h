@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config: what the operator may set. The table of keys (table.c) drives parsing, checking, printing
- * and the reference page; the engine for that is daemon/settings.
+ * config: the configuration of hearsayd. The table of keys (table.c) describes all keys. By this
+ * table, daemon/settings parses, checks and prints configurations, and prints the reference.
  *
- * These functions turn text into a struct; they open, bind and start nothing. A file is parsed into
- * a fresh struct, and validated. If anything is wrong, every error is reported with file and line,
- * and the whole file is refused.
+ * These functions turn text into a struct. They open no socket and start nothing. They parse a file
+ * into a new struct and check the values. If anything is wrong, they report every error with file
+ * and line, and refuse the whole file.
  */
 #ifndef DAEMON_CONFIG_CONFIG_H
 #define DAEMON_CONFIG_CONFIG_H
@@ -24,17 +24,21 @@
 enum {
     CONFIG_KEYS_MAX = 96, /* in all sections */
     CONFIG_LISTENERS_MAX = 16,
-    CONFIG_EPOCHS_KEPT = 60, /* epochs of a host, besides the current and the open one */
+    CONFIG_EPOCHS_KEPT = 60, /* maximum number of old epochs of a host: neither the current one
+                                nor epoch 0 */
     CONFIG_PATH_BYTES = 4096,
     CONFIG_ADDRESS_BYTES = 64,
-    CONFIG_HERE_BYTES = 2048,     /* of one host's labels, with a byte more for each */
-    CONFIG_HERE_FILE_BYTES = 192, /* longer than a line may be */
+    CONFIG_HERE_BYTES = 2048,     /* maximum bytes of one host's labels, with one separator for
+                                     each label */
+    CONFIG_HERE_FILE_BYTES = 192, /* longer than a line of a configuration may be */
     CONFIG_USER_BYTES = 33,       /* as long as useradd takes them, with the NUL */
     CONFIG_REASON_BYTES = SETTINGS_REASON_BYTES
 };
 
-/* The path of the administrator's socket with `admin_group`, unless a `listen` line names one: only
- * the daemon's user may enter the data directory. */
+/*
+ * The default path of the administrator's socket if `admin_group` is set. The group cannot use a
+ * socket in the data directory, which only the daemon's user may enter.
+ */
 #define CONFIG_ADMIN_SOCKET "/run/hearsay/admin.sock"
 
 /* How a listener's connections are protected. */
@@ -52,12 +56,13 @@ struct config_listener {
     char address[CONFIG_ADDRESS_BYTES]; /* TCP: numeric IPv4 or IPv6, without brackets */
     uint16_t port;                      /* TCP; 0: any free one */
     char path[108];                     /* Unix, as long as sun_path may be, with its NUL */
-    bool optional;   /* a default; no error if it cannot be bound, such as ::1 without IPv6 */
+    bool optional;   /* a default listener that may fail to be bound without an error, such as
+                        ::1 without IPv6 */
     bool tls;        /* TCP: its connections are encrypted */
     bool mutual_tls; /* TCP: and clients must show a certificate */
-    bool freebind;   /* TCP: bound although this machine does not have the address yet */
-    bool local;      /* its clients are on site: they get the keys of epochs */
-    bool limited;    /* the limits of an address hold for all its clients, also of this machine */
+    bool freebind;   /* TCP: bind the address although this machine does not have the address yet */
+    bool local;      /* clients of this listener are on site: they get the keys of epochs */
+    bool limited;    /* limits of an address also hold for clients on this machine */
 };
 
 enum config_security config_security(const struct config_listener *listener);
@@ -71,9 +76,9 @@ enum config_evict {
 
 struct config_host {
     char name[LIMIT_HOST_BYTES + 1];
-    unsigned line; /* where its section begins; 0: the host `default` without one */
+    unsigned line; /* line of the heading; 0: the host `default` without a section */
     struct profile profile;
-    unsigned profile_line; /* where it was set; 0: the default */
+    unsigned profile_line; /* line of the key `profile`; 0: the default */
     uint32_t suggested_max_distance_ppm;
     uint64_t messages_max;
     uint64_t bytes_max; /* of payloads, media types and filters */
@@ -97,13 +102,14 @@ struct config_limits {
     uint32_t deposit_fill_max_ppm;
     uint32_t query_fill_max_ppm;
     uint32_t k_max;
-    uint32_t sender_share_ppm; /* of k, that one sender's messages may be */
+    uint32_t sender_share_ppm; /* largest share of the k results that come from one sender */
     uint32_t parts_max;
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
     uint64_t messages_max; /* all hosts together */
-    uint64_t bytes_max;    /* all hosts together, counted as for a host */
-    uint64_t log_bytes;    /* of the store's log; 0: config_log_bytes derives it */
+    uint64_t bytes_max;    /* maximum bytes of all hosts together: payloads, media types, filters */
+    uint64_t log_bytes;    /* size limit of the store's log; 0: config_log_bytes derives the
+                              limit */
     uint32_t work_bits;    /* of a deposit's proof of work; 0: none */
     uint32_t sessions_max;
     uint32_t sessions_per_address; /* see config_sessions_of_address */
@@ -114,8 +120,8 @@ struct config_limits {
     uint32_t query_burst;
     uint32_t tls_handshakes_max;  /* under way at a time */
     uint32_t requests_in_flight;  /* of one session */
-    uint32_t watches_per_session; /* filters that stand in one session's watches */
-    uint32_t watches;             /* the same, all sessions together */
+    uint32_t watches_per_session; /* maximum number of filters in all watches of one session */
+    uint32_t watches;             /* maximum number of filters in the watches of all sessions */
     uint64_t session_output_bytes;
     uint64_t output_bytes; /* all sessions together */
     uint64_t cache_bytes;  /* payloads kept in memory */
@@ -123,13 +129,15 @@ struct config_limits {
     uint32_t idle_timeout_s; /* 0: none */
 };
 
-/* Sessions that one address may have at a time: sessions_per_address, and at most an eighth of
- * `sessions`, but at least 1. */
+/*
+ * Returns how many sessions one address may have at a time: sessions_per_address, but at most an
+ * eighth of `sessions` and at least 1.
+ */
 uint32_t config_sessions_of_address(const struct config_limits *limits);
 
 struct config {
     char file[CONFIG_PATH_BYTES];        /* "" when there was none */
-    char data[CONFIG_PATH_BYTES];        /* "" until the caller puts the default in */
+    char data[CONFIG_PATH_BYTES];        /* "": the caller has not set the default yet */
     char user[CONFIG_USER_BYTES];        /* the user to become; "": stay the same user */
     char admin_group[CONFIG_USER_BYTES]; /* the group of administrators; "": none */
     bool no_call_filter;                 /* call_filter = no */
@@ -137,70 +145,91 @@ struct config {
     char tls_certificate[CONFIG_PATH_BYTES]; /* these three "": not named */
     char tls_key[CONFIG_PATH_BYTES];
     char tls_client_ca[CONFIG_PATH_BYTES];
-    size_t listener_count; /* 0: none was named, config_finish adds the defaults */
+    size_t listener_count; /* 0: the configuration names no listener, config_finish adds the
+                              defaults */
     bool relaxed;          /* durability = relaxed */
     uint32_t commit_delay_ms;
     enum log_level log_level;
     uint32_t clock_patience_s;
     struct config_limits limits;
     struct config_host hosts[LIMIT_HOSTS];
-    size_t host_count; /* at least 1 after parsing: `default` when none was named */
-    /* Where each key was set last, by its place in config_table.keys; 0: not in the file. */
+    size_t host_count; /* after config_finish at least 1: the host `default` if the file names no
+                          host */
+    /*
+     * For each key, in the order of config_table.keys: the line that set the key last; 0: the file
+     * does not set the key.
+     */
     unsigned key_lines[CONFIG_KEYS_MAX];
 };
 
-/* All defaults, no host and no listener yet. */
+/* Sets all defaults. The configuration has no host and no listener yet. */
 void config_defaults(struct config *out_config);
 
-/* Adds a host with all defaults. The caller has checked the name and the number of hosts. */
+/*
+ * Adds a host with all defaults. The caller has checked the name, and that there are fewer than
+ * LIMIT_HOSTS hosts.
+ */
 void config_add_host(struct config *config, const char *name);
 
 /*
- * Reads configuration text (`length` bytes; `name` is for messages and copied to config->file). 0;
- * CONFIG_REFUSED with "name:line: what is wrong and what would be right" in out_reason
- * (CONFIG_REASON_BYTES), a line for each error, *out_config untouched; or -ERR_NOMEM.
+ * Parses configuration text of `length` bytes. `name` is the file name for sentences; it is copied
+ * to config->file. Returns 0. Returns CONFIG_REFUSED for a wrong text: out_reason
+ * (CONFIG_REASON_BYTES) has a line "name:line: what is wrong and what would be right" for each
+ * error. Or returns -ERR_NOMEM. On failure *out_config is untouched.
  */
 enum { CONFIG_REFUSED = SETTINGS_REFUSED };
 int config_parse(const char *text, size_t length, const char *name, struct config *out_config,
                  char *out_reason);
 
-/* Reads a file, with config_parse. CONFIG_REFUSED also when it cannot be read or is too large. */
+/*
+ * Reads and parses a file: see config_parse. Returns CONFIG_REFUSED also if the file is too large
+ * or cannot be read.
+ */
 int config_read(const char *file, struct config *out_config, char *out_reason);
 
 /*
- * Sets one key as if it stood in a file ("daemon", "listen", "127.0.0.1:0"), for the command line.
- * `name` says where it came from ("--listen").
+ * Sets one key, for an option of the command line. Example: section "daemon", key "listen", value
+ * "127.0.0.1:0". `name` is the option for sentences, such as "--listen".
  */
 int config_set(struct config *config, const char *name, const char *section, const char *key,
                const char *value, char *out_reason);
 
 /*
- * To be called after all keys are set. Derives what is not set:
- * - the host `default` when no host is named;
- * - messages and bytes of hosts;
- * - the listeners 127.0.0.1:7117 and [::1]:7117 when none is named;
- * - a Unix socket when none is named: CONFIG_ADMIN_SOCKET with `admin_group`, otherwise
- *   DATA/hearsayd.sock if the path is short enough.
- * Then checks rules about several keys (ttl_default <= ttl_max, payload fits into frame, ...). 0;
- * or CONFIG_REFUSED with a line for each error in out_reason (CONFIG_REASON_BYTES).
+ * Completes and checks a configuration after all keys are set. Sets what the configuration leaves
+ * open:
+ * - the host `default` if no host is named;
+ * - the limits `messages` and `bytes` of hosts;
+ * - the listeners 127.0.0.1:7117 and [::1]:7117 if no listener is named;
+ * - a Unix socket if none is named: CONFIG_ADMIN_SOCKET with `admin_group`, otherwise
+ *   DATA/hearsayd.sock if this path is short enough.
+ *
+ * Then checks the rules about several keys, such as ttl_default <= ttl_max. Returns 0; or
+ * CONFIG_REFUSED with a line for each error in out_reason (CONFIG_REASON_BYTES).
  */
 int config_finish(struct config *config, char *out_reason);
 
-/* `log_bytes`; if that key is not set, derived from `bytes`. */
+/*
+ * Returns the size limit of the store's log: the key `log_bytes`, or a value derived from `bytes`
+ * if the key is not set.
+ */
 uint64_t config_log_bytes(const struct config *config);
 
-/* Whether both listen on the same socket; words after the address do not count. */
+/*
+ * Whether two listeners have the same address and port, or the same path. Words after the address
+ * are ignored.
+ */
 bool config_listener_same_place(const struct config_listener *a, const struct config_listener *b);
 
 /*
- * Whether a reload may replace `running` by `fresh`. 0; or CONFIG_REFUSED with a sentence that
- * names the first changed key that needs a restart.
+ * Whether a reload may replace the configuration `running` with `fresh`. Returns 0; or
+ * CONFIG_REFUSED with a sentence about the first changed key that needs a restart.
  */
 int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason);
 
 /*
- * Writes the configuration as a file that gives the same configuration. Comments are: the listeners
- * that config_finish adds, and a path from the command line that is too long for a line.
+ * Writes the configuration as a file. Parsing this file gives the same configuration. Listeners
+ * that config_finish added are written as comments. So is a path from the command line that is too
+ * long for a line.
  */
 void config_print(const struct config *config, FILE *out);
 

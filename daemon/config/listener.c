@@ -21,7 +21,10 @@ static bool read_port(const char *text, uint16_t *out_port)
     return true;
 }
 
-/* Reads an address and writes it in the form of the system: two spellings become equal. */
+/*
+ * Parses a numeric address, and stores the address in the system's spelling, so that equal
+ * addresses have equal texts.
+ */
 static bool read_address(int family, const char *text, size_t length,
                          struct config_listener *listener)
 {
@@ -96,7 +99,10 @@ static int parse_place(const struct settings_source *source, const char *key, co
     return 0;
 }
 
-/* The words that may follow an address, and the field that each sets. */
+/*
+ * The words that may follow an address, and the field of struct config_listener that each word
+ * sets.
+ */
 static const struct {
     const char *word;
     size_t offset;
@@ -114,7 +120,7 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Cuts known words off the end of `text`, and sets their fields. */
+/* Removes the known words from the end of `text`, and sets the field of each word. */
 static void take_words(char *text, struct config_listener *listener)
 {
     for (size_t i = 0; i < LISTENER_WORDS; i++) {
@@ -129,7 +135,8 @@ static void take_words(char *text, struct config_listener *listener)
             }
             text[end] = '\0';
             *(bool *)((char *)listener + listener_words[i].offset) = true;
-            i = SIZE_MAX; /* from the first word again: words come in any order */
+            i = SIZE_MAX; /* start again with the first word of the table: words come in any
+                             order */
         }
     }
 }

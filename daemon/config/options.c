@@ -95,7 +95,7 @@ bool options_answer(const struct options *options, const struct config *config, 
 
 /* --- the configuration ------------------------------------------------------------------------ */
 
-/* A printf into `room` bytes that says whether it fitted. */
+/* Prints into `out` of `room` bytes. Returns whether the text fits. */
 static bool print_into(char *out, size_t room, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
@@ -110,7 +110,10 @@ static bool print_into(char *out, size_t room, const char *format, ...)
     return length >= 0 && (size_t)length < room;
 }
 
-/* A path of the command line, from the working directory (out: CONFIG_PATH_BYTES). */
+/*
+ * Makes a path of the command line absolute: a relative path is relative to the working directory.
+ * `out` has CONFIG_PATH_BYTES.
+ */
 static int make_absolute(const char *name, const char *path, char *out, char *out_reason)
 {
     struct settings_source source = {.name = name, .reason = out_reason};
@@ -133,7 +136,10 @@ static int make_absolute(const char *name, const char *path, char *out, char *ou
                : settings_refuse(&source, "the path is too long");
 }
 
-/* `./socket` and `../socket` are paths too; anything else relative may be a mistyped address. */
+/*
+ * Sets the listeners of the command line. A relative path must begin with `./` or `../`: any other
+ * relative text may be a mistyped address.
+ */
 static int set_listeners(const struct options *options, struct config *config, char *out_reason)
 {
     char path[CONFIG_PATH_BYTES];
@@ -182,7 +188,7 @@ static int set_from_options(const struct options *options, struct config *config
     return rc;
 }
 
-/* Sets the default data directory: see the key `data` in table.c. */
+/* Sets the default data directory. The key `data` in table.c describes the default. */
 static int set_default_data(struct config *config, char *out_reason)
 {
     struct settings_source source = {.name = "data directory", .reason = out_reason};
@@ -196,7 +202,10 @@ static int set_default_data(struct config *config, char *out_reason)
         return 0;
     }
     if (service != NULL && service[0] == '/') {
-        /* A unit may name several directories with colons between them; the first one is used. */
+        /*
+         * A systemd unit may name several directories, separated by colons. The first directory is
+         * used.
+         */
         fits = print_into(path, sizeof(path), "%.*s", (int)strcspn(service, ":"), service);
     } else if (geteuid() == 0) {
         fits = print_into(path, sizeof(path), "/var/lib/hearsay");

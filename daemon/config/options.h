@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * options: the command line of hearsayd, and the configuration from command line and file. A reload
- * (SIGHUP) loads the configuration again with the same options.
+ * options: reads the command line of hearsayd, and loads the configuration from the command line
+ * and the file. A reload (SIGHUP) loads the configuration again with the same options.
  */
 #ifndef DAEMON_CONFIG_OPTIONS_H
 #define DAEMON_CONFIG_OPTIONS_H
@@ -26,19 +26,25 @@ struct options {
 
 extern const struct settings_program options_program;
 
-/* See settings_options_parse. On a refusal *out_options is untouched: exit status 2. */
+/*
+ * Reads the command line: see settings_options_parse. On a refusal *out_options is untouched, and
+ * the exit status of hearsayd is 2.
+ */
 int options_parse(int argc, char *const argv[], struct options *out_options, char *out_reason);
 
 /*
- * Loads the configuration: the defaults, then the file, then the command line, then the default
- * data directory if none is named, then config_finish. Listeners of the command line replace those
- * of the file. Relative paths of the command line are relative to the working directory. 0; or
- * CONFIG_REFUSED or -ERR_NOMEM, both with a line for each error in out_reason (CONFIG_REASON_BYTES)
- * and *out_config untouched.
+ * Loads the configuration: sets the defaults, reads the file, applies the command line, sets the
+ * default data directory if none is named, and calls config_finish. Listeners of the command line
+ * replace the listeners of the file. Relative paths of the command line are relative to the working
+ * directory. Returns 0; or CONFIG_REFUSED or -ERR_NOMEM with a line for each error in out_reason
+ * (CONFIG_REASON_BYTES). On failure *out_config is untouched.
  */
 int options_load(const struct options *options, struct config *out_config, char *out_reason);
 
-/* See settings_options_answer. The exit status is 0 after an answer. */
+/*
+ * Answers options that ask for text: see settings_options_answer. The exit status after an answer
+ * is 0.
+ */
 bool options_answer(const struct options *options, const struct config *config, FILE *out);
 
 #endif

@@ -35,7 +35,7 @@ static const struct settings_section sections[CONFIG_SECTIONS] = {
                                  "hyphens. Without any there is one host, default."},
 };
 
-/* What each row says about its place: section, name, offset and width of the field. */
+/* The first columns of a row: section, name, and offset and width of the field in the struct. */
 #define DAEMON_KEY(name, member)                                  \
     CONFIG_SECTION_DAEMON, name, offsetof(struct config, member), \
         sizeof(((struct config *)0)->member)

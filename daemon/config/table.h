@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * config_table: every key of hearsayd, once. The engine in daemon/settings parses, checks and
- * prints a configuration by this table.
+ * config_table: the table of all keys of hearsayd. daemon/settings parses, checks and prints a
+ * configuration by this table.
  */
 #ifndef DAEMON_CONFIG_TABLE_H
 #define DAEMON_CONFIG_TABLE_H
@@ -9,7 +9,10 @@
 #include "daemon/config/config.h"
 #include "daemon/settings/table.h"
 
-/* [daemon] and [limits] are in struct config, [host NAME] is in struct config_host. */
+/*
+ * The sections. Values of [daemon] and [limits] are in struct config, values of [host NAME] in
+ * struct config_host.
+ */
 enum config_section {
     CONFIG_SECTION_DAEMON,
     CONFIG_SECTION_LIMITS,
@@ -18,7 +21,8 @@ enum config_section {
 };
 
 enum {
-    CONFIG_FRAME_REST_BYTES = 2048 /* what a frame has besides the payload: filter, ids, headers */
+    CONFIG_FRAME_REST_BYTES = 2048 /* bytes of a frame reserved for all but the payload: filter,
+                                      ids, headers */
 };
 
 extern const struct settings_table config_table;

@@ -9,7 +9,10 @@
 
 /* --- listeners -------------------------------------------------------------------------------- */
 
-/* One place is left for the administrator's socket, which config_finish adds. */
+/*
+ * Maximum number of listeners that a configuration may name. config_finish may add one more: the
+ * administrator's socket.
+ */
 enum { NAMED_LISTENERS_MAX = CONFIG_LISTENERS_MAX - 1 };
 
 static int listener_add(const struct settings_source *source, const struct settings_key *key,
@@ -54,8 +57,8 @@ static bool is_default_socket(const struct config *config, const struct config_l
 }
 
 /*
- * Whether config_finish has added the listener: one of the two loopback addresses (only their
- * second one is `optional`), or the default socket.
+ * Whether config_finish has added the listener. config_finish adds two loopback addresses and the
+ * default socket. Only the second loopback address is `optional`, so it marks the pair.
  */
 static bool is_implied(const struct config *config, size_t index)
 {
@@ -95,7 +98,7 @@ const struct settings_own config_type_listener = {
 
 /* --- labels ----------------------------------------------------------------------------------- */
 
-/* Appends labels, which commas separate, to the labels of the host. */
+/* Appends labels, separated by commas, to the labels of the host. */
 static int labels_add(const struct settings_source *source, const struct settings_key *key,
                       void *base, const char *value)
 {

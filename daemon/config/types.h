@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* config_types: the types of values that only hearsayd has. Each is for one field of one struct. */
+/*
+ * config_types: types of values that only hearsayd has. Each type is for one field of one struct.
+ */
 #ifndef DAEMON_CONFIG_TYPES_H
 #define DAEMON_CONFIG_TYPES_H
 

@@ -20,7 +20,10 @@ static bool is_blank(char c)
 
 /* --- headings --------------------------------------------------------------------------------- */
 
-/* "[daemon], [limits] and [host NAME]"; the last two are joined by `word`. */
+/*
+ * Writes the list of all sections, such as "[daemon], [limits] and [host NAME]". `word` ("and",
+ * "or") joins the last two.
+ */
 enum { SECTIONS_BYTES = 256 };
 static void list_sections(const struct settings_table *table, const char *word, char *out)
 {
@@ -80,16 +83,16 @@ struct parse {
     struct settings_source source; /* with the line that was read last */
     const char *at;                /* what is left */
     const char *end;
-    bool refused; /* a line was: the rest is read only to find more errors */
+    bool refused; /* a line was refused: the remaining lines are read only to find more errors */
     bool in_section;
-    bool skips_section; /* its heading was refused: its keys cannot be checked */
+    bool skips_section; /* the heading of this section was refused: its keys cannot be checked */
     unsigned section;
     void *base; /* the struct of the section */
 };
 
 /*
- * A line that begins with a bracket. Headings are read here and not by inih, which cuts them after
- * 49 bytes and does not tell of sections without keys.
+ * Parses a line that begins with a bracket: the heading of a section. inih does not parse headings
+ * here, because inih cuts them after 49 bytes and does not report sections without keys.
  */
 static int parse_heading_line(struct parse *parse, const char *line, size_t length)
 {
@@ -135,7 +138,9 @@ static int parse_heading_line(struct parse *parse, const char *line, size_t leng
     return 0;
 }
 
-/* Whether a line without blanks around it is neither a comment nor `key = value`. */
+/*
+ * Whether a line is neither a comment nor `key = value`. The line has no blanks at its beginning.
+ */
 static bool is_neither(const char *line, size_t length)
 {
     if (length == 0 || line[0] == '#' || line[0] == ';') {
@@ -152,7 +157,7 @@ static bool is_neither(const char *line, size_t length)
     return true;
 }
 
-/* What is wrong with a line as such. */
+/* Checks the length and the encoding of a line. */
 static int check_line(struct parse *parse, const char *line, size_t length)
 {
     if (length > SETTINGS_LINE_BYTES_MAX) {
@@ -170,9 +175,9 @@ static int check_line(struct parse *parse, const char *line, size_t length)
 }
 
 /*
- * inih calls this for the next line; NULL at the end. Blanks at the beginning are cut off, since
- * inih would read an indented line as a continuation. In place of a heading, and of a line that is
- * refused, inih gets an empty line.
+ * Gives the next line to inih, or NULL at the end. Blanks at the beginning are removed, because
+ * inih reads an indented line as a continuation. inih gets an empty line instead of a heading or of
+ * a refused line.
  */
 static char *parse_read_line(char *buffer, int size, void *context)
 {
@@ -252,7 +257,7 @@ static int parse_key(struct parse *parse, const char *name, const char *value)
     return settings_set(&parse->source, key, parse->base, value);
 }
 
-/* inih calls this for each key. 1, always: the refusal is noted in `parse`. */
+/* Handles a key for inih. Always returns 1; an error is stored in `parse`. */
 static int parse_handle(void *context, const char *section, const char *name, const char *value)
 {
     struct parse *parse = context;

@@ -23,8 +23,10 @@ static int take_form(const struct settings_source *source, void *options, const 
     return settings_refuse(source, "must be markdown, mdoc or example; not `%.200s`", value);
 }
 
-/* The options that every program has: the first stands before the program's own, the others behind
-   them. */
+/*
+ * The options of every program. The first row comes before the program's own options, the other
+ * rows come after them.
+ */
 static const struct settings_option common[] = {
     {"--config", "FILE", .offset = offsetof(struct settings_options, config),
      .help = "read FILE instead of "},
@@ -50,7 +52,10 @@ static const struct settings_option *row_at(const struct settings_program *progr
                                       : &common[i - program->option_count];
 }
 
-/* The row of the option that `argument` begins with; *out_value: what follows `=`, or NULL. */
+/*
+ * Returns the row of an option of the command line; NULL: there is no such option. *out_value: the
+ * text after `=`, or NULL.
+ */
 static const struct settings_option *find_row(const struct settings_program *program,
                                               const char *argument, const char **out_value)
 {

@@ -2,7 +2,7 @@
 /*
  * settings_options: the command line of a program with a table of keys. Every program has the
  * options --config FILE, --check-config, --print-config, --print-reference FORM, --version and
- * --help (-h). A program may add options of its own, which all have a value.
+ * --help (-h). A program may add its own options.
  */
 #ifndef DAEMON_SETTINGS_OPTIONS_H
 #define DAEMON_SETTINGS_OPTIONS_H
@@ -20,8 +20,10 @@ enum settings_action {
     SETTINGS_HELP
 };
 
-/* The first member of a program's own struct of options. Strings are borrowed from the command
-   line. */
+/*
+ * What the command line asks for. A program's own struct of options begins with this struct.
+ * Strings are borrowed from the command line.
+ */
 struct settings_options {
     enum settings_action action;
     const char *config;      /* NULL: not given */
@@ -35,7 +37,10 @@ struct settings_option {
     size_t offset;               /* of a const char * in the program's struct of options */
     enum settings_action action; /* of an option without a value */
     const char *help;            /* NULL: not in the help */
-    /* Puts the value into the struct of options. NULL: the value goes to `offset`, once. */
+    /*
+     * Stores the value in the struct of options. NULL: the value is stored at `offset`, and the
+     * option may be given once.
+     */
     int (*take)(const struct settings_source *source, void *options, const char *value);
 };
 
@@ -51,31 +56,35 @@ struct settings_program {
     const struct settings_table *table;
     const char *markdown; /* what stands above the keys in the Markdown reference */
     const char *example;  /* what stands above the keys in the example file */
-    /* Writes a configuration as a file that gives the same configuration. */
+    /* Writes a configuration as a file. Parsing this file gives the same configuration. */
     void (*print)(const void *config, FILE *out);
 };
 
 /*
- * Reads the command line into *options, which begins with a struct settings_options and is zeroed
- * by the caller. 0, or SETTINGS_REFUSED with a sentence in out_reason (SETTINGS_REASON_BYTES).
+ * Reads the command line into *options. The struct begins with a struct settings_options, and the
+ * caller has set all its bytes to 0. Returns 0; or SETTINGS_REFUSED with a sentence in out_reason
+ * (SETTINGS_REASON_BYTES).
  */
 int settings_options_parse(const struct settings_program *program, int argc, char *const argv[],
                            void *options, char *out_reason);
 
-/* The configuration file to read. NULL: --config names none, and the default file does not exist.
+/*
+ * Returns the name of the configuration file to read. NULL: --config is not given, and the default
+ * file does not exist.
  */
 const char *settings_options_file(const struct settings_options *options);
 
 /*
- * Answers an option that asks for text, such as --help. To be called twice: first with `config`
- * NULL, for options that need no configuration; then with the configuration, which was read from
- * `file` ("": from no file). True: the answer is written to `out`.
+ * Answers an option that asks for text, such as --help. A program calls this function twice. The
+ * first call has `config` NULL, and answers options that need no configuration. The second call has
+ * the configuration and the name of its file ("": no file was read). Returns true if the answer was
+ * written to `out`.
  */
 bool settings_options_answer(const struct settings_program *program,
                              const struct settings_options *options, const char *file,
                              const void *config, FILE *out);
 
-/* Writes the lines of a reason, each with the program's name before it. */
+/* Writes each line of a reason with the program's name before the line. */
 void settings_complain(const struct settings_program *program, const char *reason, FILE *out);
 
 #endif

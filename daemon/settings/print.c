@@ -46,7 +46,10 @@ static void print_key(const struct settings_key *key, const void *base, FILE *ou
         break;
     default:
         value = settings_get(key, base);
-        /* Below the range: the key is not set, and what it means is derived from other keys. */
+        /*
+         * A value below the range means that the key is not set, and other keys determine its
+         * effect.
+         */
         if (value >= key->min) {
             settings_print_value(key, value, number);
             (void)fprintf(out, "%s = %s\n", key->name, number);
@@ -67,7 +70,10 @@ void settings_print_section(const struct settings_table *table, unsigned section
 
 /* --- the reference ---------------------------------------------------------------------------- */
 
-/* The possible values: words, a range, or the name of the type (VALUES_BYTES). */
+/*
+ * Describes the possible values of a key: its words, its range, or the name of its type
+ * (VALUES_BYTES).
+ */
 enum { VALUES_BYTES = 128 };
 static void describe_values(const struct settings_key *key, char *out)
 {
@@ -91,7 +97,7 @@ static void describe_values(const struct settings_key *key, char *out)
     }
 }
 
-/* Text between the bars of a Markdown table. */
+/* Writes text for a cell of a Markdown table. */
 static void print_cell(const char *text, FILE *out)
 {
     for (; *text != '\0'; text++) {
@@ -136,8 +142,8 @@ void settings_print_markdown(const struct settings_table *table, FILE *out)
 }
 
 /*
- * Text for mdoc: a line for each sentence, as in manual pages. Characters that are requests or
- * escapes of troff are escaped.
+ * Writes text for mdoc, with a line for each sentence, as in manual pages. Escapes characters that
+ * troff would read as requests or escapes.
  */
 static void print_mdoc_text(const char *text, FILE *out)
 {
@@ -203,7 +209,7 @@ void settings_print_mdoc(const struct settings_table *table, FILE *out)
 
 /* --- the example ------------------------------------------------------------------------------ */
 
-/* Text as comments of at most 90 columns. */
+/* Writes text as comment lines of at most 90 columns. */
 static void print_comment(const char *text, FILE *out)
 {
     enum { COLUMNS = 90 };

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* settings_print: a configuration as a file, and the reference of all keys. */
+/* settings_print: writes a configuration as a file, and the reference of all keys. */
 #ifndef DAEMON_SETTINGS_PRINT_H
 #define DAEMON_SETTINGS_PRINT_H
 
 #include "daemon/settings/table.h"
 
 /*
- * Writes a section with the values of `base`, as a file that would give them again. `label`: of
- * [section label]; NULL: none. A path too long for a line becomes a comment.
+ * Writes a section with the values of the struct `base`, in the form of a file. `label` is the
+ * label of the heading; NULL: no label. A path that is too long for a line becomes a comment.
  */
 void settings_print_section(const struct settings_table *table, unsigned section, const char *label,
                             const void *base, FILE *out);
 
-/* Write the reference of all keys: Markdown, or mdoc(7) for the manual page. */
+/* Writes the reference of all keys, as Markdown or as mdoc(7) for a manual page. */
 void settings_print_markdown(const struct settings_table *table, FILE *out);
 void settings_print_mdoc(const struct settings_table *table, FILE *out);
 
-/* Writes a file in which every key is commented out at its default or example. */
+/* Writes an example file. Each key is a comment with its default or its example. */
 void settings_print_example(const struct settings_table *table, FILE *out);
 
 #endif

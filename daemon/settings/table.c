@@ -91,7 +91,10 @@ static size_t table_least(size_t a, size_t b)
 
 size_t settings_edit_distance(const char *a, const char *b)
 {
-    /* Three rows of the table of distances: for this letter of a and for the two before. */
+    /*
+     * Three rows of the table of edit distances: for the present letter of `a` and for the two
+     * letters before.
+     */
     enum { LETTERS = 64 };
     size_t rows[3][LETTERS + 1];
     size_t a_length = strnlen(a, LETTERS);
@@ -126,7 +129,10 @@ const struct settings_key *settings_nearest(const struct settings_table *table, 
         const struct settings_key *key = &table->keys[i];
         size_t distance = settings_edit_distance(name, key->name);
 
-        /* A third of the letters wrong is a typing error; more is another word. */
+        /*
+         * An edit distance of up to 1 plus a third of the key's length is taken for a typing error;
+         * a greater one means another word.
+         */
         if (key->section == section && distance <= 1 + strlen(key->name) / 3 &&
             (nearest == NULL || distance < nearest_distance)) {
             nearest = key;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings_table: how a program describes its configuration: one row for each key. Parsing,
- * checking, printing, reloading and the reference are loops over the rows.
+ * settings_table: describes the configuration of a program as a table with one row for each key.
+ * Parsing, checking, printing, reloading and the reference are loops over the rows.
  *
- * The program has a struct for its values (or several: one for each section). A row says where in
- * that struct the value of its key lies. The functions get the struct as `base`.
+ * The program has one struct for all values, or one struct for each section. A row has the offset
+ * of its field in this struct. The functions get a pointer to the struct as `base`.
  */
 #ifndef DAEMON_SETTINGS_TABLE_H
 #define DAEMON_SETTINGS_TABLE_H
@@ -22,10 +22,10 @@ struct settings_key;
 struct settings_own {
     const char *name; /* in one word, for the reference */
     const char *form; /* as settings_type_form */
-    /* Puts a value into the struct. 0, or SETTINGS_REFUSED with the sentence. */
+    /* Stores a value in the struct. Returns 0, or SETTINGS_REFUSED with a sentence. */
     int (*set)(const struct settings_source *source, const struct settings_key *key, void *base,
                const char *value);
-    /* Writes the lines `key = value` that give the value again. */
+    /* Writes the field as lines `key = value`. */
     void (*print)(const struct settings_key *key, const void *base, FILE *out);
 };
 
@@ -42,7 +42,8 @@ struct settings_key {
     const struct settings_own *own; /* for SETTINGS_TYPE_OWN */
     const char *standard;           /* the default as text; NULL: standard_note describes it */
     const char *standard_note;
-    const char *example; /* for the example file, where `standard` is NULL; a value a line */
+    const char *example; /* value in the example file if `standard` is NULL; several values are
+                            lines */
     bool reloadable;     /* SIGHUP takes it over */
     bool repeatable;     /* each line adds one */
     const char *help;
@@ -50,7 +51,8 @@ struct settings_key {
 
 struct settings_section {
     const char *name;    /* as in a file: [name] */
-    const char *label;   /* [name LABEL]: may stand several times; NULL: [name], without a label */
+    const char *label;   /* what the label of a heading [name LABEL] is called; a file may have
+                            several such sections; NULL: the heading is [name] */
     const char *example; /* a label, for the example file */
     const char *help;    /* a sentence or two */
 };
@@ -62,17 +64,20 @@ struct settings_table {
     size_t key_count;
 };
 
-/* Whether the value is a number or a choice: settings_get and settings_put. */
+/*
+ * Whether the value of a key is a number or a choice. Only such values may be passed to
+ * settings_get and settings_put.
+ */
 bool settings_is_number(const struct settings_key *key);
 
 /* The number in the field. */
 uint64_t settings_get(const struct settings_key *key, const void *base);
 void settings_put(const struct settings_key *key, void *base, uint64_t value);
 
-/* Writes a number or a choice as in a file (SETTINGS_NUMBER_BYTES). */
+/* Writes a number or a choice in the form of a configuration file (SETTINGS_NUMBER_BYTES). */
 void settings_print_value(const struct settings_key *key, uint64_t value, char *out);
 
-/* The type of a key in one word, and its form with an example. */
+/* Return the type of a key in one word, and the form of its values with an example. */
 const char *settings_key_type(const struct settings_key *key);
 const char *settings_key_form(const struct settings_key *key);
 
@@ -80,13 +85,17 @@ const char *settings_key_form(const struct settings_key *key);
 const struct settings_key *settings_find(const struct settings_table *table, unsigned section,
                                          const char *name);
 
-/* The key of the section whose name is nearest to a mistyped one; NULL when none is near. */
+/*
+ * Returns the key of the section whose name is most similar to a mistyped name; NULL: no key is
+ * similar.
+ */
 const struct settings_key *settings_nearest(const struct settings_table *table, unsigned section,
                                             const char *name);
 
 /*
- * How many letters must be inserted, deleted, changed or swapped with their neighbour to make one
- * text the other. Compares the first 64 bytes of each.
+ * Returns the edit distance of two texts: how many letters must be inserted, deleted, changed or
+ * swapped with their neighbour to turn one text into the other. Compares only the first 64 bytes of
+ * each.
  */
 size_t settings_edit_distance(const char *a, const char *b);
 

@@ -7,14 +7,17 @@
 #include <string.h>
 #include <strings.h>
 
-/* A sentence needs so much of the reason: the place, 460 bytes at most, and what is wrong. */
+/*
+ * Maximum bytes of one error sentence: file and line need up to 460 bytes, the rest says what is
+ * wrong.
+ */
 enum { SENTENCE_ROOM_BYTES = 1200 };
 
 enum { MINUTE_S = 60, HOUR_S = 60 * MINUTE_S, DAY_S = 24 * HOUR_S, WEEK_S = 7 * DAY_S };
 
 /*
- * Where in `reason` the next sentence begins: at 0, or behind those that were collected.
- * SETTINGS_REASON_BYTES: there is no room for it.
+ * Returns where the next sentence begins in `reason`: at 0, or behind the sentences collected so
+ * far. SETTINGS_REASON_BYTES: there is no space left.
  */
 static size_t begin_sentence(const struct settings_source *source)
 {
@@ -126,8 +129,8 @@ static uint64_t multiply_add(uint64_t value, uint64_t factor, uint64_t more)
 }
 
 /*
- * Reads digits, and for decimals > 0 a point and at most so many more digits. Returns the rest of
- * the text, or NULL if there is no such number.
+ * Reads a decimal number: digits, and if `decimals` > 0 a point and at most `decimals` more digits.
+ * Returns the rest of the text, or NULL if the text has no such number.
  */
 static const char *read_decimal(const char *text, unsigned decimals, uint64_t *out_value)
 {
@@ -210,7 +213,7 @@ static const struct unit *units_of(enum settings_type type)
     }
 }
 
-/* The factor of the unit; 0 for a unit that the type does not have. */
+/* Returns the factor of the unit `suffix`; 0: the type has no such unit. */
 static uint64_t suffix_factor(enum settings_type type, const char *suffix, uint64_t value)
 {
     const char *name = suffix + strspn(suffix, " \t");
@@ -227,7 +230,9 @@ static uint64_t suffix_factor(enum settings_type type, const char *suffix, uint6
         return 0;
     }
     for (const struct unit *unit = units_of(type); unit->name != NULL; unit++) {
-        /* Upper and lower case differ: M of a duration could be a month, m of a count a thousandth.
+        /*
+         * Units of durations and large counts are case-sensitive: M after a duration could mean
+         * months, m after a count could mean thousandths.
          */
         bool has_case =
             type == SETTINGS_TYPE_DURATION || (type == SETTINGS_TYPE_COUNT && unit->factor > 1000);
@@ -255,7 +260,10 @@ int settings_parse_number(enum settings_type type, const char *text, uint64_t *o
     return 0;
 }
 
-/* Millionths in units of 10^-decimals, without zeros at the end. */
+/*
+ * Writes a number of units of 10^-decimals, without zeros at the end: with 4 decimals, 5000 is
+ * written as 0.5.
+ */
 static void print_decimal(uint64_t value, unsigned decimals, const char *suffix, char *out)
 {
     uint64_t scale = 1;
@@ -336,7 +344,10 @@ int settings_parse_path(const struct settings_source *source, const char *key, c
                                room - 1);
     }
     for (size_t i = 0; i < length; i++) {
-        /* In a file, a line feed ends the value, and a blank with a semicolon begins a comment. */
+        /*
+         * A path with one of these characters could not be written to a file: a line feed ends the
+         * value, and a blank with a semicolon begins a comment.
+         */
         if ((unsigned char)text[i] < ' ' || text[i] == 0x7f ||
             (text[i] == ' ' && (text[i + 1] == ';' || text[i + 1] == '\0'))) {
             return settings_refuse(source,

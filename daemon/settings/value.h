@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings_value: the types of values that every program has, from text and back, and how a refusal
- * is worded. Integers only: percentages and distances are read digit by digit into millionths, so
- * that what is printed is what was written.
+ * settings_value: the types of values that every program has. Parses and prints values, and words
+ * refusals. Percentages and distances are read digit by digit into millionths, without floating
+ * point, so that a value is printed as it was written.
  */
 #ifndef DAEMON_SETTINGS_VALUE_H
 #define DAEMON_SETTINGS_VALUE_H
@@ -35,7 +35,7 @@ enum settings_type {
     SETTINGS_TYPE_OWN    /* a type that only one program has: struct settings_own */
 };
 
-/* Where a value came from, and where the sentence goes if the value is refused. */
+/* The source of a value, and the buffer for the sentence if the value is refused. */
 struct settings_source {
     const char *name; /* file or option */
     unsigned line;    /* 0: none */
@@ -44,41 +44,50 @@ struct settings_source {
 };
 
 /*
- * Puts "name:line: sentence" (without a line: "name: sentence") into source->reason, control
- * characters as '?'. Returns SETTINGS_REFUSED. A source that collects must begin with an empty
- * reason. When `reason` is full, further sentences are left out, and the last line says so.
+ * Writes "name:line: sentence" into source->reason; without a line "name: sentence". Replaces
+ * control characters with '?'. Returns SETTINGS_REFUSED. If source->collects is set, the sentence
+ * is appended; the reason must be empty before the first one. When the buffer is full, further
+ * sentences are left out, and the last line says so.
  */
 int settings_refuse(const struct settings_source *source, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/* Cuts a reason behind its first line. Returns how many lines there were besides. */
+/* Removes all lines of a reason except the first one. Returns how many lines were removed. */
 size_t settings_reason_first(char *reason);
 
-/* The form of a type with an example, such as "a number, or one with k or M, such as 100 or 20k".
-   Not for SETTINGS_TYPE_OWN. */
+/*
+ * Returns the form of a type with an example, such as "a number, or one with k or M, such as 100 or
+ * 20k". Not for SETTINGS_TYPE_OWN.
+ */
 const char *settings_type_form(enum settings_type type);
 
-/* The type in one word, for the reference. Not for SETTINGS_TYPE_OWN. */
+/* Returns the type in one word, for the reference. Not for SETTINGS_TYPE_OWN. */
 const char *settings_type_name(enum settings_type type);
 
 /*
- * Reads a number: a type before SETTINGS_TYPE_CHOICE. 0, or SETTINGS_REFUSED when the text does not
- * have the form of the type. A number beyond 64 bits becomes UINT64_MAX, which is outside the range
- * of every key.
+ * Parses a number of one of the types before SETTINGS_TYPE_CHOICE. Returns 0, or SETTINGS_REFUSED
+ * if the text does not have the form of the type. A number beyond 64 bits becomes UINT64_MAX, which
+ * is outside the range of every key.
  */
 int settings_parse_number(enum settings_type type, const char *text, uint64_t *out_value);
 
-/* Writes a number in the shortest form that gives it back (SETTINGS_NUMBER_BYTES). */
+/*
+ * Writes a number in the shortest form that settings_parse_number reads back
+ * (SETTINGS_NUMBER_BYTES).
+ */
 void settings_print_number(enum settings_type type, uint64_t value, char *out);
 
 /*
- * Reads an absolute path that fits into `room` bytes and into a line of a file. 0, or
- * SETTINGS_REFUSED with a sentence that names `key`.
+ * Parses an absolute path. The path must fit into `room` bytes and into a line of a file. Returns
+ * 0, or SETTINGS_REFUSED with a sentence that names the key `key`.
  */
 int settings_parse_path(const struct settings_source *source, const char *key, const char *text,
                         char *out, size_t room);
 
-/* The same for the name of a user or a group, in the letters that useradd accepts. */
+/*
+ * Parses the name of a user or a group, of letters that useradd accepts. Returns 0, or
+ * SETTINGS_REFUSED with a sentence that names the key `key`.
+ */
 int settings_parse_name(const struct settings_source *source, enum settings_type type,
                         const char *key, const char *text, char *out, size_t room);
 

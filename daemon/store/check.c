@@ -4,8 +4,56 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/hash.h"
 #include "daemon/store/row.h"
 #include "daemon/store/statement.h"
+
+/* --- tables ----------------------------------------------------------------------------------- */
+
+/*
+ * Computes a hash over the SQL texts of all tables and indexes. The tables of ANALYZE are left out.
+ */
+static int schema_hash(sqlite3 *db, uint64_t *out)
+{
+    static const char sql[] = "SELECT type, name, tbl_name, coalesce(sql, '') FROM sqlite_schema"
+                              " WHERE name NOT LIKE 'sqlite_stat%' ORDER BY type, name";
+    sqlite3_stmt *statement;
+    uint64_t hash = 0;
+    int rc = store_query(db, sql, STORE_NO_VALUES, &statement);
+
+    for (; rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
+        for (int i = 0; i < 4; i++) {
+            const void *text = sqlite3_column_text(statement, i);
+
+            hash = hash_seeded(text, (size_t)sqlite3_column_bytes(statement, i), hash);
+        }
+    }
+    (void)sqlite3_finalize(statement);
+    *out = hash;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int store_check_tables(sqlite3 *db, const char *tables)
+{
+    sqlite3 *model = NULL;
+    uint64_t expected = 0;
+    uint64_t found = 0;
+    int rc = sqlite3_open_v2(":memory:", &model, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL);
+
+    if (rc == SQLITE_OK) {
+        rc = store_exec(model, tables);
+    }
+    if (rc == SQLITE_OK) {
+        rc = schema_hash(model, &expected);
+    }
+    (void)sqlite3_close(model);
+    if (rc == SQLITE_OK) {
+        rc = schema_hash(db, &found);
+    }
+    return rc == SQLITE_OK && expected != found ? SQLITE_CORRUPT : rc;
+}
+
+/* --- rows ------------------------------------------------------------------------------------- */
 
 /* Whether the current row of a statement is as it was written. */
 typedef bool row_check(sqlite3_stmt *statement);

@@ -26,4 +26,10 @@ enum { STORE_CHECK_DETAIL_BYTES = 128 };
  */
 int store_check(sqlite3 *db, char *out_detail);
 
+/*
+ * Compares the SQL texts of a database's tables and indexes with those that the statements `tables`
+ * create. Returns SQLITE_OK; SQLITE_CORRUPT if they differ; or another result code.
+ */
+int store_check_tables(sqlite3 *db, const char *tables);
+
 #endif

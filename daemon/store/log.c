@@ -10,6 +10,7 @@
 
 #include "daemon/store/persist.h"
 #include "daemon/store/statement.h"
+#include "daemon/system/log.h"
 
 enum {
     HEADER_BYTES = 32,
@@ -171,6 +172,19 @@ bool store_log_is_damaged(const char *path, const struct store_log_scan *scan, c
         return true;
     }
     return false;
+}
+
+void store_log_warn(const char *path)
+{
+    char reason[PERSIST_REASON_BYTES];
+    struct store_log_scan scan;
+    int rc = store_log_scan(path, &scan);
+
+    if (rc != 0) {
+        log_warning("the log %s-wal could not be examined: %s", path, strerror(rc));
+    } else if (store_log_is_damaged(path, &scan, reason)) {
+        log_warning("%s", reason);
+    }
 }
 
 int store_log_cut(sqlite3 *db, const char *path)

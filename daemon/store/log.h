@@ -45,6 +45,12 @@ int store_log_scan(const char *path, struct store_log_scan *out_scan);
 bool store_log_is_damaged(const char *path, const struct store_log_scan *scan, char *out_reason);
 
 /*
+ * Logs a warning if the log has lost commits. To be called before SQLite opens the log, because
+ * SQLite drops such commits silently.
+ */
+void store_log_warn(const char *path);
+
+/*
  * Truncates the log behind its last commit: SQLite leaves the pages of a failed transaction there.
  * Only the writer may call this function, outside a transaction. Returns an SQLite result code;
  * SQLITE_BUSY: another program writes.

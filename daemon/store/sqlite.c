@@ -393,11 +393,6 @@ static int store_alloc(const struct persist_sqlite_options *options,
     return 0;
 }
 
-static enum store_use use_of(const struct persist_sqlite_options *options)
-{
-    return options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER;
-}
-
 /*
  * Starts both threads; the writer's thread takes the connection `db`. On failure no thread is left
  * running, and the caller still owns `db`.
@@ -410,19 +405,19 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
                                           .done = on_read_done,
                                           .ended = on_reader_ended,
                                           .context = store};
-    struct store_writer_options writer = {
-        .path = store->path,
-        .vfs = reader.vfs,
-        .use = use_of(options),
-        .done = on_ops_done,
-        .ended = on_writer_ended,
-        .job_done = on_job_done,
-        .context = store,
-        .scrub_after_ms = options->scrub_after_ms != 0 ? options->scrub_after_ms : SCRUB_AFTER_MS,
-        .gather_ms = options->gather_ms,
-        .free_bytes = options->free_bytes != NULL ? options->free_bytes : store_space_free,
-        .log_bytes = options->log_bytes != 0 ? options->log_bytes : STORE_LOG_BYTES,
-        .marks_max = options->marks_max != 0 ? options->marks_max : MARKS_MAX};
+    struct store_writer_options writer = {.path = store->path,
+                                          .vfs = reader.vfs,
+                                          .use = options->relaxed ? STORE_USE_WRITER_RELAXED
+                                                                  : STORE_USE_WRITER,
+                                          .done = on_ops_done,
+                                          .ended = on_writer_ended,
+                                          .job_done = on_job_done,
+                                          .context = store,
+                                          .scrub_after_ms = options->scrub_after_ms,
+                                          .gather_ms = options->gather_ms,
+                                          .free_bytes = options->free_bytes,
+                                          .log_bytes = options->log_bytes,
+                                          .marks_max = options->marks_max};
     int code = store_reader_new(&reader, &store->reader);
 
     if (code != 0) {
@@ -438,40 +433,24 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
     return 0;
 }
 
-/*
- * Logs a warning if the log has lost commits. To be called before SQLite opens the log, because
- * SQLite drops such commits silently.
- */
-static void warn_of_log(const char *path)
-{
-    char reason[PERSIST_REASON_BYTES];
-    struct store_log_scan scan;
-    int rc = store_log_scan(path, &scan);
-
-    if (rc != 0) {
-        log_warning("the log %s-wal could not be examined: %s", path, strerror(rc));
-    } else if (store_log_is_damaged(path, &scan, reason)) {
-        log_warning("%s", reason);
-    }
-}
-
 static void warn_of_space(const char *path, const struct persist_sqlite_options *options)
 {
     char reason[PERSIST_REASON_BYTES];
-    uint64_t free = (options->free_bytes != NULL ? options->free_bytes : store_space_free)(path);
+    uint64_t free = options->free_bytes(path);
     uint64_t taken = store_space_of_file(path) + store_log_bytes(path);
-    uint64_t log_bytes = options->log_bytes != 0 ? options->log_bytes : STORE_LOG_BYTES;
 
     if (options->bytes_max != 0 && free < UINT64_MAX - taken &&
-        !store_space_suffices(path, options->messages_max, options->bytes_max, log_bytes,
+        !store_space_suffices(path, options->messages_max, options->bytes_max, options->log_bytes,
                               free + taken, reason)) {
         log_warning("%s", reason);
     }
 }
 
-int persist_sqlite_open(const struct persist_sqlite_options *options, struct persist **out_persist,
+int persist_sqlite_open(const struct persist_sqlite_options *given, struct persist **out_persist,
                         char *out_reason)
 {
+    struct persist_sqlite_options all = *given;
+    const struct persist_sqlite_options *options = &all;
     struct persist_sqlite *store;
     sqlite3 *db;
     int code = sodium_init() < 0 ? -ERR_SYSTEM : store_alloc(options, &store);
@@ -479,14 +458,20 @@ int persist_sqlite_open(const struct persist_sqlite_options *options, struct per
     if (code != 0) {
         return sqlite_say(code, out_reason);
     }
+    all.scrub_after_ms = all.scrub_after_ms != 0 ? all.scrub_after_ms : SCRUB_AFTER_MS;
+    all.free_bytes = all.free_bytes != NULL ? all.free_bytes : store_space_free;
+    all.log_bytes = all.log_bytes != 0 ? all.log_bytes : STORE_LOG_BYTES;
+    all.marks_max = all.marks_max != 0 ? all.marks_max : MARKS_MAX;
     /*
      * The directory for the temporary file of a compaction. The variable is global to the process;
      * no other thread may use SQLite at this moment.
      */
     sqlite3_free(sqlite3_temp_directory);
     sqlite3_temp_directory = sqlite3_mprintf("%s", options->directory);
-    warn_of_log(store->path);
-    code = store_schema_open(store->path, use_of(options), &db, out_reason);
+    store_log_warn(store->path);
+    code = store_schema_open(store->path,
+                             options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER, &db,
+                             out_reason);
     if (code != 0) {
         goto free_store;
     }
