@@ -20,7 +20,6 @@
 #include "client/cli/input/record.h"
 #include "client/cli/input/secret.h"
 #include "client/cli/term/progress.h"
-#include "client/cli/term/when.h"
 
 struct import_options {
     const char *host;
@@ -80,28 +79,6 @@ static enum pump_verdict stop_nomem(struct import *import)
 {
     progress_hide(&import->progress);
     return import_stop(import, cli_report_nomem(import->cli));
-}
-
-/*
- * Computes the remaining lifetime of a line by the server's clock. Returns false if the line has
- * expired.
- */
-static bool remaining_ttl(const struct record *record, int64_t now_ms, uint32_t *out_ttl_s)
-{
-    if (!record->has_expiry) {
-        *out_ttl_s = record->ttl_s;
-        return true;
-    }
-    /*
-     * The protocol takes whole seconds. Round down: a message must not live longer than its line
-     * says.
-     */
-    int64_t left_s = when_difference(record->expires_ms, now_ms) / 1000;
-    if (left_s < 1) {
-        return false;
-    }
-    *out_ttl_s = left_s > UINT32_MAX ? UINT32_MAX : (uint32_t)left_s;
-    return true;
 }
 
 /*
@@ -212,7 +189,7 @@ static enum pump_verdict deposit_record(struct import *import, struct pump_item 
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
     hearsay_deposit_init(&deposit);
-    if (!remaining_ttl(record, hearsay_now_ms(import->server), &deposit.ttl_s)) {
+    if (!record_ttl(record, hearsay_now_ms(import->server), &deposit.ttl_s)) {
         import->expired++;
         return PUMP_IS_DONE;
     }

@@ -128,3 +128,19 @@ void record_deinit(struct record *record)
     json_decref(record->object);
     memset(record, 0, sizeof(*record));
 }
+
+bool record_ttl(const struct record *record, int64_t now_ms, uint32_t *out_ttl_s)
+{
+    if (!record->has_expiry) {
+        *out_ttl_s = record->ttl_s;
+        return true;
+    }
+    /* The protocol takes whole seconds. Round down: a message must not live longer than its line
+     * says. */
+    int64_t left_s = when_difference(record->expires_ms, now_ms) / 1000;
+    if (left_s < 1) {
+        return false;
+    }
+    *out_ttl_s = left_s > UINT32_MAX ? UINT32_MAX : (uint32_t)left_s;
+    return true;
+}

@@ -44,4 +44,10 @@ int record_parse(const char *line, size_t length, struct record *out_record,
                  struct jsonline_error *out_error);
 void record_deinit(struct record *record);
 
+/*
+ * Computes the remaining lifetime of a message in seconds; 0 means the server's default. `now_ms`
+ * is the time of the server. Returns false if the message has expired.
+ */
+bool record_ttl(const struct record *record, int64_t now_ms, uint32_t *out_ttl_s);
+
 #endif
