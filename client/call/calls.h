@@ -36,9 +36,9 @@ int calls_ask(struct hearsay *server, struct msg_request *request, int timeout_m
 int calls_check_query(const struct hearsay_query *query, struct hearsay_error *error);
 
 /*
- * Converts a query that calls_check_query has checked; leaves the fields `exclude` and
- * `exclude_count` empty. Fills out_parts, which has LIMIT_PARTS elements. The result borrows
- * out_parts and the filters of the query.
+ * Converts a query to the struct of the protocol. The query must have passed calls_check_query. The
+ * fields `exclude` and `exclude_count` stay empty. Fills out_parts, which has LIMIT_PARTS elements.
+ * The result borrows out_parts and the filters of the query.
  */
 struct msg_query calls_query(const struct hearsay_query *query, struct msg_query_part *out_parts);
 

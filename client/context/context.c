@@ -54,7 +54,7 @@ static int add_keyed(struct encoder *encoder, const struct hearsay_keys *keys,
     return 0;
 }
 
-/* Checks `count` labels, starting with labels[first], and adds them to the encoder. */
+/* Checks the `count` labels from labels[first] on, and adds them to the encoder. */
 static int add_labels(struct encoder *encoder, const struct hearsay_keys *keys,
                       const char *const *labels, size_t first, size_t count,
                       struct hearsay_error *out_error)

@@ -66,8 +66,7 @@ static int topic_fold(const char *topic, size_t length, char **out_folded,
 
 /*
  * Converts a topic of ASCII characters to lower case. This equals full case folding, and ASCII text
- * is always in NFC. Other characters are refused: without utf8proc they could become another label
- * than on other machines.
+ * is always in NFC. Other characters are refused, because only utf8proc converts them correctly.
  */
 static int topic_fold(const char *topic, size_t length, char **out_folded,
                       struct hearsay_error *out_error)

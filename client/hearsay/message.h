@@ -53,8 +53,8 @@ HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit);
 HEARSAY_API int64_t hearsay_work_ms(const struct hearsay *server);
 
 /*
- * What a depositor needs later: the id to get the message; the id and the token to withdraw the
- * message.
+ * The data that a depositor needs later: the id to get the message; the id and the token to
+ * withdraw the message.
  */
 struct hearsay_receipt {
     uint8_t id[HEARSAY_ID_BYTES];

@@ -51,8 +51,8 @@ HEARSAY_API int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int
  * connect, dropped, lost and goes_on may be NULL.
  */
 struct hearsay_watch {
-    struct hearsay_connect
-        connection;     /* its resume token is ignored; timeout_ms also applies to each request */
+    struct hearsay_connect connection; /* how to connect; the resume token is ignored, and
+                                          timeout_ms also limits each request */
     uint64_t after_seq; /* HEARSAY_NO_SEQ: only new messages; 0: all that are stored */
     void *context;
     /*

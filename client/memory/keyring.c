@@ -218,7 +218,10 @@ static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *err
 
 /* --- learning --------------------------------------------------------------------------------- */
 
-/* Returns the offset of the record, or the size of the body if there is no such record. */
+/*
+ * Returns the offset of the record of the epoch `number`, or the size of the body if there is no
+ * such record.
+ */
 static size_t find_record(const struct hearsay_keyring *keyring, const uint8_t *head,
                           uint64_t number)
 {

@@ -26,7 +26,7 @@ enum { LATELY_BYTES_MAX = 1024 * 1024 };
 /* Returns whether the bytes are well-formed records of at most `rounds` rounds. O(count). */
 bool lately_is_sound(const uint8_t *bytes, size_t count, uint32_t rounds);
 
-/* Limits the number of rounds for which each context stays to `rounds`. O(contexts). */
+/* Limits the remaining rounds of each context to `rounds`. O(contexts). */
 void lately_set_rounds(struct bytes *contexts, uint32_t rounds);
 
 /*

@@ -115,8 +115,8 @@ int hearsay_seen_save(const struct hearsay_seen *seen, struct hearsay_error *out
 }
 
 /*
- * Returns how many bytes of a frame are left for the slices of the filter, after the rest of the
- * query.
+ * Returns how many bytes of a frame the slices of the filter may use. The other bytes are for the
+ * rest of the query.
  */
 static size_t room_for_slices(const struct hearsay *server, const struct hearsay_query *query)
 {

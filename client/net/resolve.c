@@ -24,7 +24,8 @@ struct job {
                     readable */
     char *host;
     char port[6];
-    atomic_bool done; /* set before done_fd is closed; the fields below are valid then */
+    atomic_bool done; /* true: the lookup has ended, and the fields below are valid; set before
+                         done_fd is closed */
     int code;         /* of getaddrinfo */
     int errno_value;
     struct addrinfo *list;
@@ -129,8 +130,8 @@ static int job_wait(struct job *job, int done_fd, int64_t deadline_ms, struct ad
     if (status != HEARSAY_OK) {
         return status;
     }
-    if (!atomic_load(&job->done)) { /* reading the pipe does not order memory accesses in C; the
-                                       atomic flag does */
+    if (!atomic_load(&job->done)) { /* reading the pipe does not order memory accesses in C; reading
+                                       the atomic flag does */
         return fail_set(error, HEARSAY_ERR_SYSTEM, "looking up \"%s\" ended early", job->host);
     }
     if (job->code != 0) {

@@ -17,7 +17,8 @@
 
 enum {
     WIRE_BYTES = 16 * 1024,
-    READS_MAX = 4, /* reads of the socket in one call; then the caller checks its deadline */
+    READS_MAX = 4, /* most reads of the socket in one call of secure_read; then the caller checks
+                      its deadline */
     WAITING_BYTES_MAX =
         64 * 1024 /* most encrypted bytes that wait because the server does not read */
 };

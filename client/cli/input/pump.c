@@ -193,9 +193,7 @@ static int pump_recover(struct pump *pump, const struct hearsay_error *error)
     return cli_report(pump->cli, error);
 }
 
-/*
- * Handles a connection that was lost before `submit` was called. hearsay_next repeats the reason.
- */
+/* Handles a lost connection that `submit` has reported. hearsay_next repeats the reason. */
 static int recover_lost(struct pump *pump)
 {
     const struct hearsay_reply *reply = NULL;
@@ -460,8 +458,8 @@ static int wait_for_work(struct pump *pump)
         waited[1].fd = hearsay_fd(pump->server, &writes);
         waited[1].events = writes ? POLLIN | POLLOUT : POLLIN;
     }
-    int flushed = cli_flush(pump->cli); /* the reader of the output may wait for this line before it
-                                           sends the next one */
+    int flushed = cli_flush(pump->cli); /* the program that reads the output may wait for an answer
+                                           before it sends the next line */
     if (flushed != CLI_DONE) {
         return flushed;
     }

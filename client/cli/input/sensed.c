@@ -37,7 +37,7 @@ static int add_wifi(const struct cli *cli, struct hearsay_context *context, cons
         }
         strength_dbm = -(int)amount;
     }
-    /* A longer text is cut. It is no BSSID then either, and is refused below. */
+    /* A longer text is cut. The cut text is not a BSSID and is refused below. */
     (void)snprintf(bssid, sizeof(bssid), "%.*s", length < 23 ? (int)length : 23, text);
     if (hearsay_context_add_wifi(context, bssid, strength_dbm, &error) != HEARSAY_OK) {
         return error.status == HEARSAY_ERR_ARGUMENT ? cli_misuse(cli, "--wifi: %s", error.sentence)

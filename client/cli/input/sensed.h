@@ -71,7 +71,7 @@ int sensed_encode(const struct cli *cli, const struct hearsay_host *host,
                   const struct hearsay_keys *keys, const struct hearsay_context *context,
                   struct hearsay_filter *out_filter);
 
-/* The JSON keys that describe a context, as a list of strings for an array of known keys. */
+/* The names of the JSON keys that describe a context, as initialisers of an array of strings. */
 #define SENSED_KEYS "labels", "wifi", "at", "neighbours", "time", "topics"
 
 /*

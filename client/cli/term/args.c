@@ -9,7 +9,10 @@
 #include "client/cli/term/number.h"
 #include "client/cli/term/when.h"
 
-/* getopt_long returns a letter for a short option, and LONG_CODE plus an index for a long one. */
+/*
+ * The codes that getopt_long returns: the letter of a short option, or LONG_CODE plus the index of
+ * a long option.
+ */
 enum { LONG_CODE = 1000, WORD_MAX = 40 };
 
 static size_t args_smaller(size_t a, size_t b)

@@ -105,8 +105,8 @@ void out_fold(const struct out *out, const char *text, size_t column)
 void out_similarity(const struct out *out, uint32_t millionths, size_t cells)
 {
     /*
-     * The block characters U+258F (one eighth of a cell) to U+2588 (a full cell). An empty cell is
-     * a light shade.
+     * The block characters from U+258F (an eighth of a cell is filled) to U+2588 (the whole cell is
+     * filled). An empty cell is printed as a light shade.
      */
     static const char *const eighths[] = {"",
                                           "\xe2\x96\x8f",
