@@ -27,14 +27,6 @@ static void fill_got(uint64_t epoch, const struct index_item *item,
     };
 }
 
-/* Whether the message was hidden after it was found in the index. */
-static bool is_hidden(struct service *service, const struct persist_message *message)
-{
-    const struct host *host = service_host_numbered(service, message->host);
-
-    return host == NULL || moderation_hides(&host->moderation, message->id);
-}
-
 static void on_got(struct persist_read *read)
 {
     struct get_job *get = CONTAINER_OF(read, struct get_job, read);
@@ -43,7 +35,7 @@ static void on_got(struct persist_read *read)
 
     if (read->failed) {
         job_fail_read(job, read->reason);
-    } else if (!get->entry.found || is_hidden(job->service, message)) {
+    } else if (!get->entry.found || moderation_hides(&job->host->moderation, message->id)) {
         job_fail_not_found(job);
     } else {
         struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_GOT};

@@ -141,8 +141,7 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
     if (job->order == MSG_ORDER_TIME) {
         qsort(results, count, sizeof(*results), compare_by_time);
     }
-    service->metrics.comparisons += response.results.comparisons;
-    service_note(service, METRIC_QUERY, job->base.began_ns);
+    service_note_query(service, response.results.comparisons, job->base.began_ns);
     job->base.client->events->respond(job->base.client, &response);
 }
 

@@ -102,22 +102,17 @@ const char *check_message(struct service *service, const struct persist_entry *e
     return reason;
 }
 
-void check_tell_message(const struct service *service, const struct persist_entry *entry,
+void check_tell_message(struct service *service, const struct persist_entry *entry,
                         const char *reason, struct check_problems *problems)
 {
     char id[MESSAGE_ID_BYTES * 2 + 1];
-    const char *host = NULL;
+    const struct host *host = service_host_numbered(service, entry->message.host);
 
     for (size_t i = 0; i < MESSAGE_ID_BYTES; i++) {
         (void)snprintf(id + 2 * i, 3, "%02x", entry->message.id[i]);
     }
-    for (size_t h = 0; h < service->host_count; h++) {
-        if (service->hosts[h].number == entry->message.host) {
-            host = service->hosts[h].config.name;
-        }
-    }
-    check_tell(problems, "message %s of host %s: %s", id, host != NULL ? host : "(not configured)",
-               reason);
+    check_tell(problems, "message %s of host %s: %s", id,
+               host != NULL ? host->config.name : "(not configured)", reason);
 }
 
 /* --- counts ----------------------------------------------------------------------------------- */

@@ -28,7 +28,7 @@ struct check_problems {
 const char *check_message(struct service *service, const struct persist_entry *entry);
 
 /* Adds a sentence about a message to `problems`. `reason` is the answer of check_message. */
-void check_tell_message(const struct service *service, const struct persist_entry *entry,
+void check_tell_message(struct service *service, const struct persist_entry *entry,
                         const char *reason, struct check_problems *problems);
 
 /* Number of epochs of all hosts. O(hosts). */

@@ -55,14 +55,11 @@ static int moderation_grow(struct moderation *moderation)
         return -ERR_NOMEM;
     }
     uint32_t room = moderation->room == 0 ? ROOM_MIN : moderation->room * 2;
-    struct moderated *entries = alloc_array(moderation->alloc, room, sizeof(*entries));
+    struct moderated *entries =
+        alloc_resize(moderation->alloc, moderation->entries, room, sizeof(*entries));
     if (entries == NULL) {
         return -ERR_NOMEM;
     }
-    if (moderation->count > 0) {
-        memcpy(entries, moderation->entries, moderation->count * sizeof(*entries));
-    }
-    alloc_release(moderation->alloc, moderation->entries);
     moderation->entries = entries;
     moderation->room = room;
     return 0;

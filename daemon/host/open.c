@@ -41,7 +41,6 @@ struct loading {
     struct service *service;
     int64_t now_ms; /* the host's clock when loading began */
     uint64_t loaded;
-    uint64_t expired;
     uint64_t homeless; /* stored messages of hosts that are not configured */
 };
 
@@ -56,19 +55,11 @@ static int load_message(void *context, const struct persist_message *message)
         return 0;
     }
     if (message_expired(message->expires_ms, loading->now_ms)) {
-        loading->expired++; /* the sweep takes it */
-        return 0;
+        return 0; /* the sweep deletes the message */
     }
     int rc = service_keep(service, host, message);
-    if (rc == HOST_NO_EPOCH) {
-        loading->expired++;
-        return 0;
-    }
-    if (rc != 0) {
-        return rc;
-    }
-    loading->loaded++;
-    return 0;
+    loading->loaded += rc == 0;
+    return rc == HOST_NO_EPOCH ? 0 : rc; /* the sweep deletes what is left of an epoch */
 }
 
 static int load_rule(void *context, const struct persist_rule *rule)

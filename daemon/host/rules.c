@@ -6,6 +6,7 @@
 #include <sodium.h>
 
 #include "core/base/err.h"
+#include "core/base/popcount.h"
 
 enum { ROOM_MIN = 4 };
 
@@ -47,14 +48,10 @@ static int rules_grow(struct rules *rules)
     if (rules->ban_count < rules->ban_room) {
         return 0;
     }
-    struct ban *bans = alloc_array(rules->alloc, room, sizeof(*bans));
+    struct ban *bans = alloc_resize(rules->alloc, rules->bans, room, sizeof(*bans));
     if (bans == NULL) {
         return -ERR_NOMEM;
     }
-    if (rules->ban_count > 0) {
-        memcpy(bans, rules->bans, rules->ban_count * sizeof(*bans));
-    }
-    alloc_release(rules->alloc, rules->bans);
     rules->bans = bans;
     rules->ban_room = room;
     return 0;
@@ -100,16 +97,6 @@ void rules_drop(struct rules *rules, const struct persist_rule *rule)
     rules->ban_count--;
 }
 
-static uint32_t count_bits(uint8_t byte)
-{
-    uint32_t count = 0;
-
-    for (; byte != 0; byte &= (uint8_t)(byte - 1)) {
-        count++;
-    }
-    return count;
-}
-
 /*
  * Whether a filter is within the ban's maximum bit distance of the banned filter, inclusive. The
  * distance of two empty filters is 0.
@@ -120,8 +107,8 @@ static bool is_within(const struct ban *ban, const uint8_t *filter)
     uint64_t all = 0;
 
     for (size_t i = 0; i < ban->value_bytes; i++) {
-        shared += count_bits(ban->value[i] & filter[i]);
-        all += count_bits(ban->value[i] | filter[i]);
+        shared += popcount_word(ban->value[i] & filter[i]);
+        all += popcount_word(ban->value[i] | filter[i]);
     }
     return (all - shared) * 1000000 <= all * ban->max_distance_ppm;
 }

@@ -102,6 +102,12 @@ void service_note(struct service *service, enum metric metric, uint64_t began_ns
     metrics_note(&service->metrics, metric, now_ns - began_ns, (int64_t)(now_ns / 1000000));
 }
 
+void service_note_query(struct service *service, uint64_t comparisons, uint64_t began_ns)
+{
+    service->metrics.comparisons += comparisons;
+    service_note(service, METRIC_QUERY, began_ns);
+}
+
 void service_take_turn(struct service *service, struct requester *client)
 {
     *requester_turn(client) = ++service->turns;

@@ -71,19 +71,18 @@ struct service_options {
     struct worker *worker;
 };
 
+/* Each group of fields is changed by the files that its first line names, and made by open.c. */
 struct service {
+    /* open.c */
     const struct alloc *alloc;
     struct config config; /* in force */
     struct persist *persist;
     struct persist_info store;
-    struct cache *cache;
-    struct clock_state clock;
     void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
     bool (*clock_synchronised)(void *context);
     void *clock_context;
     uint64_t (*read_ns)(void *context);
     const struct service_control *control;
-    struct metrics metrics;
     const struct bits_kernels *kernels;
     /* LIMIT_HOSTS elements, host_count in use, in the order of the configuration */
     struct host *hosts;
@@ -96,28 +95,23 @@ struct service {
         char profile[PROFILE_TEXT_MAX];
         bool under_way;
     } opening;
-    struct usage usage; /* of all hosts */
-    /* part of `usage`: messages that will be removed for new ones (room.h) */
-    struct usage leaving;
-    struct reports *reports; /* made with the first report */
-    struct senders *senders;
     struct sender_limits sender_limits; /* from the configuration */
-    struct arena arena;                 /* for one request or response; reset after it */
-    size_t writing_bytes;       /* memory of deposits and withdrawals that wait for the store */
-    uint32_t working;           /* number of service_work_begin without service_work_end */
-    struct query_job *searches; /* long searches that take turns */
-    struct query_job *waiting;  /* long searches that wait to begin */
-    uint64_t turns;             /* number of the last turn: see requester_turn */
-    struct arrange arrange;
-    struct watch_state *watch; /* made by watch_init; NULL: not yet */
-    struct resume resume;
-    struct persist_op sweep;
-    struct persist_removed swept[PERSIST_EXPIRE_MAX];
-    bool sweeping;
-    struct persist_op clock_op; /* saves the clock */
-    int64_t clock_saved_ms;
-    bool saving_clock;
-    bool save_clock_again; /* another save begins when the current save is over */
+
+    /* service.c */
+    struct cache *cache; /* service_messages.c drops entries */
+    struct metrics metrics;
+    uint32_t working; /* number of service_work_begin without service_work_end; arrange.c, too */
+    uint64_t turns;   /* number of the last turn: see requester_turn */
+    struct log_gate storage_gate;
+
+    /* service_messages.c */
+    struct usage usage; /* of all hosts */
+
+    /* room.c: part of `usage`, messages that will be removed for new ones */
+    struct usage leaving;
+
+    /* service_clock.c */
+    struct clock_state clock;
     struct {
         /* for the log: the host's clock at the last call of service_tell_clock */
         int64_t now_ms;
@@ -125,9 +119,32 @@ struct service {
         /* the log has a line about a jump that waits for confirmation */
         bool waiting;
     } told;
-    struct log_gate storage_gate;
-    bool checking; /* a Check request runs; one at a time */
+
+    /* upkeep.c */
+    struct persist_op sweep;
+    struct persist_removed swept[PERSIST_EXPIRE_MAX];
+    bool sweeping;
+    struct persist_op clock_op; /* saves the clock */
+    int64_t clock_saved_ms;
+    bool saving_clock;
+    bool save_clock_again; /* another save begins when the current save is over */
+    struct arrange arrange;
     bool stopping;
+
+    /* daemon/handler/ */
+    struct reports *reports;    /* report.c: made with the first report */
+    struct query_job *searches; /* query_search.c: long searches that take turns */
+    struct query_job *waiting;  /* query_search.c: long searches that wait to begin */
+    size_t writing_bytes;       /* job.c: memory of deposits and withdrawals that wait */
+    bool checking;              /* check.c: a Check request runs; one at a time */
+
+    /* daemon/watch/ */
+    struct watch_state *watch; /* made by watch_init; NULL: not yet */
+
+    /* shared */
+    struct arena arena; /* for one request or response; reset after it */
+    struct senders *senders;
+    struct resume resume;
 };
 
 /*
@@ -184,6 +201,9 @@ void service_submit(struct service *service, struct persist_op *op);
 
 /* Counts a request that arrived at `began_ns` and was answered with success. */
 void service_note(struct service *service, enum metric metric, uint64_t began_ns);
+
+/* Counts a query that was answered with success, and the comparisons of filters that it took. */
+void service_note_query(struct service *service, uint64_t comparisons, uint64_t began_ns);
 
 /*
  * Finds the host of this name. `name` NULL: the first host. Returns NULL if there is no such host.

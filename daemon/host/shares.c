@@ -161,14 +161,11 @@ static int reserve_record(struct shares *shares)
             return -ERR_NOMEM;
         }
         uint32_t room = old_room == 0 ? ROOM_MIN : 2 * old_room;
-        struct share_record *records = alloc_array(shares->alloc, room, sizeof(*records));
+        struct share_record *records =
+            alloc_resize(shares->alloc, shares->records, room, sizeof(*records));
         if (records == NULL) {
             return -ERR_NOMEM;
         }
-        if (old_room > 0) {
-            memcpy(records, shares->records, old_room * sizeof(*records));
-        }
-        alloc_release(shares->alloc, shares->records);
         shares->records = records;
         shares->record_room = room;
     }
