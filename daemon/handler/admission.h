@@ -3,12 +3,10 @@
  * admission: decides whether a deposit is accepted. admission_decide checks in this order:
  *
  *   1. form    epoch, filter, fill, payload size, time to live, proof of work
- *   2. known   the host has a message of this id: the client gets the first answer again, and the
- * next checks are skipped
+ *   2. known   if the host has a message of this id, the deposit is accepted without checks 3 to 5
  *   3. mode    the accept mode is `open` or `review` (accept_mode.h)
  *   4. ban     the operator has banned neither the payload nor the filter
- *   5. room    the message fits the caps and the sender's share, or other messages can be removed
- * for it (room.h)
+ *   5. room    caps and the sender's share allow the message, or others can be removed (room.h)
  *
  * The rate limits of the sender are checked before, for each request (ask_pay).
  */

@@ -43,8 +43,8 @@ bool ask_host(struct ask *ask, const struct msg_text *name);
 bool ask_administers(struct ask *ask);
 
 /*
- * Finds the epoch of this number of ask->host. NULL: there is none, or it is over; the error names
- * `field`.
+ * Finds the epoch of the host ask->host by its number. NULL: the host has no such epoch, or the
+ * epoch is over, and an error that names `field` was sent.
  */
 struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *field);
 

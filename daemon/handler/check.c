@@ -129,7 +129,7 @@ static void begin_read(struct check *check, int64_t after, size_t count,
     job_read(&check->base, &check->read);
 }
 
-/* Submits an operation of this kind, PERSIST_EXPIRE or PERSIST_TALLY. */
+/* Submits an operation of `kind`, which is PERSIST_EXPIRE or PERSIST_TALLY. */
 static void begin_op(struct check *check, enum persist_kind kind,
                      void (*done)(struct persist_op *op))
 {
@@ -174,7 +174,7 @@ static void on_read_again(struct persist_read *read)
         check_fail(check, "reading", read->reason);
         return;
     }
-    /* If the store returns another message for this position, the suspect was deleted. */
+    /* If the store returns a message with another number, the suspect was deleted. */
     if (read->entry_count == 1 && read->entries[0].message.seq == seq) {
         const char *reason = check_message(check->base.service, &read->entries[0]);
         if (reason != NULL && last_round) {

@@ -301,7 +301,7 @@ void handler_deposit(struct ask *ask)
         return;
     }
     if (admission.is_known && may_be_leaving(ask->host)) {
-        /* too much to evict: the store refuses the copy if the message was deleted */
+        /* evicting this many is impossible, so the store refuses a copy of a deleted message */
         admission.room.need.messages = UINT64_MAX;
     }
     struct deposit_job *job =

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * handler: executes requests. A session decodes a request and passes it to handler_handle. The
- * handler acts on the service. It answers through the requester's events, either at once or when
- * the store has finished. Handlers have no sockets, no loop and no encoded bytes. Each request has
- * a file; handler.c has the table of all requests. All functions are called on the loop thread.
+ * handler: executes requests. A session decodes a request and passes the request to handler_handle.
+ * The handler changes or reads the service. The answer goes through the requester's events, either
+ * at once or when the store has finished. Handlers have no sockets, no loop and no encoded bytes.
+ * Each request has a file; handler.c has the table of all requests. All functions are called on the
+ * loop thread.
  */
 #ifndef DAEMON_HANDLER_HANDLER_H
 #define DAEMON_HANDLER_HANDLER_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inner: the handlers in the table of handler.c. Each handler answers its request once, at once or
- * later.
+ * inner: the handlers in the table of handler.c. Each handler sends one answer to its request,
+ * immediately or later.
  */
 #ifndef DAEMON_HANDLER_INNER_H
 #define DAEMON_HANDLER_INNER_H

@@ -257,7 +257,10 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
     job->read.kind = PERSIST_READ_PAYLOADS;
     job->read.entries = job->entries;
     job->read.entry_count = count;
-    /* Bounds the read: the answer holds one frame, and one more payload may not fit. */
+    /*
+     * Bounds the read to payloads of twice the frame size: the answer holds one frame, and the last
+     * payload read may not fit.
+     */
     job->read.content_limit = 2 * (size_t)service->config.limits.frame_bytes;
     job->read.done = on_payloads;
     query_charge(job);

@@ -15,7 +15,9 @@ enum {
      * without vector instructions.
      */
     STEP_WORK = 16 * 1024,
-    /* A new search may run this many steps, within FIRST_NS, before it queues. */
+    /*
+     * The number of steps that a new search may run before it queues, if they end within FIRST_NS.
+     */
     FIRST_STEPS = 4,
     FIRST_NS = 300 * 1000,
     /*

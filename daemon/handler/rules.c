@@ -40,7 +40,7 @@ static void rule_job_submit(struct rule_job *job, enum persist_kind kind,
 }
 
 /*
- * Whether the store has stored or deleted the rule, and the rules in memory follow. If not, answers
+ * Whether the store has stored or deleted the rule, and memory has done the same. If not, answers
  * with an error and ends the job.
  */
 static bool is_done(struct rule_job *job)

@@ -15,15 +15,15 @@ enum {
     /* With fewer messages the tree is a single node, and arranging makes little difference. */
     MESSAGES_LEAST = 4096,
     /*
-     * Limits while many messages come: a rebuild is due when a quarter of the messages is worn, and
-     * takes a twentieth of one core.
+     * Limits while many messages are deposited: an index is rebuilt when a quarter of its messages
+     * is worn, and rebuilds take a twentieth of one core.
      */
     BUSY_SHARE = 4,
     BUSY_LEAST = 4096,
     BUSY_REST = 19,
     /*
-     * Limits while few messages come: at the current rate IDLE_TICKS more ticks would double the
-     * number of worn messages.
+     * Limits while few messages are deposited: at the current rate it takes IDLE_TICKS ticks until
+     * the number of worn messages has doubled.
      */
     IDLE_SHARE = 32,
     IDLE_LEAST = 1024,
@@ -42,7 +42,10 @@ enum {
     MESSAGE_NS_FIRST = 20 * 1000,
     MESSAGE_NS_LEAST = 1000,
     MESSAGE_NS_MOST = 10 * 1000 * 1000,
-    /* Changes applied to the new index in one slice. Each takes some microseconds. */
+    /*
+     * The number of changes that one slice applies to the new index. A change takes some
+     * microseconds.
+     */
     FOLLOW_BUDGET = 128,
     NS_A_MS = 1000 * 1000
 };
@@ -51,8 +54,8 @@ void arrange_tune_memory(void)
 {
 #ifdef __GLIBC__
     /*
-     * The arrays of a tree node are larger than this threshold, so that freeing a node returns its
-     * memory. The buffers of most queries are smaller.
+     * glibc returns a freed block above this size to the system. The arrays of tree nodes are
+     * larger. The buffers of most queries are smaller.
      */
     (void)mallopt(M_MMAP_THRESHOLD, 192 * 1024);
 #endif
@@ -162,7 +165,10 @@ static void on_arranged(struct long_work *work)
 
 /* --- which, and when -------------------------------------------------------------------------- */
 
-/* The number of worn messages: messages that cost a query more time than arranged ones would. */
+/*
+ * The number of worn messages of an index. A worn message costs a query more CPU time than an
+ * arranged message.
+ */
 static size_t worn_of(const struct index *index)
 {
     struct index_wear wear;
@@ -172,7 +178,8 @@ static size_t worn_of(const struct index *index)
 }
 
 /*
- * Whether a rebuild is due: enough of the messages are worn, and the worker has rested long enough.
+ * Whether the rebuild of an index is due: a large enough share of its messages costs queries extra
+ * time, and the worker has rested long enough.
  */
 static bool is_due(const struct arrange *arrange, size_t worn, size_t count)
 {
@@ -233,8 +240,8 @@ static size_t loaded_count(const struct arrange *arrange, const struct epoch *ep
 }
 
 /*
- * Begins to rebuild the index of the epoch with the largest count. Returns false if all counts are
- * 0.
+ * Begins to rebuild the index of the epoch for which `count_of` returns the largest number. Returns
+ * false if all numbers are 0.
  */
 static bool begin_largest(struct arrange *arrange,
                           size_t (*count_of)(const struct arrange *, const struct epoch *))

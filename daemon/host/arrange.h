@@ -110,8 +110,8 @@ bool arrange_is_active(const struct arrange *arrange);
 bool arrange_turn(struct arrange *arrange, int64_t now_ms);
 
 /*
- * Cancels the current rebuild. No rebuild begins afterwards. The worker ends within milliseconds;
- * until then *working counts the worker's job.
+ * Cancels the current rebuild, and prevents further ones. The worker stops within milliseconds;
+ * until then its job counts in service->working.
  */
 void arrange_stop(struct arrange *arrange);
 

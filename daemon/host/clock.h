@@ -10,19 +10,21 @@
  * host's clock is set after confirmation: the system reports that its clock is synchronised, or the
  * wall clock runs without a step for `patience_ms`.
  *
- * Cases:
- *   - The wall clock shows a time before 1970: it counts as 1970. The host's clock is never
- * negative.
- *   - The wall clock is behind (no battery, or set back): the host's clock advances from its own
- * time. The time spent switched off is not counted, so messages live longer by that time.
- *   - The wall clock is up to a day ahead (switched off over night): the host's clock is set at
- * once, and messages whose lifetime is over expire at once.
- *   - The wall clock is more than a day ahead (switched off for long, or wrong): the host's clock
- *     advances from its own time until the jump is confirmed or taken back. Until then no message
- *     expires earlier than without the jump.
- *   - A wrong jump was confirmed: it cannot be undone. The host's clock stays ahead and advances at
- * its normal rate, until the real time has caught up or a new store is made. clock_trusted returns
- *     false meanwhile. Lifetimes are still right, as the same clock measures their begin and end.
+ * The wall clock shows a time before 1970: it counts as 1970. The host's clock is never negative.
+ *
+ * The wall clock is behind (no battery, or set back): the host's clock advances from its own time.
+ * The time spent switched off is not counted, so messages live longer by that time.
+ *
+ * The wall clock is up to a day ahead (switched off over night): the host's clock is set at once,
+ * and messages whose lifetime is over expire at once.
+ *
+ * The wall clock is more than a day ahead (switched off for long, or wrong): the host's clock
+ * advances from its own time until the jump is confirmed or taken back. Until then no message
+ * expires earlier than without the jump.
+ *
+ * A wrong jump was confirmed: it cannot be undone. The host's clock stays ahead and advances at its
+ * normal rate, until the real time has caught up or a new store is made. clock_trusted returns
+ * false meanwhile. Lifetimes are still right, as the same clock measures their begin and end.
  */
 #ifndef DAEMON_HOST_CLOCK_H
 #define DAEMON_HOST_CLOCK_H

@@ -26,7 +26,7 @@ struct epoch {
     bool is_over;           /* requests cannot name it any more */
     /* the messages were loaded at the start and are not arranged yet */
     bool is_loaded;
-    /* begin of the epoch; this field and the next ones are not used in epoch 0 */
+    /* time at which the epoch begins; epoch 0 does not use this field and the next ones */
     int64_t starts_ms;
     int64_t ends_ms;
     int64_t kept_ms;

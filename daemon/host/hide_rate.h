@@ -22,7 +22,7 @@ struct hide {
 };
 
 struct hide_rate {
-    /* owned: a ring of HIDE_RATE_KEPT hidings; NULL: no message was hidden yet */
+    /* owned: a ring of the latest HIDE_RATE_KEPT hidden messages; NULL: none yet */
     struct hide *list;
     uint32_t count;
     uint32_t oldest;
@@ -47,8 +47,8 @@ bool hide_rate_allows(const struct hide_rate *rate, uint64_t by, uint32_t per_ho
 int hide_rate_note(struct hide_rate *rate, const struct alloc *alloc, uint64_t by, int64_t now_ms);
 
 /*
- * Counts a report that does not hide its message because of the bound. Returns true at most once an
- * hour: the caller then logs a warning.
+ * Counts a report that does not hide its message, because its network has hidden as many messages
+ * in this hour as it may. Returns true at most once an hour: the caller then logs a warning.
  */
 bool hide_rate_withhold(struct hide_rate *rate, int64_t now_ms);
 

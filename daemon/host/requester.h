@@ -63,7 +63,7 @@ struct requester {
     uint32_t wide_tag;
     /* the client's last request was refused because of a rate limit */
     bool is_over_rate;
-    /* searches of the client that run or wait; above 0 no more requests are taken */
+    /* number of the client's searches that run or wait; above 0 no more requests are read */
     uint32_t searches;
     uint64_t turn;                            /* see requester_turn */
     uint32_t work_count;                      /* requests that were taken and not yet answered */

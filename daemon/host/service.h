@@ -47,7 +47,10 @@ struct service_control {
     int (*reload)(void *context, char *out_reason);
     /* Reports that a host has a new epoch: the server pushes the epoch to the clients. */
     void (*epoch_changed)(void *context, const struct host *host);
-    /* Reports that a host that a reload has added is open. It is the last of service->hosts. */
+    /*
+     * Reports that a host which a reload has added is open. This host is the last one of
+     * service->hosts.
+     */
     void (*host_opened)(void *context);
 };
 
@@ -71,7 +74,10 @@ struct service_options {
     struct worker *worker;
 };
 
-/* Each group of fields is changed by the files that its first line names, and made by open.c. */
+/*
+ * The first line of each group of fields names the file that changes them. open.c sets all fields
+ * at the start.
+ */
 struct service {
     /* open.c */
     const struct alloc *alloc;
@@ -100,8 +106,9 @@ struct service {
     /* service.c */
     struct cache *cache; /* service_messages.c drops entries */
     struct metrics metrics;
-    uint32_t working; /* number of service_work_begin without service_work_end; arrange.c, too */
-    uint64_t turns;   /* number of the last turn: see requester_turn */
+    /* number of jobs under way (service_work_begin); arrange.c counts its job, too */
+    uint32_t working;
+    uint64_t turns; /* number of the last turn: see requester_turn */
     struct log_gate storage_gate;
 
     /* service_messages.c */

@@ -49,8 +49,9 @@ struct share_record {
     uint8_t id[MESSAGE_ID_BYTES];
     /* bytes of the message; the highest bit is set while the message is leaving */
     uint32_t bytes;
-    uint32_t sharer; /* position of its address in `sharers` */
-    uint32_t prev;   /* position of the next older record of this sharer; UINT32_MAX: none */
+    uint32_t sharer; /* index of the sender's address in `sharers` */
+    /* index in `records` of the next older record of this sender; UINT32_MAX: none */
+    uint32_t prev;
     uint32_t next;
 };
 
