@@ -163,7 +163,7 @@ static const char *read_decimal(const char *text, unsigned decimals, uint64_t *o
     return text;
 }
 
-/* A unit behind a number, and its factor. */
+/* A unit that may follow a number, and its factor. */
 struct unit {
     const char *name;
     uint64_t factor;

@@ -9,11 +9,11 @@
 #include "daemon/store/ops.h"
 
 enum {
-    /* A failed transaction is split once, into so many parts. */
+    /* Number of parts that a failed batch is split into, once. */
     RETRY_PARTS = 8,
     /*
-     * When so many single operations have failed for lack of storage, the rest of the batch fails
-     * without a try.
+     * Maximum number of single operations that may fail for lack of storage. Then the rest of the
+     * batch fails without a try.
      */
     STRIKES_MAX = 8,
     /*

@@ -131,12 +131,12 @@ static int refuse_row(const struct store_load *load, int rc, int64_t seq)
 }
 
 /*
- * How an index is compared with its table. Every index entry and every row has a hash. If the sum
- * of the hashes of all entries equals the sum of the hashes of all rows, the index has one entry
- * for each row and no others. Random damage passes this test with a probability of 2^-64. Two more
- * conditions are checked. Each entry must be greater than the entry before it. And the values of an
- * entry must have the types of the row's columns: an id stored as text has the same hash as the id
- * stored as a blob, but a search does not find it.
+ * How an index is compared with its table. Every index entry and every row has a hash. The sum of
+ * the hashes of all entries must equal the sum of the hashes of all rows. Then the index has one
+ * entry for each row and no others; random damage passes with a probability of 2^-64. Each entry
+ * must also be greater than the entry before it. And the values of an entry must have the types of
+ * the row's columns: an id stored as text has the same hash as the id stored as a blob, but a
+ * search does not find it.
  */
 struct sums {
     uint64_t by_id, by_expiry;

@@ -191,7 +191,7 @@ int store_log_cut(sqlite3 *db, const char *path)
 {
     struct store_log_scan scan;
     sqlite3_file *file = NULL;
-    /* Nobody else writes while we have the lock. */
+    /* Nobody else writes while this connection has the write lock. */
     int rc = store_exec(db, "BEGIN IMMEDIATE");
 
     if (rc != SQLITE_OK) {

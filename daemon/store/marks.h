@@ -52,8 +52,8 @@ void store_marks_begin(struct store_marks *marks, sqlite3 *db);
 bool store_marks_may_have(const struct store_marks *marks, uint32_t host, const uint8_t *id);
 
 /*
- * The current transaction has stored a tombstone for the id (add), or has deleted the tombstone
- * (remove).
+ * To be called when the current transaction has stored a tombstone for the id (store_marks_add) or
+ * has deleted one (store_marks_remove).
  */
 void store_marks_add(struct store_marks *marks, sqlite3 *db, uint32_t host, const uint8_t *id);
 void store_marks_remove(struct store_marks *marks, uint32_t host, const uint8_t *id);

@@ -267,7 +267,7 @@ struct persist_op {
 
 enum persist_read_kind {
     PERSIST_READ_PAYLOADS, /* the messages of the ids asked for, hidden or not */
-    PERSIST_READ_REPORTED, /* the same, with the reasons of their reports */
+    PERSIST_READ_REPORTED, /* messages as for PAYLOADS, with the reasons of their reports */
     PERSIST_READ_PAGE,     /* complete messages of one host in the order of seq; hidden messages
                               are left out */
     PERSIST_READ_CHECK     /* messages of all hosts in the order of seq, also hidden ones,
@@ -294,15 +294,17 @@ struct persist_entry {
 /* A read job, which runs on the reader's thread. The rules of ownership are those of persist_op. */
 struct persist_read {
     enum persist_read_kind kind;
-    struct persist_entry *entries; /* the caller's array: messages to read by id, or elements for
-                                      a page */
-    size_t entry_count;            /* page: before: room; after: messages found */
+    struct persist_entry *entries; /* the caller's array: messages to read by id, or free
+                                      elements for a page */
+    size_t entry_count;            /* PAGE, CHECK: before the read: elements of the array; after:
+                                      messages found */
 
     size_t content_limit; /* PAYLOADS: maximum bytes of payloads and media types to read; 0: no
                              limit */
 
     uint32_t page_host;      /* page */
-    int64_t page_after;      /* page: begin behind this seq; 0: from the start */
+    int64_t page_after;      /* PAGE, CHECK: read messages with a greater seq than this; 0: from
+                                the start */
     size_t page_bytes_limit; /* page: maximum bytes of payloads, filters and media types; a page
                                 has at least one message */
     int64_t page_last;       /* filled: seq of the last message found */

@@ -108,7 +108,10 @@ static const char creation_pragmas[] =
 
 /* Run on every connection. None of these changes the file. */
 static const char common_pragmas[] =
-    /* The schema of a file from another program may not call functions with side effects. */
+    /*
+     * The file may come from another program. With OFF its schema cannot call functions with side
+     * effects.
+     */
     "PRAGMA trusted_schema = OFF;"
     /*
      * SQLite reports a cell that reaches beyond its page as damage. Otherwise it would read random

@@ -400,13 +400,10 @@ static int store_alloc(const struct persist_sqlite_options *options,
 static int start_threads(struct persist_sqlite *store, const struct persist_sqlite_options *options,
                          sqlite3 *db)
 {
-    struct store_reader_options reader = {.path = store->path,
-                                          .vfs = store_schema_vfs(db),
-                                          .done = on_read_done,
-                                          .ended = on_reader_ended,
-                                          .context = store};
+    const char *vfs = store_schema_vfs(db);
+    struct store_reader_options reader = {store->path, vfs, on_read_done, on_reader_ended, store};
     struct store_writer_options writer = {.path = store->path,
-                                          .vfs = reader.vfs,
+                                          .vfs = vfs,
                                           .use = options->relaxed ? STORE_USE_WRITER_RELAXED
                                                                   : STORE_USE_WRITER,
                                           .done = on_ops_done,

@@ -86,9 +86,10 @@ static void take_batch(struct store_writer *writer, struct store_batch *out_batc
     fits = store_queue_fits(&writer->queue, &room);
     uv_mutex_unlock(&writer->mutex);
     if (!fits && writer->log_pages > 0) {
-        store_commit_checkpoint(
-            writer, SQLITE_CHECKPOINT_PASSIVE); /* storage for pages in the log is reserved
-                                                   a second time, in the database */
+        store_commit_checkpoint(writer,
+                                SQLITE_CHECKPOINT_PASSIVE); /* A checkpoint frees storage: a page in
+                                                               the log reserves storage in the log
+                                                               and in the database. */
         measure_room(writer, &room);
     }
     uv_mutex_lock(&writer->mutex);
