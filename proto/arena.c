@@ -14,7 +14,7 @@ enum {
 
 /*
  *   +-----------------------+---------+---------------------------------+
- *   | struct arena_block    | padding | room, aligned for any type      |
+ *   | struct arena_block    | padding | memory, aligned for any type    |
  *   +-----------------------+---------+---------------------------------+
  *   0                                 ARENA_HEADER_BYTES                bytes
  */
