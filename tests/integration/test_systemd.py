@@ -4,19 +4,21 @@
 import ctypes
 import errno
 import os
+import platform
 import shlex
 import subprocess
 
 import pytest
 
 import hearsay_wire as wire
-from conftest import HEARSAYD, program
+from conftest import HEARSAYD, binary, program
 from hearsay_wire import pb
 
 UNIT = os.environ.get("HEARSAY_UNIT", "build/systemd/hearsayd.service")
 
 ACT_ALLOW = 0x7FFF0000  # of libseccomp
 ACT_EPERM = 0x00050000 | errno.EPERM
+ARCH_I386 = 0x40000003
 UNKNOWN_CALL = -1
 
 
@@ -56,15 +58,22 @@ def allowed_calls(unit):
     return allowed
 
 
+def is_32_bit(path):
+    with open(path, "rb") as file:
+        return file.read(5)[4] == 1  # ELF's class
+
+
 def load_filter(library, names):
     """For this process from now on: these calls, and EPERM for all others."""
     library.seccomp_init.restype = ctypes.c_void_p
     context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(ACT_EPERM)))
+    if platform.machine() == "x86_64" and is_32_bit(binary(HEARSAYD)):
+        library.seccomp_arch_add(context, ctypes.c_uint32(ARCH_I386))  # as systemd does
     for name in names:
         number = library.seccomp_syscall_resolve_name(name.encode())
         if number != UNKNOWN_CALL:
-            # What another machine has is refused here, which does no harm.
-            library.seccomp_rule_add_exact(context, ctypes.c_uint32(ACT_ALLOW), number, 0)
+            # A call that this machine does not have is refused, which does no harm.
+            library.seccomp_rule_add(context, ctypes.c_uint32(ACT_ALLOW), number, 0)
     if library.seccomp_load(context) != 0:
         raise OSError("the filter cannot be loaded")
 
