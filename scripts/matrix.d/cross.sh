@@ -4,7 +4,7 @@
 
 # What we and our tests are linked with.
 debian_libraries=libc6-dev,libuv1-dev,libprotobuf-c-dev,libxxhash-dev,libsqlite3-dev,libsodium-dev,\
-libinih-dev,libjansson-dev,libutf8proc-dev,libsystemd-dev,libseccomp-dev,libssl-dev,\
+libinih-dev,libjansson-dev,libutf8proc-dev,libsystemd-dev,libseccomp-dev,libssl-dev,libmicrohttpd-dev,libqrencode-dev,\
 libcmocka-dev
 
 # processor MACHINE: a folder with Debian's libraries, a cross file, and `wrapper`, what to run its

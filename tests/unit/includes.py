@@ -31,7 +31,9 @@ FILES_MAX = 25  # .c files of one folder
 
 # Libraries, and the only files that may include them themselves.
 LIBRARIES = {
-    r"uv\.h": r"daemon/(main\.c|net/\w+\.[ch]|system/(notify|worker_uv)\.[ch]"
+    r"microhttpd\.h": r"client/web/http_mhd\.c",
+    r"qrencode\.h": r"client/web/qr\.c",
+    r"uv\.h": r"client/web/\w+\.[ch]|daemon/(main\.c|net/\w+\.[ch]|system/(notify|worker_uv)\.[ch]"
               r"|store/(sqlite|reader|writer|commit|inner)\.[ch])",
     r"sqlite3\.h": r"daemon/store/\w+\.[ch]",
     r"protobuf-c/.*|proto/hearsay\.pb-c\.h": r"proto/(arena|codec/\w+)\.[ch]",

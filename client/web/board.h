@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * board: the messages of hearsayd, as the pages need them. Reads go through one connection for all
+ * phones, the house connection, and are cached. Writes go through a connection that speaks for the
+ * phone's address, so that the limits are those of the phone. No function blocks. On the loop's
+ * thread.
+ */
+#ifndef CLIENT_WEB_BOARD_H
+#define CLIENT_WEB_BOARD_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "client/hearsay.h"
+#include "client/web/http.h"
+#include "client/web/view.h"
+
+struct board;
+
+struct board_options {
+    uv_loop_t *loop;    /* borrowed */
+    const char *server; /* path of the gateway's socket; borrowed */
+    uint32_t cache_ms;  /* how long an answer is given again */
+    unsigned per_page;  /* messages of a list */
+    unsigned views;     /* views that are cached and watched */
+    unsigned upstreams; /* connections on behalf of phones */
+};
+
+/* A message of a list. */
+struct board_message {
+    uint8_t id[HEARSAY_ID_BYTES];
+    const char *media_type;
+    const char *text; /* `bytes` of it, of any content; only for text/plain */
+    size_t bytes;     /* of the payload, of any media type */
+    int64_t deposited_ms;
+    int64_t expires_ms;
+    uint32_t similarity_ppm; /* estimated */
+};
+
+/* An answer to board_list. Borrowed for the call of `done`. */
+struct board_list {
+    const struct board_message *messages;
+    size_t count;
+    size_t sealed; /* messages of groups that were left out */
+    bool has_older;
+    int64_t now_ms; /* by hearsayd's clock */
+    int64_t age_ms; /* how old the answer is; more than the cache's time: hearsayd is away */
+};
+
+/* What became of a request. */
+enum board_outcome {
+    BOARD_DONE,
+    BOARD_AWAY,    /* hearsayd is not there */
+    BOARD_BUSY,    /* no connection was free in time: try again later */
+    BOARD_LIMITED, /* RATE_LIMITED: `error` says how long to wait */
+    BOARD_GONE,    /* NOT_FOUND */
+    BOARD_WRONG_CODE,
+    BOARD_CLOSED,  /* the host takes no messages now */
+    BOARD_FULL,    /* QUOTA */
+    BOARD_REFUSED, /* any other error of hearsayd: `error` has the sentence */
+    BOARD_NO_MEMORY
+};
+
+struct board_reply {
+    enum board_outcome outcome;
+    const struct hearsay_error *error;      /* NULL with BOARD_DONE, BOARD_BUSY, BOARD_NO_MEMORY */
+    const struct board_list *list;          /* of board_list */
+    const struct board_message *message;    /* of board_get */
+    const struct hearsay_deposited *stored; /* of board_leave */
+    const char *place;                      /* of board_place: labels, a line feed behind each */
+};
+
+typedef void board_done(void *context, const struct board_reply *reply);
+
+/* Connects in the background, and again whenever the connection is lost. -ERR_NOMEM. */
+int board_new(const struct board_options *options, struct board **out_board);
+void board_stop(struct board *board); /* every waiting request is answered with BOARD_AWAY */
+void board_free(struct board *board); /* after the loop has nothing under way; NULL is fine */
+
+/* What hearsayd said when it was greeted last; NULL: not yet. Valid until the loop turns. */
+const struct hearsay_welcome *board_welcome(const struct board *board);
+bool board_is_connected(const struct board *board);
+
+/* hearsayd's clock now, in Unix milliseconds; false: not known yet. */
+bool board_now_ms(const struct board *board, int64_t *out_now_ms);
+
+/* A number that increases whenever the answer to a view may have changed; for live updates. */
+uint64_t board_version(const struct board *board);
+
+/* The messages of a view. `done` may be called before the function returns. */
+void board_list(struct board *board, const struct view *view, board_done *done, void *context);
+
+/* One message by its id. */
+void board_get(struct board *board, const char *host, const uint8_t *id, board_done *done,
+               void *context);
+
+/* The here labels of a phone's address. */
+void board_place(struct board *board, const char *host, const struct http_address *client,
+                 board_done *done, void *context);
+
+/* A message to leave. Borrowed for the call. */
+struct board_leave {
+    const struct view *view; /* host, place, topics and is_now are its context */
+    const char *text;
+    size_t bytes;
+    uint32_t ttl_s;       /* 0: the default */
+    const uint8_t *id;    /* HEARSAY_ID_BYTES: the same form sent twice is one message */
+    const uint8_t *token; /* HEARSAY_TOKEN_BYTES: shown again to withdraw */
+};
+
+void board_leave(struct board *board, const struct http_address *client,
+                 const struct board_leave *leave, board_done *done, void *context);
+void board_withdraw(struct board *board, const struct http_address *client, const char *host,
+                    const uint8_t *id, const uint8_t *token, board_done *done, void *context);
+void board_report(struct board *board, const struct http_address *client, const char *host,
+                  const uint8_t *id, const char *reason, board_done *done, void *context);
+
+/* `done` of every request with this context is not called any more. */
+void board_forget(struct board *board, const void *context);
+
+#endif

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* form: names and values of a query or of a form's body (application/x-www-form-urlencoded). */
+#ifndef CLIENT_WEB_FORM_H
+#define CLIENT_WEB_FORM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { FORM_FIELDS_MAX = 24 };
+
+struct form_field {
+    const char *name;  /* decoded, ends with NUL; borrowed from the form's buffer */
+    const char *value; /* the same; has no NUL inside */
+    size_t value_bytes;
+};
+
+struct form {
+    struct form_field fields[FORM_FIELDS_MAX];
+    size_t count;
+};
+
+/*
+ * Decodes a text in place. False: there are more than FORM_FIELDS_MAX fields, a percent sign
+ * without two hexadecimal digits, or an encoded NUL. O(bytes).
+ */
+bool form_read(char *text, size_t bytes, struct form *out_form);
+
+/* The first field of that name; NULL: none. form_next: the next one behind `field`. */
+const struct form_field *form_find(const struct form *form, const char *name);
+const struct form_field *form_next(const struct form *form, const struct form_field *field);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * html: the only writer of pages. Literals go through html_raw, everything else through html_text,
+ * html_attribute or html_url, which escape. A writer that is out of memory or over its limit stays
+ * so, and html_failed tells.
+ */
+#ifndef CLIENT_WEB_HTML_H
+#define CLIENT_WEB_HTML_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { HTML_BYTES_MAX = 256 * 1024 }; /* of one page */
+
+struct html {
+    char *bytes; /* owned; `count` of them */
+    size_t count;
+    size_t room;
+    bool has_failed;
+};
+
+void html_init(struct html *html);   /* allocates nothing */
+void html_deinit(struct html *html); /* a zeroed struct is fine */
+bool html_failed(const struct html *html);
+
+/* Writes text of ours that is markup already. */
+void html_raw(struct html *html, const char *literal);
+
+/*
+ * Writes text of others, `count` bytes of any content, as one line of text: escapes & < > " ';
+ * leaves out control characters and bidi embeddings, overrides and isolates; replaces bytes that
+ * are not UTF-8 by U+FFFD; writes at most 4 combining marks in a row.
+ */
+void html_text(struct html *html, const char *text, size_t count);
+
+/* The same for a message: each line becomes a paragraph with dir="auto". */
+void html_message(struct html *html, const char *text, size_t count);
+
+/* A text of ours or of others that ends with NUL, as html_text. */
+void html_string(struct html *html, const char *text);
+
+/* Writes ` name="value"`, escaped. */
+void html_attribute(struct html *html, const char *name, const char *value);
+
+/* Writes a text percent-encoded, as one part of a URL. */
+void html_url(struct html *html, const char *text, size_t count);
+
+/* Writes a number, without separators. */
+void html_number(struct html *html, uint64_t number);
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http: the seam between hearsay-web and the library that speaks HTTP (http_mhd.c). Requests come
+ * in through one callback. Each is answered once, at once or later. Functions are called on the
+ * loop's thread.
+ *
+ * A request that reaches the callback has passed these checks; all others are answered here:
+ *   - the method is GET, HEAD or POST                                                   else 405
+ *   - there is exactly one Host header, and at most one Content-Length                   else 400
+ *   - the target begins with '/', is in ASCII without controls and has at most
+ *     HTTP_TARGET_BYTES                                                                  else 400,
+ * 414
+ *   - there is no Transfer-Encoding                                                      else 501
+ *   - head and body came within HTTP_REQUEST_SECONDS                                     else
+ * closed
+ *   - the body has at most HTTP_BODY_BYTES                                               else 413
+ *   - the client's address has no more connections than it may                           else
+ * closed
+ */
+#ifndef CLIENT_WEB_HTTP_H
+#define CLIENT_WEB_HTTP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+enum {
+    HTTP_TARGET_BYTES = 1024,
+    HTTP_HEAD_BYTES = 3 * 1024,
+    HTTP_BODY_BYTES = 16 * 1024,
+    HTTP_REQUEST_SECONDS = 10, /* for head and body together */
+    HTTP_ANSWER_SECONDS = 30,  /* for the client to take an answer */
+    HTTP_LISTENERS_MAX = 8,
+    HTTP_STREAM_BYTES = 16 * 1024 /* most bytes that wait for one stream's client */
+};
+
+/* The client of a request. */
+struct http_address {
+    uint8_t family;    /* 4 or 6 */
+    uint8_t bytes[16]; /* of IPv4 the first 4 */
+    bool has_local;    /* `local` is known: of IPv6 */
+    uint8_t local[16]; /* our end of the connection */
+};
+
+enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST };
+
+/* Borrowed until the request is answered. A header that is not there is NULL. */
+struct http_request {
+    enum http_method method;
+    const char *path;  /* up to the '?', as sent */
+    const char *query; /* behind the '?', as sent; "" without one */
+    const char *host;
+    const char *origin;
+    const char *content_type;
+    const char *accept_language;
+    const char *accept_encoding;
+    const char *last_event_id;
+    const char *body; /* body_bytes, with a NUL behind them; "" without a body */
+    size_t body_bytes;
+    struct http_address client; /* behind a proxy: the address that the proxy tells */
+};
+
+/* A request that waits for its answer. */
+struct http_exchange;
+
+/* An answer. Strings are borrowed for the call of http_answer; NULL: no such header. */
+struct http_answer {
+    unsigned status;
+    const char *type;       /* Content-Type */
+    const char *encoding;   /* Content-Encoding */
+    const char *location;   /* Location */
+    uint32_t retry_after_s; /* Retry-After; 0: none */
+    uint32_t max_age_s;     /* Cache-Control: max-age; 0: no-store */
+    const void *body;       /* copied; of a HEAD only its length is sent */
+    size_t body_bytes;
+    bool is_static; /* the body stays in place for ever and is not copied */
+};
+
+/* An answer that does not end: Server-Sent Events. */
+struct http_stream;
+
+struct http_stream_events {
+    /* The client has gone, or the stream was closed for what waits. The stream is freed when the
+     * call returns. */
+    void (*closed)(void *context);
+};
+
+struct http_listener {
+    int descriptor;  /* a listening socket, taken */
+    bool is_proxied; /* the client's address is the last of the only X-Forwarded-For, else 400 */
+};
+
+struct http_options {
+    uv_loop_t *loop; /* borrowed */
+    const struct http_listener *listeners;
+    size_t listener_count;            /* 1 .. HTTP_LISTENERS_MAX */
+    unsigned connections;             /* of all clients */
+    unsigned connections_per_address; /* of one; of an IPv6 /64 half of all at most */
+    /* A request has come. Answers with http_answer or http_stream_begin, now or later. */
+    void (*request)(void *context, struct http_exchange *exchange,
+                    const struct http_request *request);
+    /* The client of a request that is not answered has gone; it must not be answered any more. */
+    void (*gone)(void *context, struct http_exchange *exchange);
+    void *context;
+};
+
+struct http_server;
+
+/* Begins to serve. 0, -ERR_NOMEM, or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES). */
+int http_server_new(const struct http_options *options, struct http_server **out_server,
+                    char *out_reason);
+
+/* Closes all connections and listeners; `gone` and `closed` are called where they apply. The loop
+ * must run until nothing is left under way, and http_server_free called then. */
+void http_server_stop(struct http_server *server);
+void http_server_free(struct http_server *server); /* NULL is fine */
+
+/* Connections that are open. */
+size_t http_server_connections(const struct http_server *server);
+
+/* Answers a request, with the headers that every answer of hearsay-web has. Cannot fail: where
+ * memory is out, the connection is closed. */
+void http_answer(struct http_exchange *exchange, const struct http_answer *answer);
+
+/* Keeps what belongs to a request until it is answered. */
+void http_exchange_set_context(struct http_exchange *exchange, void *context);
+void *http_exchange_context(const struct http_exchange *exchange);
+
+/*
+ * Answers a request with a stream of events. NULL: no memory, and the connection is closed.
+ * `events` is borrowed for as long as the stream lives.
+ */
+struct http_stream *http_stream_begin(struct http_exchange *exchange,
+                                      const struct http_stream_events *events, void *context);
+
+/* Sends bytes, which are copied. False: more than HTTP_STREAM_BYTES wait, or memory is out: then
+ * the stream is closed when the loop turns, and `closed` is called. */
+bool http_stream_send(struct http_stream *stream, const void *bytes, size_t count);
+
+/* Ends the stream; `closed` is called when the loop turns. */
+void http_stream_end(struct http_stream *stream);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * lang: the strings of the pages in several languages. The texts are the files in lang/, one `key =
+ * text` a line, built in. A text may have {0}, {1} for values. A key with plurals has one line for
+ * each CLDR category that the language has: key.one, key.few, key.many, key.other, ...
+ */
+#ifndef CLIENT_WEB_LANG_H
+#define CLIENT_WEB_LANG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/web/html.h"
+
+struct lang;
+
+/* The languages, in the order in which the pages list them. */
+size_t lang_count(void);
+const struct lang *lang_at(size_t index);
+
+/* By its tag, such as de. NULL: there is no such language. */
+const struct lang *lang_find(const char *tag);
+
+/* The best of what a browser asks for (RFC 9110 section 12.5.4); English where nothing fits.
+ * accept_language may be NULL. */
+const struct lang *lang_choose(const char *accept_language);
+
+const char *lang_tag(const struct lang *lang);
+const char *lang_name(const struct lang *lang); /* in the language itself */
+bool lang_is_right_to_left(const struct lang *lang);
+
+/* The text of a key. Every key that the code uses is in every language: a test checks that. */
+const char *lang_text(const struct lang *lang, const char *key);
+
+/* Writes the text of a key; {0} and {1} are replaced by the escaped values, which may be NULL. */
+void lang_write(struct html *html, const struct lang *lang, const char *key, const char *value0,
+                const char *value1);
+
+/* Writes the text of a key with plurals for a number, which replaces {0}. */
+void lang_write_count(struct html *html, const struct lang *lang, const char *key, uint64_t number);
+
+/* Writes how long ago a time was ("4 min"), and when one will be ("in 3 h"). Seconds >= 0. */
+void lang_write_ago(struct html *html, const struct lang *lang, uint64_t seconds);
+void lang_write_until(struct html *html, const struct lang *lang, uint64_t seconds);
+
+#endif

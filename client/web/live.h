@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * live: Server-Sent Events for open pages. All phones with equal views share one watch at hearsayd.
+ * The id of an event is STORE-SEQ: 8 hexadecimal digits of the store and the host, and the
+ * message's number. Who comes again with an id of this store gets what was missed, from a ring of
+ * the last matches or by a catching-up watch; an id of another store is answered by `event: gone`.
+ */
+#ifndef CLIENT_WEB_LIVE_H
+#define CLIENT_WEB_LIVE_H
+
+#include <stddef.h>
+
+#include "client/web/board.h"
+#include "client/web/http.h"
+#include "client/web/view.h"
+
+struct live;
+
+struct live_options {
+    uv_loop_t *loop;     /* borrowed */
+    struct board *board; /* borrowed */
+    unsigned events;     /* streams of all phones */
+    unsigned events_per_address;
+};
+
+int live_new(const struct live_options *options, struct live **out_live); /* -ERR_NOMEM */
+void live_stop(struct live *live);
+void live_free(struct live *live); /* NULL is fine */
+
+/* Answers a request for /events with a stream, or with 503 where there are too many. */
+void live_begin(struct live *live, struct http_exchange *exchange,
+                const struct http_request *request, const struct view *view);
+
+#endif

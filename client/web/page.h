@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * page: the pages, from plain structs to HTML. No page asks for anything: what a page shows is in
+ * its struct, which is borrowed for the call. Each function writes a whole document, or for a head
+ * request the same; html_failed tells when memory was out.
+ */
+#ifndef CLIENT_WEB_PAGE_H
+#define CLIENT_WEB_PAGE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "client/web/board.h"
+#include "client/web/html.h"
+#include "client/web/lang.h"
+#include "client/web/view.h"
+
+enum { PAGE_TEXT_CHARACTERS = 500, PAGE_ID_TEXT_BYTES = 33, PAGE_CODE_TEXT_BYTES = 27 };
+
+/* What every page has. */
+struct page {
+    const struct lang *lang;
+    const char *title;         /* of the place, from the configuration */
+    const char *name;          /* the address of the page, such as hearsay.lan */
+    const char *statics;       /* the folder of style and script, such as /s/0123456789abcdef/ */
+    const char *operator_name; /* NULL: not said */
+    const char *contact;       /* NULL: not said */
+    const struct view *view;   /* for links and the form; a default view where a page has none */
+    int64_t now_ms;            /* hearsayd's clock */
+    bool is_clock_trusted;
+};
+
+/* The form to leave a message. */
+struct page_form {
+    const char *token;  /* the hidden field f */
+    const char *id;     /* the hidden field id: hexadecimal */
+    const char *text;   /* what was typed; kept over an error. NULL: nothing */
+    const char *topics; /* the same */
+    uint32_t ttl_s;     /* chosen; 0: the default */
+    uint32_t ttl_default_s;
+    uint32_t ttl_max_s;
+    bool needs_work;                /* hearsayd asks for proofs of work: there is no form */
+    enum hearsay_accept accept; /* open, review, closed */
+    int64_t accept_until_ms;        /* when that changes; 0: not known */
+};
+
+enum page_notice {
+    PAGE_NO_NOTICE,
+    PAGE_FIELD,    /* 400: `field` is wrong */
+    PAGE_EXPIRED,  /* 403: the form was open too long; send again */
+    PAGE_MOVED,    /* the phone has moved to another access point; send again? */
+    PAGE_GONE,     /* 404 */
+    PAGE_TOO_LONG, /* 413 */
+    PAGE_NAME,     /* 421: another name was asked for */
+    PAGE_LIMITED,  /* 429: wait `seconds` */
+    PAGE_AWAY,     /* 503: hearsayd is away */
+    PAGE_FULL,     /* 507: the board is full until `until_ms` */
+    PAGE_CLOSED,   /* closed until `until_ms` */
+    PAGE_REFUSED,  /* any other error, with the sentence of hearsayd */
+    PAGE_WRONG_CODE
+};
+
+struct page_error {
+    enum page_notice notice;
+    const char *field;    /* of PAGE_FIELD */
+    const char *sentence; /* of PAGE_REFUSED */
+    uint64_t seconds;
+    int64_t until_ms; /* 0: not known */
+};
+
+/* The list: `/`. */
+struct page_list {
+    const struct board_list *list;  /* NULL: not known, hearsayd is away */
+    const struct page_error *error; /* NULL: none; shown above the form */
+    const struct page_form *form;
+};
+void page_write_list(struct html *html, const struct page *page, const struct page_list *list);
+
+/* One message: `/m/ID`. With forms to report and to withdraw. */
+struct page_message {
+    const struct board_message *message;
+    const char *token;
+    const struct page_error *error; /* NULL: none */
+};
+void page_write_message(struct html *html, const struct page *page,
+                        const struct page_message *message);
+
+/* The answer to POST /leave. */
+struct page_left {
+    const char *id;   /* hexadecimal */
+    const char *code; /* to withdraw */
+    const char *token;
+    int64_t expires_ms;
+    bool is_pending; /* the operator looks at it first */
+};
+void page_write_left(struct html *html, const struct page *page, const struct page_left *left);
+
+/* A page with one sentence and a link back. */
+enum page_done { PAGE_WITHDRAWN, PAGE_REPORTED, PAGE_STAYS };
+void page_write_done(struct html *html, const struct page *page, enum page_done done);
+
+/* An error without a list; `form` is NULL, or has the text that was typed, to send again. */
+void page_write_error(struct html *html, const struct page *page, const struct page_error *error,
+                      const struct page_form *form);
+
+/* Who can read what, what is kept, who runs this. `rules`: the operator's text; NULL: none. */
+void page_write_about(struct html *html, const struct page *page, const char *rules);
+
+/* The poster, to print: how to join and what to open. Codes are SVG of qr.h; NULL: not there. */
+struct page_poster {
+    const char *join_svg;
+    const char *open_svg;
+    const char *ssid;
+    const char *password;
+    const char *url;
+};
+void page_write_poster(struct html *html, const struct page *page,
+                       const struct page_poster *poster);
+
+/* One message as an item of the list, for live updates too. */
+void page_write_item(struct html *html, const struct page *page,
+                     const struct board_message *message, bool shows_nearness);
+
+#endif

@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * view: what a reader looks at: a host, labels, an order and a page. Two URLs that ask for the same
+ * thing give equal views: topics are normalised and sorted, and each stands once.
+ */
+#ifndef CLIENT_WEB_VIEW_H
+#define CLIENT_WEB_VIEW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    VIEW_TOPICS_MAX = 4,
+    VIEW_TOPIC_BYTES = 240, /* UTF-8, at most 60 characters */
+    VIEW_HOST_BYTES = 64,
+    VIEW_PLACE_BYTES = 2048,
+    VIEW_URL_BYTES = 1024
+};
+
+enum view_order { VIEW_NEWEST, VIEW_NEAREST };
+
+struct view {
+    char host[VIEW_HOST_BYTES]; /* "": the first */
+    char topics[VIEW_TOPICS_MAX][VIEW_TOPIC_BYTES + 1];
+    size_t topic_count;
+    bool is_now; /* about now: with the labels of the hour */
+    enum view_order order;
+    int64_t before_ms; /* messages that were deposited before; INT64_MAX: all */
+    char language[8];  /* of `l`; "": the browser's */
+    /* Here labels of the reader's place, a line feed behind each; not part of the URL. */
+    char place[VIEW_PLACE_BYTES];
+};
+
+/*
+ * Reads the query part of a URL (`t`, `o`, `now`, `before`, `l`, `h`). Unknown names are passed
+ * over. True; or false with the name of the field that is wrong in *out_field (static storage).
+ */
+bool view_read(const char *query, struct view *out_view, const char **out_field);
+
+/* Writes the view as the target of a link: `/` and its query (VIEW_URL_BYTES). */
+void view_write(const struct view *view, char *out_url);
+
+/* Whether both find the same messages in the same order; the language does not matter. */
+bool view_equal(const struct view *a, const struct view *b);
+
+#endif
