@@ -24,7 +24,11 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
     char sentence[CONFIG_REASON_BYTES];
 
     out_reason[0] = '\0';
-    if (config->user[0] != '\0' && privilege_look_up(config->user, &user, sentence) != 0) {
+    if (config->user[0] != '\0' && privilege_look_up("user", config->user, &user, sentence) != 0) {
+        add_reason(out_reason, sentence);
+    }
+    if (config->gateway_user[0] != '\0' &&
+        privilege_look_up("gateway_user", config->gateway_user, &user, sentence) != 0) {
         add_reason(out_reason, sentence);
     }
     if (config->admin_group[0] != '\0' &&

@@ -18,6 +18,8 @@ enum {
     LIMIT_TOKEN_BYTES = 32,   /* withdraw token */
     LIMIT_HASH_BYTES = 32,    /* withdraw hash */
     LIMIT_RESUME_BYTES = 64,  /* resume token, at most */
+    LIMIT_ADDRESS_BYTES = 16, /* of IPv6; an IPv4 address has LIMIT_ADDRESS_BYTES_MIN */
+    LIMIT_ADDRESS_BYTES_MIN = 4,
     LIMIT_CURSOR_BYTES = 32,  /* cursor of Export, at most */
     LIMIT_KEY_BYTES = 32,     /* an epoch's key */
     LIMIT_FILTER_BYTES = 512, /* 4096 bits */

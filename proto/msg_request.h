@@ -13,6 +13,8 @@ struct msg_hello {
     uint32_t version_count;
     struct msg_text agent;
     struct msg_bytes resume_token;
+    struct msg_bytes on_behalf;       /* an address of 4 or 16 bytes; empty when absent */
+    struct msg_bytes on_behalf_local; /* LIMIT_ADDRESS_BYTES; empty when absent */
 };
 
 struct msg_deposit {
@@ -114,6 +116,7 @@ struct msg_admin {
 
 struct msg_here {
     struct msg_text host;
+    struct msg_bytes on_behalf; /* an address of 4 or 16 bytes; empty when absent */
 };
 
 enum msg_request_kind {

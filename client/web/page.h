@@ -40,9 +40,9 @@ struct page_form {
     uint32_t ttl_s;     /* chosen; 0: the default */
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
-    bool needs_work;                /* hearsayd asks for proofs of work: there is no form */
+    bool needs_work;            /* hearsayd asks for proofs of work: there is no form */
     enum hearsay_accept accept; /* open, review, closed */
-    int64_t accept_until_ms;        /* when that changes; 0: not known */
+    int64_t accept_until_ms;    /* when that changes; 0: not known */
 };
 
 enum page_notice {

@@ -48,10 +48,11 @@ static void add_tcp(struct config *config, const char *address, bool optional)
     memcpy(listener->address, address, strlen(address));
 }
 
+/* Whether a Unix socket is named at which an administrator may connect. */
 static bool names_unix_socket(const struct config *config)
 {
     for (size_t i = 0; i < config->listener_count; i++) {
-        if (config->listeners[i].kind == CONFIG_LISTENER_UNIX) {
+        if (config->listeners[i].kind == CONFIG_LISTENER_UNIX && !config->listeners[i].gateway) {
             return true;
         }
     }
@@ -231,6 +232,65 @@ static int check_tls(const struct config *config, const struct settings_source *
                                  most == CONFIG_TLS ? "tls" : "mutual-tls", lacking);
 }
 
+static bool same_folder(const char *path, const char *other)
+{
+    size_t length = (size_t)(strrchr(path, '/') - path);
+
+    return (size_t)(strrchr(other, '/') - other) == length && memcmp(path, other, length) == 0;
+}
+
+/*
+ * Checks that the folder of a gateway's socket has no socket of an administrator. With two folders,
+ * the mode of a folder decides who can reach its sockets.
+ */
+static int check_gateway_folder(const struct config *config, const struct config_listener *gateway,
+                                const struct settings_source *source)
+{
+    for (size_t i = 0; i < config->listener_count; i++) {
+        const struct config_listener *other = &config->listeners[i];
+
+        if (other->kind == CONFIG_LISTENER_UNIX && !other->gateway &&
+            same_folder(gateway->path, other->path)) {
+            return settings_refuse(source,
+                                   "the gateway's socket %s stands beside %s, where administrators "
+                                   "connect: give it a folder of its own, such as "
+                                   "/run/hearsay-web/gateway.sock",
+                                   gateway->path, other->path);
+        }
+    }
+    return 0;
+}
+
+/* Checks the gateway listeners. They need `gateway_user`, which may not be the daemon's user. */
+static int check_gateways(const struct config *config, const struct settings_source *source)
+{
+    const struct settings_key *key =
+        settings_find(&config_table, CONFIG_SECTION_DAEMON, "gateway_user");
+    struct settings_source place = at_line(source, line_of(config, key));
+
+    if (config->gateway_user[0] != '\0' && strcmp(config->gateway_user, config->user) == 0) {
+        return settings_refuse(&place,
+                               "`gateway_user` is %s, as `user` is: the daemon's own user is an "
+                               "administrator, so the gateway needs a user of its own",
+                               config->user);
+    }
+    for (size_t i = 0; i < config->listener_count; i++) {
+        const struct config_listener *listener = &config->listeners[i];
+        int rc = 0;
+
+        if (listener->gateway && config->gateway_user[0] == '\0') {
+            return settings_refuse(source,
+                                   "`listen = %s gateway` needs `gateway_user`, the user that the "
+                                   "gateway runs as, such as hearsay-web",
+                                   listener->path);
+        }
+        if (listener->gateway && (rc = check_gateway_folder(config, listener, source)) != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
 /*
  * Checks the epochs of a host. A host has at most CONFIG_EPOCHS_KEPT old epochs, because one query
  * may search all epochs.
@@ -272,6 +332,7 @@ int config_finish(struct config *config, char *out_reason)
         is_right = check_relation(config, &relations[i], &source) == 0 && is_right;
     }
     is_right = check_tls(config, &source) == 0 && is_right;
+    is_right = check_gateways(config, &source) == 0 && is_right;
     for (size_t i = 0; i < config->host_count; i++) {
         is_right = check_host_epochs(&config->hosts[i], &source) == 0 && is_right;
     }

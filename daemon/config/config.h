@@ -63,6 +63,7 @@ struct config_listener {
     bool freebind;   /* TCP: bind the address although this machine does not have the address yet */
     bool local;      /* clients of this listener are on site: they get the keys of epochs */
     bool limited;    /* limits of an address also hold for clients on this machine */
+    bool gateway; /* Unix: only `gateway_user` connects, and speaks for the addresses of others */
 };
 
 enum config_security config_security(const struct config_listener *listener);
@@ -88,6 +89,7 @@ struct config_host {
     bool refuses_open;                      /* deposits into epoch 0 are refused */
     char here[CONFIG_HERE_BYTES];           /* labels, each with a line feed behind it */
     char here_file[CONFIG_HERE_FILE_BYTES]; /* "": none */
+    char here_map[CONFIG_HERE_FILE_BYTES];  /* "": none */
     enum accept accept;
     struct schedule_entry schedule[SCHEDULE_MAX]; /* schedule_count of them */
     size_t schedule_count;
@@ -136,11 +138,12 @@ struct config_limits {
 uint32_t config_sessions_of_address(const struct config_limits *limits);
 
 struct config {
-    char file[CONFIG_PATH_BYTES];        /* "" when there was none */
-    char data[CONFIG_PATH_BYTES];        /* "": the caller has not set the default yet */
-    char user[CONFIG_USER_BYTES];        /* the user to become; "": stay the same user */
-    char admin_group[CONFIG_USER_BYTES]; /* the group of administrators; "": none */
-    bool no_call_filter;                 /* call_filter = no */
+    char file[CONFIG_PATH_BYTES];         /* "" when there was none */
+    char data[CONFIG_PATH_BYTES];         /* "": the caller has not set the default yet */
+    char user[CONFIG_USER_BYTES];         /* the user to become; "": stay the same user */
+    char admin_group[CONFIG_USER_BYTES];  /* the group of administrators; "": none */
+    bool no_call_filter;                  /* call_filter = no */
+    char gateway_user[CONFIG_USER_BYTES]; /* the user of the gateway listeners; "": none */
     struct config_listener listeners[CONFIG_LISTENERS_MAX];
     char tls_certificate[CONFIG_PATH_BYTES]; /* these three "": not named */
     char tls_key[CONFIG_PATH_BYTES];

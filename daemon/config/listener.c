@@ -112,6 +112,7 @@ static const struct {
     {"limited", offsetof(struct config_listener, limited)},
     {"local", offsetof(struct config_listener, local)},
     {"freebind", offsetof(struct config_listener, freebind)},
+    {"gateway", offsetof(struct config_listener, gateway)},
 };
 enum { LISTENER_WORDS = sizeof(listener_words) / sizeof(listener_words[0]) };
 
@@ -141,6 +142,26 @@ static void take_words(char *text, struct config_listener *listener)
     }
 }
 
+/* The rule about words and kinds of listeners that is broken; NULL: none. */
+static const char *broken_rule(const struct config_listener *listener)
+{
+    if (listener->kind == CONFIG_LISTENER_TCP) {
+        return listener->gateway ? "gateway is for a Unix socket, such as "
+                                   "/run/hearsay-web/gateway.sock"
+                                 : NULL;
+    }
+    if (listener->tls || listener->mutual_tls) {
+        return "a Unix socket needs no tls";
+    }
+    if (listener->freebind) {
+        return "freebind is for addresses, not for a Unix socket";
+    }
+    return listener->gateway && listener->limited ? "gateway and limited exclude each other: a "
+                                                    "gateway names the address of each client, "
+                                                    "and that address is limited"
+                                                  : NULL;
+}
+
 int config_listener_parse(const struct settings_source *source, const char *key, const char *text,
                           struct config_listener *out_listener)
 {
@@ -157,26 +178,25 @@ int config_listener_parse(const struct settings_source *source, const char *key,
     if (place[0] != '/' && blank != NULL) {
         return settings_refuse(source,
                                "`%s`: `%.100s` may not follow an address; tls, mutual-tls, "
-                               "limited, local and freebind may",
+                               "limited, local, freebind and gateway may",
                                key, blank + 1);
     }
     int rc = parse_place(source, key, place, &listener);
-    if (rc == 0 && listener.kind == CONFIG_LISTENER_UNIX && (words.tls || words.mutual_tls)) {
-        return settings_refuse(source, "`%s`: a Unix socket needs no tls", key);
+    if (rc != 0) {
+        return rc;
     }
-    if (rc == 0 && listener.kind == CONFIG_LISTENER_UNIX && words.freebind) {
-        return settings_refuse(source, "`%s`: freebind is for addresses, not for a Unix socket",
-                               key);
+    listener.tls = words.tls;
+    listener.mutual_tls = words.mutual_tls;
+    listener.limited = words.limited;
+    listener.local = words.local;
+    listener.freebind = words.freebind;
+    listener.gateway = words.gateway;
+    const char *rule = broken_rule(&listener);
+    if (rule != NULL) {
+        return settings_refuse(source, "`%s`: %s", key, rule);
     }
-    if (rc == 0) {
-        listener.tls = words.tls;
-        listener.mutual_tls = words.mutual_tls;
-        listener.limited = words.limited;
-        listener.local = words.local;
-        listener.freebind = words.freebind;
-        *out_listener = listener;
-    }
-    return rc;
+    *out_listener = listener;
+    return 0;
 }
 
 bool config_listener_same_place(const struct config_listener *a, const struct config_listener *b)

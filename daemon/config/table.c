@@ -65,6 +65,11 @@ static const struct settings_key keys[] = {
              "sockets then belong to that group, with mode 0660, and the default socket is "
              "/run/hearsay/admin.sock instead of hearsayd.sock in the data directory. The daemon's "
              "user must be a member, unless root starts the daemon and `user` is set."},
+    {DAEMON_KEY("gateway_user", gateway_user), SETTINGS_TYPE_USER, .example = "hearsay-web",
+     .standard_note = "none",
+     .help =
+         "The user that connects to the listeners with `gateway`, and nobody else may: the user "
+         "of hearsay-web. It is no administrator there."},
     {DAEMON_KEY("call_filter", no_call_filter), SETTINGS_TYPE_CHOICE, .words = call_filter_words,
      .standard = "yes",
      .help = "Whether the kernel refuses the daemon what it never needs: to run other programs, to "
@@ -74,15 +79,19 @@ static const struct settings_key keys[] = {
      .standard_note = "127.0.0.1:7117, [::1]:7117 and the Unix socket hearsayd.sock in the data "
                       "directory, or /run/hearsay/admin.sock with admin_group",
      .example = "127.0.0.1:7117\n[::1]:7117",
-     .help = "Where to listen: a numeric address and a port (0: any free one), or the path of a "
-             "Unix socket, for the administrator. Up to 15 lines. Any line replaces the default "
-             "addresses; the default Unix socket stays until a line names another one. Words may "
-             "follow. tls: connections are encrypted. mutual-tls: clients must show a certificate, "
-             "too. limited: the limits of an address also hold for clients of this machine, which "
-             "are exempt otherwise; all clients of one Unix socket count as one. local: only "
-             "people on site can reach this address; they are given the keys of epochs. freebind: "
-             "listen although this machine does not have the address yet. A reload opens and "
-             "closes listeners; connections stay."},
+     .help =
+         "Where to listen: a numeric address and a port (0: any free one), or the path of a "
+         "Unix socket, for the administrator. Up to 15 lines. Any line replaces the default "
+         "addresses; the default Unix socket stays until a line names another one. Words may "
+         "follow. tls: connections are encrypted. mutual-tls: clients must show a certificate, "
+         "too. limited: the limits of an address also hold for clients of this machine, which "
+         "are exempt otherwise; all clients of one Unix socket count as one. local: only "
+         "people on site can reach this address; they are given the keys of epochs. freebind: "
+         "listen although this machine does not have the address yet. gateway: only `gateway_user` "
+         "may "
+         "connect to this Unix socket, and names the address of each client for whom it speaks; "
+         "the socket's folder may hold no other socket. A reload opens and "
+         "closes listeners; connections stay."},
     {DAEMON_KEY("tls_certificate", tls_certificate), SETTINGS_TYPE_PATH, .reloadable = true,
      .standard_note = "none", .example = "/etc/hearsay/certificate.pem",
      .help = "PEM file with the certificate of the listeners with `tls`, followed by the "
@@ -244,6 +253,14 @@ static const struct settings_key keys[] = {
      .help = "A file with more of these labels, one a line, at most 64K; # begins a comment. The "
              "daemon looks at it every second, so that a scanning program may write it. Wrong "
              "content is logged and changes nothing."},
+    {HOST_KEY("here_map", here_map), SETTINGS_TYPE_PATH, .standard_note = "none",
+     .reloadable = true, .example = "/etc/hearsay/places",
+     .help =
+         "A file that tells places apart, for one server behind many access points: lines such as "
+         "10.1.7.0/24 = place:office, topic:canteen. A client is told the labels of the longest "
+         "prefix that holds its address, instead of those of here and here_file. At most 65,536 "
+         "lines and 16M; # begins a comment. The daemon looks at the file every second. Wrong "
+         "content is logged and changes nothing."},
     {HOST_KEY("accept", accept), SETTINGS_TYPE_CHOICE, .words = accept_words, .standard = "open",
      .reloadable = true,
      .help = "Which deposits are taken. open: all. review: they are stored, and nobody sees them "

@@ -73,13 +73,32 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_KNOWN_ONLY] = NULL, /* NULL: unsupported, too */
 };
 
+/* Whether a gateway that speaks for itself may send this request. */
+static bool is_reading(enum msg_request_kind kind)
+{
+    switch (kind) {
+    case MSG_REQUEST_DEPOSIT:
+    case MSG_REQUEST_WITHDRAW:
+    case MSG_REQUEST_REPORT:
+        return false;
+    default: /* administrative requests are refused by ask_is_administrator */
+        return true;
+    }
+}
+
 void handler_handle(struct service *service, struct requester *client,
                     const struct msg_request *request)
 {
     struct ask ask = {.service = service, .client = client, .request = request};
     handle_function *const handle = handlers[request->kind];
 
-    if (ask_pay(&ask)) {
+    if (client->is_gateway && !is_reading(request->kind)) {
+        ask_refuse(
+            &ask, MSG_FORBIDDEN, request->name,
+            "a gateway may not %s for itself; open a connection whose Hello has on_behalf, the "
+            "client's address",
+            request->name);
+    } else if (ask_pay(&ask)) {
         (handle != NULL ? handle : handle_unsupported)(&ask);
     }
 }

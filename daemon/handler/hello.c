@@ -15,18 +15,29 @@
     }
 
 /*
- * The requests that are served, as names of the fields of Request. The last ADMINISTRATIVE of them
- * are served to an administrator only.
+ * The names of the requests that are served, and of extensions. Each connection gets a slice of the
+ * list. The slice begins with `on_behalf` on a gateway's listener, and with `hello` on others. The
+ * slice has READING names for a gateway that speaks for itself, PUBLIC names for other clients, and
+ * all names for an administrator.
  */
 static const struct msg_text capabilities[] = {
-    TEXT("hello"),   TEXT("deposit"), TEXT("query"),    TEXT("get"),     TEXT("withdraw"),
-    TEXT("ping"),    TEXT("summary"), TEXT("here"),     TEXT("report"),  TEXT("watch"),
-    TEXT("unwatch"), TEXT("export"),  TEXT("stats"),    TEXT("reload"),  TEXT("log_level"),
-    TEXT("remove"),  TEXT("restore"), TEXT("reported"), TEXT("ban"),     TEXT("unban"),
-    TEXT("bans"),    TEXT("accept"),  TEXT("backup"),   TEXT("compact"), TEXT("check"),
+    TEXT("on_behalf"), TEXT("hello"),  TEXT("query"),   TEXT("get"),      TEXT("ping"),
+    TEXT("summary"),   TEXT("here"),   TEXT("watch"),   TEXT("unwatch"),  TEXT("deposit"),
+    TEXT("withdraw"),  TEXT("report"), TEXT("export"),  TEXT("stats"),    TEXT("reload"),
+    TEXT("log_level"), TEXT("remove"), TEXT("restore"), TEXT("reported"), TEXT("ban"),
+    TEXT("unban"),     TEXT("bans"),   TEXT("accept"),  TEXT("backup"),   TEXT("compact"),
+    TEXT("check"),
 };
-enum { ADMINISTRATIVE = 14 };
-enum { CAPABILITY_COUNT = sizeof(capabilities) / sizeof(capabilities[0]) };
+enum { READING = 9, PUBLIC = 12, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
+
+static void fill_capabilities(const struct requester *client, struct msg_welcome *out)
+{
+    size_t first = client->may_speak_for ? 0 : 1;
+    size_t end = client->is_administrator ? ALL : client->is_gateway ? READING : PUBLIC;
+
+    out->capabilities = &capabilities[first];
+    out->capability_count = end - first;
+}
 
 static void fill_limits(const struct config_limits *limits, const struct requester *client,
                         struct msg_limits *out)
@@ -141,24 +152,24 @@ bool handler_welcome(struct service *service, struct requester *client,
         }
         fill_acceptance(host, now_ms, &hosts[i]);
     }
-    handler_here_welcome(service, hosts);
+    handler_here_welcome(service, client, hosts);
     response.kind = MSG_RESPONSE_WELCOME;
     response.welcome = (struct msg_welcome){
         .version = LIMIT_VERSION,
         .store_id = {service->store.store_id, PERSIST_STORE_ID_BYTES},
         .now_ms = now_ms,
         .clock_trusted = service_clock_trusted(service),
-        .capabilities = capabilities,
-        .capability_count = CAPABILITY_COUNT - (client->is_administrator ? 0 : ADMINISTRATIVE),
         .hosts = hosts,
         .host_count = service->host_count,
         .agent = TEXT("hearsayd/" HEARSAY_VERSION),
     };
+    fill_capabilities(client, &response.welcome);
     fill_limits(&service->config.limits, client, &response.welcome.limits);
     response.welcome.resume_token = (struct msg_bytes){client->resume_token, RESUME_TOKEN_BYTES};
     response.welcome.has_dropped =
         resume_take(&service->resume, &request->hello.resume_token, service_monotonic_ms(service),
                     &response.welcome.dropped);
     client->events->respond(client, &response);
+    arena_reset(&service->arena);
     return true;
 }

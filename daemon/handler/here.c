@@ -13,21 +13,58 @@ enum {
     HOST_BYTES = 192
 };
 
+/*
+ * The address whose labels are asked for: the client's own, or the one that a gateway names. False:
+ * refused.
+ */
+static bool find_address(const struct ask *ask, struct here_address *out_address)
+{
+    const struct msg_bytes *on_behalf = &ask->request->here.on_behalf;
+
+    if (on_behalf->count == 0) {
+        *out_address = ask->client->address;
+        return true;
+    }
+    if (!ask->client->is_gateway) {
+        ask_refuse(ask, MSG_INVALID, "on_behalf",
+                   "only a gateway that speaks for itself may ask for the labels of an address");
+        return false;
+    }
+    if (!here_address_read(on_behalf->data, on_behalf->count, out_address)) {
+        ask_refuse(ask, MSG_INVALID, "on_behalf",
+                   "on_behalf is 4 or 16 bytes, the address of one client");
+        return false;
+    }
+    return true;
+}
+
 void handler_here(struct ask *ask)
 {
-    if (!ask_host(ask, &ask->request->here.host)) {
+    struct msg_text buffer[LIMIT_LABELS];
+    struct here_address address;
+
+    if (!ask_host(ask, &ask->request->here.host) || !find_address(ask, &address)) {
         return;
     }
-    const struct here *here = ask->host->here;
-    struct msg_response response = {
-        .id = ask->request->id,
-        .kind = MSG_RESPONSE_HERE_LABELS,
-        .here_labels = {.labels = here->labels, .label_count = here->count},
-    };
+    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_HERE_LABELS};
+    response.here_labels.label_count =
+        host_here(ask->host, &address, buffer, &response.here_labels.labels);
     ask_respond(ask, &response);
 }
 
-void handler_here_welcome(const struct service *service, struct msg_host *hosts)
+/* What labels take of a frame, as here_frame_bytes. */
+static size_t labels_bytes(const struct msg_text *labels, size_t count)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        bytes += labels[i].length + HERE_LABEL_FRAME_BYTES;
+    }
+    return bytes;
+}
+
+void handler_here_welcome(struct service *service, const struct requester *client,
+                          struct msg_host *hosts)
 {
     size_t left = service->config.limits.frame_bytes;
     size_t used = WELCOME_BYTES;
@@ -37,13 +74,21 @@ void handler_here_welcome(const struct service *service, struct msg_host *hosts)
     }
     left -= used < left ? used : left;
     for (size_t i = 0; i < service->host_count; i++) {
-        const struct here *here = service->hosts[i].here;
-        size_t bytes = here_frame_bytes(here);
+        struct msg_text *buffer = NULL;
+        const struct msg_text *labels = NULL;
 
+        if (service->hosts[i].here_map != NULL) {
+            buffer = arena_take(&service->arena, LIMIT_LABELS * sizeof(*buffer));
+            if (buffer == NULL) {
+                continue; /* the client can still ask: `here` */
+            }
+        }
+        size_t count = host_here(&service->hosts[i], &client->address, buffer, &labels);
+        size_t bytes = labels_bytes(labels, count);
         if (bytes <= left) {
             left -= bytes;
-            hosts[i].here = here->labels;
-            hosts[i].here_count = here->count;
+            hosts[i].here = labels;
+            hosts[i].here_count = count;
         }
     }
 }

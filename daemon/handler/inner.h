@@ -33,9 +33,11 @@ void handler_reload(struct ask *ask);
 void handler_log_level(struct ask *ask);
 
 /*
- * Adds its here labels to each host of Welcome; `hosts` has service->host_count elements in order.
- * A host whose labels do not fit the rest of the frame gets no labels, and the next host is tried.
+ * Adds the client's here labels to each host of Welcome; `hosts` has service->host_count elements
+ * in order. A host whose labels do not fit the rest of the frame gets no labels, and the next host
+ * is tried. The labels are in service->arena.
  */
-void handler_here_welcome(const struct service *service, struct msg_host *hosts);
+void handler_here_welcome(struct service *service, const struct requester *client,
+                          struct msg_host *hosts);
 
 #endif

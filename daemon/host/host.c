@@ -44,6 +44,7 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
 void host_deinit(struct host *host)
 {
     here_free(host->here);
+    here_map_free(host->here_map);
     standing_free(host->standing);
     for (size_t i = 0; i < host->epoch_count; i++) {
         epoch_free(host->epochs[i], host->alloc);
@@ -54,6 +55,15 @@ void host_deinit(struct host *host)
     shares_deinit(&host->shares);
     hide_rate_deinit(&host->hide_rate, host->alloc);
     memset(host, 0, sizeof(*host));
+}
+
+size_t host_here(const struct host *host, const struct here_address *address,
+                 struct msg_text *buffer, const struct msg_text **out_labels)
+{
+    size_t count = here_map_find(host->here_map, address, buffer);
+
+    *out_labels = count > 0 ? buffer : host->here->labels;
+    return count > 0 ? count : host->here->count;
 }
 
 struct epoch *host_epoch(const struct host *host, uint64_t number)

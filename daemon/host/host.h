@@ -15,6 +15,7 @@
 #include "daemon/config/config.h"
 #include "daemon/host/epoch.h"
 #include "daemon/host/here.h"
+#include "daemon/host/here_map.h"
 #include "daemon/host/hide_rate.h"
 #include "daemon/host/moderation.h"
 #include "daemon/host/rules.h"
@@ -40,6 +41,7 @@ struct host {
     struct epoch *epochs[HOST_EPOCHS_MAX];
     size_t epoch_count;
     struct here *here;            /* owned: the here labels, by service_set_here */
+    struct here_map *here_map;    /* owned: other here labels by address; NULL: none */
     struct rules rules;           /* the operator's bans, and the accept mode */
     struct moderation moderation; /* messages that are hidden, reported, pending or approved */
     struct hide_rate hide_rate;   /* messages that reports have hidden lately */
@@ -59,6 +61,14 @@ struct host {
     } fullness;
     struct standing *standing; /* owned: the watches; NULL before the first watch */
 };
+
+/*
+ * Returns the number of here labels for a client with this address, and the labels in *out_labels.
+ * They are the labels of here_map; where here_map has none, the labels of `here`. *out_labels is
+ * borrowed: it points into `buffer`, which has LIMIT_LABELS elements, or into the host.
+ */
+size_t host_here(const struct host *host, const struct here_address *address,
+                 struct msg_text *buffer, const struct msg_text **out_labels);
 
 /*
  * Makes a host with epoch 0 and without messages. Returns 0 or -ERR_NOMEM. Borrows `alloc`. The

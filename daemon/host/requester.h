@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "daemon/host/here_map.h"
 #include "daemon/limits/resume.h"
 #include "proto/msg.h"
 
@@ -54,7 +55,13 @@ struct requester {
     bool is_on_site;
     /* the client uses a Unix socket as the daemon's user or as root */
     bool is_administrator;
-    bool is_gone; /* the client has disconnected, and gets no answers any more */
+    /* the client is a gateway that speaks for itself: it only reads, and no limits apply */
+    bool is_gateway;
+    bool may_speak_for; /* the client uses a gateway's listener */
+    bool is_gone;       /* the client has disconnected, and gets no answers any more */
+    /* the client's address, or the address for which a gateway speaks. The family is 0 for other
+     * Unix sockets. The address is never logged or stored */
+    struct here_address address;
     /* the sender whose rate limits apply; NULL: no limits apply */
     struct sender *sender;
     /* number of the sender's address; 0: the client is exempt from limits */

@@ -9,16 +9,21 @@
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-int service_set_here(struct service *service, struct host *host, const struct msg_text *text,
-                     bool *out_changed, char *out_reason)
+size_t service_here_frame_bytes(const struct service *service)
 {
     /* bytes of a frame besides the labels: ids, the host's name */
     enum { REST_BYTES = 256 };
+
+    return service->config.limits.frame_bytes - REST_BYTES;
+}
+
+int service_set_here(struct service *service, struct host *host, const struct msg_text *text,
+                     bool *out_changed, char *out_reason)
+{
     struct msg_text texts[] = {{host->config.here, strlen(host->config.here)}, *text};
     struct here *here = NULL;
 
-    int rc = here_new(service->alloc, texts, service->config.limits.frame_bytes - REST_BYTES, &here,
-                      out_reason);
+    int rc = here_new(service->alloc, texts, service_here_frame_bytes(service), &here, out_reason);
     if (rc != 0) {
         return rc;
     }

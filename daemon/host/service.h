@@ -218,6 +218,9 @@ void service_note_query(struct service *service, uint64_t comparisons, uint64_t 
 struct host *service_host(struct service *service, const char *name);
 struct host *service_host_numbered(struct service *service, uint32_t number);
 
+/* How many bytes of a frame the here labels of one place may take. */
+size_t service_here_frame_bytes(const struct service *service);
+
 /*
  * Sets a host's here labels: the labels of its configuration, and the labels in `text`, which may
  * be empty (here_new). Returns 0, and *out_changed tells whether the labels differ from before;

@@ -27,21 +27,43 @@ struct file_state {
     int64_t changed_ns;
 };
 
+/* The two files of a host. */
+enum kind { KIND_LABELS, KIND_MAP, KINDS };
+
+static const size_t bytes_max[KINDS] = {HERE_FILE_BYTES_MAX, HERE_MAP_BYTES_MAX};
+
+/* A file that is read, on the loop's thread or on another one. */
+struct reading {
+    char path[CONFIG_HERE_FILE_BYTES];
+    enum kind kind;
+    size_t frame_bytes;
+    const struct alloc *alloc;
+    struct file_state state;
+    char *text;           /* owned */
+    ssize_t length;       /* of `text`; -errno: the file could not be read */
+    struct here_map *map; /* of KIND_MAP: owned */
+    int rc;               /* of here_map_new */
+    char reason[HERE_MAP_REASON_BYTES];
+};
+
 struct watched {
     struct here_watch *watch;
+    enum kind kind;
     size_t host; /* index in service->hosts */
     uv_fs_t look;
-    bool looking;                      /* `look` is under way */
+    uv_work_t work;
+    bool is_busy;                      /* `look` or `work` is under way */
+    bool reads_again;                  /* when `work` is done: the configuration was read again */
     struct file_state state;           /* of the file when it was last read */
     char path[CONFIG_HERE_FILE_BYTES]; /* the file that was last read, or tried; "": none */
+    struct reading reading;
 };
 
 struct here_watch {
     struct here_watch_options options;
     bool is_stopped;
     size_t count;
-    char *buffer; /* HERE_FILE_BYTES_MAX + 1 */
-    struct watched hosts[LIMIT_HOSTS];
+    struct watched hosts[LIMIT_HOSTS][KINDS];
 };
 
 static struct host *host_of(const struct watched *watched)
@@ -49,71 +71,218 @@ static struct host *host_of(const struct watched *watched)
     return &watched->watch->options.service->hosts[watched->host];
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
-
-/* Reads the whole file, but at most HERE_FILE_BYTES_MAX + 1 bytes. Returns the number of bytes, or
- * -errno. */
-static ssize_t read_whole(const char *path, char *buffer, struct file_state *out_state)
+/* The path that the configuration names; "": none. */
+static const char *path_of(const struct watched *watched)
 {
-    int descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
-    struct stat status;
-    ssize_t length;
+    const struct config_host *config = &host_of(watched)->config;
 
-    if (descriptor < 0) {
-        return -errno;
-    }
-    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
-        (void)close(descriptor);
-        return -EINVAL;
-    }
-    length = file_read_all(descriptor, buffer, HERE_FILE_BYTES_MAX + 1);
-    (void)close(descriptor); /* it was only read */
-    *out_state = (struct file_state){.device = (uint64_t)status.st_dev,
-                                     .inode = (uint64_t)status.st_ino,
-                                     .size = (uint64_t)status.st_size,
-                                     .changed_s = (int64_t)status.st_mtim.tv_sec,
-                                     .changed_ns = (int64_t)status.st_mtim.tv_nsec};
-    return length;
+    return watched->kind == KIND_MAP ? config->here_map : config->here_file;
 }
 
-/* Sets the host's labels from the text of a file. `text` is NULL if there is no file. Returns false
- * if the text is wrong; then the labels stay as they were. */
+static bool same_state(const struct file_state *a, const struct file_state *b)
+{
+    return memcmp(a, b, sizeof(*a)) == 0;
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* Reads the whole file, and at most one byte more than is allowed. */
+static void read_whole(struct reading *reading)
+{
+    int descriptor = open(reading->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
+    struct stat status;
+
+    if (descriptor < 0) {
+        reading->length = -errno;
+        return;
+    }
+    if (fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode)) {
+        reading->length = -EINVAL;
+    } else {
+        size_t most = bytes_max[reading->kind] + 1;
+        size_t room = (uint64_t)status.st_size < most ? (size_t)status.st_size + 1 : most;
+
+        reading->text = malloc(room);
+        reading->length =
+            reading->text == NULL ? -ENOMEM : file_read_all(descriptor, reading->text, room);
+        reading->state = (struct file_state){.device = (uint64_t)status.st_dev,
+                                             .inode = (uint64_t)status.st_ino,
+                                             .size = (uint64_t)status.st_size,
+                                             .changed_s = (int64_t)status.st_mtim.tv_sec,
+                                             .changed_ns = (int64_t)status.st_mtim.tv_nsec};
+    }
+    (void)close(descriptor); /* it was only read */
+}
+
+/* May run on another thread: a large table takes longer than a turn of the loop may. */
+static void reading_run(struct reading *reading)
+{
+    read_whole(reading);
+    if (reading->kind == KIND_MAP && reading->length >= 0) {
+        reading->rc = here_map_new(reading->alloc, reading->text, (size_t)reading->length,
+                                   reading->frame_bytes, &reading->map, reading->reason);
+    }
+}
+
+static void reading_begin(struct watched *watched)
+{
+    const struct service *service = watched->watch->options.service;
+    struct reading *reading = &watched->reading;
+
+    *reading = (struct reading){.kind = watched->kind,
+                                .frame_bytes = service_here_frame_bytes(service),
+                                .alloc = service->alloc};
+    memcpy(reading->path, path_of(watched), sizeof(reading->path));
+}
+
+static void reading_end(struct reading *reading)
+{
+    free(reading->text);
+    here_map_free(reading->map);
+    reading->text = NULL;
+    reading->map = NULL;
+}
+
+/* --- taking what was read --------------------------------------------------------------------- */
+
+static void tell_changed(const struct watched *watched, const struct here_change *change)
+{
+    watched->watch->options.changed(watched->watch->options.context, change);
+}
+
+static const char *what_stays(const struct watched *watched)
+{
+    return watched->kind == KIND_MAP ? "the here map stays as it was"
+                                     : "the here labels stay as they were";
+}
+
+/* Sets the host's labels from a file's text; NULL: there is no file. False: the text is wrong. */
 static bool take_labels(struct watched *watched, const char *text, size_t length)
 {
     struct host *host = host_of(watched);
+    struct here_change change = {.host = host, .old_map = host->here_map, .labels_changed = true};
     char reason[HERE_REASON_BYTES] = "";
     bool changed = false;
     int rc = service_set_here(watched->watch->options.service, host,
                               &(struct msg_text){text, length}, &changed, reason);
 
     if (rc != 0) {
-        log_warning("host %s: %s: %s; the here labels stay as they were", host->config.name,
-                    host->config.here_file, rc == HERE_REFUSED ? reason : err_text(rc));
+        log_warning("host %s: %s: %s; %s", host->config.name, path_of(watched),
+                    rc == HERE_REFUSED ? reason : err_text(rc), what_stays(watched));
     } else if (changed) {
         log_info("host %s: %zu here labels", host->config.name, host->here->count);
-        watched->watch->options.changed(watched->watch->options.context, host);
+        tell_changed(watched, &change);
     }
     return rc == 0;
 }
 
-static void read_file(struct watched *watched)
+/* Sets the host's here map, which is taken; NULL: none. */
+static void take_map(struct watched *watched, struct here_map *map)
 {
-    const struct config_host *config = &host_of(watched)->config;
-    bool is_other = strcmp(watched->path, config->here_file) != 0;
-    struct file_state state = {.inode = 0};
-    ssize_t length = read_whole(config->here_file, watched->watch->buffer, &state);
+    struct host *host = host_of(watched);
+    struct here_map *old_map = host->here_map;
+    struct here_change change = {.host = host, .old_map = old_map};
 
-    if (length < 0 && (is_other || watched->state.inode != 0)) {
-        log_warning("host %s: %s cannot be read: %s; the here labels stay as they were",
-                    config->name, config->here_file,
-                    length == -EINVAL ? "it is no regular file" : strerror((int)-length));
+    if (map == NULL && old_map == NULL) {
+        return;
     }
-    memcpy(watched->path, config->here_file, sizeof(watched->path));
-    watched->state = state;
-    bool taken = length >= 0 && take_labels(watched, watched->watch->buffer, (size_t)length);
-    if (!taken && is_other) {
-        (void)take_labels(watched, NULL, 0); /* the labels of the other file do not stay */
+    host->here_map = map;
+    log_info("host %s: here map with %zu prefixes", host->config.name,
+             map != NULL ? here_map_count(map) : 0);
+    tell_changed(watched, &change);
+    here_map_free(old_map);
+}
+
+/* There is no file: then its labels go, too. */
+static void take_nothing(struct watched *watched)
+{
+    if (watched->kind == KIND_MAP) {
+        take_map(watched, NULL);
+    } else {
+        (void)take_labels(watched, NULL, 0);
     }
+}
+
+static bool take_text(struct watched *watched)
+{
+    struct reading *reading = &watched->reading;
+
+    if (watched->kind == KIND_LABELS) {
+        return take_labels(watched, reading->text, (size_t)reading->length);
+    }
+    if (reading->rc != 0) {
+        log_warning("host %s: %s: %s; %s", host_of(watched)->config.name, reading->path,
+                    reading->rc == HERE_MAP_REFUSED ? reading->reason : err_text(reading->rc),
+                    what_stays(watched));
+        return false;
+    }
+    take_map(watched, reading->map);
+    reading->map = NULL;
+    return true;
+}
+
+/* Takes what was read of a file: on the loop's thread. */
+static void take_reading(struct watched *watched)
+{
+    struct reading *reading = &watched->reading;
+    bool is_other = strcmp(watched->path, reading->path) != 0;
+
+    if (reading->length < 0 && (is_other || watched->state.inode != 0)) {
+        log_warning(
+            "host %s: %s cannot be read: %s; %s", host_of(watched)->config.name, reading->path,
+            reading->length == -EINVAL ? "it is no regular file" : strerror((int)-reading->length),
+            what_stays(watched));
+    }
+    memcpy(watched->path, reading->path, sizeof(watched->path));
+    watched->state = reading->state;
+    bool is_taken = reading->length >= 0 && take_text(watched);
+    if (!is_taken && is_other) {
+        take_nothing(watched); /* the labels of the other file do not stay */
+    }
+    reading_end(reading);
+}
+
+/* --- on another thread ------------------------------------------------------------------------ */
+
+static void on_work(uv_work_t *work)
+{
+    struct watched *watched = work->data;
+
+    reading_run(&watched->reading);
+}
+
+static void start_reading(struct watched *watched);
+
+static void on_worked(uv_work_t *work, int status)
+{
+    struct watched *watched = work->data;
+
+    watched->is_busy = false;
+    /* After a reload the file may be another one: then what was read says nothing. */
+    if (status != 0 || watched->watch->is_stopped ||
+        strcmp(watched->reading.path, path_of(watched)) != 0) {
+        reading_end(&watched->reading);
+    } else {
+        take_reading(watched);
+    }
+    if (watched->reads_again && !watched->watch->is_stopped) {
+        watched->reads_again = false;
+        start_reading(watched);
+    }
+}
+
+static void start_reading(struct watched *watched)
+{
+    if (path_of(watched)[0] == '\0') {
+        watched->path[0] = '\0';
+        watched->state = (struct file_state){.inode = 0};
+        take_nothing(watched);
+        return;
+    }
+    reading_begin(watched);
+    watched->work.data = watched;
+    watched->is_busy =
+        uv_queue_work(watched->watch->options.loop, &watched->work, on_work, on_worked) == 0;
 }
 
 /* --- looking ---------------------------------------------------------------------------------- */
@@ -123,7 +292,7 @@ static void on_looked(uv_fs_t *look)
     struct watched *watched = look->data;
     struct file_state state = {.inode = 0};
 
-    watched->looking = false;
+    watched->is_busy = false;
     if (look->result == 0) {
         state = (struct file_state){.device = look->statbuf.st_dev,
                                     .inode = look->statbuf.st_ino,
@@ -132,43 +301,66 @@ static void on_looked(uv_fs_t *look)
                                     .changed_ns = look->statbuf.st_mtim.tv_nsec};
     }
     uv_fs_req_cleanup(look);
-    if (!watched->watch->is_stopped && host_of(watched)->config.here_file[0] != '\0' &&
-        memcmp(&state, &watched->state, sizeof(state)) != 0) {
-        read_file(watched);
+    if (watched->watch->is_stopped) {
+        return;
     }
+    if (watched->reads_again ||
+        (path_of(watched)[0] != '\0' && !same_state(&state, &watched->state))) {
+        watched->reads_again = false;
+        start_reading(watched);
+    }
+}
+
+static void tick_one(struct watched *watched)
+{
+    if (path_of(watched)[0] == '\0' || watched->is_busy) {
+        return;
+    }
+    watched->look.data = watched;
+    watched->is_busy =
+        uv_fs_stat(watched->watch->options.loop, &watched->look, path_of(watched), on_looked) == 0;
 }
 
 void here_watch_tick(struct here_watch *watch)
 {
     for (size_t i = 0; watch != NULL && i < watch->count; i++) {
-        struct watched *watched = &watch->hosts[i];
-        const char *file = host_of(watched)->config.here_file;
-
-        if (file[0] != '\0' && !watched->looking) {
-            watched->look.data = watched;
-            watched->looking =
-                uv_fs_stat(watch->options.loop, &watched->look, file, on_looked) == 0;
+        for (enum kind kind = 0; kind < KINDS; kind++) {
+            tick_one(&watch->hosts[i][kind]);
         }
     }
 }
 
 /* --- beginning and end ------------------------------------------------------------------------ */
 
+/* Hosts that a reload has added are at the end. */
+static void add_hosts(struct here_watch *watch)
+{
+    for (; watch->count < watch->options.service->host_count; watch->count++) {
+        for (enum kind kind = 0; kind < KINDS; kind++) {
+            struct watched *watched = &watch->hosts[watch->count][kind];
+
+            watched->watch = watch;
+            watched->kind = kind;
+            watched->host = watch->count;
+        }
+    }
+}
+
 void here_watch_reload(struct here_watch *watch)
 {
-    /* Hosts that a reload has added are at the end. */
-    for (; watch != NULL && watch->count < watch->options.service->host_count; watch->count++) {
-        watch->hosts[watch->count].watch = watch;
-        watch->hosts[watch->count].host = watch->count;
+    if (watch == NULL || watch->is_stopped) {
+        return;
     }
-    for (size_t i = 0; watch != NULL && i < watch->count; i++) {
-        struct watched *watched = &watch->hosts[i];
+    add_hosts(watch);
+    for (size_t i = 0; i < watch->count; i++) {
+        for (enum kind kind = 0; kind < KINDS; kind++) {
+            struct watched *watched = &watch->hosts[i][kind];
 
-        if (host_of(watched)->config.here_file[0] != '\0') {
-            read_file(watched);
-        } else {
-            watched->path[0] = '\0';
-            (void)take_labels(watched, NULL, 0);
+            if (watched->is_busy) {
+                watched->reads_again = true;
+            } else {
+                start_reading(watched);
+            }
         }
     }
 }
@@ -177,12 +369,22 @@ int here_watch_start(const struct here_watch_options *options, struct here_watch
 {
     struct here_watch *watch = calloc(1, sizeof(*watch));
 
-    if (watch == NULL || (watch->buffer = malloc(HERE_FILE_BYTES_MAX + 1)) == NULL) {
-        free(watch);
+    if (watch == NULL) {
         return -ERR_NOMEM;
     }
     watch->options = *options;
-    here_watch_reload(watch);
+    add_hosts(watch);
+    for (size_t i = 0; i < watch->count; i++) {
+        for (enum kind kind = 0; kind < KINDS; kind++) {
+            struct watched *watched = &watch->hosts[i][kind];
+
+            if (path_of(watched)[0] != '\0') {
+                reading_begin(watched);
+                reading_run(&watched->reading);
+                take_reading(watched);
+            }
+        }
+    }
     *out_watch = watch;
     return 0;
 }
@@ -196,8 +398,5 @@ void here_watch_stop(struct here_watch *watch)
 
 void here_watch_free(struct here_watch *watch)
 {
-    if (watch != NULL) {
-        free(watch->buffer);
-        free(watch);
-    }
+    free(watch);
 }

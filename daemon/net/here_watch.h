@@ -1,39 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * here_watch: watches the files with here labels (`here_file`). Each file is examined once a
- * second, outside of the loop's thread. A file that has changed is read. If a file has an error,
- * the error is logged, and the host's labels stay as they are. For the loop's thread only.
+ * here_watch: watches the files with here labels (`here_file`) and the tables of places
+ * (`here_map`). Each file is looked at once a second. A file that has changed is read and checked
+ * on a thread of libuv's pool. A file with an error is logged, and the host keeps the labels or the
+ * table that it has. For the loop's thread only.
  */
 #ifndef DAEMON_NET_HERE_WATCH_H
 #define DAEMON_NET_HERE_WATCH_H
 
+#include <stdbool.h>
+
 #include <uv.h>
 
+struct here_map;
 struct here_watch;
 struct host;
 struct service;
 
+/* What has changed. */
+struct here_change {
+    const struct host *host;        /* as it is now */
+    const struct here_map *old_map; /* the host's table before, valid during the call; NULL: none */
+    bool labels_changed;            /* host->here */
+};
+
 struct here_watch_options {
     uv_loop_t *loop;         /* borrowed, as the service is */
     struct service *service; /* whose hosts have the files */
-    /* The labels of a host have changed. Also called before here_watch_start returns. */
-    void (*changed)(void *context, const struct host *host);
+    /* Labels or table of a host have changed; also called before here_watch_start returns. */
+    void (*changed)(void *context, const struct here_change *change);
     void *context;
 };
 
-/* Reads all files. A file that cannot be read is logged. Returns 0 or -ERR_NOMEM. */
+/* Reads all files, before the function returns. A file that cannot be read is logged. 0 or
+ * -ERR_NOMEM. */
 int here_watch_start(const struct here_watch_options *options, struct here_watch **out_watch);
 
-/* Call this function once a second: it finds out which files have changed. NULL is allowed. */
+/* To be called once a second: looks whether files have changed. NULL is fine. */
 void here_watch_tick(struct here_watch *watch);
 
-/* Reads all files again, after a reload of the configuration. NULL is allowed. */
+/* After a reload of the configuration: begins to read all files again. NULL is fine. */
 void here_watch_reload(struct here_watch *watch);
 
 /* No file is read any more. NULL is fine. */
 void here_watch_stop(struct here_watch *watch);
 
-/* Frees the watch. No work of the loop may be under way. NULL is allowed. */
+/* When the loop has nothing under way any more. NULL is fine. */
 void here_watch_free(struct here_watch *watch);
 
 #endif

@@ -264,12 +264,18 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
     return rc;
 }
 
-/* Changes the group of the socket file to the administrators' group, before the socket listens.
- * Returns 0 or a libuv error. */
-static int share_with_group(struct listener *listener)
+/*
+ * Lets other users than the owner connect, before the socket listens. Every user may connect to a
+ * gateway's socket; session_accept checks the user. The group of any other socket file becomes the
+ * administrators' group. Returns 0 or a libuv error.
+ */
+static int share_socket(struct listener *listener)
 {
     gid_t group = listener->home->admin_group;
 
+    if (listener->config.gateway) {
+        return chmod(listener->path, 0666) == 0 ? 0 : uv_translate_sys_error(errno);
+    }
     if (!listener->home->shares_sockets) {
         return 0;
     }
@@ -295,7 +301,7 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
     snprintf(where, sizeof(where), strchr(config->address, ':') != NULL ? "[%s]:%u" : "%s:%u",
              config->address, (unsigned)config->port);
     int rc = is_unix ? bind_unix(listener, config) : bind_tcp(listener, config);
-    if (rc == 0 && is_unix && (rc = share_with_group(listener)) != 0) {
+    if (rc == 0 && is_unix && (rc = share_socket(listener)) != 0) {
         listener_close(listener);
         return report_failure(
             out_reason, config->path, uv_strerror(rc),

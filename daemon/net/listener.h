@@ -32,6 +32,7 @@ struct listener_home {
     void *context;       /* for `accept` */
     bool shares_sockets; /* Unix sockets are given to the group: */
     gid_t admin_group;   /* whose members administer */
+    uid_t gateway_uid;   /* of `gateway_user`: the only one that gateway listeners accept */
 };
 
 enum { LISTENER_LATER = 1 };

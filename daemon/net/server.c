@@ -220,18 +220,11 @@ static int make_service(struct server *server, char *out_reason)
     return rc;
 }
 
-/* Sends the new labels to all greeted clients. */
-static void on_here_changed(void *context, const struct host *host)
+static void on_here_changed(void *context, const struct here_change *change)
 {
     struct server *server = context;
-    struct msg_response response = {
-        .kind = MSG_RESPONSE_HERE_CHANGED,
-        .here_changed = {.host = {host->config.name, strlen(host->config.name)},
-                         .labels = host->here->labels,
-                         .label_count = host->here->count},
-    };
 
-    sessions_push(&server->sessions, &response);
+    sessions_push_here(&server->sessions, change);
 }
 
 static int watch_here_files(struct server *server, char *out_reason)

@@ -102,6 +102,13 @@ static int become_user(struct server *server, char *out_reason)
     const struct config *config = &server->config;
     struct privilege_user user;
 
+    server->home.gateway_uid = PRIVILEGE_UNKNOWN_UID;
+    if (config->gateway_user[0] != '\0') {
+        if (privilege_look_up("gateway_user", config->gateway_user, &user, out_reason) != 0) {
+            return CONFIG_REFUSED;
+        }
+        server->home.gateway_uid = user.uid;
+    }
     if (config->admin_group[0] != '\0') {
         if (privilege_find_group(config->admin_group, &server->home.admin_group, out_reason) != 0) {
             return CONFIG_REFUSED;

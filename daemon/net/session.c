@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/net/session.h"
 
+#include <string.h>
+
+#include "daemon/net/here_watch.h"
 #include "daemon/net/session_evict.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/system/container.h"
@@ -266,6 +269,39 @@ void sessions_push(struct sessions *all, const struct msg_response *response)
         if (session->state == SESSION_OPEN) {
             session_respond(&session->client, response);
         }
+    }
+}
+
+/*
+ * Whether a client has other here labels than before: its address has other ones in the table, or
+ * it is not in the table, and the host's own have changed. A gateway asks for its clients.
+ */
+static bool is_concerned(const struct requester *client, const struct here_change *change)
+{
+    struct msg_text labels[LIMIT_LABELS];
+    const struct here_map *map = change->host->here_map;
+
+    return client->is_gateway || !here_map_agrees(change->old_map, map, &client->address) ||
+           (change->labels_changed && here_map_find(map, &client->address, labels) == 0);
+}
+
+void sessions_push_here(struct sessions *all, const struct here_change *change)
+{
+    const struct host *host = change->host;
+    struct msg_text buffer[LIMIT_LABELS];
+    struct session *session;
+
+    DL_FOREACH (all->first, session) {
+        if (session->state != SESSION_OPEN || !is_concerned(&session->client, change)) {
+            continue;
+        }
+        struct msg_response response = {
+            .kind = MSG_RESPONSE_HERE_CHANGED,
+            .here_changed = {.host = {host->config.name, strlen(host->config.name)}},
+        };
+        response.here_changed.label_count =
+            host_here(host, &session->client.address, buffer, &response.here_changed.labels);
+        session_respond(&session->client, &response);
     }
 }
 

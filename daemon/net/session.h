@@ -45,6 +45,7 @@
 #include "daemon/net/transport.h"
 #include "proto/arena.h"
 
+struct here_change;
 struct listener;
 struct server_tls;
 
@@ -125,6 +126,9 @@ void sessions_reap(struct sessions *all);
 
 /* Sends a response with id 0 to all clients that have been welcomed. */
 void sessions_push(struct sessions *all, const struct msg_response *response);
+
+/* Pushes the new here labels to the greeted clients that a change concerns. */
+void sessions_push_here(struct sessions *all, const struct here_change *change);
 
 /* To be called once a second: see session_tick. */
 void sessions_tick(struct sessions *all, int64_t now_ms);

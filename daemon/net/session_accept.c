@@ -1,20 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a session begins: which limits apply to its address, and whether it may stay. The parts that
- * only lasting sessions need are set up last, because thousands of connections may be refused.
+ * How a session begins: which user connects, and from which address. The parts that only lasting
+ * sessions need are set up last, because thousands of connections may be refused.
  */
+#include <inttypes.h>
+#include <netinet/in.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <sodium.h>
 
 #include "daemon/net/listener.h"
-#include "daemon/net/server_tls.h"
-#include "daemon/net/session_evict.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/system/privilege.h"
 
 enum { KEEPALIVE_S = 60 };
+
+/* Gets the user who connected to a Unix socket. Returns false if the kernel does not know the user.
+ */
+static bool find_credentials(uv_stream_t *stream, struct ucred *out_peer)
+{
+    socklen_t size = sizeof(*out_peer);
+    uv_os_fd_t descriptor = -1;
+
+    return uv_fileno((uv_handle_t *)stream, &descriptor) == 0 &&
+           getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, out_peer, &size) == 0;
+}
 
 /*
  * Whether the client of a Unix socket is an administrator. Administrators are the daemon's own
@@ -25,64 +36,34 @@ enum { KEEPALIVE_S = 60 };
 static bool is_administrator(uv_stream_t *stream, const struct listener *listener)
 {
     struct ucred peer;
-    socklen_t size = sizeof(peer);
-    uv_os_fd_t descriptor = -1;
 
-    if (uv_fileno((uv_handle_t *)stream, &descriptor) != 0 ||
-        getsockopt(descriptor, SOL_SOCKET, SO_PEERCRED, &peer, &size) != 0) {
+    if (listener->config.gateway || !find_credentials(stream, &peer)) {
         return false;
     }
     return peer.uid != PRIVILEGE_UNKNOWN_UID &&
            (peer.uid == geteuid() || peer.uid == 0 || listener->is_shared);
 }
 
-/* Switches TLS on if the listener has TLS. Returns 0, a libuv error, or UV_EBUSY: too many
- * handshakes are under way. A handshake costs far more CPU time than a request. */
-static int begin_tls(struct session *session, const struct listener *listener)
+/* Whether the client of a gateway's socket is `gateway_user`. Logs the uid of another user, at most
+ * once a minute. */
+static bool is_gateway_user(uv_stream_t *stream, struct listener *listener)
 {
-    enum config_security security = config_security(&listener->config);
+    struct ucred peer;
+    uint64_t withheld = 0;
 
-    if (security == CONFIG_PLAIN) {
-        return 0;
+    if (!find_credentials(stream, &peer)) {
+        return false;
     }
-    if (!session_evict_for_handshake(session->all, session)) {
-        return UV_EBUSY;
+    if (peer.uid == listener->home->gateway_uid && peer.uid != PRIVILEGE_UNKNOWN_UID) {
+        return true;
     }
-    int rc = server_tls_secure(session->all->tls, security, &session->transport);
-    if (rc == 0) {
-        session_begin_handshake(session);
+    if (log_gate_opens(&listener->gate, loop_now_ms(listener->home->loop), &withheld)) {
+        log_warning("user %u may not connect to %s: `gateway_user` is user %u (%" PRIu64
+                    " more since this was last said)",
+                    (unsigned)peer.uid, listener->path, (unsigned)listener->home->gateway_uid,
+                    withheld);
     }
-    return rc;
-}
-
-/*
- * Answers a new connection with an error and ends the session. Without an error the connection is
- * closed: if `is_told` is false, or if many refused sessions are ending already.
- */
-static void refuse_new(struct session *session, const struct listener *listener, bool is_told,
-                       uint64_t retry_after_ms, const char *sentence)
-{
-    struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
-
-    bool is_answered = session_count_refused(session) && is_told;
-    refusals_note_connection(&session->all->refusals, loop_now_ms(session->all->loop));
-    if (session->client.sender != NULL) {
-        senders_leave(session->client.sender);
-        session->client.sender = NULL; /* while it ends, it takes no place of its address */
-    }
-    /* With TLS the error needs a handshake. If handshakes are scarce, clients that stay come first.
-     */
-    if (!is_answered ||
-        (config_security(&listener->config) != CONFIG_PLAIN &&
-         session_handshakes_are_short(session->all)) ||
-        begin_tls(session, listener) != 0) {
-        session_reset(session);
-        return;
-    }
-    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL, "%s", sentence);
-    response.error.retry_after_ms = retry_after_ms;
-    session_respond(&session->client, &response);
-    session_end(session);
+    return false;
 }
 
 /* Gets the addresses of both ends; AF_UNIX for a Unix socket. Returns false if the client has gone
@@ -108,77 +89,34 @@ static bool find_address(const struct session *session, bool is_unix,
            uv_tcp_getsockname(tcp, (struct sockaddr *)out_local, &local_size) == 0;
 }
 
-/*
- * Counts the connection with the other connections of its address, unless the address is exempt.
- * Returns false if the address has too many; then the connection was refused.
- */
+/* Stores the address of a TCP client, for the here labels of its place. */
+static void note_address(struct requester *client, const struct sockaddr_storage *peer)
+{
+    const struct sockaddr_in *in4 = (const struct sockaddr_in *)peer;
+    const struct sockaddr_in6 *in6 = (const struct sockaddr_in6 *)peer;
+
+    if (peer->ss_family == AF_INET) {
+        (void)here_address_read((const uint8_t *)&in4->sin_addr, sizeof(in4->sin_addr),
+                                &client->address);
+    } else if (peer->ss_family == AF_INET6) {
+        (void)here_address_read(in6->sin6_addr.s6_addr, sizeof(in6->sin6_addr), &client->address);
+    }
+}
+
+/* Applies the limits of the connection's address, unless the address is exempt. Returns false if
+ * the connection was refused. */
 static bool count_address(struct session *session, const struct listener *listener)
 {
-    struct service *service = session->all->service;
-    struct requester *client = &session->client;
     struct sockaddr_storage peer;
     struct sockaddr_storage local;
-    struct sender_address address;
 
     if (!find_address(session, listener->is_unix, &peer, &local)) {
         session_close(session);
         return false;
     }
-    if (!listener->config.limited && sender_is_local((struct sockaddr *)&peer)) {
-        return true;
-    }
-    sender_address_of((struct sockaddr *)&peer, (struct sockaddr *)&local, &address);
-    client->sender_tag = senders_tag(service->senders, &address);
-    client->wide_tag = senders_wide_tag(service->senders, &address);
-    int rc = senders_enter(service->senders, &address, &service->sender_limits,
-                           service_monotonic_ms(service), &client->sender);
-    if (rc != 0) {
-        refuse_new(
-            session, listener, rc == SENDER_REFUSED, SESSION_RETRY_MS,
-            "as many connections of this address as are taken here are open; close one, or try "
-            "again later");
-    }
-    return rc == 0;
-}
-
-/* Refuses a connection that was counted already. Sends no error if the address has got many errors
- * lately. */
-static void refuse_counted(struct session *session, const struct listener *listener,
-                           uint64_t retry_after_ms, const char *sentence)
-{
-    struct service *service = session->all->service;
-    struct sender *sender = session->client.sender;
-    bool is_told = sender == NULL || sender_take(sender, SENDER_TOLD, &service->sender_limits, 1,
-                                                 service_monotonic_ms(service)) == 0;
-
-    refuse_new(session, listener, is_told, retry_after_ms, sentence);
-}
-
-/*
- * Whether the connection may stay. A connection costs its address as many tokens as a query, and
- * the number of all sessions is bounded. Returns false if the connection was refused.
- */
-static bool is_welcome(struct session *session, const struct listener *listener)
-{
-    struct sessions *all = session->all;
-    struct service *service = all->service;
-    struct sender *sender = session->client.sender;
-
-    uint64_t wait_ms = sender == NULL ? 0
-                                      : sender_take(sender, SENDER_QUERY, &service->sender_limits,
-                                                    1, service_monotonic_ms(service));
-    if (wait_ms > 0) {
-        refuse_counted(session, listener, wait_ms,
-                       "this address sends more queries than are taken here");
-        return false;
-    }
-    if (all->count - all->refused_count > service->config.limits.sessions_max &&
-        !session_evict_for(all, session)) {
-        refuse_counted(session, listener, SESSION_RETRY_MS,
-                       "as many connections as are taken here are open; try again");
-        return false;
-    }
-    return true;
+    note_address(&session->client, &peer);
+    return (!listener->config.limited && sender_is_local((struct sockaddr *)&peer)) ||
+           session_enter_sender(session, config_security(&listener->config), &peer, &local);
 }
 
 /* Sets up a session that stays. */
@@ -188,6 +126,8 @@ static void set_up(struct session *session, const struct listener *listener)
 
     randombytes_buf(session->client.resume_token, RESUME_TOKEN_BYTES);
     session->client.is_on_site = listener->config.local;
+    session->client.may_speak_for = listener->config.gateway;
+    session->client.is_gateway = listener->config.gateway;
     if (listener->is_unix) {
         session->client.is_local = true;
         session->client.is_administrator = is_administrator(&transport->uv.stream, listener);
@@ -197,6 +137,19 @@ static void set_up(struct session *session, const struct listener *listener)
         (void)uv_tcp_keepalive(&transport->uv.tcp, 1, KEEPALIVE_S);
     }
     transport_read(transport);
+}
+
+/* Whether the new connection is within all limits. If not, the connection was refused or closed. */
+static bool may_stay(struct session *session, struct listener *listener)
+{
+    enum config_security security = config_security(&listener->config);
+
+    if (listener->config.gateway && !is_gateway_user(&session->transport.uv.stream, listener)) {
+        session_close(session);
+        return false;
+    }
+    return count_address(session, listener) && session_pay_connection(session, security) &&
+           session_take_place(session, security);
 }
 
 int session_accept(struct sessions *all, struct listener *listener)
@@ -222,10 +175,10 @@ int session_accept(struct sessions *all, struct listener *listener)
     session->client.events = &session_client_events;
     session_add(all, session);
     rc = uv_accept(&listener->uv.stream, &session->transport.uv.stream);
-    if (rc == 0 && !(count_address(session, listener) && is_welcome(session, listener))) {
+    if (rc == 0 && !may_stay(session, listener)) {
         return SESSION_REFUSED;
     }
-    rc = rc == 0 ? begin_tls(session, listener) : rc;
+    rc = rc == 0 ? session_begin_tls(session, config_security(&listener->config)) : rc;
     if (rc != 0) {
         session_close(session);
         return rc;

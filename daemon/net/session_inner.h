@@ -91,6 +91,34 @@ bool session_count_refused(struct session *session);
  * reset if too many such sessions are ending. The session's place counts as free from now on. */
 void session_give_way(struct session *session);
 
+/* --- session_admit.c -------------------------------------------------------------------------- */
+
+/* Switches TLS on if the listener has it. UV_EBUSY: too many handshakes are under way; each costs
+ * far more CPU time than a request. */
+int session_begin_tls(struct session *session, enum config_security security);
+
+/*
+ * Counts the connection with those of its address. False: these are too many, and the connection
+ * was refused.
+ */
+bool session_enter_sender(struct session *session, enum config_security security,
+                          const struct sockaddr_storage *peer,
+                          const struct sockaddr_storage *local);
+
+/* Charges a connection to its address like a query. False: the address is over its rate, and the
+ * connection was refused. */
+bool session_pay_connection(struct session *session, enum config_security security);
+
+/* Takes one of the places for all sessions. False: none is free, and the connection was refused. */
+bool session_take_place(struct session *session, enum config_security security);
+
+/*
+ * Reads on_behalf in the Hello of a session that was not greeted yet. Where a gateway speaks for a
+ * client, the limits of that client's address apply to the session from now on. False: the session
+ * was refused, and ends.
+ */
+bool session_take_on_behalf(struct session *session, const struct msg_request *request);
+
 /* --- session_requests.c ----------------------------------------------------------------------- */
 
 /* Takes requests until `slice_ns` after `began_ns`. Charges the session's account with the CPU time

@@ -60,6 +60,8 @@ static void handle_request(struct session *session, const struct msg_request *re
         requester_refuse(&session->client, request->id, MSG_INVALID, "hello",
                          "the first request of a connection must be Hello");
         session_end(session);
+    } else if (!session_take_on_behalf(session, request)) {
+        return;
     } else if (handler_welcome(service, &session->client, request)) {
         if (session->state == SESSION_CLOSED) {
             return; /* dropped: no memory for the Welcome */

@@ -23,20 +23,23 @@ bool privilege_is_root(void)
     return geteuid() == 0;
 }
 
-int privilege_look_up(const char *name, struct privilege_user *out_user, char *out_reason)
+int privilege_look_up(const char *key, const char *name, struct privilege_user *out_user,
+                      char *out_reason)
 {
     errno = 0;
     const struct passwd *entry = getpwnam(name);
 
     if (entry == NULL) {
         return reason_set(out_reason,
-                          "there is no user `%s` (`user`)%s%s: make one, for instance with "
+                          "there is no user `%s` (`%s`)%s%s: make one, for instance with "
                           "`systemd-sysusers` or `useradd --system %s`, or set another",
-                          name, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "", name);
+                          name, key, errno != 0 ? ": " : "", errno != 0 ? strerror(errno) : "",
+                          name);
     }
     if (entry->pw_uid == 0) {
         return reason_set(out_reason,
-                          "`user = %s` is root, who may do anything: set one without rights", name);
+                          "`%s = %s` is root, who may do anything: set one without rights", key,
+                          name);
     }
     *out_user = (struct privilege_user){.name = name,
                                         .uid = entry->pw_uid,
@@ -49,7 +52,7 @@ int privilege_find(const char *name, struct privilege_user *out_user, char *out_
 {
     struct privilege_user user;
 
-    int rc = privilege_look_up(name, &user, out_reason);
+    int rc = privilege_look_up("user", name, &user, out_reason);
     if (rc != 0) {
         return rc;
     }

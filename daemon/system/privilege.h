@@ -29,12 +29,13 @@ struct privilege_user {
 enum { PRIVILEGE_UNKNOWN_UID = 65534 };
 
 /*
- * Looks a user up. Returns 0, or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): there is
- * no user of this name, or the user is root.
+ * Looks a user up. `key` is the name of the setting. Returns 0, or -ERR_SYSTEM with a sentence in
+ * out_reason (REASON_BYTES): there is no user of this name, or the user is root.
  */
-int privilege_look_up(const char *name, struct privilege_user *out_user, char *out_reason);
+int privilege_look_up(const char *key, const char *name, struct privilege_user *out_user,
+                      char *out_reason);
 
-/* Looks a user up as privilege_look_up does. Also fails if this process may not become the user. */
+/* Looks up the user of the setting `user`. Also fails if this process may not become the user. */
 int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason);
 
 /*

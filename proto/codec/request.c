@@ -14,6 +14,10 @@ static const struct map_field hello_fields[] = {
     {MAP_NUMBERS(Hello, hello, versions, version_count), .needed = true},
     {MAP_FIELD(TEXT, Hello, hello, agent), .max = LIMIT_AGENT_BYTES},
     {MAP_FIELD(BYTES, Hello, hello, resume_token), MAP_RANGE(1, LIMIT_RESUME_BYTES)},
+    {MAP_FIELD(BYTES, Hello, hello, on_behalf),
+     MAP_RANGE(LIMIT_ADDRESS_BYTES_MIN, LIMIT_ADDRESS_BYTES)},
+    {MAP_FIELD(BYTES, Hello, hello, on_behalf_local),
+     MAP_RANGE(LIMIT_ADDRESS_BYTES, LIMIT_ADDRESS_BYTES)},
 };
 static const struct map hello_map = MAP_OF("hello", hello, hello);
 
@@ -111,7 +115,11 @@ static const struct map_field export_fields[] = {
 };
 static const struct map export_map = MAP_OF("export", export, export);
 
-static const struct map_field here_fields[] = {FORM_HOST(Here, here)};
+static const struct map_field here_fields[] = {
+    FORM_HOST(Here, here),
+    {MAP_FIELD(BYTES, Here, here, on_behalf),
+     MAP_RANGE(LIMIT_ADDRESS_BYTES_MIN, LIMIT_ADDRESS_BYTES)},
+};
 static const struct map here_map = MAP_OF("here", here, here);
 
 static const struct map_field summary_fields[] = {

@@ -149,12 +149,15 @@ static const struct key_case key_cases[] = {
      "`a23456789012345678901234567890123`"},
     {"daemon", "admin_group", "hearsay", "hearsay", "-g",
      "`admin_group` must be a group's name, such as hearsay, of at most 32 letters; not `-g`"},
+    {"daemon", "gateway_user", "hearsay-web", "hearsay-web", "-g",
+     "`gateway_user` must be a user's name, such as hearsay, of at most 32 letters; not `-g`"},
     {"daemon", "call_filter", "no", "no", "off", "`call_filter` must be yes or no; not `off`"},
     {"daemon", "listen", "0.0.0.0:0", "0.0.0.0:0", "localhost:7117",
      "`listen`: `localhost` is not a numeric address; names are not looked up, so that the daemon "
      "starts without a resolver: write 127.0.0.1:7117, [::1]:7117, 0.0.0.0:7117 or [::]:7117"},
     {"daemon", "listen", "[::1]:7118 tls", "[::1]:7118 tls", "127.0.0.1:7118 ssl",
-     "`listen`: `ssl` may not follow an address; tls, mutual-tls, limited, local and freebind may"},
+     "`listen`: `ssl` may not follow an address; tls, mutual-tls, limited, local, freebind and "
+     "gateway may"},
     {"daemon", "listen", "0.0.0.0:1  limited mutual-tls", "0.0.0.0:1 mutual-tls limited",
      "/run/socket tls", "`listen`: a Unix socket needs no tls"},
     {"daemon", "tls_certificate", "/c.pem", "/c.pem", "c.pem",
@@ -259,6 +262,8 @@ static const struct key_case key_cases[] = {
      "`here`: `Geo` is no label: the label has no ':'; a label is attribute:value"},
     {"host h", "here_file", "/run/here", "/run/here", "here",
      "`here_file` must be an absolute path, one that begins with /; not `here`"},
+    {"host h", "here_map", "/etc/hearsay/places", "/etc/hearsay/places", "places",
+     "`here_map` must be an absolute path, one that begins with /; not `places`"},
     {"host h", "accept", "review", "review", "shut",
      "`accept` must be open, review or closed; not `shut`"},
     {"host h", "accept_schedule", "22:00-06:00  closed", "22:00-06:00 closed", "22:00-22:00 closed",
@@ -421,9 +426,14 @@ static const struct {
     {"/run/a socket", "/run/a socket", NULL},
     {"192.0.2.1:7117 freebind", "192.0.2.1:7117 freebind", NULL},
     {"[2001:db8::1]:7117 freebind limited", "[2001:db8::1]:7117 limited freebind", NULL},
+    {"/run/w/x.sock gateway", "/run/w/x.sock gateway", NULL},
+    {"/run/w/x.sock gateway local", "/run/w/x.sock local gateway", NULL},
+    {"/run/w/x.sock limited gateway", NULL, "gateway and limited exclude each other"},
+    {"127.0.0.1:7117 gateway", NULL, "gateway is for a Unix socket"},
     {"/run/x.sock freebind", NULL, "freebind is for addresses, not for a Unix socket"},
     {"127.0.0.1:7117 unlimited", NULL,
-     "`unlimited` may not follow an address; tls, mutual-tls, limited, local and freebind may"},
+     "`unlimited` may not follow an address; tls, mutual-tls, limited, local, freebind and gateway "
+     "may"},
     {"7117", NULL, "must be an address with a port"},
     {":7117", NULL, "`` is not a numeric address"},
     {"127.0.0.1", NULL, "must be an address with a port"},
@@ -449,7 +459,8 @@ static void test_listeners(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(listener_cases) / sizeof(listener_cases[0]); i++) {
-        (void)snprintf(text, sizeof(text), "[daemon]\nlisten = %s\n", listener_cases[i].value);
+        (void)snprintf(text, sizeof(text), "[daemon]\nlisten = %s\ngateway_user = web\n",
+                       listener_cases[i].value);
         if (listener_cases[i].shown != NULL) {
             assert_int_equal(parse(text), 0);
             config_listener_print(&config.listeners[0], text);

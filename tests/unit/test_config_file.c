@@ -74,7 +74,7 @@ static const struct {
     {"[limits]\nttl_mxa = 5d\n",
      "t.conf:2: unknown key `ttl_mxa` in [limits]; did you mean `ttl_max`?"},
     {"[daemon]\ncolour = red\n",
-     "t.conf:2: unknown key `colour` in [daemon]; there are data, user, admin_group, "
+     "t.conf:2: unknown key `colour` in [daemon]; there are data, user, admin_group, gateway_user, "
      "call_filter, listen, tls_certificate, tls_key, tls_client_ca, durability, commit_delay, "
      "log_level, clock_patience"},
     {"[daemon]\nttl_max = 1d\n",

@@ -393,7 +393,7 @@ static void test_the_rest_links(void **state)
     (void)state;
 
     log_set_level(LOG_LEVEL_ERROR);
-    assert_int_not_equal(privilege_look_up("nobody-of-that-name", &user, reason), 0);
+    assert_int_not_equal(privilege_look_up("user", "nobody-of-that-name", &user, reason), 0);
     assert_int_equal(bucket_take(&bucket, &rate, 1, 1000), 0);
     notify_ready("a test");
     assert_int_equal(notify_watchdog_interval_ms(), 0);

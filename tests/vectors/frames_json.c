@@ -121,6 +121,8 @@ static void put_hello(json_t *body, const struct msg_request *request)
     put_numbers(body, "versions", hello->versions, hello->version_count);
     put_text(body, "agent", hello->agent);
     put_bytes(body, "resume_token", hello->resume_token);
+    put_bytes(body, "on_behalf", hello->on_behalf);
+    put_bytes(body, "on_behalf_local", hello->on_behalf_local);
 }
 
 static void put_deposit(json_t *body, const struct msg_request *request)
@@ -217,6 +219,7 @@ static void put_export(json_t *body, const struct msg_request *request)
 static void put_here(json_t *body, const struct msg_request *request)
 {
     put_text(body, "host", request->here.host);
+    put_bytes(body, "on_behalf", request->here.on_behalf);
 }
 
 static void put_summary(json_t *body, const struct msg_request *request)

@@ -215,6 +215,7 @@ def similarity_figures(query, stored):
 
 NOW = 1795176000000  # 2026-11-20T12:00:00Z
 ID = bytes(range(0x10, 0x20))
+IPV6 = bytes.fromhex("20010db8000000000000000000000007")
 TOKEN = bytes(range(0x40, 0x60))
 STORE = bytes(range(0xA0, 0xB0))
 HERE_LABELS = ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:04", "geo:u281zd"]
@@ -356,6 +357,10 @@ def good_messages():
         ("hello, largest id", "request", 2**64 - 1, "hello",
          {"versions": [1, 2, 2**32 - 1], "agent": "käse/2", "resume_token": TOKEN}),
         ("hello, least", "request", 1, "hello", {"versions": [1]}),
+        ("hello, on behalf of an IPv4 address", "request", 1, "hello",
+         {"versions": [1], "on_behalf": bytes([192, 0, 2, 7])}),
+        ("hello, on behalf of an IPv6 address", "request", 1, "hello",
+         {"versions": [1], "on_behalf": IPV6, "on_behalf_local": IPV6[:15] + b"\x01"}),
         ("deposit, least", "request", 300, "deposit", {"id": ID, "filter": a}),
         ("deposit, every field", "request", 301, "deposit", full_deposit),
         ("deposit, two slashes", "request", 302, "deposit",
@@ -374,7 +379,7 @@ def good_messages():
         ("export, every field", "request", 13, "export",
          {"host": "default", "after": bytes(24), "limit": 500}),
         ("here", "request", 16, "here", {}),
-        ("here, every field", "request", 17, "here", {"host": "default"}),
+        ("here, every field", "request", 17, "here", {"host": "default", "on_behalf": IPV6}),
         ("summary", "request", 14, "summary", {}),
         ("summary, every field", "request", 15, "summary", {"host": "default", "epoch": 3}),
         ("report", "request", 16, "report", {"id": ID}),

@@ -1,0 +1,404 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/host/here_map.h"
+
+#include <arpa/inet.h>
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/base/label.h"
+#include "daemon/host/here.h"
+
+enum { PREFIX_BITS_MAX = 128, PREFIX_TEXT_BYTES = 64 };
+
+/* One line of the table. */
+struct entry {
+    struct here_address prefix; /* bits behind the first `length` are zero */
+    uint8_t length;             /* in bits */
+    uint16_t label_count;
+    uint32_t line;
+    uint32_t labels; /* offset in the text of the first label; each label ends with a line feed */
+};
+
+struct here_map {
+    const struct alloc *alloc;
+    struct entry *entries; /* `count` of them, in the order of entry_compare */
+    size_t count;
+    char *text; /* the labels of all entries, one after the other */
+    size_t text_bytes;
+    uint8_t lengths[2][PREFIX_BITS_MAX + 1]; /* whether IPv4, IPv6 prefixes of this length exist */
+};
+
+static const uint8_t mapped_prefix[12] = {[10] = 0xff, [11] = 0xff};
+
+bool here_address_read(const uint8_t *bytes, size_t length, struct here_address *out_address)
+{
+    static const uint8_t unspecified[16];
+    struct here_address address = {.family = length == 4 ? 4 : 6};
+
+    if (length != 4 && length != sizeof(address.bytes)) {
+        return false;
+    }
+    if (length > 4 && memcmp(bytes, mapped_prefix, sizeof(mapped_prefix)) == 0) {
+        return here_address_read(bytes + sizeof(mapped_prefix), 4, out_address);
+    }
+    bool is_multicast = length == 4 ? bytes[0] >= 224 : bytes[0] == 0xff;
+    if (is_multicast || memcmp(bytes, unspecified, length) == 0) {
+        return false;
+    }
+    memcpy(address.bytes, bytes, length);
+    *out_address = address;
+    return true;
+}
+
+/* --- prefixes --------------------------------------------------------------------------------- */
+
+static unsigned family_bits(uint8_t family)
+{
+    return family == 4 ? 32 : PREFIX_BITS_MAX;
+}
+
+/* The address with all bits behind the first `length` set to zero. */
+static struct here_address prefix_of(const struct here_address *address, unsigned length)
+{
+    struct here_address prefix = *address;
+
+    for (unsigned i = 0; i < sizeof(prefix.bytes); i++) {
+        unsigned kept = length > i * CHAR_BIT ? length - i * CHAR_BIT : 0;
+
+        prefix.bytes[i] &= kept >= CHAR_BIT ? 0xff : (uint8_t)(0xff00 >> kept);
+    }
+    return prefix;
+}
+
+/* By family, length and bytes, so that a search for one prefix is a binary search. */
+static int entry_compare(const void *a, const void *b)
+{
+    const struct entry *left = a;
+    const struct entry *right = b;
+
+    if (left->prefix.family != right->prefix.family) {
+        return left->prefix.family < right->prefix.family ? -1 : 1;
+    }
+    if (left->length != right->length) {
+        return left->length < right->length ? -1 : 1;
+    }
+    return memcmp(left->prefix.bytes, right->prefix.bytes, sizeof(left->prefix.bytes));
+}
+
+/* --- reading ---------------------------------------------------------------------------------- */
+
+/* What here_map_new works on. */
+struct reading {
+    struct here_map *map;
+    size_t frame_bytes;
+    unsigned line;
+    char *reason;
+};
+
+static int refuse_line(const struct reading *reading, const char *why)
+{
+    (void)snprintf(reading->reason, HERE_MAP_REASON_BYTES, "line %u: %s", reading->line, why);
+    return HERE_MAP_REFUSED;
+}
+
+/* Reads an address from a text that ends with NUL. */
+static bool address_read(const char *text, struct here_address *out_address)
+{
+    *out_address = (struct here_address){.family = 4};
+    if (inet_pton(AF_INET, text, out_address->bytes) == 1) {
+        return true;
+    }
+    out_address->family = 6;
+    return inet_pton(AF_INET6, text, out_address->bytes) == 1;
+}
+
+/* Reads the number of bits behind the slash. */
+static bool length_read(const char *digits, unsigned most, unsigned *out_length)
+{
+    unsigned length = 0;
+
+    if (digits[0] == '\0' || strspn(digits, "0123456789") != strlen(digits) || strlen(digits) > 3) {
+        return false;
+    }
+    for (; *digits != '\0'; digits++) {
+        length = length * 10 + (unsigned)(*digits - '0');
+    }
+    *out_length = length;
+    return length <= most;
+}
+
+static int prefix_read(const struct reading *reading, const char *begin, const char *end,
+                       struct entry *out_entry)
+{
+    char text[PREFIX_TEXT_BYTES];
+    struct here_address address;
+    unsigned length;
+
+    if ((size_t)(end - begin) >= sizeof(text)) {
+        return refuse_line(reading, "a line begins with an address or a prefix, such as "
+                                    "10.1.7.0/24 or 2001:db8::/64");
+    }
+    memcpy(text, begin, (size_t)(end - begin));
+    text[end - begin] = '\0';
+    char *slash = strchr(text, '/');
+    if (slash != NULL) {
+        *slash = '\0';
+    }
+    if (!address_read(text, &address)) {
+        return refuse_line(reading, "a line begins with an address or a prefix, such as "
+                                    "10.1.7.0/24 or 2001:db8::/64");
+    }
+    length = family_bits(address.family);
+    if (slash != NULL && !length_read(slash + 1, length, &length)) {
+        return refuse_line(reading, address.family == 4
+                                        ? "behind the slash stands a number from 0 to 32"
+                                        : "behind the slash stands a number from 0 to 128");
+    }
+    if (address.family == 6 && memcmp(address.bytes, mapped_prefix, sizeof(mapped_prefix)) == 0) {
+        return refuse_line(reading, "write this as an IPv4 address, such as 10.1.7.0/24");
+    }
+    out_entry->prefix = prefix_of(&address, length);
+    out_entry->length = (uint8_t)length;
+    if (memcmp(&out_entry->prefix, &address, sizeof(address)) != 0) {
+        return refuse_line(reading, "bits behind the length of the prefix are set; write them as "
+                                    "zero, as in 10.1.7.0/24");
+    }
+    return 0;
+}
+
+/* Takes the blanks from both ends of [*begin, *end). */
+static void blanks_trim(const char **begin, const char **end)
+{
+    while (*begin < *end && strchr(" \t\r", **begin) != NULL) {
+        (*begin)++;
+    }
+    while (*begin < *end && strchr(" \t\r", (*end)[-1]) != NULL) {
+        (*end)--;
+    }
+}
+
+static const char *find_or_end(const char *begin, const char *end, char sought)
+{
+    const char *found = memchr(begin, sought, (size_t)(end - begin));
+
+    return found != NULL ? found : end;
+}
+
+/* Appends the labels, which commas separate, to the table's text. */
+static int labels_read(const struct reading *reading, const char *begin, const char *end,
+                       struct entry *entry)
+{
+    struct here_map *map = reading->map;
+    size_t frame_bytes = 0;
+
+    entry->labels = (uint32_t)map->text_bytes;
+    for (; begin <= end; begin++) {
+        const char *comma = find_or_end(begin, end, ',');
+        const char *last = comma;
+        const char *why = NULL;
+
+        blanks_trim(&begin, &last);
+        size_t length = (size_t)(last - begin);
+        if (label_check(begin, length, &why) != 0) {
+            return refuse_line(reading, why);
+        }
+        if (entry->label_count == LIMIT_LABELS) {
+            return refuse_line(reading, "there are more than 256 labels");
+        }
+        memcpy(map->text + map->text_bytes, begin, length);
+        map->text[map->text_bytes + length] = '\n';
+        map->text_bytes += length + 1;
+        frame_bytes += length + HERE_LABEL_FRAME_BYTES;
+        entry->label_count++;
+        begin = comma;
+    }
+    return frame_bytes <= reading->frame_bytes
+               ? 0
+               : refuse_line(reading,
+                             "the labels do not fit a frame: give fewer, or raise `frame`");
+}
+
+static int line_read(struct reading *reading, const char *begin, const char *end)
+{
+    struct here_map *map = reading->map;
+
+    blanks_trim(&begin, &end);
+    if (begin == end || *begin == '#') {
+        return 0;
+    }
+    const char *equals = find_or_end(begin, end, '=');
+    const char *last = equals;
+    if (equals == end) {
+        return refuse_line(reading, "a line is a prefix, `=` and labels, such as "
+                                    "10.1.7.0/24 = place:office");
+    }
+    if (map->count == HERE_MAP_LINES_MAX) {
+        return refuse_line(reading, "there may be at most 65536 prefixes");
+    }
+    struct entry entry = {.line = reading->line};
+    blanks_trim(&begin, &last);
+    int rc = prefix_read(reading, begin, last, &entry);
+    if (rc == 0) {
+        rc = labels_read(reading, equals + 1, end, &entry);
+    }
+    if (rc == 0) {
+        map->entries[map->count++] = entry;
+    }
+    return rc;
+}
+
+/* Orders the entries for here_map_find. Refuses two lines with the same prefix. */
+static int map_finish(struct here_map *map, char *out_reason)
+{
+    if (map->count > 0) {
+        qsort(map->entries, map->count, sizeof(map->entries[0]), entry_compare);
+    }
+    for (size_t i = 0; i < map->count; i++) {
+        const struct entry *entry = &map->entries[i];
+
+        map->lengths[entry->prefix.family == 6][entry->length] = 1;
+        if (i > 0 && entry_compare(entry - 1, entry) == 0) {
+            uint32_t first = entry[-1].line < entry->line ? entry[-1].line : entry->line;
+            uint32_t second = entry[-1].line < entry->line ? entry->line : entry[-1].line;
+
+            (void)snprintf(out_reason, HERE_MAP_REASON_BYTES,
+                           "line %u: line %u has the same prefix; give a prefix once", second,
+                           first);
+            return HERE_MAP_REFUSED;
+        }
+    }
+    return 0;
+}
+
+static int text_read(struct here_map *map, const char *text, size_t bytes, size_t frame_bytes,
+                     char *out_reason)
+{
+    struct reading reading = {.map = map, .frame_bytes = frame_bytes, .reason = out_reason};
+    const char *end = text + bytes;
+    int rc = 0;
+
+    while (rc == 0 && text < end) {
+        const char *line_end = find_or_end(text, end, '\n');
+
+        reading.line++;
+        rc = line_read(&reading, text, line_end);
+        text = line_end < end ? line_end + 1 : end;
+    }
+    return rc == 0 ? map_finish(map, out_reason) : rc;
+}
+
+/* At most so many prefixes are in the text: one for each `=`. */
+static size_t count_prefixes(const char *text, size_t bytes)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < bytes; i++) {
+        count += text[i] == '=';
+    }
+    return count < HERE_MAP_LINES_MAX ? count : HERE_MAP_LINES_MAX;
+}
+
+int here_map_new(const struct alloc *alloc, const char *text, size_t bytes, size_t frame_bytes,
+                 struct here_map **out_map, char *out_reason)
+{
+    if (bytes > HERE_MAP_BYTES_MAX) {
+        (void)snprintf(out_reason, HERE_MAP_REASON_BYTES,
+                       "the file is too large; at most %d bytes are read", HERE_MAP_BYTES_MAX);
+        return HERE_MAP_REFUSED;
+    }
+    struct here_map *map = alloc_zeroed(alloc, 1, sizeof(*map));
+    if (map == NULL) {
+        return -ERR_NOMEM;
+    }
+    map->alloc = alloc;
+    /* Labels take no more bytes than in the text: each ends at a comma, a line feed or the end. */
+    map->text = alloc_zeroed(alloc, bytes + 1, 1);
+    map->entries = alloc_zeroed(alloc, count_prefixes(text, bytes) + 1, sizeof(map->entries[0]));
+    int rc = map->text == NULL || map->entries == NULL
+                 ? -ERR_NOMEM
+                 : text_read(map, text, bytes, frame_bytes, out_reason);
+    if (rc != 0) {
+        here_map_free(map);
+        return rc;
+    }
+    *out_map = map;
+    return 0;
+}
+
+void here_map_free(struct here_map *map)
+{
+    if (map != NULL) {
+        const struct alloc *alloc = map->alloc;
+
+        alloc_release(alloc, map->entries);
+        alloc_release(alloc, map->text);
+        alloc_release(alloc, map);
+    }
+}
+
+/* --- finding ---------------------------------------------------------------------------------- */
+
+size_t here_map_count(const struct here_map *map)
+{
+    return map->count;
+}
+
+static const struct entry *entry_find(const struct here_map *map,
+                                      const struct here_address *address)
+{
+    if (map == NULL || map->count == 0 || address->family == 0) {
+        return NULL;
+    }
+    for (unsigned length = family_bits(address->family) + 1; length-- > 0;) {
+        if (!map->lengths[address->family == 6][length]) {
+            continue;
+        }
+        struct entry sought = {.prefix = prefix_of(address, length), .length = (uint8_t)length};
+        const struct entry *found =
+            bsearch(&sought, map->entries, map->count, sizeof(sought), entry_compare);
+        if (found != NULL) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+size_t here_map_find(const struct here_map *map, const struct here_address *address,
+                     struct msg_text *out_labels)
+{
+    const struct entry *entry = entry_find(map, address);
+
+    if (entry == NULL) {
+        return 0;
+    }
+    const char *at = map->text + entry->labels;
+    for (size_t i = 0; i < entry->label_count; i++) {
+        const char *end = find_or_end(at, map->text + map->text_bytes, '\n');
+
+        out_labels[i] = (struct msg_text){at, (size_t)(end - at)};
+        at = end + 1;
+    }
+    return entry->label_count;
+}
+
+bool here_map_agrees(const struct here_map *a, const struct here_map *b,
+                     const struct here_address *address)
+{
+    struct msg_text labels_a[LIMIT_LABELS];
+    struct msg_text labels_b[LIMIT_LABELS];
+    size_t count = here_map_find(a, address, labels_a);
+
+    if (here_map_find(b, address, labels_b) != count) {
+        return false;
+    }
+    for (size_t i = 0; i < count; i++) {
+        if (labels_a[i].length != labels_b[i].length ||
+            memcmp(labels_a[i].text, labels_b[i].text, labels_a[i].length) != 0) {
+            return false;
+        }
+    }
+    return true;
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * here_map: the here labels of many places that one server serves: a table from address prefixes to
+ * labels, for access points that cannot run hearsayd themselves. Such a table says which addresses
+ * are at which place, so no function here writes an address to the log.
+ *
+ *   # office, ground floor
+ *   10.1.0.0/16   = place:office
+ *   10.1.7.0/24   = place:office, topic:canteen
+ *   2001:db8::/64 = geo:u281zd
+ *
+ * Text in, table out: no file is opened here (here_watch does that). A table does not change after
+ * here_map_new, so that one may be made on another thread.
+ */
+#ifndef DAEMON_HOST_HERE_MAP_H
+#define DAEMON_HOST_HERE_MAP_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "core/base/alloc.h"
+#include "proto/msg.h"
+
+enum {
+    HERE_MAP_LINES_MAX = 65536, /* lines with a prefix */
+    HERE_MAP_BYTES_MAX = 16 * 1024 * 1024,
+    HERE_MAP_REASON_BYTES = 512
+};
+
+/* An address. A mapped IPv6 address (::ffff:192.0.2.1) is written as that IPv4 address. */
+struct here_address {
+    uint8_t family;    /* 4, 6; 0: unknown, which no prefix holds */
+    uint8_t bytes[16]; /* 4 of IPv4, the rest is zero */
+};
+
+/*
+ * Reads the 4 or 16 bytes of an address of one machine. False: the length is another, or the
+ * address is unspecified or multicast.
+ */
+bool here_address_read(const uint8_t *bytes, size_t length, struct here_address *out_address);
+
+struct here_map;
+
+/*
+ * Makes a table of a text. A line is a prefix, `=` and labels with commas between them. An address
+ * without `/` is a prefix that holds this address alone. Blank lines and lines that begin with `#`
+ * say nothing.
+ *
+ * 0 with *out_map owned (here_map_free); HERE_MAP_REFUSED with a sentence in out_reason
+ * (HERE_MAP_REASON_BYTES) that names the line; -ERR_NOMEM. frame_bytes: how many bytes of a frame
+ * the labels of one line may take. O(bytes + lines log lines).
+ */
+enum { HERE_MAP_REFUSED = 1 };
+int here_map_new(const struct alloc *alloc, const char *text, size_t bytes, size_t frame_bytes,
+                 struct here_map **out_map, char *out_reason);
+void here_map_free(struct here_map *map); /* NULL is fine */
+
+/* The number of prefixes in the table. */
+size_t here_map_count(const struct here_map *map);
+
+/*
+ * Finds the longest prefix that holds the address, and writes its labels to out_labels, which has
+ * LIMIT_LABELS elements; the texts are borrowed from the table. Returns the number of labels; 0: no
+ * prefix holds the address. `map` may be NULL. O(lengths of prefixes in the table * log lines).
+ */
+size_t here_map_find(const struct here_map *map, const struct here_address *address,
+                     struct msg_text *out_labels);
+
+/* Whether both tables give this address the same labels. Either may be NULL. */
+bool here_map_agrees(const struct here_map *a, const struct here_map *b,
+                     const struct here_address *address);
+
+#endif

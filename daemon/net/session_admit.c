@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The checks that a new session passes before it may stay, and the refusal of those that fail. */
+#include <netinet/in.h>
+#include <string.h>
+
+#include "daemon/net/server_tls.h"
+#include "daemon/net/session_evict.h"
+#include "daemon/net/session_inner.h"
+
+int session_begin_tls(struct session *session, enum config_security security)
+{
+    if (security == CONFIG_PLAIN) {
+        return 0;
+    }
+    if (!session_evict_for_handshake(session->all, session)) {
+        return UV_EBUSY;
+    }
+    int rc = server_tls_secure(session->all->tls, security, &session->transport);
+    if (rc == 0) {
+        session_begin_handshake(session);
+    }
+    return rc;
+}
+
+/*
+ * Answers a new connection with an error and ends the session. Without an error the connection is
+ * closed: if `is_told` is false, or if many refused sessions are ending already.
+ */
+static void refuse_new(struct session *session, enum config_security security, bool is_told,
+                       uint64_t retry_after_ms, const char *sentence)
+{
+    struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
+
+    bool is_answered = session_count_refused(session) && is_told;
+    refusals_note_connection(&session->all->refusals, loop_now_ms(session->all->loop));
+    if (session->client.sender != NULL) {
+        senders_leave(session->client.sender);
+        session->client.sender = NULL; /* while it ends, it takes no place of its address */
+    }
+    /* With TLS the error needs a handshake. If handshakes are scarce, clients that stay come first.
+     */
+    if (!is_answered || (security != CONFIG_PLAIN && session_handshakes_are_short(session->all)) ||
+        session_begin_tls(session, security) != 0) {
+        session_reset(session);
+        return;
+    }
+    msg_error_set(&response.error, MSG_RATE_LIMITED, NULL, "%s", sentence);
+    response.error.retry_after_ms = retry_after_ms;
+    session_respond(&session->client, &response);
+    session_end(session);
+}
+
+bool session_enter_sender(struct session *session, enum config_security security,
+                          const struct sockaddr_storage *peer, const struct sockaddr_storage *local)
+{
+    struct service *service = session->all->service;
+    struct requester *client = &session->client;
+    struct sender_address address;
+
+    sender_address_of((const struct sockaddr *)peer, (const struct sockaddr *)local, &address);
+    client->sender_tag = senders_tag(service->senders, &address);
+    client->wide_tag = senders_wide_tag(service->senders, &address);
+    int rc = senders_enter(service->senders, &address, &service->sender_limits,
+                           service_monotonic_ms(service), &client->sender);
+    if (rc != 0) {
+        refuse_new(
+            session, security, rc == SENDER_REFUSED, SESSION_RETRY_MS,
+            "as many connections of this address as are taken here are open; close one, or try "
+            "again later");
+    }
+    return rc == 0;
+}
+
+/* Refuses a connection that was counted already. Sends no error if the address has got many errors
+ * lately. */
+static void refuse_counted(struct session *session, enum config_security security,
+                           uint64_t retry_after_ms, const char *sentence)
+{
+    struct service *service = session->all->service;
+    struct sender *sender = session->client.sender;
+    bool is_told = sender == NULL || sender_take(sender, SENDER_TOLD, &service->sender_limits, 1,
+                                                 service_monotonic_ms(service)) == 0;
+
+    refuse_new(session, security, is_told, retry_after_ms, sentence);
+}
+
+bool session_pay_connection(struct session *session, enum config_security security)
+{
+    struct service *service = session->all->service;
+    struct sender *sender = session->client.sender;
+
+    uint64_t wait_ms = sender == NULL ? 0
+                                      : sender_take(sender, SENDER_QUERY, &service->sender_limits,
+                                                    1, service_monotonic_ms(service));
+    if (wait_ms > 0) {
+        refuse_counted(session, security, wait_ms,
+                       "this address sends more queries than are taken here");
+    }
+    return wait_ms == 0;
+}
+
+bool session_take_place(struct session *session, enum config_security security)
+{
+    struct sessions *all = session->all;
+
+    if (all->count - all->refused_count > all->service->config.limits.sessions_max &&
+        !session_evict_for(all, session)) {
+        refuse_counted(session, security, SESSION_RETRY_MS,
+                       "as many connections as are taken here are open; try again");
+        return false;
+    }
+    return true;
+}
+
+/* --- gateways --------------------------------------------------------------------------------- */
+
+/* Writes 4 or 16 bytes as a socket address. */
+static void write_address(const struct msg_bytes *bytes, struct sockaddr_storage *out_address)
+{
+    struct sockaddr_in in4 = {.sin_family = AF_INET};
+    struct sockaddr_in6 in6 = {.sin6_family = AF_INET6};
+
+    *out_address = (struct sockaddr_storage){.ss_family = AF_UNSPEC};
+    if (bytes->count == sizeof(in4.sin_addr)) {
+        memcpy(&in4.sin_addr, bytes->data, sizeof(in4.sin_addr));
+        memcpy(out_address, &in4, sizeof(in4));
+    } else if (bytes->count == sizeof(in6.sin6_addr)) {
+        memcpy(&in6.sin6_addr, bytes->data, sizeof(in6.sin6_addr));
+        memcpy(out_address, &in6, sizeof(in6));
+    }
+}
+
+static bool refuse_on_behalf(struct session *session, uint64_t id, const char *sentence)
+{
+    requester_refuse(&session->client, id, MSG_INVALID, "on_behalf", "%s", sentence);
+    session_end(session);
+    return false;
+}
+
+bool session_take_on_behalf(struct session *session, const struct msg_request *request)
+{
+    const struct msg_hello *hello = &request->hello;
+    struct requester *client = &session->client;
+    struct sockaddr_storage peer;
+    struct sockaddr_storage local;
+
+    if (hello->on_behalf.count == 0 && hello->on_behalf_local.count == 0) {
+        return true;
+    }
+    if (!client->may_speak_for) {
+        return refuse_on_behalf(session, request->id,
+                                "only a gateway may speak for others, on a `listen` line of the "
+                                "server with the word gateway");
+    }
+    if (!here_address_read(hello->on_behalf.data, hello->on_behalf.count, &client->address)) {
+        return refuse_on_behalf(session, request->id,
+                                "on_behalf is 4 or 16 bytes, the address of one client");
+    }
+    client->is_gateway = false;
+    write_address(&hello->on_behalf, &peer);
+    write_address(&hello->on_behalf_local, &local);
+    return session_enter_sender(session, CONFIG_PLAIN, &peer, &local) &&
+           session_pay_connection(session, CONFIG_PLAIN);
+}

@@ -1,0 +1,375 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A gateway speaks for the addresses of others; here labels differ by address."""
+
+import contextlib
+import os
+import pwd
+import shutil
+import socket
+import tempfile
+
+import pytest
+
+import conftest
+import hearsay_wire as wire
+from hearsay_wire import pb
+
+# Root is no gateway: where the tests run as root, the gateway is another user of each Debian.
+GATEWAY = pwd.getpwnam("daemon") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
+READING = {"on_behalf", "hello", "query", "get", "ping", "summary", "here", "watch", "unwatch"}
+WRITING = {"deposit", "withdraw", "report"}
+LABELS = ["topic:jazz", "geo:u281zd", "place:bar"]
+
+only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+
+
+def packed(address):
+    family = socket.AF_INET6 if ":" in address else socket.AF_INET
+    return socket.inet_pton(family, address)
+
+
+@contextlib.contextmanager
+def acting_as(uid):
+    """The kernel tells the daemon the uid that connects."""
+    before = os.geteuid()
+    if uid != before:
+        os.seteuid(uid)
+    try:
+        yield
+    finally:
+        if uid != before:
+            os.seteuid(before)
+
+
+class Gateway:
+    """A daemon with a gateway's listener."""
+
+    def __init__(self, daemon, path):
+        self.daemon, self.path = daemon, path
+
+    def connect(self, address=None, uid=GATEWAY.pw_uid, local=None, **options):
+        """A connection that speaks for an address; without one the gateway speaks for itself."""
+        with acting_as(uid):
+            client = wire.Client(self.path, hello=False, **options)
+        hello = pb.Hello(versions=[1], agent="gateway")
+        if address is not None:
+            hello.on_behalf = address if isinstance(address, bytes) else packed(address)
+        if local is not None:
+            hello.on_behalf_local = packed(local)
+        client.welcome = client.call(hello)
+        return client
+
+
+@pytest.fixture
+def open_folder():
+    """A folder that each user may enter, as those of the tests are not."""
+    path = tempfile.mkdtemp(prefix="hearsay-gateway-", dir="/tmp")
+    os.chmod(path, 0o755)
+    yield path
+    shutil.rmtree(path)
+
+
+@pytest.fixture
+def make_gateway(make_daemon, open_folder):
+    def make(config="", words=""):
+        path = os.path.join(open_folder, "gateway.sock")
+        return Gateway(
+            make_daemon(f"listen = {path} gateway{words}\ngateway_user = {GATEWAY.pw_name}\n{config}"),
+            path,
+        )
+
+    return make
+
+
+def refused_hello(gateway, **fields):
+    with acting_as(GATEWAY.pw_uid):
+        client = wire.Client(gateway.path, hello=False)
+    with client:
+        error = client.refused(pb.Hello(versions=[1], **fields))
+        assert client.receive_until_end() == []
+    return error
+
+
+# --- who may speak for whom -----------------------------------------------------------------------
+
+
+def test_a_gateway_that_speaks_for_itself_reads_only(make_gateway, rng):
+    """It is told what it may do, does it without limits, and the rest is refused."""
+    gateway = make_gateway("[limits]\nqueries_per_minute = 1\nquery_burst = 1\n")
+    with gateway.connect() as client, gateway.daemon.client() as other:
+        assert set(client.welcome.capabilities) == READING
+        assert not client.welcome.limits.HasField("queries_per_minute")
+        deposit = wire.deposit_of(rng, LABELS, payload=b"hello")
+        other.call(deposit)
+        for _ in range(20):
+            assert len(client.call(wire.query_of(LABELS)).results) == 1
+        assert client.call(pb.Get(id=deposit.id)).payload == b"hello"
+        for body in (wire.deposit_of(rng, LABELS), pb.Withdraw(id=deposit.id, token=bytes(32)),
+                     pb.Report(id=deposit.id)):
+            error = client.refused(body)
+            assert error.code == "FORBIDDEN" and "on_behalf" in error.error.message
+        assert client.refused(pb.Stats()).code == "FORBIDDEN"
+
+
+def test_a_gateway_that_speaks_for_a_client_is_that_client(make_gateway, rng):
+    """It may write, has the limits of an address, and is no administrator."""
+    gateway = make_gateway()
+    with gateway.connect("192.0.2.7") as client:
+        assert set(client.welcome.capabilities) == READING | WRITING
+        assert client.welcome.limits.deposits_per_minute == 60
+        assert client.call(wire.deposit_of(rng, LABELS)).HasField("deposited_ms")
+        assert client.refused(pb.Stats()).code == "FORBIDDEN"
+        assert client.refused(pb.Here(on_behalf=packed("192.0.2.8"))).error.field == "on_behalf"
+
+
+def test_only_gateways_speak_for_others(make_gateway):
+    """TCP and the administrator's socket may not."""
+    gateway = make_gateway()
+    for address in (("127.0.0.1", gateway.daemon.port), gateway.daemon.socket_path):
+        with wire.Client(address, hello=False) as client:
+            error = client.refused(pb.Hello(versions=[1], on_behalf=packed("192.0.2.7")))
+            assert error.code == "INVALID" and error.error.field == "on_behalf"
+            assert client.receive_until_end() == []
+    with gateway.daemon.client() as client:
+        assert "on_behalf" not in client.welcome.capabilities
+        error = client.refused(pb.Here(on_behalf=packed("192.0.2.7")))
+        assert error.code == "INVALID" and error.error.field == "on_behalf"
+
+
+@only_root
+def test_other_users_are_closed(make_gateway):
+    """Neither root nor another user is the gateway's; the log says which user came."""
+    gateway = make_gateway()
+    for uid in (0, pwd.getpwnam("bin").pw_uid, 65534):
+        with acting_as(uid):
+            client = wire.Client(gateway.path, hello=False)
+        with client, contextlib.suppress(ConnectionError, wire.Ended):
+            client.send_bytes(wire.frame(wire.request(pb.Hello(versions=[1]), 1)))
+            assert client.receive_until_end() == []
+    gateway.daemon.wait_log(r"user 0 may not connect to .*gateway\.sock: `gateway_user` is user \d+")
+    with gateway.connect() as client:
+        assert client.welcome.version == 1
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"on_behalf": b"\x7f\x00\x00"}, {"on_behalf": bytes(5)}, {"on_behalf": bytes(17)},
+        {"on_behalf": bytes(4)}, {"on_behalf": bytes(16)}, {"on_behalf": packed("224.0.0.1")},
+        {"on_behalf": packed("255.255.255.255")}, {"on_behalf": packed("ff02::1")},
+        {"on_behalf": packed("::ffff:0.0.0.0")}, {"on_behalf_local": packed("2001:db8::1")},
+        {"on_behalf": packed("192.0.2.7"), "on_behalf_local": packed("192.0.2.1")},
+    ],
+    ids=repr,
+)
+def test_no_address_of_one_client(make_gateway, fields):
+    """Refused with the field that is wrong, and the connection ends."""
+    error = refused_hello(make_gateway(), **fields)
+    assert error.code == "INVALID" and error.error.field.startswith("on_behalf")
+
+
+# --- limits as if the client had come itself --------------------------------------------------------
+
+
+def deposits_until_refused(client, rng):
+    count = 0
+    while True:
+        try:
+            client.call(wire.deposit_of(rng, LABELS))
+        except wire.Refused as error:
+            assert error.code == "RATE_LIMITED"
+            return count
+        count += 1
+
+
+def test_page_and_command_share_one_bucket(make_gateway, rng):
+    """What an address deposits through the gateway counts at port 7117, and back."""
+    gateway = make_gateway("[limits]\ndeposits_per_minute = 1\ndeposit_burst = 6\n")
+    source = "127.0.0.1"
+    with gateway.connect(source) as page:
+        assert deposits_until_refused(page, rng) == 6
+    with gateway.connect("::ffff:" + source) as page:  # the same address in other clothes
+        assert deposits_until_refused(page, rng) == 0
+    with gateway.connect("127.0.0.2") as page:
+        assert deposits_until_refused(page, rng) == 6
+
+
+def test_a_limited_address_over_tcp_and_the_gateway(make_daemon, open_folder, rng):
+    """The same through a TCP listener that limits clients of this machine, too."""
+    path = os.path.join(open_folder, "gateway.sock")
+    daemon = make_daemon(f"listen = {path} gateway\ngateway_user = {GATEWAY.pw_name}\n"
+                         "listen = 127.0.0.9:0 limited\n"
+                         "[limits]\ndeposits_per_minute = 1\ndeposit_burst = 4\n")
+    port = int(daemon.find_log(r"listening on 127\.0\.0\.9:(\d+)").group(1))
+    with wire.Client(("127.0.0.9", port), source="127.0.0.5") as client:
+        assert deposits_until_refused(client, rng) == 4
+    with Gateway(daemon, path).connect("127.0.0.5") as page:
+        assert deposits_until_refused(page, rng) == 0
+    with Gateway(daemon, path).connect("127.0.0.6") as page:
+        assert deposits_until_refused(page, rng) == 4
+
+
+def test_reports_of_three_phones_hide(make_gateway, rng):
+    """Each phone counts; one phone's reports count once."""
+    gateway = make_gateway("[host lobby]\nhide_after = 3\n")
+    deposit = wire.deposit_of(rng, LABELS)
+    with gateway.connect("10.0.0.1") as client:
+        client.call(deposit)
+        client.call(pb.Report(id=deposit.id))
+    with gateway.connect("10.0.0.1") as client:
+        client.call(pb.Report(id=deposit.id))
+        assert len(client.call(wire.query_of(LABELS)).results) == 1
+    for phone in ("10.0.0.2", "10.0.0.3"):
+        with gateway.connect(phone) as client:
+            client.call(pb.Report(id=deposit.id))
+    with gateway.connect() as client:
+        assert len(client.call(wire.query_of(LABELS)).results) == 0
+
+
+def test_connections_of_one_phone_are_counted(make_gateway):
+    """The seventeenth connection of an address is refused, another address is not."""
+    gateway = make_gateway("[limits]\nsessions_per_address = 3\n")
+    with contextlib.ExitStack() as stack:
+        for _ in range(3):
+            stack.enter_context(gateway.connect("10.0.0.1"))
+        with acting_as(GATEWAY.pw_uid):
+            more = stack.enter_context(wire.Client(gateway.path, hello=False))
+        more.post(pb.Hello(versions=[1], on_behalf=packed("10.0.0.1")))
+        answer = more.receive()
+        assert answer.id == 0 and answer.error.code == pb.RATE_LIMITED
+        assert more.receive_until_end() == []
+        stack.enter_context(gateway.connect("10.0.0.2"))
+    with gateway.connect("10.0.0.1") as client:  # the places are free again
+        assert client.welcome.version == 1
+
+
+# --- configuration --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "config, why",
+    [
+        ("listen = /run/x/g.sock gateway\n", "needs `gateway_user`"),
+        ("listen = 127.0.0.1:7119 gateway\ngateway_user = daemon\n", "gateway is for a Unix socket"),
+        ("listen = /run/x/g.sock gateway limited\ngateway_user = daemon\n", "exclude each other"),
+        ("listen = /run/x/g.sock gateway\nlisten = /run/x/a.sock\ngateway_user = daemon\n",
+         "a folder of its own"),
+        ("listen = /run/x/g.sock gateway\ngateway_user = nobody-there\n", "(`gateway_user`)"),
+        ("listen = /run/x/g.sock gateway\ngateway_user = root\n", "root"),
+        ("user = daemon\nlisten = /run/x/g.sock gateway\ngateway_user = daemon\n",
+         "a user of its own"),
+    ],
+)
+def test_wrong_settings_are_named(make_daemon, tmp_path, config, why):
+    """--check-config says what is wrong, and what would be right."""
+    daemon = make_daemon(start=False)
+    path = tmp_path / "gateway.conf"
+    path.write_text(f"[daemon]\ndata = {tmp_path}/data\n{config}")
+    code, _, err = daemon.run("--config", str(path), "--check-config")
+    assert code == 2 and why in err, err
+
+
+def test_the_socket_is_apart(make_gateway):
+    """Others may reach the gateway's socket; the administrator's stays closed to them."""
+    gateway = make_gateway()
+    assert os.stat(gateway.path).st_mode & 0o777 == 0o666
+    assert os.stat(gateway.daemon.socket_path).st_mode & 0o077 == 0
+    code, out, _ = gateway.daemon.run("--config", gateway.daemon.config_file, "--data",
+                                      gateway.daemon.data, "--print-config")
+    assert code == 0 and f"listen = {gateway.path} gateway\n" in out
+
+
+# --- here by address ------------------------------------------------------------------------------
+
+
+def write(path, text):
+    with open(f"{path}.new", "w", encoding="utf-8") as file:
+        file.write(text)
+    os.replace(f"{path}.new", path)
+
+
+def labels_of(client, **fields):
+    return list(client.call(pb.Here(**fields)).labels)
+
+
+@pytest.fixture
+def places(make_gateway, tmp_path):
+    """A gateway's daemon with a table of places: (gateway, path)."""
+    path = str(tmp_path / "places")
+    write(path, "10.1.0.0/16 = place:one\n10.2.0.0/16 = place:two, topic:food\n"
+                "2001:db8::/64 = place:three\n")
+    return make_gateway(f"[host lobby]\nhere = place:default\nhere_map = {path}\n"), path
+
+
+def test_three_prefixes_are_three_places(places, rng):
+    """Each client is told its place in Welcome and when it asks, and finds that place's message."""
+    gateway, _ = places
+    expected = {"10.1.2.3": ["place:one"], "10.2.0.1": ["place:two", "topic:food"],
+                "2001:db8::9": ["place:three"], "192.0.2.1": ["place:default"]}
+    deposits = {}
+    with contextlib.ExitStack() as stack:
+        clients = {address: stack.enter_context(gateway.connect(address)) for address in expected}
+        for address, labels in expected.items():
+            assert list(clients[address].welcome.hosts[0].here) == labels
+            assert labels_of(clients[address]) == labels
+            deposits[address] = wire.deposit_of(rng, labels)
+            clients[address].call(deposits[address])
+        for address, labels in expected.items():
+            nearest = clients[address].call(wire.query_of(labels, k=1)).results[0]
+            assert nearest.id == deposits[address].id
+        itself = stack.enter_context(gateway.connect())
+        assert labels_of(itself) == ["place:default"]
+        for address, labels in expected.items():
+            assert labels_of(itself, on_behalf=packed(address)) == labels
+        assert itself.refused(pb.Here(on_behalf=bytes(4))).error.field == "on_behalf"
+
+
+def test_a_phone_that_moves_is_told(places):
+    """The table changes; only those whose labels change, and the gateway itself, are told."""
+    gateway, path = places
+    with gateway.connect("10.1.2.3") as moved, gateway.connect("10.2.0.1") as stays, \
+            gateway.connect() as itself:
+        write(path, "10.1.0.0/16 = place:one\n10.1.2.3 = place:elsewhere\n"
+                    "10.2.0.0/16 = place:two, topic:food\n")
+        push = moved.receive()
+        assert push.id == 0 and list(push.here_changed.labels) == ["place:elsewhere"]
+        assert list(itself.receive().here_changed.labels) == ["place:default"]
+        assert labels_of(moved) == ["place:elsewhere"]
+        assert labels_of(stays) == ["place:two", "topic:food"] and stays.pushes == []
+
+
+def test_a_bad_line_keeps_the_table(places):
+    """The line is named, and the next good table is taken."""
+    gateway, path = places
+    with gateway.connect("10.1.2.3") as client:
+        write(path, "10.1.0.0/16 = place:new\n10.1.2.3/99 = place:x\n")
+        gateway.daemon.wait_log(r"places: line 2: .*0 to 32; the here map stays as it was")
+        assert labels_of(client) == ["place:one"]
+        write(path, "10.1.0.0/16 = place:new\n")
+        assert list(client.receive().here_changed.labels) == ["place:new"]
+
+
+def test_a_reload_takes_the_table_away(places):
+    """Without here_map, all are told the host's labels; no address is in the log."""
+    gateway, path = places
+    with gateway.connect("10.1.2.3") as client:
+        with open(gateway.daemon.config_file, encoding="utf-8") as file:
+            text = file.read()
+        with open(gateway.daemon.config_file, "w", encoding="utf-8") as file:
+            file.write(text.replace(f"here_map = {path}\n", ""))
+        gateway.daemon.process.send_signal(conftest.signal.SIGHUP)
+        assert list(client.receive().here_changed.labels) == ["place:default"]
+    assert "10.1." not in gateway.daemon.log_text()
+
+
+def test_a_large_table_is_read_beside_requests(places, rng):
+    """65,536 lines are read while requests are answered."""
+    gateway, path = places
+    text = "".join(f"10.{i >> 12}.{i >> 4 & 255}.{(i & 15) * 16}/28 = place:p{i}\n"
+                   for i in range(65536))
+    with gateway.connect("10.1.2.3") as client:
+        write(path, text)
+        while not client.pushes:
+            client.call(pb.Ping())
+        assert list(client.pushes[0].here_changed.labels) == [f"place:p{1 << 12 | 2 << 4}"]
+    gateway.daemon.wait_log(r"here map with 65536 prefixes")
