@@ -118,6 +118,29 @@ void board_withdraw(struct board *board, const struct http_address *client, cons
 void board_report(struct board *board, const struct http_address *client, const char *host,
                   const uint8_t *id, const char *reason, board_done *done, void *context);
 
+/*
+ * A standing query with the messages of a view, through the house connection. `order`, `before_ms`
+ * and `language` of the view do not matter. The callbacks never run before board_watch returns.
+ */
+struct board_watch;
+
+struct board_watch_events {
+    /* The watch has begun, before its first match. `seq`: the newest message's number. */
+    void (*begun)(void *context, uint64_t seq);
+    /* A message that fits, each number once and in ascending order. Sealed ones are left out. */
+    void (*match)(void *context, uint64_t seq, const struct board_message *message);
+    /* The watch has ended and is freed when the call returns: hearsayd is away or refuses the
+     * watch, or what the view looks for has changed (labels of the place or of the hour, epoch).
+     * Begin again with the last number when board_is_connected. */
+    void (*ended)(void *context);
+};
+
+/* `after_seq`: messages with a larger number come first; HEARSAY_NO_SEQ: only new ones. `events` is
+ * borrowed until the end. NULL: not connected, too many watches, or no memory. */
+struct board_watch *board_watch(struct board *board, const struct view *view, uint64_t after_seq,
+                                const struct board_watch_events *events, void *context);
+void board_unwatch(struct board_watch *watch); /* no callback any more; NULL is fine */
+
 /* `done` of every request with this context is not called any more. */
 void board_forget(struct board *board, const void *context);
 

@@ -23,6 +23,7 @@ struct page {
     const struct lang *lang;
     const char *title;         /* of the place, from the configuration */
     const char *name;          /* the address of the page, such as hearsay.lan */
+    const char *store;         /* digits of live_write_store; "": not known */
     const char *statics;       /* the folder of style and script, such as /s/0123456789abcdef/ */
     const char *operator_name; /* NULL: not said */
     const char *contact;       /* NULL: not said */
