@@ -20,8 +20,9 @@ struct form {
 };
 
 /*
- * Decodes a text in place. False: there are more than FORM_FIELDS_MAX fields, a percent sign
- * without two hexadecimal digits, or an encoded NUL. O(bytes).
+ * Decodes `bytes` bytes in place. The buffer has room for one byte more, which becomes NUL. False:
+ * there are more than FORM_FIELDS_MAX fields, a percent sign without two hexadecimal digits, or a
+ * NUL, encoded or not. Then the text is spoilt. O(bytes).
  */
 bool form_read(char *text, size_t bytes, struct form *out_form);
 

@@ -32,11 +32,18 @@ struct view {
     char place[VIEW_PLACE_BYTES];
 };
 
+struct form;
+
 /*
- * Reads the query part of a URL (`t`, `o`, `now`, `before`, `l`, `h`). Unknown names are passed
- * over. True; or false with the name of the field that is wrong in *out_field (static storage).
+ * Reads the query part of a URL (`t`, `o`, `now`, `before`, `l`, `h`). One `t` may name several
+ * topics with commas between them. Unknown names are passed over. The place is "". True; or false
+ * with the name of the field that is wrong in *out_field (static storage): "url" for the query as a
+ * whole, NULL when memory is out.
  */
 bool view_read(const char *query, struct view *out_view, const char **out_field);
+
+/* The same for the fields of a form that was sent. */
+bool view_read_form(const struct form *form, struct view *out_view, const char **out_field);
 
 /* Writes the view as the target of a link: `/` and its query (VIEW_URL_BYTES). */
 void view_write(const struct view *view, char *out_url);
