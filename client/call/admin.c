@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Implements the calls of hearsay/admin.h and hearsay_report. Each call sends one request and waits
- * for the reply.
+ * Implements the calls of hearsay/admin.h, hearsay_report and hearsay_submit_report. Each other
+ * call sends one request and waits for the reply.
  */
 #include <inttypes.h>
 
@@ -9,15 +9,9 @@
 #include "client/call/work.h"
 #include "client/fail.h"
 
-int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id, const char *reason,
-                   int timeout_ms, struct hearsay_error *out_error)
+int hearsay_submit_report(struct hearsay *server, const char *host, const uint8_t *id,
+                          const char *reason, uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    const struct reply *reply = NULL;
-    uint64_t ticket = 0;
-    int status = calls_prepare(server, timeout_ms, out_error); /* before the proof of work */
-    if (status != HEARSAY_OK) {
-        return status;
-    }
     const struct hearsay_welcome *welcome = hearsay_welcome(server);
     const struct hearsay_host *found = hearsay_find_host(server, host);
     if (welcome->limits.work_bits > HEARSAY_WORK_BITS) {
@@ -33,7 +27,18 @@ int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id, 
     if (welcome->limits.work_bits > 0 && found != NULL) { /* else the server refuses it */
         work_find_report(&request.report, found->name, welcome);
     }
-    status = client_submit(server, &request, &ticket, out_error);
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id, const char *reason,
+                   int timeout_ms, struct hearsay_error *out_error)
+{
+    const struct reply *reply = NULL;
+    uint64_t ticket = 0;
+    int status = calls_prepare(server, timeout_ms, out_error); /* before the proof of work */
+    if (status == HEARSAY_OK) {
+        status = hearsay_submit_report(server, host, id, reason, &ticket, out_error);
+    }
     return status == HEARSAY_OK ? calls_finish(server, ticket, timeout_ms, &reply, out_error)
                                 : status;
 }

@@ -305,6 +305,19 @@ int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_
     return client_submit(server, &request, out_ticket, out_error);
 }
 
+int hearsay_submit_here_of(struct hearsay *server, const char *host, const uint8_t *address,
+                           size_t address_bytes, uint64_t *out_ticket,
+                           struct hearsay_error *out_error)
+{
+    struct msg_request request = here_request(host);
+    if (address_bytes != LIMIT_ADDRESS_BYTES_MIN && address_bytes != LIMIT_ADDRESS_BYTES) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the address has %zu bytes, not %d or %d",
+                        address_bytes, LIMIT_ADDRESS_BYTES_MIN, LIMIT_ADDRESS_BYTES);
+    }
+    request.here.on_behalf = calls_bytes(address, address_bytes);
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
 int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
                         struct hearsay_error *out_error)
 {

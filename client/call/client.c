@@ -120,7 +120,10 @@ static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *c
  * timeout of 0 has only these reads. Without this limit, a server that never stops sending would
  * keep the caller reading forever.
  */
-enum { LATE_READS_MAX = 2 * LIMIT_FRAME_BYTES_MAX / CONN_READ_BYTES };
+static size_t late_reads_max(const struct hearsay *server)
+{
+    return 2 * (size_t)LIMIT_FRAME_BYTES_MAX / server->conn.read_bytes;
+}
 
 /*
  * Decodes the next response into `arena`, which the caller has reset. Returns 0, WAIT_TIMEOUT, or
@@ -129,7 +132,7 @@ enum { LATE_READS_MAX = 2 * LIMIT_FRAME_BYTES_MAX / CONN_READ_BYTES };
 static int client_receive(struct hearsay *server, struct arena *arena, int64_t deadline_ms,
                           struct msg_response *out_response, struct hearsay_error *error)
 {
-    int late_reads = 0;
+    size_t late_reads = 0;
 
     for (;;) {
         int status = conn_next(&server->conn, arena, out_response, error);
@@ -147,7 +150,7 @@ static int client_receive(struct hearsay *server, struct arena *arena, int64_t d
             return status;
         }
         late_reads += now_monotonic_ms() >= deadline_ms ? 1 : 0;
-        if (late_reads > LATE_READS_MAX) {
+        if (late_reads > late_reads_max(server)) {
             return WAIT_TIMEOUT;
         }
         if (status == HEARSAY_OK) {
@@ -161,25 +164,47 @@ static int client_receive(struct hearsay *server, struct arena *arena, int64_t d
     }
 }
 
+/*
+ * Fills in the host of changed here labels. Returns false when the Welcome has no such host. A push
+ * that names no host means the first one.
+ */
+static bool place_here_change(const struct hearsay *server, const struct msg_text *name,
+                              struct hearsay_here_changed *changed)
+{
+    for (size_t i = 0; i < server->welcome.host_count; i++) {
+        if (name->text == NULL || strcmp(server->hosts[i].name, name->text) == 0) {
+            changed->host = i;
+            return true;
+        }
+    }
+    return false;
+}
+
 /* Receives the next reply. Its memory is in server->arena. Returns 0, WAIT_TIMEOUT, or an error. */
 static int receive_reply(struct hearsay *server, int64_t deadline_ms, struct reply *out,
                          struct hearsay_error *error)
 {
-    struct msg_response response;
-    int status = client_receive(server, &server->arena, deadline_ms, &response, error);
-    if (status != HEARSAY_OK) {
-        return status;
+    for (;;) {
+        struct msg_response response;
+        int status = client_receive(server, &server->arena, deadline_ms, &response, error);
+        if (status != HEARSAY_OK) {
+            return status;
+        }
+        struct hearsay_error local;
+        status = reply_translate(&response, &server->arena, out, &local);
+        if (status != HEARSAY_OK) {
+            /*
+             * The reply is lost. A caller would wait for this reply until its timeout, so the
+             * connection is broken.
+             */
+            return conn_break(&server->conn, &local, error);
+        }
+        if (response.kind != MSG_RESPONSE_HERE_CHANGED ||
+            place_here_change(server, &response.here_changed.host, &out->shown.here_changed)) {
+            return HEARSAY_OK;
+        }
+        arena_reset(&server->arena); /* a host that the Welcome does not have */
     }
-    struct hearsay_error local;
-    status = reply_translate(&response, &server->arena, out, &local);
-    if (status != HEARSAY_OK) {
-        /*
-         * The reply is lost. A caller would wait for this reply until its timeout, so the
-         * connection is broken.
-         */
-        status = conn_break(&server->conn, &local, error);
-    }
-    return status;
 }
 
 static void kept_free(const struct alloc *alloc, struct client_kept *kept)
@@ -301,7 +326,7 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
      * readable.
      */
     bool is_idle = server->conn.state == CONN_READY && conn_in_flight(&server->conn) == 0 &&
-                   !server->conn.takes_matches;
+                   !server->conn.takes_matches && !server->conn.takes_here_changes;
     arena_reset(&server->arena);
     struct reply reply;
     int status =
@@ -370,18 +395,11 @@ int hearsay_fd(const struct hearsay *server, bool *out_wants_write)
     return server->fd;
 }
 
-static int client_greet(struct hearsay *server, const char *agent, int64_t deadline_ms,
-                        struct hearsay_error *error)
+/* Receives the Welcome. Returns 0, WAIT_TIMEOUT, or an error. */
+static int client_greet(struct hearsay *server, int64_t deadline_ms, struct hearsay_error *error)
 {
-    int status = conn_greet(&server->conn, agent, error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
     struct msg_response response;
-    status = client_receive(server, &server->welcome_arena, deadline_ms, &response, error);
-    if (status == WAIT_TIMEOUT) {
-        return fail_set(error, HEARSAY_ERR_TIMEOUT, "the server did not greet back in time");
-    }
+    int status = client_receive(server, &server->welcome_arena, deadline_ms, &response, error);
     if (status != HEARSAY_OK) {
         return status;
     }
@@ -394,8 +412,13 @@ static int client_greet(struct hearsay *server, const char *agent, int64_t deadl
     return status;
 }
 
-int client_open(const struct client_open *how, struct hearsay **out_server,
-                struct hearsay_error *out_error)
+static int say_late(struct hearsay_error *error)
+{
+    return fail_set(error, HEARSAY_ERR_TIMEOUT, "the server did not greet back in time");
+}
+
+int client_begin(const struct client_open *how, struct hearsay **out_server,
+                 struct hearsay_error *out_error)
 {
     struct hearsay *server = alloc_zeroed(how->alloc, 1, sizeof(*server));
     if (server == NULL) {
@@ -407,12 +430,16 @@ int client_open(const struct client_open *how, struct hearsay **out_server,
     server->fd = how->fd;
     server->secure = how->secure;
     server->tls = how->secure != NULL ? secure_info(how->secure) : NULL;
+    server->is_connecting = how->is_connecting;
+    server->greet_by_ms = how->deadline_ms;
     conn_init(&server->conn, how->alloc);
-    server->conn.resume_token = how->resume_token;
-    server->conn.resume_bytes = how->resume_bytes;
+    if (how->is_small) {
+        server->conn.read_bytes = CONN_SMALL_READ_BYTES;
+        server->conn.flight_limit = CONN_FLIGHT_DEFAULT;
+    }
     arena_init(&server->arena, how->alloc, CONN_DECODE_BYTES);
     arena_init(&server->welcome_arena, how->alloc, CONN_DECODE_BYTES);
-    int status = client_greet(server, how->agent, how->deadline_ms, out_error);
+    int status = conn_greet(&server->conn, &how->hello, out_error);
     if (status != HEARSAY_OK) {
         hearsay_close(server);
         return status;
@@ -421,44 +448,40 @@ int client_open(const struct client_open *how, struct hearsay **out_server,
     return HEARSAY_OK;
 }
 
-const struct hearsay_welcome *hearsay_welcome(const struct hearsay *server)
+int client_open(const struct client_open *how, struct hearsay **out_server,
+                struct hearsay_error *out_error)
 {
-    return &server->welcome;
-}
-
-int64_t hearsay_now_ms(const struct hearsay *server)
-{
-    int64_t since_ms = now_monotonic_ms() - server->welcome_at_ms;
-    int64_t then_ms = server->welcome.now_ms; /* any number: the server's word */
-    return since_ms > 0 && then_ms > INT64_MAX - since_ms ? INT64_MAX : then_ms + since_ms;
-}
-
-const struct hearsay_host *hearsay_find_host(const struct hearsay *server, const char *name)
-{
-    if (name == NULL) {
-        return &server->welcome.hosts[0];
+    struct hearsay *server = NULL;
+    int status = client_begin(how, &server, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
     }
-    for (size_t i = 0; i < server->welcome.host_count; i++) {
-        if (strcmp(server->welcome.hosts[i].name, name) == 0) {
-            return &server->welcome.hosts[i];
-        }
+    status = client_greet(server, how->deadline_ms, out_error);
+    if (status != HEARSAY_OK) {
+        hearsay_close(server);
+        return status == WAIT_TIMEOUT ? say_late(out_error) : status;
     }
-    return NULL;
+    *out_server = server;
+    return HEARSAY_OK;
 }
 
-bool hearsay_has_capability(const struct hearsay *server, const char *name)
+int hearsay_connect_continue(struct hearsay *server, struct hearsay_error *out_error)
 {
-    for (size_t i = 0; i < server->welcome.capability_count; i++) {
-        if (strcmp(server->welcome.capabilities[i], name) == 0) {
-            return true;
-        }
+    if (server->conn.state == CONN_READY) {
+        return HEARSAY_OK;
     }
-    return false;
-}
-
-const struct hearsay_tls_info *hearsay_tls_info(const struct hearsay *server)
-{
-    return server->tls;
+    int status = server->is_connecting ? sock_connect_continue(server->fd, out_error) : HEARSAY_OK;
+    if (status == HEARSAY_OK) {
+        server->is_connecting = false;
+        status = client_greet(server, now_monotonic_ms(), out_error);
+    }
+    if (status == HEARSAY_OK || status < 0) {
+        return status;
+    }
+    if (now_monotonic_ms() >= server->greet_by_ms) {
+        return say_late(out_error);
+    }
+    return fail_set(out_error, HEARSAY_PENDING, "the server has not greeted back yet");
 }
 
 void hearsay_close(struct hearsay *server)

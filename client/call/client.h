@@ -36,8 +36,10 @@ struct client_epoch {
 struct hearsay {
     const struct alloc *alloc; /* borrowed */
     struct conn conn;
-    int fd;                             /* owned; -1: none */
-    struct secure *secure;              /* owned; NULL: no TLS */
+    int fd;                /* owned; -1: none */
+    bool is_connecting;    /* the socket is not connected yet: hearsay_connect_continue */
+    int64_t greet_by_ms;   /* the Welcome must come until then; on the clock of now_monotonic_ms */
+    struct secure *secure; /* owned; NULL: no TLS */
     const struct hearsay_tls_info *tls; /* in `secure`; NULL: no TLS */
     int write_errno; /* errno of a failed write; 0: none. Reading goes on: the server may say why */
     struct arena welcome_arena;
@@ -59,14 +61,18 @@ struct hearsay {
 
 /* How to make a client of a connected socket. */
 struct client_open {
-    const struct alloc *alloc;   /* borrowed, must outlive the client */
-    int fd;                      /* taken, also on failure */
-    struct secure *secure;       /* taken, also on failure; NULL: no TLS */
-    const char *agent;           /* borrowed for the call */
-    const uint8_t *resume_token; /* borrowed for the call; NULL: none */
-    size_t resume_bytes;
-    int64_t deadline_ms; /* on the clock of now_monotonic_ms */
+    const struct alloc *alloc; /* borrowed, must outlive the client */
+    int fd;                    /* taken, also on failure */
+    bool is_connecting;        /* the socket is not connected yet; only for client_begin */
+    bool is_small;             /* as in struct hearsay_connect */
+    struct secure *secure;     /* taken, also on failure; NULL: no TLS */
+    struct conn_hello hello;   /* borrowed for the call */
+    int64_t deadline_ms;       /* of the greetings, on the clock of now_monotonic_ms */
 };
+
+/* Makes a client that has not greeted yet: see hearsay_connect_continue. 0 or ERR_NOMEM. */
+int client_begin(const struct client_open *how, struct hearsay **out_server,
+                 struct hearsay_error *out_error);
 
 /* Exchanges greetings. Returns what hearsay_connect does. */
 int client_open(const struct client_open *how, struct hearsay **out_server,

@@ -7,7 +7,7 @@
 
 #include <sodium.h>
 
-#include "client/call/client.h"
+#include "client/call/calls.h"
 #include "client/fail.h"
 #include "client/net/address.h"
 #include "client/net/sock.h"
@@ -36,32 +36,59 @@ static int connect_check(const struct hearsay_connect *options, const char *agen
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "the agent is over %d bytes",
                         LIMIT_AGENT_BYTES);
     }
+    size_t behalf = options->on_behalf_bytes;
+    if ((options->on_behalf == NULL) != (behalf == 0) ||
+        (behalf != 0 && behalf != LIMIT_ADDRESS_BYTES_MIN && behalf != LIMIT_ADDRESS_BYTES)) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                        "the address that the connection speaks for has %zu bytes, not %d or %d",
+                        behalf, LIMIT_ADDRESS_BYTES_MIN, LIMIT_ADDRESS_BYTES);
+    }
+    if (options->on_behalf_local != NULL && behalf != LIMIT_ADDRESS_BYTES) {
+        return fail_set(error, HEARSAY_ERR_ARGUMENT,
+                        "on_behalf_local goes with an IPv6 address in on_behalf only");
+    }
     return HEARSAY_OK;
+}
+
+/*
+ * Checks the options, parses the address, and fills in how to make a client, except the socket.
+ * *out_open borrows from `options`.
+ */
+static int connect_prepare(const struct hearsay_connect *options, struct address *out_address,
+                           struct client_open *out_open, struct hearsay_error *error)
+{
+    const char *agent = options->agent != NULL ? options->agent : "libhearsay/" HEARSAY_VERSION;
+    int status = connect_check(options, agent, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    if (sodium_init() < 0) {
+        return fail_set(error, HEARSAY_ERR_SYSTEM, "the system gives no random numbers");
+    }
+    *out_open = (struct client_open){
+        .alloc = alloc_system(),
+        .is_small = options->is_small,
+        .hello = {.agent = agent,
+                  .resume_token =
+                      calls_bytes(options->resume_bytes > 0 ? options->resume_token : NULL,
+                                  options->resume_bytes),
+                  .on_behalf = calls_bytes(options->on_behalf, options->on_behalf_bytes),
+                  .on_behalf_local = calls_bytes(options->on_behalf_local, LIMIT_ADDRESS_BYTES)},
+        .deadline_ms = wait_deadline_ms(options->timeout_ms),
+    };
+    return address_parse(options->server != NULL ? options->server : "127.0.0.1", out_address,
+                         error);
 }
 
 int hearsay_connect(const struct hearsay_connect *options, struct hearsay **out_server,
                     struct hearsay_error *out_error)
 {
-    struct client_open open = {
-        .alloc = alloc_system(),
-        .agent = options->agent != NULL ? options->agent : "libhearsay/" HEARSAY_VERSION,
-        .resume_token = options->resume_bytes > 0 ? options->resume_token : NULL,
-        .resume_bytes = options->resume_bytes,
-    };
-    int status = connect_check(options, open.agent, out_error);
-    if (status != HEARSAY_OK) {
-        return status;
-    }
-    if (sodium_init() < 0) {
-        return fail_set(out_error, HEARSAY_ERR_SYSTEM, "the system gives no random numbers");
-    }
     struct address address;
-    status =
-        address_parse(options->server != NULL ? options->server : "127.0.0.1", &address, out_error);
+    struct client_open open;
+    int status = connect_prepare(options, &address, &open, out_error);
     if (status != HEARSAY_OK) {
         return status;
     }
-    open.deadline_ms = wait_deadline_ms(options->timeout_ms);
     status = sock_connect(&address, open.deadline_ms, &open.fd, out_error);
     if (status != HEARSAY_OK) {
         return status;
@@ -75,4 +102,26 @@ int hearsay_connect(const struct hearsay_connect *options, struct hearsay **out_
         }
     }
     return client_open(&open, out_server, out_error);
+}
+
+int hearsay_connect_begin(const struct hearsay_connect *options, struct hearsay **out_server,
+                          struct hearsay_error *out_error)
+{
+    struct address address;
+    struct client_open open;
+    if (options->tls != NULL) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                        "hearsay_connect_begin does no TLS; use hearsay_connect");
+    }
+    int status = connect_prepare(options, &address, &open, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    bool is_connected = false;
+    status = sock_connect_begin(&address, &open.fd, &is_connected, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    open.is_connecting = !is_connected;
+    return client_begin(&open, out_server, out_error);
 }

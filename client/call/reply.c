@@ -327,13 +327,24 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     case MSG_RESPONSE_SUMMARIZED:
         return translate_summary(&response->summarized, &out_reply->summary, out_error);
     case MSG_RESPONSE_WATCHING:
-        out_reply->watching.watch_id = response->watching.watch_id;
-        out_reply->watching.seq = response->watching.seq;
+        shown->kind = HEARSAY_REPLY_WATCHING;
+        shown->watching.watch_id = response->watching.watch_id;
+        shown->watching.seq = response->watching.seq;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_UNWATCHED:
+        shown->kind = HEARSAY_REPLY_UNWATCHED;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_REPORT_TAKEN:
+        shown->kind = HEARSAY_REPLY_REPORTED;
         return HEARSAY_OK;
     case MSG_RESPONSE_MATCH:
         shown->kind = HEARSAY_REPLY_MATCH;
         return translate_match(&response->match, &shown->match, out_error);
     case MSG_RESPONSE_HERE_CHANGED:
+        shown->kind = HEARSAY_REPLY_HERE_CHANGED;
+        shown->here_changed.label_count = response->here_changed.label_count;
+        return reply_texts(response->here_changed.labels, response->here_changed.label_count, arena,
+                           &shown->here_changed.labels, out_error);
     case MSG_RESPONSE_UNKNOWN:
     case MSG_RESPONSE_EPOCH_CHANGED:
     case MSG_RESPONSE_WELCOME:

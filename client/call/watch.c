@@ -22,9 +22,8 @@ enum {
 
 /* --- on one connection ------------------------------------------------------------------------ */
 
-int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *query,
-                        uint64_t after_seq, int timeout_ms, struct hearsay_watching *out_watching,
-                        struct hearsay_error *out_error)
+int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *query,
+                         uint64_t after_seq, uint64_t *out_ticket, struct hearsay_error *out_error)
 {
     int status = calls_check_query(query, out_error);
     if (status != HEARSAY_OK) {
@@ -37,11 +36,32 @@ int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *quer
     request.watch.query.k = 0; /* a watch has none */
     request.watch.query.until_ms = INT64_MAX;
     request.watch.query.order = MSG_ORDER_SIMILARITY;
-    const struct reply *reply = NULL;
     server->conn.takes_matches = true; /* matches may arrive right after the answer */
-    status = calls_ask(server, &request, timeout_ms, &reply, out_error);
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int hearsay_submit_unwatch(struct hearsay *server, uint64_t watch_id, uint64_t *out_ticket,
+                           struct hearsay_error *out_error)
+{
+    struct msg_request request = {.kind = MSG_REQUEST_UNWATCH, .unwatch = {.watch_id = watch_id}};
+    return client_submit(server, &request, out_ticket, out_error);
+}
+
+int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *query,
+                        uint64_t after_seq, int timeout_ms, struct hearsay_watching *out_watching,
+                        struct hearsay_error *out_error)
+{
+    const struct reply *reply = NULL;
+    uint64_t ticket = 0;
+    int status = calls_prepare(server, timeout_ms, out_error);
     if (status == HEARSAY_OK) {
-        *out_watching = reply->watching;
+        status = hearsay_submit_watch(server, query, after_seq, &ticket, out_error);
+    }
+    if (status == HEARSAY_OK) {
+        status = calls_finish(server, ticket, timeout_ms, &reply, out_error);
+    }
+    if (status == HEARSAY_OK) {
+        *out_watching = reply->shown.watching;
     }
     return status;
 }
@@ -49,9 +69,14 @@ int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *quer
 int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
                       struct hearsay_error *out_error)
 {
-    struct msg_request request = {.kind = MSG_REQUEST_UNWATCH, .unwatch = {.watch_id = watch_id}};
     const struct reply *reply = NULL;
-    return calls_ask(server, &request, timeout_ms, &reply, out_error);
+    uint64_t ticket = 0;
+    int status = calls_prepare(server, timeout_ms, out_error);
+    if (status == HEARSAY_OK) {
+        status = hearsay_submit_unwatch(server, watch_id, &ticket, out_error);
+    }
+    return status == HEARSAY_OK ? calls_finish(server, ticket, timeout_ms, &reply, out_error)
+                                : status;
 }
 
 /* --- over many -------------------------------------------------------------------------------- */

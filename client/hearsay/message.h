@@ -174,6 +174,13 @@ struct hearsay_here {
     size_t label_count;
 };
 
+/* A push: the here labels of a host have changed. */
+struct hearsay_here_changed {
+    size_t host;               /* its index in the hosts of the Welcome */
+    const char *const *labels; /* all labels now, label_count of them; never NULL */
+    size_t label_count;
+};
+
 /* What the messages of a host have in common. */
 struct hearsay_summary {
     struct hearsay_filter union_filter; /* bits set in any message's filter */
@@ -244,7 +251,13 @@ HEARSAY_API int hearsay_report(struct hearsay *server, const char *host, const u
 
 /* --- many requests at a time ------------------------------------------------------------------ */
 
-/* A message that fits a watch (hearsay/watch.h). */
+/* The answer to a watch (hearsay/watch.h). */
+struct hearsay_watching {
+    uint64_t watch_id;
+    uint64_t seq; /* of the newest message when the watch began */
+};
+
+/* A message that fits a watch. */
 struct hearsay_match {
     uint64_t watch_id;
     uint64_t seq; /* increases with each match, with gaps; valid as long as the store exists */
@@ -259,7 +272,11 @@ enum hearsay_reply_kind {
     HEARSAY_REPLY_WITHDRAWN, /* has no fields */
     HEARSAY_REPLY_PONG,
     HEARSAY_REPLY_HERE,
-    HEARSAY_REPLY_MATCH /* answers no request: its ticket is 0 */
+    HEARSAY_REPLY_MATCH,    /* answers no request: its ticket is 0 */
+    HEARSAY_REPLY_REPORTED, /* has no fields */
+    HEARSAY_REPLY_WATCHING,
+    HEARSAY_REPLY_UNWATCHED,   /* has no fields */
+    HEARSAY_REPLY_HERE_CHANGED /* answers no request: its ticket is 0 */
 };
 
 struct hearsay_reply {
@@ -273,6 +290,8 @@ struct hearsay_reply {
         struct hearsay_pong pong;
         struct hearsay_here here;
         struct hearsay_match match;
+        struct hearsay_watching watching;
+        struct hearsay_here_changed here_changed;
     };
 };
 
@@ -303,6 +322,17 @@ HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host
                                         struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
+/*
+ * The labels of a client for whom a gateway speaks; the connection itself has no on_behalf. The
+ * address has 4 bytes (IPv4) or 16 (IPv6).
+ */
+HEARSAY_API int hearsay_submit_here_of(struct hearsay *server, const char *host,
+                                       const uint8_t *address, size_t address_bytes,
+                                       uint64_t *out_ticket, struct hearsay_error *out_error);
+/* `reason` as of hearsay_report. A proof of work is found before the call returns. */
+HEARSAY_API int hearsay_submit_report(struct hearsay *server, const char *host, const uint8_t *id,
+                                      const char *reason, uint64_t *out_ticket,
+                                      struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
 
@@ -322,6 +352,13 @@ HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket
 HEARSAY_API int hearsay_next(struct hearsay *server, int timeout_ms,
                              const struct hearsay_reply **out_reply,
                              struct hearsay_error *out_error);
+
+/*
+ * From now on, hearsay_next returns HEARSAY_REPLY_HERE_CHANGED when the here labels of a host
+ * change, and waits for such changes even if no request is in flight. A gateway that speaks for
+ * itself is told of the change of any place: it asks again with hearsay_submit_here_of.
+ */
+HEARSAY_API void hearsay_take_here_changes(struct hearsay *server);
 
 /*
  * Returns the number of requests in flight. A request is in flight from its submission until

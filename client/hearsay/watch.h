@@ -18,11 +18,6 @@ extern "C" {
 
 /* --- on one connection ------------------------------------------------------------------------ */
 
-struct hearsay_watching {
-    uint64_t watch_id;
-    uint64_t seq; /* of the newest message when the watch began */
-};
-
 /*
  * Starts a watch on this connection. From then on, hearsay_next returns HEARSAY_REPLY_MATCH for
  * each message that fits and has a sequence number above `after_seq`. HEARSAY_NO_SEQ means: only
@@ -42,6 +37,17 @@ HEARSAY_API int hearsay_watch_begin(struct hearsay *server, const struct hearsay
  */
 HEARSAY_API int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
                                   struct hearsay_error *out_error);
+
+/*
+ * The same two without waiting, with the rules of hearsay_submit_query. The answers are
+ * HEARSAY_REPLY_WATCHING and HEARSAY_REPLY_UNWATCHED. Matches may come between such an answer and
+ * the next one.
+ */
+HEARSAY_API int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *query,
+                                     uint64_t after_seq, uint64_t *out_ticket,
+                                     struct hearsay_error *out_error);
+HEARSAY_API int hearsay_submit_unwatch(struct hearsay *server, uint64_t watch_id,
+                                       uint64_t *out_ticket, struct hearsay_error *out_error);
 
 /* --- over many connections -------------------------------------------------------------------- */
 

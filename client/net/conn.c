@@ -40,6 +40,8 @@ void conn_init(struct conn *conn, const struct alloc *alloc)
     conn->alloc = alloc;
     conn->state = CONN_FRESH;
     conn->frame_limit = LIMIT_FRAME_BYTES_MIN;
+    conn->read_bytes = CONN_READ_BYTES;
+    conn->flight_limit = CONN_FLIGHT_MAX;
     frame_decoder_init(&conn->input, alloc, LIMIT_FRAME_BYTES_MAX);
     bytes_init(&conn->output, alloc);
 }
@@ -74,7 +76,7 @@ static int put_request(struct conn *conn, const struct msg_request *request,
     return fail_set_nomem(error);
 }
 
-int conn_greet(struct conn *conn, const char *agent, struct hearsay_error *out_error)
+int conn_greet(struct conn *conn, const struct conn_hello *hello, struct hearsay_error *out_error)
 {
     assert(conn->state == CONN_FRESH);
     struct msg_request request;
@@ -83,9 +85,11 @@ int conn_greet(struct conn *conn, const char *agent, struct hearsay_error *out_e
     request.kind = MSG_REQUEST_HELLO;
     request.hello.versions[0] = LIMIT_VERSION;
     request.hello.version_count = 1;
-    request.hello.agent.text = agent;
-    request.hello.agent.length = strlen(agent);
-    request.hello.resume_token = (struct msg_bytes){conn->resume_token, conn->resume_bytes};
+    request.hello.agent.text = hello->agent;
+    request.hello.agent.length = strlen(hello->agent);
+    request.hello.resume_token = hello->resume_token;
+    request.hello.on_behalf = hello->on_behalf;
+    request.hello.on_behalf_local = hello->on_behalf_local;
     int status = put_request(conn, &request, out_error);
     if (status != HEARSAY_OK) {
         return status;
@@ -194,7 +198,7 @@ int conn_room(struct conn *conn, uint8_t **out_room, size_t *out_count,
               struct hearsay_error *out_error)
 {
     assert(conn->frame == NULL);
-    if (frame_decoder_reserve(&conn->input, CONN_READ_BYTES, out_room, out_count) != 0) {
+    if (frame_decoder_reserve(&conn->input, conn->read_bytes, out_room, out_count) != 0) {
         return fail_set_nomem(out_error);
     }
     return HEARSAY_OK;
@@ -244,7 +248,7 @@ static int accept_greeting(struct conn *conn, const struct msg_response *respons
         return break_protocol(conn, out_error, "its Welcome lacks hosts or the store's id");
     }
     size_t flight = welcome->limits.requests_in_flight;
-    flight = conn_clamp(flight == 0 ? CONN_FLIGHT_DEFAULT : flight, 1, CONN_FLIGHT_MAX);
+    flight = conn_clamp(flight == 0 ? CONN_FLIGHT_DEFAULT : flight, 1, conn->flight_limit);
     size_t slot_count = 2;
     while (slot_count < 2 * flight) {
         slot_count *= 2;
@@ -264,8 +268,10 @@ static int accept_greeting(struct conn *conn, const struct msg_response *respons
 
 static bool is_wanted_push(const struct conn *conn, enum msg_response_kind kind)
 {
-    return conn->state == CONN_READY && (kind == MSG_RESPONSE_EPOCH_CHANGED ||
-                                         (kind == MSG_RESPONSE_MATCH && conn->takes_matches));
+    return conn->state == CONN_READY &&
+           (kind == MSG_RESPONSE_EPOCH_CHANGED ||
+            (kind == MSG_RESPONSE_MATCH && conn->takes_matches) ||
+            (kind == MSG_RESPONSE_HERE_CHANGED && conn->takes_here_changes));
 }
 
 /*

@@ -25,10 +25,11 @@
 #include "proto/msg.h"
 
 enum {
-    CONN_FLIGHT_MAX = 1024,          /* requests in flight, whatever the server allows */
-    CONN_FLIGHT_DEFAULT = 16,        /* requests in flight where the server does not say */
-    CONN_OUTPUT_BYTES = 1024 * 1024, /* most unsent bytes; then nothing is submitted */
-    CONN_READ_BYTES = 64 * 1024,     /* size of one read */
+    CONN_FLIGHT_MAX = 1024,           /* requests in flight, whatever the server allows */
+    CONN_FLIGHT_DEFAULT = 16,         /* requests in flight where the server does not say */
+    CONN_OUTPUT_BYTES = 1024 * 1024,  /* most unsent bytes; then nothing is submitted */
+    CONN_READ_BYTES = 64 * 1024,      /* size of one read */
+    CONN_SMALL_READ_BYTES = 4 * 1024, /* size of one read of a small connection */
     /*
      * Memory limit for one decoded frame. Decoded structs can be several times larger than the
      * frame.
@@ -67,9 +68,10 @@ struct conn {
     size_t abandoned_count; /* of flight_count */
     uint64_t last_ticket;
     size_t frame_limit;          /* largest frame that the server takes */
-    const uint8_t *resume_token; /* for Hello, borrowed until conn_greet; NULL: none */
-    size_t resume_bytes;
+    size_t read_bytes;           /* size of one read: CONN_READ_BYTES, unless its owner sets less */
+    size_t flight_limit;         /* requests in flight, whatever the server allows */
     bool takes_matches;          /* a watch was submitted: conn_next returns matches */
+    bool takes_here_changes;     /* the caller wants to know: conn_next returns them */
     struct hearsay_error broken; /* the reason, in state BROKEN */
 };
 
@@ -77,11 +79,16 @@ struct conn {
 void conn_init(struct conn *conn, const struct alloc *alloc);
 void conn_deinit(struct conn *conn); /* a zeroed one is fine */
 
-/*
- * Adds the request Hello to the output; only in state FRESH. `agent` has at most 127 bytes. Returns
- * 0 or ERR_NOMEM.
- */
-int conn_greet(struct conn *conn, const char *agent, struct hearsay_error *out_error);
+/* What Hello says, borrowed for the call of conn_greet. */
+struct conn_hello {
+    const char *agent;                /* at most 127 bytes */
+    struct msg_bytes resume_token;    /* empty: none */
+    struct msg_bytes on_behalf;       /* 4 or 16 bytes; empty: nobody */
+    struct msg_bytes on_behalf_local; /* 16 bytes; empty: not said */
+};
+
+/* Adds the request Hello to the output; only in state FRESH. Returns 0 or ERR_NOMEM. */
+int conn_greet(struct conn *conn, const struct conn_hello *hello, struct hearsay_error *out_error);
 
 /*
  * Adds a request to the output; only in state READY. Chooses the request's id and writes the id to
@@ -121,9 +128,9 @@ void conn_filled(struct conn *conn, size_t count);
  *   ERR_REFUSED   the connection is broken: the server sent the reason
  *   ERR_NOMEM     memory is out; the caller may call again later
  *
- * A push is a response that answers no request; its id is 0. Two kinds of pushes are returned: the
- * start of an epoch, and matches if a watch was submitted. Other pushes and the replies to
- * abandoned requests are dropped.
+ * A push is a response that answers no request; its id is 0. Three kinds of pushes are returned:
+ * the start of an epoch, matches if a watch was submitted, and changed here labels if the caller
+ * takes them. Other pushes and the replies to abandoned requests are dropped.
  */
 int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_response,
               struct hearsay_error *out_error);

@@ -135,6 +135,8 @@ const char *promise_broken(const struct promise *promise, const struct msg_respo
         return promise->most > 0 && response->exported.message_count > promise->most
                    ? "sent more messages than were asked for"
                    : NULL;
+    case MSG_REQUEST_WATCH:
+        return response->watching.watch_id == 0 ? "began a watch without a number" : NULL;
     default:
         return NULL;
     }

@@ -173,6 +173,17 @@ close_both:
     return status;
 }
 
+int resolve_number(const char *host, const char *port, struct addrinfo **out_list,
+                   struct hearsay_error *out_error)
+{
+    int rc = look_up(host, port, AI_NUMERICHOST, out_list);
+    if (rc == EAI_NONAME) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                        "\"%s\" is no numeric address; to look up a name takes time", host);
+    }
+    return rc == 0 ? HEARSAY_OK : resolve_describe(rc, errno, host, out_error);
+}
+
 int resolve_name(const char *host, const char *port, int64_t deadline_ms,
                  struct addrinfo **out_list, struct hearsay_error *out_error)
 {

@@ -23,4 +23,11 @@ struct addrinfo;
 int resolve_name(const char *host, const char *port, int64_t deadline_ms,
                  struct addrinfo **out_list, struct hearsay_error *out_error);
 
+/*
+ * The same for a numeric address, without waiting and without a thread. Returns
+ * HEARSAY_ERR_ARGUMENT for a name.
+ */
+int resolve_number(const char *host, const char *port, struct addrinfo **out_list,
+                   struct hearsay_error *out_error);
+
 #endif

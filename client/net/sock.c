@@ -53,37 +53,25 @@ int sock_write(int fd, const void *data, size_t count, size_t *out_count, int *o
 }
 
 /*
- * Connects to one address. Returns 0 with *out_fd, WAIT_TIMEOUT, or SOCK_CLOSED with the errno in
- * *out_errno.
+ * Begins to connect to one address. Returns 0 or SOCK_AGAIN (the connection is being made) with
+ * *out_fd, or SOCK_CLOSED with the errno in *out_errno.
  */
-static int connect_one(const struct sockaddr *address, socklen_t length, int64_t deadline_ms,
-                       int *out_fd, int *out_errno)
+static int connect_start(const struct sockaddr *address, socklen_t length, int *out_fd,
+                         int *out_errno)
 {
     int fd = socket(address->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
     if (fd < 0) {
         *out_errno = errno;
         return SOCK_CLOSED;
     }
-    int outcome = SOCK_CLOSED;
+    int outcome = HEARSAY_OK;
     if (connect(fd, address, length) != 0) {
-        *out_errno = errno;
         if (errno != EINPROGRESS && errno != EINTR) {
-            goto close_fd;
+            *out_errno = errno;
+            (void)close(fd);
+            return SOCK_CLOSED;
         }
-        int status = wait_for(fd, POLLOUT, deadline_ms, NULL);
-        if (status != HEARSAY_OK) {
-            outcome = status == WAIT_TIMEOUT ? WAIT_TIMEOUT : SOCK_CLOSED;
-            goto close_fd;
-        }
-        int rc = 0;
-        socklen_t size = sizeof(rc);
-        if (getsockopt(fd, SOL_SOCKET, SO_ERROR, &rc, &size) != 0) {
-            rc = errno;
-        }
-        if (rc != 0) {
-            *out_errno = rc;
-            goto close_fd;
-        }
+        outcome = SOCK_AGAIN;
     }
     if (address->sa_family != AF_UNIX) {
         /*
@@ -94,11 +82,47 @@ static int connect_one(const struct sockaddr *address, socklen_t length, int64_t
         (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &one, sizeof(one));
     }
     *out_fd = fd;
-    return HEARSAY_OK;
-
-close_fd:
-    (void)close(fd);
     return outcome;
+}
+
+/*
+ * Waits until a connection is made. Returns 0, WAIT_TIMEOUT, or SOCK_CLOSED with the errno in
+ * *out_errno.
+ */
+static int connect_finish(int fd, int64_t deadline_ms, int *out_errno)
+{
+    int status = wait_for(fd, POLLOUT, deadline_ms, NULL);
+    if (status == WAIT_TIMEOUT) {
+        return WAIT_TIMEOUT;
+    }
+    int rc = 0;
+    socklen_t size = sizeof(rc);
+    if (status != HEARSAY_OK || getsockopt(fd, SOL_SOCKET, SO_ERROR, &rc, &size) != 0) {
+        rc = errno;
+    }
+    *out_errno = rc;
+    return rc == 0 ? HEARSAY_OK : SOCK_CLOSED;
+}
+
+/*
+ * Connects to one address. Returns 0 with *out_fd, WAIT_TIMEOUT, or SOCK_CLOSED with the errno in
+ * *out_errno.
+ */
+static int connect_one(const struct sockaddr *address, socklen_t length, int64_t deadline_ms,
+                       int *out_fd, int *out_errno)
+{
+    int fd = -1;
+    int status = connect_start(address, length, &fd, out_errno);
+    if (status == SOCK_AGAIN) {
+        status = connect_finish(fd, deadline_ms, out_errno);
+        if (status != HEARSAY_OK) {
+            (void)close(fd);
+        }
+    }
+    if (status == HEARSAY_OK) {
+        *out_fd = fd;
+    }
+    return status;
 }
 
 static int connect_unix(const struct address *address, int64_t deadline_ms, int *out_fd,
@@ -165,6 +189,39 @@ static int connect_tcp(const struct address *address, int64_t deadline_ms, int *
                               address->host, address->port);
     }
     return HEARSAY_OK;
+}
+
+int sock_connect_begin(const struct address *address, int *out_fd, bool *out_is_connected,
+                       struct hearsay_error *out_error)
+{
+    if (address->kind == ADDRESS_UNIX) { /* the system never lets one wait */
+        *out_is_connected = true;
+        return connect_unix(address, now_monotonic_ms(), out_fd, out_error);
+    }
+    struct addrinfo *list = NULL;
+    int status = resolve_number(address->host, address->port, &list, out_error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    int reason = 0;
+    status = connect_start(list->ai_addr, list->ai_addrlen, out_fd, &reason);
+    freeaddrinfo(list);
+    if (status == SOCK_CLOSED) {
+        return fail_set_errno(out_error, HEARSAY_ERR_CONNECT, reason,
+                              "cannot connect to %s port %s", address->host, address->port);
+    }
+    *out_is_connected = status == HEARSAY_OK;
+    return HEARSAY_OK;
+}
+
+int sock_connect_continue(int fd, struct hearsay_error *out_error)
+{
+    int reason = 0;
+    int status = connect_finish(fd, now_monotonic_ms(), &reason);
+    if (status == SOCK_CLOSED) {
+        return fail_set_errno(out_error, HEARSAY_ERR_CONNECT, reason, "cannot connect");
+    }
+    return status == WAIT_TIMEOUT ? SOCK_AGAIN : HEARSAY_OK;
 }
 
 int sock_connect(const struct address *address, int64_t deadline_ms, int *out_fd,

@@ -6,6 +6,7 @@
 #ifndef CLIENT_NET_SOCK_H
 #define CLIENT_NET_SOCK_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,21 @@ enum {
  */
 int sock_connect(const struct address *address, int64_t deadline_ms, int *out_fd,
                  struct hearsay_error *out_error);
+
+/*
+ * Begins to connect to a Unix socket or to a numeric address, without waiting. Returns 0 with
+ * *out_fd owned, as sock_connect does, and *out_is_connected; HEARSAY_ERR_ARGUMENT for a name;
+ * HEARSAY_ERR_CONNECT, HEARSAY_ERR_TIMEOUT (a Unix socket with too many who wait) or
+ * HEARSAY_ERR_NOMEM.
+ */
+int sock_connect_begin(const struct address *address, int *out_fd, bool *out_is_connected,
+                       struct hearsay_error *out_error);
+
+/*
+ * Whether a connection that was begun is made. Returns 0; SOCK_AGAIN: wait until the socket is
+ * writable; or HEARSAY_ERR_CONNECT.
+ */
+int sock_connect_continue(int fd, struct hearsay_error *out_error);
 
 /*
  * Read or write once, without waiting and without SIGPIPE. `count` is at least 1. Return 0 with

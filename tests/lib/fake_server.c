@@ -83,7 +83,7 @@ int fake_server_open(struct fake_server *server, const struct alloc *alloc,
     enum { LONG_MS = 60000 };
     const struct client_open how = {.alloc = alloc,
                                     .fd = server->client_fd,
-                                    .agent = "test/1",
+                                    .hello = {.agent = "test/1"},
                                     .deadline_ms = wait_deadline_ms(LONG_MS)};
     if (fcntl(server->client_fd, F_SETFL, O_NONBLOCK) != 0) {
         abort();

@@ -8,6 +8,8 @@
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/fake_server.h"
 
+static const struct conn_hello hello = {.agent = "test/1"};
+
 struct fixture {
     struct fail_alloc fail;
     struct conn conn;
@@ -82,7 +84,7 @@ static void put_pong(struct fixture *fixture, uint64_t id)
 static void greet(struct fixture *fixture, unsigned requests_in_flight)
 {
     struct msg_response response;
-    assert_int_equal(conn_greet(&fixture->conn, "test/1", NULL), 0);
+    assert_int_equal(conn_greet(&fixture->conn, &hello, NULL), 0);
     put_welcome(fixture, requests_in_flight);
     assert_int_equal(take(fixture, 1000, &response, NULL), 0);
     assert_int_equal(response.kind, MSG_RESPONSE_WELCOME);
@@ -289,7 +291,7 @@ static void check_greeting(const struct msg_response *response, int expected)
 {
     struct fixture fixture;
     fixture_init(&fixture);
-    assert_int_equal(conn_greet(&fixture.conn, "test/1", NULL), 0);
+    assert_int_equal(conn_greet(&fixture.conn, &hello, NULL), 0);
     fake_encode(response, &fixture.stream);
     struct msg_response got;
     struct hearsay_error error;
@@ -345,10 +347,10 @@ static void test_allocations(void **state)
         fixture_init(&fixture);
         fail_alloc_arm(&fixture.fail, n);
         failed = false;
-        int status = conn_greet(&fixture.conn, "test/1", NULL);
+        int status = conn_greet(&fixture.conn, &hello, NULL);
         if (status == HEARSAY_ERR_NOMEM) {
             failed = true;
-            status = conn_greet(&fixture.conn, "test/1", NULL);
+            status = conn_greet(&fixture.conn, &hello, NULL);
         }
         assert_int_equal(status, 0);
         put_welcome(&fixture, 8);
