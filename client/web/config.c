@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/config.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/web/table.h"
+#include "core/base/err.h"
+#include "daemon/settings/file.h"
+#include "daemon/settings/key.h"
+#include "daemon/settings/print.h"
+
+static const char *const languages[] = {"auto", "en", "de", "ar"};
+
+void web_config_defaults(struct web_config *out_config)
+{
+    memset(out_config, 0, sizeof(*out_config));
+    settings_put_defaults(&web_table, 0, out_config);
+    memcpy(out_config->server, "/run/hearsay-web/gateway.sock",
+           sizeof("/run/hearsay-web/gateway.sock"));
+    memcpy(out_config->title, "Hearsay", sizeof("Hearsay"));
+    memcpy(out_config->language, "auto", sizeof("auto"));
+}
+
+static int enter_section(void *context, const struct settings_source *source,
+                         const struct settings_heading *heading, void **out_base)
+{
+    (void)source;
+    (void)heading;
+    *out_base = context;
+    return 0;
+}
+
+int web_config_parse(const char *text, size_t length, const char *name,
+                     struct web_config *out_config, char *out_reason)
+{
+    struct settings_source source = {.name = name, .reason = out_reason};
+    struct web_config *fresh;
+
+    if (strlen(name) >= sizeof(fresh->file)) {
+        return settings_refuse(&source, "the file's name is too long");
+    }
+    fresh = malloc(sizeof(*fresh));
+    if (fresh == NULL) {
+        return -ERR_NOMEM;
+    }
+    web_config_defaults(fresh);
+    memcpy(fresh->file, name, strlen(name));
+    struct settings_target target = {
+        .table = &web_table,
+        .context = fresh,
+        .enter = enter_section,
+        .key_lines = fresh->key_lines,
+    };
+    int rc = settings_parse(&target, text, length, name, out_reason);
+    if (rc == 0) {
+        *out_config = *fresh;
+    }
+    free(fresh);
+    return rc;
+}
+
+int web_config_read(const char *file, struct web_config *out_config, char *out_reason)
+{
+    char *text = NULL;
+    size_t length = 0;
+    int rc = settings_read(file, &text, &length, out_reason);
+
+    if (rc == 0) {
+        rc = web_config_parse(text, length, file, out_config, out_reason);
+    }
+    free(text);
+    return rc;
+}
+
+int web_config_set(struct web_config *config, const char *name, const char *key, const char *value,
+                   char *out_reason)
+{
+    struct settings_source source = {.name = name, .reason = out_reason};
+    const struct settings_key *found = settings_find(&web_table, 0, key);
+
+    if (found == NULL) {
+        return settings_refuse_unknown(&source, &web_table, 0, key);
+    }
+    config->key_lines[found - web_table.keys] = 0;
+    return settings_set(&source, found, config, value);
+}
+
+/* --- rules about several keys ----------------------------------------------------------------- */
+
+/* Where a sentence about a key stands: in the line of the file that set the key. */
+static struct settings_source source_of(const struct web_config *config, const char *key,
+                                        char *reason)
+{
+    const struct settings_key *found = settings_find(&web_table, 0, key);
+
+    return (struct settings_source){
+        .name = config->file[0] != '\0' ? config->file : "configuration",
+        .line = found != NULL ? config->key_lines[found - web_table.keys] : 0,
+        .reason = reason,
+        .collects = true,
+    };
+}
+
+static bool is_same_place(const struct web_config_listener *a, const struct web_config_listener *b)
+{
+    return a->is_unix == b->is_unix && a->family == b->family && a->port == b->port &&
+           (a->is_unix || a->port != 0) && strcmp(a->path, b->path) == 0 &&
+           memcmp(a->address, b->address, sizeof(a->address)) == 0;
+}
+
+static int check_listeners(const struct web_config *config, char *reason)
+{
+    struct settings_source source = source_of(config, "listen", reason);
+    char text[WEB_CONFIG_LISTENER_BYTES];
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        for (size_t j = 0; j < i; j++) {
+            if (is_same_place(&config->listeners[i], &config->listeners[j])) {
+                web_listener_print(&config->listeners[i], text);
+                return settings_refuse(&source, "`listen`: %s stands twice", text);
+            }
+        }
+    }
+    return 0;
+}
+
+static int check_language(const struct web_config *config, char *reason)
+{
+    struct settings_source source = source_of(config, "language", reason);
+
+    for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
+        if (strcmp(config->language, languages[i]) == 0) {
+            return 0;
+        }
+    }
+    return settings_refuse(&source, "`language` must be auto, en, de or ar; not `%s`",
+                           config->language);
+}
+
+static int check_wifi(const struct web_config *config, char *reason)
+{
+    struct settings_source source = source_of(config, "wifi_password", reason);
+    size_t length = strlen(config->wifi_password);
+
+    if (length > 0 && (length < 8 || length > 63)) {
+        return settings_refuse(&source, "`wifi_password` must have 8 to 63 characters, and has %zu",
+                               length);
+    }
+    if (length > 0 && config->wifi_ssid[0] == '\0') {
+        return settings_refuse(&source, "`wifi_password` needs `wifi_ssid`, the WiFi's name");
+    }
+    return 0;
+}
+
+static int check_counts(const struct web_config *config, char *reason)
+{
+    struct settings_source events = source_of(config, "events", reason);
+    struct settings_source each = source_of(config, "events_per_address", reason);
+    int rc = 0;
+
+    if (config->events >= config->connections) {
+        rc = settings_refuse(&events,
+                             "`events` must be less than `connections` (%u), or pages that stay "
+                             "open keep all others out; not %u",
+                             (unsigned)config->connections, (unsigned)config->events);
+    }
+    if (config->events_per_address >= config->connections_per_address) {
+        rc = settings_refuse(&each,
+                             "`events_per_address` must be less than `connections_per_address` "
+                             "(%u), or open pages keep their phone from loading others; not %u",
+                             (unsigned)config->connections_per_address,
+                             (unsigned)config->events_per_address);
+    }
+    return rc;
+}
+
+int web_config_finish(struct web_config *config, char *out_reason)
+{
+    int (*const checks[])(const struct web_config *, char *) = {check_listeners, check_language,
+                                                                check_wifi, check_counts};
+    int rc = 0;
+
+    if (config->listener_count == 0) {
+        config->listeners[0] =
+            (struct web_config_listener){.family = 4, .address = {127, 0, 0, 1}, .port = 7118};
+        config->listener_count = 1;
+    }
+    if (config->name_count == 0) {
+        memcpy(config->names[0], "hearsay.lan", sizeof("hearsay.lan"));
+        config->name_count = 1;
+    }
+    out_reason[0] = '\0';
+    for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
+        int failed = checks[i](config, out_reason);
+        rc = rc == 0 ? failed : rc;
+    }
+    return rc;
+}
+
+int web_config_check_reload(const struct web_config *running, const struct web_config *fresh,
+                            char *out_reason)
+{
+    for (size_t i = 0; i < web_table.key_count; i++) {
+        const struct settings_key *key = &web_table.keys[i];
+        struct settings_source source = source_of(fresh, key->name, out_reason);
+        int rc = 0;
+
+        source.collects = false;
+        if (key->reloadable) {
+            continue;
+        }
+        if (key->type != SETTINGS_TYPE_OWN) {
+            rc = settings_check_unchanged(&source, key, running, fresh);
+        } else if (memcmp((const char *)running + key->offset, (const char *)fresh + key->offset,
+                          key->width) != 0) {
+            rc = settings_refuse(&source, "a change of `%s` needs a restart", key->name);
+        }
+        if (rc != 0) {
+            return rc;
+        }
+    }
+    return 0;
+}
+
+const char *web_config_warning(const struct web_config *config)
+{
+    if (config->operator_name[0] != '\0' && config->contact[0] != '\0') {
+        return NULL;
+    }
+    for (size_t i = 0; i < config->listener_count; i++) {
+        const struct web_config_listener *listener = &config->listeners[i];
+
+        if (listener->is_proxied || !web_address_is_loopback(listener->family, listener->address)) {
+            return "warning: others can open this page, and it does not say who runs it: set "
+                   "`operator` and `contact`, as the law of many countries demands";
+        }
+    }
+    return NULL;
+}
+
+void web_config_print(const struct web_config *config, FILE *out)
+{
+    settings_print_section(&web_table, 0, NULL, config, out);
+}

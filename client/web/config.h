@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config: the configuration of hearsay-web. The table of keys (table.c) describes all keys. By this
+ * table, daemon/settings parses, checks and prints configurations. These functions turn text into a
+ * struct. They open no socket and start nothing.
+ */
+#ifndef CLIENT_WEB_CONFIG_H
+#define CLIENT_WEB_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "client/web/http.h"
+#include "daemon/settings/value.h"
+#include "daemon/system/log.h"
+
+enum {
+    WEB_CONFIG_KEYS_MAX = 40,
+    WEB_CONFIG_NAMES_MAX = 8,
+    WEB_CONFIG_NAME_BYTES = 128,
+    WEB_CONFIG_TEXT_BYTES = 160,
+    WEB_CONFIG_RULES_BYTES = 2048,
+    WEB_CONFIG_PATH_BYTES = 108, /* as long as sun_path may be, with its NUL */
+    WEB_CONFIG_FILE_BYTES = 4096,
+    WEB_CONFIG_USER_BYTES = 33,
+    WEB_CONFIG_LISTENER_BYTES = 160,
+    WEB_CONFIG_SSID_BYTES = 33,
+    WEB_CONFIG_PASSWORD_BYTES = 65
+};
+
+struct web_config_listener {
+    bool is_unix;
+    bool is_proxied;     /* a proxy on this machine tells the addresses of the clients */
+    uint8_t family;      /* 4 or 6; 0: a Unix socket */
+    uint8_t address[16]; /* of IPv4 the first 4 */
+    uint16_t port;       /* 0: any free one */
+    char path[WEB_CONFIG_PATH_BYTES];
+};
+
+enum web_portal { WEB_PORTAL_OFF, WEB_PORTAL_OFFLINE };
+
+struct web_config {
+    char file[WEB_CONFIG_FILE_BYTES]; /* "" when there was none */
+    struct web_config_listener listeners[HTTP_LISTENERS_MAX];
+    size_t listener_count; /* after web_config_finish at least 1 */
+    char names[WEB_CONFIG_NAMES_MAX][WEB_CONFIG_NAME_BYTES];
+    size_t name_count;                         /* after web_config_finish at least 1 */
+    char server[WEB_CONFIG_PATH_BYTES];        /* the gateway's socket of hearsayd */
+    char host[WEB_CONFIG_USER_BYTES * 2];      /* "": the first */
+    char title[WEB_CONFIG_TEXT_BYTES];         /* of the place */
+    char operator_name[WEB_CONFIG_TEXT_BYTES]; /* "": not said */
+    char contact[WEB_CONFIG_TEXT_BYTES];       /* "": not said */
+    char rules[WEB_CONFIG_RULES_BYTES];        /* lines, a line feed behind each; "": none */
+    char user[WEB_CONFIG_USER_BYTES];          /* the user to become; "": stay the same user */
+    bool no_call_filter;                       /* call_filter = no */
+    enum web_portal portal;
+    char wifi_ssid[WEB_CONFIG_SSID_BYTES]; /* "": not said */
+    char wifi_password[WEB_CONFIG_PASSWORD_BYTES];
+    char language[8]; /* "auto": what the browser asks for */
+    uint32_t per_page;
+    uint32_t cache_ms;
+    uint32_t connections;
+    uint32_t connections_per_address;
+    uint32_t events;
+    uint32_t events_per_address;
+    uint32_t views;
+    uint32_t upstreams;
+    uint32_t reads_per_minute; /* 0: as many as hearsayd allows */
+    uint32_t reads_burst;
+    enum log_level log_level;
+    unsigned key_lines[WEB_CONFIG_KEYS_MAX]; /* as settings_target.key_lines */
+};
+
+/* Sets all defaults but those that web_config_finish sets. */
+void web_config_defaults(struct web_config *out_config);
+
+/*
+ * Parses configuration text of `length` bytes. `name` is the file's name for sentences. 0;
+ * SETTINGS_REFUSED with a line "name:line: what is wrong and what would be right" for each error in
+ * out_reason (SETTINGS_REASON_BYTES); or -ERR_NOMEM. On failure *out_config is untouched.
+ */
+int web_config_parse(const char *text, size_t length, const char *name,
+                     struct web_config *out_config, char *out_reason);
+
+/* Reads and parses a file; the same, and SETTINGS_REFUSED when the file cannot be read. */
+int web_config_read(const char *file, struct web_config *out_config, char *out_reason);
+
+/* Sets one key, for an option of the command line: `name` is the option for sentences. */
+int web_config_set(struct web_config *config, const char *name, const char *key, const char *value,
+                   char *out_reason);
+
+/* Sets the default listener and name, and checks the rules about several keys. 0, or
+ * SETTINGS_REFUSED with a line for each error. */
+int web_config_finish(struct web_config *config, char *out_reason);
+
+/* Whether a reload may replace `running` by `fresh`. 0; or SETTINGS_REFUSED with a sentence about
+ * the first changed key that needs a restart. */
+int web_config_check_reload(const struct web_config *running, const struct web_config *fresh,
+                            char *out_reason);
+
+/*
+ * A sentence about what should be said and is not: who runs a page that others than this machine
+ * can open. NULL: nothing.
+ */
+const char *web_config_warning(const struct web_config *config);
+
+/* Writes the configuration as a file. Parsing this file gives the same configuration. */
+void web_config_print(const struct web_config *config, FILE *out);
+
+/* Writes a listener in the form of a file (WEB_CONFIG_LISTENER_BYTES). */
+void web_listener_print(const struct web_config_listener *listener, char *out);
+
+/* Whether an address, of the family 4 or 6, is of this machine only; or is no single address. */
+bool web_address_is_loopback(uint8_t family, const uint8_t *address);
+bool web_address_is_any(uint8_t family, const uint8_t *address);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options: the command line of hearsay-web, and its configuration by file and command line. */
+#ifndef CLIENT_WEB_OPTIONS_H
+#define CLIENT_WEB_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "client/web/config.h"
+#include "daemon/settings/options.h"
+
+/* Strings are borrowed from the command line. */
+struct web_options {
+    struct settings_options common; /* first */
+    const char *listen[HTTP_LISTENERS_MAX];
+    size_t listen_count;
+    const char *server;
+    const char *log_level;
+};
+
+extern const struct settings_program web_program;
+
+/* Reads the command line: see settings_options_parse. On a refusal *out_options is untouched. */
+int web_options_parse(int argc, char *const argv[], struct web_options *out_options,
+                      char *out_reason);
+
+/*
+ * Loads the configuration: defaults, the file, the command line, web_config_finish. Listeners of
+ * the command line replace those of the file. 0; or SETTINGS_REFUSED or -ERR_NOMEM with a line for
+ * each error in out_reason (SETTINGS_REASON_BYTES), and *out_config untouched.
+ */
+int web_options_load(const struct web_options *options, struct web_config *out_config,
+                     char *out_reason);
+
+/* Answers options that ask for text: see settings_options_answer. */
+bool web_options_answer(const struct web_options *options, const struct web_config *config,
+                        FILE *out);
+
+#endif

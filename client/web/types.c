@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/types.h"
+
+#include <arpa/inet.h>
+#include <string.h>
+
+#include "client/web/config.h"
+
+/* --- listeners -------------------------------------------------------------------------------- */
+
+bool web_address_is_loopback(uint8_t family, const uint8_t *address)
+{
+    static const uint8_t loopback6[16] = {[15] = 1};
+
+    return family == 4 ? address[0] == 127 : memcmp(address, loopback6, sizeof(loopback6)) == 0;
+}
+
+bool web_address_is_any(uint8_t family, const uint8_t *address)
+{
+    static const uint8_t any[16];
+
+    return memcmp(address, any, family == 4 ? 4 : sizeof(any)) == 0;
+}
+
+/* 0 .. 65535, digits only. */
+static bool port_read(const char *text, uint16_t *out_port)
+{
+    uint32_t value = 0;
+    const char *at = text;
+
+    for (; *at >= '0' && *at <= '9' && value <= UINT16_MAX; at++) {
+        value = value * 10 + (uint32_t)(*at - '0');
+    }
+    if (at == text || *at != '\0' || value > UINT16_MAX) {
+        return false;
+    }
+    *out_port = (uint16_t)value;
+    return true;
+}
+
+/* Reads ADDRESS:PORT or [ADDRESS]:PORT. `text` is changed. */
+static bool place_read(char *text, struct web_config_listener *listener)
+{
+    char *colon = strrchr(text, ':');
+    char *address = text;
+
+    if (colon == NULL || !port_read(colon + 1, &listener->port)) {
+        return false;
+    }
+    *colon = '\0';
+    listener->family = 4;
+    if (text[0] == '[' && colon > text + 1 && colon[-1] == ']') {
+        colon[-1] = '\0';
+        address = text + 1;
+        listener->family = 6;
+    }
+    return inet_pton(listener->family == 6 ? AF_INET6 : AF_INET, address, listener->address) == 1;
+}
+
+/* Removes the word `proxied` behind an address. */
+static void proxied_take(char *text, struct web_config_listener *listener)
+{
+    static const char word[] = "proxied";
+    size_t length = strlen(text);
+    size_t end = length - (sizeof(word) - 1);
+
+    if (length < sizeof(word) + 1 || strcmp(text + end, word) != 0 ||
+        (text[end - 1] != ' ' && text[end - 1] != '\t')) {
+        return;
+    }
+    while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '\t')) {
+        end--;
+    }
+    text[end] = '\0';
+    listener->is_proxied = true;
+}
+
+static int listener_parse(const struct settings_source *source, const char *key, const char *value,
+                          struct web_config_listener *out_listener)
+{
+    struct web_config_listener listener = {.is_unix = value[0] == '/'};
+    char text[SETTINGS_LINE_BYTES_MAX + 1];
+
+    if (strlen(value) >= sizeof(text)) {
+        return settings_refuse(source, "`%s` is too long", key);
+    }
+    memcpy(text, value, strlen(value) + 1);
+    proxied_take(text, &listener);
+    if (listener.is_unix) {
+        int rc = settings_parse_path(source, key, text, listener.path, sizeof(listener.path));
+        if (rc != 0) {
+            return rc;
+        }
+    } else if (!place_read(text, &listener)) {
+        return settings_refuse(source,
+                               "`%s` must be a numeric address with a port, such as "
+                               "192.168.8.1:80 or [fd00::1]:80, or the path of a socket; the word "
+                               "proxied may follow; not `%.160s`",
+                               key, value);
+    }
+    if (listener.is_unix && !listener.is_proxied) {
+        return settings_refuse(source,
+                               "`%s`: a Unix socket tells no addresses of phones: write proxied "
+                               "behind %s, and have the proxy send X-Forwarded-For",
+                               key, listener.path);
+    }
+    if (listener.is_proxied && !listener.is_unix &&
+        !web_address_is_loopback(listener.family, listener.address)) {
+        return settings_refuse(source,
+                               "`%s`: proxied is for a proxy on this machine, at an address such "
+                               "as 127.0.0.1:7118 or a Unix socket: anybody who reaches `%.100s` "
+                               "could say any address",
+                               key, value);
+    }
+    *out_listener = listener;
+    return 0;
+}
+
+static int listener_add(const struct settings_source *source, const struct settings_key *key,
+                        void *base, const char *value)
+{
+    struct web_config *config = base;
+    struct web_config_listener listener;
+
+    if (config->listener_count == HTTP_LISTENERS_MAX) {
+        return settings_refuse(source, "`%s`: there may be at most %d", key->name,
+                               HTTP_LISTENERS_MAX);
+    }
+    int rc = listener_parse(source, key->name, value, &listener);
+    if (rc == 0) {
+        config->listeners[config->listener_count++] = listener;
+    }
+    return rc;
+}
+
+void web_listener_print(const struct web_config_listener *listener, char *out)
+{
+    char address[INET6_ADDRSTRLEN] = "";
+    const char *word = listener->is_proxied ? " proxied" : "";
+
+    if (listener->is_unix) {
+        (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES, "%s%s", listener->path, word);
+        return;
+    }
+    (void)inet_ntop(listener->family == 6 ? AF_INET6 : AF_INET, listener->address, address,
+                    sizeof(address)); /* has room for each address */
+    (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES, listener->family == 6 ? "[%s]:%u%s" : "%s:%u%s",
+                   address, (unsigned)listener->port, word);
+}
+
+static void listeners_print(const struct settings_key *key, const void *base, FILE *out)
+{
+    const struct web_config *config = base;
+    char text[WEB_CONFIG_LISTENER_BYTES];
+
+    for (size_t i = 0; i < config->listener_count; i++) {
+        web_listener_print(&config->listeners[i], text);
+        (void)fprintf(out, "%s = %s\n", key->name, text);
+    }
+}
+
+const struct settings_own web_type_listener = {
+    .name = "address",
+    .form = "a numeric address with a port, such as 192.168.8.1:80",
+    .set = listener_add,
+    .print = listeners_print,
+};
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+/* A name of the DNS in small letters, such as hearsay.lan. */
+static bool is_name(const char *text)
+{
+    size_t length = strlen(text);
+
+    return length > 0 && length < WEB_CONFIG_NAME_BYTES && text[0] != '.' && text[0] != '-' &&
+           text[length - 1] != '.' && text[length - 1] != '-' && strstr(text, "..") == NULL &&
+           strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789.-") == length;
+}
+
+static int name_add(const struct settings_source *source, const struct settings_key *key,
+                    void *base, const char *value)
+{
+    struct web_config *config = base;
+
+    if (config->name_count == WEB_CONFIG_NAMES_MAX) {
+        return settings_refuse(source, "`%s`: there may be at most %d", key->name,
+                               WEB_CONFIG_NAMES_MAX);
+    }
+    if (!is_name(value)) {
+        return settings_refuse(source,
+                               "`%s` must be a name of letters a-z, digits, hyphens and dots, such "
+                               "as hearsay.lan, without a port; not `%.160s`",
+                               key->name, value);
+    }
+    memcpy(config->names[config->name_count++], value, strlen(value) + 1);
+    return 0;
+}
+
+static void names_print(const struct settings_key *key, const void *base, FILE *out)
+{
+    const struct web_config *config = base;
+
+    for (size_t i = 0; i < config->name_count; i++) {
+        (void)fprintf(out, "%s = %s\n", key->name, config->names[i]);
+    }
+}
+
+const struct settings_own web_type_name = {
+    .name = "name",
+    .form = "a name such as hearsay.lan",
+    .set = name_add,
+    .print = names_print,
+};
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+static int text_set(const struct settings_source *source, const struct settings_key *key,
+                    void *base, const char *value)
+{
+    size_t length = strlen(value);
+    char *field = (char *)base + key->offset;
+
+    if (length >= key->width) {
+        return settings_refuse(source, "`%s` may have %zu bytes at most, and has %zu", key->name,
+                               key->width - 1, length);
+    }
+    memset(field, 0, key->width);
+    memcpy(field, value, length);
+    return 0;
+}
+
+static void text_print(const struct settings_key *key, const void *base, FILE *out)
+{
+    const char *field = (const char *)base + key->offset;
+
+    if (field[0] != '\0') {
+        (void)fprintf(out, "%s = %s\n", key->name, field);
+    }
+}
+
+const struct settings_own web_type_text = {
+    .name = "text",
+    .form = "a text",
+    .set = text_set,
+    .print = text_print,
+};
+
+static int rules_add(const struct settings_source *source, const struct settings_key *key,
+                     void *base, const char *value)
+{
+    struct web_config *config = base;
+    size_t used = strlen(config->rules);
+    size_t length = strlen(value);
+
+    if (used + length + 2 > sizeof(config->rules)) {
+        return settings_refuse(source, "`%s`: all lines together may have %zu bytes", key->name,
+                               sizeof(config->rules) - 1);
+    }
+    memcpy(config->rules + used, value, length);
+    memcpy(config->rules + used + length, "\n", 2);
+    return 0;
+}
+
+static void rules_print(const struct settings_key *key, const void *base, FILE *out)
+{
+    const char *line = ((const struct web_config *)base)->rules;
+
+    while (*line != '\0') {
+        size_t length = strcspn(line, "\n") + 1; /* each has one behind it */
+
+        (void)fprintf(out, "%s = %.*s", key->name, (int)length, line);
+        line += length;
+    }
+}
+
+const struct settings_own web_type_rules = {
+    .name = "text",
+    .form = "a text",
+    .set = rules_add,
+    .print = rules_print,
+};
+
+static int host_set(const struct settings_source *source, const struct settings_key *key,
+                    void *base, const char *value)
+{
+    if (strlen(value) > 63 ||
+        strspn(value, "abcdefghijklmnopqrstuvwxyz0123456789-") != strlen(value)) {
+        return settings_refuse(source,
+                               "`%s` must be the name of a host of hearsayd, of at most 63 letters "
+                               "a-z, digits and inner hyphens; not `%.160s`",
+                               key->name, value);
+    }
+    return text_set(source, key, base, value);
+}
+
+const struct settings_own web_type_host = {
+    .name = "name",
+    .form = "the name of a host, such as lobby",
+    .set = host_set,
+    .print = text_print,
+};
