@@ -34,8 +34,16 @@ void html_raw(struct html *html, const char *literal);
  */
 void html_text(struct html *html, const char *text, size_t count);
 
-/* The same for a message: each line becomes a paragraph with dir="auto". */
-void html_message(struct html *html, const char *text, size_t count);
+/*
+ * The same for a message: each line becomes a paragraph with dir="auto". Empty lines become space
+ * above the next paragraph. Stops behind `characters_max` characters or `lines_max` lines; 0: no
+ * such limit. Returns whether the whole message was written.
+ */
+bool html_message(struct html *html, const char *text, size_t count, size_t characters_max,
+                  size_t lines_max);
+
+/* The same for the inside of a <textarea>: line feeds stay. */
+void html_textarea(struct html *html, const char *text, size_t count);
 
 /* A text of ours or of others that ends with NUL, as html_text. */
 void html_string(struct html *html, const char *text);

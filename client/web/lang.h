@@ -40,8 +40,18 @@ void lang_write(struct html *html, const struct lang *lang, const char *key, con
 /* Writes the text of a key with plurals for a number, which replaces {0}. */
 void lang_write_count(struct html *html, const struct lang *lang, const char *key, uint64_t number);
 
-/* Writes how long ago a time was ("4 min"), and when one will be ("in 3 h"). Seconds >= 0. */
-void lang_write_ago(struct html *html, const struct lang *lang, uint64_t seconds);
-void lang_write_until(struct html *html, const struct lang *lang, uint64_t seconds);
+/* Writes how long something lasts ("3 hours"). */
+void lang_write_lasts(struct html *html, const struct lang *lang, uint64_t seconds);
+
+/* Writes how long ago a time was ("4 min ago"), and when one will be ("in 3 h"). is_about: as no
+ * more than about right ("about 4 min ago"). */
+void lang_write_ago(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about);
+void lang_write_until(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about);
+
+/* Writes the text of a key, in which lang_write_until or lang_write_lasts replaces {0}. */
+void lang_write_with_until(struct html *html, const struct lang *lang, const char *key,
+                           uint64_t seconds, bool is_about);
+void lang_write_with_lasts(struct html *html, const struct lang *lang, const char *key,
+                           uint64_t seconds);
 
 #endif

@@ -3,6 +3,13 @@
  * page: the pages, from plain structs to HTML. No page asks for anything: what a page shows is in
  * its struct, which is borrowed for the call. Each function writes a whole document, or for a head
  * request the same; html_failed tells when memory was out.
+ *
+ * The fields that the forms send, beside `h` and `l` of the view where it has them:
+ *   POST /leave      text, t (topics with commas between), now (1), ttl (seconds), id, f
+ *   POST /withdraw   id, code, f
+ *   POST /report     id, why (illegal, harassment, spam, other), text, f
+ *   POST /stay       f
+ *   GET /            t (once for each topic; may be empty), o, now
  */
 #ifndef CLIENT_WEB_PAGE_H
 #define CLIENT_WEB_PAGE_H
@@ -30,6 +37,7 @@ struct page {
     const struct view *view;   /* for links and the form; a default view where a page has none */
     int64_t now_ms;            /* hearsayd's clock */
     bool is_clock_trusted;
+    const char *stay_token; /* the field f of "Stay connected", above a list; NULL: no such form */
 };
 
 /* The form to leave a message. */

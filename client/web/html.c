@@ -1,0 +1,355 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/html.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/web/marks.h"
+
+enum {
+    HTML_BYTES_MIN = 4096, /* of the first allocation */
+    HTML_MARKS_MAX = 4,    /* combining marks in a row */
+    HTML_INVALID = 0xfffd  /* stands for bytes that are not UTF-8 */
+};
+
+/* A text of others that is written character by character. */
+struct html_run {
+    const unsigned char *at;
+    const unsigned char *end;
+    unsigned marks; /* written since the last character that is not a mark */
+};
+
+void html_init(struct html *html)
+{
+    *html = (struct html){.bytes = NULL};
+}
+
+void html_deinit(struct html *html)
+{
+    free(html->bytes);
+    html_init(html);
+}
+
+bool html_failed(const struct html *html)
+{
+    return html->has_failed;
+}
+
+static bool html_make_room(struct html *html, size_t count)
+{
+    size_t room = html->room == 0 ? HTML_BYTES_MIN : html->room;
+    char *bytes;
+
+    if (html->has_failed || count > HTML_BYTES_MAX - html->count) {
+        html->has_failed = true;
+        return false;
+    }
+    if (html->count + count <= html->room) {
+        return true;
+    }
+    while (room < html->count + count) {
+        room *= 2;
+    }
+    bytes = realloc(html->bytes, room);
+    if (bytes == NULL) {
+        html->has_failed = true;
+        return false;
+    }
+    html->bytes = bytes;
+    html->room = room;
+    return true;
+}
+
+static void html_put(struct html *html, const char *bytes, size_t count)
+{
+    if (count > 0 && html_make_room(html, count)) {
+        memcpy(html->bytes + html->count, bytes, count);
+        html->count += count;
+    }
+}
+
+void html_raw(struct html *html, const char *literal)
+{
+    html_put(html, literal, strlen(literal));
+}
+
+void html_number(struct html *html, uint64_t number)
+{
+    char digits[24];
+
+    (void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
+    html_raw(html, digits);
+}
+
+/* --- characters ------------------------------------------------------------------------------- */
+
+/* How many bytes a character has by its first byte; 0: no character begins so. */
+static size_t character_length(unsigned char first)
+{
+    if (first < 0x80) {
+        return 1;
+    }
+    if (first >= 0xc2 && first <= 0xdf) {
+        return 2;
+    }
+    if (first >= 0xe0 && first <= 0xef) {
+        return 3;
+    }
+    return first >= 0xf0 && first <= 0xf4 ? 4 : 0;
+}
+
+/* Takes one character from a run that is not at its end. What is not UTF-8 is HTML_INVALID, one
+ * byte of it at a time. */
+static uint32_t run_take(struct html_run *run)
+{
+    static const uint32_t smallest[] = {0, 0, 0x80, 0x800, 0x10000};
+    unsigned char first = *run->at++;
+    size_t length = character_length(first);
+    uint32_t character;
+
+    if (length == 1) {
+        return first;
+    }
+    if (length == 0 || (size_t)(run->end - run->at) < length - 1) {
+        return HTML_INVALID;
+    }
+    character = first & (0x7fU >> length);
+    for (size_t i = 0; i < length - 1; i++) {
+        if ((run->at[i] & 0xc0) != 0x80) {
+            return HTML_INVALID;
+        }
+        character = character << 6 | (run->at[i] & 0x3fU);
+    }
+    if (character < smallest[length] || character > 0x10ffff ||
+        (character >= 0xd800 && character <= 0xdfff)) {
+        return HTML_INVALID;
+    }
+    run->at += length - 1;
+    return character;
+}
+
+static void html_put_character(struct html *html, uint32_t character)
+{
+    char bytes[4];
+
+    if (character < 0x80) {
+        bytes[0] = (char)character;
+        html_put(html, bytes, 1);
+    } else if (character < 0x800) {
+        bytes[0] = (char)(0xc0 | character >> 6);
+        bytes[1] = (char)(0x80 | (character & 0x3f));
+        html_put(html, bytes, 2);
+    } else if (character < 0x10000) {
+        bytes[0] = (char)(0xe0 | character >> 12);
+        bytes[1] = (char)(0x80 | (character >> 6 & 0x3f));
+        bytes[2] = (char)(0x80 | (character & 0x3f));
+        html_put(html, bytes, 3);
+    } else {
+        bytes[0] = (char)(0xf0 | character >> 18);
+        bytes[1] = (char)(0x80 | (character >> 12 & 0x3f));
+        bytes[2] = (char)(0x80 | (character >> 6 & 0x3f));
+        bytes[3] = (char)(0x80 | (character & 0x3f));
+        html_put(html, bytes, 4);
+    }
+}
+
+/* Controls, and formats that reorder the text behind them or were never of use on a page. */
+static bool character_is_left_out(uint32_t character)
+{
+    return character < 0x20 || (character >= 0x7f && character < 0xa0) ||
+           (character >= 0x202a && character <= 0x202e) ||
+           (character >= 0x2066 && character <= 0x206f) ||
+           (character >= 0xfff9 && character <= 0xfffb) || (character & 0xfffe) == 0xfffe ||
+           (character >= 0xfdd0 && character <= 0xfdef);
+}
+
+/* Characters that are not seen: marks before and behind them may meet on one letter. */
+static bool character_is_unseen(uint32_t character)
+{
+    return character == 0xad || character == 0x61c || character == 0xfeff ||
+           (character >= 0x200b && character <= 0x200f) ||
+           (character >= 0x2060 && character <= 0x2064);
+}
+
+static bool character_ends_line(uint32_t character)
+{
+    return character == '\n' || character == '\r' || character == 0x2028 || character == 0x2029;
+}
+
+static bool run_lets_pass(struct html_run *run, uint32_t character)
+{
+    if (character_is_left_out(character)) {
+        return false;
+    }
+    if (marks_is_combining(character)) {
+        return run->marks < HTML_MARKS_MAX && ++run->marks > 0;
+    }
+    if (!character_is_unseen(character)) {
+        run->marks = 0;
+    }
+    return true;
+}
+
+static void html_put_escaped(struct html *html, struct html_run *run, uint32_t character)
+{
+    if (!run_lets_pass(run, character)) {
+        return;
+    }
+    switch (character) {
+    case '&':
+        html_raw(html, "&amp;");
+        break;
+    case '<':
+        html_raw(html, "&lt;");
+        break;
+    case '>':
+        html_raw(html, "&gt;");
+        break;
+    case '"':
+        html_raw(html, "&#34;");
+        break;
+    case '\'':
+        html_raw(html, "&#39;");
+        break;
+    default:
+        html_put_character(html, character);
+    }
+}
+
+/* Takes one character; a CR with its LF is one end of a line. */
+static uint32_t run_take_with_ends(struct html_run *run)
+{
+    uint32_t character = run_take(run);
+
+    if (character == '\r' && run->at < run->end && *run->at == '\n') {
+        run->at++;
+    }
+    return character_ends_line(character) ? '\n' : character;
+}
+
+static struct html_run run_of(const char *text, size_t count)
+{
+    const unsigned char *bytes = (const unsigned char *)(count > 0 ? text : "");
+
+    return (struct html_run){.at = bytes, .end = bytes + count};
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+/* Writes a text whose lines are parted by `line_end`. */
+static void html_put_text(struct html *html, const char *text, size_t count, uint32_t line_end)
+{
+    struct html_run run = run_of(text, count);
+
+    while (run.at < run.end && !html->has_failed) {
+        uint32_t character = run_take_with_ends(&run);
+
+        if (character == '\n') {
+            html_put_character(html, line_end);
+            run.marks = 0;
+        } else {
+            html_put_escaped(html, &run, character == '\t' ? ' ' : character);
+        }
+    }
+}
+
+void html_text(struct html *html, const char *text, size_t count)
+{
+    html_put_text(html, text, count, ' ');
+}
+
+void html_textarea(struct html *html, const char *text, size_t count)
+{
+    html_put_text(html, text, count, '\n');
+}
+
+void html_string(struct html *html, const char *text)
+{
+    html_text(html, text, strlen(text));
+}
+
+/* A message that is being written. */
+struct html_lines {
+    bool is_open;   /* a paragraph is */
+    bool has_gap;   /* an empty line came before */
+    size_t written; /* paragraphs */
+};
+
+static void lines_open(struct html *html, struct html_lines *lines)
+{
+    html_raw(html, lines->has_gap && lines->written > 0 ? "<p class=\"gap\" dir=\"auto\">"
+                                                        : "<p dir=\"auto\">");
+    *lines = (struct html_lines){.is_open = true, .written = lines->written + 1};
+}
+
+static void lines_close(struct html *html, struct html_lines *lines)
+{
+    if (lines->is_open) {
+        html_raw(html, "</p>");
+    }
+    lines->is_open = false;
+}
+
+bool html_message(struct html *html, const char *text, size_t count, size_t characters_max,
+                  size_t lines_max)
+{
+    struct html_run run = run_of(text, count);
+    struct html_lines lines = {.is_open = false};
+    size_t characters = 0;
+    bool is_whole = true;
+
+    while (run.at < run.end && !html->has_failed) {
+        uint32_t character = run_take_with_ends(&run);
+
+        if (character == '\n') {
+            lines.has_gap = !lines.is_open;
+            lines_close(html, &lines);
+            run.marks = 0;
+            continue;
+        }
+        if ((characters_max > 0 && characters == characters_max) ||
+            (lines_max > 0 && !lines.is_open && lines.written == lines_max)) {
+            is_whole = false;
+            break;
+        }
+        if (!lines.is_open) {
+            lines_open(html, &lines);
+        }
+        html_put_escaped(html, &run, character == '\t' ? ' ' : character);
+        characters++;
+    }
+    lines_close(html, &lines);
+    return is_whole;
+}
+
+void html_attribute(struct html *html, const char *name, const char *value)
+{
+    html_raw(html, " ");
+    html_raw(html, name);
+    html_raw(html, "=\"");
+    html_string(html, value);
+    html_raw(html, "\"");
+}
+
+static bool byte_is_unreserved(unsigned char byte)
+{
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
+           (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("-._~", byte) != NULL);
+}
+
+void html_url(struct html *html, const char *text, size_t count)
+{
+    static const char digits[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < count && !html->has_failed; i++) {
+        unsigned char byte = (unsigned char)text[i];
+        char encoded[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+
+        if (byte_is_unreserved(byte)) {
+            html_put(html, &text[i], 1);
+        } else {
+            html_put(html, encoded, sizeof(encoded));
+        }
+    }
+}
