@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/portal.h"
+
+#include <string.h>
+
+#include <sodium.h>
+
+struct portal_probe {
+    const char *path;
+    unsigned status;
+    const char *type; /* NULL: without a body */
+    const char *body;
+};
+
+#define APPLE "<HTML><HEAD><TITLE>Success</TITLE></HEAD><BODY>Success</BODY></HTML>"
+#define KINDLE                                         \
+    "<html><head><title>Kindle</title></head><body>\n" \
+    "81ce4465-7167-4dcb-835b-dcc9e44c112a\n</body></html>\n"
+#define MOZILLA                                 \
+    "<meta http-equiv=\"refresh\" content=\"0;" \
+    "url=https://support.mozilla.org/kb/captive-portal\"/>"
+
+/* The answers by which a phone believes that there is internet. The paths differ, so the names of
+ * the servers, of which each maker has several, do not matter. */
+static const struct portal_probe probes[] = {
+    /* iOS, macOS */
+    {"/hotspot-detect.html", 200, "text/html", APPLE},
+    {"/library/test/success.html", 200, "text/html", APPLE},
+    /* Android, ChromeOS */
+    {"/generate_204", 204, NULL, ""},
+    {"/gen_204", 204, NULL, ""},
+    /* Windows 10, Windows 11 */
+    {"/ncsi.txt", 200, "text/plain", "Microsoft NCSI"},
+    {"/connecttest.txt", 200, "text/plain", "Microsoft Connect Test"},
+    /* Firefox */
+    {"/success.txt", 200, "text/plain", "success\n"},
+    {"/canonical.html", 200, "text/html", MOZILLA},
+    /* Kindle */
+    {"/kindle-wifi/wifistub.html", 200, "text/html", KINDLE},
+    {"/kindle-wifi/wifistub-eink.html", 200, "text/html", KINDLE},
+};
+
+static void address_hash(const struct portal *portal, const struct http_address *client,
+                         uint8_t *out_hash)
+{
+    uint8_t text[1 + sizeof(client->bytes)] = {client->family};
+
+    memcpy(text + 1, client->bytes, client->family == 4 ? 4 : sizeof(client->bytes));
+    /* Cannot fail: all lengths are within the bounds of BLAKE2b. */
+    (void)crypto_generichash(out_hash, PORTAL_HASH_BYTES, text, sizeof(text), portal->salt,
+                             sizeof(portal->salt));
+}
+
+void portal_init(struct portal *portal)
+{
+    memset(portal, 0, sizeof(*portal));
+    randombytes_buf(portal->salt, sizeof(portal->salt));
+}
+
+static bool phone_is(const struct portal_phone *phone, const uint8_t *hash, int64_t now_ms)
+{
+    return phone->until_ms > now_ms && memcmp(phone->hash, hash, PORTAL_HASH_BYTES) == 0;
+}
+
+void portal_stay(struct portal *portal, const struct http_address *client, int64_t now_ms)
+{
+    struct portal_phone *place = &portal->phones[0];
+    uint8_t hash[PORTAL_HASH_BYTES];
+
+    address_hash(portal, client, hash);
+    for (size_t i = 0; i < PORTAL_PHONES; i++) {
+        struct portal_phone *phone = &portal->phones[i];
+        if (phone_is(phone, hash, now_ms)) {
+            place = phone;
+            break;
+        }
+        if (phone->until_ms < place->until_ms) {
+            place = phone;
+        }
+    }
+    memcpy(place->hash, hash, sizeof(hash));
+    place->until_ms = now_ms + PORTAL_STAY_MS;
+}
+
+bool portal_stays(const struct portal *portal, const struct http_address *client, int64_t now_ms)
+{
+    uint8_t hash[PORTAL_HASH_BYTES];
+
+    address_hash(portal, client, hash);
+    for (size_t i = 0; i < PORTAL_PHONES; i++) {
+        if (phone_is(&portal->phones[i], hash, now_ms)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const struct portal_probe *probe_find(const char *path)
+{
+    for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++) {
+        if (strcmp(path, probes[i].path) == 0) {
+            return &probes[i];
+        }
+    }
+    return NULL;
+}
+
+void portal_answer(const struct portal *portal, const struct http_request *request, const char *url,
+                   int64_t now_ms, struct http_answer *out_answer)
+{
+    static const char misdirected[] = "This address is not here.\n";
+    const struct portal_probe *probe = probe_find(request->path);
+
+    if (request->method == HTTP_POST) {
+        *out_answer = (struct http_answer){
+            .status = 421,
+            .type = "text/plain",
+            .body = misdirected,
+            .body_bytes = sizeof(misdirected) - 1,
+            .is_static = true,
+        };
+    } else if (probe != NULL && portal_stays(portal, &request->client, now_ms)) {
+        *out_answer = (struct http_answer){
+            .status = probe->status,
+            .type = probe->type,
+            .body = probe->body,
+            .body_bytes = strlen(probe->body),
+            .is_static = true,
+        };
+    } else {
+        *out_answer = (struct http_answer){.status = 302, .location = url, .body = ""};
+    }
+}

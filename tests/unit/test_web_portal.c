@@ -1,0 +1,233 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* What phones hear that ask for other names, before and after "Stay connected". */
+#include "client/web/portal.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include <sodium.h>
+
+#include "tests/lib/check.h"
+
+enum { NOW_MS = 5000 };
+
+static const char url[] = "http://hearsay.lan/";
+static struct portal portal;
+
+static int portal_set_up(void **state)
+{
+    (void)state;
+    portal_init(&portal);
+    return 0;
+}
+
+static struct http_address phone_of(unsigned number)
+{
+    return (struct http_address){.family = 4,
+                                 .bytes = {10, 0, (uint8_t)(number >> 8), (uint8_t)number}};
+}
+
+static struct http_answer answer_of(enum http_method method, const char *host, const char *path,
+                                    struct http_address client, int64_t now_ms)
+{
+    struct http_request request = {
+        .method = method, .host = host, .path = path, .query = "", .client = client};
+    struct http_answer answer;
+
+    portal_answer(&portal, &request, url, now_ms, &answer);
+    return answer;
+}
+
+static void assert_redirect(const struct http_answer *answer)
+{
+    assert_int_equal(answer->status, 302);
+    assert_string_equal(answer->location, url);
+    assert_int_equal(answer->body_bytes, 0);
+}
+
+/* A row for each probe that phones are known to send. */
+struct probe_row {
+    const char *host;
+    const char *path;
+    unsigned status;
+    const char *type;
+    const char *text; /* the answer; of Kindle a part */
+};
+
+#define APPLE_TEXT  "<HTML><HEAD><TITLE>Success</TITLE></HEAD><BODY>Success</BODY></HTML>"
+#define KINDLE_TEXT "81ce4465-7167-4dcb-835b-dcc9e44c112a"
+
+static const struct probe_row rows[] = {
+    {"captive.apple.com", "/hotspot-detect.html", 200, "text/html", APPLE_TEXT},
+    {"www.apple.com", "/library/test/success.html", 200, "text/html", APPLE_TEXT},
+    {"connectivitycheck.gstatic.com", "/generate_204", 204, NULL, ""},
+    {"www.google.com", "/gen_204", 204, NULL, ""},
+    {"www.msftncsi.com", "/ncsi.txt", 200, "text/plain", "Microsoft NCSI"},
+    {"www.msftconnecttest.com", "/connecttest.txt", 200, "text/plain", "Microsoft Connect Test"},
+    {"detectportal.firefox.com", "/success.txt", 200, "text/plain", "success\n"},
+    {"detectportal.firefox.com", "/canonical.html", 200, "text/html",
+     "<meta http-equiv=\"refresh\" "
+     "content=\"0;url=https://support.mozilla.org/kb/captive-portal\"/>"},
+    {"spectrum.s3.amazonaws.com", "/kindle-wifi/wifistub.html", 200, "text/html", KINDLE_TEXT},
+    {"spectrum.s3.amazonaws.com", "/kindle-wifi/wifistub-eink.html", 200, "text/html", KINDLE_TEXT},
+};
+
+static void each_probe_is_redirected_until_the_phone_stays(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct http_answer answer =
+            answer_of(HTTP_GET, rows[i].host, rows[i].path, phone_of(1), NOW_MS);
+        assert_redirect(&answer);
+    }
+}
+
+static void each_probe_gets_its_answer_when_the_phone_stays(void **state)
+{
+    (void)state;
+    portal_stay(&portal, &(struct http_address){.family = 4, .bytes = {10, 0, 0, 1}}, NOW_MS);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        for (int method = HTTP_GET; method <= HTTP_HEAD; method++) {
+            struct http_answer answer = answer_of((enum http_method)method, rows[i].host,
+                                                  rows[i].path, phone_of(1), NOW_MS + 1);
+            assert_int_equal(answer.status, rows[i].status);
+            assert_null(answer.location);
+            assert_int_equal(answer.max_age_s, 0);
+            if (rows[i].type == NULL) {
+                assert_null(answer.type);
+                assert_int_equal(answer.body_bytes, 0);
+                continue;
+            }
+            assert_string_equal(answer.type, rows[i].type);
+            assert_int_equal(answer.body_bytes, strlen(answer.body));
+            if (strcmp(rows[i].text, KINDLE_TEXT) == 0) {
+                assert_non_null(strstr(answer.body, KINDLE_TEXT));
+            } else {
+                assert_string_equal(answer.body, rows[i].text);
+            }
+        }
+    }
+}
+
+/* Nothing of ours is shown under a foreign name, to whomever. */
+static void other_paths_are_redirected(void **state)
+{
+    static const char *const paths[] = {
+        "/", "/generate_2045", "/Generate_204", "/generate_204/", "/redirect", ""};
+    struct http_address phone = phone_of(1);
+
+    (void)state;
+    portal_stay(&portal, &phone, NOW_MS);
+    for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
+        struct http_answer answer = answer_of(HTTP_GET, "example.org", paths[i], phone, NOW_MS);
+        assert_redirect(&answer);
+    }
+}
+
+static void a_form_is_not_taken_under_a_foreign_name(void **state)
+{
+    struct http_address phone = phone_of(1);
+    struct http_answer answer;
+
+    (void)state;
+    portal_stay(&portal, &phone, NOW_MS);
+    answer = answer_of(HTTP_POST, "example.org", "/leave", phone, NOW_MS);
+    assert_int_equal(answer.status, 421);
+    assert_null(answer.location);
+    answer = answer_of(HTTP_POST, "www.google.com", "/generate_204", phone, NOW_MS);
+    assert_int_equal(answer.status, 421);
+}
+
+static void a_phone_stays_for_twelve_hours(void **state)
+{
+    struct http_address phone = phone_of(7);
+
+    (void)state;
+    assert_false(portal_stays(&portal, &phone, NOW_MS));
+    portal_stay(&portal, &phone, NOW_MS);
+    assert_true(portal_stays(&portal, &phone, NOW_MS));
+    assert_true(portal_stays(&portal, &phone, NOW_MS + 12 * 3600 * 1000 - 1));
+    assert_false(portal_stays(&portal, &phone, NOW_MS + 12 * 3600 * 1000));
+    portal_stay(&portal, &phone, NOW_MS + 3600 * 1000);
+    assert_true(portal_stays(&portal, &phone, NOW_MS + 12 * 3600 * 1000));
+}
+
+static void one_phone_does_not_stand_for_another(void **state)
+{
+    struct http_address phone = phone_of(1);
+    struct http_address other = phone_of(2);
+    struct http_address six = {.family = 6, .bytes = {10, 0, 0, 1}};
+
+    (void)state;
+    portal_stay(&portal, &phone, NOW_MS);
+    assert_false(portal_stays(&portal, &other, NOW_MS));
+    assert_false(portal_stays(&portal, &six, NOW_MS));
+    /* Of IPv4 only the first four bytes count. */
+    phone.bytes[9] = 1;
+    assert_true(portal_stays(&portal, &phone, NOW_MS));
+}
+
+static void pressing_again_takes_no_second_place(void **state)
+{
+    (void)state;
+    for (unsigned i = 0; i < 2; i++) {
+        for (unsigned number = 0; number < PORTAL_PHONES; number++) {
+            struct http_address phone = phone_of(number);
+            portal_stay(&portal, &phone, NOW_MS + i);
+        }
+    }
+    for (unsigned number = 0; number < PORTAL_PHONES; number++) {
+        struct http_address phone = phone_of(number);
+        assert_true(portal_stays(&portal, &phone, NOW_MS + 2));
+    }
+}
+
+static void a_full_table_forgets_whose_time_ends_first(void **state)
+{
+    (void)state;
+    for (unsigned number = 0; number <= PORTAL_PHONES; number++) {
+        struct http_address phone = phone_of(number);
+        portal_stay(&portal, &phone, NOW_MS + number);
+    }
+    for (unsigned number = 0; number <= PORTAL_PHONES; number++) {
+        struct http_address phone = phone_of(number);
+        assert_int_equal(portal_stays(&portal, &phone, NOW_MS + 2000), number != 0);
+    }
+}
+
+static void no_address_is_in_the_table(void **state)
+{
+    struct http_address phone = {.family = 6, .bytes = "0123456789abcde"};
+    const char *bytes = (const char *)&portal;
+    struct portal second;
+
+    (void)state;
+    portal_stay(&portal, &phone, NOW_MS);
+    for (size_t i = 0; i + sizeof(phone.bytes) <= sizeof(portal); i++) {
+        assert_true(memcmp(bytes + i, phone.bytes, sizeof(phone.bytes)) != 0);
+    }
+    /* Another start has another salt: hashes of two starts cannot be compared. */
+    portal_init(&second);
+    portal_stay(&second, &phone, NOW_MS);
+    assert_true(memcmp(second.phones, portal.phones, PORTAL_HASH_BYTES) != 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup(each_probe_is_redirected_until_the_phone_stays, portal_set_up),
+        cmocka_unit_test_setup(each_probe_gets_its_answer_when_the_phone_stays, portal_set_up),
+        cmocka_unit_test_setup(other_paths_are_redirected, portal_set_up),
+        cmocka_unit_test_setup(a_form_is_not_taken_under_a_foreign_name, portal_set_up),
+        cmocka_unit_test_setup(a_phone_stays_for_twelve_hours, portal_set_up),
+        cmocka_unit_test_setup(one_phone_does_not_stand_for_another, portal_set_up),
+        cmocka_unit_test_setup(pressing_again_takes_no_second_place, portal_set_up),
+        cmocka_unit_test_setup(a_full_table_forgets_whose_time_ends_first, portal_set_up),
+        cmocka_unit_test_setup(no_address_is_in_the_table, portal_set_up),
+    };
+
+    if (sodium_init() < 0) {
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
