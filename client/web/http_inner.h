@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http_inner: what the files behind http.h share. http_mhd.c has the server, its listeners and
+ * connections; http_request.c reads and checks requests; http_answer.c sends answers and streams.
+ *
+ * MHD calls us only while it runs (MHD_run in http_mhd.c). MHD frees a connection only while it
+ * runs, too. Each connection has one request at a time.
+ */
+#ifndef CLIENT_WEB_HTTP_INNER_H
+#define CLIENT_WEB_HTTP_INNER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "client/web/http.h"
+#include "client/web/http_peer.h"
+#include "core/base/alloc.h"
+
+struct MHD_Connection;
+struct MHD_Daemon;
+struct MHD_Response;
+
+enum {
+    HTTP_IDLE_SECONDS = 15, /* for the first line of the next request to come */
+    HTTP_HANDLES_MAX = HTTP_LISTENERS_MAX + 4
+};
+
+#define HTTP_NO_DEADLINE UINT64_MAX
+
+enum http_phase {
+    HTTP_PHASE_IDLE,      /* there is no request, or its head is not complete */
+    HTTP_PHASE_BODY,      /* the head has come, the body has not */
+    HTTP_PHASE_WAITING,   /* the program has the request and has not answered */
+    HTTP_PHASE_ANSWERING, /* the client takes the answer */
+    HTTP_PHASE_STREAMING  /* the client takes events */
+};
+
+/* A request with its answer. Part of a connection, and used again for its next request. */
+struct http_exchange {
+    struct http_connection *connection;
+    char *target; /* path, NUL, query; owned. NULL: too long, or memory is out */
+    size_t target_bytes;
+    bool is_target_too_long;
+    char *body;                    /* owned; NULL: no body */
+    size_t body_bytes;             /* so far */
+    size_t body_length;            /* by Content-Length */
+    void *context;                 /* the program's */
+    bool is_answered;              /* by the program, or by us */
+    unsigned status;               /* of the answer */
+    struct MHD_Response *response; /* owned until MHD has it; NULL: none, or MHD has it */
+    struct http_stream *stream;    /* owned; NULL: the answer is none */
+    struct http_request request;
+};
+
+struct http_stream {
+    struct http_connection *connection;
+    const struct http_stream_events *events;
+    void *context;
+    char *bytes; /* what waits: `count` from `start`; owned, NULL: nothing waits */
+    size_t start, count, capacity;
+    bool is_ended;
+};
+
+struct http_connection {
+    struct http_connection *prev, *next; /* oldest first */
+    struct http_server *server;
+    struct MHD_Connection *mhd; /* NULL: MHD has not begun with it */
+    int descriptor;             /* MHD's: MHD closes it */
+    bool is_proxied;
+    bool is_suspended; /* in MHD; then we look whether the client has gone */
+    bool is_closing;   /* MHD will close it in its next turn */
+    bool has_had_request;
+    enum http_phase phase;
+    uint64_t deadline_ms;        /* of uv_now, when the connection is closed */
+    uint64_t idle_since_ms;      /* of uv_now */
+    struct http_address address; /* of the client; behind a proxy only during a request */
+    struct http_owner *owner;    /* NULL: not counted */
+    struct http_exchange exchange;
+};
+
+struct http_server_listener {
+    struct http_server *server;
+    int descriptor;
+    bool is_proxied;
+    uv_poll_t poll;
+};
+
+struct http_server {
+    const struct alloc *alloc;
+    struct http_options options; /* without `listeners` */
+    struct MHD_Daemon *daemon;
+    struct http_connection *connections; /* oldest first */
+    struct http_connection *entering;    /* the one that MHD is about to begin with */
+    size_t connection_count;
+    size_t closing_count; /* of these */
+    struct http_owner *owners;
+    int hangups; /* an epoll descriptor with the suspended connections */
+    struct http_server_listener listeners[HTTP_LISTENERS_MAX];
+    size_t listener_count;
+    bool is_paused;                         /* the listeners wait for memory or descriptors */
+    bool is_stopping;                       /* http_server_stop was called */
+    bool is_stopped;                        /* MHD has ended, and the handles are closed */
+    bool is_dropped;                        /* free the server with its last handle */
+    uv_handle_t *handles[HTTP_HANDLES_MAX]; /* those below, and the listeners' */
+    size_t handle_count;
+    uv_poll_t daemon_poll, hangup_poll;
+    uv_timer_t turn;      /* MHD wants to run */
+    uv_timer_cb on_turn;  /* lets MHD run */
+    uv_timer_t deadlines; /* looks for connections that are late */
+};
+
+/* Lets MHD run when the loop turns. */
+void http_server_want_turn(struct http_server *server);
+
+/* Closes a connection when the loop turns. The client gets what the kernel has already taken. */
+void http_connection_close(struct http_connection *connection);
+
+/* The same, and the kernel throws away what the client has not taken. */
+void http_connection_abort(struct http_connection *connection);
+
+/* Counts a connection for the owner of its address. */
+enum http_entry {
+    HTTP_ENTRY_DONE,
+    HTTP_ENTRY_FULL, /* the address or its /64 has as many as it may have */
+    HTTP_ENTRY_NOMEM
+};
+enum http_entry http_connection_enter(struct http_connection *connection);
+
+/* Stops counting a connection for its owner. */
+void http_connection_leave(struct http_connection *connection);
+
+/* Sets the time by which the client must have done its part, from now. */
+void http_connection_set_deadline(struct http_connection *connection, unsigned seconds);
+
+/* Frees what belongs to a request, and tells the program when it waits for it. */
+void http_exchange_end(struct http_exchange *exchange);
+
+/* Answers a request with an error of the seam: a sentence in plain text. Then the connection is
+ * closed. */
+void http_exchange_refuse(struct http_exchange *exchange, unsigned status, const char *sentence);
+
+/* Gives the answer to MHD. False: the connection must be closed. */
+bool http_exchange_queue(struct http_exchange *exchange);
+
+/* Leaves a connection alone until it is answered, written to or closed. */
+void http_connection_suspend(struct http_connection *connection);
+
+#endif

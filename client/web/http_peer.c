@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/http_peer.h"
+
+#include <string.h>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+#include "daemon/system/list.h"
+
+enum { ADDRESS_4_BYTES = 4, ADDRESS_6_BYTES = 16, NETWORK_6_BYTES = 8 };
+
+static const uint8_t mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
+
+/* Takes the 16 bytes of an IPv6 address. */
+static void address_set_6(struct http_address *out, const uint8_t *bytes)
+{
+    *out = (struct http_address){.family = 6};
+    if (memcmp(bytes, mapped_prefix, sizeof(mapped_prefix)) == 0) {
+        out->family = 4;
+        memcpy(out->bytes, bytes + sizeof(mapped_prefix), ADDRESS_4_BYTES);
+    } else {
+        memcpy(out->bytes, bytes, ADDRESS_6_BYTES);
+    }
+}
+
+static void address_set_4(struct http_address *out, const void *bytes)
+{
+    *out = (struct http_address){.family = 4};
+    memcpy(out->bytes, bytes, ADDRESS_4_BYTES);
+}
+
+bool http_peer_from_socket(const struct sockaddr *socket_address, struct http_address *out)
+{
+    if (socket_address->sa_family == AF_INET) {
+        struct sockaddr_in in;
+        memcpy(&in, socket_address, sizeof(in));
+        address_set_4(out, &in.sin_addr);
+        return true;
+    }
+    if (socket_address->sa_family == AF_INET6) {
+        struct sockaddr_in6 in6;
+        memcpy(&in6, socket_address, sizeof(in6));
+        address_set_6(out, in6.sin6_addr.s6_addr);
+        return true;
+    }
+    return false;
+}
+
+void http_peer_learn_local(int descriptor, struct http_address *address)
+{
+    struct sockaddr_in6 local;
+    socklen_t bytes = sizeof(local);
+    memset(&local, 0, sizeof(local));
+    if (address->family != 6 || getsockname(descriptor, (struct sockaddr *)&local, &bytes) != 0 ||
+        local.sin6_family != AF_INET6) {
+        return;
+    }
+    address->has_local = true;
+    memcpy(address->local, local.sin6_addr.s6_addr, sizeof(address->local));
+}
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+bool http_peer_from_forwarded(const char *header, struct http_address *out)
+{
+    const char *comma = strrchr(header, ',');
+    const char *item = comma == NULL ? header : comma + 1;
+    while (is_blank(*item)) {
+        item++;
+    }
+    size_t length = strlen(item);
+    while (length > 0 && is_blank(item[length - 1])) {
+        length--;
+    }
+
+    char text[INET6_ADDRSTRLEN];
+    if (length == 0 || length >= sizeof(text)) {
+        return false;
+    }
+    memcpy(text, item, length);
+    text[length] = '\0';
+
+    uint8_t bytes[ADDRESS_6_BYTES];
+    if (inet_pton(AF_INET, text, bytes) == 1) {
+        address_set_4(out, bytes);
+        return true;
+    }
+    if (inet_pton(AF_INET6, text, bytes) == 1) {
+        address_set_6(out, bytes);
+        return true;
+    }
+    return false;
+}
+
+bool http_peer_equals(const struct http_address *a, const struct http_address *b)
+{
+    return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
+}
+
+struct http_owner *http_owner_find(struct http_owner *owners, const struct http_address *address)
+{
+    size_t bytes = address->family == 4 ? ADDRESS_4_BYTES : NETWORK_6_BYTES;
+    struct http_owner *owner;
+    DL_FOREACH (owners, owner) {
+        if (owner->network.family == address->family &&
+            memcmp(owner->network.bytes, address->bytes, bytes) == 0) {
+            return owner;
+        }
+    }
+    return NULL;
+}
+
+struct http_owner *http_owner_enter(struct http_owner **owners, const struct alloc *alloc,
+                                    const struct http_address *address)
+{
+    struct http_owner *owner = http_owner_find(*owners, address);
+    if (owner == NULL) {
+        owner = alloc_zeroed(alloc, 1, sizeof(*owner));
+        if (owner == NULL) {
+            return NULL;
+        }
+        owner->network = *address;
+        DL_APPEND(*owners, owner);
+    }
+    owner->count++;
+    return owner;
+}
+
+void http_owner_leave(struct http_owner **owners, const struct alloc *alloc,
+                      struct http_owner *owner)
+{
+    if (owner == NULL || --owner->count > 0) {
+        return;
+    }
+    DL_DELETE(*owners, owner);
+    alloc_release(alloc, owner);
+}

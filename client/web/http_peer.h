@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * http_peer: addresses of clients, and how many connections each owner has. An owner is an IPv4
+ * address or an IPv6 /64, because one guest can have all addresses of a /64.
+ */
+#ifndef CLIENT_WEB_HTTP_PEER_H
+#define CLIENT_WEB_HTTP_PEER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include <sys/socket.h>
+
+#include "client/web/http.h"
+#include "core/base/alloc.h"
+
+/* Converts the address of a socket's other end. An IPv4 address that is mapped into IPv6 becomes
+ * IPv4. False: the socket is neither IPv4 nor IPv6. Without out->local. */
+bool http_peer_from_socket(const struct sockaddr *socket_address, struct http_address *out);
+
+/* Learns our end of an IPv6 connection. Does nothing for IPv4. */
+void http_peer_learn_local(int descriptor, struct http_address *address);
+
+/* Reads the last item of an X-Forwarded-For header. False: the item is not a numeric address. */
+bool http_peer_from_forwarded(const char *header, struct http_address *out);
+
+/* Whether two clients have the same address. */
+bool http_peer_equals(const struct http_address *a, const struct http_address *b);
+
+/* An owner with its connections. */
+struct http_owner {
+    struct http_owner *prev, *next;
+    struct http_address network; /* of IPv6 the first 8 bytes count */
+    size_t count;                /* connections */
+};
+
+/* Finds the owner of an address. NULL: the owner has no connection. O(owners). */
+struct http_owner *http_owner_find(struct http_owner *owners, const struct http_address *address);
+
+/* Counts one more connection of an address. NULL: memory is out. */
+struct http_owner *http_owner_enter(struct http_owner **owners, const struct alloc *alloc,
+                                    const struct http_address *address);
+
+/* Counts one connection less. The owner is freed with its last one. NULL is fine. */
+void http_owner_leave(struct http_owner **owners, const struct alloc *alloc,
+                      struct http_owner *owner);
+
+#endif
