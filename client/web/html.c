@@ -332,6 +332,28 @@ void html_attribute(struct html *html, const char *name, const char *value)
     html_raw(html, "\"");
 }
 
+void html_json(struct html *html, const char *text, size_t count)
+{
+    struct html_run run = run_of(text, count);
+
+    html_raw(html, "\"");
+    while (run.at < run.end && !html->has_failed) {
+        uint32_t character = run_take_with_ends(&run);
+
+        if (character == '\n') {
+            html_raw(html, "\\n");
+            run.marks = 0;
+        } else if (character == '"' || character == '\\') {
+            html_raw(html, "\\");
+            html_put_character(html, character);
+            run.marks = 0;
+        } else if (run_lets_pass(&run, character == '\t' ? ' ' : character)) {
+            html_put_character(html, character == '\t' ? ' ' : character);
+        }
+    }
+    html_raw(html, "\"");
+}
+
 static bool byte_is_unreserved(unsigned char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||

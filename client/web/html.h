@@ -45,6 +45,10 @@ bool html_message(struct html *html, const char *text, size_t count, size_t char
 /* The same for the inside of a <textarea>: line feeds stay. */
 void html_textarea(struct html *html, const char *text, size_t count);
 
+/* The same characters as a string of JSON, in its quotes, for live updates: line feeds stay. No
+ * escape of HTML: a script shows the string as text. */
+void html_json(struct html *html, const char *text, size_t count);
+
 /* A text of ours or of others that ends with NUL, as html_text. */
 void html_string(struct html *html, const char *text);
 

@@ -50,6 +50,28 @@ static void check_bytes(struct html *html, const char *expected)
         check_bytes(&html, expected);                                                    \
     } while (0)
 
+#define JSON(text, expected)                      \
+    do {                                          \
+        struct html html;                         \
+        html_init(&html);                         \
+        html_json(&html, text, sizeof(text) - 1); \
+        check_bytes(&html, expected);             \
+    } while (0)
+
+static void test_json(void **state)
+{
+    (void)state;
+    JSON("", "\"\"");
+    JSON("<b>'a' & \"b\"\\c</b>", "\"<b>'a' & \\\"b\\\"\\\\c</b>\"");
+    JSON("a\nb\r\nc\rd\te\0f\x1b\x7f", "\"a\\nb\\nc\\nd ef\"");
+    JSON("\xe2\x80\xa8", "\"\\n\""); /* the line ends that scripts know */
+    JSON("\xff\xc3\"", "\"\xef\xbf\xbd\xef\xbf\xbd\\\"\"");
+    JSON("a\xe2\x80\xae"
+         "b",
+         "\"ab\"");
+    JSON("a\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81", "\"a\xcc\x81\xcc\x81\xcc\x81\xcc\x81\"");
+}
+
 static void test_text(void **state)
 {
     (void)state;
@@ -304,10 +326,10 @@ static void test_full(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_text),     cmocka_unit_test(test_marks),
-        cmocka_unit_test(test_messages), cmocka_unit_test(test_others),
-        cmocka_unit_test(test_random),   cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_full),
+        cmocka_unit_test(test_text),      cmocka_unit_test(test_json),
+        cmocka_unit_test(test_marks),     cmocka_unit_test(test_messages),
+        cmocka_unit_test(test_others),    cmocka_unit_test(test_random),
+        cmocka_unit_test(test_no_memory), cmocka_unit_test(test_full),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
