@@ -41,7 +41,10 @@ int restore_run(const struct config *config, const char *file, FILE *out, uint64
                 char *out_reason)
 {
     char user[PRIVILEGE_NAME_BYTES];
-    /* Opened before the change of user: the new user may not be able to read the file. */
+    /*
+     * The backup is opened before the change of user, because the new user may not be able to read
+     * it.
+     */
     int source = open(file, O_RDONLY | O_CLOEXEC);
     int lock = -1;
 

@@ -63,7 +63,8 @@ struct config_listener {
     bool freebind;   /* TCP: bind the address although this machine does not have the address yet */
     bool local;      /* clients of this listener are on site: they get the keys of epochs */
     bool limited;    /* limits of an address also hold for clients on this machine */
-    bool gateway; /* Unix: only `gateway_user` connects, and speaks for the addresses of others */
+    bool gateway; /* a Unix socket for the user `gateway_user` only; a session may speak for another
+                     client's address */
 };
 
 enum config_security config_security(const struct config_listener *listener);

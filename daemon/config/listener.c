@@ -121,7 +121,9 @@ static bool is_space(char c)
     return c == ' ' || c == '\t';
 }
 
-/* Removes the known words from the end of `text`, and sets the field of each word. */
+/*
+ * Removes the words of listener_words from the end of `text`. Sets the field of each removed word.
+ */
 static void take_words(char *text, struct config_listener *listener)
 {
     for (size_t i = 0; i < LISTENER_WORDS; i++) {
@@ -136,13 +138,16 @@ static void take_words(char *text, struct config_listener *listener)
             }
             text[end] = '\0';
             *(bool *)((char *)listener + listener_words[i].offset) = true;
-            i = SIZE_MAX; /* start again with the first word of the table: words come in any
+            i = SIZE_MAX; /* start again with the first word of the table: the words may have any
                              order */
         }
     }
 }
 
-/* The rule about words and kinds of listeners that is broken; NULL: none. */
+/*
+ * Returns a sentence if a word after the address is not allowed for this kind of listener. NULL:
+ * all words are allowed.
+ */
 static const char *broken_rule(const struct config_listener *listener)
 {
     if (listener->kind == CONFIG_LISTENER_TCP) {

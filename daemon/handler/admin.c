@@ -52,7 +52,10 @@ static void add_host(const struct host *host, struct figures *figures)
     moderation_count(&host->moderation, &hidden, &pending);
     figures_add(figures, hidden, "host/%s/hidden", name);
     figures_add(figures, pending, "host/%s/pending", name);
-    /* left out while it is 0, since the figures of 64 hosts have to fit a frame */
+    /*
+     * The figure hides_withheld is left out while it is 0: the figures of 64 hosts must fit one
+     * frame.
+     */
     if (host->hide_rate.withheld > 0) {
         figures_add(figures, host->hide_rate.withheld, "host/%s/hides_withheld", name);
     }

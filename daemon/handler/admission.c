@@ -135,7 +135,9 @@ bool admission_decide(const struct ask *ask, struct admission *out_admission)
     out_admission->state = PERSIST_SHOWN;
     out_admission->room.own_count = 0;
     out_admission->room.own = out_admission->room.need = (struct usage){.messages = 0};
-    /* An expired message of this id does not count, since the store replaces it. */
+    /*
+     * host_has ignores an expired message of this id, because the store replaces expired messages.
+     */
     out_admission->is_known =
         host_has(ask->host, ask->request->deposit.id.data, out_admission->now_ms);
     return out_admission->is_known ||

@@ -21,7 +21,10 @@ struct admission {
     bool is_known;  /* the host has a message of this id; no room is promised */
     /* the first state of the message: SHOWN, or PENDING for review */
     enum persist_state state;
-    /* the messages that are removed for this one; promised unless is_known */
+    /*
+     * The messages that the store removes for the new message. They are promised (room.h), unless
+     * `is_known` is set.
+     */
     struct room room;
 };
 
@@ -29,8 +32,9 @@ struct admission {
 size_t admission_content_bytes(const struct msg_deposit *deposit);
 
 /*
- * Whether the deposit is accepted. If not, sends the error. The caller ends the promise of
- * *out_admission with room_unpromise.
+ * Decides whether the deposit is accepted. Returns false after an error was sent. After true, and
+ * unless `is_known` is set, the messages in out_admission->room are promised (room.h): they count
+ * as removed. The caller ends the promise with room_unpromise.
  */
 bool admission_decide(const struct ask *ask, struct admission *out_admission);
 

@@ -57,8 +57,9 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm);
 
 /*
- * Whether the rate limits of the client's sender allow this request now. Takes the tokens that the
- * request costs.
+ * Takes the tokens that the request costs from the rate limits of the client's sender. Returns true
+ * if the tokens were taken, or if the client has no rate limits. Otherwise takes none, sends the
+ * error RATE_LIMITED and returns false.
  */
 bool ask_pay(const struct ask *ask);
 

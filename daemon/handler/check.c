@@ -23,7 +23,7 @@
 #include "daemon/system/container.h"
 
 enum {
-    /* compared in one callback, which takes well under a millisecond */
+    /* number of messages in a page; comparing one page takes well under a millisecond */
     PAGE_MESSAGES = 128,
     PAGE_BYTES = 512 * 1024, /* bytes of one read; other reads wait for it */
     ROUNDS = 5               /* a message that differs in 5 rounds is reported */
@@ -174,7 +174,10 @@ static void on_read_again(struct persist_read *read)
         check_fail(check, "reading", read->reason);
         return;
     }
-    /* If the store returns a message with another number, the suspect was deleted. */
+    /*
+     * The read asks for the first message with the number of the suspect or a larger number. If the
+     * store returns a larger number, the suspect was deleted.
+     */
     if (read->entry_count == 1 && read->entries[0].message.seq == seq) {
         const char *reason = check_message(check->base.service, &read->entries[0]);
         if (reason != NULL && last_round) {
@@ -201,7 +204,10 @@ static void on_read_again(struct persist_read *read)
     }
 }
 
-/* The barrier is reached: all operations that were submitted before it have changed memory. */
+/*
+ * Called when the store has done all operations that were submitted before the barrier. Their
+ * results are in memory, so the suspects are read and compared again.
+ */
 static void on_barrier(struct persist_op *op)
 {
     struct check *check = CONTAINER_OF(op, struct check, op);

@@ -14,7 +14,8 @@
 #include "daemon/watch/watch.h"
 
 /*
- * The messages that are removed for a deposit: first promised (room.h), later deleted by the store.
+ * The messages that are removed for a deposit. They are promised first (room.h). The store deletes
+ * them when it stores the deposit.
  */
 struct going {
     struct room room;
@@ -27,7 +28,7 @@ struct deposit_job {
     struct persist_op op;
     bool reserved;  /* the usage counts the message */
     bool is_shared; /* host->shares counts the message for its sender */
-    /* tag of the sender's /64; the tag of its address is op.message.sender */
+    /* tag of the /64 of the sender (senders_wide_tag); the address has the tag op.message.sender */
     uint32_t wide_tag;
     struct going *going; /* owned; NULL: no message goes */
     uint8_t content[];   /* filter, media type, payload */
@@ -122,9 +123,11 @@ static int deposit_reserve(struct deposit_job *job)
 }
 
 /*
- * The store has answered: the sender's share counts the message if the message was stored. The
- * share may have counted an older message of the same id that was removed meanwhile; then the new
- * message is counted now. If memory is short the message counts for no sender.
+ * Called when the store has answered a deposit. If the message was not stored, takes it off the
+ * sender's share. If the message was stored, adds it to the share unless the share counts it
+ * already. The share does not count it yet if an older message of the same id was counted when the
+ * deposit was submitted, and was removed since. If memory is short, the message counts for no
+ * sender.
  */
 static void settle_share(struct deposit_job *job, bool is_stored)
 {
@@ -301,7 +304,10 @@ void handler_deposit(struct ask *ask)
         return;
     }
     if (admission.is_known && may_be_leaving(ask->host)) {
-        /* evicting this many is impossible, so the store refuses a copy of a deleted message */
+        /*
+         * The store may delete the known message before it handles this copy. It then refuses the
+         * copy, because it can never evict UINT64_MAX messages.
+         */
         admission.room.need.messages = UINT64_MAX;
     }
     struct deposit_job *job =

@@ -41,8 +41,8 @@ static void on_got(struct persist_read *read)
         struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_GOT};
         service_remember(job->service, message);
         /*
-         * The times come from the store: another message may have taken the id after the message
-         * was found in the index.
+         * The times of the stored message are sent. The times from the index may be those of an
+         * earlier message with the same id.
          */
         get->item.deposited_ms = message->deposited_ms;
         get->item.expires_ms = message->expires_ms;

@@ -18,8 +18,8 @@
 #include "proto/msg.h"
 
 /*
- * Makes a service with its watches, so that it can execute requests. Outcomes, reason and rules are
- * those of service_new. handler_close frees service and watches; NULL is fine.
+ * handler_open makes a service and its watches. Its results and reasons are those of service_new.
+ * handler_close frees the service and its watches; `service` may be NULL.
  */
 int handler_open(const struct service_options *options, struct service **out_service,
                  char *out_reason);
@@ -29,7 +29,10 @@ void handler_close(struct service *service);
 void handler_handle(struct service *service, struct requester *client,
                     const struct msg_request *request);
 
-/* Whether waiting deposits hold too much memory. If so, no more requests are read from clients. */
+/*
+ * Whether deposits that wait for the store or for matching hold too much memory. If so, sessions
+ * read no more requests.
+ */
 bool handler_is_congested(const struct service *service);
 
 /*

@@ -15,10 +15,10 @@
     }
 
 /*
- * The names of the requests that are served, and of extensions. Each connection gets a slice of the
- * list. The slice begins with `on_behalf` on a gateway's listener, and with `hello` on others. The
- * slice has READING names for a gateway that speaks for itself, PUBLIC names for other clients, and
- * all names for an administrator.
+ * The names of all requests and extensions that hearsayd serves. Welcome lists a part of this
+ * array. The part begins with `on_behalf` for a client on a gateway's listener, and with `hello`
+ * for other clients. It ends after READING names for a gateway that speaks for itself, after PUBLIC
+ * names for other clients, and after ALL names for an administrator.
  */
 static const struct msg_text capabilities[] = {
     TEXT("on_behalf"), TEXT("hello"),  TEXT("query"),   TEXT("get"),      TEXT("ping"),

@@ -9,13 +9,13 @@
 
 enum {
     WELCOME_BYTES = 1024, /* upper bound of the bytes of Welcome without its hosts */
-    /* upper bound of the bytes of a host without its name, profile and labels */
+    /* upper bound of the bytes of a host in Welcome, without its name, profile and here labels */
     HOST_BYTES = 192
 };
 
 /*
- * The address whose labels are asked for: the client's own, or the one that a gateway names. False:
- * refused.
+ * Finds the address whose here labels the client asks for: the client's own address, or the address
+ * in on_behalf, which only a gateway may set. Returns false after an error was sent.
  */
 static bool find_address(const struct ask *ask, struct here_address *out_address)
 {

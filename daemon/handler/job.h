@@ -26,7 +26,7 @@ struct job {
     size_t writing_bytes; /* part of service->writing_bytes, by job_write */
     bool is_charged;
     struct persist_read *read; /* a read that job_end releases; NULL: none */
-    /* frees the memory that the job owns besides; NULL: there is none */
+    /* frees the memory that the fields of the job own; NULL: they own none */
     void (*deinit)(struct job *job);
 };
 
@@ -53,7 +53,10 @@ void job_submit(struct job *job, struct persist_op *op);
 /* Submits an operation. The bytes of the job count for handler_is_congested until the job ends. */
 void job_write(struct job *job, struct persist_op *op);
 
-/* Begins a read. Its answer may fill a frame, so the client is charged with a frame, too. */
+/*
+ * Begins a read. Charges the client with a frame of output, because an answer with payloads may
+ * fill a frame.
+ */
 void job_read(struct job *job, struct persist_read *read);
 
 /* Releases the data of a read before the job ends. */

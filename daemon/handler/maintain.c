@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Backup and Compact: a long job of the store, which runs beside the operations. One job runs at a
- * time.
+ * Backup and Compact: an administrator begins a long job of the store (persist_job). The store runs
+ * one job at a time.
  */
 #include <string.h>
 

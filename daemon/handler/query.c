@@ -73,9 +73,9 @@ static bool read_part(const struct ask *ask, struct query_job *job, size_t i)
 }
 
 /*
- * Whether the slices of a query are sparse enough. Slices that are too full would exclude nearly
- * every message. Then no found message bounds the search, and all messages are compared with all
- * parts.
+ * Checks how many bits of the query's slices are set. Slices with too many set bits would exclude
+ * nearly every message. The search would then find no message that bounds it, and would compare all
+ * messages with all parts of the query. Returns false after an error was sent.
  */
 static bool check_slices(const struct ask *ask, const struct query_job *job)
 {

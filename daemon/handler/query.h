@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * query: a query that is being executed. Included by query*.c only. Each file calls only the files
- * below it:
+ * query: a query that is being executed. Only query*.c include this header. Each file calls only
+ * the files below it:
  *
  *   query.c         checks a request, makes a job, frees the job
  *   query_answer.c  reads payloads, sends the answer; searches again if a message was removed
- * meanwhile query_search.c  searches in steps; decides which search runs next
+ *   query_search.c  searches in steps; decides which search runs next
  */
 #ifndef DAEMON_HANDLER_QUERY_H
 #define DAEMON_HANDLER_QUERY_H
@@ -21,7 +21,7 @@ struct query_job {
     struct index_part *parts;
     /* query.part_count elements; the job is a user of each epoch. NULL: not set yet */
     struct epoch **epochs;
-    /* for each part: the words of its filter, then of its `contains` */
+    /* for each part of the query: the words of its filter, then the words of its `contains` */
     uint64_t *filters;
     struct scalable_slice *exclude; /* query.exclude_count of them */
     uint8_t *exclude_bits;          /* the bits of these slices */

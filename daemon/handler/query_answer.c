@@ -148,8 +148,9 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
 /* --- payloads --------------------------------------------------------------------------------- */
 
 /*
- * Whether the entry that was read is the message of a result, and this message is still shown. The
- * message may have been withdrawn or hidden, or another message may have its id now.
+ * Whether the store's entry is the message that the search found, and this message is still in the
+ * index. While the store read, the message may have been withdrawn or hidden, or another message
+ * may have got the same id.
  */
 static bool is_it(const struct query_job *job, const struct persist_entry *entry,
                   const struct nearest_candidate *found)
@@ -161,7 +162,11 @@ static bool is_it(const struct query_job *job, const struct persist_entry *entry
            item.deposited_ms == found->item.deposited_ms;
 }
 
-/* The payloads that a read has found, in the order of the results. NULL: out of memory. */
+/*
+ * Returns an array of the messages that the store has read, in the order of the search's results.
+ * The array is in the arena. A message that was removed since the search is left zero, and
+ * *out_all_found is false. NULL: out of memory.
+ */
 static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
 {
     struct service *service = job->base.service;
@@ -201,7 +206,9 @@ static void on_payloads(struct persist_read *read)
             send_answer(job, messages);
             outcome = SENT;
         } else if (messages != NULL) {
-            /* a message was removed meanwhile, so the results are not right any more */
+            /*
+             * a result was removed while the store read the payloads: the query is searched again
+             */
             outcome = AGAIN;
         }
     }

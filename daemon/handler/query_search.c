@@ -16,7 +16,8 @@ enum {
      */
     STEP_WORK = 16 * 1024,
     /*
-     * The number of steps that a new search may run before it queues, if they end within FIRST_NS.
+     * A new search runs at most FIRST_STEPS steps at once. After its first step, it begins no step
+     * when FIRST_NS have passed. If it is not over then, it waits for its turns.
      */
     FIRST_STEPS = 4,
     FIRST_NS = 300 * 1000,
@@ -109,7 +110,10 @@ static bool search_delist(struct query_job *job, struct query_job **list)
     return false;
 }
 
-/* Makes a new search. The epochs may have other indexes than at the last attempt. */
+/*
+ * Makes a search over the indexes of the query's epochs. Returns false if memory is short; the job
+ * has ended then.
+ */
 static bool search_begin(struct query_job *job)
 {
     index_search_free(job->search);
@@ -151,7 +155,11 @@ void query_search(struct query_job *job)
     }
 }
 
-/* The job whose sender has waited longest for a turn; the first one of several in the list. */
+/*
+ * Returns the job of `list` whose sender has waited longest for a turn; of several jobs of this
+ * sender, the first one in the list. With `may_begin_in` only jobs that may begin are looked at.
+ * NULL: there is no such job.
+ */
 static struct query_job *next_job(struct query_job *list, const struct service *may_begin_in)
 {
     struct query_job *best = NULL;

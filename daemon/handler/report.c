@@ -222,7 +222,10 @@ void handler_report(struct ask *ask)
     job->op.message.host = ask->host->number;
     memcpy(job->op.message.id, report->id.data, MESSAGE_ID_BYTES);
     job->op.message.deposited_ms = item.deposited_ms;
-    /* The number of reports after this one and those that wait for the store. */
+    /*
+     * The number of stored reports of this message, plus the reports that wait for the store. This
+     * report is one of the latter.
+     */
     job->op.message.reports = known->reports + known->reporting;
     job->op.message.state = report_decide(job, known) ? PERSIST_HIDDEN : PERSIST_SHOWN;
     submit_report(job, report);

@@ -12,9 +12,9 @@
 #include "daemon/host/host.h"
 
 /*
- * The accept mode at `now_ms`. *out_source is "operator", "schedule" or "configuration", depending
- * on which of the three sets the mode (static storage). *out_until_ms is the time at which the
- * schedule changes the mode; 0: that time is unknown.
+ * Returns the host's accept mode at `now_ms`. *out_source says what sets the mode: "operator",
+ * "schedule" or "configuration" (static storage). *out_until_ms: the end of the schedule's entry
+ * that sets the mode; 0: the schedule does not set the mode.
  */
 enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char **out_source,
                             int64_t *out_until_ms);

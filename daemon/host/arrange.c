@@ -30,8 +30,8 @@ enum {
     IDLE_REST = 4,
     IDLE_TICKS = 64,
     /*
-     * Two removed messages count as one worn message: a gap costs a query less time than a message
-     * that is not arranged.
+     * A removed message counts as half a worn message (worn_of): the gap that it leaves costs a
+     * query less time than a message beside the tree.
      */
     REMOVED_WEIGHT = 2,
     FAILED_REST_MS = 60 * 1000,
@@ -166,8 +166,8 @@ static void on_arranged(struct long_work *work)
 /* --- which, and when -------------------------------------------------------------------------- */
 
 /*
- * The number of worn messages of an index. A worn message costs a query more CPU time than an
- * arranged message.
+ * Returns the number of worn messages of an index: the messages beside the tree, and half the
+ * number of removed messages. Each worn message costs queries more time than a message in the tree.
  */
 static size_t worn_of(const struct index *index)
 {
@@ -178,8 +178,8 @@ static size_t worn_of(const struct index *index)
 }
 
 /*
- * Whether the rebuild of an index is due: a large enough share of its messages costs queries extra
- * time, and the worker has rested long enough.
+ * Whether an index with `count` messages, `worn` of them worn, is due for a rebuild. The worn
+ * messages must be many enough, and the worker must have rested long enough.
  */
 static bool is_due(const struct arrange *arrange, size_t worn, size_t count)
 {
@@ -221,7 +221,10 @@ static size_t worn_of_all(const struct arrange *arrange)
     return sum;
 }
 
-/* The number of worn messages of an epoch's index. Returns 0 if the index is not due. */
+/*
+ * Returns the number of worn messages (worn_of) of an epoch's index if a rebuild is due, otherwise
+ * 0.
+ */
 static size_t due_count(const struct arrange *arrange, const struct epoch *epoch)
 {
     size_t worn = worn_of(epoch->index);
@@ -323,7 +326,10 @@ static void arrange_finish(struct arrange *arrange)
     figures->last_count = index_count(arrange->epoch->index);
     arrange->rests_since_ms = arrange->now_ms;
     arrange->message_ns = message_ns(figures);
-    /* the next tick sees many new messages: the worker rests longer */
+    /*
+     * With `seen` 0, the next tick counts all worn messages as new. So the worker rests longer
+     * before the next rebuild.
+     */
     arrange->seen = 0;
     arrange->epoch->is_loaded = false;
     log_debug("host %s: %" PRIu64 " messages arranged in %" PRId64 " ms",

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arrange: decides when an index is rebuilt (core/index/renewal.h), and rebuilds it in slices. A
- * new message is appended to a list beside the tree of arranged messages. Each query compares its
- * filter with the whole list. When the list is long, or many arranged messages were removed, the
- * index is rebuilt. Copying and following run in slices on the loop; arranging and freeing run on a
- * worker thread. One index of all hosts is rebuilt at a time.
+ * arrange: decides when an index is rebuilt, and rebuilds it in slices. A new message is appended
+ * to a list beside the tree of arranged messages. Each query compares its filter with the whole
+ * list. When the list is long, or many arranged messages were removed, the index is rebuilt.
  *
- *   tick: is any index due?    turn: copy ... copy    worker: arrange    turn: follow ...
- *   worker: free the old index
+ * A rebuild has four steps (core/index/renewal.h): copy the messages; arrange the copy as a new
+ * tree; follow, which repeats the changes made meanwhile; free the old tree. Copy and follow run in
+ * slices on the loop's thread. Arrange and free run on a worker thread. Of all hosts together, at
+ * most one index is being rebuilt at a time.
  *
  * The CPU time for rebuilds is bounded. A large index needs more new messages before the next
  * rebuild than a small one. Between two rebuilds the worker rests for a multiple of the time that
@@ -54,7 +54,8 @@ struct arrange {
     struct renewal *renewal;
     const struct host *hosts; /* borrowed: host_count hosts, as in the last call */
     size_t host_count;
-    bool loaded;             /* an index with messages loaded at the start is not arranged yet */
+    bool loaded;             /* an index with messages loaded at the start waits for its first
+                                rebuild */
     int64_t loaded_ms;       /* when arrange_loaded was called */
     const struct host *host; /* whose index is rebuilt, for the log */
     /* the epoch whose index is rebuilt; arrange counts as a user of the epoch */
@@ -110,8 +111,8 @@ bool arrange_is_active(const struct arrange *arrange);
 bool arrange_turn(struct arrange *arrange, int64_t now_ms);
 
 /*
- * Cancels the current rebuild, and prevents further ones. The worker stops within milliseconds;
- * until then its job counts in service->working.
+ * Cancels the current rebuild, and prevents further ones. The worker stops within milliseconds.
+ * Until then service->working counts the worker's job.
  */
 void arrange_stop(struct arrange *arrange);
 

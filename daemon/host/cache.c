@@ -36,7 +36,7 @@ struct cache {
 };
 
 enum {
-    /* bytes of malloc's header and of at most two buckets, for each node */
+    /* for each node: malloc's header and the memory of at most two buckets */
     OVERHEAD_BYTES = 32,
     BUCKETS_MIN = 64
 };
@@ -187,7 +187,7 @@ bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
     if (node != NULL) {
         remove_node(cache, node);
     }
-    /* Both sizes are checked alone first, so that their sum cannot wrap. */
+    /* Each size is checked before the two are added, so that the sum cannot overflow. */
     if (entry->payload_bytes > limit / 8 || entry->media_type_bytes > UINT32_MAX / 2) {
         return false;
     }

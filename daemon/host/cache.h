@@ -30,10 +30,10 @@ struct cache *cache_new(uint64_t limit_bytes);
 void cache_free(struct cache *cache); /* NULL is fine */
 
 /*
- * Copies an entry into the cache. An older entry of the same message is dropped first, in any case.
- * Evicts the least recently used entries until the new one fits. Returns false if memory is short,
- * or if the entry is larger than 1/8 of the limit: one message must not empty the cache. The entry
- * must not point into the cache.
+ * Copies an entry into the cache. First removes an older entry of the same message, even if the new
+ * entry is not stored. Evicts the least recently used entries until the new one fits. Returns false
+ * if memory is short, or if the entry is larger than 1/8 of the limit: one message must not empty
+ * the cache. The entry must not point into the cache.
  */
 bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
                const struct cache_entry *entry);

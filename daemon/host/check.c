@@ -217,7 +217,10 @@ void check_tallies(const struct service *service, const struct persist_tally *ta
     for (size_t h = 0; h < service->host_count; h++) {
         const struct host *host = &service->hosts[h];
         struct sums sums = {0};
-        /* the host existed when the store was asked; a reload may have added it since */
+        /*
+         * whether the store has counted this host; a host that was added by a reload after the
+         * count began is not checked
+         */
         bool was_there = false;
         for (size_t i = 0; i < count; i++) {
             const struct persist_tally *tally = &tallies[i];

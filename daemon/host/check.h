@@ -10,7 +10,7 @@
 #include "daemon/host/service.h"
 
 enum {
-    /* number of problems described in sentences, which fit the smallest frame */
+    /* at most so many problems get a sentence; the sentences fit the smallest frame */
     CHECK_PROBLEMS_MAX = 16,
     CHECK_PROBLEM_BYTES = 192
 };

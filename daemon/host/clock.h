@@ -74,8 +74,9 @@ int64_t clock_now(struct clock_state *state, const struct clock_reading *reading
 bool clock_would_jump(const struct clock_state *state, const struct clock_reading *reading);
 
 /*
- * Whether clients may trust the host's clock: the wall clock shows the year 2024 or later, is
- * within a minute of the host's clock, and is confirmed as for clock_now.
+ * Whether clients may trust the host's clock: the wall clock shows the year 2024 or later; it is at
+ * most a minute behind the host's clock; and the system reports that it is synchronised, or it has
+ * run without a step for `patience_ms`.
  */
 bool clock_trusted(struct clock_state *state, const struct clock_reading *reading,
                    int64_t patience_ms);

@@ -26,7 +26,7 @@ struct epoch {
     bool is_over;           /* requests cannot name it any more */
     /* the messages were loaded at the start and are not arranged yet */
     bool is_loaded;
-    /* time at which the epoch begins; epoch 0 does not use this field and the next ones */
+    /* Time at which the epoch begins. Epoch 0 does not use starts_ms, ends_ms, kept_ms and key. */
     int64_t starts_ms;
     int64_t ends_ms;
     int64_t kept_ms;
@@ -34,8 +34,8 @@ struct epoch {
 };
 
 /*
- * Makes an epoch without messages. The caller owns the epoch. `stored` NULL: makes epoch 0.
- * -ERR_NOMEM. The objects that `options` points to must outlive the epoch.
+ * Makes an epoch without messages from `stored`; NULL: makes epoch 0. The caller owns *out_epoch.
+ * The objects that `options` points to must outlive the epoch. Returns 0 or -ERR_NOMEM.
  */
 int epoch_new(const struct persist_epoch *stored, const struct index_options *options,
               struct epoch **out_epoch);

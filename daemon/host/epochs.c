@@ -196,7 +196,10 @@ int epochs_load(struct service *service, char *out_reason)
         struct host *host = &service->hosts[i];
         int64_t now_ms = service_now_ms(service);
 
-        /* also takes away the current epoch of a host that has no epochs any more */
+        /*
+         * end_epochs also sets host->current to NULL if the configuration has no epochs for the
+         * host any more and the current epoch has ended
+         */
         end_epochs(host, now_ms);
         if (is_due(host, now_ms) && host->epoch_count < HOST_EPOCHS_MAX) {
             rc = begin_first(service, host, now_ms, out_reason);

@@ -24,8 +24,8 @@ int epochs_load(struct service *service, char *out_reason);
 void epochs_tick(struct service *service);
 
 /*
- * Frees the host's pending change of epochs, if there is one. The store must not be working on its
- * operation.
+ * Frees host->change, a change of the host's epochs that the store has not stored yet, if there is
+ * one. The store must not be working on the operation of this change.
  */
 void epochs_deinit(struct host *host);
 

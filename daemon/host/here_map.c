@@ -60,7 +60,7 @@ static unsigned family_bits(uint8_t family)
     return family == 4 ? 32 : PREFIX_BITS_MAX;
 }
 
-/* The address with all bits behind the first `length` set to zero. */
+/* Returns the address with all bits after the first `length` bits set to zero. */
 static struct here_address prefix_of(const struct here_address *address, unsigned length)
 {
     struct here_address prefix = *address;
@@ -73,7 +73,7 @@ static struct here_address prefix_of(const struct here_address *address, unsigne
     return prefix;
 }
 
-/* By family, length and bytes, so that a search for one prefix is a binary search. */
+/* Orders entries by family, length and bytes. So a binary search finds a prefix. */
 static int entry_compare(const void *a, const void *b)
 {
     const struct entry *left = a;
@@ -314,7 +314,10 @@ int here_map_new(const struct alloc *alloc, const char *text, size_t bytes, size
         return -ERR_NOMEM;
     }
     map->alloc = alloc;
-    /* Labels take no more bytes than in the text: each ends at a comma, a line feed or the end. */
+    /*
+     * In `text` a comma, a line feed or the end of the text follows each label. map->text has one
+     * line feed after each label, so `bytes` + 1 are enough.
+     */
     map->text = alloc_zeroed(alloc, bytes + 1, 1);
     map->entries = alloc_zeroed(alloc, count_prefixes(text, bytes) + 1, sizeof(map->entries[0]));
     int rc = map->text == NULL || map->entries == NULL

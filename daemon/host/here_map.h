@@ -2,15 +2,15 @@
 /*
  * here_map: the here labels of many places that one server serves: a table from address prefixes to
  * labels, for access points that cannot run hearsayd themselves. Such a table says which addresses
- * are at which place, so no function here writes an address to the log.
+ * are at which place, so no function of this module writes an address to the log.
  *
  *   # office, ground floor
  *   10.1.0.0/16   = place:office
  *   10.1.7.0/24   = place:office, topic:canteen
  *   2001:db8::/64 = geo:u281zd
  *
- * Text in, table out: no file is opened here (here_watch does that). A table does not change after
- * here_map_new, so that one may be made on another thread.
+ * This module makes a table from text. It opens no file: here_watch reads the files. A table does
+ * not change after here_map_new, so another thread may make a table.
  */
 #ifndef DAEMON_HOST_HERE_MAP_H
 #define DAEMON_HOST_HERE_MAP_H
@@ -43,13 +43,13 @@ bool here_address_read(const uint8_t *bytes, size_t length, struct here_address 
 struct here_map;
 
 /*
- * Makes a table of a text. A line is a prefix, `=` and labels with commas between them. An address
- * without `/` is a prefix that holds this address alone. Blank lines and lines that begin with `#`
- * say nothing.
+ * Makes a table from `text`. A line has a prefix, `=`, and labels with commas between them. A
+ * prefix without `/` is one address. Blank lines and lines that begin with `#` are skipped.
+ * `frame_bytes` is the number of bytes that the labels of one line may take in a frame.
  *
- * 0 with *out_map owned (here_map_free); HERE_MAP_REFUSED with a sentence in out_reason
- * (HERE_MAP_REASON_BYTES) that names the line; -ERR_NOMEM. frame_bytes: how many bytes of a frame
- * the labels of one line may take. O(bytes + lines log lines).
+ * Returns 0, and the caller owns *out_map (here_map_free); HERE_MAP_REFUSED with a sentence in
+ * out_reason (HERE_MAP_REASON_BYTES) that names the line; or -ERR_NOMEM. O(bytes + lines log
+ * lines).
  */
 enum { HERE_MAP_REFUSED = 1 };
 int here_map_new(const struct alloc *alloc, const char *text, size_t bytes, size_t frame_bytes,

@@ -51,7 +51,10 @@ struct host {
     struct epoch_change *change;
     struct usage usage;   /* of all epochs */
     struct usage waiting; /* part of `usage`: messages that wait for the store */
-    /* part of `usage`: messages that will be removed for new messages (room.h) */
+    /*
+     * The part of `usage` that is promised: messages that will be removed for new messages
+     * (room.h).
+     */
     struct usage leaving;
     struct shares shares; /* messages and bytes of each sender */
     struct {
@@ -64,8 +67,9 @@ struct host {
 
 /*
  * Returns the number of here labels for a client with this address, and the labels in *out_labels.
- * They are the labels of here_map; where here_map has none, the labels of `here`. *out_labels is
- * borrowed: it points into `buffer`, which has LIMIT_LABELS elements, or into the host.
+ * If here_map has labels for the address, these are used; otherwise the labels of `here`.
+ * *out_labels is borrowed: it points into `buffer`, which has LIMIT_LABELS elements, or into the
+ * host.
  */
 size_t host_here(const struct host *host, const struct here_address *address,
                  struct msg_text *buffer, const struct msg_text **out_labels);
@@ -85,8 +89,8 @@ uint32_t host_message_bytes(const struct persist_message *message);
 struct epoch *host_epoch(const struct host *host, uint64_t number);
 
 /*
- * Adds an epoch, and makes it the current one. The host becomes its owner. The host must have fewer
- * than HOST_EPOCHS_MAX epochs.
+ * Adds an epoch, and makes it the current one. From then on the host owns the epoch. The host must
+ * have fewer than HOST_EPOCHS_MAX epochs.
  */
 void host_add_epoch(struct host *host, struct epoch *epoch);
 

@@ -27,9 +27,9 @@ enum {
     TOLD_PER_MINUTE = 60,
     TOLD_BURST = 16,
     /*
-     * Tokens of an address for requests over a rate limit, which get an error. Such a request costs
-     * a token, and one more for each KiB. An address without tokens has to wait until its requests
-     * are read.
+     * The rate of errors that an address gets for requests over a rate limit. Such a request costs
+     * the address one token, and one more for each KiB of the request. While the address has too
+     * few tokens, its requests are not read.
      */
     OVER_BURST = 128,
     OVER_PER_MINUTE = 60 * OVER_BURST

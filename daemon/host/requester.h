@@ -38,8 +38,8 @@ struct requester_events {
     bool (*queued)(struct requester *client, size_t bytes);
     /*
      * Drops the client: sets is_gone, and nothing is sent or received any more. The client, its
-     * watches and its sender stay valid until the call returns to the loop. The client gets the
-     * error when it connects again.
+     * watches and its sender stay valid until the call returns to the loop. The client gets `code`
+     * and `sentence` when it connects again with its resume token.
      */
     void (*drop)(struct requester *client, enum msg_error_code code, const char *sentence);
 };
@@ -59,8 +59,9 @@ struct requester {
     bool is_gateway;
     bool may_speak_for; /* the client uses a gateway's listener */
     bool is_gone;       /* the client has disconnected, and gets no answers any more */
-    /* the client's address, or the address for which a gateway speaks. The family is 0 for other
-     * Unix sockets. The address is never logged or stored */
+    /* the address that decides the client's here labels: its own IP address, or the IP address for
+     * which a gateway speaks. The family is 0 for a client of a Unix socket without a gateway. The
+     * address is never logged or stored */
     struct here_address address;
     /* the sender whose rate limits apply; NULL: no limits apply */
     struct sender *sender;
@@ -89,8 +90,9 @@ void requester_refuse(struct requester *client, uint64_t id, enum msg_error_code
     __attribute__((format(printf, 5, 6)));
 
 /*
- * Begins and ends work for a request that is answered later. `bytes` is the memory that the work
- * holds. `answer_bytes` is the largest output of its answer.
+ * requester_work_begin counts the work of a request that is answered later. requester_work_end
+ * takes the same work off again. `bytes` is the memory that the work holds. `answer_bytes` is an
+ * upper bound of the bytes of the answer.
  */
 void requester_work_begin(struct requester *client, size_t bytes, size_t answer_bytes);
 void requester_work_end(struct requester *client, size_t bytes, size_t answer_bytes);

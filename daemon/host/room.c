@@ -5,7 +5,10 @@
 
 /* --- the host and the server ------------------------------------------------------------------ */
 
-/* The excess over a cap after a message of `added` has come and the promised messages have gone. */
+/*
+ * Returns by how much `used` exceeds the cap `max`, after the promised amount was taken off and the
+ * new message's amount `added` was added. The amounts are numbers of messages or of bytes.
+ */
 static uint64_t room_excess(uint64_t used, uint64_t promised, uint64_t added, uint64_t max)
 {
     uint64_t left = used > promised ? used - promised : 0;
@@ -15,7 +18,8 @@ static uint64_t room_excess(uint64_t used, uint64_t promised, uint64_t added, ui
 }
 
 /*
- * The excess over the caps of a host or of the server after one more message of `bytes` has come.
+ * Returns by how many messages and bytes a host or the server exceeds its caps, after one more
+ * message of `bytes` has come and the promised messages have gone.
  */
 static struct usage usage_excess(const struct usage *used, const struct usage *leaving,
                                  uint64_t bytes, const struct usage *caps)
@@ -94,8 +98,8 @@ void room_tick(struct service *service)
 }
 
 /*
- * Finds how many messages and bytes the store must remove besides the sender's own messages, which
- * are promised already. Returns false if the store cannot remove as many.
+ * Finds how many messages and bytes the store must remove in addition to the sender's own messages,
+ * which find_own has promised. Returns false if the store cannot or may not remove that many.
  */
 static bool find_in_host(const struct room_wish *wish, struct room *room)
 {
@@ -115,8 +119,9 @@ static bool find_in_host(const struct room_wish *wish, struct room *room)
     room->cap = room->need.messages > 0 ? "messages" : "bytes";
     note_full(service, host, room->why == ROOM_HOST_FULL ? "it" : "this server", room->cap);
     /*
-     * A message that is promised already cannot be removed twice. A deposit that waits for the
-     * store can be removed: the store works in order, so it will have stored that deposit by then.
+     * Promised messages (`leaving`) cannot be removed a second time, so they are not available. The
+     * other messages in `usage` are, even those that wait for the store: the store works in order,
+     * so it will have stored them by then.
      */
     return wish->may_evict && room->need.messages <= ROOM_EVICT_MAX - room->own_count &&
            host->leaving.messages + room->need.messages <= host->usage.messages &&
@@ -131,8 +136,9 @@ static uint64_t part_of(uint64_t all, uint64_t parts)
 }
 
 /*
- * The cap that a sender exceeds with one more message: "messages" or "bytes". The sender may use
- * 1/`parts` of each cap. NULL: no cap is exceeded.
+ * Returns the cap that a sender exceeds with one more message of `bytes`: "messages" or "bytes".
+ * The sender may use 1/`parts` of each cap. NULL: no cap is exceeded, or the sender has no
+ * messages.
  */
 static const char *exceeded_cap(const struct usage *has, uint64_t bytes, struct usage caps,
                                 uint64_t parts)
@@ -179,8 +185,9 @@ static void room_promise(const struct room_wish *wish, const struct usage *usage
 }
 
 /*
- * Promises messages of the sender until the sender is within its share. Returns false if the sender
- * has too few messages for that, or no message may be removed.
+ * Promises the removal of the oldest messages of an address, or of a /64, until its share has space
+ * for the new message. Returns false if no message may be removed, or if the removable messages are
+ * not enough.
  */
 static bool find_own(const struct room_wish *wish, bool is_wide, struct room *room)
 {

@@ -22,7 +22,7 @@
 struct service;
 
 enum {
-    /* messages that may be removed for one message, however large that is */
+    /* maximum number of messages that are removed for one new message, however large that is */
     ROOM_EVICT_MAX = 64,
     ROOM_OF_ADDRESS = 16, /* an address may have 1/16 of a host */
     ROOM_OF_WIDE = 2      /* a /64 on link may have 1/2 */

@@ -92,7 +92,7 @@ struct service {
     const struct bits_kernels *kernels;
     /* LIMIT_HOSTS elements, host_count in use, in the order of the configuration */
     struct host *hosts;
-    /* smaller than the configured number while an added host is being opened */
+    /* number of open hosts; hosts that a reload has added are opened one after the other */
     size_t host_count;
     uint64_t hash_seed; /* of the first host; each host has its own */
     struct {
@@ -106,7 +106,7 @@ struct service {
     /* service.c */
     struct cache *cache; /* service_messages.c drops entries */
     struct metrics metrics;
-    /* number of jobs under way (service_work_begin); arrange.c counts its job, too */
+    /* number of jobs under way (service_work_begin), including arrange's job on the worker */
     uint32_t working;
     uint64_t turns; /* number of the last turn: see requester_turn */
     struct log_gate storage_gate;
@@ -114,13 +114,15 @@ struct service {
     /* service_messages.c */
     struct usage usage; /* of all hosts */
 
-    /* room.c: part of `usage`, messages that will be removed for new ones */
+    /*
+     * room.c: the part of `usage` that is promised, because messages will be removed for new ones
+     */
     struct usage leaving;
 
     /* service_clock.c */
     struct clock_state clock;
     struct {
-        /* for the log: the host's clock at the last call of service_tell_clock */
+        /* the host's clock at the last call of service_tell_clock, which logs jumps of the clock */
         int64_t now_ms;
         int64_t monotonic_ms; /* the monotonic clock at that time */
         /* the log has a line about a jump that waits for confirmation */
@@ -247,8 +249,9 @@ void service_forget(struct service *service, struct host *host, const uint8_t *i
 void service_forget_removed(struct service *service, const struct persist_op *op);
 
 /*
- * Shows or hides a stored message whose state has changed. service_show returns 0, or -ERR_NOMEM or
- * HOST_NO_EPOCH, and then the message stays hidden.
+ * service_show adds a hidden message to its index after the store has made the message visible.
+ * Returns 0, -ERR_NOMEM or HOST_NO_EPOCH; after an error the message stays hidden. service_hide
+ * removes a message from its index and from the cache.
  */
 int service_show(struct host *host, const struct persist_message *message);
 void service_hide(struct service *service, struct host *host, const uint8_t *id);
@@ -260,8 +263,9 @@ void service_hide(struct service *service, struct host *host, const uint8_t *id)
 void service_remember(struct service *service, const struct persist_message *message);
 
 /*
- * Gets the media type and the payload of a message from the cache. Both are borrowed until the next
- * service_remember. Returns false if the cache has no entry of the message.
+ * Gets the media type and the payload of a message from the cache. Both point into the cache. They
+ * are valid until the next call of service_remember, service_forget, service_hide or
+ * service_reload. Returns false if the cache has no entry of the message.
  */
 bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
                     struct persist_message *out_message);

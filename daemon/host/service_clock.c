@@ -39,7 +39,9 @@ int64_t service_now_ms(struct service *service)
     struct clock_reading reading = read_clocks(service);
 
     /*
-     * The system is asked again for each jump, since setting the clock ends the synchronised state.
+     * If the wall clock is more than a day ahead, the system is asked whether its clock is
+     * synchronised. An earlier answer is not used, because setting the clock ends the synchronised
+     * state.
      */
     reading.synchronised = clock_would_jump(&service->clock, &reading) && is_synchronised(service);
     return clock_now(&service->clock, &reading, patience_ms(service));

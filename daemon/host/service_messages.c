@@ -34,7 +34,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
     int rc = 0;
 
     if (host_epoch(host, message->epoch) == NULL) {
-        /* host_admit checks the epoch, but is not called for hidden messages */
+        /* host_admit checks the epoch, too, but it is not called for a hidden message */
         return HOST_NO_EPOCH;
     }
     memcpy(moderated.id, message->id, MESSAGE_ID_BYTES);

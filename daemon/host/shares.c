@@ -173,8 +173,9 @@ static int reserve_record(struct shares *shares)
 }
 
 /*
- * Lets the neighbours of a record in its list point to `at`, the new position of the record. With
- * NONE the neighbours point to each other, and the record leaves the list.
+ * Changes the links that lead to a record in the list of its sharer: those of its neighbours, and
+ * `first` and `last` of the sharer. The links then lead to position `at`. With `at` NONE they pass
+ * the record by, so the record leaves the list.
  */
 static void shares_relink(struct shares *shares, const struct share_record *record, uint32_t at)
 {

@@ -96,15 +96,17 @@ void shares_deinit(struct shares *shares); /* a zeroed one is fine */
 int shares_add(struct shares *shares, const uint8_t *id, const struct sender_tags *sender,
                uint32_t bytes, bool *out_added);
 
-/* Removes a message that was deleted. Does nothing for an id that is not counted. */
+/*
+ * Takes a deleted message off the count of its sender. Does nothing for an id that is not counted.
+ */
 void shares_remove(struct shares *shares, const uint8_t *id);
 
 /* The usage of an address or of a /64 (`is_wide`), without messages that are leaving. */
 void shares_usage(const struct shares *shares, uint32_t tag, bool is_wide, struct usage *out_usage);
 
 /*
- * Marks the oldest message of an address that is not marked yet as leaving. Returns false if every
- * message of the address is marked. O(marked messages of the address)
+ * Picks the oldest message of an address that is not marked as leaving yet, and marks this message.
+ * Returns false if every message of the address is marked. O(marked messages of the address)
  */
 bool shares_pick(struct shares *shares, uint32_t address_tag, uint8_t *out_id, uint32_t *out_bytes);
 

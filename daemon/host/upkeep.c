@@ -7,7 +7,10 @@
 #include "daemon/system/container.h"
 #include "daemon/system/log.h"
 
-/* The clock is saved after this time. Each change of messages saves the clock, too. */
+/*
+ * The host's clock is saved in the store after this time. An operation that changes messages saves
+ * the clock, too.
+ */
 enum { CLOCK_SAVE_MS = 10 * 60 * 1000 };
 
 /* --- the clock -------------------------------------------------------------------------------- */

@@ -15,8 +15,8 @@ struct account {
     uint64_t at_ns; /* when that was so */
 };
 
-/* Takes off the time since the last call, divided by `share` (>= 1). If the clock has gone back,
- * takes off nothing. */
+/* Subtracts from the account the time since the last call, divided by `share` (>= 1). The account
+ * does not fall below 0. If the clock has gone back, subtracts nothing. */
 static inline void account_leak(struct account *account, uint64_t now_ns, uint64_t share)
 {
     if (now_ns > account->at_ns) {

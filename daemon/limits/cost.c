@@ -9,8 +9,8 @@ _Static_assert(COST_MOST ==
  * their ids with each hash of `exclude`. */
 static uint32_t query_cost(const struct msg_query *query)
 {
-    /* The codec has bounded the number of parts and of slices. A query without parts is refused
-     * later. */
+    /* The codec bounds the number of parts and the number of slices. A query without parts costs as
+     * much as a query with one part; it is refused later. */
     uint32_t parts = query->part_count > 0 ? (uint32_t)query->part_count : 1;
     uint32_t looks = (uint32_t)query->exclude_count;
 

@@ -15,7 +15,9 @@ enum metric { METRIC_DEPOSIT, METRIC_QUERY, METRIC_GET, METRICS };
 
 enum { METRICS_WINDOW_MS = 60 * 1000 };
 
-/* At the start all fields are 0, but the three times are the time of the start. */
+/*
+ * At the start since_ms, window_ms and before_ms are the time of the start. All other fields are 0.
+ */
 struct metrics {
     int64_t since_ms;         /* monotonic */
     int64_t window_ms;        /* the newer window's beginning */

@@ -254,8 +254,8 @@ static bool make_room(struct senders *senders, const struct sender_limits *limit
     return senders->free != NOWHERE;
 }
 
-/* Returns the sender with this hash. Makes the sender if it is new. Returns the shared sender if
- * there is no free place. */
+/* Returns the sender with this hash. If there is none, makes the sender. If the table has no free
+ * place for a new sender, returns the shared sender. */
 static struct sender *sender_get(struct senders *senders, uint64_t hash, bool is_wide,
                                  const struct sender_limits *limits, int64_t now_ms)
 {
@@ -318,7 +318,7 @@ int senders_enter(struct senders *senders, const struct sender_address *address,
         prefix = find_prefix(senders, sender_find(senders, hash), address, limits, now_ms);
         prefix->held[SENDER_CONNECTIONS]++;
     }
-    /* The /64 has a connection by now, so make_room does not remove it. */
+    /* The /64 has a connection now, so make_room cannot remove it while the address is added. */
     struct sender *sender = sender_get(senders, hash, false, limits, now_ms);
     bool enters = may_connect(sender, limits);
     /* Those who share their limits come from anywhere. */

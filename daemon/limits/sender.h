@@ -53,13 +53,13 @@ void sender_address_of(const struct sockaddr *peer, const struct sockaddr *local
 /* Whether the peer is on this machine: it has a loopback address, or its address is not of IP. */
 bool sender_is_local(const struct sockaddr *peer);
 
-/* The actions that have a limit a minute. SENDER_TOLD: a connection is refused with an error that
- * gives the reason. SENDER_OVER: a request that is over a rate is refused. */
+/* The actions that have a rate limit per minute. SENDER_TOLD: a connection is refused with an error
+ * that gives the reason. SENDER_OVER: a request that exceeds a rate limit is refused. */
 enum sender_action { SENDER_DEPOSIT, SENDER_QUERY, SENDER_TOLD, SENDER_OVER, SENDER_ACTIONS };
 
 struct sender_limits {
-    /* Connections of one sender at a time. The /64 of an address on link has no limit of
-     * connections. */
+    /* Maximum number of connections that a sender may have at the same time. It is not applied to
+     * the /64 of an address on link, only to the address. */
     uint32_t connections;
     struct bucket_rate rates[SENDER_ACTIONS];
 };
@@ -99,9 +99,9 @@ uint32_t sender_holds(const struct sender *sender, enum sender_use use);
  * /64. Returns > 0 if `a` has more, < 0 if `b` has more, 0 if both are equal. */
 int sender_compare(const struct sender *a, const struct sender *b, enum sender_use use);
 
-/* Returns the number of connections or handshakes (`use`) of all senders of this sender's IPv6 /64
- * together. 0: the sender is not on link, or `other` is in the same /64. `other` may be NULL: then
- * it is not compared. */
+/* Returns how many connections or handshakes (`use`) all senders in the IPv6 /64 of `sender` have
+ * together. Returns 0 if `sender` is not on link, or if `other` is in the same /64. `other` may be
+ * NULL. */
 uint32_t sender_network_holds(const struct sender *sender, const struct sender *other,
                               enum sender_use use);
 
@@ -109,7 +109,8 @@ uint32_t sender_network_holds(const struct sender *sender, const struct sender *
  * table. */
 uint32_t senders_tag(const struct senders *senders, const struct sender_address *address);
 
-/* Returns a number for the /64 that has limits in addition to the address. 0: there is none. */
+/* Returns a number for the /64 of an IPv6 address on link. Such a /64 has limits, in addition to
+ * the limits of the address. 0: the address has no such /64. */
 uint32_t senders_wide_tag(const struct senders *senders, const struct sender_address *address);
 
 /*
@@ -120,18 +121,19 @@ uint32_t senders_wide_tag(const struct senders *senders, const struct sender_add
 uint64_t sender_take(struct sender *sender, enum sender_action action,
                      const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
 
-/* As sender_take, but succeeds only if a quarter of the burst is left afterwards. For work that is
- * less urgent than requests. */
+/* Takes `cost` tokens as sender_take does, but only if a quarter of the bucket's burst is left
+ * afterwards. For work that is less urgent than requests. */
 uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
                            const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
 
-/* Returns the account of CPU time of all connections of the sender. The caller writes the account.
- * NULL: the sender stands for all addresses without a place in the table, whose CPU time is not
- * added up. */
+/* Returns the account of CPU time of all connections of the sender. The caller changes the account.
+ * NULL: `sender` is the shared sender, which stands for all addresses without a place in the table.
+ */
 struct account *sender_account(struct sender *sender);
 
-/* Returns the number of the last turn of any connection of the sender. The caller writes the
- * number. NULL as for sender_account. */
+/* Returns the number of the last turn that any connection of the sender had. The caller changes the
+ * number. NULL: `sender` is the shared sender, which stands for all addresses without a place in
+ * the table. */
 uint64_t *sender_turn(struct sender *sender);
 
 #endif

@@ -86,7 +86,8 @@ static bool same_state(const struct file_state *a, const struct file_state *b)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Reads the whole file, and at most one byte more than is allowed. */
+/* Reads the file, at most the allowed size and one byte more. The additional byte shows that the
+ * file is too large. */
 static void read_whole(struct reading *reading)
 {
     int descriptor = open(reading->path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
@@ -114,7 +115,8 @@ static void read_whole(struct reading *reading)
     (void)close(descriptor); /* it was only read */
 }
 
-/* May run on another thread: a large table takes longer than a turn of the loop may. */
+/* Reads a file, and makes a table of it if it is a `here_map`. Runs on a worker thread after the
+ * start, because a large table takes longer than a turn of the loop should. */
 static void reading_run(struct reading *reading)
 {
     read_whole(reading);
@@ -258,7 +260,8 @@ static void on_worked(uv_work_t *work, int status)
     struct watched *watched = work->data;
 
     watched->is_busy = false;
-    /* After a reload the file may be another one: then what was read says nothing. */
+    /* A reload may have named another file while this file was read. Then the result is thrown
+     * away. */
     if (status != 0 || watched->watch->is_stopped ||
         strcmp(watched->reading.path, path_of(watched)) != 0) {
         reading_end(&watched->reading);

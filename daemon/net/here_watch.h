@@ -32,14 +32,17 @@ struct here_watch_options {
     void *context;
 };
 
-/* Reads all files, before the function returns. A file that cannot be read is logged. 0 or
+/* Reads the files of all hosts before it returns. Logs each file that cannot be read. Returns 0 or
  * -ERR_NOMEM. */
 int here_watch_start(const struct here_watch_options *options, struct here_watch **out_watch);
 
 /* To be called once a second: looks whether files have changed. NULL is fine. */
 void here_watch_tick(struct here_watch *watch);
 
-/* After a reload of the configuration: begins to read all files again. NULL is fine. */
+/*
+ * Call this function after a reload of the configuration. It begins to read the files of all hosts
+ * again. `watch` may be NULL.
+ */
 void here_watch_reload(struct here_watch *watch);
 
 /* No file is read any more. NULL is fine. */

@@ -32,7 +32,8 @@ struct listener_home {
     void *context;       /* for `accept` */
     bool shares_sockets; /* Unix sockets are given to the group: */
     gid_t admin_group;   /* whose members administer */
-    uid_t gateway_uid;   /* of `gateway_user`: the only one that gateway listeners accept */
+    uid_t gateway_uid;   /* uid of `gateway_user`, the only user who may connect to a gateway's
+                            listener */
 };
 
 enum { LISTENER_LATER = 1 };
@@ -45,8 +46,8 @@ struct listener {
         uv_pipe_t pipe;
     } uv;
     const struct listener_home *home;
-    /* The line of `listen`. If inherited: the line of the same address; all zero if there is none.
-     */
+    /* The configuration's line `listen` for this listener. An inherited socket has the line with
+     * its address; all zero if no line has this address. */
     struct config_listener config;
     bool is_unix;
     bool is_inherited;
@@ -74,8 +75,9 @@ enum { LISTENER_SKIPPED = 1 };
 int listener_bind(struct listener *listener, const struct listener_home *home,
                   const struct config_listener *config, char *out_reason);
 
-/* As listener_bind, for a socket that the service manager passed. Owns the socket's descriptor from
- * then on. Looks in `config` for the words (`tls`, `local`, ...) of the socket's address. */
+/* Makes a listener of a socket that the service manager passed, with the results of listener_bind.
+ * The listener owns the socket's descriptor from then on. Takes the words (`tls`, `local`, ...) of
+ * the line in `config` that has the socket's address. */
 int listener_inherit(struct listener *listener, const struct listener_home *home,
                      const struct config *config, const struct notify_socket *inherited,
                      char *out_reason);

@@ -163,8 +163,8 @@ static int init_handles(struct server *server)
         server->signals[i].data = server;
         rc = rc == 0 ? uv_signal_start(&server->signals[i], signals[i].act, signals[i].number) : rc;
     }
-    /* These handles are not started if a signal's handle has failed: they would keep the loop
-     * running. */
+    /* If a signal's handle has failed, the handles below are not started. A started handle would
+     * keep the loop running. */
     if (rc == 0) {
         uv_prepare_start(&server->prepare, on_prepare);
         uv_check_start(&server->check, on_check);

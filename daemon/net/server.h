@@ -117,7 +117,10 @@ struct service_control server_control_new(struct server *server);
 /* The next three functions read the system's clocks. struct service_options has pointers to them;
  * `context` is unused. */
 
-/* Reads Unix time, and a monotonic clock that also counts the time of a suspend. */
+/*
+ * *out_wall_ms is Unix time. *out_monotonic_ms is a monotonic clock that also counts the time while
+ * the machine is suspended.
+ */
 void server_clock_read(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
 
 /* Whether a program such as an NTP client keeps the system's clock synchronised. */

@@ -75,8 +75,8 @@ static void check_readable(const struct server *server)
     }
 }
 
-/* Makes the directory of the default Unix socket. A service manager has made the directory already.
- */
+/* Makes the directory of the default Unix socket (CONFIG_ADMIN_SOCKET) if the configuration has
+ * this socket. A service manager may have made the directory before. */
 static void make_socket_directory(const struct config *config, const struct privilege_user *user)
 {
     static const char path[] = CONFIG_ADMIN_SOCKET;

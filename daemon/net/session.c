@@ -16,8 +16,8 @@ enum {
     HANDSHAKE_MS = 2000,        /* for a TLS handshake while handshakes are short */
     PUSH_BYTES_MAX = 64 * 1024, /* output up to which pushes are made */
     READ_BYTES = 64 * 1024,     /* of one read, so that one busy client cannot fill a turn */
-    /* Bytes of one read while other requests wait for the next turn. Many clients may then hold
-     * such a buffer at the same time. */
+    /* Bytes of one read of a session whose requests wait for the next turn. The read is short,
+     * because many sessions may hold the bytes of such a read at the same time. */
     READ_BYTES_LATER = 2 * 1024,
     DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
 };
@@ -37,8 +37,8 @@ static void on_work_ended(struct requester *client)
     }
 }
 
-/* Whether a push can be sent soon. Otherwise the push stays in its queue, where it takes less
- * memory than as output. */
+/* Whether a push may be added to the client's output now: little output waits to be sent. Otherwise
+ * the push stays in a queue, where it takes less memory than in the output. */
 static bool on_has_room(const struct requester *client)
 {
     const struct session *session = CONTAINER_OF(client, const struct session, client);
@@ -110,8 +110,8 @@ static void on_readable(struct transport *transport)
         return;
     } else if (transport->tls != NULL) {
         transport_pause(transport); /* until the bytes that were read are decrypted */
-    } /* Reading goes on. The input buffer has memory for one more short read, and the session is
-         usually served before that read. */
+    } /* Otherwise reading goes on: the input buffer has memory for one more short read, and the
+         session is usually served before that read. */
     session_spend(session, began_ns);
     session_mark_ready(session);
 }
@@ -201,8 +201,9 @@ static void time_out(struct session *session, const char *sentence)
     session_end(session);
 }
 
-/* Whether the session has exceeded the timeout of its state: of the TLS handshake and Hello, or of
- * the last answers. */
+/* Whether the session has exceeded the timeout of its state. Before the answer to Hello the timeout
+ * is hello_timeout_s, with the TLS handshake included. A session that is ending has LINGER_MS to
+ * send its last answers. */
 static bool is_late(const struct session *session, int64_t now_ms)
 {
     int64_t hello_ms = (int64_t)session->all->service->config.limits.hello_timeout_s * 1000;
@@ -259,8 +260,8 @@ void sessions_deinit(struct sessions *all)
     }
 }
 
-/* The functions below may drop sessions while they walk over the list of sessions: only
- * sessions_reap takes a session out of the list. */
+/* The functions below walk over the list of sessions, and may drop sessions meanwhile. A dropped
+ * session stays in the list until sessions_reap removes it. */
 void sessions_push(struct sessions *all, const struct msg_response *response)
 {
     struct session *session;
@@ -273,8 +274,9 @@ void sessions_push(struct sessions *all, const struct msg_response *response)
 }
 
 /*
- * Whether a client has other here labels than before: its address has other ones in the table, or
- * it is not in the table, and the host's own have changed. A gateway asks for its clients.
+ * Whether the change gives a client other here labels. A client whose address is in the table
+ * here_map has the labels of the table. Any other client has the labels of the host. A gateway gets
+ * every change, because it asks for the labels of its clients.
  */
 static bool is_concerned(const struct requester *client, const struct here_change *change)
 {

@@ -127,7 +127,9 @@ void sessions_reap(struct sessions *all);
 /* Sends a response with id 0 to all clients that have been welcomed. */
 void sessions_push(struct sessions *all, const struct msg_response *response);
 
-/* Pushes the new here labels to the greeted clients that a change concerns. */
+/*
+ * Sends the new here labels to each greeted client whose labels have changed, and to each gateway.
+ */
 void sessions_push_here(struct sessions *all, const struct here_change *change);
 
 /* To be called once a second: see session_tick. */
@@ -159,11 +161,14 @@ int session_accept(struct sessions *all, struct listener *listener);
  */
 enum { SESSION_SLICE_NS = 100 * 1000 };
 
-/* Takes one of the requests that wait. Then takes more until `slice_ns` of CPU time are used. */
+/*
+ * Takes at least one of the requests that wait. Takes more requests until `slice_ns` of CPU time
+ * are used.
+ */
 void session_process(struct session *session, uint64_t slice_ns);
 
-/* Call this function when a bound may be free again: the session takes its waiting requests in the
- * next turn. */
+/* Call this function when the session may be below its bounds again. If the session has stopped
+ * taking requests, it goes on in the next turn. */
 void session_resume(struct session *session);
 
 /* Sends the output that waits. */

@@ -83,8 +83,8 @@ static bool find_address(const struct session *session, bool is_unix,
     if (uv_tcp_getpeername(tcp, (struct sockaddr *)out_peer, &peer_size) != 0) {
         return false;
     }
-    /* The address of our end tells which addresses are on link. Only limits of IPv6 addresses
-     * depend on that. */
+    /* The server's own address is needed for IPv6 only: it tells whether the client's address is on
+     * link. */
     return out_peer->ss_family != AF_INET6 ||
            uv_tcp_getsockname(tcp, (struct sockaddr *)out_local, &local_size) == 0;
 }

@@ -37,8 +37,8 @@ static void refuse_new(struct session *session, enum config_security security, b
         senders_leave(session->client.sender);
         session->client.sender = NULL; /* while it ends, it takes no place of its address */
     }
-    /* With TLS the error needs a handshake. If handshakes are scarce, clients that stay come first.
-     */
+    /* With TLS the client can read the error only after a handshake. If handshakes are scarce,
+     * clients that stay get them, and this connection is reset. */
     if (!is_answered || (security != CONFIG_PLAIN && session_handshakes_are_short(session->all)) ||
         session_begin_tls(session, security) != 0) {
         session_reset(session);

@@ -51,8 +51,8 @@ bool session_evict_for(struct sessions *all, const struct session *newcomer);
  */
 bool session_evict_for_handshake(struct sessions *all, const struct session *newcomer);
 
-/* Whether more than half of the allowed handshakes are under way. Then a handshake has a shorter
- * timeout. */
+/* Returns whether more than half of the allowed TLS handshakes (tls_handshakes) are under way. If
+ * so, handshakes have a shorter timeout. */
 bool session_handshakes_are_short(const struct sessions *all);
 
 #endif

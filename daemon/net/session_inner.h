@@ -93,23 +93,24 @@ void session_give_way(struct session *session);
 
 /* --- session_admit.c -------------------------------------------------------------------------- */
 
-/* Switches TLS on if the listener has it. UV_EBUSY: too many handshakes are under way; each costs
- * far more CPU time than a request. */
+/* Begins a TLS handshake if `security` asks for TLS. Returns UV_EBUSY if too many handshakes are
+ * under way: each one costs far more CPU time than a request. */
 int session_begin_tls(struct session *session, enum config_security security);
 
 /*
- * Counts the connection with those of its address. False: these are too many, and the connection
- * was refused.
+ * Counts the connection as one of its address. Returns false if the address has too many
+ * connections. Then the connection was refused.
  */
 bool session_enter_sender(struct session *session, enum config_security security,
                           const struct sockaddr_storage *peer,
                           const struct sockaddr_storage *local);
 
-/* Charges a connection to its address like a query. False: the address is over its rate, and the
- * connection was refused. */
+/* Takes the tokens of a query from the rate limit of the connection's address. Returns false if
+ * there are too few tokens. Then the connection was refused. */
 bool session_pay_connection(struct session *session, enum config_security security);
 
-/* Takes one of the places for all sessions. False: none is free, and the connection was refused. */
+/* Checks that there are not too many sessions, and if necessary drops another session for this one.
+ * Returns false if no session may be dropped. Then the connection was refused. */
 bool session_take_place(struct session *session, enum config_security security);
 
 /*

@@ -111,7 +111,7 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
     arena_reset(&all->decode_arena);
 }
 
-/* Received bytes are not a frame: answers with an error and ends the session. */
+/* Answers received bytes that are not a valid frame with an error, and ends the session. */
 static void refuse_stream(struct session *session, int outcome, size_t length)
 {
     if (outcome == FRAME_EMPTY) {

@@ -12,8 +12,8 @@ enum {
     THROWN_AWAY_MAX = 256 * 1024, /* bytes that are read after transport_end */
     WRITE_BYTES = 64 * 1024,      /* output that is encrypted at a time: the copy takes memory */
     RECORD_BYTES = 16 * 1024,     /* plain bytes of one record at most */
-    /* Bytes of one read during a handshake. After transport_end all bytes of a read are
-     * decrypted at once, so the read is short. */
+    /* Bytes of one read during a TLS handshake. The read is short: after transport_end all bytes of
+     * a read are decrypted at once. */
     HANDSHAKE_READ_BYTES = 4 * 1024
 };
 
@@ -337,8 +337,8 @@ static bool fill_writing(struct transport *transport)
 void transport_flush(struct transport *transport)
 {
     while (!transport->write_active && !transport->closing && fill_writing(transport)) {
-        /* In most cases the socket takes all bytes, and the write needs no other turn of the loop.
-         */
+        /* In most cases the socket takes all bytes at once, and no other turn of the loop is
+         * needed. */
         uv_buf_t buf =
             uv_buf_init((char *)transport->writing.data, (unsigned int)transport->writing.count);
         int written = uv_try_write(&transport->uv.stream, &buf, 1);

@@ -32,7 +32,8 @@ struct transport_events {
     void (*ended)(struct transport *transport, bool clean);
     /* A write is done. */
     void (*written)(struct transport *transport);
-    /* Comes after transport_close: libuv does not use the transport any more. */
+    /* Called after transport_close or transport_reset, when libuv does not use the transport any
+     * more. */
     void (*closed)(struct transport *transport);
 };
 
@@ -71,8 +72,8 @@ struct transport_options {
     size_t frame_bytes; /* limit of one frame */
 };
 
-/* Makes the handle, for uv_accept or uv_..._open. Returns 0, or a libuv error: then nothing needs
- * closing. */
+/* Makes libuv's handle. The caller then passes the handle to uv_accept, uv_tcp_open or
+ * uv_pipe_open. Returns 0, or a libuv error; after an error there is nothing to close. */
 int transport_init(struct transport *transport, const struct transport_options *options);
 
 /*
@@ -85,8 +86,8 @@ void transport_secure(struct transport *transport, struct tls_pipe *pipe, uint8_
 /* Whether a TLS handshake is under way. */
 bool transport_is_shaking_hands(const struct transport *transport);
 
-/* Whether TLS has failed for any reason. transport_is_flooded: whether TLS has failed because of
- * TLS_IDLE_RECORDS_MAX. */
+/* transport_tls_failed: whether TLS has failed for any reason. transport_is_flooded: whether TLS
+ * has failed because the client has sent more than TLS_IDLE_RECORDS_MAX records without data. */
 bool transport_tls_failed(const struct transport *transport);
 bool transport_is_flooded(const struct transport *transport);
 
@@ -125,8 +126,9 @@ void transport_end(struct transport *transport);
  * twice. */
 void transport_close(struct transport *transport);
 
-/* As transport_close, but TCP resets the connection: bytes under way in both directions are lost,
- * and the kernel keeps no TIME_WAIT state. */
+/* Closes the stream at once, and resets a TCP connection: bytes under way in both directions are
+ * lost, and the kernel keeps no TIME_WAIT state. May be called where transport_close may be called.
+ */
 void transport_reset(struct transport *transport);
 
 #endif

@@ -38,8 +38,8 @@ struct settings_option {
     enum settings_action action; /* of an option without a value */
     const char *help;            /* NULL: not in the help */
     /*
-     * Stores the value in the struct of options. NULL: the value is stored at `offset`, and the
-     * option may be given once.
+     * Parses the option's value and stores it in the struct of options. NULL: the text of the value
+     * is stored at `offset`, and the option may be given only once.
      */
     int (*take)(const struct settings_source *source, void *options, const char *value);
 };

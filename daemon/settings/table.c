@@ -92,8 +92,8 @@ static size_t table_least(size_t a, size_t b)
 size_t settings_edit_distance(const char *a, const char *b)
 {
     /*
-     * Three rows of the table of edit distances: for the present letter of `a` and for the two
-     * letters before.
+     * Three rows of the table of edit distances: the row of the current letter of `a`, and the rows
+     * of the two letters before this letter.
      */
     enum { LETTERS = 64 };
     size_t rows[3][LETTERS + 1];

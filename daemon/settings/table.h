@@ -22,7 +22,10 @@ struct settings_key;
 struct settings_own {
     const char *name; /* in one word, for the reference */
     const char *form; /* as settings_type_form */
-    /* Stores a value in the struct. Returns 0, or SETTINGS_REFUSED with a sentence. */
+    /*
+     * Parses `value` and stores it in the struct `base`. Returns 0, or SETTINGS_REFUSED with a
+     * sentence in source->reason.
+     */
     int (*set)(const struct settings_source *source, const struct settings_key *key, void *base,
                const char *value);
     /* Writes the field as lines `key = value`. */

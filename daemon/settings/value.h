@@ -35,7 +35,10 @@ enum settings_type {
     SETTINGS_TYPE_OWN    /* a type that only one program has: struct settings_own */
 };
 
-/* The source of a value, and the buffer for the sentence if the value is refused. */
+/*
+ * The file and line, or the option, that a value comes from; and the buffer for the sentence if the
+ * value is refused.
+ */
 struct settings_source {
     const char *name; /* file or option */
     unsigned line;    /* 0: none */

@@ -159,7 +159,10 @@ static const struct check {
     {"a reported message is missing",
      "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false},
     {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false},
-    /* This query reads one index entry for each host, not one for each message. */
+    /*
+     * The query below finds the hosts of all messages by one search of the index for each host. It
+     * does not read every message.
+     */
     {"a host is missing",
      "WITH RECURSIVE used(number) AS (SELECT min(host_id) FROM message UNION ALL"
      " SELECT (SELECT min(host_id) FROM message WHERE host_id > number) FROM used"

@@ -12,13 +12,13 @@ enum {
     /* Number of parts that a failed batch is split into, once. */
     RETRY_PARTS = 8,
     /*
-     * Maximum number of single operations that may fail for lack of storage. Then the rest of the
-     * batch fails without a try.
+     * When the storage is full, operations are committed one by one. After STRIKES_MAX of them have
+     * failed, the rest of the batch fails without an attempt.
      */
     STRIKES_MAX = 8,
     /*
-     * A log of 8 times its limit: the checkpoint waits until all readers have ended. A shorter log
-     * is checkpointed without waiting.
+     * If the log has LOG_GROWTH times its limit, the checkpoint waits until all readers have ended.
+     * A checkpoint of a shorter log does not wait.
      */
     LOG_GROWTH = 8,
     SCRUB_RETRY_MS = 1000
@@ -282,9 +282,9 @@ static void retry_one_by_one(struct store_writer *writer, struct store_batch res
 }
 
 /*
- * Commits a batch in parts, after one transaction for all of it needed too much storage or memory.
- * If a part does not fit into the storage, its operations are tried one by one. After STRIKES_MAX
- * failures the remaining operations fail without a try.
+ * Commits a batch in parts, after one transaction for the whole batch needed too much storage or
+ * memory. If a part does not fit into the storage, its operations are committed one by one. After
+ * STRIKES_MAX of them have failed, the remaining operations fail without an attempt.
  */
 static void retry_in_parts(struct store_writer *writer, struct store_batch rest)
 {

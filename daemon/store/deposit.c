@@ -210,8 +210,8 @@ static int find_evictable(struct store_database *database, struct persist_op *op
         if (rc == SQLITE_OK && is_first) {
             database->state.evicted.from = place;
             /*
-             * This search skips the new deposit, but the deposit may be the first result of the
-             * next search.
+             * This search has skipped the new deposit. The next search must find it, so it begins
+             * no later than at the deposit.
              */
             if (op->evict == PERSIST_EVICT_SOONEST && op->message.expires_ms < place) {
                 database->state.evicted.from = op->message.expires_ms;

@@ -31,24 +31,25 @@ struct store_writer {
     struct store_writer_options options;
     struct store_database database; /* the thread's */
     struct store_times times[STORE_BATCH_OPS];
-    uint64_t log_pages;    /* the thread's: pages in the log that may not be in the database yet */
+    uint64_t log_pages;    /* the writer's thread only: pages in the log that may not be in the
+                              database yet */
     bool was_full;         /* the thread's: the storage was full in the last batch */
     bool refuses_deposits; /* the thread's: not enough storage for the next deposit */
     uint64_t scrub_due;    /* the thread's: uv_hrtime of the next scrub, 0: none is due */
     bool has_scrubbed;     /* the thread's: at least once */
-    bool locked_out;       /* the thread's: a batch failed because another program held the lock
-                              too long */
+    bool locked_out;       /* the writer's thread only: a batch failed because another program held
+                              the lock too long */
     bool hands_off;        /* written before the first submit */
     struct persist_job *current; /* the thread's: a backup that was begun */
     struct store_backup backup;  /* the thread's: of `current` */
-    bool copy_is_lost; /* the thread's: the backup was aborted because its connection was closed;
-                          the job `current` must fail */
+    bool copy_is_lost; /* the writer's thread only: the backup was aborted because its connection
+                          was closed; the job `current` must fail */
 
     uv_thread_t thread;
     uv_mutex_t mutex; /* guards what follows */
     uv_cond_t wake;
     struct store_queue queue;
-    uint64_t gather_until; /* uv_hrtime: the commit of the queue begins at this time at the
+    uint64_t gather_until; /* uv_hrtime: the thread begins the next commit at this time at the
                               latest */
     bool waiting;
     bool stopping;

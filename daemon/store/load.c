@@ -278,7 +278,10 @@ int store_load_replay(const struct store_load *load,
             break;
         }
         message.payload = NULL;
-        /* store_check has verified the rows of `moderation`; NULL reads as 0. */
+        /*
+         * A message without a row in `moderation` has NULL here, which is read as 0. store_check
+         * has verified the rows of `moderation`.
+         */
         message.state = (enum persist_state)sqlite3_column_int64(statement, COLUMN_STATE);
         message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);
         add_row(&rows, &message);

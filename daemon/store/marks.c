@@ -9,8 +9,8 @@
 
 enum {
     ROOM_MIN = 1024, /* ids that can be added before the filter grows */
-    PATIENCE = 1000  /* transactions to wait after a failure, because loading would often fail
-                        again */
+    PATIENCE = 1000  /* after a failure the ids are loaded again after this number of transactions;
+                        an earlier attempt would often fail, too */
 };
 
 _Static_assert(crypto_shorthash_KEYBYTES == sizeof(((struct store_marks *)0)->secret),
@@ -70,8 +70,8 @@ static const uint8_t *rows_next(void *context)
 
     rows->rc = sqlite3_step(rows->statement);
     if (rows->rc == SQLITE_ROW && sqlite3_column_bytes(rows->statement, 1) != MESSAGE_ID_BYTES) {
-        rows->rc = SQLITE_CORRUPT; /* a damaged row protects no id; store_check reports the row at
-                                      the next start */
+        rows->rc = SQLITE_CORRUPT; /* an id of another length is damage; the row protects no id, and
+                                      store_check reports it at the next start */
     }
     if (rows->rc != SQLITE_ROW) {
         return NULL;
@@ -163,8 +163,8 @@ void store_marks_commit(struct store_marks *marks)
 {
     for (uint32_t i = 0; i < marks->gone_count && marks->usable; i++) {
         /*
-         * Cannot fail: the filter has the id, which came with its tombstone or when all ids were
-         * loaded.
+         * cuckoo_remove cannot fail: the filter got the id when the tombstone was stored, or when
+         * all ids were loaded.
          */
         (void)cuckoo_remove(&marks->filter, marks->gone[i]);
     }

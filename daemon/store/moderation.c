@@ -52,7 +52,10 @@ static int put_row(struct store_database *database, int64_t seq, const struct ro
     int64_t checksum =
         store_moderation_checksum(seq, row->state, row->reports, row->reasons, row->reasons_bytes);
 
-    /* A row that replaces another one counts as one more: the count is an upper bound. */
+    /*
+     * A row that replaces another row is counted, too. So `moderated` is an upper bound of the
+     * number of rows.
+     */
     database->state.moderated++;
     database->state.changed = true;
     return store_statement_run(

@@ -103,8 +103,8 @@ static int expire_tombstones(struct store_database *database, const struct persi
 }
 
 /*
- * Deletes epochs with their keys. Nobody finds the messages of an epoch without its key; later
- * expiries delete these messages.
+ * Deletes each epoch whose kept_ms has come, with its key. No request can reach the messages of
+ * such an epoch. Later expiries delete these messages.
  */
 static int expire_epochs(struct store_database *database, const struct persist_op *op)
 {
@@ -157,8 +157,8 @@ static int apply_host(struct store_database *database, struct persist_op *op)
 enum { COLUMN_HOST, COLUMN_EPOCH, COLUMN_FILTER, COLUMN_BYTES, COLUMN_STATE };
 
 /*
- * Returns the tally of an epoch. Without one, returns the tally of epoch 0 of the host; without
- * that, NULL.
+ * Returns the tally of the epoch. If op->tallies has none, returns the tally of epoch 0 of the same
+ * host. NULL: op->tallies has neither.
  */
 static struct persist_tally *tally_find(const struct persist_op *op, int64_t host, uint64_t epoch)
 {

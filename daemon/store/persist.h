@@ -171,8 +171,8 @@ struct persist_tally {
     uint64_t epoch; /* asked for */
     uint64_t shown;
     uint64_t shown_bytes; /* bytes that count against the caps of messages */
-    uint64_t hidden;      /* the tally of epoch 0 also counts hidden messages of epochs without a
-                             tally */
+    uint64_t hidden;      /* hidden messages of the epoch; the tally of epoch 0 also counts hidden
+                             messages of epochs without a tally */
     uint64_t hidden_bytes;
     uint64_t strays;                   /* tally of epoch 0: shown messages of epochs without a
                                           tally */
@@ -186,7 +186,8 @@ enum persist_evict { PERSIST_EVICT_NONE, PERSIST_EVICT_OLDEST, PERSIST_EVICT_SOO
 
 enum persist_outcome {
     PERSIST_APPLIED,   /* done, and on storage as the durability setting promises */
-    PERSIST_DUPLICATE, /* deposit: the same message is stored already; op->message gets its times */
+    PERSIST_DUPLICATE, /* deposit: the same message is stored already; op->message gets the times of
+                          the stored message */
     PERSIST_CONFLICT,  /* deposit: the id is there with other content */
     PERSIST_GONE,      /* deposit: the message of this id was withdrawn or removed; its id is
                           refused until the message would have expired */
@@ -280,24 +281,30 @@ enum persist_read_kind {
  * (PAGE, CHECK).
  */
 struct persist_entry {
-    struct persist_message message; /* The caller sets host and id of a message to read by id.
-                                       The store sets all fields of a message that it finds;
-                                       pointers are valid until persist_read_release */
+    /*
+     * To read a message by id, the caller sets host and id. When the store finds the message, it
+     * overwrites the whole struct: `sender` is 0, and only CHECK reads `state` and `reports`. The
+     * pointers are valid until persist_read_release. CHECK sets media_type and payload to NULL.
+     */
+    struct persist_message message;
     bool found;
     bool damaged;        /* check: the checksum is wrong; only seq is reliable */
-    bool omitted;        /* the message exists, but content_limit was reached: no content, only
-                            lengths are set */
+    bool omitted;        /* the message exists, but its content exceeds the rest of content_limit:
+                            the lengths are set, filter, media_type and payload are NULL */
     const char *reasons; /* REPORTED: the latest reasons, as lines with newlines; NULL: none */
     size_t reasons_bytes;
 };
 
-/* A read job, which runs on the reader's thread. The rules of ownership are those of persist_op. */
+/*
+ * A read job, which the reader's thread does. The caller fills the struct and submits it. The
+ * struct, and all data that it points to, must stay in place until the store calls `done`.
+ */
 struct persist_read {
     enum persist_read_kind kind;
     struct persist_entry *entries; /* the caller's array: messages to read by id, or free
                                       elements for a page */
-    size_t entry_count;            /* PAGE, CHECK: before the read: elements of the array; after:
-                                      messages found */
+    size_t entry_count;            /* before the read: number of elements of `entries`; after a read
+                                      PAGE or CHECK: number of messages found */
 
     size_t content_limit; /* PAYLOADS: maximum bytes of payloads and media types to read; 0: no
                              limit */
@@ -351,7 +358,10 @@ enum persist_job_kind {
     PERSIST_COMPACT /* returns unused storage to the file system */
 };
 
-/* A long job, which runs while operations go on. The rules of ownership are those of persist_op. */
+/*
+ * A long job, a backup or a compaction. The caller fills the struct and begins the job. The struct,
+ * and all data that it points to, must stay in place until the store calls `done`.
+ */
 struct persist_job {
     enum persist_job_kind kind;
     const char *path; /* backup: an absolute path; no file of this path may exist */
@@ -388,20 +398,25 @@ struct persist_interface {
                   char *out_reason);
 
     /*
-     * Calls `visit` for every epoch of every host, the oldest epochs first. The rest is as for
-     * `replay`.
+     * Calls `visit` for every epoch of every host, the oldest epochs first. A negative result of
+     * `visit` ends the calls and is returned. On failure returns a negative error with a reason.
+     * Blocks: only for start-up, before the first submit.
      */
     int (*replay_epochs)(struct persist *persist,
                          int (*visit)(void *context, const struct persist_epoch *epoch),
                          void *context, char *out_reason);
 
-    /* Stores an epoch during start-up. Returns 0, or a negative error with a reason. Blocks. */
+    /*
+     * Stores an epoch. Returns 0, or a negative error with a reason. Blocks: only for start-up,
+     * before the first submit.
+     */
     int (*begin_epoch)(struct persist *persist, const struct persist_epoch *epoch,
                        char *out_reason);
 
     /*
-     * Calls `visit` for every rule of every host. The rule is valid during the call. The rest is as
-     * for `replay`.
+     * Calls `visit` for every rule of every host. The rule is valid during the call. A negative
+     * result of `visit` ends the calls and is returned. On failure returns a negative error with a
+     * reason. Blocks: only for start-up, before the first submit.
      */
     int (*replay_rules)(struct persist *persist,
                         int (*visit)(void *context, const struct persist_rule *rule), void *context,

@@ -129,7 +129,10 @@ static int keep_message(struct persist_read *read, const struct persist_message 
     return SQLITE_OK;
 }
 
-/* Sets only `found` and the lengths. */
+/*
+ * Fills an entry without the content of the message: numbers and lengths are set, pointers are
+ * NULL.
+ */
 static void note_message(const struct persist_message *message, struct persist_entry *out_entry)
 {
     out_entry->message = *message;
@@ -250,8 +253,8 @@ static void note_damage(sqlite3_stmt *statement, struct persist_entry *out_entry
 }
 
 /*
- * Copies the numbers and the filter of the current row into the next entry. SQLITE_ROW: the page is
- * full.
+ * Copies the current row, without media type and payload, into the next entry of the page. Returns
+ * SQLITE_ROW if the page is full.
  */
 static int keep_checked(struct store_reader *reader, struct persist_read *read, size_t *bytes)
 {

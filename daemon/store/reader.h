@@ -29,8 +29,8 @@ int store_reader_new(const struct store_reader_options *options, struct store_re
 void store_reader_submit(struct store_reader *reader, struct persist_read *read);
 
 /*
- * May be called from any thread, once. The reader's thread does all submitted jobs and ends. No
- * submit may follow.
+ * Tells the reader's thread to do all submitted jobs and to end. Does not wait. May be called from
+ * any thread, but only once. No submit may follow.
  */
 void store_reader_stop(struct store_reader *reader);
 

@@ -20,8 +20,8 @@
 #define STORE_ROW_PLACES "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12"
 
 /*
- * Writes a message's row by the prepared INSERT `statement`, with places 1 to 12. An SQLite result
- * code.
+ * Writes the row of a message by the prepared INSERT `statement`, which has the places 1 to 12.
+ * Returns an SQLite result code.
  */
 int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message);
 
@@ -35,14 +35,19 @@ int store_row_read(sqlite3_stmt *statement, struct persist_message *out_message)
 /* Whether two messages have the same content: everything but id, host and times is compared. */
 bool store_row_same_content(const struct persist_message *a, const struct persist_message *b);
 
-/* Write and read the row of a rule, in the same way, with places 1 to 6. */
+/*
+ * store_row_put_rule writes the row of a rule by a prepared statement with the places 1 to 6.
+ * store_row_read_rule reads the current row, and verifies its checksum. Both return an SQLite
+ * result code.
+ */
 #define STORE_RULE_COLUMNS "host_id, kind, value, number, created_ms, checksum"
 int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule);
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 
 /*
- * Write and read the row of an epoch, in the same way. If the epoch is stored already,
- * store_row_put_epoch changes nothing.
+ * store_row_put_epoch writes the row of an epoch; if the epoch is stored already, it changes
+ * nothing. store_row_read_epoch reads the current row, and verifies its checksum. Both return an
+ * SQLite result code.
  */
 #define STORE_EPOCH_COLUMNS "host_id, number, starts_ms, ends_ms, kept_ms, checksum, key"
 int store_row_put_epoch(sqlite3 *db, const struct persist_epoch *epoch);

@@ -96,8 +96,9 @@ static const char tables[] = "CREATE TABLE meta ("
 /* Run on a new file before its first page is written. */
 static const char creation_pragmas[] =
     /*
-     * One changed row appends one page to the log. File systems and flash storage write at least
-     * 4096 bytes at a time. Page sizes of 1024 and 2048 bytes were slower in measurements.
+     * A transaction that changes one row appends a whole page to the log. But file systems and
+     * flash storage write at least 4096 bytes at a time, and page sizes of 1024 and 2048 bytes were
+     * slower in measurements.
      */
     "PRAGMA page_size = 4096;"
     "PRAGMA encoding = 'UTF-8';"
@@ -109,13 +110,13 @@ static const char creation_pragmas[] =
 /* Run on every connection. None of these changes the file. */
 static const char common_pragmas[] =
     /*
-     * The file may come from another program. With OFF its schema cannot call functions with side
-     * effects.
+     * The file may come from another program. With trusted_schema = OFF its views and triggers
+     * cannot call functions with side effects.
      */
     "PRAGMA trusted_schema = OFF;"
     /*
-     * SQLite reports a cell that reaches beyond its page as damage. Otherwise it would read random
-     * bytes.
+     * With cell_size_check = ON, SQLite reports a cell that reaches beyond its page as damage.
+     * Otherwise SQLite would read bytes that do not belong to the cell.
      */
     "PRAGMA cell_size_check = ON;"
     /*
@@ -146,7 +147,10 @@ static const char writer_pragmas[] =
      * twice.
      */
     "PRAGMA cache_size = -4096;"
-    /* The writer runs checkpoints itself, after it has acknowledged the operations. */
+    /*
+     * SQLite runs no checkpoints by itself. The writer runs them, after it has acknowledged the
+     * operations.
+     */
     "PRAGMA wal_autocheckpoint = 0;"
     /*
      * Host numbers come from store_load, so they are valid. A foreign key would cost every deposit
@@ -365,7 +369,7 @@ static int set_wal(sqlite3 *db)
     if (rc == SQLITE_ROW) {
         const char *mode = (const char *)sqlite3_column_text(statement, 0);
 
-        /* Another mode means that the file system cannot share memory between connections. */
+        /* If another mode is returned, the file system cannot share memory between connections. */
         rc = mode != NULL && strcmp(mode, "wal") == 0 ? SQLITE_OK : SQLITE_CANTOPEN;
     }
     (void)sqlite3_finalize(statement);
@@ -412,8 +416,8 @@ static int schema_prepare(sqlite3 *db, enum store_use use, bool is_empty)
     /*
      * SQLite writes the first page of a new file with a rollback journal. After a power cut a
      * leftover journal could remove this page again, and leave a log without a database, which
-     * check_files refuses. With EXTRA, SQLite syncs the deletion of the journal before a log
-     * exists.
+     * check_files refuses. With synchronous = EXTRA, SQLite syncs the deletion of the journal
+     * before a log exists.
      */
     if (rc == SQLITE_OK && is_empty) {
         rc = store_exec(db, "PRAGMA synchronous = EXTRA");
@@ -459,7 +463,10 @@ static int open_by(const char *path, const char *vfs, enum store_use use, sqlite
     if (rc != SQLITE_OK) {
         return store_error_refuse(path, rc, NULL, out_reason);
     }
-    /* The checks read untrusted pages, so they need the safety settings, too. */
+    /*
+     * The checks read pages that nobody has verified. So the safety settings are set before the
+     * checks.
+     */
     rc = store_exec(db, common_pragmas);
     if (rc != SQLITE_OK) {
         code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);

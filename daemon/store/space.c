@@ -98,7 +98,7 @@ bool store_space_fits_log(const struct store_space_room *room, const struct stor
 bool store_space_suffices(const char *path, uint64_t messages, uint64_t bytes, uint64_t log_limit,
                           uint64_t room, char *out_reason)
 {
-    /* No overflow: the configuration allows at most 16 million messages and 16 GiB. */
+    /* The sum cannot overflow: the configuration allows at most 16 million messages and 16 GiB. */
     uint64_t needed = bytes + bytes / 16 + messages * ROW_BYTES + log_limit + STORE_SPACE_MARGIN;
 
     if (needed <= room) {

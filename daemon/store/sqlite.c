@@ -215,8 +215,8 @@ static void on_async(uv_async_t *async)
 /* --- the interface ---------------------------------------------------------------------------- */
 
 /*
- * The writer's connection, for start-up. The writer's thread does not use the connection before the
- * first submit.
+ * Returns what the functions of load.h need, with the writer's connection. Only for start-up: from
+ * the first submit on the writer's thread uses the connection.
  */
 static struct store_load load_of(struct persist *persist, char *out_reason)
 {
@@ -460,8 +460,8 @@ int persist_sqlite_open(const struct persist_sqlite_options *given, struct persi
     all.log_bytes = all.log_bytes != 0 ? all.log_bytes : STORE_LOG_BYTES;
     all.marks_max = all.marks_max != 0 ? all.marks_max : MARKS_MAX;
     /*
-     * The directory for the temporary file of a compaction. The variable is global to the process;
-     * no other thread may use SQLite at this moment.
+     * Compactions write their temporary file into the directory of the database. The variable is
+     * global to the process. No other thread may use SQLite while it is set.
      */
     sqlite3_free(sqlite3_temp_directory);
     sqlite3_temp_directory = sqlite3_mprintf("%s", options->directory);

@@ -22,7 +22,9 @@ struct persist_sqlite_options {
     uint64_t log_bytes;      /* size at which the log is checkpointed; 0: STORE_LOG_BYTES */
     uint64_t messages_max;   /* expected maximum number of messages; a warning is logged if the
                                 storage cannot hold them */
-    uint64_t bytes_max;      /* their expected maximum bytes in total; 0: not known, no warning */
+    uint64_t bytes_max;      /* expected maximum bytes of the payloads, media types and filters of
+                                all messages together; 0: not known, and no warning about storage is
+                                logged */
     /*
      * Returns the free storage of the file system; NULL: store_space_free is used. The writer's
      * thread also calls this function.

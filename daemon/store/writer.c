@@ -174,7 +174,10 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
         goto free_writer;
     }
     (void)sqlite3_wal_hook(db, store_commit_on_commit, writer);
-    /* The log may have pages from before a crash. The next checkpoint counts them exactly. */
+    /*
+     * The log may have pages from before a crash. The length of the log gives an estimate. The next
+     * checkpoint counts the pages exactly.
+     */
     writer->log_pages = store_log_bytes(options->path) / STORE_LOG_FRAME_BYTES;
     code = -ERR_SYSTEM;
     if (uv_mutex_init(&writer->mutex) != 0) {

@@ -58,15 +58,15 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
 void store_writer_submit(struct store_writer *writer, struct persist_op *op);
 
 /*
- * May be called from any thread. Returns false if another job is running. A job always ends before
- * the writer's thread does.
+ * Begins a backup or a compaction. Returns false if another job is running. May be called from any
+ * thread. A job always ends before the writer's thread does.
  */
 bool store_writer_begin_job(struct store_writer *writer, struct persist_job *job);
 void store_writer_cancel_job(struct store_writer *writer);
 
 /*
- * May be called from any thread, once. The writer's thread commits all submitted operations and
- * ends. No submit may follow.
+ * Tells the writer's thread to commit all submitted operations and to end. Does not wait. May be
+ * called from any thread, but only once. No submit may follow.
  */
 void store_writer_stop(struct store_writer *writer);
 
@@ -85,7 +85,10 @@ sqlite3 *store_writer_connection(struct store_writer *writer);
 /* For start-up: the store's id and the latest clock saved. */
 void store_writer_info(const struct store_writer *writer, struct persist_info *out_info);
 
-/* For start-up, when the database is damaged: closing the writer will not change the database. */
+/*
+ * Call this function at start-up if the database is damaged. Closing the writer then does not
+ * change the database.
+ */
 void store_writer_keep_hands_off(struct store_writer *writer);
 
 #endif

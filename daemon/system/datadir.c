@@ -106,8 +106,8 @@ static int check_storage(int fd, const char *directory, char *out_reason)
         return reason_set(out_reason, "cannot examine the file system of %s: %s", directory,
                           strerror(errno));
     }
-    /* The type of f_type differs from machine to machine. All magic numbers of file systems fit 32
-     * bits. */
+    /* The C type of info.f_type differs from machine to machine. The mask keeps the 32 bits that
+     * every magic number of a file system fits. */
     switch ((unsigned long)info.f_type & 0xffffffffUL) {
     case TMPFS_MAGIC:
     case RAMFS_MAGIC:

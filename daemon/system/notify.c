@@ -33,7 +33,8 @@ void notify_reloading(void)
 {
     struct timespec now;
 
-    /* With the time, Type=notify-reload (systemd 253) can tell this reload from an earlier one. */
+    /* By this time the service manager (systemd 253, Type=notify-reload) tells this reload from an
+     * earlier one. */
     if (clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
         (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=Reloading",
                          (uint64_t)now.tv_sec * 1000000 + (uint64_t)(now.tv_nsec / 1000));

@@ -169,8 +169,9 @@ static int drop_capabilities(void)
     return syscall(SYS_capset, &header, none) == 0 ? 0 : -1;
 }
 
-/* Takes the groups of the user, and the administrators' group: only a member may change the group
- * of a socket file to that group. */
+/* Sets the groups of the process: the user's groups, and the administrators' group. The process
+ * needs the administrators' group because only a member of a group may give a socket file to the
+ * group. */
 static int take_groups(const struct privilege_user *user)
 {
     gid_t groups[GROUPS_MAX];

@@ -92,8 +92,8 @@ static int refuse_all(scmp_filter_ctx filter)
     return rc;
 }
 
-/* Loads a filter with the rules of `add_rules`. Returns NULL, or the reason why the filter cannot
- * be loaded. */
+/* Loads a filter of system calls into the kernel. `add_rules` adds the rules to the filter. Returns
+ * NULL, or the reason why the filter cannot be loaded. */
 static const char *privilege_calls_load(int (*add_rules)(scmp_filter_ctx filter))
 {
     const char *why = NULL;
@@ -122,7 +122,8 @@ static int refuse_rings(scmp_filter_ctx filter)
 {
     int number = seccomp_syscall_resolve_name("io_uring_setup");
 
-    /* A libseccomp that does not know io_uring_setup is older than any libuv that uses io_uring. */
+    /* If libseccomp does not know io_uring_setup, no rule is needed: no libuv of that age uses
+     * io_uring. */
     return number == __NR_SCMP_ERROR ? 0
                                      : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
 }

@@ -150,8 +150,8 @@ static void on_page(struct persist_read *read)
     if (over || done) {
         alloc_release(service->alloc, catch);
     } else if (read->failed) {
-        /* No match may be missing: the client has to connect again, and then goes on after its last
-         * match. */
+        /* The watch must not lose the matches of this page. So the client is dropped. After it has
+         * connected again, it goes on after its last match. */
         catch_enlist(catch, false); /* watch_client_gone frees it */
         if (!client->is_gone) {     /* another page of the client may have failed before */
             service_storage_failed(service, "reading what was missed", read->reason);

@@ -43,8 +43,10 @@ struct watch {
     struct standing_query *query;
     bool with_payload;
     int64_t since_ms;
-    /* Messages with numbers up to `live_after` come from the store's pages. Messages with higher
-     * numbers are matched after their deposit. Grows with each match while the watch catches up. */
+    /* A watch that catches up gets messages with numbers up to `live_after` from the store's pages.
+     * A message with a higher number is compared when it is deposited. If such a message matches
+     * while the watch catches up, `live_after` becomes its number, and a page brings the message.
+     */
     int64_t live_after;
     struct watch_catch *catch; /* pages are still to be read; NULL: none are */
 };
@@ -83,8 +85,8 @@ struct watcher {
     struct watch_match *queue;
     size_t queued_bytes;
     bool is_ready;
-    /* There was no memory for a match or a page. No match may be missing, so the next turn drops
-     * the client. */
+    /* There was no memory for a match or for a page of the store. The next turn drops the client,
+     * because it would miss a match. */
     bool has_failed;
     struct watch_payloads *payloads; /* being read; NULL: none */
 };
@@ -118,9 +120,9 @@ bool watch_queue(struct watch *watch, const struct watch_match *match, size_t co
 /* Removes all queued matches of a watch. */
 void watch_forget_matches(struct watch *watch);
 
-/* Sends queued matches of a client while little of its output waits, at most `most` matches.
- * Returns the number of sent matches. May drop the client. A drop frees nothing; sessions_reap
- * does. */
+/* Sends at most `most` queued matches of a client, and only while little output waits to be sent to
+ * this client. Returns the number of sent matches. May drop the client; sessions_reap frees it in a
+ * later turn. */
 uint32_t watch_send(struct watcher *watcher, uint32_t most);
 
 /* --- catch.c ---------------------------------------------------------------------------------- */
@@ -146,7 +148,8 @@ void watch_catch_tick(struct service *service);
 
 /* --- pending.c -------------------------------------------------------------------------------- */
 
-/* Matches waiting deposits with all watches, up to the limits of a turn, and queues the matches. */
+/* Matches the deposits that were committed and wait in the list `pending`, up to the limits of a
+ * turn. Queues the matches. */
 void watch_match_pending(struct service *service);
 
 /* Frees all deposits that wait. */

@@ -91,8 +91,8 @@ static size_t match_some(struct watch_pending *const *batch, uint32_t *count)
 }
 
 /*
- * Matches the first waiting deposits, and adds their number to *out_deposits. Returns the number of
- * queued matches.
+ * Matches the first deposits of the list `pending`, at most BATCH and all of one host. Adds the
+ * number of matched deposits to *out_deposits. Returns the number of queued matches.
  */
 static size_t match_batch(struct service *service, uint32_t *out_deposits)
 {

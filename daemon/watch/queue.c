@@ -85,8 +85,8 @@ static bool is_there(const struct watcher *watcher, const struct watch_match *ma
            !message_expired(out_item->expires_ms, service_now_ms(watcher->service));
 }
 
-/* Sends a match to the client. `content` is sent along unless it is NULL or does not fit the frame.
- */
+/* Sends a match to the client, with the media type and the payload of `content`. These are left out
+ * if `content` is NULL or if they do not fit the frame. */
 static void push_match(struct watcher *watcher, const struct watch_match *match,
                        const struct index_item *item, const struct persist_message *content)
 {
@@ -164,8 +164,9 @@ static bool read_payloads(struct watcher *watcher)
     return true;
 }
 
-/* Sends the first queued match with the content in `entry`. Does nothing if the content belongs to
- * another message. */
+/* Sends the first queued match, with the content in `entry` if the read has found the content. Does
+ * nothing if `entry` has another id than the match. If the message was removed meanwhile, the match
+ * is dropped and not sent. */
 static void send_read(struct watcher *watcher, const struct persist_entry *entry, bool failed)
 {
     struct watch_match *match = watcher->queue;
@@ -179,7 +180,8 @@ static void send_read(struct watcher *watcher, const struct persist_entry *entry
     } else {
         bool is_whole = !failed && entry->found && !entry->omitted &&
                         entry->message.deposited_ms == match->deposited_ms;
-        /* the first match may be of another watch of the client, which wants no payload */
+        /* the first match may belong to another watch of this client than the read, and that watch
+         * may want no payload */
         push_match(watcher, match, &item,
                    is_whole && match->watch->with_payload ? &entry->message : NULL);
     }

@@ -170,8 +170,8 @@ int watch_begin(struct service *service, struct requester *client, const struct 
     }
     watch->with_payload = order->with_payload;
     watch->since_ms = order->since_ms;
-    /* A position after the newest message is from before the store was set back to a backup. The
-     * store then has no message that the client missed. */
+    /* A client's position after the newest message is from before the store was replaced by a
+     * backup. Then the store has no message that the client has missed. */
     if (order->after_seq < (uint64_t)watch->live_after) {
         watch_catch_begin(watch, (int64_t)order->after_seq);
         if (watch->catch == NULL) {

@@ -78,8 +78,8 @@ struct watch_begun {
     uint64_t seq;    /* of the newest message when the watch began */
 };
 
-/* Begins a watch. Returns 0, one of the two refusals, or -ERR_NOMEM. Pushes nothing before it
- * returns. */
+/* Begins a watch. Returns 0, WATCH_SESSION_FULL, WATCH_SERVER_FULL or -ERR_NOMEM. Sends no match
+ * before it returns. */
 enum {
     WATCH_SESSION_FULL = 1, /* the client would have more than watches_per_session filters */
     WATCH_SERVER_FULL       /* all clients together would have more than `watches` filters */
@@ -115,9 +115,9 @@ bool watch_client_has_room(struct service *service, struct requester *client);
 /*
  * Call this function once for each number `seq` that the store gives to a message, in ascending
  * order. `message` was deposited, released from review or restored, and is in the index of its
- * host. It is matched in the next turn. A client that got the message under an earlier number gets
- * it again. If `message` is NULL, nobody may see the message, and only the number counts. Borrows
- * `message` for the call.
+ * host. The next turn matches the message with the watches. A client that got the message under an
+ * earlier number gets it again. If `message` is NULL, nobody may see the message, and only the
+ * number counts. Borrows `message` for the call.
  */
 void watch_numbered(struct service *service, struct host *host,
                     const struct persist_message *message, int64_t seq);
