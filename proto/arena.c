@@ -8,8 +8,8 @@
 enum {
     ARENA_ALIGNMENT = alignof(max_align_t),
     ARENA_BLOCK_MIN = 4 * 1024, /* holds most messages */
-    ARENA_BLOCK_MAX = 64 * 1024 /* a block is twice the last one, up to this size; only a larger
-                                   request gets a larger block */
+    ARENA_BLOCK_MAX = 64 * 1024 /* each new block has twice the size of the block before, up to this
+                                 * size; a request that is larger gets a block of its own size */
 };
 
 /*

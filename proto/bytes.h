@@ -19,8 +19,8 @@ struct bytes {
 
 /* Makes an empty array. `alloc` is borrowed until bytes_deinit. */
 void bytes_init(struct bytes *bytes, const struct alloc *alloc);
-void bytes_deinit(struct bytes *bytes); /* a zeroed struct is fine; after bytes_init the array can
-                                           be used again */
+void bytes_deinit(struct bytes *bytes); /* Frees the array. A zeroed struct is allowed. Before the
+                                         * struct is used again, call bytes_init. */
 
 /*
  * Allocates space for `more` bytes behind the present bytes and returns its address. `count` does

@@ -93,7 +93,8 @@ struct msg_summary {
 struct msg_report {
     struct msg_text host;
     struct msg_bytes id;
-    struct msg_text reason; /* up to LIMIT_REASON_BYTES without control characters, or absent */
+    struct msg_text reason; /* text of up to LIMIT_REASON_BYTES bytes without control characters;
+                             * may be absent */
     uint64_t work;          /* 0 when absent */
 };
 

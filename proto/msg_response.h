@@ -20,8 +20,8 @@ struct msg_limits {
     uint32_t ttl_max_s;
     uint32_t parts_max;
     uint32_t requests_in_flight;
-    uint32_t deposits_per_minute; /* deposits a minute from the client's address; 0 when absent: no
-                                     limit */
+    uint32_t deposits_per_minute; /* deposits a minute from the client's address; 0 (absent): no
+                                   * limit */
     uint32_t queries_per_minute;
     uint32_t deposit_burst;
     uint32_t query_burst;
@@ -216,7 +216,8 @@ struct msg_checked {
     uint64_t messages;
 };
 
-/* The body of BackedUp (`after` is its field `bytes`) and of Compacted. */
+/* The body of a BackedUp response, whose field `bytes` becomes `after` here, and of a Compacted
+ * response. */
 struct msg_bytes_taken {
     uint64_t before;
     uint64_t after;
@@ -271,7 +272,8 @@ enum msg_response_kind {
 };
 
 struct msg_response {
-    uint64_t id; /* id of the request; 0: a push, or an error about the whole connection */
+    uint64_t id; /* the id of the request that is answered; 0: a push, or an error about the whole
+                  * connection */
     enum msg_response_kind kind;
     union {
         struct msg_error error;

@@ -150,10 +150,8 @@ int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
     return HEARSAY_OK;
 }
 
-/*
- * Checks the media type. For messages that are not sealed the server does this check. A server
- * cannot read the media type of a sealed message.
- */
+/* Checks the media type of a message before it is sealed. The server checks the media types of
+ * other messages, but it cannot read the media type of a sealed message. */
 static int check_type(const char *type, struct hearsay_error *error)
 {
     return codec_is_media_type(type, strlen(type))

@@ -76,8 +76,8 @@ HEARSAY_API const char *hearsay_code_name(enum hearsay_code code);
 struct hearsay_error {
     int status;             /* what the call returned */
     enum hearsay_code code; /* the server's code; HEARSAY_CODE_NONE unless ERR_REFUSED */
-    char sentence[512]; /* for people; never empty. May contain text of the server, so do not trust
-                           it */
+    char sentence[512]; /* a sentence for people, never empty. It may contain text from the server:
+                         * do not trust it */
     char field[64]; /* the name of the wrong field of the request; "" if the server names none */
     uint64_t retry_after_ms; /* wait this long before the next try; 0: the server did not say */
 };

@@ -121,7 +121,8 @@ struct hearsay_tls_info {
     uint8_t pin[32]; /* SHA-256 of the server's public key */
 };
 
-/* Returns the state of TLS, borrowed until hearsay_close; NULL for a connection without TLS. */
+/* Returns why the client trusts the server, and the pin of the server's key. The struct is borrowed
+ * until hearsay_close. Returns NULL for a connection without TLS. */
 HEARSAY_API const struct hearsay_tls_info *hearsay_tls_info(const struct hearsay *server);
 
 /*

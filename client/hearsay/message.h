@@ -26,14 +26,15 @@ struct hearsay_deposit {
     const char *media_type;              /* NULL: text/plain */
     const void *payload;                 /* NULL only with payload_bytes 0 */
     size_t payload_bytes;
-    uint32_t ttl_s;               /* lifetime; 0: the server's default */
-    uint32_t reach;               /* millionths; queries at a larger distance do not find it */
-    const uint8_t *id;            /* HEARSAY_ID_BYTES; NULL: random */
-    const uint8_t *token;         /* HEARSAY_TOKEN_BYTES; NULL: random */
-    const uint8_t *withdraw_hash; /* HEARSAY_HASH_BYTES bytes: the hash of a token that this program
-                                     does not know; NULL: the hash of `token` */
-    bool no_withdrawal;           /* nobody can withdraw it; token and hash are ignored */
-    uint32_t work_bits_max;       /* largest proof of work to compute: see hearsay_work_ms */
+    uint32_t ttl_s;       /* lifetime; 0: the server's default */
+    uint32_t reach;       /* millionths; queries at a larger distance do not find it */
+    const uint8_t *id;    /* HEARSAY_ID_BYTES; NULL: random */
+    const uint8_t *token; /* HEARSAY_TOKEN_BYTES; NULL: random */
+    /* HEARSAY_HASH_BYTES bytes, the hash of the message's token, if this program does not know
+     * the token itself; NULL: the hash is computed from `token` */
+    const uint8_t *withdraw_hash;
+    bool no_withdrawal;     /* nobody can withdraw it; token and hash are ignored */
+    uint32_t work_bits_max; /* largest proof of work to compute: see hearsay_work_ms */
 };
 
 /*

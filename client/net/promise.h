@@ -28,9 +28,9 @@ struct promise {
 void promise_make(const struct msg_request *request, struct promise *out_promise);
 
 /*
- * Checks an answer. Returns NULL when the answer keeps all rules; else a text that names the broken
- * rule and completes a sentence that begins with "it". The kind of `response` must fit the request.
- * O(n log n) for n results.
+ * Checks an answer. Returns NULL when the answer keeps all rules. Otherwise returns a text that
+ * names the broken rule and completes a sentence that begins with "it". The caller has checked that
+ * `response` has the kind that answers the request. O(n log n) for n results.
  */
 const char *promise_broken(const struct promise *promise, const struct msg_response *response);
 

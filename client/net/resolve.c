@@ -130,8 +130,9 @@ static int job_wait(struct job *job, int done_fd, int64_t deadline_ms, struct ad
     if (status != HEARSAY_OK) {
         return status;
     }
-    if (!atomic_load(&job->done)) { /* reading the pipe does not order memory accesses in C; reading
-                                       the atomic flag does */
+    /* `done` is atomic: after reading it as true, this thread sees what the other thread has
+     * written to the job. By the rules of C, reading the pipe does not guarantee this. */
+    if (!atomic_load(&job->done)) {
         return fail_set(error, HEARSAY_ERR_SYSTEM, "looking up \"%s\" ended early", job->host);
     }
     if (job->code != 0) {

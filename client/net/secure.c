@@ -112,9 +112,8 @@ int secure_read(struct secure *secure, void *buffer, size_t count, size_t *out_c
 int secure_write(struct secure *secure, const void *data, size_t count, size_t *out_count,
                  int *out_errno)
 {
-    /*
-     * Encrypted bytes of earlier calls are sent first, so that at most one piece waits in memory.
-     */
+    /* First sends the encrypted bytes that earlier calls left. So at most WIRE_BYTES of plain bytes
+     * wait in memory, encrypted. */
     int status = secure_flush(secure, out_errno);
     if (status != 0) {
         return status;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * popcount: counts the set bits of one word in plain C, for code that has no table of kernels
- * (core/bits/bits.h). Compilers turn popcount_word into one instruction if the processor has one.
+ * popcount: counts the set bits of one word in plain C. The scalar kernels (core/bits/scalar.c) and
+ * code without a table of kernels use it. A compiler may turn popcount_word into one instruction if
+ * all processors of the build's target have such an instruction. A plain x86-64 build does not.
  */
 #ifndef CORE_BASE_POPCOUNT_H
 #define CORE_BASE_POPCOUNT_H

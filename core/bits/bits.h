@@ -217,10 +217,8 @@ static inline size_t bits_planes(size_t most)
 #endif
 }
 
-/*
- * The instruction sets, in ascending order. bits_select skips the instruction sets of other
- * processors.
- */
+/* The instruction sets of all architectures in one list, slower kernels first. bits_select starts
+ * at `most` and goes down to the first level that this build has and this machine can run. */
 enum bits_level {
     BITS_SCALAR,
     BITS_NEON, /* of AArch64 */

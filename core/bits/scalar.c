@@ -91,10 +91,8 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
     uint32_t below[BITS_BLOCK];
     uint32_t lanes = 0;
 
-    /*
-     * Both numbers are at most 2^28, so the highest bit of the difference says whether it is
-     * negative.
-     */
+    /* The shifted count and `needed` are both at most 2^28, so the highest bit of the difference
+     * says whether the difference is negative. */
     for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
         uint32_t needed = (cardinalities[lane] + scan->base) * scan->floor;
 

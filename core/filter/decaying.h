@@ -40,7 +40,8 @@ void decaying_advance(struct decaying *decaying);
 /* Adds a filter of m bits to the current round. O(m). */
 void decaying_add(struct decaying *decaying, const uint64_t *filter);
 
-/* Writes the filter of the bits that are set now, bloom_words(m) words. O(m). */
+/* Writes the filter of the bits that were added within the last `rounds` rounds: bloom_words(m)
+ * words. O(m). */
 void decaying_filter(const struct decaying *decaying, uint64_t *out_filter);
 
 #endif

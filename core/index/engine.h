@@ -113,7 +113,7 @@ struct index_engine {
     size_t (*bytes)(const void *engine);
     uint32_t (*height)(const void *engine); /* NULL: 1 */
 
-    /* See index_arrange. NULL: the engine does not arrange messages. */
+    /* Arranges the messages: see index_arrange. NULL: the engine does not arrange messages. */
     int (*arrange)(void *engine, const struct index_stop *stop);
     void (*wear)(const void *engine, struct index_wear *out_wear); /* NULL: there is none */
 
@@ -132,9 +132,11 @@ struct index_engine {
     void (*cursor_restart)(void *engine, void *cursor);
     int (*cursor_step)(void *engine, void *cursor, struct index_probe *probe, uint64_t budget);
 
-    /* Copies the next messages to the arrays: at most INDEX_COPY_MAX messages, whose filters follow
-     * one another. The cursor must not be used for cursor_step. 0 (end) or INDEX_MORE. NULL in an
-     * engine without `arrange`. */
+    /*
+     * Copies the next messages, at most INDEX_COPY_MAX, to the arrays; the filters follow one
+     * another. A cursor that is used for cursor_copy must not be used for cursor_step. Returns 0 at
+     * the end, or INDEX_MORE. NULL in an engine without `arrange`.
+     */
     int (*cursor_copy)(void *engine, void *cursor, struct index_item *out_items,
                        uint64_t *out_filters, size_t *out_count);
 };

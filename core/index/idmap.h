@@ -60,8 +60,8 @@ void idmap_insert(struct idmap *map, const uint8_t *id, uint32_t position);
 bool idmap_find(const struct idmap *map, const uint8_t *id, idmap_id_at *id_at, const void *context,
                 uint32_t *out_position);
 
-/* Both are for an id that is in the map at this position. idmap_remove removes the id; idmap_move
- * gives the id another position. */
+/* The map must have `id` at this position. idmap_remove removes the id. idmap_move gives the id
+ * another position. */
 void idmap_remove(struct idmap *map, const uint8_t *id, uint32_t position);
 void idmap_move(struct idmap *map, const uint8_t *id, uint32_t from, uint32_t to);
 

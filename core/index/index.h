@@ -123,7 +123,8 @@ enum index_metric {
  * message is one result: of the part that ranks it highest, and of equal parts the first.
  */
 struct index_part {
-    struct index *index;    /* borrowed until index_search_step returns 0 or the search is freed */
+    struct index *index;    /* borrowed by the search until index_search_step returns 0 or the
+                             * search is freed */
     const uint64_t *filter; /* copied, profile words */
     /* Copied. The part finds only messages whose filters have all bits of this filter. NULL: no
      * such condition. */

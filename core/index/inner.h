@@ -12,7 +12,8 @@ struct search_part {
     struct index_search *search;
     struct index *index;
     void *cursor;
-    void *next_cursor; /* a cursor on the other engine, while renewal.c exchanges engines */
+    void *next_cursor; /* while renewal.c replaces the engine of `index` by another engine: a cursor
+                        * on the other engine */
     struct index_probe probe;
     /* Used in the first part of an index; the other parts of the index share it. */
     struct index_memo memo;

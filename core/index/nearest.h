@@ -2,14 +2,14 @@
 /*
  * nearest: the k best candidates of a search so far.
  *
- * The order is total: more similar first, then newer deposit, then smaller id (unsigned bytes). The
- * candidates are in a heap with the worst on top: an offer costs O(log k) if it is taken, else
- * O(1).
+ * Candidates are sorted: the more similar message first; if equal, the newer deposit; if equal, the
+ * smaller id (unsigned bytes). The k best are in a heap with the worst on top. Offering a candidate
+ * costs O(log k) if it enters the heap, else O(1).
  *
- * A cap limits the candidates of one sender. The k best are then chosen as if all candidates were
- * sorted, best first, and candidates of a sender were skipped once the sender has its share. Of the
- * skipped candidates only the best one is stored. The others would be needed only after a removal,
- * and then the search restarts.
+ * A search may limit how many candidates of one sender are among the k best (`share`). The result
+ * is then the same as if all candidates were sorted, and each candidate beyond the first `share`
+ * candidates of its sender were skipped. Of the skipped candidates only the best one is stored. The
+ * other skipped candidates are needed only after a message is removed; the search then restarts.
  */
 #ifndef CORE_INDEX_NEAREST_H
 #define CORE_INDEX_NEAREST_H
@@ -29,8 +29,11 @@ struct index_item {
     int64_t deposited_ms; /* Unix time by the host's clock */
     int64_t expires_ms;   /* not shown from this moment on */
     uint32_t reach_ppm;   /* largest bit distance at which a query finds the message, inclusive */
-    uint32_t bytes; /* bytes of storage, for the owner's accounting; the index does not read this */
-    uint32_t sender; /* the sender's number, chosen by the owner; 0: no sender, never capped */
+    uint32_t bytes; /* bytes of storage that the message takes. The index does not read this field;
+                     * the program that uses the index adds these numbers up */
+    /* number of the message's sender, chosen by the program that uses the index; the index only
+     * compares it. 0: the sender is unknown, and no limit for senders holds */
+    uint32_t sender;
 };
 
 struct nearest_candidate {
@@ -87,11 +90,15 @@ static inline const struct nearest_candidate *nearest_worst(const struct nearest
 /* Returns whether an offer of this candidate would change anything. O(1); O(k) with a cap. */
 bool nearest_wants(struct nearest *nearest, const struct nearest_candidate *candidate);
 
-/* Returns whether a candidate that the cap skipped would be among the k best without the cap. */
+/* Returns whether a candidate that was skipped because of the limit of its sender would be among
+ * the k best without this limit. */
 bool nearest_is_capped(const struct nearest *nearest);
 
-/* Returns whether this message is `passed`, and would be among the k best without the cap. After
- * its removal all messages must be offered again. */
+/*
+ * Returns whether the message `id` is `passed`, the best skipped candidate, and would be among the
+ * k best without the limit of its sender. If so, and if the message is removed, all messages must
+ * be offered again.
+ */
 bool nearest_passed_over(const struct nearest *nearest, const uint8_t *id, uint32_t source);
 
 /* Copies the candidate into the heap if it is among the k best. Returns whether it is. */

@@ -10,7 +10,7 @@
 /* At least this many notes may wait, even if there are few messages. */
 enum { NOTES_LEAST = 65536 };
 
-/* Messages that were copied out in one call and are not in the second index yet. */
+/* Messages that one call copied out of the first index. They are not in the second index yet. */
 struct batch {
     struct batch *next;
     size_t count;
@@ -31,7 +31,7 @@ struct renewal {
 
     struct index *index; /* NULL: detached */
     void *cursor;        /* while messages are copied */
-    struct notes notes;  /* ids of messages that were inserted or removed since renewal_begin */
+    struct notes notes;  /* ids of the messages that were inserted or removed after renewal_begin */
     bool follows;        /* renewal_follow has been called */
     uint64_t seen;       /* value of notes.added at the last call of renewal_follow */
 };
@@ -209,8 +209,8 @@ int renewal_arrange(struct renewal *renewal, const struct index_stop *stop)
 
 /* --- follow ----------------------------------------------------------------------------------- */
 
-/* Makes the second index equal to the first one for one message: with the same contents, or without
- * the message. */
+/* Gives the second index the same contents for one id as the first index has: the same message, or
+ * none. */
 static int bring_over(struct renewal *renewal, const uint8_t *id)
 {
     uint64_t filter[PROFILE_WORDS_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * A filter has at most 4096 bits, so a sum of two cardinalities is at most 2^13 and a floor at most
- * 2^15: all numbers fit 16 bits. The loops go over the whole sample and have no branches, so that
- * compilers turn them into vector instructions.
+ * Numbers of 16 bits are enough: a filter has at most 4096 bits, so the sum of two cardinalities is
+ * at most 2^13; a floor (index_probe_floor) is at most 2^15. The loops go over the whole sample and
+ * have no branches, so that compilers turn them into vector instructions.
  */
 #include "core/index/sample.h"
 

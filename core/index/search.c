@@ -177,7 +177,8 @@ void index_search_free(struct index_search *search)
     alloc_release(search->alloc, search);
 }
 
-/* Returns whether another part may have found a message that part p finds. */
+/* Returns whether part p and another part search the same index, so that both may find the same
+ * message. */
 static bool finds_repeats(const struct index_search *search, uint32_t p)
 {
     for (uint32_t other = 0; other < search->query.part_count; other++) {

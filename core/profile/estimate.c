@@ -30,10 +30,8 @@ static uint64_t ln_step_q48(uint32_t j)
     return sum;
 }
 
-/*
- * Computes the table of one section. The largest sum is ln 4096 + ln 2 < 9.02 in Q48. The product
- * of this sum and 4096 bits is below 2^63.2, so that it fits 64 bits.
- */
+/* Computes the table of one section. `sum` is in units of 2^-48 and is at most ln 4096 + ln 2 <
+ * 9.02. A section has at most 4096 bits, so sum * bits is below 2^63.2 and fits in 64 bits. */
 static void fill_table(uint32_t *table, uint32_t bits, uint32_t hashes)
 {
     uint64_t sum = 0;

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Moves parts of queries to better groups, a slice at a time. A new part is placed among the
- * groups of that moment. standing_arrange looks at each part again a few times later.
- * standing_learn sets how similar the parts of a group must be. If messages and queries have
- * little in common, wide groups still rule out nearly all messages, and few lanes have to be
- * counted. If they are similar, wide groups are opened for most messages without a hit, so more
- * and narrower groups cost less.
+ * arrange: moves parts of queries to better groups, some parts in each call. A new part is placed
+ * among the groups of that moment; standing_arrange looks at each part again a few times later.
+ *
+ * standing_learn sets how similar the parts of a group must be. If messages and queries have little
+ * in common, groups of less similar parts still rule out nearly all messages, and there are few
+ * groups to count. If messages and queries are similar, such groups are opened for most messages
+ * without a hit; then more groups with more similar parts cost less.
  */
 #include "core/standing/inner.h"
 
@@ -90,9 +91,11 @@ static struct standing_group *next_group(struct standing *standing)
     }
 }
 
-/* Moves each part of a group to a better group if there is one. Goes from the last part to the
- * first: if a part moves away, the last part takes its slot, and a part that stays becomes the
- * last, so each part is looked at once. Returns the number of parts. */
+/*
+ * Looks at each part of a group once and moves the part to a better group if there is one. Starts
+ * with the last part: when a part leaves the group, the last part, which has been looked at, takes
+ * its slot. Returns the number of parts that the group had.
+ */
 static size_t look_at(struct standing *standing, struct standing_group *group)
 {
     size_t count = group->count;

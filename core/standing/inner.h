@@ -31,7 +31,8 @@ enum {
     STANDING_TURN = 8, /* columns added at a time; fewer columns take the same time */
     STANDING_HITS_MIN = 1024,
     STANDING_LOOKS = 3,      /* parts that standing_arrange looks at for each inserted part */
-    STANDING_CONTAINING = 0, /* class of the containing groups; all other classes are 1 or more */
+    STANDING_CONTAINING = 0, /* class of the containing groups, whose parts have a `contains`
+                              * filter; other groups have classes from 1 on */
     STANDING_NO_CLASS = UINT8_MAX
 };
 
@@ -70,8 +71,8 @@ struct standing_node {
     uint64_t loose[BITS_LANE_WORDS];  /* lanes with loose groups */
     uint8_t classes[BITS_LANE_WORDS]; /* for each word of lanes the class of its groups, or
                                          STANDING_NO_CLASS */
-    uint64_t floors[BITS_LANE_WORDS]; /* for each word of lanes the smallest floor of its groups; 0
-                                         for containing groups */
+    uint64_t floors[BITS_LANE_WORDS]; /* for each word of lanes, the smallest floor of the groups in
+                                       * the word; 0 for a word of containing groups */
     uint16_t key_bits[BITS_LANES];    /* set bits of the key of each lane; 0 without a group */
     uint16_t needs[BITS_LANES];       /* threshold of each lane, without the part by floors */
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS]; /* the same numbers as planes (bits.h) */
@@ -93,7 +94,7 @@ struct standing_probe {
 };
 
 struct standing_place {
-    struct standing_group *group; /* NULL: not in */
+    struct standing_group *group; /* NULL: the part is in no group */
     uint32_t slot;
 };
 
@@ -103,11 +104,13 @@ struct standing_query {
     uint32_t max_distance_ppm;
     enum index_metric metric;
     bool is_in;
-    uint64_t seen;               /* serial of the last message that a part of this query fitted */
-    size_t seen_at;              /* index of the hit for that message */
-    size_t words;                /* of a filter */
-    struct standing_slot *slots; /* one for each part: the contents of the part's slot in a group */
-    struct standing_place *places; /* one for each part */
+    uint64_t seen;                 /* serial of the last message that a part of this query fitted */
+    size_t seen_at;                /* index of the hit for that message */
+    size_t words;                  /* of a filter */
+    struct standing_slot *slots;   /* one for each part of the query; when a part joins a group,
+                                    * standing_put copies the part's struct to a slot of the group */
+    struct standing_place *places; /* one for each part: the group that the part is in, and the slot
+                                    * in this group */
     uint64_t *filters;             /* for each part its filter, then its `contains` filter */
 };
 
@@ -145,8 +148,11 @@ struct standing {
 /* Makes an empty node at the end of standing->nodes. NULL without memory. */
 struct standing_node *standing_node_new(struct standing *standing);
 
-/* Finds a free lane of a node for a new group of a class: in a word of lanes with groups of the
- * same class, else in an empty word. False: the node has no such lane. */
+/*
+ * Finds a lane for a new group of the class `class` in a node. The lane is free and lies in a word
+ * of lanes whose groups have this class, or else in an empty word. Returns false if the node has no
+ * such lane.
+ */
 bool standing_free_lane(const struct standing_node *node, uint8_t class, uint32_t *out_lane);
 
 /* standing_group_new makes an empty group of a class with one block of filters; the group is in
@@ -158,8 +164,11 @@ void standing_group_free(struct standing *standing, struct standing_group *group
 /* Makes sure that a group that is not full has memory for one more part. False without memory. */
 bool standing_group_grow(struct standing *standing, struct standing_group *group);
 
-/* standing_enter puts a group into a free lane of a node. standing_leave takes a group out of its
- * node. Then another group may move to the free lane, and a node without groups is freed. */
+/*
+ * standing_enter puts a group into a free lane of a node. standing_leave takes a group out of its
+ * node; it may move a group of the last node to the lane that became free, and it frees nodes that
+ * have no group left.
+ */
 void standing_enter(struct standing *standing, struct standing_node *node, uint32_t lane,
                     struct standing_group *group);
 void standing_leave(struct standing *standing, struct standing_group *group);
@@ -172,7 +181,7 @@ void standing_put(struct standing *standing, struct standing_group *group,
  * parts. */
 void standing_take(struct standing *standing, struct standing_group *group, uint32_t slot);
 
-/* Converts a distance to a floor (see index_probe_floor). Every message within the distance
+/* Converts a maximum distance to a floor (see index_probe_floor). Every message within the distance
  * passes the floor. */
 uint16_t standing_floor(uint32_t max_distance_ppm);
 
@@ -188,8 +197,8 @@ void standing_summarise(const struct standing *standing, const struct standing_g
 
 /* --- place.c ---------------------------------------------------------------------------------- */
 
-/* standing_place_query puts all parts of a query into groups. 0, or -ERR_NOMEM with no part in a
- * group. standing_displace_query takes all parts out. */
+/* standing_place_query puts all parts of a query into groups. Returns 0, or -ERR_NOMEM with no part
+ * in a group. standing_displace_query takes all parts out of their groups. */
 int standing_place_query(struct standing *standing, struct standing_query *query);
 void standing_displace_query(struct standing *standing, struct standing_query *query);
 

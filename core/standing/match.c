@@ -160,7 +160,8 @@ static bool open_soon(struct standing *standing, struct opening *opening,
     return opening->count < OPENING_MAX || open_all(standing, opening);
 }
 
-/* Opens the groups of a mask for a message. False: there is no memory for another hit. */
+/* Compares a message with the filters in the groups whose lanes are set in `mask`. Returns false if
+ * there is no memory for another hit. */
 static bool open_lanes(struct standing *standing, const struct standing_node *node,
                        const uint64_t *mask, const struct standing_probe *probe,
                        struct opening *opening)
@@ -245,8 +246,8 @@ static bool match_collect(struct standing *standing, uint32_t count)
     return open_all(standing, &opening);
 }
 
-/* Keeps one hit for each query and message, if several parts of a query fit. The hits are sorted by
- * message already. Returns the number of hits that are left. */
+/* Keeps one hit for each pair of query and message, if the message fits several parts of the query.
+ * The hits must be sorted by message. Returns the number of hits that are left. */
 static size_t unite_parts(struct standing *standing, const struct standing_deposit *deposits,
                           size_t count)
 {

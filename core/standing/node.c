@@ -209,7 +209,8 @@ bool standing_group_grow(struct standing *standing, struct standing_group *group
     return true;
 }
 
-/* Sets or clears the lane of a group in the columns of some bits. */
+/* For each bit of `bits` (word `word` of a filter), sets or clears the group's lane in the column
+ * of this bit. */
 static void mark_columns(struct standing_group *group, size_t word, uint64_t bits, bool set)
 {
     for (uint64_t left = bits; left != 0; left &= left - 1) {

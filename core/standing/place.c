@@ -232,8 +232,8 @@ static void drop_if_empty(struct standing *standing, struct standing_group *grou
     }
 }
 
-/* Moves the parts of a small group to other groups, as far as these have free places. Needs no
- * memory. */
+/* Moves the parts of a small group to other groups that have free slots. A part for which no group
+ * is found stays. Allocates no memory. */
 static void place_dissolve(struct standing *standing, struct standing_group *group)
 {
     for (uint32_t i = group->count; i-- > 0;) {

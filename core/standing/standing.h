@@ -81,10 +81,13 @@ struct standing_hit {
     uint32_t cardinality;  /* of the message's filter */
 };
 
-/* Finds the queries that the messages in `deposits` fit (`count` >= 1 messages). Handles only
- * the first messages if there are many. Returns how many messages were handled, at least 1. The
- * hits are sorted by message. For one message each query has one hit, and the queries have no
- * order. The hits are borrowed until the next call with this index. Never fails. */
+/*
+ * Finds the queries that the messages in `deposits` fit (`count` >= 1 messages). If there are many
+ * messages, handles only the first ones. Returns how many messages were handled, at least 1. The
+ * hits are sorted by message. A message and a query have at most one hit together. The hits of one
+ * message are in no particular order. The hits are borrowed until the next call with this index.
+ * Never fails.
+ */
 uint32_t standing_match(struct standing *standing, const struct standing_deposit *deposits,
                         uint32_t count, const struct standing_hit **out_hits,
                         size_t *out_hit_count);

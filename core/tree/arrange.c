@@ -13,7 +13,8 @@ enum {
     CANDIDATES = 24, /* messages that a group is chosen from: those nearest to its first message */
     ANY_PERCENT = 100, /* allowed share of set bits in a union of messages that fit no group */
     SMALL_LEAST = 2,   /* messages of a group that is not full */
-    SMALL_PARTS = 3    /* at most a third as many partly filled groups as full ones */
+    SMALL_PARTS = 3    /* a window of n messages in a big tree gets at most n / (SMALL_PARTS *
+                        * TREE_GROUP) small groups of similar messages */
 };
 
 int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
@@ -141,8 +142,11 @@ struct candidate {
     uint32_t row;
 };
 
-/* Finds the rows nearest to a filter among the first `count` rows. Writes them to `out`, nearest
- * first. Returns how many were found, at most CANDIDATES. */
+/*
+ * Finds, among the first `count` rows (one row for each message without a group), the rows whose
+ * filters are most similar to `filter`. Writes these rows to `out`, the most similar first. Returns
+ * how many rows were found, at most CANDIDATES.
+ */
 static size_t find_candidates(const struct tree_arranger *arranger, const uint64_t *filter,
                               size_t count, struct candidate *out)
 {
@@ -180,8 +184,9 @@ static uint32_t overlap_with_row(const struct tree_arranger *arranger, const uin
 }
 
 /*
- * Chooses the candidate that adds the fewest new bits to a union, at most `most_added`. Removes the
- * candidate from the list and returns its row; UINT32_MAX if no candidate adds so few bits.
+ * Chooses, among the candidates, the message that adds the fewest new bits to the union `whole`, at
+ * most `most_added` bits. Removes this candidate from the list and returns its row. Returns
+ * UINT32_MAX if every candidate adds more bits.
  */
 static uint32_t take_candidate(const struct tree_arranger *arranger, const uint64_t *whole,
                                struct candidate *candidates, size_t *count, uint32_t most_added)
@@ -226,9 +231,10 @@ static void drop_row(struct tree_arranger *arranger, size_t row, size_t *count, 
 }
 
 /*
- * Forms a group around the last of `*count` rows. Writes the numbers of the group's messages to
- * `out`, which has TREE_GROUP entries, and removes their rows. Returns the size of the group. If
- * fewer than `least` messages are similar enough, removes only the last row and returns 1.
+ * Forms a group around the last of the `*count` messages that have no group yet. Writes the numbers
+ * of the group's messages to `out`, which has TREE_GROUP entries, and removes these messages from
+ * the rows. Returns the size of the group. If fewer than `least` messages are similar enough,
+ * removes only the last message and returns 1.
  */
 static size_t form_group(struct tree_arranger *arranger, size_t *count, uint32_t most_percent,
                          size_t least, uint32_t *out)

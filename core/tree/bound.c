@@ -197,8 +197,8 @@ void walk_open_masked(struct walk *walk, const struct tree_node *node, const uin
     walk_flush(walk);
 }
 
-/* Returns whether comparing the whole node in order costs less than opening `passing` groups: many
- * groups pass, and the k best are nearly final. */
+/* Returns whether comparing the whole node, slot by slot, costs less than comparing only the
+ * `passing` groups. This is so if many groups are left and the k best are nearly final. */
 static bool should_sweep(const struct walk *walk, const struct tree_node *node, size_t passing)
 {
     return walk->probe->opened >= WALK_SETTLED && walk->floor > 0 &&

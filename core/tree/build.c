@@ -97,8 +97,8 @@ void tree_leave_node(struct tree *tree, struct tree_node *node)
 
 /* --- new nodes -------------------------------------------------------------------------------- */
 
-/* Skips slots so that the next group of `size` messages lies in one block. Skips nothing if more
- * slots than `holes` would stay free. */
+/* Leaves slots of a new node unused so that the next group, which has `size` messages, lies in one
+ * block. Does nothing if that would leave more than `*holes` slots unused. */
 static void leave_hole(struct tree_node *node, uint32_t size, uint32_t *holes)
 {
     uint32_t in_block = node->slot_count % BITS_BLOCK;
@@ -161,8 +161,8 @@ static void permute_cycle(struct tree *tree, const struct tree_order *order,
     tree_write_message(tree, to, &item, filter, cardinality);
 }
 
-/* Moves all messages to the slots of the new order. The ids still map to the old positions. 0, or
- * -ERR_NOMEM with nothing changed. */
+/* Moves all messages to the slots that the new order gives them. The map of ids still has the old
+ * positions. Returns 0, or -ERR_NOMEM with nothing changed. */
 static int build_permute(struct tree *tree, const struct tree_order *order,
                          const struct build *build)
 {
@@ -269,9 +269,11 @@ static uint32_t filled_groups(const struct tree *tree)
     return (tree->fanout * FILL_NUMERATOR + FILL_DENOMINATOR - 1) / FILL_DENOMINATOR;
 }
 
-/* The number of groups for a new node, given the number of all groups. A small tree gets as few
- * nodes as possible, with about equal numbers of groups. Counting the columns of a node takes the
- * same time for few groups as for many, and a node of few groups is not counted at all. */
+/*
+ * Returns how many groups a new node gets, given the number of all groups. A small tree gets as few
+ * nodes as possible, all with about the same number of groups: counting the columns of a node takes
+ * as long for few groups as for many.
+ */
 static uint32_t built_groups(const struct tree *tree, size_t groups)
 {
     if (groups < tree->fanout) {

@@ -194,8 +194,8 @@ int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item)
     tree->count--;
     tree->changes++;
     tree->removed += spot.node->is_arranged;
-    /* If the group became empty, the last group of the node may have moved to its number. The check
-     * is the same for both. */
+    /* If the removal left the group empty, the last group of the node may now have the number
+     * `group`. Both the old group and such a group are joined if they are small. */
     if (group < spot.node->group_count && spot.node->groups[group].used > 0 &&
         spot.node->groups[group].used <= FEW) {
         join_small_group(tree, spot.node, group);

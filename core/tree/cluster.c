@@ -290,7 +290,8 @@ static void add_orphans(struct clustering *c, const uint32_t *positions)
     }
 }
 
-/* Returns the centre that shares the fewest bits with centre `from`, relative to its own size. */
+/* Returns the centre of a cluster that shares the fewest bits with the centre `from`, in relation
+ * to the number of bits of the returned centre. */
 static uint32_t far_centre(const struct clustering *c, const uint32_t *order, size_t count,
                            uint32_t from)
 {

@@ -69,7 +69,8 @@ struct tree_group {
  */
 enum {
     TREE_SPANS = 128,      /* spans of a node, at most */
-    TREE_SPANS_USUAL = 48, /* summaries are allocated for this many spans a node, on average */
+    TREE_SPANS_USUAL = 48, /* memory for summaries is allocated for this average number of spans a
+                            * node */
     TREE_UNIT = 16,        /* lanes are given to nodes in units of 16 */
     TREE_UNITS = BITS_LANES / TREE_UNIT,
     TREE_NEED_NONE = 1 << 14 /* the need of a span without messages: larger than any other need */
@@ -142,9 +143,9 @@ struct tree {
     const struct index_stop *stop; /* of the rebuild under way, or NULL */
     struct idmap ids;              /* id -> position */
     struct tree_cursor *cursors;   /* of all searches under way */
-    uint32_t
-        futile;     /* number of consecutive searches in which bounds saved nothing: see search.c */
-    uint32_t retry; /* searches without bounds since then */
+    uint32_t futile; /* number of consecutive searches in which the bounds of groups ruled out
+                      * nothing: see search.c */
+    uint32_t retry;  /* searches without bounds since then */
 };
 
 /* Where a message is: node and slot. A position is the same information in 32 bits. */
@@ -189,7 +190,7 @@ static inline uint8_t tree_bound_byte(uint32_t cardinality)
     return cardinality < UINT8_MAX ? (uint8_t)cardinality : UINT8_MAX;
 }
 
-/* The number of words of a column that have lanes of groups. Kernels skip the other words. */
+/* Returns how many words of a column have lanes with groups. Kernels read only these words. */
 static inline size_t tree_lane_words(const struct tree_node *node)
 {
     return (node->group_count + 63) / 64;
@@ -227,8 +228,8 @@ void tree_common_bits(const struct tree *tree, const uint32_t *positions, uint32
 
 /* --- node.c ----------------------------------------------------------------------------------- */
 
-/* tree_has_space returns whether a node can get another group of TREE_GROUP messages. tree_next_end
- * returns the slot behind that group. */
+/* tree_has_space returns whether a node has space for another group of TREE_GROUP slots.
+ * tree_next_end returns the first slot after that new group. */
 bool tree_has_space(const struct tree *tree, const struct tree_node *node);
 uint32_t tree_next_end(const struct tree_node *node);
 
@@ -331,12 +332,12 @@ void tree_gather_alike(struct tree_arranger *arranger, uint32_t *positions, size
  * rule out few loose groups, so loose groups get nodes and summaries of their own. O(n) */
 void tree_part_loose(struct tree_arranger *arranger);
 
-/* Returns whether the tree is small, so that groups may have few messages although each group takes
- * a lane: see arrange.c. */
+/* Returns whether the tree has at most tree->small_most messages. Then groups may have few
+ * messages, although each group takes a lane: see arrange.c. */
 bool tree_is_small(const struct tree *tree);
 
-/* Returns whether grouping similar messages can help: filters have at most 40 % of their bits set,
- * on average. */
+/* Returns whether grouping similar messages can save time. True if the filters of the tree have, on
+ * average, at most 40 % of their bits set. */
 bool tree_is_sparse(const struct tree *tree);
 
 /* --- cluster.c -------------------------------------------------------------------------------- */
@@ -380,9 +381,11 @@ void tree_forget_summary(struct tree *tree, struct tree_node *node);
 /* Marks the groups of an order as loose that have little in common with their neighbours. O(n) */
 void tree_mark_loose(const struct tree *tree, struct tree_order *order);
 
-/* Updates the summary of a group's span for one new message. If the needs of the span are too
- * large for the message, adds the message's bits to the core or lowers the needs, or does both.
- * The node must have spans (span_count > 0). */
+/*
+ * Updates the summary of a group's span after a message is added. If the message has too many bits
+ * for the present needs of the span, adds the message's bits to the core, or lowers the needs, or
+ * does both. The node must have spans (span_count > 0).
+ */
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality);
 

@@ -157,7 +157,8 @@ static void widen_ranges(struct tree_node *node, struct tree_group *group, uint1
     node->newest_ms = deposited_ms > node->newest_ms ? deposited_ms : node->newest_ms;
 }
 
-/* Puts a message into a group without changing the union of the group. Returns the slot. */
+/* Writes a message to the next free slot of a group. Does not change the union of the group.
+ * Returns the slot. */
 static uint32_t put_message(struct tree_node *node, uint32_t group, const struct tree *tree,
                             const struct index_item *item, const uint64_t *filter,
                             uint16_t cardinality)

@@ -44,10 +44,8 @@ static uint32_t lanes_within(uint32_t slot, uint32_t first, uint32_t end)
     return end - slot < BITS_BLOCK ? lanes & ((1u << (end - slot)) - 1) : lanes;
 }
 
-/*
- * Returns a mask of the messages of a block that the query asks for: the messages in slots first ..
- * end - 1 whose filters have all bits of `contains`. This reads only a part of the block.
- */
+/* Returns a mask of the messages of one block that are in slots first .. end - 1 and whose filters
+ * have all bits of the query's `contains` filter. The kernel reads only a part of the block. */
 static uint32_t lanes_asked(struct walk *walk, const struct tree_node *node, uint32_t slot,
                             uint32_t first, uint32_t end)
 {
@@ -61,7 +59,8 @@ static uint32_t lanes_asked(struct walk *walk, const struct tree_node *node, uin
                                             tree->words);
 }
 
-/* Compares the messages in slots first .. end - 1 with the query, and offers those that pass. */
+/* Compares the query with the messages in slots first .. end - 1. Offers the messages that are near
+ * enough to the search. */
 static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t first,
                        uint32_t end)
 {

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rebuild, step 3: orders the groups, which decides which groups share a node. */
+/* Rebuild, step 3: puts the groups in an order. Neighbouring groups in this order come into the
+ * same node. */
 #include <string.h>
 
 #include "core/filter/bloom.h"
@@ -75,8 +76,8 @@ static bool is_mixed(const struct tree *tree, const uint32_t *positions, uint32_
     return mixed;
 }
 
-/* Loads the groups of a window and marks mixed groups as loose. Returns the number of their
- * messages. */
+/* Loads the groups of a window. Marks each mixed group (is_mixed) with TREE_LOOSE. Returns the
+ * number of messages in all groups of the window. */
 static size_t take_up(struct gathering *gathering)
 {
     const struct tree *tree = gathering->arranger->tree;

@@ -271,8 +271,11 @@ static uint16_t part_least(const struct walk *walk, const struct kept_node *kept
     return least;
 }
 
-/* Counts a node that was not counted yet, and keeps the result for later steps. If no entry of
- * cursor->kept is free, opens every group of the node whose reach is above the floor. */
+/*
+ * Counts the columns of the node with the highest reach, and keeps the reach of its groups for
+ * later steps. If all entries of cursor->kept are in use, compares at once all groups of the node
+ * whose reach is above the floor.
+ */
 static void count_best(struct walk *walk, uint32_t place)
 {
     struct tree_cursor *cursor = walk->cursor;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * The storage of a node, and the messages in its slots: allocates, reads, writes and clears them.
- * node.c keeps groups, unions and ids.
- */
+/* slot: the storage of a node. Allocates the storage; reads, writes and clears the messages in its
+ * slots. node.c updates the groups, their unions and the map of ids. */
 #include <string.h>
 
 #include "core/base/err.h"
@@ -34,8 +32,8 @@ size_t tree_slots_bytes(const struct tree *tree, size_t room)
     return slots_words(tree, room) * sizeof(uint64_t);
 }
 
-/* Returns the first word of `storage` at a cache line. `storage` has TREE_LINE_WORDS - 1 spare
- * words. */
+/* Returns the first word of `storage` that is at the start of a cache line. `storage` has
+ * TREE_LINE_WORDS - 1 spare words for this. */
 static uint64_t *at_line(uint64_t *storage)
 {
     size_t past = (uintptr_t)storage / sizeof(uint64_t) % TREE_LINE_WORDS;
@@ -120,7 +118,8 @@ int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t slots)
     return resize_slots(tree, node, (room + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK);
 }
 
-/* If memory for the smaller storage is short, the larger storage stays. */
+/* Shrinks a node's storage. If there is no memory to allocate the smaller storage, the node keeps
+ * the larger one. */
 void tree_trim(struct tree *tree, struct tree_node *node)
 {
     enum { SMALL = 128 };

@@ -15,7 +15,8 @@
 
 enum {
     NODES_MIN = 16, /* a tree of fewer nodes has no summaries: counting all nodes is quick */
-    CORE_FILL_PERCENT = 40, /* a core takes new bits until this percentage of its bits is set */
+    CORE_FILL_PERCENT = 40, /* no more bits are added to a core when this percentage of its bits is
+                             * set */
     SPAN_USUAL = 32,        /* groups of a span, at most */
     SPAN_MEAN = 4, /* least average number of groups a span, so that TREE_SPANS spans are enough */
     LOOSE_EIGHTHS = 2, /* eighths of a message's bits; see tree_mark_loose */

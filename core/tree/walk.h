@@ -130,8 +130,8 @@ bool walk_is_plain(const struct walk *walk, const struct tree_node *node);
  * without such a filter, a mask of all groups. Returns whether the mask has any group. */
 bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint64_t *mask);
 
-/* Counts, for each group of a node, the bits that its union shares with the query. Writes the
- * numbers as planes (bits.h), BITS_PLANES_MAX of them. */
+/* walk_count counts, for each group of a node, the bits that are set both in the group's union and
+ * in the query. The numbers are written as BITS_PLANES_MAX planes (bits.h). */
 void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *planes);
 size_t walk_planes(const struct walk *walk);
 
@@ -140,8 +140,11 @@ size_t walk_planes(const struct walk *walk);
 uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,
                     struct kept_node *kept);
 
-/* Computes the reach of all nodes, by place, from the summaries. A node without a summary gets
- * REACH_MOST. */
+/*
+ * Computes, from the summaries, an upper bound of the reach of each node and writes it to
+ * out_reach[place], where `place` is the node's index in tree->nodes. A node without a summary gets
+ * REACH_MOST, and an index without a node gets REACH_DONE. out_reach has cursor->room entries.
+ */
 void walk_rank(struct walk *walk, uint16_t *out_reach);
 
 /* Prefetches the columns of a node that will be counted soon. */
@@ -150,9 +153,11 @@ void walk_fetch(const struct walk *walk, const struct tree_node *node);
 /* Opens the groups of a mask without counting columns. */
 void walk_open_masked(struct walk *walk, const struct tree_node *node, const uint64_t *mask);
 
-/* Opens the groups whose reach is at least `least`, and marks them as done. If these are most of
- * the node, compares the whole node instead. Returns the highest reach of the groups that are
- * left. */
+/*
+ * Compares the messages of the groups whose reach is at least `least`, and sets the reach of these
+ * groups to REACH_DONE. If these groups hold most of the node's messages, compares the whole node
+ * instead. Returns the highest reach of the groups that are left.
+ */
 uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,
                         uint16_t least);
 

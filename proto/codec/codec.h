@@ -55,10 +55,10 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
                           struct msg_response *out, struct msg_error *out_error);
 
 /*
- * Appends one whole frame, header included, to `out`. 0, -ERR_NOMEM, or CODEC_TOO_LARGE when the
- * frame would exceed limit_bytes; after an error `out->count` is unchanged. The fields are not
- * checked. A field with its default value is left out. For MSG_REQUEST_KNOWN_ONLY the body is the
- * field called `name`, empty.
+ * Appends one whole frame, header included, to `out`. Returns 0, -ERR_NOMEM, or CODEC_TOO_LARGE
+ * when the frame would exceed limit_bytes; after an error `out->count` is unchanged. The fields are
+ * not checked. A field with its default value is left out. For MSG_REQUEST_KNOWN_ONLY, writes an
+ * empty body as the field whose name is in `name`.
  */
 enum { CODEC_TOO_LARGE = 3 };
 int codec_encode_request(const struct msg_request *request, size_t limit_bytes, struct bytes *out);
@@ -66,9 +66,10 @@ int codec_encode_response(const struct msg_response *response, size_t limit_byte
                           struct bytes *out);
 
 /*
- * Upper bounds, in bytes: the size that a result with a payload and a media type of these sizes
- * adds to a Results frame; the size that an exported message adds to an Exported frame. A caller
- * chooses with them, before encoding, how many entries fit a frame.
+ * Both return an upper bound in bytes. codec_result_bytes_max: how much longer a Results frame
+ * becomes by one result with a payload and a media type of these sizes. codec_exported_bytes_max:
+ * how much longer an Exported frame becomes by one message. Before encoding, a caller computes with
+ * these bounds how many entries fit in a frame.
  */
 size_t codec_result_bytes_max(size_t payload_bytes, size_t media_type_bytes);
 size_t codec_exported_bytes_max(const struct msg_exported_message *message);

@@ -145,7 +145,8 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
     MAP_FLAGGED(MAP_ENUM, Hearsay__V1__##Wire, Hearsay__V1__##WireEnum, field, struct msg_##own, \
                 enum msg_##own_enum, field)
 
-/* protobuf-c has no flag for a text: its pointer is NULL when the text is absent. */
+/* protobuf-c has no flag that says whether a text is present: the pointer to an absent text is
+ * NULL. */
 #define MAP_TEXT_ROW(Wire, wire_name, Own, own_name) \
     MAP_VALUE(MAP_TEXT, Wire, char *, wire_name, Own, struct msg_text, own_name)
 #define MAP_CHARS_ROW(Wire, wire_name, Own, own_name)                     \

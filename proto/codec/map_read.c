@@ -264,7 +264,8 @@ static int map_read_numbers(const struct map_reader *reader, const struct map_fi
     if (count == 0 && field->needed) {
         return map_refuse_missing(reader, field);
     }
-    if (count > field->max) { /* the scan has checked the count; this check protects the array */
+    if (count > field->max) { /* proto/codec/scan.c has checked the count before; this second check
+                               * protects the array */
         return map_refuse_number(reader, field, (int64_t)count);
     }
     memcpy(&numbers, map_at(wire, field->wire), sizeof(numbers));

@@ -261,10 +261,8 @@ static map_write_row *const map_writers[] = {
     [MAP_LIST] = map_write_entries,    [MAP_INNER] = map_write_inner,
 };
 
-/*
- * Writes all fields of a message. The rows of the table stand in the order of the descriptor's
- * fields; a field of the descriptor may have no row.
- */
+/* Writes all fields of a message. The rows of `map` are in the order of the fields in protobuf-c's
+ * descriptor. A field of the descriptor may have no row; such a field is not written. */
 static int map_write(const struct map *map, const void *own, struct bytes *out, size_t end)
 {
     const ProtobufCFieldDescriptor *wire = map != NULL ? map->descriptor->fields : NULL;

@@ -273,9 +273,8 @@ static int scan_content(struct scan *scan, const ProtobufCFieldDescriptor *field
     return rv;
 }
 
-/*
- * Checks the elements of a packed field, and counts them: each element is whole and fits its type.
- */
+/* Checks that each element of a packed field is complete and fits the field's type. Counts the
+ * elements. */
 static int scan_packed(struct scan *scan, const ProtobufCFieldDescriptor *field,
                        const struct scan_value *value, uint32_t *out_count)
 {

@@ -107,9 +107,9 @@ void tls_pipe_free(struct tls_pipe *pipe); /* NULL is fine */
 int tls_pipe_feed(struct tls_pipe *pipe, const uint8_t *data, size_t count);
 
 /*
- * Continues the handshake, and reads up to `bytes` decrypted bytes, bytes >= 1. 0 with *out_count
- * >= 1, a named outcome, or -ERR_NOMEM. One call reads at most one whole record, so the CPU time of
- * a call is bounded.
+ * Continues the handshake, and reads up to `bytes` decrypted bytes; `bytes` >= 1. Returns 0 with
+ * *out_count >= 1, one of the TLS_... outcomes, or -ERR_NOMEM. One call reads at most one whole
+ * record, so the CPU time of a call is bounded.
  */
 int tls_pipe_read(struct tls_pipe *pipe, uint8_t *room, size_t bytes, size_t *out_count);
 
@@ -142,10 +142,10 @@ bool tls_pipe_is_flooded(const struct tls_pipe *pipe);
 const char *tls_pipe_reason(const struct tls_pipe *pipe);
 
 /*
- * For a client's pipe after the handshake. tls_pipe_objection returns NULL if the roots vouch for
- * the certificate and the certificate is the server's, else what is wrong with the certificate
- * (static storage). tls_pipe_pin writes the pin of the certificate. The caller decides whether to
- * go on.
+ * For a client's pipe after the handshake. tls_pipe_objection returns NULL if a trusted root has
+ * signed the certificate's chain and the certificate is for this server's name; otherwise a text
+ * (static storage) that says what is wrong with the certificate. tls_pipe_pin writes the pin of the
+ * certificate. The caller decides whether to go on.
  */
 const char *tls_pipe_objection(const struct tls_pipe *pipe);
 void tls_pipe_pin(const struct tls_pipe *pipe, uint8_t out_pin[TLS_PIN_BYTES]);

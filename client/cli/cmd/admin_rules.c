@@ -41,10 +41,8 @@ static void make_handle(const struct hearsay_ban *ban, char out[2 * HEARSAY_HASH
     number_print_hex(bytes, HEARSAY_HASH_BYTES, out);
 }
 
-/*
- * The result of a search for bans by a prefix of the handle: how many were found, and a copy of the
- * last one.
- */
+/* The bans whose hashes begin with the handle that the user gave: their number, and a copy of the
+ * last one. */
 struct found_ban {
     size_t count; /* number of bans with this prefix */
     uint8_t hash[HEARSAY_HASH_BYTES];

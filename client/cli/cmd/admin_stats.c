@@ -40,10 +40,8 @@ static int64_t admin_stats_figure(const struct hearsay_admin_reply *reply, const
     return 0;
 }
 
-/*
- * Returns the figure whose name is `prefix` and `name` together, or 0 if the figure is absent or
- * negative.
- */
+/* Returns the value of the daemon's figure that is called `prefix` followed by `name`. Returns 0 if
+ * there is no such figure or if its value is negative. */
 static uint64_t admin_stats_amount(const struct hearsay_admin_reply *reply, const char *prefix,
                                    const char *name)
 {

@@ -31,10 +31,8 @@ static const struct args_option channel_options[] = {
 
 /* --- save ------------------------------------------------------------------------------------- */
 
-/*
- * Adds the labels that the access point sends for its surroundings. Returns CLI_DONE or an exit
- * code.
- */
+/* Gets the labels of the access point's surroundings from the server and adds them to the context.
+ * Returns CLI_DONE or an exit code. */
 static int add_here(const struct cli *cli, const char *host_name, struct hearsay_context *context)
 {
     struct hearsay *server = NULL;

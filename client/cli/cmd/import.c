@@ -223,8 +223,9 @@ static enum pump_verdict submit_record(struct import *import, struct pump_item *
             return verdict;
         }
         /*
-         * The id is derived from this line. A message with this id is therefore this line, perhaps
-         * deposited in an earlier epoch.
+         * Without an id in the line, the message's id is derived from the line. If the server
+         * already has a message with this id, this line was imported before, perhaps in an earlier
+         * epoch.
          */
         item->is_marked = !record->has_id && host->epoch.number != 0;
     } else if (import->group != NULL) {

@@ -168,10 +168,8 @@ static int query_ask(const struct cli *cli, struct hearsay *server,
     return code;
 }
 
-/*
- * Sends the query without the messages in the file of --unseen, and adds the shown messages to the
- * file.
- */
+/* Sends the query. With --unseen, the server leaves out the messages whose ids are in the file of
+ * --unseen, and the shown messages are added to the file. */
 static int ask_unseen(const struct cli *cli, struct hearsay *server,
                       const struct query_options *options, struct hearsay_query *query)
 {

@@ -12,7 +12,7 @@ enum { EPOCH_KNOWN_MAX = 63 }; /* without the open epoch: the parts of one query
 
 enum epoch_choice {
     EPOCH_AUTO,    /* a query searches epoch 0 and every epoch whose key is known; a deposit goes to
-                      the current epoch if its key is known, else to epoch 0 */
+                    * the current epoch if its key is known, else to epoch 0 */
     EPOCH_OPEN,    /* epoch 0, which has no key */
     EPOCH_CURRENT, /* the current epoch */
     EPOCH_LATEST   /* no option of the user: the open epoch and the current one */
@@ -62,9 +62,9 @@ struct epoch_follower {
 
 /*
  * Updates follower->epochs with epoch_find, but only if something has changed since the last call:
- * an epoch began or ended, or the host, the store or the connection is another one. A new
- * connection matters because a key is certain only on the connection that gave it. O(1) if nothing
- * has changed. Never waits.
+ * an epoch has begun or ended, or `host`, the store or the connection is another one. A new
+ * connection counts as a change because a key is certain only on the connection that received it.
+ * O(1) if nothing has changed. Does not wait for the server.
  */
 int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
                  enum epoch_choice choice, struct epoch_follower *follower);

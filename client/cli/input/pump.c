@@ -13,10 +13,8 @@
 #include "client/cli/base/connect.h"
 #include "client/cli/term/clock.h"
 
-/*
- * The result of a step after which the pump continues. Any other result is an exit code; exit codes
- * are not negative.
- */
+/* Some steps return PUMP_GO_ON to say that the pump continues. Any other result is an exit code;
+ * exit codes are not negative. */
 enum { PUMP_GO_ON = -1 };
 
 int64_t pump_now_ms(void)
@@ -317,7 +315,8 @@ static int send_all(struct pump *pump)
     }
 }
 
-/* Returns whether a refusal is temporary and does not concern the line itself. */
+/* Returns whether the server refused a line for a reason that is temporary and does not lie in the
+ * line: rate, storage, quota, or shutdown. */
 static bool is_passing(const struct hearsay_error *error)
 {
     return error->code == HEARSAY_CODE_RATE_LIMITED || error->code == HEARSAY_CODE_STORAGE ||
@@ -458,8 +457,8 @@ static int wait_for_work(struct pump *pump)
         waited[1].fd = hearsay_fd(pump->server, &writes);
         waited[1].events = writes ? POLLIN | POLLOUT : POLLIN;
     }
-    int flushed = cli_flush(pump->cli); /* the program that reads the output may wait for an answer
-                                           before it sends the next line */
+    int flushed = cli_flush(pump->cli); /* The program that reads the output may need these lines
+                                         * before it sends the next line */
     if (flushed != CLI_DONE) {
         return flushed;
     }

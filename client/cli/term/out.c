@@ -160,8 +160,8 @@ void out_print_millionths(uint32_t millionths, char out[16])
 }
 
 /*
- * Prints six significant digits. A number of millionths from 0 to 1 has at most six, so no digit is
- * lost.
+ * Numbers in JSON are printed with six significant digits. The fractions that the command prints
+ * are whole millionths from 0 to 1, which have at most six significant digits, so no digit is lost.
  */
 #define JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(6))
 

@@ -2,11 +2,15 @@
 /*
  * text: escapes text from other users for a terminal.
  *
- * Characters that move the cursor, change colours or reorder text are printed as ASCII escapes. A
- * newline becomes \n and a tab \t. Other controls below 128 and bytes that are not UTF-8 become \x
- * and two hexadecimal digits. Other characters become \u{...}, for example \u{202e}. The width of a
- * character comes from a short table of wide and combining characters and does not depend on the
- * locale.
+ * Unsafe characters are controls, characters that change the direction of text, invisible
+ * characters, line separators, tags, private use characters, and code points that are no
+ * characters. A newline is printed as \n and a tab as \t. Every other unsafe character below 128,
+ * and every byte that is not UTF-8, is printed as \x and two hexadecimal digits. An unsafe
+ * character from 128 on is printed as \u{...}, for example \u{202e}. All other characters are
+ * printed unchanged.
+ *
+ * The width of a character comes from a short table of wide and combining characters and does not
+ * depend on the locale.
  */
 #ifndef CLIENT_CLI_TERM_TEXT_H
 #define CLIENT_CLI_TERM_TEXT_H
@@ -29,7 +33,8 @@ void text_drop_invalid(char *text);
  */
 size_t text_print(FILE *stream, const char *bytes, size_t length, size_t width);
 
-/* Prints the escaped form of the text without a limit. Newlines and tabs are not escaped. */
+/* Prints the escaped form of the text, without a limit of columns. Newlines and tabs are printed
+ * unchanged. */
 void text_print_lines(FILE *stream, const char *bytes, size_t length);
 
 #endif
