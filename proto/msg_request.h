@@ -153,8 +153,8 @@ enum msg_request_kind {
 
 struct msg_request {
     uint64_t id;      /* not 0 */
-    const char *name; /* name of the body's field in hearsay.proto; "" for an unknown body; static
-                         storage */
+    const char *name; /* the name in hearsay.proto of the field that holds the request's body; "" if
+                       * this program does not know the body. Static storage */
     enum msg_request_kind kind;
     union {
         struct msg_hello hello;

@@ -52,7 +52,8 @@ static bool wants_write(const struct hearsay *server)
     return waits && server->write_errno == 0;
 }
 
-/* Breaks the connection, with the reason of TLS if there is one, else with the errno `reason`. */
+/* Breaks the connection. The error is the reason why TLS failed, if TLS has failed; otherwise the
+ * error of the errno `reason`. */
 static int client_lose(struct hearsay *server, int reason, struct hearsay_error *error)
 {
     struct hearsay_error refused;
@@ -87,10 +88,8 @@ static int client_fill(struct hearsay *server, struct hearsay_error *error)
     return status;
 }
 
-/*
- * Stores an epoch whose key the server gave. The Welcome holds the key only while the epoch is the
- * current one.
- */
+/* Stores an epoch and its key. Without this copy the key would be lost when a later epoch begins,
+ * because server->welcome has only the current epoch of each host. */
 static void remember_epoch(struct hearsay *server, size_t host, const struct hearsay_epoch *epoch)
 {
     if (epoch->has_key) {

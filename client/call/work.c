@@ -79,6 +79,7 @@ int64_t hearsay_work_ms(const struct hearsay *server)
         ns *= 2;
     }
     double ms = ns / TRIES / 1e6;
-    /* Using `most` here stops the compiler from removing the loop above. */
+    /* The test of `most` is always false. The test uses `most`, so that the compiler cannot remove
+     * the loop above. */
     return ms > 1e12 || most > 8 * LIMIT_HASH_BYTES ? INT64_C(1000000000000) : (int64_t)ms;
 }

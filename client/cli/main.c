@@ -274,9 +274,9 @@ static int main_run(struct cli *cli, int argc, char **argv)
 }
 
 /*
- * Opens /dev/null for each standard stream that is closed at the start. Otherwise the connection to
- * the server could get the descriptor 0, 1 or 2, and would be used as input or output. Reading
- * standard input and writing to the other two still fail.
+ * If standard input, output or error was closed before the program started, opens /dev/null in its
+ * place, so that the socket of a connection does not get the descriptor 0, 1 or 2. Reading from
+ * this standard input, and writing to this standard output or error, still fail.
  */
 static void keep_standard_streams(void)
 {

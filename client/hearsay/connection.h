@@ -49,8 +49,8 @@ struct hearsay_connect {
      */
     const char *server;
     const struct hearsay_tls *tls; /* TLS 1.2 or 1.3; NULL: no TLS. Not for Unix sockets */
-    const char *agent; /* name and version of the program for the operator's log, at most 127 bytes;
-                          NULL: those of the library */
+    const char *agent; /* name and version of the program, at most 127 bytes, which the server may
+                        * log; NULL: the name and version of libhearsay */
     const uint8_t *resume_token; /* from an earlier Welcome, see `dropped` there; NULL: none */
     size_t resume_bytes;         /* at most HEARSAY_RESUME_BYTES_MAX */
     int timeout_ms;              /* for connecting and greeting together */

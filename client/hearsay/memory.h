@@ -95,8 +95,8 @@ struct hearsay_seen;
 
 /*
  * Reads the file. An absent file counts as empty. Deletes the ids of messages that have expired by
- * the local clock. *out_seen is owned: hearsay_seen_close, which does not save. Returns HEARSAY_OK,
- * ERR_FILE, ERR_SYSTEM or ERR_NOMEM.
+ * the local clock. The caller owns *out_seen and frees it with hearsay_seen_close, which does not
+ * save the file. Returns HEARSAY_OK, ERR_FILE, ERR_SYSTEM or ERR_NOMEM.
  */
 HEARSAY_API int hearsay_seen_open(const char *path, struct hearsay_seen **out_seen,
                                   struct hearsay_error *out_error);

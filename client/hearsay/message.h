@@ -299,14 +299,14 @@ struct hearsay_reply {
 /*
  * Each call of this section submits a request and returns without waiting. *out_ticket identifies
  * the request and is never 0. If no other request is in flight, the request is sent at once.
- * Otherwise requests are collected and sent together: when they reach 32 KiB, or in the next
+ * Otherwise requests are collected; they are sent together when they reach 32 KiB, or in the next
  * hearsay_next. hearsay_next reads and writes at the same time, so a slow server cannot cause a
  * deadlock.
  *
  * The calls return HEARSAY_OK, ERR_ARGUMENT, ERR_NOMEM, ERR_LOST, ERR_PROTOCOL or HEARSAY_FULL.
  * HEARSAY_FULL means that the request was not submitted, because the number of requests in flight
- * has reached limits.requests_in_flight (1024 at most), or because more than 1 MiB is unsent. Call
- * hearsay_next then.
+ * has reached limits.requests_in_flight (1024 at most), or because more than 1 MiB is unsent. After
+ * HEARSAY_FULL call hearsay_next, then submit the request again.
  *
  * out_receipt may be NULL if the caller has set id and token.
  */

@@ -148,10 +148,8 @@ static bool is_same_owner(const uint8_t *one, const uint8_t *other)
     return memcmp(one, other, one[0] == WITH_PIN ? STORE_AT : HOST_AT) == 0;
 }
 
-/*
- * Returns the index of the first record of the owner with the most records. The array is sorted and
- * not empty.
- */
+/* Records of one owner (see the head of this file) are neighbours in the sorted array, which is not
+ * empty. Returns the index of the first record of the owner that has the most records. */
 static size_t find_largest(uint8_t *const *sorted, size_t count)
 {
     size_t largest = 0;
@@ -274,7 +272,8 @@ int hearsay_keyring_learn(struct hearsay_keyring *keyring, const struct hearsay 
     const struct hearsay_welcome *welcome = hearsay_welcome(server);
     size_t replaced = 0;
     int status = HEARSAY_OK;
-    /* Former epochs are learned first: hearsay_keyring_living returns the keys in reverse order. */
+    /* Epochs of the past are stored before the current epochs, because the newest record must be
+     * the current one: hearsay_keyring_living returns the newest record first. */
     size_t came = server->epoch_count;
     size_t first = came > CLIENT_EPOCHS_MAX ? came - CLIENT_EPOCHS_MAX : 0;
     for (size_t i = first; i < came && status == HEARSAY_OK; i++) {

@@ -126,7 +126,8 @@ int secure_write(struct secure *secure, const void *data, size_t count, size_t *
     if (*out_count == 0) {
         return SOCK_AGAIN;
     }
-    /* Encrypted bytes that the socket does not take now wait here, not in the caller. */
+    /* If the socket does not take all encrypted bytes now, the rest waits in secure->wire; the
+     * caller need not write these bytes again. */
     return secure_flush(secure, out_errno) == SOCK_CLOSED ? SOCK_CLOSED : HEARSAY_OK;
 }
 

@@ -17,10 +17,8 @@
 #include "client/net/wait.h"
 #include "client/now.h"
 
-/*
- * Converts the result of recv or send to the result of sock_read or sock_write. `errno_of_0` is the
- * errno for a result of 0.
- */
+/* Converts the result `moved` of recv or send to a result of sock_read or sock_write. If `moved` is
+ * 0, *out_errno becomes `errno_of_0`. */
 static int sock_outcome(ssize_t moved, int errno_of_0, size_t *out_count, int *out_errno)
 {
     if (moved > 0) {

@@ -101,8 +101,8 @@ struct bits_kernels {
     void (*unite)(const uint64_t *block, size_t words, uint64_t *out);
 
     /*
-     * Adds up columns: counts for each lane in how many of the given columns the lane's bit is set.
-     * `columns` has all columns. `positions` has the numbers of the `count` columns to add, at most
+     * Counts, for each lane, in how many of the chosen columns the lane's bit is set. `columns` has
+     * all columns. `positions` has the numbers of the `count` chosen columns; `count` is at most
      * 4096.
      *
      * The counts are bit-sliced into planes: bit i of word w of plane p is bit p of the count of
@@ -126,9 +126,10 @@ struct bits_kernels {
                          uint64_t *mask, uint64_t *out_largest);
 
     /*
-     * Writes a mask of the lanes that reach their thresholds, and returns whether there is such a
-     * lane. A lane reaches its threshold if the number of given columns that have the lane's bit
-     * set is at least the threshold. The first `lane_words` words of the mask are valid.
+     * Writes a mask with one bit for each lane: is the lane's threshold reached? A lane's count is
+     * the number of the given columns in which the lane's bit is set; the threshold is reached if
+     * this count is at least the threshold. Returns whether any lane reaches its threshold. The
+     * first `lane_words` words of the mask are valid.
      */
     bool (*lanes_reaching)(const struct bits_reach *reach, uint64_t *out_mask);
 
@@ -138,10 +139,8 @@ struct bits_kernels {
      */
     size_t (*positions)(const uint64_t *filter, size_t words, uint16_t *out);
 
-    /*
-     * Turns at most BITS_SPREAD_PLANES planes into one byte for each lane. Writes 64 * lane_words
-     * bytes.
-     */
+    /* Converts bit-sliced numbers to bytes: writes, for each lane, the number that at most
+     * BITS_SPREAD_PLANES planes have for the lane. Writes 64 * lane_words bytes. */
     void (*spread)(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out);
 
     /*

@@ -57,7 +57,8 @@ uint32_t bloom_union_count(const uint64_t *a, const uint64_t *b, size_t words);
 uint32_t bloom_union_count_range(const uint64_t *a, const uint64_t *b, uint32_t first,
                                  uint32_t count);
 
-/* Write (a or b), and (a and b), to `out`. `out` may be a or b. */
+/* bloom_union writes (a or b) to `out`; bloom_intersection writes (a and b). `out` may be the array
+ * a or the array b. */
 void bloom_union(uint64_t *out, const uint64_t *a, const uint64_t *b, size_t words);
 void bloom_intersection(uint64_t *out, const uint64_t *a, const uint64_t *b, size_t words);
 

@@ -53,12 +53,15 @@ static inline uint64_t index_probe_work(const struct index_probe *probe)
 #define INDEX_NO_PLACE UINT32_MAX
 
 /*
- * Offers one message to the k best if the message meets all conditions: expiry, window, `contains`,
- * max distance, reach. `contains_overlap` is the overlap with the `contains` filter. `filter` is
- * the message's filter; its words may be interleaved, `stride` apart. It is read only if the metric
- * needs more than counts. `place` is INDEX_NO_PLACE, or a number below `places` (struct
- * index_engine) that no other message of the engine has until a message comes or goes. With a place
- * the message's id is tested against the query's slices once, not once for each part.
+ * Offers one message to the k best if the message meets all conditions of the query: expiry,
+ * window, `contains`, max distance, reach. `overlap` and `contains_overlap` are the numbers of bits
+ * that the message's filter shares with the query's filter and with the `contains` filter. `filter`
+ * is the message's filter; its words are `stride` words apart. The function reads `filter` only if
+ * the metric needs more than these numbers.
+ *
+ * `place` is INDEX_NO_PLACE, or a number below `places` (struct index_engine) that no other message
+ * of the engine has until a message comes or goes. With such a number, the message's id is tested
+ * against the query's slices once, not once for each part of the query.
  */
 void index_probe_offer(struct index_probe *probe, const struct index_item *item, uint32_t place,
                        const uint64_t *filter, size_t stride, uint32_t cardinality,

@@ -204,7 +204,7 @@ void idmap_remove(struct idmap *map, const uint8_t *id, uint32_t position)
     carry_over(map, STEPS_PER_CHANGE);
     if (map->old.slot_count == 0 && map->current.slot_count > SLOTS_MIN &&
         idmap_count(map) < map->current.slot_count / 8) {
-        /* Without memory for a smaller table the larger table stays, which works as well. */
+        /* If there is no memory for a smaller table, the map keeps the larger table. */
         (void)begin_resize(map, map->current.slot_count / 2);
     }
 }

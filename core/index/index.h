@@ -83,8 +83,8 @@ static inline bool index_stop_is_wanted(const struct index_stop *stop)
  */
 int index_arrange(struct index *index, const struct index_stop *stop);
 
-/* What makes searches slower than right after the index was arranged. A renewal (renewal.h) makes
- * them fast again. O(messages / 4,096). */
+/* Counts the messages that make searches slower than they were right after the index was arranged.
+ * A renewal (renewal.h) arranges the index again. O(messages / 4,096). */
 struct index_wear {
     size_t unarranged; /* messages that every search compares */
     size_t removed;    /* arranged messages that were removed since the index was arranged */
@@ -156,11 +156,11 @@ int index_search_new(const struct alloc *alloc, const struct index_query *query,
 void index_search_free(struct index_search *search); /* at any time; NULL is fine */
 
 /*
- * Does about `budget` more work, and compares at least one block of filters. The unit of work is
- * one comparison with a filter or a summary, or one bit or hash that is read to test an id against
- * the query's slices. Messages that expire at or before now_ms are not found; now_ms never runs
- * backwards. 0 when done, else INDEX_MORE. The number of steps is bounded, however fast messages
- * come and go.
+ * Continues the search for about `budget` units of work, and compares at least one block of
+ * filters. A unit is one comparison with a filter or a summary, or one bit or hash that is read to
+ * test an id against the query's slices. Messages that expire at or before now_ms are not found;
+ * now_ms must never decrease. Returns 0 when the search is done, else INDEX_MORE. The number of
+ * steps is bounded, however fast messages come and go.
  */
 int index_search_step(struct index_search *search, uint64_t budget, int64_t now_ms);
 
@@ -174,8 +174,8 @@ const struct nearest_candidate *index_search_results(struct index_search *search
 /* The number of filters of messages and summaries of groups that the search has compared so far. */
 uint64_t index_search_comparisons(const struct index_search *search);
 
-/* Returns whether sender_share alone kept messages out of the answer, so that other messages are
- * there instead. Only after index_search_step returned 0. */
+/* Returns whether the answer would have other messages without the limit sender_share. Only after
+ * index_search_step returned 0. */
 bool index_search_is_capped(const struct index_search *search);
 
 /* Returns whether the answer is proven to be right. It is, unless the query's budget ended the

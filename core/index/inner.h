@@ -15,7 +15,8 @@ struct search_part {
     void *next_cursor; /* while renewal.c replaces the engine of `index` by another engine: a cursor
                         * on the other engine */
     struct index_probe probe;
-    /* Used in the first part of an index; the other parts of the index share it. */
+    /* If several parts search one index, only the memo of the first of these parts is used, by all
+     * of them. */
     struct index_memo memo;
     bool walked;              /* to the end */
     struct search_part *next; /* in index->parts */
@@ -38,7 +39,8 @@ struct index_search {
     struct search_part *parts;
     uint64_t *filters; /* for each part its filter, then its `contains` filter */
     struct nearest nearest;
-    bool looking;     /* first looks are running; they end before any part is walked to its end */
+    bool looking;     /* first looks are running; first looks are over before any part is walked to
+                       * its end */
     uint32_t current; /* the part whose first look is running */
     uint32_t opened;  /* see index_probe.opened */
     uint32_t restarts;
@@ -54,7 +56,8 @@ struct index_search {
 
 /* --- index.c ---------------------------------------------------------------------------------- */
 
-/* Tells a part that messages of its index may have other places now. */
+/* Tells a part of a search that the place numbers (index_probe_offer) of messages in its index may
+ * have changed. */
 void index_part_moved(struct search_part *part);
 
 #endif

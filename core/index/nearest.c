@@ -117,8 +117,8 @@ static void forget_known(struct nearest *nearest)
     }
 }
 
-/* Returns whether the sender has its share of candidates already. *out_worst is the place of the
- * worst of these. */
+/* Returns whether the heap has as many candidates of the sender as `share` allows. If so,
+ * *out_worst is the index in the heap of the worst candidate of this sender. */
 static bool has_share(struct nearest *nearest, uint32_t sender, uint32_t *out_worst)
 {
     const struct nearest_known *known = find_known(nearest, sender);

@@ -49,7 +49,8 @@ struct nearest_candidate {
 /* < 0 when a comes before b, > 0 when a comes after b, 0 only for the same message and part. */
 int nearest_compare(const struct nearest_candidate *a, const struct nearest_candidate *b);
 
-/* An entry of a cache: a sender that has its share, with the sender's worst candidate. */
+/* An entry of a cache. `sender` has as many candidates in the heap as `share` allows; `worst` is
+ * the index of the worst of these candidates. */
 enum { NEAREST_KNOWN = 4 };
 struct nearest_known {
     uint32_t sender; /* 0: none */

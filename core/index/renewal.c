@@ -134,7 +134,8 @@ static struct batch *new_batch(struct renewal *renewal)
     return batch;
 }
 
-/* Shrinks a batch of at least one message to its size. If that fails, the batch stays as it is. */
+/* Gives back the memory of a batch that its messages do not need. The batch has at least one
+ * message. If resizing fails, the batch keeps its memory. */
 static void trim_batch(struct renewal *renewal, struct batch *batch)
 {
     struct index_item *items =

@@ -72,7 +72,8 @@ uint16_t sample_floor(const struct sample *sample, uint16_t least, size_t wanted
     uint16_t below = FLOOR_MAX + 1; /* too few reach it */
     size_t most = wanted + wanted / 2;
 
-    /* At least `wanted` messages reach `least`, or `least` is the value that the caller gave. */
+    /* Invariant: at least `wanted` messages of the sample pass the floor `least`, or `least` still
+     * has the value that the caller gave. */
     while (below - least > 1) {
         uint16_t middle = (uint16_t)(least + (below - least) / 2);
         size_t count = count_reaching(sample, middle);

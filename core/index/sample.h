@@ -56,9 +56,9 @@ uint16_t sample_floor(const struct sample *sample, uint16_t least, size_t wanted
 void sample_mark(struct sample *sample, uint16_t floor);
 
 /*
- * Returns the first block from `block` on that has marked messages; SAMPLE_BLOCKS without any.
- * `out` gets the overlaps of the block, *out_lanes a bit for each marked message. These messages do
- * not count any more.
+ * Finds the first block, from the block number `block` on, that has marked messages. Returns the
+ * number of this block, or SAMPLE_BLOCKS if there is none. Writes the overlaps of the block to
+ * `out`, and a bit for each marked message to *out_lanes. Removes the marks of these messages.
  */
 size_t sample_next(struct sample *sample, size_t block, uint32_t *out, uint32_t *out_lanes);
 

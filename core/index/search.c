@@ -232,9 +232,11 @@ static bool walk_part(struct index_search *search, struct search_part *part, uin
     return part->walked || part->probe.first_look != search->looking;
 }
 
-/* Returns the part to walk next. During the first looks (search->looking) that is each part in
- * turn. After them it is the part with the highest probe.promise, of the parts that are not at
- * their end; NULL if all parts are. */
+/*
+ * Returns the part whose walk goes on. While first looks are running (search->looking), the parts
+ * take turns. Afterwards it is the part with the highest probe.promise among the parts whose walk
+ * is not at its end. Returns NULL if the walks of all parts are at their ends.
+ */
 static struct search_part *next_part(struct index_search *search)
 {
     struct search_part *best = NULL;

@@ -155,13 +155,16 @@ struct standing_node *standing_node_new(struct standing *standing);
  */
 bool standing_free_lane(const struct standing_node *node, uint8_t class, uint32_t *out_lane);
 
-/* standing_group_new makes an empty group of a class with one block of filters; the group is in
- * no node. NULL without memory. standing_group_free frees a group that is in no node and has no
- * part. */
+/*
+ * standing_group_new makes an empty group of the class `class`, with memory for one block of
+ * filters. The new group is in no node. Returns NULL without memory. standing_group_free frees a
+ * group that has no part and is in no node.
+ */
 struct standing_group *standing_group_new(struct standing *standing, uint8_t class, bool loose);
 void standing_group_free(struct standing *standing, struct standing_group *group);
 
-/* Makes sure that a group that is not full has memory for one more part. False without memory. */
+/* Gives a group memory for one more part, if needed. The group has fewer than STANDING_GROUP parts.
+ * Returns false without memory. */
 bool standing_group_grow(struct standing *standing, struct standing_group *group);
 
 /*

@@ -106,8 +106,8 @@ static bool may_join(const struct standing *standing, const struct standing_grou
            rules_out(standing, bits, low, floor);
 }
 
-/* Makes a mask of the groups of a node that have the part's class and a free place. Returns whether
- * there are any. */
+/* Writes a mask of the node's groups that have the part's class and a free slot. Returns whether
+ * there is such a group. */
 static bool place_candidates(const struct standing_node *node, const struct seeker *seeker,
                              uint64_t *out_mask)
 {
@@ -168,7 +168,8 @@ static void look_in_node(const struct standing *standing, const struct standing_
     }
 }
 
-/* Returns the group most similar to the part, of those that it may join. NULL: there is none. */
+/* Returns, of the groups that the part may join, the group that is most similar to the part.
+ * Returns NULL if the part may join no group. */
 static struct standing_group *place_seek(const struct standing *standing,
                                          const struct seeker *seeker)
 {

@@ -10,8 +10,8 @@ enum {
      * groups in such a node. 8/8 has not been measured. */
     FILL_NUMERATOR = 7,
     FILL_DENOMINATOR = 8,
-    HOLES = 64 /* at most 1/64 of a new node's slots stay free. Free slots let a group lie in one
-                  block */
+    HOLES = 64 /* a rebuild may leave 1/HOLES of the slots of a new node unused, so that a group
+                * need not lie in two blocks */
 };
 
 /* Grows tree->nodes, tree->by_number and the summaries for one more node. 0 or -ERR_NOMEM. */
@@ -118,7 +118,8 @@ static void leave_hole(struct tree_node *node, uint32_t size, uint32_t *holes)
  */
 struct build {
     uint32_t slots; /* of each old node but the last */
-    uint32_t built; /* number of new nodes; the old nodes are at the places behind them */
+    uint32_t built; /* number of new nodes; new nodes come first in tree->nodes, old nodes behind
+                     * them */
     size_t gone;    /* messages of old nodes that were freed */
     size_t taken;   /* messages that are in new nodes */
     size_t groups;  /* groups that are in new nodes */
@@ -286,9 +287,11 @@ static uint32_t built_groups(const struct tree *tree, size_t groups)
     return (uint32_t)((groups + nodes - 1) / nodes);
 }
 
-/* The number of messages to arrange at a time. In a big tree: the messages of a node of full
- * groups. In a small tree: about as many, and all windows have the same size, so that no short
- * window is left. */
+/*
+ * Returns how many messages are arranged at a time (a window). In a big tree: as many as a new node
+ * has in full groups. In a small tree: about TREE_SLOTS, and all windows have about the same size,
+ * so that the last window is not much shorter than the others.
+ */
 static size_t window_of(const struct tree *tree, size_t count)
 {
     size_t windows = (count + TREE_SLOTS / 2) / TREE_SLOTS;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Insert and remove.
+ * change: inserts and removes messages.
  *
- * A new message goes behind the last message, into an unarranged node, so that a deposit waits for
- * nothing. A later rebuild (build.c) arranges the messages. A removal joins small groups and merges
- * at most two nodes. So each change does a bounded amount of work.
+ * An insert puts the message behind the last message, in a node that is not arranged. So a deposit
+ * never waits until messages are arranged; a later rebuild (build.c) arranges them. A removal joins
+ * small groups and merges at most two nodes. So each change does a bounded amount of work.
  */
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
@@ -41,8 +41,8 @@ static uint32_t first_slots(const struct tree *tree)
     return follows ? tree->fanout * TREE_GROUP : TREE_GROUP;
 }
 
-/* Finds a group with a free slot for a new message: the last group, or a new one. 0 or
- * -ERR_NOMEM. */
+/* Finds a group with a free slot for a new message: the last group of the tree, or else a new
+ * group. 0 or -ERR_NOMEM. */
 static int find_group(struct tree *tree, struct tree_node **out_node, uint32_t *out_group)
 {
     struct tree_node *node = open_node(tree);
@@ -99,8 +99,11 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
 
 /* --- remove ----------------------------------------------------------------------------------- */
 
-/* Joins a small group to the group of the same node that shares the most bits with it and has a
- * free slot. */
+/*
+ * Moves the messages of a small group to another group of the node: among the groups with a free
+ * slot, the group whose union shares the most bits with the small group. Does nothing if that group
+ * has too few free slots.
+ */
 static void join_small_group(struct tree *tree, struct tree_node *node, uint32_t group)
 {
     struct sliced sliced = {.lane_words = tree_lane_words(node)};
@@ -157,7 +160,8 @@ static bool can_merge(const struct tree *tree, uint32_t place)
            node->slot_count + next->slot_count <= TREE_SLOTS * 3 / 4;
 }
 
-/* Frees a node without messages. Merges a node of few groups with a neighbour that has space. */
+/* Called after a removal. Frees the node if it has no messages. Otherwise, if the node has few
+ * groups, merges it with the next node or the node before, if one of them has space. */
 static void repair_node(struct tree *tree, struct tree_node *node)
 {
     uint32_t place = node->place;

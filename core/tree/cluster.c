@@ -312,8 +312,11 @@ static uint32_t far_centre(const struct clustering *c, const uint32_t *order, si
     return far;
 }
 
-/* Orders the centres so that similar centres are near one another: sorts them between two distant
- * centres, and does the same with each half. The recursion is log2(CENTRES_MAX) levels deep. */
+/*
+ * Orders the centres so that similar centres are near one another. Chooses two centres that are far
+ * from each other, sorts all centres by which of the two they resemble more, and does the same with
+ * each half. The recursion is log2(CENTRES_MAX) levels deep.
+ */
 static void order_centres(struct clustering *c, uint32_t *order, size_t count)
 {
     struct tree_arranger *arranger = c->arranger;

@@ -298,8 +298,8 @@ struct tree_formed {
     uint32_t size;
 };
 
-/* Working memory of a rebuild, which puts the positions of an order into groups of similar
- * messages. A window is a row of messages that are compared with one another. */
+/* Memory of a rebuild while the rebuild forms groups of similar messages. The rebuild compares
+ * messages only within a window. A window is a run of consecutive messages of the order. */
 struct tree_arranger {
     const struct tree *tree;
     struct tree_order *order;

@@ -139,8 +139,8 @@ static void narrow_union(const struct tree *tree, struct tree_node *node, uint32
     }
 }
 
-/* Writes the cardinalities of a group to least and most (see tree_node), from which bounds are
- * computed. */
+/* Writes the smallest and the largest cardinality of a group to node->least and node->most. Upper
+ * bounds are computed from these two arrays. */
 static void note_range(struct tree_node *node, const struct tree_group *group)
 {
     node->least[group - node->groups] = tree_bound_byte(group->low);

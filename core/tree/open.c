@@ -194,7 +194,8 @@ static void add_to_batch(struct walk *walk, const struct tree_node *node, uint32
     }
 }
 
-/* Queries with `contains` never call this function: see walk_is_plain and should_sweep. */
+/* The caller guarantees that the query has no `contains` filter: see walk_is_plain and
+ * should_sweep. */
 void walk_sweep(struct walk *walk, const struct tree_node *node)
 {
     uint32_t first = 0;

@@ -44,7 +44,7 @@ static size_t part_loose(struct tree_arranger *arranger, size_t *out_messages)
 struct gathering {
     struct tree_arranger *arranger;
     size_t count;
-    uint32_t *firsts; /* for each group, the number of its first message in the window */
+    uint32_t *firsts; /* for each group, the index in `positions` of the group's first message */
     uint8_t *sizes;   /* 0: has its place */
     uint16_t *bits;   /* of their common bits, which are in rows */
     uint32_t *positions;
@@ -124,7 +124,8 @@ static bool is_waiting(const struct gathering *gathering, size_t group)
     return gathering->sizes[group] != 0 && gathering->sizes[group] < TREE_LOOSE;
 }
 
-/* Places the groups that are alike to the group `leader` right behind `leader`. */
+/* Places all groups that are similar to the group `leader` (tree_are_alike) directly behind
+ * `leader`. */
 static void place_alike(struct gathering *gathering, size_t leader)
 {
     const struct tree *tree = gathering->arranger->tree;

@@ -63,8 +63,8 @@ void tree_node_free(const struct tree *tree, struct tree_node *node)
     alloc_release(tree->alloc, node);
 }
 
-/* Sets a node's arrays to point into new storage of zeros. Marks all slots as expired, because a
- * free slot must never be an answer. */
+/* Gives a node new storage, which is filled with zeros: sets the pointers of the node's arrays.
+ * Marks all slots as expired, because a free slot must never be an answer. */
 static void use_storage(const struct tree *tree, struct tree_node *node, uint64_t *storage,
                         uint32_t room)
 {

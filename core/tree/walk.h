@@ -80,7 +80,8 @@ struct walk {
     bool ready;
     bool looked;    /* true: the first look is over. The best groups were opened, or the next step
                        would compare a whole node */
-    uint32_t next;  /* place of the node with the highest reach; cursor->room: not known */
+    uint32_t next;  /* index in tree->nodes of the node with the highest reach; cursor->room: not
+                     * known */
     uint16_t floor; /* index_probe_floor; computed again only after an offer, because it divides */
     uint32_t pending_count;
     struct pending pending[PENDING_MAX];

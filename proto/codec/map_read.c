@@ -113,7 +113,8 @@ static bool map_size_is_right(const struct map_field *field, size_t size)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Writes whether the field was present, if the plain struct has a member for the presence. */
+/* Some plain structs have a member that says whether a field was present. Writes this member, if
+ * there is one. */
 static void map_note_presence(const struct map_field *field, bool present, void *own)
 {
     if (field->own_count != 0) {

@@ -54,7 +54,8 @@ static const struct map_field slice_fields[] = {
 };
 static const struct map slice_map = MAP_OF("a slice", slice, slice);
 
-/* The table rows that Query has both as a request and within Watch: all rows after k. */
+/* The rows of the table for the fields of Query that come after `k`. Two tables have these rows:
+ * the table of the request Query, and the table of the Query inside the request Watch. */
 #define QUERY_ROWS_AFTER_K                                                                     \
     {MAP_LIST(Query, query, parts, part_count, QueryPart, query_part), .needed = true},        \
         {MAP_AS(U32, Query, max_distance, query, max_distance_ppm), .max = LIMIT_DISTANCE_PPM, \

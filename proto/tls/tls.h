@@ -50,10 +50,8 @@ int tls_client_new(const struct tls_client_options *options, struct tls_context 
 /* Frees a context. Pipes of the context stay usable. NULL is fine. */
 void tls_context_free(struct tls_context *context);
 
-/*
- * When the first certificate of the server's chain expires, the server's own included: Unix time in
- * milliseconds.
- */
+/* Returns the earliest expiry of the certificates in the server's chain, the server's own
+ * certificate included: Unix time in milliseconds. */
 int64_t tls_context_not_after_ms(const struct tls_context *context);
 
 /* The pin of a server's own certificate. */

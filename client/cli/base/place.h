@@ -35,8 +35,9 @@ int place_file(const struct cli *cli, enum place_kind kind, const char *name, bo
                char out_path[PLACE_PATH_BYTES]);
 
 /*
- * Whether a file may hold a secret, by the rule of ssh for keys: a regular file of this user must
- * give no right to its group and to others. Any other file is accepted.
+ * Returns whether the permissions of a file are strict enough for a secret. The rule is the rule of
+ * ssh for keys: a regular file that belongs to this user must give no permission to its group or to
+ * others. Any other file is accepted.
  */
 struct stat;
 bool place_is_private(const struct stat *state);

@@ -381,7 +381,7 @@ static const struct args_option hosts_options[] = {
     ARGS_ROW("json", 0, ARGS_FLAG, struct plain_options, json, NULL, "one line of JSON a host"),
 };
 
-/* The used and the allowed messages and bytes, of one host or of all hosts. */
+/* How many messages and bytes one host, or all hosts together, have and may have. */
 struct fullness {
     uint64_t messages;
     uint64_t messages_max;

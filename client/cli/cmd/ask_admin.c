@@ -10,8 +10,9 @@
 #include "client/cli/base/place.h"
 
 /*
- * The usual paths of the daemon's socket: the first if the key admin_group is set, the second if a
- * package has installed the daemon.
+ * The usual paths of the daemon's admin socket. SHARED_SOCKET is the path if the configuration of
+ * the daemon has the key admin_group. PACKAGE_SOCKET is the path if the daemon was installed from a
+ * package and has no admin_group.
  */
 #define SHARED_SOCKET  "/run/hearsay/admin.sock"
 #define PACKAGE_SOCKET "/var/lib/hearsay/hearsayd.sock"

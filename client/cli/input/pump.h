@@ -98,7 +98,8 @@ struct pump {
     unsigned reconnect_count; /* in a row */
 };
 
-/* Takes over `server`. Returns CLI_DONE, or an exit code after printing the error. */
+/* Prepares a pump. The pump takes over the ownership of `server`. Returns CLI_DONE, or an exit code
+ * after printing the error. */
 int pump_init(struct pump *pump, const struct cli *cli, struct pump_work *work, struct lines *lines,
               struct hearsay *server);
 void pump_deinit(struct pump *pump); /* closes the server */

@@ -54,7 +54,7 @@ const char *args_nearest(const char *word, const char *const *names, size_t coun
     if (length == 0 || length > WORD_MAX) {
         return NULL;
     }
-    /* A name with more than one wrong character in three is not suggested. */
+    /* A name is suggested only if at most one in three of its characters is wrong. */
     size_t best_edits = (length < 3 ? 1 : length / 3) + 1;
     for (size_t i = 0; i < count; i++) {
         if (strlen(names[i]) > WORD_MAX) {

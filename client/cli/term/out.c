@@ -199,7 +199,8 @@ bool out_has_no_reader(const struct out *out)
 {
     int saved_errno = errno;
     struct pollfd output = {.fd = fileno(out->stream), .events = POLLOUT};
-    /* errno may be from a call after the failed write. So poll also checks the descriptor. */
+    /* Another call may have changed errno after the write failed. So poll checks, too, whether the
+     * reader of the output has gone. */
     bool has_none =
         saved_errno == EPIPE || (poll(&output, 1, 0) > 0 && (output.revents & POLLERR) != 0);
     errno = saved_errno;
