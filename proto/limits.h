@@ -31,8 +31,8 @@ enum {
     LIMIT_SLICES = 32,         /* in Query.exclude */
     LIMIT_HASHES = 32,         /* of one slice */
     LIMIT_SLICES_HASHES = 256, /* of all slices of a query together */
-    LIMIT_SLICES_PPM = 600000, /* upper bound of the sum over all slices of the chance that a slice
-                                  has a random id, in millionths */
+    LIMIT_SLICES_PPM = 600000, /* upper bound, in millionths, of the probability that a random id is
+                                * in a slice, summed over all slices */
     LIMIT_DISTANCE_PPM = 1000000, /* distance 1, in millionths */
     LIMIT_RESULTS = 1000,         /* in Results: the largest k */
     LIMIT_EXPORTED = 1000,        /* messages on a page of Exported */

@@ -111,8 +111,8 @@ struct msg_admin {
     struct msg_bytes payload_hash; /* ban, unban: LIMIT_HASH_BYTES or absent */
     struct msg_bytes filter;       /* ban, unban: or absent */
     uint32_t max_distance_ppm;     /* ban */
-    struct msg_text
-        word; /* the field `mode` of Accept, `level` of LogLevel, `path` of Backup; or absent */
+    struct msg_text word; /* in Accept the field `mode`, in LogLevel `level`, in Backup `path`;
+                           * other requests have no such field */
 };
 
 struct msg_here {

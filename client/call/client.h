@@ -41,7 +41,8 @@ struct hearsay {
     int64_t greet_by_ms;   /* the Welcome must come until then; on the clock of now_monotonic_ms */
     struct secure *secure; /* owned; NULL: no TLS */
     const struct hearsay_tls_info *tls; /* in `secure`; NULL: no TLS */
-    int write_errno; /* errno of a failed write; 0: none. Reading goes on: the server may say why */
+    int write_errno; /* errno of a failed write; 0: no write has failed. The client still reads,
+                      * because the server may have sent the reason */
     struct arena welcome_arena;
     struct hearsay_welcome
         welcome;                /* borrows from welcome_arena; its epochs are the current ones */

@@ -117,11 +117,11 @@ HEARSAY_API int hearsay_seen_add(struct hearsay_seen *seen, const uint8_t *id, i
 HEARSAY_API int hearsay_seen_save(const struct hearsay_seen *seen, struct hearsay_error *out_error);
 
 /*
- * Sets the field `exclude` of a query. Set the parts of the query before. The query borrows from
- * `seen` until the next call with `seen`. `miss` is the probability of a false positive in
- * millionths, 1 to 500,000; 0 means 1,000. Returns HEARSAY_OK; ERR_ARGUMENT when the filter does
- * not fit in a frame of the server (a frame of 64 KiB fits 16,320 ids); ERR_NOMEM. O(number of
- * ids).
+ * Sets the field `exclude` of a query. Set the parts of the query before. The field points to
+ * memory of `seen`, which stays valid until the next call with `seen`. `miss` is the probability of
+ * a false positive in millionths, 1 to 500,000; 0 means 1,000. Returns HEARSAY_OK; ERR_ARGUMENT
+ * when the filter does not fit in a frame of the server (a frame of 64 KiB fits 16,320 ids);
+ * ERR_NOMEM. O(number of ids).
  */
 HEARSAY_API int hearsay_seen_exclude(struct hearsay_seen *seen, const struct hearsay *server,
                                      uint32_t miss, struct hearsay_query *query,

@@ -282,7 +282,7 @@ static int accept_reply(struct conn *conn, const struct msg_response *response,
                         struct hearsay_error *out_error)
 {
     if (response->id == 0) {
-        /* A push of the server, or an error that concerns the whole connection. */
+        /* Handles a push of the server, or an error that concerns the whole connection. */
         if (response->kind == MSG_RESPONSE_ERROR) {
             return break_refused(conn, out_error, &response->error);
         }

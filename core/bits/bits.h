@@ -180,9 +180,8 @@ struct bits_kernels {
     size_t (*list_least)(const uint16_t *numbers, size_t count, uint16_t least,
                          uint16_t *out_places);
 
-    /*
-     * The number of columns that can be added up in about the time that comparing one block takes.
-     */
+    /* About how many columns `count_columns` counts in the time in which `scan` compares one
+     * block. */
     uint32_t block_columns;
 
     /*

@@ -178,10 +178,8 @@ static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t cou
     return any_word != 0;
 }
 
-/*
- * In each case the number of planes is a constant, so that the compiler keeps the sums in
- * registers.
- */
+/* In the cases 6, 7 and 8 the number of planes is a constant, so that the compiler keeps the sums
+ * in registers. */
 static bool lanes_reaching(const struct bits_reach *reach, uint64_t *out_mask)
 {
     size_t counted = bits_planes(reach->count);
@@ -199,8 +197,9 @@ static bool lanes_reaching(const struct bits_reach *reach, uint64_t *out_mask)
 }
 
 /*
- * Goes through the planes from the highest down. If any lane that is left in a word has the plane's
- * bit, only the lanes with this bit are left in the word.
+ * For each word of the mask: keeps only the lanes that have the largest number in the word. Goes
+ * through the planes from the highest bit down; if any lane that is left has the plane's bit, drops
+ * the lanes without this bit.
  */
 static void keep_largest(const uint64_t *planes, size_t plane_count, size_t lane_words,
                          uint64_t *mask, uint64_t *out_largest)

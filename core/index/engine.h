@@ -30,8 +30,9 @@ struct index_probe {
     struct nearest *nearest; /* the k best; all parts of the search share them */
     uint32_t expected;       /* about how many of the k best this part will find; at least 1 */
     bool first_look;         /* the other parts have not been looked at yet: see cursor_step */
-    uint16_t promise;   /* upper bound of the messages that are left; the part with the highest one
-                           goes on first */
+    /* upper bound of the similarity of the messages that this part has not compared yet; the
+     * search goes on with the part that has the highest bound */
+    uint16_t promise;
     uint32_t opened;    /* groups that all parts opened so far; the tree counts them */
     bool check_repeats; /* an offered message may already be among the k best */
     bool incomplete;    /* true: the engine left out messages without a proof */

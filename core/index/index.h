@@ -108,8 +108,8 @@ int index_find(const struct index *index, const uint8_t *id, struct index_item *
 size_t index_count(const struct index *index);
 size_t index_bytes(const struct index *index);
 
-/* The levels that a search goes through, at least 1. A list has 1; a tree has its root, nodes and
- * groups, and summaries of nodes if there are any. O(1). */
+/* Returns the number of levels that a search goes through, at least 1. A list has 1 level. A tree
+ * has its root, nodes and groups, and summaries of nodes if there are any. O(1). */
 uint32_t index_height(const struct index *index);
 
 /* What a search ranks by. */
@@ -119,8 +119,9 @@ enum index_metric {
 };
 
 /*
- * One filter that a query looks for in one index. If several parts find the same message, the
- * message is one result: of the part that ranks it highest, and of equal parts the first.
+ * One filter that a query looks for in one index. If several parts of a query find the same
+ * message, the message is one result. The result names the part that ranks the message highest;
+ * among equal parts, the first part.
  */
 struct index_part {
     struct index *index;    /* borrowed by the search until index_search_step returns 0 or the
@@ -178,8 +179,11 @@ uint64_t index_search_comparisons(const struct index_search *search);
  * index_search_step returned 0. */
 bool index_search_is_capped(const struct index_search *search);
 
-/* Returns whether the answer is proven to be right. It is, unless the query's budget ended the
- * search, or the engine left out messages on purpose (a heuristic of tests and bench). */
+/*
+ * Returns whether the answer is proven to be right. The result is false in two cases: the query's
+ * budget ended the search, or the engine left out messages on purpose (a heuristic of tests and
+ * bench).
+ */
 bool index_search_is_exact(const struct index_search *search);
 
 #endif

@@ -44,7 +44,7 @@ struct index_search {
     uint32_t current; /* the part whose first look is running */
     uint32_t opened;  /* see index_probe.opened */
     uint32_t restarts;
-    /* Comparisons before the last restart; they do not count for the budget. */
+    /* Number of comparisons before the last restart. They do not count for query.budget. */
     uint64_t before_restart;
     int64_t now_ms;
     bool started;

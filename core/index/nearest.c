@@ -49,8 +49,8 @@ void nearest_clear(struct nearest *nearest)
     memset(nearest->known, 0, sizeof(nearest->known));
 }
 
-/* Puts the candidate into the empty place `at` of the heap, or above, so that no parent is better
- * than its children. */
+/* Inserts a candidate into the heap. The entry `at` is empty; parents of this entry that are better
+ * than the candidate move down, so that in the end no parent is better than its children. */
 static void sift_up(struct nearest_candidate *heap, uint32_t at,
                     const struct nearest_candidate *candidate)
 {
@@ -67,8 +67,8 @@ static void sift_up(struct nearest_candidate *heap, uint32_t at,
 }
 
 /*
- * Puts the candidate into the empty place `at` of the heap, or below. Indexes have 64 bits, because
- * 2 at + 2 may not fit 32 bits.
+ * Inserts a candidate into the heap. The entry `at` is empty; children of this entry that are worse
+ * than the candidate move up. Indexes have 64 bits, because 2 * at + 2 may need more than 32 bits.
  */
 static void sift_down(struct nearest_candidate *heap, uint32_t count, uint64_t at,
                       const struct nearest_candidate *candidate)
@@ -181,8 +181,8 @@ static void comes_in(struct nearest *nearest, const struct nearest_candidate *ca
     forget_known(nearest);
 }
 
-/* Offers a candidate of a sender that has its share already. `worst` is the place of the sender's
- * worst candidate. */
+/* Offers a candidate of a sender that has as many candidates in the heap as `share` allows. `worst`
+ * is the index in the heap of the worst of these candidates. */
 static bool offer_within_share(struct nearest *nearest, const struct nearest_candidate *candidate,
                                uint32_t worst)
 {
@@ -249,7 +249,8 @@ bool nearest_offer(struct nearest *nearest, const struct nearest_candidate *cand
     return true;
 }
 
-/* Returns the place of a message in the heap; nearest->count if it is not there. */
+/* Returns the index of a message in the heap, or nearest->count if the heap does not have the
+ * message. */
 static uint32_t nearest_find(const struct nearest *nearest, const uint8_t *id, uint32_t source)
 {
     uint32_t at = 0;

@@ -88,7 +88,8 @@ static inline const struct nearest_candidate *nearest_worst(const struct nearest
     return nearest_is_full(nearest) ? &nearest->heap[0] : NULL;
 }
 
-/* Returns whether an offer of this candidate would change anything. O(1); O(k) with a cap. */
+/* Returns whether nearest_offer of this candidate would change the k best, or `passed`, the best
+ * skipped candidate. O(1); with a limit for each sender O(k). */
 bool nearest_wants(struct nearest *nearest, const struct nearest_candidate *candidate);
 
 /* Returns whether a candidate that was skipped because of the limit of its sender would be among

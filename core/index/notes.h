@@ -15,7 +15,7 @@
 
 #include "core/base/alloc.h"
 
-/* A failure besides -ERR_NOMEM: more than `most` notes would have to wait. */
+/* Error: the queue would have more than `most` notes. */
 enum { NOTES_FULL = 1 };
 
 struct notes {

@@ -7,7 +7,7 @@
 #include "core/base/err.h"
 #include "core/index/inner.h"
 
-/* At least this many notes may wait, even if there are few messages. */
+/* The least capacity of the list of notes (notes.h), for an index with few messages. */
 enum { NOTES_LEAST = 65536 };
 
 /* Messages that one call copied out of the first index. They are not in the second index yet. */
@@ -26,7 +26,9 @@ struct renewal {
     const struct alloc *alloc;
     size_t words; /* of a filter */
 
-    struct index *fresh;   /* the second index; at the end it has the old engine of the first */
+    /* the second index. At the end of renewal_follow the two indexes exchange engines, so
+     * `fresh` then has the engine that the first index had */
+    struct index *fresh;
     struct batch *batches; /* in no order */
 
     struct index *index; /* NULL: detached */

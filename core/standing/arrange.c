@@ -15,7 +15,8 @@ enum {
     OPENING_LANES = 150, /* counting this many lanes takes as long as opening one group */
     CALM = 64, /* groups become wider only after this many windows in which opening groups cost
                   little */
-    FEW = 16,  /* if opening costs so many times less than counting lanes, groups may be wider */
+    FEW = 16,  /* groups may become wider only if opening groups takes less than 1/FEW of the time
+                * of counting lanes */
     LIKENESS_MIN = 30, /* percent; below, nothing is asked for */
     LIKENESS_MAX = 80,
     LIKENESS_STEP = 10
@@ -102,7 +103,8 @@ static size_t look_at(struct standing *standing, struct standing_group *group)
 
     for (uint32_t slot = group->count; slot-- > 0;) {
         if (standing_move_part(standing, group, slot)) {
-            return count; /* another group may have taken the lane; the next call looks at it */
+            return count; /* the group may have been freed, and another group may have its lane: the
+                           * next call looks at that group */
         }
     }
     standing->next_lane++;

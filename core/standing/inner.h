@@ -46,10 +46,12 @@ struct standing_slot {
 };
 
 struct standing_group {
-    /* A match reads these fields first, so they are in one cache line. */
+    /* standing_match reads the fields from here to `cardinalities` first, so they are in one cache
+     * line. */
     uint64_t *filters; /* `blocks` blocks */
     uint32_t count;
-    uint16_t floor; /* smallest standing_floor of the parts, that is, of the largest distance */
+    uint16_t floor; /* the smallest of the parts' floors (standing_floor), which is the floor of the
+                     * largest distance */
     uint16_t low;   /* smallest cardinality of the parts' filters */
     uint16_t cardinalities[STANDING_GROUP];
 
@@ -87,8 +89,9 @@ struct standing_node {
 struct standing_probe {
     const struct standing_deposit *deposit;
     const uint16_t *positions; /* columns to add up: the filter's set bits, and padding */
-    size_t column_count; /* entries of positions: a multiple of STANDING_TURN. Padding is the column
-                            with no lane set */
+    /* number of entries of `positions`, a multiple of STANDING_TURN. The entries after the
+     * filter's set bits are padding: each names a column in which no lane is set */
+    size_t column_count;
     uint32_t cardinality;
     size_t planes; /* that half of its cardinality takes */
 };
@@ -188,8 +191,8 @@ void standing_take(struct standing *standing, struct standing_group *group, uint
  * passes the floor. */
 uint16_t standing_floor(uint32_t max_distance_ppm);
 
-/* Key, floor and smallest cardinality of a group, computed from its parts. The group must have a
- * part. */
+/* The key, the floor and the smallest cardinality of a group. standing_summarise computes them from
+ * the parts of the group, which must have at least one part. */
 struct standing_summary {
     uint64_t key[PROFILE_WORDS_MAX];
     uint16_t floor;
@@ -205,14 +208,14 @@ void standing_summarise(const struct standing *standing, const struct standing_g
 int standing_place_query(struct standing *standing, struct standing_query *query);
 void standing_displace_query(struct standing *standing, struct standing_query *query);
 
-/* Moves a part to a better group. The part stays in its group if there is no better one or no
+/* Moves a part to a better group. The part stays in its group if there is no better group, or no
  * memory. Returns whether the old group was freed. */
 bool standing_move_part(struct standing *standing, struct standing_group *group, uint32_t slot);
 
 /* --- arrange.c -------------------------------------------------------------------------------- */
 
-/* Counts `count` more messages, and after enough messages adapts how similar the parts of a group
- * must be. */
+/* Tells the index that `count` more messages have been matched. After enough messages, changes
+ * likeness_percent, which says how similar the parts of a group must be. */
 void standing_learn(struct standing *standing, uint32_t count);
 
 #endif

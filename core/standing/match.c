@@ -92,8 +92,8 @@ static bool add_hit(struct standing *standing, const struct standing_group *grou
     return true;
 }
 
-/* Compares a message with the parts of a group and adds hits. False: there is no memory for another
- * hit. */
+/* Compares a message with all parts of a group and adds the hits. Returns false if there is no
+ * memory for another hit. */
 static bool open_group(struct standing *standing, const struct standing_group *group,
                        const struct standing_probe *probe)
 {
@@ -202,8 +202,8 @@ static void make_probes(struct standing *standing, const struct standing_deposit
     }
 }
 
-/* Opens the groups of a node whose thresholds the messages of the batch reach. False: there is no
- * memory for another hit. */
+/* Compares the messages of the batch with the groups of a node whose thresholds they reach. Returns
+ * false if there is no memory for another hit. */
 static bool match_node(struct standing *standing, const struct standing_node *node, uint32_t count,
                        struct opening *opening)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The groups of a node, and what the node stores about each group. */
+/* node: the groups of a node, and the data that the node stores about each group. */
 #include <assert.h>
 #include <string.h>
 
@@ -274,8 +274,8 @@ static struct standing_node *node_detach(struct standing *standing, struct stand
     return node;
 }
 
-/* Returns any group of this class in a node; any group at all for STANDING_NO_CLASS. NULL: there is
- * none. */
+/* Returns some group of a node that has this class; for STANDING_NO_CLASS some group of any class.
+ * Returns NULL if the node has no such group. */
 static struct standing_group *some_group(const struct standing_node *node, uint8_t class)
 {
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {

@@ -181,7 +181,8 @@ static struct standing_group *place_seek(const struct standing *standing,
     return choice.group;
 }
 
-/* Makes a new group for a part, in the first node with a suitable lane. NULL without memory. */
+/* Makes a new group for a part, in the first node that has a free lane for the part's class.
+ * Returns NULL without memory. */
 static struct standing_group *open_group(struct standing *standing, const struct seeker *seeker)
 {
     struct standing_group *group = standing_group_new(standing, seeker->class, seeker->loose);

@@ -56,7 +56,7 @@ int standing_query_new(const struct standing *standing, const struct standing_te
 void standing_query_free(struct standing *standing, struct standing_query *query);
 void *standing_owner(const struct standing_query *query);
 
-/* The filter of one part: profile words, which belong to the query. */
+/* Returns the filter of one part, an array of profile words that the query owns. */
 const uint64_t *standing_part_filter(const struct standing_query *query, uint32_t part);
 
 /* Inserts a query; a query can be inserted once. 0, or -ERR_NOMEM: then the query is not in the

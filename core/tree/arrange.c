@@ -212,8 +212,8 @@ static uint32_t take_candidate(const struct tree_arranger *arranger, const uint6
     return row;
 }
 
-/* Removes a row; the last row moves to its place. If the last row is in `rows`, its entry there is
- * changed to the new place. */
+/* Removes row number `row`, and moves the last row to its place. If `rows` contains the number of
+ * the last row, replaces this number by `row`. */
 static void drop_row(struct tree_arranger *arranger, size_t row, size_t *count, uint32_t *rows,
                      size_t row_count)
 {
@@ -340,9 +340,10 @@ static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, s
 }
 
 /*
- * Forms full groups first, then smaller groups of the remaining messages. Each small group takes a
- * lane, so a big tree limits their number; a small tree does not. The messages that are left at
- * last form groups of unrelated messages, which rule out few queries.
+ * Forms full groups first. Then forms smaller groups of similar messages. Each group takes a lane,
+ * so in a big tree the number of these smaller groups is at most `count` / 24; a small tree has no
+ * such limit. The messages that are left form groups of messages that are not similar. Such groups
+ * rule out few queries.
  */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count)
 {

@@ -6,8 +6,11 @@
 
 enum {
     FEW_COLUMNS = 1000, /* cost of looking at a node besides the columns, as a number of columns */
-    /* The search compares a whole node in order if more groups pass than this percentage of the
-     * node's blocks. A small group takes a whole block to open, too. */
+    /*
+     * The search compares a whole node, slot by slot, if the number of groups that may have an
+     * answer is more than this percentage of the node's blocks. Comparing a group reads a whole
+     * block, even if the group is small.
+     */
     SWEEP_PERCENT = 50
 };
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Copies all messages out for a renewal, one node in each call. The cursor visits the nodes from
- * the last to the first. It needs only `left`, and tree_cursors_replaced updates `left` when nodes
- * come and go. A call copies a whole node, so messages may change places within a node between
- * calls.
+ * copy: copies all messages out for a renewal, the messages of one node in each call. The cursor
+ * visits the nodes from the last to the first. Only the cursor's field `left` is used;
+ * tree_cursors_replaced updates `left` when nodes are added or freed. Messages may move to other
+ * slots of their node between two calls, because a call copies a whole node.
  */
 #include <assert.h>
 

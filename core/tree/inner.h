@@ -285,14 +285,15 @@ enum { TREE_LOOSE = 0x80 };
  * arrays have `count` entries. */
 struct tree_order {
     uint32_t *positions;
-    /* 1 .. TREE_GROUP each; with the flag TREE_LOOSE until tree_part_loose clears it. */
+    /* sizes[g] is the size of group g, 1 .. TREE_GROUP. A loose group also has the flag TREE_LOOSE
+     * until tree_part_loose clears it. */
     uint8_t *sizes;
     size_t count;
     size_t group_count;
 };
 
-/* A new group of a window. Its messages have the numbers scores[first .. first + size - 1] (see
- * tree_arranger). */
+/* A new group of a window. Its messages have the numbers scores[first .. first + size - 1] of the
+ * tree_arranger; a number counts the messages of the window. */
 struct tree_formed {
     uint32_t first;
     uint32_t size;

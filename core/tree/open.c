@@ -121,10 +121,11 @@ static void fetch_slots(const struct walk *walk, const struct pending *pending)
 }
 
 /*
- * Returns whether a queued group may still hold one of the k best. With the bit metric, a reach of
- * floor + 2 or more answers yes at once. Else index_probe_may_hold decides: a message of a group
- * just above the floor may only tie with the k-th best and be older, and the estimated rank has no
- * floor.
+ * Returns whether a queued group may still have one of the k best messages. Reach and floor are
+ * defined in walk.h. With the metric of bits, the answer is yes without a further test if the reach
+ * is at least floor + 2. Otherwise index_probe_may_hold decides, for two reasons: with a reach of
+ * floor + 1, a message of the group may only be equal to the k-th best and be older; and the floor
+ * does not bound the rank by the estimated metric.
  */
 static bool may_hold(const struct walk *walk, const struct pending *pending)
 {
@@ -231,8 +232,8 @@ static uint32_t pending_end(const struct pending *pending)
     return group_end(pending->node, pending->group + pending->count - 1u);
 }
 
-/* Compares all queued groups while the k best are incomplete. Collects them in a batch, so that the
- * most similar messages are offered first. */
+/* Compares all queued groups while fewer than k messages are known. Collects the messages in a
+ * batch first, so that the most similar messages are offered first. */
 static void compare_first(struct walk *walk)
 {
     struct batch batch;

@@ -40,7 +40,8 @@ static size_t part_loose(struct tree_arranger *arranger, size_t *out_messages)
 
 /* --- alike groups together -------------------------------------------------------------------- */
 
-/* A window of groups while they are ordered. The arrays are memory of the arranger. */
+/* The groups of one window while order.c puts them in order. The arrays of this struct are memory
+ * of the arranger. */
 struct gathering {
     struct tree_arranger *arranger;
     size_t count;

@@ -230,10 +230,12 @@ static struct kept_node *free_kept(struct walk *walk)
     return worst;
 }
 
-/* Chooses the limit of part_least at a first look, and while fewer than k messages are known.
- * Lowers the limit from `highest` until so many groups reach it that they are half of `expected`
- * (the results that this part is expected to find). The limit stays above the floor, and does
- * not fall below half of `highest`. */
+/*
+ * Returns the limit for part_least at a first look, and while fewer than k messages are known.
+ * Starts with `highest` and lowers the limit until the groups that reach it are half as many as the
+ * results that this part is expected to find (probe->expected). The limit stays above the floor and
+ * does not fall far below half of `highest`.
+ */
 static uint16_t first_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
                             uint16_t highest)
 {

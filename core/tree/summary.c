@@ -18,7 +18,8 @@ enum {
     CORE_FILL_PERCENT = 40, /* no more bits are added to a core when this percentage of its bits is
                              * set */
     SPAN_USUAL = 32,        /* groups of a span, at most */
-    SPAN_MEAN = 4, /* least average number of groups a span, so that TREE_SPANS spans are enough */
+    SPAN_MEAN = 4, /* a span has at least this many groups on average, so that TREE_SPANS spans are
+                    * enough for a node */
     LOOSE_EIGHTHS = 2, /* eighths of a message's bits; see tree_mark_loose */
     USUAL_NEED = 1     /* cores are chosen by this need: floor 3/8, similarity 0.6 */
 };
@@ -186,8 +187,8 @@ static void set_needs(struct tree_summary *summary, uint32_t lane, const int16_t
     }
 }
 
-/* Lowers the needs of a span so that they hold for one more message. The needs are `stride`
- * apart. */
+/* Lowers the needs of a span so that the needs hold for one more message. Need number j is needs[j
+ * * stride]. */
 static void lower_needs(int16_t *needs, size_t stride, uint32_t cardinality, uint32_t outside)
 {
     for (uint32_t j = 0; j < BITS_NEEDS; j++) {
@@ -209,7 +210,8 @@ static bool needs_hold(const int16_t *needs, uint32_t cardinality, uint32_t outs
     return hold;
 }
 
-/* The needs of a span without messages: more bits than any query has. */
+/* The needs of a span without messages. Each need is larger than any number of bits that a query
+ * has, so a search rules out the span. */
 static const int16_t needs_none[BITS_NEEDS] = {TREE_NEED_NONE, TREE_NEED_NONE, TREE_NEED_NONE};
 
 void tree_forget_summary(struct tree *tree, struct tree_node *node)

@@ -55,7 +55,8 @@ struct tree_cursor {
     uint32_t room;    /* entries of reach and kept_at, a multiple of BITS_STRIDE */
     uint16_t *reach;  /* by place: the highest reach of the node's groups that are not opened */
     uint8_t *kept_at; /* by place: 1 + index in kept; 0: the node is not kept */
-    struct kept_node *kept; /* at the start of a cache line: kernels read and write whole lines */
+    struct kept_node *kept; /* this array starts at a cache line, because kernels read and write
+                             * whole cache lines of it */
     uint32_t kept_room;     /* 1 .. KEPT_NODES */
     uint8_t storage[];      /* of reach, kept_at and kept */
 };
@@ -108,8 +109,12 @@ static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_
 
 /* --- open.c: messages compared ---------------------------------------------------------------- */
 
-/* Queues a group. `reach` is its reach, `shared` an upper bound of the bits that its union shares
- * with the query. walk_flush opens the group if the group can still hold an answer then. */
+/*
+ * Queues a group whose messages will be compared with the query. `reach` is the group's reach.
+ * `shared` is an upper bound of the number of bits that the group's union shares with the query.
+ * walk_flush compares the messages later, unless the k best have become so good that no message of
+ * the group can be one of them.
+ */
 void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint16_t reach,
                uint16_t shared);
 

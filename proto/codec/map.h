@@ -52,9 +52,10 @@ struct map_field {
     const char *name; /* in hearsay.proto */
     enum map_type type;
     bool needed;
-    uint16_t wire;     /* offset of the value in protobuf-c's struct */
-    uint16_t wire_has; /* offset of the has_ flag, of n_ for a repeated field; a text has neither */
-    uint16_t own;      /* offset of the value in our struct */
+    uint16_t wire;      /* offset of the value in protobuf-c's struct */
+    uint16_t wire_has;  /* offset of the member has_NAME, or for a repeated field of n_NAME; a text
+                         * has neither of the two */
+    uint16_t own;       /* offset of the value in our struct */
     uint16_t own_count; /* offset of the count, or of a bool that says whether the field is present;
                            0: neither. An INNER message is written if its bool is true */
     uint64_t min;       /* least value of a U32 or ENUM; least size of a TEXT or BYTES */

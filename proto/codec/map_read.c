@@ -9,8 +9,8 @@ _Static_assert(sizeof(enum msg_metric) == sizeof(int32_t), "enums travel as 32 b
 
 struct map_reader {
     const struct map *map;
-    const char
-        *within; /* the name of the list or message around these fields; NULL: no other message */
+    const char *within; /* the name of the list or message that the fields of `map` belong to, for
+                         * error messages; NULL: the fields belong to the outermost message */
     struct arena *arena;
     struct msg_error *error;
 };

@@ -102,7 +102,8 @@ static const struct map welcome_map = MAP_OF("welcome", welcome, welcome);
 static const struct map_field deposited_fields[] = {
     {MAP_FIELD(I64, Deposited, deposited, expires_ms)},
     {MAP_FIELD(BOOL, Deposited, deposited, duplicate)},
-    /* Needed: a client must not take a message for durable because the field is missing. */
+    /* The field is needed: without it a client would take the default, and might believe that a
+     * message survives a power failure although the message does not. */
     {MAP_ENUM(Deposited, deposited, durability, Durability, durability), .needed = true,
      MAP_RANGE(MSG_DURABILITY_STORAGE, MSG_DURABILITY_RELAXED)},
     {MAP_FIELD(I64, Deposited, deposited, deposited_ms)},

@@ -329,9 +329,8 @@ static int scan_repeated(struct scan *scan, struct scan_level *level,
     if (rv != 0) {
         return rv;
     }
-    /*
-     * A message has fewer than 2^32 bytes, so `added` is exact and the sum below cannot overflow.
-     */
+    /* A message has fewer than 2^32 bytes, so `added` is exact and *count + added cannot
+     * overflow. */
     if (added > most - *count) {
         char path[sizeof(scan->error->field)];
 

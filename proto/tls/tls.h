@@ -130,10 +130,8 @@ size_t tls_pipe_take(struct tls_pipe *pipe, uint8_t *room, size_t bytes);
 /* Whether the handshake is done. */
 bool tls_pipe_is_open(const struct tls_pipe *pipe);
 
-/*
- * Whether the pipe failed because the peer sent more than TLS_IDLE_RECORDS_MAX records without
- * application data.
- */
+/* Returns whether the pipe failed because the other side sent more than TLS_IDLE_RECORDS_MAX
+ * records without application data. */
 bool tls_pipe_is_flooded(const struct tls_pipe *pipe);
 
 /* The reason why the pipe failed, a sentence; "" if the pipe has not failed. */

@@ -116,10 +116,8 @@ static void fill_in(const struct hearsay_admin_reply *reply, const char *prefix,
     }
 }
 
-/*
- * Prints a label and the text of `pattern`. fill_in replaces each placeholder {...}. `prefix`
- * begins the name of each figure.
- */
+/* Prints a label, and the text that `pattern` becomes when fill_in replaces each placeholder {...}
+ * by a figure of the daemon. The names of these figures begin with `prefix`. */
 static void print_figures(const struct cli *cli, const struct hearsay_admin_reply *reply,
                           const char *prefix, const char *label, const char *pattern)
 {

@@ -191,7 +191,8 @@ static int pump_recover(struct pump *pump, const struct hearsay_error *error)
     return cli_report(pump->cli, error);
 }
 
-/* Handles a lost connection that `submit` has reported. hearsay_next repeats the reason. */
+/* Called after a submit has failed because the connection was lost. Calls hearsay_next until it
+ * returns the error of the connection, then connects again. */
 static int recover_lost(struct pump *pump)
 {
     const struct hearsay_reply *reply = NULL;
