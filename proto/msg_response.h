@@ -55,8 +55,8 @@ struct msg_host {
     int64_t accept_until_ms;    /* 0 when absent: not said */
     bool has_epoch;             /* the current one */
     struct msg_epoch epoch;
-    const struct msg_text
-        *here; /* here_count labels; none also if the labels did not fit in the frame */
+    const struct msg_text *here; /* here_count labels of the access point's surroundings; here_count
+                                  * is also 0 if the labels did not fit in the frame */
     size_t here_count;
 };
 

@@ -200,7 +200,8 @@ static int watch_once(struct standing *standing, struct hearsay_error *error)
                                      &watching, error);
     }
     if (status == HEARSAY_OK) {
-        /* a smaller number: the store was restored from a backup; continue from its number */
+        /* If the server's number is smaller than the number of the last match, the store was
+         * restored from a backup: continue from the server's number. */
         if (standing->seq == HEARSAY_NO_SEQ || watching.seq < standing->seq) {
             standing->seq = watching.seq;
         }

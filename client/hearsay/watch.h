@@ -83,12 +83,12 @@ struct hearsay_watch {
 };
 
 /*
- * Connects and watches. After a lost connection it connects again: after 1 s, then after twice the
- * last wait, up to 60 s. Up to half of each wait is random. `match` gets each message that fits
- * once and in order. No message is missed, even when the server restarts. If the store id has
- * changed, all messages of the new store are reported. When an epoch begins, hearsay_watch connects
- * again at once, and `prepare` sees the new epoch. After 30 s without a match or reply it pings the
- * server.
+ * Connects and watches. After a lost connection, hearsay_watch connects again: after 1 s, then
+ * after twice the last wait, up to 60 s. Up to half of each wait is random. `match` gets each
+ * message that fits once and in order. No message is missed, even when the server restarts. If the
+ * store id has changed, all messages of the new store are reported. When an epoch begins,
+ * hearsay_watch connects again at once, and `prepare` sees the new epoch. After 30 s without a
+ * match or reply, hearsay_watch pings the server.
  *
  * Returns HEARSAY_OK when a callback has ended the watch. Returns an error when the first attempt
  * fails, or when another attempt cannot help: ERR_ARGUMENT, ERR_NOMEM, ERR_SYSTEM, ERR_PROTOCOL and

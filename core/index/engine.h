@@ -37,7 +37,8 @@ struct index_probe {
     bool check_repeats; /* an offered message may already be among the k best */
     bool incomplete;    /* true: the engine left out messages without a proof */
     int64_t now_ms;
-    /* Results of testing ids against the query's slices; NULL: nothing is stored. */
+    /* The stored results of tests whether a message's id is in the query's slices. NULL: no result
+     * is stored. */
     struct index_memo *memo;
     uint64_t comparisons;
     uint64_t looks; /* bits and hashes that were read to test ids against the query's slices */
@@ -76,9 +77,10 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
 bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality, uint32_t overlap);
 
 /*
- * The floor that a message must reach, for engines that compare many messages at a time. Let s be
- * the smallest similarity (bit metric, distance bound) for which may_pass still says yes. Then the
- * floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT), at most 2^15. A message for which
+ * Returns the floor, a number that engines compare many messages with at a time. Let s be the
+ * smallest similarity that index_probe_may_pass still accepts, by the bit metric and the distance
+ * bound. Then the floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT), at most 2^15. A message for
+ * which
  *
  *   overlap * 2^INDEX_FLOOR_SHIFT < (query's cardinality + message's cardinality) * floor
  *

@@ -82,7 +82,8 @@ static inline bool nearest_is_full(const struct nearest *nearest)
     return nearest->count == nearest->k;
 }
 
-/* The worst of the k best: only a better candidate is taken. NULL with fewer than k candidates. */
+/* Returns the worst of the k best candidates; a new candidate must be better to be taken. Returns
+ * NULL with fewer than k candidates. */
 static inline const struct nearest_candidate *nearest_worst(const struct nearest *nearest)
 {
     return nearest_is_full(nearest) ? &nearest->heap[0] : NULL;

@@ -6,8 +6,8 @@
  *   copy     copies messages out of the index, a bounded number in each call
  *   arrange  makes a second index of the copy and arranges it. This takes long. It does not touch
  *            the first index, so another thread may call it
- *   follow   applies the noted changes to the second index, a slice in each call. At the end the
- *            two indexes exchange their engines. Running searches go on and stay right
+ *   follow   applies the noted changes to the second index, some changes in each call. At the end
+ *            the two indexes exchange their engines. Running searches go on and stay right
  *   free     frees the old engine, which takes long, too
  *
  * The address of the index stays the same. begin, copy, follow and detach belong to the thread of
@@ -48,10 +48,11 @@ int renewal_copy(struct renewal *renewal);
 int renewal_arrange(struct renewal *renewal, const struct index_stop *stop);
 
 /*
- * Applies noted changes, after arrange has returned 0: `budget` changes, or twice as many as were
- * noted since the last call, whichever is more. So the renewal ends however fast changes come. 0:
- * the index has the new engine, and the renewal is detached; RENEWAL_MORE, RENEWAL_OVERRUN,
- * -ERR_NOMEM.
+ * Applies the changes that were noted while the index was copied and arranged. Call it after
+ * renewal_arrange has returned 0. One call applies `budget` changes, or twice as many changes as
+ * were noted since the last call, whichever is more. So the renewal ends however fast changes come.
+ * Returns 0: the index has the new engine, and the renewal is detached; RENEWAL_MORE,
+ * RENEWAL_OVERRUN or -ERR_NOMEM.
  */
 int renewal_follow(struct renewal *renewal, size_t budget);
 

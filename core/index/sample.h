@@ -20,8 +20,8 @@
 
 enum { SAMPLE_BLOCKS = 64, SAMPLE_MESSAGES = SAMPLE_BLOCKS * BITS_BLOCK };
 
-/* Returns whether a sample of `count` messages saves time: few of these messages can be among the k
- * best. */
+/* Returns whether it saves time to offer `count` messages through a sample. This is so if fewer
+ * than k candidates are known and `count` is several times k. */
 static inline bool sample_pays(const struct nearest *nearest, size_t count)
 {
     enum { MESSAGES_A_BEST = 4 };
@@ -32,24 +32,25 @@ static inline bool sample_pays(const struct nearest *nearest, size_t count)
 struct sample {
     /* In quarters of a bit; negative: the message does not count. */
     int16_t overlaps[SAMPLE_MESSAGES];
-    /* Sum of both cardinalities in quarters of a bit, at most 2^15. */
+    /* for each message, the sum of the cardinalities of the message and the query, in quarters of a
+     * bit; at most 2^15 */
     uint16_t sums[SAMPLE_MESSAGES];
     uint8_t reaching[SAMPLE_MESSAGES]; /* 1: the message reaches the floor of sample_mark */
 };
 
 /*
- * Fill a sample block by block; the sample may be uninitialised. sample_put adds block number
- * `block`: 0, 1, ..., at most SAMPLE_BLOCKS - 1. `base` is the cardinality of the query. `overlaps`
- * are the overlaps of the block with the query, `cardinalities` those of its filters, BITS_BLOCK
- * numbers each. Bit i of `lanes` says whether filter i counts. After the last block call sample_end
- * with the number of blocks.
+ * sample_put adds block number `block` to a sample: 0, 1, ..., at most SAMPLE_BLOCKS - 1. The
+ * sample may be uninitialised. `base` is the cardinality of the query. `overlaps` are the overlaps
+ * of the block's filters with the query, and `cardinalities` their cardinalities: BITS_BLOCK
+ * numbers each. Bit i of `lanes` says whether filter i counts. After the last block, call
+ * sample_end with the number of blocks.
  */
 void sample_put(struct sample *sample, size_t block, uint32_t base, const uint32_t *overlaps,
                 const uint16_t *cardinalities, uint32_t lanes);
 void sample_end(struct sample *sample, size_t block_count);
 
-/* Returns a floor of at least `least` that `wanted` messages or somewhat more reach. Returns
- * `least` if fewer messages reach it. */
+/* Returns a floor, at least `least`, such that `wanted` messages of the sample, or somewhat more,
+ * pass it. Returns `least` if fewer than `wanted` messages pass `least`. */
 uint16_t sample_floor(const struct sample *sample, uint16_t least, size_t wanted);
 
 /* Marks the messages that reach the floor, for sample_next. */

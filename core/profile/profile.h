@@ -78,8 +78,12 @@ struct profile_section {
     enum profile_form name_form;
     enum profile_form other_form;
     uint32_t pair_length; /* bytes of a label that joint sections may take; 0: any number */
-    uint32_t sides;       /* sides of joint sections that labels of this section may be on: bit 2 s
-                             for `name` of section s, bit 2 s + 1 for its `other` */
+    /*
+     * each joint section has two sides, `name` and `other`; this field says on which sides
+     * labels of this section may be: bit 2 s for `name` of joint section s, bit 2 s + 1 for
+     * `other`
+     */
+    uint32_t sides;
 };
 
 struct profile {

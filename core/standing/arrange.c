@@ -44,9 +44,11 @@ void standing_learn(struct standing *standing, uint32_t count)
 {
     uint32_t before = standing->likeness_percent;
 
-    /* Parts are still being moved because of the last change. Openings before these moves end
-     * tell nothing. Parts of newer queries do not count here, because new queries may never stop
-     * coming. */
+    /*
+     * Parts are still being moved because of the last change of likeness_percent. Groups that are
+     * opened before these moves end say nothing about this change. Parts of newer queries do not
+     * count for relearning, because new queries may never stop coming.
+     */
     if (standing->relearning > 0) {
         begin_window(standing);
         return;

@@ -81,7 +81,8 @@ struct standing_node {
     size_t plane_count;                                 /* in use; never falls */
     size_t lane_words;                                  /* in use */
     struct standing_group *groups[BITS_LANES];
-    uint64_t *columns; /* at a cache line of `storage`; a column with no lane set follows */
+    uint64_t *columns; /* the columns of the groups' keys, in `storage`, at the start of a cache
+                        * line; a column in which no lane is set follows them */
     uint64_t storage[];
 };
 
@@ -96,6 +97,7 @@ struct standing_probe {
     size_t planes; /* that half of its cardinality takes */
 };
 
+/* Where a part of a query is: its group, and its slot in this group. */
 struct standing_place {
     struct standing_group *group; /* NULL: the part is in no group */
     uint32_t slot;
@@ -131,16 +133,22 @@ struct standing {
     struct standing_hit *found; /* hits in the order in which they are found; hit_room entries */
     struct standing_hit *hits;  /* the same hits sorted by message; hit_room entries */
     size_t found_count;
-    size_t hit_room; /* at least part_count, so that the hits of one message always fit */
+    size_t hit_room; /* entries of the arrays of hits; at least part_count, so that the hits of one
+                      * message always fit */
     uint32_t batch;  /* messages matched at a time: fewer after hits did not fit */
-    /* Percentage of bits that a part must share with a group's key. It is learned. */
+    /*
+     * A part may join a usual group (not loose, not containing) if the bits that both the part's
+     * key and the group's key have are at least this percentage of the bits that either key has.
+     * standing_learn changes this number.
+     */
     uint32_t likeness_percent;
     uint64_t learnt_from; /* messages since likeness_percent was last changed or confirmed */
     uint64_t in_vain;     /* groups opened for these messages without a hit */
     uint32_t calm;        /* windows since the last change in which opening was cheap */
     size_t unsettled;     /* parts that standing_arrange still has to look at */
-    size_t relearning;  /* parts to look at before the last change of likeness_percent is judged */
-    uint32_t next_node; /* node and lane at which standing_arrange goes on */
+    size_t relearning;    /* after likeness_percent has changed, standing_learn counts nothing until
+                           * standing_arrange has looked at this many parts */
+    uint32_t next_node;   /* node and lane at which standing_arrange goes on */
     uint32_t next_lane;
     uint16_t *positions;
     struct standing_probe probes[STANDING_BATCH];

@@ -122,8 +122,11 @@ static bool open_group(struct standing *standing, const struct standing_group *g
             }
         }
     }
-    /* Loose and containing groups do not depend on likeness_percent, so opening them in vain
-     * teaches nothing. */
+    /*
+     * standing->in_vain counts the groups that were opened without a hit, and standing_learn
+     * changes likeness_percent by this number. Loose and containing groups do not depend on
+     * likeness_percent, so they are not counted.
+     */
     standing->in_vain += standing->found_count == found_before && !group->loose &&
                          group->class != STANDING_CONTAINING;
     return true;

@@ -18,9 +18,12 @@ static void mask_set(uint64_t *mask, uint32_t lane, bool set)
     mask[lane / 64] = set ? mask[lane / 64] | bit : mask[lane / 64] & ~bit;
 }
 
-/* The lane's own part of its threshold (bits_reach in bits.h). For a containing group: the set
- * bits of the key, because every fitting message has them. For another group: smallest
- * cardinality * floor. The cardinality of the message times floor is added later. */
+/*
+ * Returns the first of the two numbers that make the threshold of a lane (struct bits_reach in
+ * bits.h). For a containing group: the number of set bits of the key, because every message that
+ * fits has all these bits. For another group: the smallest cardinality of its parts * floor. The
+ * second number, the cardinality of the message * floor, is added when messages are matched.
+ */
 static uint16_t need_of(const struct standing_group *group)
 {
     return group->class == STANDING_CONTAINING

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * standing_place: chooses the group of a part. A group should rule out most messages that are
- * unrelated to it, so its filters are similar, or few. The choice changes only how fast a match is.
+ * place: chooses the group of a part, and moves parts to better groups. A group should rule out
+ * most messages that are unrelated to it, so its filters are similar, or few. The choice changes
+ * only how fast messages are matched. (struct standing_place is something else: the group and the
+ * slot that a part has.)
  */
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
@@ -81,8 +83,12 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
     out->position_count = sliced_positions(out->key, standing->words, out->positions);
 }
 
-/* Returns whether a part may join a group. After that the group must still rule out most
- * messages. */
+/*
+ * Returns whether a part may join a group. In a usual group, the part's key and the group's key
+ * must be similar (standing->likeness_percent), and the union of both must still rule out most
+ * messages. In a containing group, the bits that both keys have must be at least three quarters of
+ * each key. Any part may join a loose group that suits it.
+ */
 static bool may_join(const struct standing *standing, const struct standing_group *group,
                      const struct seeker *seeker, uint32_t shared)
 {

@@ -10,7 +10,8 @@
 #include "core/tree/inner.h"
 
 enum {
-    CANDIDATES = 24, /* messages that a group is chosen from: those nearest to its first message */
+    CANDIDATES = 24, /* a group is formed from one message and from some of the CANDIDATES messages
+                      * that are most similar to it */
     ANY_PERCENT = 100, /* allowed share of set bits in a union of messages that fit no group */
     SMALL_LEAST = 2,   /* messages of a group that is not full */
     SMALL_PARTS = 3    /* a window of n messages in a big tree gets at most n / (SMALL_PARTS *

@@ -5,7 +5,8 @@
 #include "core/tree/walk.h"
 
 enum {
-    FEW_COLUMNS = 1000, /* cost of looking at a node besides the columns, as a number of columns */
+    FEW_COLUMNS = 1000, /* time that a node costs besides counting its columns, in the time of
+                         * counting one column */
     /*
      * The search compares a whole node, slot by slot, if the number of groups that may have an
      * answer is more than this percentage of the node's blocks. Comparing a group reads a whole
@@ -38,7 +39,7 @@ bool walk_can_bound(const struct walk *walk)
  * Returns whether counting columns costs more time than counting can save. This is so for a node of
  * few groups; for a query with no bits or very many; for a metric that needs complete filters; and
  * for unions so full that unrelated unions share more than 0.4 of the sum of both cardinalities
- * with the query (similarity 2/3). Never for a query with `contains`.
+ * with the query (similarity 2/3). Returns false for every query with `contains`.
  */
 bool walk_is_plain(const struct walk *walk, const struct tree_node *node)
 {
@@ -105,8 +106,8 @@ void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *plane
     walk->probe->bytes += walk->position_count * lane_words * sizeof(uint64_t);
 }
 
-/* The number of lanes that kernels read: the groups of the node, rounded up to a multiple of
- * BITS_STRIDE. The lanes behind the groups hold REACH_DONE. */
+/* Returns how many lanes the kernels read: the number of groups of the node, rounded up to a
+ * multiple of BITS_STRIDE. The lanes behind the groups have the reach REACH_DONE. */
 static size_t lane_count(const struct tree_node *node)
 {
     return ((size_t)node->group_count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE;

@@ -213,8 +213,11 @@ void tree_trim(struct tree *tree, struct tree_node *node);
 /* Copies the filter of a slot to `out`, which has tree->words words. */
 void tree_read_filter(const struct tree *tree, struct tree_spot spot, uint64_t *out);
 
-/* Write filter, item and cardinality of a slot: tree_copy_message copies them from another slot,
- * tree_write_message from its parameters. Both leave groups, unions and ids as they are. */
+/*
+ * Both functions write the filter, the item and the cardinality of a slot. tree_copy_message copies
+ * them from another slot; tree_write_message gets them as parameters. Neither changes groups,
+ * unions or the map of ids.
+ */
 void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to);
 void tree_write_message(const struct tree *tree, struct tree_spot to, const struct index_item *item,
                         const uint64_t *filter, uint16_t cardinality);
@@ -262,10 +265,11 @@ void tree_move_last_group(struct tree *tree, struct tree_node *from, struct tree
  * slots. */
 void tree_join_groups(struct tree *tree, struct tree_node *node, uint32_t from, uint32_t to);
 
-/* Returns whether two groups are alike. `one` and `other` are the numbers of their common bits
- * (tree_common_bits); `shared` is how many of these bits they share. Groups are alike if they share
- * more than 40 % of the smaller number. Unrelated groups share about as large a part as the part of
- * bits that filters have set. */
+/*
+ * Returns whether two groups are similar: whether the common bits (tree_common_bits) of both groups
+ * share more than 40 % of the smaller number. `one` and `other` are the numbers of common bits of
+ * the two groups; `shared` is how many bits are common bits of both.
+ */
 static inline bool tree_are_alike(uint32_t shared, uint32_t one, uint32_t other)
 {
     return shared * 5 > (one < other ? one : other) * 2;
@@ -379,7 +383,8 @@ size_t tree_summary_bytes(const struct tree *tree);
 void tree_summarise(struct tree *tree, struct tree_node *node);
 void tree_forget_summary(struct tree *tree, struct tree_node *node);
 
-/* Marks the groups of an order as loose that have little in common with their neighbours. O(n) */
+/* Sets the flag TREE_LOOSE of groups whose messages have little in common with the groups beside
+ * them. O(n) */
 void tree_mark_loose(const struct tree *tree, struct tree_order *order);
 
 /*

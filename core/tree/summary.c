@@ -18,8 +18,8 @@ enum {
     CORE_FILL_PERCENT = 40, /* no more bits are added to a core when this percentage of its bits is
                              * set */
     SPAN_USUAL = 32,        /* groups of a span, at most */
-    SPAN_MEAN = 4, /* a span has at least this many groups on average, so that TREE_SPANS spans are
-                    * enough for a node */
+    SPAN_MEAN = 4,     /* the spans of a node, except the last, have at least this many groups on
+                        * average,     so TREE_SPANS spans are enough */
     LOOSE_EIGHTHS = 2, /* eighths of a message's bits; see tree_mark_loose */
     USUAL_NEED = 1     /* cores are chosen by this need: floor 3/8, similarity 0.6 */
 };
@@ -140,7 +140,7 @@ static uint32_t unit_count(const struct tree_node *node)
     return (node->span_count + TREE_UNIT - 1) / TREE_UNIT;
 }
 
-/* Gives a node lanes for its spans. False: no summary has enough free lanes. */
+/* Gives a node lanes for its spans. Returns false if no summary has enough free lanes. */
 static bool take_lanes(struct tree *tree, struct tree_node *node)
 {
     uint32_t count = unit_count(node);
@@ -284,10 +284,10 @@ static void needs_of(const struct span *span, const uint64_t *core, int16_t *out
 }
 
 /*
- * Makes the core from the bits that at least `percent` of the messages have, and computes the
- * needs. Returns a score; a larger score is better. The score is how many bits an unrelated query
- * of usual size is expected to lack to reach the need USUAL_NEED, in eighths of a bit, times m (the
- * bits of a filter).
+ * Makes the core from the bits that at least `percent` of the span's messages have, and computes
+ * the needs. Returns a score; a larger score is better. The score is for an unrelated query of
+ * usual size: how many bits this query is expected to lack to reach the need number USUAL_NEED, in
+ * eighths of a bit, times m (the number of bits of a filter).
  */
 static int64_t core_of(const struct span *span, uint32_t percent, uint64_t *core,
                        int16_t *out_needs)
@@ -366,8 +366,11 @@ static bool are_alike(const struct tree *tree, const struct common *a, const str
                           b->cardinality);
 }
 
-/* Divides the groups of a node into spans. A span ends before a group that is not similar to the
- * first group of the span, or after SPAN_USUAL groups. */
+/*
+ * Divides the groups of a node into spans. A new span begins at a group that is not similar to the
+ * first group of the span before, or after SPAN_USUAL groups. It begins only if the spans before
+ * have at least SPAN_MEAN groups on average.
+ */
 static void divide_spans(const struct tree *tree, struct tree_node *node)
 {
     uint32_t positions[TREE_GROUP];
@@ -415,8 +418,8 @@ void tree_summarise(struct tree *tree, struct tree_node *node)
     }
 }
 
-/* Returns how many groups of an order, from group `first` on, form a span. Returns the number of
- * their messages in *out_messages. */
+/* Returns how many groups, from group number `first` on, form a span. *out_messages is the number
+ * of messages in these groups. */
 static size_t span_length(const struct tree *tree, const struct tree_order *order, size_t first,
                           const uint32_t *positions, uint32_t *out_messages)
 {

@@ -46,14 +46,15 @@ struct tree_cursor {
     struct tree_cursor *next; /* in tree->cursors */
     struct tree_cursor **link;
     enum phase phase;
-    uint64_t changes; /* tree->changes when the search began. After a change `reach` and `kept` do
-                         not hold any more */
+    uint64_t changes; /* value of tree->changes when the search began. When tree->changes is larger,
+                       * `reach` and `kept` are no longer valid */
     bool keeps;       /* reach and kept hold */
     uint32_t left;    /* the sweep still has to visit the nodes at places below this */
     uint32_t swept;   /* nodes that were counted, and then compared in order all the same */
     bool gives_up;    /* compare all nodes in order, without bounds: see tree->futile */
     uint32_t room;    /* entries of reach and kept_at, a multiple of BITS_STRIDE */
-    uint16_t *reach;  /* by place: the highest reach of the node's groups that are not opened */
+    uint16_t *reach;  /* for each index of tree->nodes: the highest reach of the node's groups that
+                       * are not opened yet */
     uint8_t *kept_at; /* by place: 1 + index in kept; 0: the node is not kept */
     struct kept_node *kept; /* this array starts at a cache line, because kernels read and write
                              * whole cache lines of it */
@@ -61,8 +62,8 @@ struct tree_cursor {
     uint8_t storage[];      /* of reach, kept_at and kept */
 };
 
-/* Groups in the queue: one group, or several consecutive ones. Their messages will be compared
- * soon. */
+/* An entry of the queue of groups whose messages will be compared soon: `count` consecutive groups
+ * of a node, beginning with group number `group`. */
 struct pending {
     const struct tree_node *node;
     uint16_t group;
@@ -83,7 +84,8 @@ struct walk {
                        would compare a whole node */
     uint32_t next;  /* index in tree->nodes of the node with the highest reach; cursor->room: not
                      * known */
-    uint16_t floor; /* index_probe_floor; computed again only after an offer, because it divides */
+    uint16_t floor; /* the value of index_probe_floor. It is computed again only after an offer,
+                     * because the computation divides */
     uint32_t pending_count;
     struct pending pending[PENDING_MAX];
     uint16_t positions[PROFILE_BITS_MAX];
@@ -129,7 +131,8 @@ void walk_sweep(struct walk *walk, const struct tree_node *node);
 /* Returns whether bounds can be computed for the query: it has 1 .. 255 bits. */
 bool walk_can_bound(const struct walk *walk);
 
-/* Returns whether counting the columns of a node would not pay: see bound.c. */
+/* Returns whether counting the columns of a node would take more time than it saves: see
+ * bound.c. */
 bool walk_is_plain(const struct walk *walk, const struct tree_node *node);
 
 /* Makes a mask of the groups that can hold messages with all bits of the query's `contains` filter;
@@ -141,8 +144,8 @@ bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint6
 void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *planes);
 size_t walk_planes(const struct walk *walk);
 
-/* Counts the columns of a node and computes the reach of its groups into `kept`. With a mask (or
- * NULL), groups outside of the mask get REACH_DONE. Returns the highest reach. */
+/* Counts the columns of a node and writes the reach of each group to `kept`. If `mask` is not NULL,
+ * a group that is not in the mask gets REACH_DONE. Returns the highest reach. */
 uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,
                     struct kept_node *kept);
 

@@ -35,9 +35,9 @@ enum { CODEC_REQUEST_ARENA_BYTES = 128 * 1024, CODEC_RESPONSE_ARENA_BYTES = 3 * 
 
 /*
  * Reads a frame (without its header) into *out. *out borrows from the arena, not from `frame`,
- * until the arena is reset. 0; CODEC_MALFORMED or CODEC_INVALID with *out_error filled; -ERR_NOMEM.
- * With every outcome out->id and out->name have what could be read (otherwise id 0 and ""); the
- * rest of *out is valid only after 0.
+ * until the arena is reset. Returns 0; CODEC_MALFORMED or CODEC_INVALID with *out_error filled; or
+ * -ERR_NOMEM. With every result, out->id and out->name have what could be read (otherwise id 0 and
+ * ""); the rest of *out is valid only after 0.
  *
  * Decoding checks every rule that needs no state of the server: needed fields (a deposit's id and
  * filter, a query's k and parts, ...), k and ttl of at least 1, sizes of ids, hashes and tokens,
@@ -45,9 +45,10 @@ enum { CODEC_REQUEST_ARENA_BYTES = 128 * 1024, CODEC_RESPONSE_ARENA_BYTES = 3 * 
  * check the server's own limits. A message that takes more memory than the arena's limit is
  * CODEC_INVALID, with MSG_TOO_LARGE.
  *
- * A request without a body or with an unknown body is read as MSG_REQUEST_UNKNOWN. A request of the
- * schema that is not served is read as MSG_REQUEST_KNOWN_ONLY. Such a response is read as
- * MSG_RESPONSE_UNKNOWN. A request without an id, or with id 0, is CODEC_MALFORMED.
+ * A request without a body or with an unknown body is read as MSG_REQUEST_UNKNOWN. A request that
+ * hearsay.proto has and that this program does not serve is read as MSG_REQUEST_KNOWN_ONLY. A
+ * response without a body or with an unknown body is read as MSG_RESPONSE_UNKNOWN. A request
+ * without an id, or with id 0, is CODEC_MALFORMED.
  */
 int codec_decode_request(const uint8_t *frame, size_t length, struct arena *arena,
                          struct msg_request *out, struct msg_error *out_error);
@@ -75,8 +76,9 @@ size_t codec_result_bytes_max(size_t payload_bytes, size_t media_type_bytes);
 size_t codec_exported_bytes_max(const struct msg_exported_message *message);
 
 /*
- * Exact sizes, in bytes: one result within a Results frame; a whole Results frame without its
- * header, whose results take results_bytes; a whole Match frame without its header. O(1).
+ * Return exact sizes in bytes. codec_result_bytes: one result within a Results frame.
+ * codec_results_bytes: a whole Results frame without its header; its results take results_bytes.
+ * codec_match_bytes: a whole Match frame without its header. O(1).
  */
 size_t codec_result_bytes(const struct msg_result *result);
 size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes);
@@ -86,9 +88,10 @@ size_t codec_match_bytes(const struct msg_response *response);
 enum { CODEC_ENVELOPE_BYTES_MAX = 64 };
 
 /*
- * Whether a text is a media type: 1 to LIMIT_MEDIA_TYPE_BYTES visible ASCII characters and spaces,
- * with at least one character before the first '/' and at least one character behind the first '/'.
- * "a//" is a media type, "//a" is none. A media type may have parameters. Terminals show the text.
+ * Returns whether a text is a media type: 1 to LIMIT_MEDIA_TYPE_BYTES visible ASCII characters and
+ * spaces, with at least one character before the first '/' and at least one character behind the
+ * first '/'. "a//" is a media type, "//a" is none. A media type may have parameters. Terminals show
+ * the text.
  */
 bool codec_is_media_type(const char *text, size_t length);
 

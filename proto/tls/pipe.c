@@ -16,7 +16,8 @@
 enum {
     REASON_BYTES = 160,
     HEADER_BYTES = 5, /* of a record: type, version (2), length (2) */
-    TYPE_FIRST = 20,  /* types 20 to 23: change_cipher_spec, alert, handshake, application_data */
+    TYPE_FIRST = 20,  /* a record of TLS has one of the types 20 to 23: change_cipher_spec, alert,
+                       * handshake, application_data */
     TYPE_LAST = 23
 };
 
