@@ -29,10 +29,14 @@ struct live_options {
 };
 
 int live_new(const struct live_options *options, struct live **out_live); /* -ERR_NOMEM */
+
+/* Ends all streams. Before live_free, the loop must run until nothing is left under way. */
 void live_stop(struct live *live);
 void live_free(struct live *live); /* NULL is fine */
 
-/* Answers a request for /events with a stream, or with 503 where there are too many. */
+/* Answers a request for /events with a stream, or with 503 where there are too many. A client says
+ * by the header Last-Event-ID, or else in the field `last` of the query, which event was its last.
+ */
 void live_begin(struct live *live, struct http_exchange *exchange,
                 const struct http_request *request, const struct view *view);
 

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/live.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/web/form.h"
+#include "client/web/live_inner.h"
+#include "core/base/err.h"
+#include "daemon/system/list.h"
+
+/* --- limits ----------------------------------------------------------------------------------- */
+
+static bool address_is_equal(const struct http_address *a, const struct http_address *b,
+                             size_t bytes_of_six)
+{
+    return a->family == b->family &&
+           memcmp(a->bytes, b->bytes, a->family == 4 ? 4 : bytes_of_six) == 0;
+}
+
+/* The streams that there are, from the view of a client. */
+struct live_count {
+    size_t all;
+    size_t of_network; /* of its /64 */
+    size_t of_address;
+    struct live_stream *oldest; /* of its address */
+};
+
+static struct live_count streams_count(const struct live *live, const struct http_address *client)
+{
+    struct live_count count = {.all = 0};
+    struct live_view *view;
+    struct live_stream *stream;
+
+    DL_FOREACH (live->views, view) {
+        DL_FOREACH (view->streams, stream) {
+            count.all++;
+            count.of_network += client->family == 6 && address_is_equal(&stream->client, client, 8);
+            if (stream->is_ending || !address_is_equal(&stream->client, client, 16)) {
+                continue;
+            }
+            count.of_address++;
+            if (count.oldest == NULL || stream->began_ms < count.oldest->began_ms) {
+                count.oldest = stream;
+            }
+        }
+    }
+    return count;
+}
+
+/* Whether a client may have one more stream. A page that is loaded again leaves a stream behind
+ * that is not known to be dead: so the oldest one of an address makes room. */
+static bool streams_make_room(const struct live *live, const struct http_address *client)
+{
+    const struct live_options *options = &live->options;
+    struct live_count count = streams_count(live, client);
+
+    if (count.all >= options->events || count.of_network >= (options->events + 1) / 2) {
+        return false;
+    }
+    if (count.of_address >= options->events_per_address) {
+        if (count.oldest == NULL) {
+            return false;
+        }
+        live_stream_end(count.oldest);
+    }
+    return true;
+}
+
+/* --- the whole -------------------------------------------------------------------------------- */
+
+static void stream_tick(struct live_stream *stream, int64_t now_ms)
+{
+    if (now_ms - stream->began_ms >= LIVE_LIFE_MS) {
+        live_stream_end(stream);
+    } else if (now_ms - stream->spoke_ms >= LIVE_COMMENT_MS) {
+        live_stream_send(stream, ":\n\n", 3);
+    }
+}
+
+/* One watch at most may catch up in a tick; watches for new messages only cost nothing. */
+static void view_tick(struct live_view *view, int64_t now_ms, bool *may_catch_up)
+{
+    struct live_stream *stream;
+
+    DL_FOREACH (view->streams, stream) {
+        stream_tick(stream, now_ms);
+    }
+    if (view->watch == NULL && now_ms >= view->watch_ms) {
+        if (!view->is_known) {
+            live_view_watch(view);
+        } else if (*may_catch_up) {
+            *may_catch_up = false;
+            live_view_watch(view);
+        }
+    } else if (view->has_begun && *may_catch_up) {
+        *may_catch_up = !live_view_catch_up(view);
+    }
+}
+
+static void live_tick(uv_timer_t *timer)
+{
+    struct live *live = timer->data;
+    struct live_view *view;
+    struct live_view *after;
+    bool may_catch_up = true;
+
+    DL_FOREACH_SAFE (live->views, view, after) {
+        if (view->streams == NULL && live_now_ms(live) - view->used_ms >= LIVE_LIFE_MS) {
+            live_view_free(view);
+            continue;
+        }
+        view_tick(view, live_now_ms(live), &may_catch_up);
+    }
+    if (!may_catch_up && live->views != NULL) {
+        /* The last view is the first of the next tick, so that none waits for ever. */
+        view = DL_LAST(live->views);
+        DL_DELETE(live->views, view);
+        DL_PREPEND(live->views, view);
+    }
+    if (live->views == NULL) {
+        (void)uv_timer_stop(timer); /* cannot fail */
+    }
+}
+
+int live_new(const struct live_options *options, struct live **out_live)
+{
+    struct live *live = calloc(1, sizeof(*live));
+
+    if (live == NULL) {
+        return -ERR_NOMEM;
+    }
+    live->options = *options;
+    (void)uv_timer_init(options->loop, &live->timer); /* cannot fail */
+    live->timer.data = live;
+    *out_live = live;
+    return 0;
+}
+
+void live_stop(struct live *live)
+{
+    struct live_view *view;
+    struct live_stream *stream;
+
+    if (live->is_stopping) {
+        return;
+    }
+    live->is_stopping = true;
+    uv_close((uv_handle_t *)&live->timer, NULL);
+    DL_FOREACH (live->views, view) {
+        board_unwatch(view->watch);
+        view->watch = NULL;
+        DL_FOREACH (view->streams, stream) {
+            live_stream_end(stream);
+        }
+    }
+}
+
+void live_free(struct live *live)
+{
+    struct live_view *view;
+    struct live_view *after;
+
+    if (live == NULL) {
+        return;
+    }
+    DL_FOREACH_SAFE (live->views, view, after) {
+        live_view_free(view);
+    }
+    free(live);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+/* A script that opens its stream again cannot set the header; it says its place in `last`. */
+static void request_read_place(const struct http_request *request, struct live_place *out_place)
+{
+    char query[HTTP_TARGET_BYTES + 1];
+    struct form form;
+    const struct form_field *field;
+
+    if (request->last_event_id != NULL && live_place_read(request->last_event_id, out_place)) {
+        return;
+    }
+    if (strlen(request->query) >= sizeof(query)) {
+        return;
+    }
+    (void)snprintf(query, sizeof(query), "%s", request->query);
+    if (form_read(query, strlen(query), &form) && (field = form_find(&form, "last")) != NULL) {
+        (void)live_place_read(field->value, out_place); /* else the stream goes on nowhere */
+    }
+}
+
+static void stream_closed(void *context)
+{
+    struct live_stream *stream = context;
+
+    DL_DELETE(stream->view->streams, stream);
+    free(stream);
+}
+
+static const struct http_stream_events stream_events = {.closed = stream_closed};
+
+static void exchange_refuse(struct http_exchange *exchange)
+{
+    http_answer(exchange, &(struct http_answer){.status = 503, .retry_after_s = 60, .body = ""});
+}
+
+void live_begin(struct live *live, struct http_exchange *exchange,
+                const struct http_request *request, const struct view *view)
+{
+    static const char hello[] = "retry: 5000\n\n";
+    struct live_stream *stream = NULL;
+    struct live_view *shared = NULL;
+
+    if (request->method == HTTP_HEAD) {
+        http_answer(exchange,
+                    &(struct http_answer){.status = 200, .type = "text/event-stream", .body = ""});
+        return;
+    }
+    if (!live->is_stopping && streams_make_room(live, &request->client)) {
+        shared = live_view_find(live, view);
+        stream = calloc(1, sizeof(*stream));
+    }
+    if (shared == NULL || stream == NULL) {
+        free(stream);
+        exchange_refuse(exchange);
+        return;
+    }
+    *stream = (struct live_stream){.view = shared,
+                                   .client = request->client,
+                                   .began_ms = live_now_ms(live),
+                                   .spoke_ms = live_now_ms(live)};
+    request_read_place(request, &stream->place);
+    shared->used_ms = stream->began_ms;
+    stream->http = http_stream_begin(exchange, &stream_events, stream);
+    if (stream->http == NULL) {
+        free(stream);
+        return;
+    }
+    DL_APPEND(shared->streams, stream);
+    live_stream_send(stream, hello, sizeof(hello) - 1);
+    if (shared->has_begun) {
+        live_stream_settle(stream);
+    } else if (shared->watch == NULL && !shared->is_known && shared->watch_ms <= stream->began_ms) {
+        live_view_watch(shared);
+    }
+    if (!uv_is_active((uv_handle_t *)&live->timer)) {
+        (void)uv_timer_start(&live->timer, live_tick, LIVE_TICK_MS, LIVE_TICK_MS);
+    }
+}

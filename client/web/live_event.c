@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/web/html.h"
+#include "client/web/live_inner.h"
+#include "core/base/hash.h"
+#include "core/base/hex.h"
+
+enum { TEXT_BYTES_MAX = 4096 /* of one event, so that the event fits into a stream's queue */ };
+
+void live_write_store(const struct hearsay_welcome *welcome, const char *host, char *out_store)
+{
+    const char *name = host[0] != '\0' ? host : welcome->hosts[0].name;
+    uint64_t seed = hash_seeded(welcome->store_id, sizeof(welcome->store_id), 0);
+    uint64_t hash = hash_seeded(name, strlen(name), seed);
+
+    (void)snprintf(out_store, LIVE_STORE_BYTES, "%08x", (unsigned)(hash & 0xffffffff));
+}
+
+bool live_place_read(const char *text, struct live_place *out_place)
+{
+    struct live_place place = {.seq = 0};
+    size_t at = 0;
+
+    for (; at < LIVE_STORE_BYTES - 1; at++) {
+        if (hex_digit(text[at]) < 0) {
+            return false;
+        }
+        place.store[at] = text[at];
+    }
+    if (text[at++] != '-' || text[at] == '\0') {
+        return false;
+    }
+    for (; text[at] != '\0'; at++) {
+        unsigned digit = (unsigned)(text[at] - '0');
+        if (text[at] < '0' || text[at] > '9' || place.seq > (UINT64_MAX - digit) / 10) {
+            return false;
+        }
+        place.seq = place.seq * 10 + digit;
+    }
+    *out_place = place;
+    return true;
+}
+
+/* --- events ----------------------------------------------------------------------------------- */
+
+/* A time or another number of hearsayd, which is never negative. */
+static void event_write_number(struct html *html, const char *name, int64_t number)
+{
+    html_raw(html, name);
+    html_number(html, number < 0 ? 0 : (uint64_t)number);
+}
+
+/* Cuts a text to TEXT_BYTES_MAX, at the start of a character. */
+static size_t text_cut(const char *text, size_t bytes)
+{
+    if (bytes <= TEXT_BYTES_MAX) {
+        return bytes;
+    }
+    bytes = TEXT_BYTES_MAX;
+    while (bytes > TEXT_BYTES_MAX - 4 && ((unsigned char)text[bytes] & 0xc0) == 0x80) {
+        bytes--;
+    }
+    return bytes;
+}
+
+static void event_write_id(struct html *html, const uint8_t *id)
+{
+    char text[2 * HEARSAY_ID_BYTES + 1];
+
+    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
+        (void)snprintf(text + 2 * i, 3, "%02x", id[i]);
+    }
+    html_json(html, text, sizeof(text) - 1);
+}
+
+char *live_event_new(const char *store, uint64_t seq, const struct board_message *message,
+                     size_t *out_bytes)
+{
+    struct html html;
+
+    html_init(&html);
+    html_raw(&html, "id: ");
+    html_raw(&html, store);
+    html_raw(&html, "-");
+    html_number(&html, seq);
+    html_raw(&html, "\nevent: message\ndata: {\"id\":");
+    event_write_id(&html, message->id);
+    if (message->text != NULL) {
+        html_raw(&html, ",\"text\":");
+        html_json(&html, message->text, text_cut(message->text, message->bytes));
+    } else {
+        html_raw(&html, ",\"type\":");
+        html_json(&html, message->media_type,
+                  text_cut(message->media_type, strlen(message->media_type)));
+        event_write_number(&html, ",\"bytes\":", (int64_t)message->bytes);
+    }
+    event_write_number(&html, ",\"ms\":", message->deposited_ms);
+    event_write_number(&html, ",\"expires\":", message->expires_ms);
+    event_write_number(&html, ",\"sim\":", message->similarity_ppm);
+    html_raw(&html, "}\n\n");
+    if (html_failed(&html)) {
+        html_deinit(&html);
+        return NULL;
+    }
+    *out_bytes = html.count;
+    return html.bytes; /* taken over */
+}
+
+/* --- the ring --------------------------------------------------------------------------------- */
+
+const struct live_entry *live_ring_at(const struct live_ring *ring, size_t index)
+{
+    return &ring->entries[(ring->first + index) % LIVE_RING];
+}
+
+void live_ring_clear(struct live_ring *ring, uint64_t from_seq)
+{
+    for (size_t i = 0; i < ring->count; i++) {
+        free(live_ring_at(ring, i)->event);
+    }
+    *ring = (struct live_ring){.from_seq = from_seq};
+}
+
+void live_ring_add(struct live_ring *ring, uint64_t seq, char *event, size_t bytes)
+{
+    struct live_entry *oldest = &ring->entries[ring->first];
+
+    if (ring->count == LIVE_RING) {
+        ring->from_seq = oldest->seq;
+        free(oldest->event);
+        ring->first = (ring->first + 1) % LIVE_RING;
+        ring->count--;
+    }
+    ring->entries[(ring->first + ring->count) % LIVE_RING] =
+        (struct live_entry){.seq = seq, .event = event, .bytes = bytes};
+    ring->count++;
+}

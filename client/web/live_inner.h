@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* live_inner: what the files of live share. */
+#ifndef CLIENT_WEB_LIVE_INNER_H
+#define CLIENT_WEB_LIVE_INNER_H
+
+#include "client/web/live.h"
+
+enum {
+    LIVE_RING = 64,              /* last matches of each view that are kept */
+    LIVE_VIEWS = 64,             /* views with a ring; the oldest unused one makes room */
+    LIVE_TICK_MS = 500,          /* at most one watch catches up in this time */
+    LIVE_COMMENT_MS = 25 * 1000, /* without an event; keeps proxies from closing */
+    LIVE_LIFE_MS = 15 * 60 * 1000,
+    LIVE_RETRY_MS = 60 * 1000, /* longest pause before a refused watch is tried again */
+    LIVE_CATCH_UP = 1000       /* numbers; who is further behind loads the list again */
+};
+
+/* A match that is kept. */
+struct live_entry {
+    uint64_t seq;
+    char *event; /* owned */
+    size_t bytes;
+};
+
+/* The last matches of a view, in ascending order. */
+struct live_ring {
+    struct live_entry entries[LIVE_RING];
+    size_t first;
+    size_t count;
+    uint64_t from_seq; /* all matches with a larger number are there */
+};
+
+void live_ring_clear(struct live_ring *ring, uint64_t from_seq);
+
+/* Adds a match; takes `event`. The oldest one makes room. */
+void live_ring_add(struct live_ring *ring, uint64_t seq, char *event, size_t bytes);
+
+/* Entry `index` of 0 .. count - 1, the oldest first. */
+const struct live_entry *live_ring_at(const struct live_ring *ring, size_t index);
+
+/* Where a stream goes on. */
+struct live_place {
+    char store[LIVE_STORE_BYTES]; /* "": the stream goes on nowhere */
+    uint64_t seq;
+};
+
+/* Reads STORE-SEQ, as the id of an event is written. False: the text is something else. */
+bool live_place_read(const char *text, struct live_place *out_place);
+
+/* The text of the event for a message. Owned by the caller; NULL: no memory. */
+char *live_event_new(const char *store, uint64_t seq, const struct board_message *message,
+                     size_t *out_bytes);
+
+struct live_view {
+    struct live_view *prev;
+    struct live_view *next;
+    struct live *live;
+    struct view view;
+    char store[LIVE_STORE_BYTES]; /* of the ring; "": hearsayd was never there */
+    struct live_stream *streams;
+    struct board_watch *watch; /* NULL: none */
+    bool has_begun;            /* the watch has */
+    bool is_known;             /* last_seq is of `store` */
+    uint64_t last_seq;         /* all matches up to it are in the ring, or were */
+    uint64_t until_seq;        /* the newest number when the watch began: up to it, it catches up */
+    struct live_ring ring;
+    int64_t used_ms;  /* when a stream came last */
+    int64_t watch_ms; /* the watch is not begun before */
+    int64_t pause_ms; /* after the last refusal */
+};
+
+struct live_stream {
+    struct live_stream *prev;
+    struct live_stream *next;
+    struct live_view *view;
+    struct http_stream *http;
+    struct http_address client;
+    struct live_place place; /* where the client says that it was */
+    bool is_settled;         /* sent_seq is known */
+    bool is_behind;
+    bool is_ending;  /* nothing is sent any more */
+    unsigned caught; /* matches that it got while the watch was catching up */
+    uint64_t sent_seq;
+    int64_t began_ms;
+    int64_t spoke_ms;
+};
+
+struct live {
+    struct live_options options;
+    uv_timer_t timer;
+    bool is_stopping;
+    struct live_view *views;
+};
+
+int64_t live_now_ms(const struct live *live);
+
+/* Sends an event, unless the stream is ending. */
+void live_stream_send(struct live_stream *stream, const char *event, size_t bytes);
+void live_stream_end(struct live_stream *stream);
+
+/* Finds out where a stream goes on, and sends what it lacks. The view's watch has begun. */
+void live_stream_settle(struct live_stream *stream);
+
+/* The view with a ring for what a client looks at. NULL: no memory, or too many are in use. */
+struct live_view *live_view_find(struct live *live, const struct view *asked);
+void live_view_free(struct live_view *view);
+
+/* Begins the watch of a view that has none, or sets the time of the next try. */
+void live_view_watch(struct live_view *view);
+
+/* Begins the watch again at the smallest number that a stream waits with. False: none waits. */
+bool live_view_catch_up(struct live_view *view);
+
+#endif

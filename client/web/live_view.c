@@ -1,0 +1,293 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * A stream gets a match if the match's number is larger than the last number of the stream. So one
+ * watch can catch up for some streams and have news for the others. A stream that lacks matches
+ * which the ring has no more waits (is_behind) until a tick begins the view's watch again, at the
+ * smallest number that a stream of the view waits with.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/web/live_inner.h"
+#include "daemon/system/list.h"
+
+static const char gone_event[] = "event: gone\ndata: {}\n\n";
+
+int64_t live_now_ms(const struct live *live)
+{
+    return (int64_t)uv_now(live->options.loop);
+}
+
+/* --- streams ---------------------------------------------------------------------------------- */
+
+void live_stream_send(struct live_stream *stream, const char *event, size_t bytes)
+{
+    if (stream->is_ending) {
+        return;
+    }
+    stream->is_ending = !http_stream_send(stream->http, event, bytes);
+    stream->spoke_ms = live_now_ms(stream->view->live);
+}
+
+void live_stream_end(struct live_stream *stream)
+{
+    if (!stream->is_ending) {
+        stream->is_ending = true;
+        http_stream_end(stream->http);
+    }
+}
+
+/* The client loads its list again; from here on it gets what is new. */
+static void stream_send_gone(struct live_stream *stream, uint64_t seq)
+{
+    live_stream_send(stream, gone_event, sizeof(gone_event) - 1);
+    stream->sent_seq = seq;
+    stream->is_settled = true;
+    stream->is_behind = false;
+}
+
+static void stream_send_ring(struct live_stream *stream)
+{
+    const struct live_ring *ring = &stream->view->ring;
+
+    for (size_t i = 0; i < ring->count; i++) {
+        const struct live_entry *entry = live_ring_at(ring, i);
+        if (entry->seq > stream->sent_seq) {
+            live_stream_send(stream, entry->event, entry->bytes);
+            stream->sent_seq = entry->seq;
+        }
+    }
+}
+
+void live_stream_settle(struct live_stream *stream)
+{
+    const struct live_view *view = stream->view;
+    const struct live_place *place = &stream->place;
+    uint64_t newest = view->until_seq > view->last_seq ? view->until_seq : view->last_seq;
+
+    if (place->store[0] == '\0') {
+        stream->sent_seq = newest;
+    } else if (strcmp(place->store, view->store) != 0 || place->seq > newest ||
+               (place->seq < view->ring.from_seq && newest - place->seq > LIVE_CATCH_UP)) {
+        stream_send_gone(stream, newest);
+    } else {
+        stream->sent_seq = place->seq;
+        stream->is_behind = place->seq < view->ring.from_seq;
+        if (!stream->is_behind) {
+            stream_send_ring(stream);
+        }
+    }
+    stream->is_settled = true;
+}
+
+/* --- watches ---------------------------------------------------------------------------------- */
+
+static void view_begun(void *context, uint64_t seq)
+{
+    struct live_view *view = context;
+    struct live_stream *stream;
+
+    if (!view->is_known || view->last_seq > seq) {
+        /* New, or the store was set back: then its numbers are given again. */
+        bool is_back = view->is_known;
+        live_ring_clear(&view->ring, seq);
+        view->last_seq = seq;
+        view->is_known = true;
+        DL_FOREACH (view->streams, stream) {
+            if (is_back && stream->is_settled) {
+                stream_send_gone(stream, seq);
+            }
+        }
+    }
+    view->until_seq = seq;
+    view->has_begun = true;
+    view->pause_ms = 0;
+    DL_FOREACH (view->streams, stream) {
+        stream->caught = 0;
+        if (!stream->is_settled) {
+            live_stream_settle(stream);
+        }
+    }
+}
+
+/* Sends a match to a stream that lacks it. Who lacks more than a ring holds loads the list. */
+static void stream_take_match(struct live_stream *stream, const struct live_entry *entry)
+{
+    const struct live_view *view = stream->view;
+
+    if (!stream->is_settled || stream->is_behind || entry->seq <= stream->sent_seq) {
+        return;
+    }
+    if (entry->seq <= view->until_seq && ++stream->caught > LIVE_RING) {
+        stream_send_gone(stream, view->until_seq);
+        return;
+    }
+    live_stream_send(stream, entry->event, entry->bytes);
+    stream->sent_seq = entry->seq;
+}
+
+static void view_match(void *context, uint64_t seq, const struct board_message *message)
+{
+    struct live_view *view = context;
+    struct live_stream *stream;
+    size_t bytes = 0;
+    char *event = live_event_new(view->store, seq, message, &bytes);
+
+    view->last_seq = seq;
+    if (event == NULL) {
+        /* Nobody can get this match: all load their list again. */
+        live_ring_clear(&view->ring, seq);
+        DL_FOREACH (view->streams, stream) {
+            stream_send_gone(stream, seq);
+        }
+        return;
+    }
+    live_ring_add(&view->ring, seq, event, bytes);
+    DL_FOREACH (view->streams, stream) {
+        stream_take_match(stream, live_ring_at(&view->ring, view->ring.count - 1));
+    }
+}
+
+/* A watch that ended before it began was refused: the next try comes after a longer pause. */
+static void view_pause(struct live_view *view)
+{
+    view->pause_ms = view->pause_ms == 0 ? 1000 : 2 * view->pause_ms;
+    if (view->pause_ms > LIVE_RETRY_MS) {
+        view->pause_ms = LIVE_RETRY_MS;
+    }
+    view->watch_ms = live_now_ms(view->live) + view->pause_ms;
+}
+
+static void view_ended(void *context)
+{
+    struct live_view *view = context;
+
+    view->watch = NULL;
+    if (!view->has_begun) {
+        view_pause(view);
+    }
+    view->has_begun = false;
+}
+
+static const struct board_watch_events watch_events = {
+    .begun = view_begun, .match = view_match, .ended = view_ended};
+
+/* Another store has other numbers: all streams begin anew. */
+static void view_check_store(struct live_view *view, const struct hearsay_welcome *welcome)
+{
+    char store[LIVE_STORE_BYTES];
+    struct live_stream *stream;
+
+    live_write_store(welcome, view->view.host, store);
+    if (strcmp(store, view->store) == 0) {
+        return;
+    }
+    memcpy(view->store, store, sizeof(store));
+    live_ring_clear(&view->ring, 0);
+    view->is_known = false;
+    DL_FOREACH (view->streams, stream) {
+        if (stream->is_settled) {
+            live_stream_send(stream, gone_event, sizeof(gone_event) - 1);
+            stream->place.store[0] = '\0';
+            stream->is_settled = false;
+            stream->is_behind = false;
+        }
+    }
+}
+
+void live_view_watch(struct live_view *view)
+{
+    struct board *board = view->live->options.board;
+    const struct hearsay_welcome *welcome = board_welcome(board);
+
+    if (!board_is_connected(board) || welcome == NULL) {
+        return;
+    }
+    view_check_store(view, welcome);
+    view->has_begun = false;
+    view->watch = board_watch(board, &view->view, view->is_known ? view->last_seq : HEARSAY_NO_SEQ,
+                              &watch_events, view);
+    if (view->watch == NULL) {
+        view_pause(view);
+    }
+}
+
+bool live_view_catch_up(struct live_view *view)
+{
+    uint64_t seq = UINT64_MAX;
+    struct live_stream *stream;
+
+    DL_FOREACH (view->streams, stream) {
+        if (stream->is_behind && !stream->is_ending && stream->sent_seq < seq) {
+            seq = stream->sent_seq;
+        }
+    }
+    if (seq == UINT64_MAX) {
+        return false;
+    }
+    board_unwatch(view->watch);
+    view->watch = NULL;
+    live_ring_clear(&view->ring, seq);
+    view->last_seq = seq;
+    DL_FOREACH (view->streams, stream) {
+        stream->is_behind = false;
+    }
+    live_view_watch(view);
+    return true;
+}
+
+/* --- views ------------------------------------------------------------------------------------ */
+
+void live_view_free(struct live_view *view)
+{
+    board_unwatch(view->watch);
+    live_ring_clear(&view->ring, 0);
+    DL_DELETE(view->live->views, view);
+    free(view);
+}
+
+/* Takes the place of the view that is unused for longest. False: all are in use. */
+static bool views_make_room(struct live *live)
+{
+    struct live_view *oldest = NULL;
+    struct live_view *view;
+    size_t count = 0;
+
+    DL_FOREACH (live->views, view) {
+        count++;
+        if (view->streams == NULL && (oldest == NULL || view->used_ms < oldest->used_ms)) {
+            oldest = view;
+        }
+    }
+    if (count < LIVE_VIEWS) {
+        return true;
+    }
+    if (oldest != NULL) {
+        live_view_free(oldest);
+    }
+    return oldest != NULL;
+}
+
+struct live_view *live_view_find(struct live *live, const struct view *asked)
+{
+    struct live_view *view;
+    struct view wanted = *asked;
+
+    wanted.order = VIEW_NEWEST;
+    wanted.before_ms = INT64_MAX;
+    DL_FOREACH (live->views, view) {
+        if (view_equal(&view->view, &wanted)) {
+            return view;
+        }
+    }
+    if (!views_make_room(live)) {
+        return NULL;
+    }
+    view = calloc(1, sizeof(*view));
+    if (view != NULL) {
+        view->live = live;
+        view->view = wanted;
+        DL_APPEND(live->views, view);
+    }
+    return view;
+}
