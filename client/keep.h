@@ -23,7 +23,8 @@ struct keep_kind {
     const char *magic; /* KEEP_MAGIC_BYTES characters */
     uint32_t version;  /* of the body; 0 means 1 */
     const char *what;  /* name in error messages: "memory of messages seen" */
-    bool is_secret;    /* a file that other users can read is refused; keep_close wipes its body */
+    bool is_secret;    /* true: the file holds secrets. Then keep_read refuses a file that other
+                        * users can read, and keep_close wipes the body */
     size_t body_bytes_max;
     size_t record_bytes; /* the body is an array of records of this size; 0: it is not */
 };

@@ -21,7 +21,8 @@ enum {
 struct arena_block {
     struct arena_block *next;
     size_t bytes; /* with this header */
-    size_t used;  /* used bytes, this header included; a multiple of ARENA_ALIGNMENT */
+    size_t used;  /* how many bytes of the block are used, the block's header included; a multiple
+                   * of ARENA_ALIGNMENT */
 };
 
 enum {
@@ -107,7 +108,8 @@ void *arena_take(struct arena *arena, size_t bytes)
         arena->refused = true;
         return NULL;
     }
-    /* An empty request also takes one unit: two results never share an address. */
+    /* An allocation of 0 bytes takes ARENA_ALIGNMENT bytes, so that two allocations never have the
+     * same address. */
     bytes = bytes == 0 ? (size_t)ARENA_ALIGNMENT
                        : (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
     if (block == NULL || block->bytes - block->used < bytes) {

@@ -32,7 +32,8 @@ void frame_decoder_release(struct frame_decoder *decoder)
     }
 }
 
-/* Moves the pending bytes to the front of the buffer. Each byte is moved at most once. */
+/* Moves the pending bytes to the front of the buffer. If the caller takes out all whole frames
+ * before each frame_decoder_reserve, each byte is moved at most once. */
 static void frame_compact(struct frame_decoder *decoder)
 {
     size_t pending = frame_decoder_pending(decoder);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits: the limits of the protocol. They hold for every server with any configuration. The limits
- * that one server sets itself are lower and are in its Welcome. Sizes are in bytes, counts in
- * elements.
+ * limits: the limits of the protocol. They hold for every server with any configuration. The
+ * message Limits in Welcome has the limits that one server sets itself, which are not higher. Sizes
+ * are in bytes, counts in elements.
  */
 #ifndef PROTO_LIMITS_H
 #define PROTO_LIMITS_H
@@ -52,7 +52,8 @@ enum {
     LIMIT_PROFILE_BYTES = 255,
     LIMIT_ERROR_BYTES = 511, /* an error's sentence */
     LIMIT_FIELD_BYTES = 63,  /* an error's field name */
-    LIMIT_REPEATED = 256, /* entries of a repeated field for which this list has no other limit */
+    LIMIT_REPEATED = 256, /* largest number of entries of a repeated field for which this list has
+                           * no other limit */
     LIMIT_UNKNOWN_REQUEST = 256,   /* unknown fields in a request, all together */
     LIMIT_UNKNOWN_RESPONSE = 8192, /* in a response: a few in each of its results */
     LIMIT_NESTING = 4              /* messages within messages */

@@ -93,8 +93,8 @@ struct msg_summary {
 struct msg_report {
     struct msg_text host;
     struct msg_bytes id;
-    struct msg_text reason; /* text of up to LIMIT_REASON_BYTES bytes without control characters;
-                             * may be absent */
+    struct msg_text reason; /* why the message is reported: up to LIMIT_REASON_BYTES bytes without
+                             * control characters; may be absent */
     uint64_t work;          /* 0 when absent */
 };
 
@@ -147,8 +147,8 @@ enum msg_request_kind {
     MSG_REQUEST_COMPACT,
     MSG_REQUEST_RELOAD,
     MSG_REQUEST_LOG_LEVEL,
-    MSG_REQUEST_KNOWN_ONLY /* a request of the schema that this version does not serve; see `name`
-                            */
+    MSG_REQUEST_KNOWN_ONLY /* a request that hearsay.proto has, but this version of the program does
+                            * not serve; `name` says which one */
 };
 
 struct msg_request {

@@ -90,8 +90,9 @@ static int check_deposit(const struct hearsay_deposit *deposit, struct hearsay_e
 }
 
 /*
- * Writes id and withdraw token to *out: those of `deposit`, or random ones where `deposit` has
- * none. Writes the hash of the token to out_hash.
+ * Writes the message's id to *out: the id of `deposit`, or a random id. If the message can be
+ * withdrawn, writes the hash of its token to out_hash. Also writes the token to *out (the token of
+ * `deposit`, or a random one), unless `deposit` has only the hash of the token.
  */
 static void fill_receipt(const struct hearsay_deposit *deposit, struct hearsay_receipt *out,
                          uint8_t *out_hash)

@@ -88,8 +88,8 @@ int client_submit(struct hearsay *server, struct msg_request *request, uint64_t 
 
 /*
  * Waits for the reply to the request with this ticket, and keeps all other replies for
- * hearsay_next. *out_reply is borrowed until the next call. Returns HEARSAY_ERR_REFUSED with
- * *out_reply when the reply is an error.
+ * hearsay_next. *out_reply is borrowed until the next call on the connection. Returns
+ * HEARSAY_ERR_REFUSED with *out_reply when the reply is an error.
  */
 int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
                  const struct reply **out_reply, struct hearsay_error *out_error);

@@ -84,7 +84,9 @@ int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
 /* The state of a watch that is kept from one connection to the next. */
 struct standing {
     const struct hearsay_watch *watch;
-    uint64_t seq; /* sequence number of the newest match given to the caller, or HEARSAY_NO_SEQ */
+    /* a watch on a new connection begins after this sequence number: the number of the newest
+     * match that the caller got, or the number with which the watch began */
+    uint64_t seq;
     bool was_connected;
     bool is_over; /* a callback ended it */
     uint8_t store_id[HEARSAY_ID_BYTES];
@@ -102,10 +104,8 @@ static bool goes_on(struct standing *standing)
     return !standing->is_over;
 }
 
-/*
- * Handles a Welcome. If the server has another store than before, the sequence numbers of the new
- * store are unrelated to the old numbers, and all its messages count as new.
- */
+/* Handles a Welcome. If the server has another store than before, the sequence numbers of the new
+ * store have nothing to do with the old numbers, and all messages of the new store count as new. */
 static void note_welcome(struct standing *standing, const struct hearsay_welcome *welcome)
 {
     const struct hearsay_watch *watch = standing->watch;

@@ -78,7 +78,8 @@ struct hearsay_error {
     enum hearsay_code code; /* the server's code; HEARSAY_CODE_NONE unless ERR_REFUSED */
     char sentence[512]; /* a sentence for people, never empty. It may contain text from the server:
                          * do not trust it */
-    char field[64]; /* the name of the wrong field of the request; "" if the server names none */
+    char field[64]; /* the name of the field of the request that is wrong; "" if the server names no
+                     * field */
     uint64_t retry_after_ms; /* wait this long before the next try; 0: the server did not say */
 };
 

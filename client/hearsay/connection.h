@@ -30,10 +30,12 @@ struct hearsay;
  *      (trust on first use). hearsay_tls_info reports this.
  */
 struct hearsay_tls {
-    const char *const *pins;   /* SHA-256 of public keys (RFC 7469), 64 hexadecimal digits each */
+    const char *const *pins;   /* the keys that are accepted: SHA-256 of each public key (RFC 7469),
+                                * 64 hexadecimal digits */
     size_t pin_count;          /* 0: no pins */
     const char *ca;            /* path of a PEM file of root certificates */
-    const char *known_servers; /* path of a text file, created if absent; its folder must exist */
+    const char *known_servers; /* path of the file of known servers, a text file. The file is
+                                * created if absent; its folder must exist */
     const char *certificate;   /* path of a PEM file with the client's certificate, for servers that
                                   demand one */
     const char *key;           /* path of a PEM file: the key of it; NULL: in the same file */
@@ -222,8 +224,9 @@ struct hearsay_host {
     int64_t accept_until_ms;    /* when the schedule changes `accept`; 0: not said */
     struct hearsay_epoch epoch; /* the current one as far as read: see hearsay_current_epoch */
     /*
-     * Labels of the surroundings of the access point, as of the greeting; here_count of them. The
-     * number is 0 also if the labels did not fit in the greeting; hearsay_here gets all of them.
+     * The here_count labels of the access point's surroundings that were in the greeting.
+     * here_count is 0 if there were none, and also if the labels did not fit in the greeting.
+     * hearsay_here gets all labels.
      */
     const char *const *here;
     size_t here_count;
@@ -243,8 +246,9 @@ struct hearsay_welcome {
     const char *agent; /* the server's program and version; "" where it does not say */
     uint8_t resume_token[HEARSAY_RESUME_BYTES_MAX]; /* resume_bytes of them; 0: none */
     size_t resume_bytes;
-    const struct hearsay_error *dropped; /* why the server closed the earlier connection that had
-                                            this resume token; NULL: it was not closed */
+    /* why the server closed the earlier connection whose resume token the caller gave to
+     * hearsay_connect; NULL: the server has given no reason */
+    const struct hearsay_error *dropped;
 };
 
 /*

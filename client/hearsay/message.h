@@ -68,8 +68,8 @@ struct hearsay_deposited {
     int64_t deposited_ms;
     int64_t expires_ms;
     bool duplicate; /* the same message was there already */
-    bool durable;   /* the message survives a power failure; false: it survives only a crash of the
-                       daemon */
+    bool durable;   /* true: the message survives a power failure; false: it survives only a crash
+                     * of the daemon */
     bool held;      /* hidden until the operator has reviewed it */
 };
 
@@ -261,7 +261,9 @@ struct hearsay_watching {
 /* A message that fits a watch. */
 struct hearsay_match {
     uint64_t watch_id;
-    uint64_t seq; /* increases with each match, with gaps; valid as long as the store exists */
+    /* sequence number of the match: larger than the number of every earlier match. Some numbers
+     * may be left out. The number is valid as long as the store exists */
+    uint64_t seq;
     struct hearsay_result result;
 };
 

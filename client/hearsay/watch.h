@@ -57,8 +57,8 @@ HEARSAY_API int hearsay_submit_unwatch(struct hearsay *server, uint64_t watch_id
  * connect, dropped, lost and goes_on may be NULL.
  */
 struct hearsay_watch {
-    struct hearsay_connect connection; /* how to connect; the resume token is ignored, and
-                                          timeout_ms also limits each request */
+    struct hearsay_connect connection; /* how to connect to the server; resume_token is ignored, and
+                                        * timeout_ms limits connecting and also each request */
     uint64_t after_seq; /* HEARSAY_NO_SEQ: only new messages; 0: all that are stored */
     void *context;
     /*

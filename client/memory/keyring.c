@@ -131,10 +131,8 @@ static void fill_head(const struct hearsay *server, const struct hearsay_host *h
 
 /* --- the limit -------------------------------------------------------------------------------- */
 
-/*
- * Orders records by owner, then by age, older records first. The first byte of a record separates
- * the two kinds of owners.
- */
+/* Orders records by owner (see the head of this file); records of one owner by age, older records
+ * first. The first byte of a record separates records with a pin from records without one. */
 static int compare_owners(const void *left, const void *right)
 {
     const uint8_t *one = *(const uint8_t *const *)left;

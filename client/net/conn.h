@@ -103,7 +103,8 @@ int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ti
 void conn_abandon(struct conn *conn, uint64_t ticket);
 
 /*
- * Returns the unsent bytes, borrowed until the next call. *out_count is 0 when all bytes are sent.
+ * Returns the unsent bytes, or NULL if all bytes are sent. *out_count is the number of unsent
+ * bytes. The bytes are borrowed until the next conn_greet, conn_submit, conn_sent or conn_deinit.
  */
 const uint8_t *conn_output(const struct conn *conn, size_t *out_count);
 

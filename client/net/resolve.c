@@ -20,8 +20,8 @@
 /* A lookup, shared by the caller and the thread. The last holder frees the struct. */
 struct job {
     atomic_int holders;
-    int done_fd; /* the thread closes this end when it is done: the caller's end of the pipe becomes
-                    readable */
+    int done_fd; /* the thread's end of a pipe. The thread closes it when the lookup has ended; then
+                  * the caller's end becomes readable */
     char *host;
     char port[6];
     atomic_bool done; /* true: the lookup has ended, and the fields below are valid; set before

@@ -20,7 +20,7 @@ enum {
     READS_MAX = 4, /* most reads of the socket in one call of secure_read; then the caller checks
                       its deadline */
     WAITING_BYTES_MAX =
-        64 * 1024 /* most encrypted bytes that wait because the server does not read */
+        64 * 1024 /* most encrypted bytes that wait in memory because the server does not read */
 };
 
 struct secure {

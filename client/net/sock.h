@@ -21,9 +21,10 @@ enum {
 };
 
 /*
- * Connects to a server. If the name has several addresses, tries one after another; each gets an
- * equal share of the remaining time. Returns 0 with *out_fd owned, close-on-exec and non-blocking;
- * HEARSAY_ERR_CONNECT, HEARSAY_ERR_TIMEOUT, HEARSAY_ERR_SYSTEM or HEARSAY_ERR_NOMEM.
+ * Connects to a server. If the name has several addresses, tries one after another. Each try may
+ * last at most the remaining time divided by the number of addresses that are left. Returns 0 with
+ * *out_fd owned, close-on-exec and non-blocking; HEARSAY_ERR_CONNECT, HEARSAY_ERR_TIMEOUT,
+ * HEARSAY_ERR_SYSTEM or HEARSAY_ERR_NOMEM.
  */
 int sock_connect(const struct address *address, int64_t deadline_ms, int *out_fd,
                  struct hearsay_error *out_error);

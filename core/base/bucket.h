@@ -20,8 +20,8 @@ struct bucket_rate {
 
 /* A full bucket is all zeros. */
 struct bucket {
-    uint64_t
-        used; /* missing tokens, in 1/60000 token; each ms the bucket gains `per_minute` units */
+    uint64_t used; /* how many tokens the bucket lacks, in units of 1/60000 token; in each
+                    * millisecond the bucket gains `per_minute` units */
     int64_t at_ms; /* the time of the last bucket_take */
 };
 
@@ -34,10 +34,8 @@ struct bucket {
 uint64_t bucket_take(struct bucket *bucket, const struct bucket_rate *rate, uint32_t cost,
                      int64_t now_ms);
 
-/*
- * Returns whether the bucket is full at `now_ms`. The owner may replace a full bucket by a zeroed
- * one. O(1).
- */
+/* Returns whether the bucket is full at `now_ms`. A program may then zero the struct: a zeroed
+ * bucket is full. O(1). */
 bool bucket_is_full(const struct bucket *bucket, const struct bucket_rate *rate, int64_t now_ms);
 
 #endif

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * expiry: decides whether a message has expired. Every part of hearsayd that leaves out, refuses or
- * deletes expired messages calls message_expired. Two SQL statements of the store delete expired
- * messages (daemon/store/statement.c); they make the same comparison.
+ * deletes expired messages calls message_expired. The only exceptions are two SQL statements of the
+ * store that delete expired messages (daemon/store/statement.c); these statements make the same
+ * comparison as message_expired.
  */
 #ifndef CORE_BASE_EXPIRY_H
 #define CORE_BASE_EXPIRY_H

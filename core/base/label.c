@@ -10,8 +10,8 @@
  */
 struct utf8_form {
     uint8_t first_low, first_high;
-    uint8_t second_low, second_high; /* excludes overlong forms, surrogates and numbers above
-                                        U+10FFFF */
+    uint8_t second_low, second_high; /* the range of the second byte; it leaves out overlong forms,
+                                      * surrogates and numbers above U+10FFFF */
     size_t length;
 };
 

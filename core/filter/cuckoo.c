@@ -160,10 +160,8 @@ static uint32_t cuckoo_swap(struct cuckoo *cuckoo, struct move at, uint32_t fing
     return held;
 }
 
-/*
- * Returns a pseudo-random slot, whose fingerprint moves to its other bucket (xorshift: Marsaglia,
- * 2003).
- */
+/* Chooses a slot of a bucket pseudo-randomly (xorshift: Marsaglia, 2003). The caller moves the
+ * fingerprint of this slot to the fingerprint's other bucket. */
 static uint32_t next_slot(struct cuckoo *cuckoo)
 {
     cuckoo->walk ^= cuckoo->walk << 13;

@@ -36,7 +36,8 @@ enum {
     CUCKOO_CAPACITY_MAX = 1 << 28 /* entries */
 };
 
-/* Returns a 64-bit hash of the id at `id`. The owner of the filter fixes the length of its ids. */
+/* Returns a 64-bit hash of the id at `id`. The program that uses the filter decides how many bytes
+ * an id has; all ids of a filter have the same length. */
 typedef uint64_t cuckoo_hash(const void *context, const uint8_t *id);
 
 struct cuckoo {
@@ -59,8 +60,8 @@ void cuckoo_deinit(struct cuckoo *cuckoo); /* a zeroed struct is fine */
 
 /*
  * Adds an id that is not in the filter. Returns 0, or CUCKOO_FULL if a limited number of moves
- * found no empty slot. With CUCKOO_FULL the filter is unchanged; the owner rebuilds it with a
- * larger capacity. Usually O(1).
+ * found no empty slot. With CUCKOO_FULL the filter is unchanged; the caller then rebuilds the
+ * filter with a larger capacity (cuckoo_rebuild). Usually O(1).
  */
 enum { CUCKOO_FULL = 1 };
 int cuckoo_insert(struct cuckoo *cuckoo, const uint8_t *id);
@@ -78,10 +79,8 @@ bool cuckoo_has(const struct cuckoo *cuckoo, const uint8_t *id);
  */
 bool cuckoo_remove(struct cuckoo *cuckoo, const uint8_t *id);
 
-/*
- * Iterates over the ids of the owner. `next` returns the next id, or NULL at the end. After
- * `rewind`, `next` starts again with the first id.
- */
+/* An iterator over all ids that the filter should have. `next` returns the next id, or NULL at the
+ * end. After `rewind`, `next` starts again with the first id. */
 struct cuckoo_ids {
     void (*rewind)(void *context);
     const uint8_t *(*next)(void *context);

@@ -41,8 +41,9 @@ struct index_probe {
      * is stored. */
     struct index_memo *memo;
     uint64_t comparisons;
-    uint64_t looks; /* bits and hashes that were read to test ids against the query's slices */
-    uint64_t bytes; /* bytes of the index that comparisons read, without the offered messages */
+    uint64_t looks; /* how many bits and hashes were read to test ids against the query's slices */
+    uint64_t bytes; /* how many bytes of the index comparisons have read; reading a message to offer
+                     * it does not count */
 };
 
 /* The work done so far, in the unit of a step's budget. */

@@ -72,8 +72,9 @@ static struct idmap_slot *table_entry(const struct idmap_table *table, struct id
 }
 
 /*
- * Empties a slot and closes the gap. A later entry moves into the empty slot if its home is not
- * between the empty slot (exclusive) and its own slot (inclusive), in circular order.
+ * Empties the slot `hole` and closes the gap. The home of an entry is the slot at which probing for
+ * the entry begins. A later entry moves into the empty slot if the entry's home is not between the
+ * empty slot (exclusive) and the entry's slot (inclusive), in circular order.
  */
 static void table_remove(struct idmap_table *table, size_t hole)
 {

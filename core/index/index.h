@@ -91,10 +91,8 @@ struct index_wear {
 };
 void index_wear(const struct index *index, struct index_wear *out_wear);
 
-/*
- * Removes a message; its item is copied to *out_item unless that is NULL. 0 or INDEX_NOT_FOUND;
- * never fails for lack of memory. Running searches will not return the message.
- */
+/* Removes a message. Unless out_item is NULL, copies the message's item to *out_item. Returns 0 or
+ * INDEX_NOT_FOUND; never fails for lack of memory. Running searches will not return the message. */
 int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item);
 
 /*
@@ -104,7 +102,8 @@ int index_remove(struct index *index, const uint8_t *id, struct index_item *out_
 int index_find(const struct index *index, const uint8_t *id, struct index_item *out_item,
                uint64_t *out_filter);
 
-/* index_count: the number of messages. index_bytes: bytes of memory held for them. O(1). */
+/* index_count returns the number of messages. index_bytes returns how many bytes of memory the
+ * index holds. O(1). */
 size_t index_count(const struct index *index);
 size_t index_bytes(const struct index *index);
 
@@ -124,8 +123,8 @@ enum index_metric {
  * among equal parts, the first part.
  */
 struct index_part {
-    struct index *index;    /* borrowed by the search until index_search_step returns 0 or the
-                             * search is freed */
+    struct index *index;    /* the index in which the search looks for the filter; borrowed until
+                             * index_search_step returns 0 or the search is freed */
     const uint64_t *filter; /* copied, profile words */
     /* Copied. The part finds only messages whose filters have all bits of this filter. NULL: no
      * such condition. */
@@ -144,7 +143,8 @@ struct index_query {
     /* Messages whose ids are in these slices are left out. Borrowed until the search is freed. */
     const struct scalable_slice *exclude;
     uint32_t exclude_count; /* 0: none */
-    uint64_t budget; /* approximate limit of comparisons; 0: none. See index_search_is_exact */
+    uint64_t budget; /* approximate limit of the number of comparisons of the search; 0: no limit.
+                      * See index_search_is_exact */
 };
 enum { INDEX_PARTS_MAX = 64 };
 

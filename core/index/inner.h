@@ -12,11 +12,11 @@ struct search_part {
     struct index_search *search;
     struct index *index;
     void *cursor;
-    void *next_cursor; /* while renewal.c replaces the engine of `index` by another engine: a cursor
-                        * on the other engine */
+    void *next_cursor; /* a second cursor, used while renewal.c replaces the engine of `index`: it
+                        * walks over the other engine */
     struct index_probe probe;
-    /* If several parts search one index, only the memo of the first of these parts is used, by all
-     * of them. */
+    /* If several parts of a search use the same index, all of them use the memo of the first of
+     * these parts. */
     struct index_memo memo;
     bool walked;              /* to the end */
     struct search_part *next; /* in index->parts */
@@ -39,8 +39,8 @@ struct index_search {
     struct search_part *parts;
     uint64_t *filters; /* for each part its filter, then its `contains` filter */
     struct nearest nearest;
-    bool looking;     /* first looks are running; first looks are over before any part is walked to
-                       * its end */
+    bool looking;     /* true: some part is in its first look (index_probe.first_look). All first
+                       * looks end before any part is walked to its end */
     uint32_t current; /* the part whose first look is running */
     uint32_t opened;  /* see index_probe.opened */
     uint32_t restarts;
@@ -48,7 +48,8 @@ struct index_search {
     uint64_t before_restart;
     int64_t now_ms;
     bool started;
-    bool restart; /* one of the k best was removed, so the next step restarts the search */
+    bool restart; /* true: one of the k best messages was removed from its index, so the next step
+                   * restarts the search */
     bool done;
     bool capped; /* at the end: see index_search_is_capped */
     bool cut;    /* the query's budget ended the search before its cursors did */

@@ -28,16 +28,17 @@ struct index_item {
     uint8_t id[MESSAGE_ID_BYTES];
     int64_t deposited_ms; /* Unix time by the host's clock */
     int64_t expires_ms;   /* not shown from this moment on */
-    uint32_t reach_ppm;   /* largest bit distance at which a query finds the message, inclusive */
+    uint32_t reach_ppm;   /* a query at a larger bit distance than this does not find the message */
     uint32_t bytes; /* bytes of storage that the message takes. The index does not read this field;
                      * the program that uses the index adds these numbers up */
     /* number of the message's sender, chosen by the program that uses the index; the index only
-     * compares it. 0: the sender is unknown, and no limit for senders holds */
+     * compares such numbers. 0: the sender is unknown, and `share` does not limit this message */
     uint32_t sender;
 };
 
 struct nearest_candidate {
-    struct similarity rank; /* the similarity in the query's metric, which orders candidates */
+    struct similarity rank; /* similarity of the message and the query in the query's metric;
+                             * candidates are ordered by it */
     struct index_item item;
     uint32_t intersection; /* set bits of (query and filter) */
     uint32_t union_count;  /* set bits of (query or filter) */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe: checks the conditions of a query for one message. All engines call it while they walk. */
+/* probe: checks for one message whether it meets the conditions of a query. Every engine calls
+ * these functions for the messages that a search visits. */
 #include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"

@@ -37,8 +37,8 @@ static void unlink_part(struct search_part *part)
     part->link = NULL;
 }
 
-/* Ends the search's use of its indexes: takes its parts out of their lists and frees the
- * cursors. */
+/* Takes all parts of the search out of the lists of their indexes, and frees the cursors.
+ * Afterwards the search uses no index. */
 static void search_detach(struct index_search *search)
 {
     for (uint32_t p = 0; search->parts != NULL && p < search->query.part_count; p++) {
@@ -151,7 +151,8 @@ int index_search_new(const struct alloc *alloc, const struct index_query *query,
     }
     search->alloc = alloc;
     search->query = *query;
-    search->query.parts = NULL; /* the array is the caller's; the search has copied what it needs */
+    search->query.parts = NULL; /* the array `parts` belongs to the caller, and the search has
+                                 * copied what it needs */
     search->now_ms = INT64_MIN;
     int rc = begin_search(search, query);
     if (rc != 0) {

@@ -67,10 +67,8 @@ struct profile_section {
     struct profile_name name;
     struct profile_name other; /* comes after `name` in the alphabet */
 
-    /*
-     * The fields below are computed from the fields above. profile_parse writes them; encode.c
-     * reads them.
-     */
+    /* profile_parse computes `unit` and all fields below `unit` from the fields above `unit`.
+     * encode.c reads the computed fields. */
     uint64_t unit;       /* ceil(2^64 / bits) mod 2^64 */
     uint64_t upper_unit; /* (2^32 mod bits) unit mod 2^64 */
     uint64_t head;       /* "name:" and zeros, as 8 bytes in memory; 1 if head_mask is 0 */

@@ -13,8 +13,8 @@
 enum {
     WINDOW = 4096,       /* messages between two changes of likeness_percent, at least */
     OPENING_LANES = 150, /* counting this many lanes takes as long as opening one group */
-    CALM = 64, /* groups become wider only after this many windows in which opening groups cost
-                  little */
+    CALM = 64, /* groups are made wider only after opening groups has cost little CPU time in this
+                * many windows of WINDOW messages */
     FEW = 16,  /* groups may become wider only if opening groups takes less than 1/FEW of the time
                 * of counting lanes */
     LIKENESS_MIN = 30, /* percent; below, nothing is asked for */

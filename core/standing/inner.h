@@ -71,8 +71,8 @@ struct standing_node {
     uint64_t lanes[BITS_LANE_WORDS];  /* in use */
     uint64_t room[BITS_LANE_WORDS];   /* lanes whose groups take another part */
     uint64_t loose[BITS_LANE_WORDS];  /* lanes with loose groups */
-    uint8_t classes[BITS_LANE_WORDS]; /* for each word of lanes the class of its groups, or
-                                         STANDING_NO_CLASS */
+    uint8_t classes[BITS_LANE_WORDS]; /* for each word of lanes, the class of the groups in the
+                                       * word; STANDING_NO_CLASS if the word has no group */
     uint64_t floors[BITS_LANE_WORDS]; /* for each word of lanes, the smallest floor of the groups in
                                        * the word; 0 for a word of containing groups */
     uint16_t key_bits[BITS_LANES];    /* set bits of the key of each lane; 0 without a group */
@@ -142,7 +142,8 @@ struct standing {
      * standing_learn changes this number.
      */
     uint32_t likeness_percent;
-    uint64_t learnt_from; /* messages since likeness_percent was last changed or confirmed */
+    uint64_t learnt_from; /* number of messages since likeness_percent was last changed or
+                           * confirmed */
     uint64_t in_vain;     /* groups opened for these messages without a hit */
     uint32_t calm;        /* windows since the last change in which opening was cheap */
     size_t unsettled;     /* parts that standing_arrange still has to look at */

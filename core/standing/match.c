@@ -123,9 +123,9 @@ static bool open_group(struct standing *standing, const struct standing_group *g
         }
     }
     /*
-     * standing->in_vain counts the groups that were opened without a hit, and standing_learn
-     * changes likeness_percent by this number. Loose and containing groups do not depend on
-     * likeness_percent, so they are not counted.
+     * standing->in_vain counts the groups that were opened without a hit; standing_learn changes
+     * likeness_percent by this number. Loose groups and containing groups do not depend on
+     * likeness_percent, so in_vain does not count these groups.
      */
     standing->in_vain += standing->found_count == found_before && !group->loose &&
                          group->class != STANDING_CONTAINING;
@@ -205,8 +205,11 @@ static void make_probes(struct standing *standing, const struct standing_deposit
     }
 }
 
-/* Compares the messages of the batch with the groups of a node whose thresholds they reach. Returns
- * false if there is no memory for another hit. */
+/*
+ * Compares the messages of the batch with the groups of a node. Compares a message with a group
+ * only if the message reaches the threshold of the group. Returns false if there is no memory for
+ * another hit.
+ */
 static bool match_node(struct standing *standing, const struct standing_node *node, uint32_t count,
                        struct opening *opening)
 {

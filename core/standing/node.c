@@ -42,8 +42,8 @@ static void set_need(struct standing_node *node, uint32_t lane, uint16_t need)
     }
 }
 
-/* Computes what a node stores about a word of 64 lanes: the smallest floor of their groups (0
- * for containing groups), and how many words of lanes are in use. */
+/* Computes what a node stores about one word of 64 lanes: the smallest floor of the groups in these
+ * lanes (0 for containing groups), and how many words of lanes are in use. */
 static void repair_word(struct standing_node *node, uint32_t word)
 {
     uint64_t least = UINT64_MAX;

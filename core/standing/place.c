@@ -13,7 +13,8 @@
 enum {
     CLASS_SHIFT = 11, /* groups whose floors differ by less than 2^11 may share a word of lanes */
     HEADROOM = 64,    /* bits that a group keeps free for parts similar to it */
-    SPARSE = 4        /* a group of at most this many parts gives its parts to other groups */
+    SPARSE = 4        /* when a part leaves a group and at most this many parts are left, they move
+                       * to other groups if possible */
 };
 
 /* A part that looks for a group. */

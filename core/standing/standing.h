@@ -37,7 +37,8 @@ void standing_free(struct standing *standing);
 struct standing_part {
     const uint64_t *filter;   /* profile words */
     const uint64_t *contains; /* the same; NULL: no such condition */
-    uint64_t scope; /* only messages of the same scope fit; a scope is, for example, an epoch */
+    uint64_t scope; /* the scope of the part, for example the number of an epoch; a message fits the
+                     * part only if the message has the same scope */
 };
 
 struct standing_terms {
@@ -98,10 +99,10 @@ bool standing_fits(const struct standing *standing, struct standing_query *query
                    const struct standing_deposit *deposit, struct standing_hit *out_hit);
 
 /*
- * Looks at `budget` parts, or a few more, and moves each to a better group if there is one. Takes
- * some microseconds a part. Returns whether more parts are left: this is so after queries came, and
- * after messages have shown that groups are too wide or too narrow. Changes only speed; without
- * memory a part stays where it is.
+ * Looks at `budget` parts of queries, or a few more, and moves each part to a better group if there
+ * is one. Takes some microseconds a part. Returns whether more parts are left to look at. Parts
+ * become left when queries are inserted, and when messages have shown that groups are too wide or
+ * too narrow. Changes only speed; without memory a part stays where it is.
  */
 bool standing_arrange(struct standing *standing, size_t budget);
 

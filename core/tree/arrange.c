@@ -12,7 +12,8 @@
 enum {
     CANDIDATES = 24, /* a group is formed from one message and from some of the CANDIDATES messages
                       * that are most similar to it */
-    ANY_PERCENT = 100, /* allowed share of set bits in a union of messages that fit no group */
+    ANY_PERCENT = 100, /* for groups of messages that fit no other group: the union may have any
+                        * percentage of its bits set */
     SMALL_LEAST = 2,   /* messages of a group that is not full */
     SMALL_PARTS = 3    /* a window of n messages in a big tree gets at most n / (SMALL_PARTS *
                         * TREE_GROUP) small groups of similar messages */
@@ -276,8 +277,8 @@ static size_t form_group(struct tree_arranger *arranger, size_t *count, uint32_t
 
 /*
  * Writes the new groups back to `positions`, ordered by where the first message of each group was
- * before. Similar groups stay near one another this way. Messages without a group follow in their
- * old order.
+ * before, so that similar groups stay near one another. Then come the messages without a group, in
+ * their old order.
  */
 static void arrange_emit(struct tree_arranger *arranger, uint32_t *positions, size_t count,
                          size_t group_count, bool all_loose)

@@ -5,8 +5,8 @@
 #include "core/tree/walk.h"
 
 enum {
-    FEW_COLUMNS = 1000, /* time that a node costs besides counting its columns, in the time of
-                         * counting one column */
+    FEW_COLUMNS = 1000, /* visiting a node takes, besides counting its columns, about as much time
+                         * as counting this many columns */
     /*
      * The search compares a whole node, slot by slot, if the number of groups that may have an
      * answer is more than this percentage of the node's blocks. Comparing a group reads a whole

@@ -20,7 +20,8 @@ enum {
     MESSAGES_A_CENTRE = 16,
     COUNTERS_MAX = 2 * 1024 * 1024, /* centres times bits */
     SHARED_PERCENT = 40,
-    STOP_INTERVAL = 4096 /* messages between two checks of tree->stop; a few milliseconds */
+    STOP_INTERVAL = 4096 /* tree->stop is checked each time after this many messages, which take a
+                          * few milliseconds */
 };
 
 /* 512 centres. */

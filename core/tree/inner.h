@@ -69,8 +69,8 @@ struct tree_group {
  */
 enum {
     TREE_SPANS = 128,      /* spans of a node, at most */
-    TREE_SPANS_USUAL = 48, /* memory for summaries is allocated for this average number of spans a
-                            * node */
+    TREE_SPANS_USUAL = 48, /* memory for summaries is enough if a node has this many spans on
+                            * average */
     TREE_UNIT = 16,        /* lanes are given to nodes in units of 16 */
     TREE_UNITS = BITS_LANES / TREE_UNIT,
     TREE_NEED_NONE = 1 << 14 /* the need of a span without messages: larger than any other need */
@@ -80,7 +80,8 @@ struct tree_summary {
     int16_t needs[BITS_NEEDS * BITS_LANES];
     struct tree_node *owners[TREE_UNITS]; /* the node that owns each unit; NULL: the unit is free */
     uint32_t used;                        /* units that nodes have */
-    uint64_t *columns; /* columns of the cores; point into storage, at the start of a cache line */
+    uint64_t *columns; /* the columns of the cores of all spans of this summary: a pointer into
+                        * `storage`, at the start of a cache line */
     uint64_t storage[];
 };
 
@@ -114,8 +115,8 @@ struct tree_node {
     uint64_t *filters;      /* at the start of a cache line */
     struct index_item *items;
     uint16_t *cardinalities; /* at most PROFILE_BITS_MAX */
-    uint64_t *columns; /* columns of the groups' unions; point into storage, at the start of a cache
-                          line */
+    uint64_t *columns; /* the columns of the unions of the node's groups: a pointer into `storage`,
+                        * at the start of a cache line */
     uint64_t *whole;   /* the union filter of all messages; points into storage */
     uint64_t storage[];
 };
@@ -125,14 +126,16 @@ struct tree_cursor;
 struct tree {
     const struct alloc *alloc;
     const struct bits_kernels *kernels;
-    uint32_t bits;            /* m, the bits of a filter */
-    size_t words;             /* of a filter */
-    uint32_t fanout;          /* largest number of groups a node: TREE_GROUPS, but fewer in tests */
-    uint64_t seed;            /* for the sample of cluster.c */
-    size_t small_most;        /* largest number of messages of a small tree: see tree_is_small */
-    size_t count;             /* messages */
-    struct tree_node **nodes; /* in order */
-    struct tree_node **by_number;    /* NULL: the number is free */
+    uint32_t bits;                /* m, the bits of a filter */
+    size_t words;                 /* of a filter */
+    uint32_t fanout;              /* largest number of groups that a node may have: TREE_GROUPS, or
+                                   * fewer in tests */
+    uint64_t seed;                /* for the sample of cluster.c */
+    size_t small_most;            /* a tree with at most this many messages is small: see
+                                   * tree_is_small */
+    size_t count;                 /* messages */
+    struct tree_node **nodes;     /* in order */
+    struct tree_node **by_number; /* NULL: the number is free */
     struct tree_summary **summaries; /* summary_count of them */
     uint32_t summary_count;          /* 0 in a tree of few nodes */
     uint32_t node_count;

@@ -271,8 +271,8 @@ static void drop_empty_end(struct tree *tree, struct tree_node *node)
     tree_trim(tree, node);
 }
 
-/* Copies all messages of a group into another group, perhaps of another node, and updates their
- * positions in the ids. */
+/* Copies all messages of a group into another group, which may be in another node. Updates the
+ * positions of these messages in the map of ids. */
 static void copy_group(struct tree *tree, struct tree_node *from, uint32_t group,
                        struct tree_node *to, uint32_t target)
 {

@@ -18,7 +18,8 @@
 #include "core/tree/walk.h"
 
 enum {
-    DIRECT_LANES = 16, /* fewer groups than this are opened without counting their columns */
+    DIRECT_LANES = 16, /* for a query with `contains`: if fewer groups of a node than this are left,
+                        * their messages are compared without counting columns */
     /* After this many consecutive searches in which bounds saved nothing, searches skip bounds.
      * Every RETRY-th search tries bounds again. */
     FUTILE_MOST = 16,

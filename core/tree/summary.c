@@ -14,7 +14,8 @@
 #include "core/tree/inner.h"
 
 enum {
-    NODES_MIN = 16, /* a tree of fewer nodes has no summaries: counting all nodes is quick */
+    NODES_MIN = 16, /* a tree of fewer nodes than this has no summaries, because counting all nodes
+                     * is quick */
     CORE_FILL_PERCENT = 40, /* no more bits are added to a core when this percentage of its bits is
                              * set */
     SPAN_USUAL = 32,        /* groups of a span, at most */

@@ -30,8 +30,8 @@ enum phase { PHASE_RANK, PHASE_OPEN, PHASE_SWEEP };
 /* A node whose columns were counted, with groups that are not opened yet. */
 struct kept_node {
     uint16_t reach[TREE_GROUPS]; /* of each group, or REACH_DONE */
-    uint8_t shared[TREE_GROUPS]; /* for each group, the number of bits that its union shares with
-                                    the query */
+    uint8_t shared[TREE_GROUPS]; /* for each group, the number of bits that the group's union shares
+                                  * with the query */
     uint32_t place;
     bool in_use;
     bool opened; /* some of its groups were opened */
@@ -50,7 +50,8 @@ struct tree_cursor {
                        * `reach` and `kept` are no longer valid */
     bool keeps;       /* reach and kept hold */
     uint32_t left;    /* the sweep still has to visit the nodes at places below this */
-    uint32_t swept;   /* nodes that were counted, and then compared in order all the same */
+    uint32_t swept;   /* number of nodes whose columns were counted, and whose messages were then
+                       * all compared, slot by slot */
     bool gives_up;    /* compare all nodes in order, without bounds: see tree->futile */
     uint32_t room;    /* entries of reach and kept_at, a multiple of BITS_STRIDE */
     uint16_t *reach;  /* for each index of tree->nodes: the highest reach of the node's groups that
@@ -80,8 +81,8 @@ struct walk {
     size_t position_count; /* of the filter's set bits */
     size_t wanted_count;   /* of those of `contains` */
     bool ready;
-    bool looked;    /* true: the first look is over. The best groups were opened, or the next step
-                       would compare a whole node */
+    bool looked;    /* true: the first look is over, because the best groups were opened, or because
+                     * the next step would compare a whole node */
     uint32_t next;  /* index in tree->nodes of the node with the highest reach; cursor->room: not
                      * known */
     uint16_t floor; /* the value of index_probe_floor. It is computed again only after an offer,

@@ -20,10 +20,10 @@
 
 /* Named outcomes of decoding. */
 enum {
-    CODEC_MALFORMED =
-        1, /* the bytes are no message of this protocol: send an error, then close the connection */
-    CODEC_INVALID =
-        2 /* a field of the message is wrong: send an error with out->id, keep the connection */
+    CODEC_MALFORMED = 1, /* the bytes are no message of this protocol: the caller should send an
+                          * error, then close the connection */
+    CODEC_INVALID = 2    /* a field of the message is wrong: the caller should send an error with
+                          * out->id, and keep the connection */
 };
 
 /*

@@ -52,14 +52,16 @@ struct map_field {
     const char *name; /* in hearsay.proto */
     enum map_type type;
     bool needed;
-    uint16_t wire;      /* offset of the value in protobuf-c's struct */
-    uint16_t wire_has;  /* offset of the member has_NAME, or for a repeated field of n_NAME; a text
-                         * has neither of the two */
-    uint16_t own;       /* offset of the value in our struct */
-    uint16_t own_count; /* offset of the count, or of a bool that says whether the field is present;
-                           0: neither. An INNER message is written if its bool is true */
-    uint64_t min;       /* least value of a U32 or ENUM; least size of a TEXT or BYTES */
-    uint64_t max;   /* largest value or size; the capacity of CHARS; the most entries of NUMBERS */
+    uint16_t wire;     /* offset of the value in protobuf-c's struct */
+    uint16_t wire_has; /* offset of the member has_NAME, or for a repeated field of n_NAME; a text
+                        * has neither of the two */
+    uint16_t own;      /* offset of the value in our struct */
+    /* offset in our struct of the count of a list, or of a bool that says whether the field is
+     * present; 0: the struct has neither. An INNER message is written if its bool is true */
+    uint16_t own_count;
+    uint64_t min;   /* least value of a U32 or ENUM; least size of a TEXT or BYTES */
+    uint64_t max;   /* largest value of a number, or largest size in bytes; for CHARS the capacity
+                     * of the array; for NUMBERS the largest number of entries */
     int64_t absent; /* the value of an absent number */
     const struct msg_text
         *absent_text;            /* the value of an absent text; NULL: the text stays absent */

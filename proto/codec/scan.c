@@ -69,8 +69,9 @@ static void scan_path_append(char *path, size_t capacity, const char *name)
 }
 
 /*
- * Writes the dotted path of a field to `out_path`; field NULL: the path of the message around the
- * field. The path leaves out the body of the request, because an error answers one known request.
+ * Writes the dotted path of a field to `out_path`. If `field` is NULL, writes the path of the
+ * message that the scan is in. The path does not begin with the name of the request's body, because
+ * the error names the request by its id.
  */
 static void scan_path(const struct scan *scan, const ProtobufCFieldDescriptor *field,
                       char *out_path, size_t capacity)
@@ -218,10 +219,8 @@ static const uint8_t wire_types[] = {
     [PROTOBUF_C_TYPE_MESSAGE] = WIRE_LENGTH,
 };
 
-/*
- * Whether a number fits its declared type. protobuf-c would cut a larger number to 32 bits without
- * an error.
- */
+/* Returns whether a number fits its declared type. Without this check protobuf-c would cut a larger
+ * number to 32 bits without an error. */
 static bool scan_number_fits(ProtobufCType type, uint64_t number)
 {
     uint64_t below_zero = UINT64_C(0xffffffff80000000); /* INT32_MIN, sign-extended */

@@ -266,8 +266,8 @@ int tls_pipe_read(struct tls_pipe *pipe, uint8_t *room, size_t bytes, size_t *ou
         if (outcome != TLS_MORE) {
             return outcome;
         }
-        if (pipe->is_odd) { /* OpenSSL also accepts SSLv2 records, whose length is at another place
-                             */
+        if (pipe->is_odd) { /* OpenSSL accepts SSLv2 records, too. Their length is at another place,
+                             * so the pipe refuses them */
             return fail_with(pipe, "the other side does not speak TLS");
         }
         if (pipe->record_is_whole) {

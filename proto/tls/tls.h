@@ -23,18 +23,20 @@ enum { TLS_PIN_BYTES = 32, TLS_PIN_TEXT_BYTES = 65, TLS_REASON_BYTES = 5120 };
 struct tls_context;
 
 struct tls_server_options {
-    const char *certificate; /* PEM file: the own certificate, then the certificates between it and
-                                the root */
-    const char *key;       /* PEM file without a passphrase, readable by the owner and group only */
-    const char *client_ca; /* PEM file of roots for the certificates of clients; NULL: clients need
-                              no certificate */
+    const char *certificate; /* path of a PEM file with the server's certificate, then the
+                              * certificates between it and the root */
+    const char *key;         /* path of a PEM file with the key of the certificate, without a
+                              * passphrase. Only the owner and the group of the file may read it */
+    const char *client_ca;   /* path of a PEM file with the roots for the certificates of clients;
+                              * NULL: clients need no certificate */
 };
 
 struct tls_client_options {
-    const char *ca; /* PEM file of roots; NULL: the system's */
-    const char
-        *certificate; /* PEM file of the own certificate and its chain; NULL: no certificate */
-    const char *key;  /* PEM file of the certificate's key; NULL when certificate is NULL */
+    const char *ca;          /* PEM file of roots; NULL: the system's */
+    const char *certificate; /* path of a PEM file with the client's certificate and its chain;
+                              * NULL: no certificate */
+    const char *key; /* path of a PEM file with the key of the certificate; NULL when certificate
+                      * is NULL */
 };
 
 /*
@@ -78,7 +80,8 @@ struct tls_pipe;
 enum {
     TLS_MORE = 1,   /* no data to read until more bytes of the wire arrive */
     TLS_ENDED = 2,  /* the peer closed the TLS session properly */
-    TLS_FAILED = 3, /* final: tls_pipe_reason has the reason; an alert may wait to be sent */
+    TLS_FAILED = 3, /* the pipe has failed for good: tls_pipe_reason returns the reason; an alert
+                     * may wait to be sent */
     TLS_RECORD =
         4 /* one record without application data was read: call again for the next record */
 };

@@ -75,10 +75,8 @@ struct cli_command {
 
 enum { CLI_OPTIONS_BYTES_MAX = 512, CLI_ANY_WORDS = -1, CLI_ONLY_LABELS = -2 };
 
-/*
- * Sets the options of a command: `table` holds their rows, and `type` is the struct of their
- * values.
- */
+/* Sets the options of a command. `table` is the array of rows that describe the options; `type` is
+ * the struct that gets the values of the options. */
 #define CLI_OPTIONS(table, type)                                            \
     .options = (table), .option_count = sizeof(table) / sizeof((table)[0]), \
     .options_bytes = sizeof(type)

@@ -43,8 +43,8 @@ static int print_page(const struct cli *cli, const char *host, const struct hear
             return code;
         }
     }
-    return cli_flush(cli); /* after each page, so that a full disk ends the export after this
-                            * page */
+    return cli_flush(cli); /* flushes after each page, so that a full disk ends the export after
+                            * this page */
 }
 
 static int export_report(const struct cli *cli, const struct hearsay_error *error)

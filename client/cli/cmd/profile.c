@@ -225,8 +225,9 @@ static int size_for(const struct cli *cli, const struct profile_options *chosen,
         return CLI_NEGATIVE;
     }
     /*
-     * The number of hashes is computed from the number of bits before rounding up. The rounded
-     * number could use more hashes, but every hash costs time, and the rate is met without them.
+     * The number of hashes is computed from the number of bits before rounding up. With the rounded
+     * number there could be more hashes. Every hash costs time, and the wanted rate is met without
+     * more hashes.
      */
     uint32_t hashes = sizing_hashes(bits, count);
     char text[PROFILE_TEXT_MAX];

@@ -248,7 +248,8 @@ static int watch_until_end(struct watch_run *run, uint64_t after_seq)
     struct hearsay_error error;
     catch_signals();
     int status = hearsay_watch(&watch, &error);
-    /* The server may not know an epoch: its store was restored, or another server gave the key. */
+    /* The server may not know an epoch whose key the client has: the server's store was restored
+     * from a backup, or another server gave the key. */
     if (status != HEARSAY_OK && run->code == CLI_DONE && run->shown == 0 &&
         error.code == HEARSAY_CODE_UNKNOWN_EPOCH && run->epoch == EPOCH_AUTO) {
         cli_complain(run->cli, "the server does not have all epochs whose keys are known; watching "

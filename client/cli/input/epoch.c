@@ -35,8 +35,9 @@ static void complain_of_replaced(const struct cli *cli, const struct hearsay *se
 }
 
 /*
- * Fills *out with the epochs whose keys are in the file of epoch keys. If there are none, fills
- * *out with the current epoch, provided that the server gave its key.
+ * Updates the file of epoch keys, and fills *out with the epochs of the host that
+ * hearsay_keyring_living finds in the file. If there are none, fills *out with the current epoch,
+ * provided that the server gave the key of this epoch.
  */
 static void read_known(const struct cli *cli, const struct hearsay *server,
                        const struct hearsay_host *host, struct epochs *out)

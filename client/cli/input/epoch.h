@@ -11,8 +11,9 @@
 enum { EPOCH_KNOWN_MAX = 63 }; /* without the open epoch: the parts of one query, less 1 */
 
 enum epoch_choice {
-    EPOCH_AUTO,    /* a query searches epoch 0 and every epoch whose key is known; a deposit goes to
-                    * the current epoch if its key is known, else to epoch 0 */
+    /* without the option: a query searches epoch 0 and every epoch whose key is known; a deposit
+     * goes to the current epoch if its key is known, else to epoch 0 */
+    EPOCH_AUTO,
     EPOCH_OPEN,    /* epoch 0, which has no key */
     EPOCH_CURRENT, /* the current epoch */
     EPOCH_LATEST   /* no option of the user: the open epoch and the current one */

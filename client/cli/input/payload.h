@@ -19,9 +19,10 @@ struct payload {
     char *bytes;         /* owned */
     size_t count;        /* bytes read, at most PAYLOAD_BYTES_MAX + 1 */
     uint64_t size_bytes; /* size of the whole input, as far as it is known; at least `count` */
-    bool whole; /* false: the input is longer than `count` bytes, and size_bytes may be too small */
-    const char *type; /* text/plain if the payload is UTF-8, else application/octet-stream; static
-                         storage */
+    bool whole; /* true: `bytes` is the whole input. false: the input is longer than `count` bytes,
+                 * and size_bytes may be too small */
+    const char *type; /* media type of the payload: text/plain if the payload is UTF-8, else
+                       * application/octet-stream; static storage */
 };
 
 /*

@@ -73,7 +73,8 @@ static void set_state(struct pump *pump, struct pump_item *item, enum pump_state
     pump->to_send_count += state == PUMP_TO_SEND ? 1 : 0;
     pump->sent_count += state == PUMP_SENT ? 1 : 0;
     if (state == PUMP_DONE && item->line != NULL) {
-        /* held_bytes counts the line until the item is done, and then the answer. */
+        /* held_bytes counts the bytes of an item's line until the item is done, and then the bytes
+         * of the item's answer. */
         pump->held_bytes -= item->length;
         pump->held_bytes += item->answer != NULL ? strlen(item->answer) : 0;
     }

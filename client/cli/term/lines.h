@@ -30,10 +30,10 @@ void lines_init(struct lines *lines, int fd);
 void lines_deinit(struct lines *lines); /* a zeroed one is fine */
 
 /*
- * Finds the next complete line in the buffer. Its newline, and a carriage return before the
- * newline, are removed. The last line of the input may lack its newline. Returns:
+ * Finds the next complete line in the buffer. The newline at the end of the line, and a carriage
+ * return before the newline, are removed. The last line of the input may lack a newline. Returns:
  *
- *   0               *out_line is the line, borrowed until the next call
+ *   0               *out_line is the line, borrowed until the next lines_read or lines_deinit
  *   LINES_MORE      no line is complete: call lines_read, then call again
  *   LINES_END       the input has no more lines
  *   LINES_TOO_LONG  line `number` exceeds the limit and was skipped: call again
