@@ -261,7 +261,10 @@ static int check_gateway_folder(const struct config *config, const struct config
     return 0;
 }
 
-/* Checks the gateway listeners. They need `gateway_user`, which may not be the daemon's user. */
+/*
+ * Checks the gateway listeners. If there is one, `gateway_user` must be set, and may not be the
+ * daemon's user.
+ */
 static int check_gateways(const struct config *config, const struct settings_source *source)
 {
     const struct settings_key *key =

@@ -57,8 +57,9 @@ static bool is_default_socket(const struct config *config, const struct config_l
 }
 
 /*
- * Whether config_finish has added the listener. config_finish adds two loopback addresses and the
- * default socket. Only the second loopback address is `optional`, so it marks the pair.
+ * Whether config_finish has added the listener. config_finish adds the default socket, or both
+ * loopback addresses. Only the second one of these two addresses is `optional`. So the pair was
+ * added if one listener is `optional`.
  */
 static bool is_implied(const struct config *config, size_t index)
 {

@@ -276,8 +276,8 @@ static void on_tally(struct persist_op *op)
 }
 
 /*
- * Messages that had expired before the start were not loaded. After this operation the store has
- * deleted them, too.
+ * Called when the store has deleted expired messages. Messages that had expired before the start
+ * were never loaded into memory.
  */
 static void on_expired(struct persist_op *op)
 {
@@ -308,8 +308,8 @@ static void on_expired(struct persist_op *op)
 }
 
 /*
- * All earlier reads have ended. A restore reads a message before it adds the message to the index,
- * so the sums have to wait for these reads.
+ * Called when all earlier reads of the store have ended. A restore reads a message before it adds
+ * the message to the index, so the sums have to wait for such reads.
  */
 static void on_reads_over(struct persist_read *read)
 {

@@ -35,7 +35,7 @@ static bool check_query(const struct ask *ask)
                    LIMIT_SLICES_HASHES);
         return false;
     }
-    /* INT64_MAX: the request has no until_ms, and there is no upper bound */
+    /* INT64_MAX means that the request has no until_ms, so there is no upper bound of times */
     if (query->since_ms >= query->until_ms && query->until_ms != INT64_MAX) {
         ask_refuse(ask, MSG_INVALID, "until_ms", "until_ms must be after since_ms");
         return false;

@@ -56,8 +56,8 @@ void query_search(struct query_job *job);
 /* --- query_answer.c --------------------------------------------------------------------------- */
 
 /*
- * Sends the answer of a search that is over. Reads payloads first if the client wants them. Ends
- * the job.
+ * Sends the answer of a search that is over, and ends the job. If the client wants payloads, reads
+ * the payloads first.
  */
 void query_answer(struct query_job *job);
 

@@ -187,7 +187,7 @@ static const char *find_or_end(const char *begin, const char *end, char sought)
     return found != NULL ? found : end;
 }
 
-/* Appends the labels, which commas separate, to the table's text. */
+/* Appends the labels of a line, which commas separate, to map->text. */
 static int labels_read(const struct reading *reading, const char *begin, const char *end,
                        struct entry *entry)
 {

@@ -35,8 +35,8 @@ struct here_address {
 };
 
 /*
- * Reads the 4 or 16 bytes of an address of one machine. False: the length is another, or the
- * address is unspecified or multicast.
+ * Reads an address of one machine from its 4 or 16 bytes. Returns false if `length` is another
+ * number, or if the address is unspecified or multicast.
  */
 bool here_address_read(const uint8_t *bytes, size_t length, struct here_address *out_address);
 

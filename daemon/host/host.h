@@ -25,7 +25,7 @@
 
 struct epoch_change;
 
-/* The largest number of epochs of a host. One query can search in all of them. */
+/* Maximum number of epochs of a host. One query can search in all epochs of a host. */
 enum { HOST_EPOCHS_MAX = INDEX_PARTS_MAX };
 
 struct host {
@@ -45,7 +45,10 @@ struct host {
     struct rules rules;           /* the operator's bans, and the accept mode */
     struct moderation moderation; /* messages that are hidden, reported, pending or approved */
     struct hide_rate hide_rate;   /* messages that reports have hidden lately */
-    /* the newest epoch besides epoch 0; NULL: there is none, or epochs are switched off */
+    /*
+     * the newest epoch besides epoch 0; NULL: the host has no other epoch, or its configuration has
+     * no epochs any more
+     */
     struct epoch *current;
     /* an epoch that waits for the store (epochs.c); NULL: none */
     struct epoch_change *change;

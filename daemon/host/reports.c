@@ -38,8 +38,8 @@ static uint64_t hash_of(const struct reports *reports, uint32_t host, const uint
 }
 
 /*
- * The slot of a hash, or the free slot where the hash would be put. At most half of the slots are
- * in use.
+ * Returns the slot of a hash, or the free slot for a new hash. At most half of the slots are in
+ * use.
  */
 static uint64_t *slot_of(uint64_t *slots, uint64_t hash)
 {

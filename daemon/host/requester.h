@@ -32,8 +32,9 @@ struct requester_events {
     /* Whether a push may be sent now: little output waits to be sent to the client. */
     bool (*has_room)(const struct requester *client);
     /*
-     * Reports that pushes of `bytes` are queued besides the output that waits. Returns false if the
-     * sum is over the limit and the client was dropped (see `drop`).
+     * Reports that pushes of `bytes` are queued for the client, in addition to the output that
+     * waits. Returns false if both together were over the limit, and the client was dropped (see
+     * `drop`).
      */
     bool (*queued)(struct requester *client, size_t bytes);
     /*

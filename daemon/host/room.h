@@ -60,7 +60,10 @@ struct room {
  */
 bool room_find(const struct room_wish *wish, struct room *out_room);
 
-/* Ends a promise. Call when the store has removed the messages, or when the deposit has failed. */
+/*
+ * Ends the promise of room_find: the messages in *room do not count as removed any more. Call this
+ * function when the store has removed the messages, or when the deposit has failed.
+ */
 void room_unpromise(struct service *service, struct host *host, const struct room *room);
 
 /* Logs each host that was full and has 1/20 of its caps free again. Call every few seconds. */

@@ -30,7 +30,7 @@
 #include "core/index/idmap.h"
 #include "core/index/nearest.h"
 
-/* A number of messages and their bytes, as both count against caps. */
+/* A number of messages, and the bytes of these messages that count against the caps. */
 struct usage {
     uint64_t messages;
     uint64_t bytes; /* of filters, media types and payloads */

@@ -5,8 +5,8 @@ _Static_assert(COST_MOST ==
                    LIMIT_PARTS + (LIMIT_SLICES + LIMIT_SLICES_HASHES + COST_LOOKS - 1) / COST_LOOKS,
                "the dearest request is a query with as much of everything as may be");
 
-/* Returns the tokens for comparing all messages with each filter of the query, and for testing
- * their ids with each hash of `exclude`. */
+/* Returns the tokens for comparing all messages with each filter of the query, and for testing the
+ * ids of all messages with each hash of `exclude`. */
 static uint32_t query_cost(const struct msg_query *query)
 {
     /* The codec bounds the number of parts and the number of slices. A query without parts costs as

@@ -4,8 +4,8 @@
  * follows from the most work that the request can cause. docs/protocol.md has the same table for
  * clients.
  *
- * One token pays for comparing all messages with one filter, or for testing all their ids with
- * COST_LOOKS hashes, or for reading one page of messages from the store.
+ * One token pays for comparing all messages with one filter, or for testing the ids of all messages
+ * with COST_LOOKS hashes, or for reading one page of messages from the store.
  */
 #ifndef DAEMON_LIMITS_COST_H
 #define DAEMON_LIMITS_COST_H

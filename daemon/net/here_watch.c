@@ -158,7 +158,8 @@ static const char *what_stays(const struct watched *watched)
                                      : "the here labels stay as they were";
 }
 
-/* Sets the host's labels from a file's text; NULL: there is no file. False: the text is wrong. */
+/* Sets the host's labels from the text of a file. `text` NULL: there is no file. Returns false if
+ * the text is wrong or memory is short. */
 static bool take_labels(struct watched *watched, const char *text, size_t length)
 {
     struct host *host = host_of(watched);

@@ -18,8 +18,8 @@
 #include "daemon/system/reason.h"
 
 enum {
-    /* Connections that the kernel keeps while they wait to be accepted. Over this number, clients
-     * of a crowd would try again only a second later. */
+    /* Maximum number of connections that the kernel keeps while they wait to be accepted. If more
+     * clients connect at the same time, the others try again only a second later. */
     BACKLOG = 1024,
     /* A connection costs more CPU time than most requests. Without this limit, libuv would accept
      * all connections that wait before any session is served. */

@@ -23,10 +23,10 @@ struct loop;
 struct listener_home {
     struct loop *loop;
     /*
-     * A connection waits. Returns 0 when the owner has taken the connection (uv_accept) or has
-     * refused it. LISTENER_LATER: the connection still waits, and listener_turn reports it again.
-     * UV_ENOMEM: the connection still waits, and listener_retry reports it again. Otherwise a libuv
-     * error.
+     * Called when a connection waits. Returns 0 when the connection was taken (uv_accept) or was
+     * refused. LISTENER_LATER: the connection still waits, and listener_turn reports it again.
+     * UV_ENOMEM: the connection still waits, and listener_retry reports it again. Any other libuv
+     * error is logged.
      */
     int (*accept)(struct listener *listener);
     void *context;       /* for `accept` */
@@ -91,8 +91,8 @@ void listener_turn(struct listener *listener);
 void listener_retry(struct listener *listener);
 
 /*
- * For an inherited TCP socket. Takes the words (`local`, `tls`, ...) of the `listen` line that has
- * the same address. They hold for connections from now on.
+ * For an inherited TCP socket: takes the words (`local`, `tls`, ...) of the `listen` line in
+ * `config` with the socket's address. The words hold for later connections.
  */
 void listener_adopt_words(struct listener *listener, const struct config *config);
 

@@ -95,7 +95,8 @@ bool loop_takes_arrivals(struct loop *loop, uint64_t now_ns);
 /* Counts `spent_ns` of CPU time as used by new connections. The time ended at `now_ns`. */
 void loop_spend_on_arrivals(struct loop *loop, uint64_t now_ns, uint64_t spent_ns);
 
-/* Whether the timer `arrival` runs: new connections wait until they have CPU time again. */
+/* Whether the timer `arrival` runs. While it runs, new connections wait until they have CPU time
+ * again. */
 bool loop_awaits_arrivals(const struct loop *loop);
 
 /* Ends a turn. The next turn comes without waiting if `is_due`, or if a session is in `ready`,

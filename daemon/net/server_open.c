@@ -33,7 +33,8 @@ void server_open_home(struct server *server)
         (struct listener_home){.loop = &server->loop, .accept = server_accept, .context = server};
 }
 
-/* Takes the sockets that the service manager passed. They replace the configured TCP addresses. */
+/* Takes the sockets that the service manager passed. The configured TCP addresses are then not
+ * bound. */
 static int take_inherited(struct server *server, size_t *out_count, char *out_reason)
 {
     struct notify_socket sockets[CONFIG_LISTENERS_MAX];

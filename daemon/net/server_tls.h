@@ -27,8 +27,8 @@ int server_tls_load(struct server_tls *tls, const struct config *config, char *o
 /* Logs the pin (the hash of the public key) of the certificate, if a certificate is loaded. */
 void server_tls_log_pin(const struct server_tls *tls, const struct config *config);
 
-/* The Unix time when the certificate, or another one of its chain, expires. 0: no certificate is
- * loaded. */
+/* Returns the Unix time when the first certificate of the loaded chain expires. 0: no certificate
+ * is loaded. */
 int64_t server_tls_not_after_ms(const struct server_tls *tls);
 
 /*

@@ -102,8 +102,8 @@ struct session {
     bool peer_ended;        /* the client has ended its side of the stream; it may still read */
     bool stream_closed;     /* libuv does not use the transport any more */
     bool is_refused;        /* counted in all->refused_count */
-    /* The sender's requests were refused too often because of its rates. The session takes no
-     * request until the next second. */
+    /* Requests of the session's sender were refused too often because of rate limits. The session
+     * takes no request until the next second. */
     bool is_held_back;
 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The checks that a new session passes before it may stay, and the refusal of those that fail. */
+/* The checks that a new session must pass. A session that fails a check is refused. */
 #include <netinet/in.h>
 #include <string.h>
 

@@ -88,9 +88,9 @@ bool session_handshakes_are_short(const struct sessions *all)
     return all->handshakes > handshakes_max(all) / 2;
 }
 
-/* Returns the oldest session in a TLS handshake of the sender `only`. If `only` is NULL: of the
- * sender with the most handshakes. NULL: no handshake may be dropped. The list of sessions is in
- * the order of their beginnings. */
+/* Returns the oldest session of the sender `only` that is in a TLS handshake. With `only` NULL,
+ * returns the oldest one of the sender with the most handshakes. NULL: no handshake may be dropped.
+ * The list of sessions begins with the oldest session. */
 static struct session *find_handshake(const struct sessions *all, const struct sender *only)
 {
     struct session *session;

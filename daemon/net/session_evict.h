@@ -38,8 +38,8 @@ struct sessions;
 enum { SESSION_IDLE_MS = 5000 };
 
 /*
- * Drops another session for the session `newcomer`, which is counted already. Returns false if no
- * session may be dropped for it. O(sessions).
+ * Drops another session, so that the session `newcomer` may stay. `newcomer` is counted already.
+ * Returns false if no other session may be dropped. O(sessions).
  */
 bool session_evict_for(struct sessions *all, const struct session *newcomer);
 

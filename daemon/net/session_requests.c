@@ -74,8 +74,8 @@ static void handle_request(struct session *session, const struct msg_request *re
     }
 }
 
-/* Refusing a request that is over a rate limit costs CPU time, too, so refusals have a rate limit
- * of their own. A session over that limit takes no request until the next second. */
+/* Refusals of requests over a rate limit have a rate limit of their own, because a refusal costs
+ * CPU time, too. A session over this second limit takes no request until the next second. */
 static void hold_back_if_over(struct session *session, size_t length)
 {
     struct service *service = session->all->service;

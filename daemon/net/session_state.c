@@ -155,8 +155,8 @@ void session_count_output(struct session *session)
     session->counted_output = now;
 }
 
-/* Ends a session as far as a callback may. The rest is left to sessions_reap, because a function of
- * this session, of its watches or of its sender may be on the stack. */
+/* Closes the stream of a session and takes the session out of service. sessions_reap does the rest,
+ * because a function of this session, of its watches or of its sender may be on the stack. */
 static void session_leave(struct session *session,
                           void (*close_stream)(struct transport *transport))
 {

@@ -23,12 +23,13 @@ struct tls_pipe;
 struct transport;
 
 struct transport_events {
-    /* A read begins. Returns the greatest number of bytes that the read may take, at least 1. */
+    /* Called when a read begins. Returns the maximum number of bytes of this read, at least 1. */
     size_t (*reading)(struct transport *transport);
-    /* Bytes were added to `input`. With TLS: transport_pull may add bytes. */
+    /* Called when bytes were added to `input`. With TLS: called when transport_pull may add bytes.
+     */
     void (*readable)(struct transport *transport);
-    /* The stream has ended. `clean`: the client has ended its side of the stream; this may be
-     * reported more than once. Otherwise reading or writing has failed. */
+    /* Called when the stream has ended. `clean`: the client has ended its side of the stream; this
+     * call may come more than once. Not `clean`: reading or writing has failed. */
     void (*ended)(struct transport *transport, bool clean);
     /* A write is done. */
     void (*written)(struct transport *transport);

@@ -80,7 +80,10 @@ void settings_put(const struct settings_key *key, void *base, uint64_t value);
 /* Writes a number or a choice in the form of a configuration file (SETTINGS_NUMBER_BYTES). */
 void settings_print_value(const struct settings_key *key, uint64_t value, char *out);
 
-/* Return the type of a key in one word, and the form of its values with an example. */
+/*
+ * settings_key_type returns the type of a key in one word. settings_key_form returns the form of
+ * the key's values, with an example.
+ */
 const char *settings_key_type(const struct settings_key *key);
 const char *settings_key_form(const struct settings_key *key);
 

@@ -121,8 +121,8 @@ static bool rule_is_whole(sqlite3_stmt *statement)
 }
 
 /*
- * integrity_check and quick_check of SQLite return one row, "ok", for an undamaged database.
- * Otherwise their rows describe the damage.
+ * For an undamaged database, integrity_check and quick_check of SQLite return one row, "ok". For a
+ * damaged database, their rows describe the damage.
  */
 static bool structure_is_whole(sqlite3_stmt *statement)
 {

@@ -232,8 +232,9 @@ static int find_evictable(struct store_database *database, struct persist_op *op
 
 /*
  * Evicts messages for the deposit. Deletes the messages of op->chosen that are stored, and further
- * messages as op->evict asks. op->removed lists all deleted messages. If op->limit messages are not
- * enough, deletes the deposit instead and sets the outcome PERSIST_FULL.
+ * messages as op->evict asks. op->removed lists all deleted messages. If op->limit messages, or all
+ * other messages of the host, are not enough, deletes the deposit instead and sets the outcome
+ * PERSIST_FULL.
  */
 static int make_space(struct store_database *database, struct persist_op *op)
 {

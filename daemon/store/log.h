@@ -28,7 +28,8 @@ struct store_log_scan {
     uint64_t file_bytes;    /* 0: there is no log */
     uint64_t valid_bytes;   /* header and frames up to the last commit that recovery finds */
     uint64_t valid_frames;  /* that recovery finds */
-    uint64_t lost_commits;  /* commits after the first invalid frame, with the salts of this log */
+    uint64_t lost_commits;  /* number of commits after the first invalid frame whose frames have the
+                               salts of this log */
     bool is_header_damaged; /* the file has frames, and recovery finds none of them */
 };
 

@@ -30,13 +30,14 @@ struct store_marks {
     struct cuckoo filter;
     uint8_t secret[16]; /* of SipHash */
     bool usable;        /* the filter contains every id that has a tombstone */
-    bool reloaded;      /* the current transaction loaded the filter, including its own changes */
+    bool reloaded;      /* the current transaction has loaded the filter, with its own changes to
+                           the table `tombstone` */
     uint32_t patience;  /* transactions to wait before loading is tried again */
     uint32_t gone_count;
     /*
-     * Ids whose tombstones the current transaction has deleted. When this array is full, further
-     * ids stay in the filter until the filter is loaded again. They are false positives, and each
-     * costs a search.
+     * Ids whose tombstones the current transaction has deleted. The commit removes these ids from
+     * the filter. When this array is full, further ids stay in the filter until the filter is
+     * loaded again. Such an id is a false positive: its next deposit searches the database.
      */
     uint8_t gone[STORE_MARKS_GONE_MAX][STORE_MARKS_KEY_BYTES];
 };
@@ -45,15 +46,15 @@ struct store_marks {
 void store_marks_init(struct store_marks *marks);
 void store_marks_deinit(struct store_marks *marks); /* a zeroed one is fine */
 
-/* To be called when a transaction begins. The first call loads all ids: O(tombstones). */
+/* Call this function when a transaction begins. The first call loads all ids: O(tombstones). */
 void store_marks_begin(struct store_marks *marks, sqlite3 *db);
 
 /* False: the id has no tombstone. True: it may have one. O(1). */
 bool store_marks_may_have(const struct store_marks *marks, uint32_t host, const uint8_t *id);
 
 /*
- * To be called when the current transaction has stored a tombstone for the id (store_marks_add) or
- * has deleted one (store_marks_remove).
+ * Call store_marks_add after the current transaction has stored a tombstone for the id. Call
+ * store_marks_remove after the current transaction has deleted the tombstone.
  */
 void store_marks_add(struct store_marks *marks, sqlite3 *db, uint32_t host, const uint8_t *id);
 void store_marks_remove(struct store_marks *marks, uint32_t host, const uint8_t *id);

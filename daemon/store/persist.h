@@ -27,8 +27,8 @@
 enum {
     PERSIST_STORE_ID_BYTES = 16,
     PERSIST_REASON_BYTES = 512,
-    PERSIST_REASONS_KEPT = 8 /* maximum number of reasons that the store keeps for a message:
-                                those of the latest reports */
+    PERSIST_REASONS_KEPT = 8 /* maximum number of reasons that the store keeps for a message: the
+                                reasons of its latest reports */
 };
 
 /*
@@ -398,9 +398,9 @@ struct persist_interface {
                   char *out_reason);
 
     /*
-     * Calls `visit` for every epoch of every host, the oldest epochs first. A negative result of
-     * `visit` ends the calls and is returned. On failure returns a negative error with a reason.
-     * Blocks: only for start-up, before the first submit.
+     * Calls `visit` for every epoch of every host. Of each host the oldest epochs come first. A
+     * negative result of `visit` ends the calls and is returned. On failure returns a negative
+     * error with a reason. Blocks: only for start-up, before the first submit.
      */
     int (*replay_epochs)(struct persist *persist,
                          int (*visit)(void *context, const struct persist_epoch *epoch),

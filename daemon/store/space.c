@@ -16,8 +16,9 @@ enum {
      */
     PAGES_OF_DEPOSIT = 5,
     /*
-     * A withdrawal changes the pages that a deposit changes, except `meta`. It also changes a page
-     * of tombstones, a page of their index, and pages of the free list.
+     * A withdrawal changes the pages that a deposit changes, except the page of `meta`. It also
+     * changes a page of the table `tombstone`, a page of this table's index, and pages of the free
+     * list.
      */
     PAGES_OF_REMOVAL = 8,
     /*

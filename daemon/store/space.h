@@ -58,8 +58,8 @@ void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, 
                          uint64_t reusable_pages, struct store_space_room *out_room);
 
 /*
- * Adds the storage that an operation needs to *need. For a deposit the result is an upper bound.
- * For other operations it is an estimate, because the messages that they delete are not known yet.
+ * Adds the storage that an operation needs to *need. For a deposit the sum is an upper bound. For
+ * other operations it is an estimate: the sizes of the messages that they delete are not known yet.
  */
 void store_space_add(struct store_space_need *need, const struct persist_op *op);
 

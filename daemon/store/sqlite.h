@@ -17,11 +17,11 @@ struct persist_sqlite_options {
     bool relaxed;            /* synchronous = NORMAL; else FULL */
     uint32_t scrub_after_ms; /* from a removal to the cut of the log with its bytes; 0: 30 s */
     uint32_t gather_ms;      /* how long a commit waits for more operations */
-    int64_t marks_max;       /* maximum number of tombstones; beyond it, those that expire
-                                soonest are deleted; 0: 100,000 */
+    int64_t marks_max;       /* maximum number of tombstones; when it is exceeded, the tombstones
+                                that expire soonest are deleted; 0: 100,000 */
     uint64_t log_bytes;      /* size at which the log is checkpointed; 0: STORE_LOG_BYTES */
-    uint64_t messages_max;   /* expected maximum number of messages; a warning is logged if the
-                                storage cannot hold them */
+    uint64_t messages_max;   /* expected maximum number of messages; with `bytes_max` set, a warning
+                                is logged if the storage cannot hold this number of messages */
     uint64_t bytes_max;      /* expected maximum bytes of the payloads, media types and filters of
                                 all messages together; 0: not known, and no warning about storage is
                                 logged */

@@ -63,8 +63,8 @@ struct store_value {
     STORE_NUMBER((message)->host), STORE_BLOB((message)->id, MESSAGE_ID_BYTES)
 
 /*
- * The values of places 1, 2 and so on of a statement, and their number. This macro stands for two
- * arguments, `values` and `count`.
+ * This macro stands for the two arguments `values` and `count`: the values for the places 1, 2 and
+ * so on of a statement, and the number of values.
  */
 #define STORE_VALUES(...)                      \
     (const struct store_value[]){__VA_ARGS__}, \

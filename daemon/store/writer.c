@@ -35,9 +35,9 @@ static void wait_for_work(struct store_writer *writer)
 }
 
 /*
- * Waits until the time `gather_until` for more operations, so that a commit has more of them. Ends
- * early for a full batch, a job or the stop of the thread. Does not wait again for operations that
- * the last batch left in the queue. The caller holds the mutex.
+ * Waits until the time `gather_until`, so that the next commit has more operations. Ends early if a
+ * batch is full, a job begins or the thread shall stop. Does not wait again for operations that the
+ * last batch left in the queue. The caller holds the mutex.
  */
 static void writer_gather(struct store_writer *writer)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * notify: sends messages to the service manager (sd_notify(3)), and takes the sockets that it
- * passes (sd_listen_fds(3)). Without libsystemd (build option `systemd`), or without a service
- * manager, these functions do nothing, and there are no sockets.
+ * notify: sends messages to the service manager (sd_notify(3)), and takes the sockets that the
+ * service manager passes (sd_listen_fds(3)). Without libsystemd (build option `systemd`), or
+ * without a service manager, these functions do nothing, and there are no sockets.
  */
 #ifndef DAEMON_SYSTEM_NOTIFY_H
 #define DAEMON_SYSTEM_NOTIFY_H
@@ -38,8 +38,8 @@ struct notify_socket {
 /*
  * Takes the listening sockets that the service manager passed, at most `room`. Call this function
  * once, before any thread is started, because it changes the environment. Returns 0 with the number
- * of sockets in *out_count. Returns -ERR_SYSTEM with a sentence for the operator in out_reason
- * (REASON_BYTES) if one of them is not a listening TCP or Unix stream socket.
+ * of sockets in *out_count. If a passed socket is not a listening TCP or Unix stream socket,
+ * returns -ERR_SYSTEM with a sentence for the operator in out_reason (REASON_BYTES).
  */
 int notify_take_sockets(struct notify_socket *out_sockets, size_t room, size_t *out_count,
                         char *out_reason);

@@ -78,8 +78,9 @@ static int refuse_all(scmp_filter_ctx filter)
             rc = rc == -EINVAL || rc == -EDOM ? 0 : rc;
         }
     }
-    /* A new thread is allowed, a new process is not. The flags of clone3 are in memory, where a
-     * filter cannot read them. So clone3 is refused as unknown, and libc uses clone. */
+    /* A new thread is allowed, a new process is not. clone3 has its flags in memory, where the
+     * filter cannot read them. So clone3 is refused as an unknown call (ENOSYS), and libc uses
+     * clone instead. */
     rc = rc == 0 ? seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), SCMP_SYS(clone3), 0) : rc;
 #if defined(__s390__) || defined(__s390x__)
     unsigned flags_at = 1; /* clone's first two arguments are in the other order */
@@ -103,7 +104,7 @@ static const char *privilege_calls_load(int (*add_rules)(scmp_filter_ctx filter)
         return "libseccomp does not know this machine";
     }
     /* The filter also holds for threads that exist already. Calls by the numbers of another
-     * architecture (i386 on x86-64) are refused; by libseccomp's default they would kill the
+     * architecture (i386 on x86-64) are refused. By libseccomp's default such a call would kill the
      * process. */
     if (seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) != 0 ||
         seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM)) != 0) {

@@ -71,8 +71,8 @@ void watch_catch_end(struct watch *watch)
     }
 }
 
-/* Whether the message is still in the index. After the page was read, the message may have gone,
- * and another message may have its id. */
+/* Whether the message is still in the index. After the page was read, the message may have been
+ * removed, and another message may have got the same id. */
 static bool is_there(const struct watch *watch, const struct persist_message *message)
 {
     struct index_item item;

@@ -100,11 +100,12 @@ struct watch_payloads {
 
 /* --- watcher.c -------------------------------------------------------------------------------- */
 
-/* Returns the watcher of a client. Makes it for the client's first watch. NULL: out of memory. */
+/* Returns the watcher of a client. The first call for a client makes the watcher. NULL: out of
+ * memory. */
 struct watcher *watcher_of(struct service *service, struct requester *client);
 
-/* Add a watcher to the end of the list `ready` of watchers that wait for their turn to send, and
- * remove a watcher from this list. */
+/* The list `ready` has the watchers that wait for their turn to send. watcher_make_ready adds a
+ * watcher to its end. watcher_make_unready removes a watcher. */
 void watcher_make_ready(struct watcher *watcher);
 void watcher_make_unready(struct watcher *watcher);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Committed deposits wait in a list until the next turn of the loop. Then they are matched with the
- * watches in batches. */
+/* Committed deposits wait in a list until the next turn of the loop. In this turn the deposits are
+ * matched with the watches, in batches. */
 #include <assert.h>
 #include <string.h>
 
@@ -124,8 +124,8 @@ static void load_filter(struct watch_pending *pending, const struct persist_mess
     pending->deposit.filter = out_filter;
 }
 
-/* Matches a deposit now, because there is no memory to let it wait. Matches the waiting deposits
- * first, to keep the order. */
+/* Matches a deposit now, because there is no memory to add it to the list of waiting deposits.
+ * First matches the deposits of this list, to keep the order. */
 static void match_at_once(struct service *service, struct watch_pending *pending,
                           const struct persist_message *message)
 {
@@ -140,7 +140,7 @@ static void match_at_once(struct service *service, struct watch_pending *pending
     (void)match_some(&pending, &count);
 }
 
-/* Adds a message to the list of waiting deposits, under the number `seq`. */
+/* Adds a message with the number `seq` to the list of deposits that wait to be matched. */
 static void append_pending(struct service *service, struct host *host,
                            const struct persist_message *message, int64_t seq)
 {

@@ -23,8 +23,8 @@ static void free_match(struct watcher *watcher, struct watch_match **list,
     alloc_release(watcher->service->alloc, match);
 }
 
-/* Returns an upper bound of the size of a match's frame. Content that does not fit a frame is left
- * out. */
+/* Returns an upper bound of the bytes of the frame with this match. A match whose content does not
+ * fit a frame is sent without content. */
 static size_t match_bytes(const struct watch *watch, size_t content_bytes)
 {
     size_t frame_bytes = watch->watcher->service->config.limits.frame_bytes;
@@ -75,8 +75,8 @@ void watch_forget_matches(struct watch *watch)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-/* Looks the match's message up in the index. Returns false if the message has gone or has expired,
- * or if another message has its id. */
+/* Looks the message of a match up in the index. Returns false if the message was removed or has
+ * expired, or if another message has the same id now. */
 static bool is_there(const struct watcher *watcher, const struct watch_match *match,
                      struct index_item *out_item)
 {

@@ -135,8 +135,9 @@ static struct watch *watch_new(struct service *service, struct watcher *watcher,
     return watch;
 }
 
-/* Checks whether `filters` more filters would exceed a limit of watches. Returns 0,
- * WATCH_SESSION_FULL (of the client) or WATCH_SERVER_FULL (of all clients). */
+/* Checks whether a watch with `filters` filters would exceed a limit. Returns 0;
+ * WATCH_SESSION_FULL: the limit of the client; WATCH_SERVER_FULL: the limit of all clients
+ * together. */
 static int check_limits(const struct service *service, const struct requester *client,
                         uint32_t filters)
 {

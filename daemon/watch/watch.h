@@ -51,7 +51,8 @@ struct watch_state {
     struct watcher *watchers;     /* clients that watch, or did */
     struct watcher *ready;        /* clients with matches that wait for their turn to send */
     struct watch_catch *catching; /* watches that have pages to read, in turn */
-    /* Watches with pages to read that are paused: their client has too much output or no tokens. */
+    /* Paused watches with pages to read. A watch is paused while its client has too much output or
+     * no tokens. */
     struct watch_catch *paused;
     uint32_t reads;                /* pages that are being read */
     struct watch_pending *pending; /* deposits to be matched, in order of commit */
@@ -97,8 +98,8 @@ bool watch_end(struct service *service, struct requester *client, uint64_t numbe
 /* The client is gone: ends all its watches. */
 void watch_client_gone(struct service *service, struct requester *client);
 
-/* Counts a client that is about to be dropped because it does not read. Does nothing if the client
- * has no watch. */
+/* Counts, for the figures, a client with a watch that is about to be dropped because it does not
+ * read. Does nothing for a client without a watch. */
 void watch_note_slow(struct service *service, const struct requester *client);
 
 /* Adds the figures of watches to the answer to Stats. The figures are sums over all hosts, so that
@@ -108,8 +109,8 @@ void watch_add_figures(const struct service *service, struct figures *figures);
 /* Whether the client has a watch. A client with a watch may send nothing for a long time. */
 bool watch_is_watching(const struct requester *client);
 
-/* The client has read some of its output: its matches may be sent again. Returns whether the next
- * turn has work to do. */
+/* Call this function when the client has read some of its output. Its matches may be sent again.
+ * Returns whether the next turn has work to do. */
 bool watch_client_has_room(struct service *service, struct requester *client);
 
 /*
