@@ -22,8 +22,8 @@ struct check_problems {
 
 /*
  * Describes how a stored message differs from the state in memory (static storage). NULL: no
- * difference. Expired messages, and messages of hosts that are not configured, are ignored.
- * O(epochs)
+ * difference. A row with a wrong checksum is always a difference. Otherwise expired messages, and
+ * messages of hosts that are not configured, are ignored. O(epochs)
  */
 const char *check_message(struct service *service, const struct persist_entry *entry);
 

@@ -2,8 +2,9 @@
 /*
  * epochs: begins and ends the epochs of the hosts. An epoch becomes the current one only after the
  * store has stored it, so that messages of this epoch are found after a restart. When the time
- * kept_ms of an epoch has come, requests cannot name the epoch any more and its key is wiped from
- * memory. The next sweep deletes the epoch and its messages from the store.
+ * kept_ms of an epoch has come, requests cannot name the epoch any more, and its key is wiped from
+ * memory. The next sweep deletes the epoch and its key from the store. The messages of the epoch
+ * expire at kept_ms at the latest, and sweeps delete them, too.
  *
  * All times are measured by the host's clock, which never runs backwards. So no epoch begins twice,
  * and no epoch that is over comes back.

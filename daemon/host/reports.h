@@ -4,10 +4,10 @@
  * Kept in memory only, as keyed hashes of host, message and sender: no address can be read from the
  * hashes.
  *
- * The memory is bounded. There are two generations of hashes. When the newer generation is full,
- * the older one is cleared and becomes the newer one. So between REPORTS_KEPT and twice as many of
- * the latest reports are known. A sender whose hash was cleared may report the same message again.
- * So may every sender after a restart.
+ * The memory is bounded. There are two generations of hashes. When the newer generation has
+ * REPORTS_KEPT hashes, the older one is cleared and becomes the newer one. So at least the latest
+ * REPORTS_KEPT reports are known, and at most twice as many. A sender whose hash was cleared may
+ * report the same message again. So may every sender after a restart.
  */
 #ifndef DAEMON_HOST_REPORTS_H
 #define DAEMON_HOST_REPORTS_H

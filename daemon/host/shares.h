@@ -13,8 +13,8 @@
  *   | a /64 on link: the sums of its addresses; no records of its own |
  *   +-----------------------------------------------------------------+
  *
- * A record takes 32 bytes and an entry in the map of ids. A sharer takes 64 bytes. There are at
- * most two sharers for each record.
+ * A record takes 32 bytes and an entry in the map of ids. A sharer takes 56 bytes and 4 bytes for
+ * its chain. There are at most two sharers for each record.
  *
  * A message that will be removed for a new message is marked as leaving (shares_pick). A leaving
  * message does not count for its sender. If the deposit fails, shares_unpick removes the mark, and

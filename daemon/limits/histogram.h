@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * histogram: counts of values such as latencies, in log-linear buckets. Each power of two is cut
- * into 16 equal parts. So a percentile is at most 1/16 above the true value, whatever the value's
- * size. A histogram takes about 2 KiB.
+ * into 16 equal parts. So a percentile below 2^36 is at most 1/16 above the true value. Larger
+ * values are all in the last bucket. A histogram takes about 2 KiB.
  */
 #ifndef DAEMON_LIMITS_HISTOGRAM_H
 #define DAEMON_LIMITS_HISTOGRAM_H
@@ -30,8 +30,9 @@ void histogram_merge(struct histogram *histogram, const struct histogram *other)
 
 /*
  * Returns a percentile of the counted values. `millionths` (1 .. 1,000,000) chooses the percentile:
- * 500,000 is the median. The result is the upper end of a bucket: up to 1/16 above the true
- * percentile, but never above the greatest value. Returns 0 if there are no values. O(buckets).
+ * 500,000 is the median. The result is the upper end of a bucket: for values below 2^36 up to 1/16
+ * above the true percentile, but never above the greatest value. Returns 0 if there are no values.
+ * O(buckets).
  */
 uint64_t histogram_percentile(const struct histogram *histogram, uint32_t millionths);
 

@@ -162,8 +162,8 @@ int session_accept(struct sessions *all, struct listener *listener);
 enum { SESSION_SLICE_NS = 100 * 1000 };
 
 /*
- * Takes at least one of the requests that wait. Takes more requests until `slice_ns` of CPU time
- * are used.
+ * Takes requests that wait until `slice_ns` of CPU time are used, and at least one if no bound is
+ * reached. If other sessions have used the CPU time of the sender, the session waits in `busy`.
  */
 void session_process(struct session *session, uint64_t slice_ns);
 

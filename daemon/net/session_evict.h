@@ -22,8 +22,8 @@
  * Sessions of exempt addresses are never dropped. An exempt newcomer counts as a sender with one
  * session.
  *
- * A dropped session gets an error with the reason. A watching client also gets the reason when it
- * reconnects with its resume token. The loop frees the dropped session later, never within these
+ * A dropped session gets an error with the reason, or a reset if too many such sessions are ending.
+ * A client that has sent Hello also gets the reason when it reconnects with its resume token. The loop frees the dropped session later, never within these
  * functions.
  */
 #ifndef DAEMON_NET_SESSION_EVICT_H

@@ -138,8 +138,9 @@ static bool pull_record(struct session *session)
 }
 
 /*
- * Takes requests until no request is left, a bound is reached, or the time is `until_ns`. Takes at
- * least one. Returns whether there may be more requests.
+ * Takes requests until no request is left, a bound is reached, or the time is `until_ns`. If no
+ * bound is reached, takes at least one request or one TLS record. Returns whether there may be more
+ * requests.
  */
 static bool take_some(struct session *session, uint64_t until_ns)
 {

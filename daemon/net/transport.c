@@ -77,8 +77,8 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
     *out_buf = uv_buf_init((char *)room, (unsigned int)bytes);
 }
 
-/* Counts bytes that were read after transport_end. Over the limit the transport stops reading, and
- * `ended` is never called. */
+/* Counts bytes that were read after transport_end. Over the limit the transport stops reading, so
+ * it does not notice that the client ends its side of the stream. */
 static void throw_away(struct transport *transport, size_t count)
 {
     transport->thrown_away += count;

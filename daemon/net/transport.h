@@ -119,7 +119,8 @@ bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t pat
  * Ends the stream gently: writes `output`, and then ends our side. Until the client ends its side
  * (`ended`), received bytes are read and thrown away: unread bytes would make the kernel reset the
  * connection and lose the last answers. After 256 KiB of such bytes the transport stops reading,
- * and `ended` is not called. The owner calls transport_close after `ended`, or after a timeout.
+ * and does not report that the client ends its side. The owner calls transport_close after `ended`,
+ * or after a timeout.
  */
 void transport_end(struct transport *transport);
 

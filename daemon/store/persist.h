@@ -99,8 +99,8 @@ struct persist_epoch {
     uint64_t number; /* not 0; grows from one epoch of the host to the next */
     int64_t starts_ms;
     int64_t ends_ms;
-    int64_t kept_ms; /* the time at which the store deletes the epoch, its key and all its
-                        messages */
+    int64_t kept_ms; /* the first expiry after this time deletes the epoch and its key; the messages
+                        of the epoch expire at this time at the latest */
     uint8_t key[LIMIT_KEY_BYTES];
 };
 

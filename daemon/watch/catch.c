@@ -3,11 +3,12 @@
  * Catching up: a watch gets messages that were stored before the watch began. Pages of the store
  * are read in the order of deposit, and each message is compared with the watch's query. A new
  * deposit that matches meanwhile is not queued. Instead its number becomes `live_after` of the
- * watch, and the pages go on up to this number. So a watch that catches up slowly holds no memory.
+ * watch, and pages are read up to this number. So a watch that catches up slowly needs no memory
+ * for matches.
  *
- * A page is read only while no match of the client is queued, little of its output waits, and it
- * has tokens for the page. At most WATCH_READS pages are read at a time. Watches are served round
- * robin; a watch whose client has no tokens is paused.
+ * A page is read only while no match of the client is queued, little output waits for the client,
+ * and the client has tokens for the page. Otherwise the watch is paused. At most WATCH_READS pages
+ * are read at a time. Watches are served round robin.
  */
 #include <assert.h>
 #include <string.h>
