@@ -23,8 +23,8 @@
  * session.
  *
  * A dropped session gets an error with the reason, or a reset if too many such sessions are ending.
- * A client that has sent Hello also gets the reason when it reconnects with its resume token. The loop frees the dropped session later, never within these
- * functions.
+ * A client that has sent Hello also gets the reason when it reconnects with its resume token. The
+ * loop frees the dropped session later, never within these functions.
  */
 #ifndef DAEMON_NET_SESSION_EVICT_H
 #define DAEMON_NET_SESSION_EVICT_H

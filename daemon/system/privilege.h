@@ -60,10 +60,11 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
                              char *out_reason);
 
 /*
- * Becomes the user, with the groups of the user, the administrators' group and no capability. Then
- * checks that the process cannot become root again. A process that runs as the user already only
- * loses its capabilities. Call this function before any thread is started. Returns 0, or
- * -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): then the process must end.
+ * The process becomes the user, with the groups of the user, the administrators' group and no
+ * capability. Then checks that the process cannot become root again. A process that runs as the
+ * user already only loses its capabilities. Call this function before any thread is started.
+ * Returns 0, or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): then the process must
+ * end.
  */
 int privilege_drop(const struct privilege_user *user, char *out_reason);
 
@@ -83,11 +84,12 @@ int privilege_drop(const struct privilege_user *user, char *out_reason);
 const char *privilege_refuse_rings(void);
 
 /*
- * Makes the kernel refuse some system calls (EPERM) to all threads from now on: to run other
- * programs, to make processes, to trace processes, to mount, to load modules, to set the clock, to
- * change users, and others. Returns NULL, or the reason why there is no filter (static storage):
- * the build has no libseccomp; the build has a sanitizer, whose leak check makes a process; or the
- * kernel or an emulator has no filters. Without a filter the daemon goes on and logs the reason.
+ * Makes the kernel refuse some system calls (EPERM; clone3: ENOSYS) to all threads from now on: to
+ * run other programs, to make processes, to trace processes, to mount, to load modules, to set the
+ * clock, to change users, and others. Returns NULL, or the reason why there is no filter (static
+ * storage): the build has no libseccomp; the build has a sanitizer, whose leak check makes a
+ * process; or the kernel, an emulator or a service manager does not allow filters. Without a filter
+ * the daemon goes on and logs the reason.
  */
 const char *privilege_filter_calls(void);
 
