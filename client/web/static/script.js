@@ -1,0 +1,384 @@
+// SPDX-License-Identifier: Apache-2.0
+// What the pages can do besides, where scripts run: live updates, unread, "yours", hiding, times,
+// a counter. Everything else works without this file. Text of others is only ever textContent, or
+// comes as a document that the server wrote. Nothing is kept but in sessionStorage, under the store.
+'use strict';
+(() => {
+  const body = document.body;
+  const lang = document.documentElement.lang || 'en';
+  const list = document.getElementById('messages');
+  const button = document.getElementById('new');
+  const title = document.title;
+  const atLoad = Date.now();
+  const serverAtLoad = Number(body.dataset.now) || atLoad;
+  const isFirstPage = location.pathname === '/' &&
+    !new URLSearchParams(location.search).has('before');
+
+  const serverNow = () => serverAtLoad + Date.now() - atLoad;
+  const itemId = (item) => item.id.slice(2); // of <li id="m-...">
+  const itemOf = (id) => document.getElementById('m-' + id);
+  const isId = (id) => typeof id === 'string' && /^[0-9a-f]{32}$/.test(id);
+
+  // The text for a number, of the attributes data-NAME-one, data-NAME-other and so on.
+  function plural(element, name, number) {
+    let category = 'other';
+    try {
+      category = new Intl.PluralRules(lang).select(Math.abs(number));
+    } catch (e) { /* an old browser */ }
+    const key = (word) => name + word[0].toUpperCase() + word.slice(1);
+    const text = element.dataset[key(category)] || element.dataset[key('other')] || '{0}';
+    return text.replace('{0}', String(number));
+  }
+
+  // --- what this phone knows of this place, until the tab is closed
+
+  const KEPT_MAX = 500;
+  let store = body.dataset.store || '';
+  const kept = {mine: [], hidden: [], seen: 0};
+
+  // Other places may have the same address: what was kept for them goes. Storage may throw.
+  function keptRead() {
+    kept.mine = [];
+    kept.hidden = [];
+    kept.seen = 0;
+    if (!store) {
+      return;
+    }
+    try {
+      for (let i = sessionStorage.length - 1; i >= 0; i--) {
+        const key = sessionStorage.key(i);
+        if (key !== 'hearsay.' + store) {
+          sessionStorage.removeItem(key);
+        }
+      }
+      const found = JSON.parse(sessionStorage.getItem('hearsay.' + store)) || {};
+      const ids = (value) => Array.isArray(value) ? value.filter(isId).slice(-KEPT_MAX) : [];
+      kept.mine = ids(found.mine);
+      kept.hidden = ids(found.hidden);
+      kept.seen = Number(found.seen) || 0;
+    } catch (e) { /* nothing was kept */ }
+  }
+
+  function keptWrite() {
+    try {
+      if (store) {
+        sessionStorage.setItem('hearsay.' + store, JSON.stringify(kept));
+      }
+    } catch (e) { /* nothing is kept */ }
+  }
+
+  function keptAdd(name, id) {
+    if (isId(id) && !kept[name].includes(id)) {
+      kept[name] = kept[name].concat(id).slice(-KEPT_MAX);
+      keptWrite();
+    }
+  }
+
+  // --- times
+
+  function relative(seconds) {
+    const steps = [[60, 'minute'], [3600, 'hour'], [86400, 'day']];
+    const size = Math.abs(seconds);
+    const [unit, name] = size < 3570 ? steps[0] : size < 84600 ? steps[1] : steps[2];
+    return new Intl.RelativeTimeFormat(lang, {numeric: 'always', style: 'short'})
+      .format(Math.round(seconds / unit), name);
+  }
+
+  function timesUpdate() {
+    const about = list.dataset.about ? list.dataset.about + ' ' : '';
+    for (const item of [...list.children]) {
+      const [left, goes] = item.querySelectorAll('time[data-ms]');
+      if (!left || !goes) {
+        continue;
+      }
+      const age = (serverNow() - Number(left.dataset.ms)) / 1000;
+      const rest = (Number(goes.dataset.ms) - serverNow()) / 1000;
+      if (rest <= 0) {
+        item.remove();
+        continue;
+      }
+      if (age >= 60) {
+        left.textContent = about + relative(-age);
+      }
+      if (list.dataset.gone) {
+        goes.textContent = list.dataset.gone.replace('{0}', about + relative(Math.max(rest, 60)));
+      }
+    }
+  }
+
+  // --- items: unread, yours, hidden
+
+  function badgeAdd(item, name, text) {
+    const meta = item.querySelector('.meta');
+    if (meta && text && !item.querySelector('.badge.' + name)) {
+      const badge = document.createElement('span');
+      badge.className = 'badge ' + name;
+      badge.textContent = text;
+      meta.prepend(badge);
+    }
+  }
+
+  function hideButtonAdd(item) {
+    const meta = item.querySelector('.meta');
+    if (!meta || !list.dataset.hide || item.querySelector('.hide')) {
+      return;
+    }
+    const hide = document.createElement('button');
+    hide.type = 'button';
+    hide.className = 'link hide';
+    hide.textContent = list.dataset.hide;
+    hide.addEventListener('click', () => {
+      const next = item.nextElementSibling || item.previousElementSibling;
+      const focus = next && next.querySelector('.hide');
+      keptAdd('hidden', itemId(item));
+      itemsUpdate(new Set());
+      (focus || showAgain).focus();
+    });
+    meta.append(hide);
+  }
+
+  const showAgain = document.createElement('button');
+  showAgain.type = 'button';
+  showAgain.className = 'link';
+  showAgain.hidden = true;
+  showAgain.addEventListener('click', () => {
+    kept.hidden = [];
+    keptWrite();
+    itemsUpdate(new Set());
+  });
+
+  // `fresh`: ids of the items that nobody has seen on this phone.
+  function itemsUpdate(fresh) {
+    let hidden = 0;
+    for (const item of list.children) {
+      const id = itemId(item);
+      item.hidden = kept.hidden.includes(id);
+      hidden += item.hidden ? 1 : 0;
+      if (kept.mine.includes(id)) {
+        badgeAdd(item, 'mine', list.dataset.mine);
+      } else if (fresh.has(id)) {
+        badgeAdd(item, 'fresh', list.dataset.new);
+      }
+      hideButtonAdd(item);
+    }
+    showAgain.hidden = hidden === 0 || !showAgain.textContent;
+  }
+
+  // The newest message is seen now. Returns the ids of those that were not.
+  function itemsSee() {
+    const fresh = new Set();
+    let newest = kept.seen;
+    for (const item of list.children) {
+      const left = item.querySelector('time[data-ms]');
+      const ms = left ? Number(left.dataset.ms) : 0;
+      if (kept.seen && ms > kept.seen) {
+        fresh.add(itemId(item));
+      }
+      newest = Math.max(newest, ms);
+    }
+    if (newest !== kept.seen) {
+      kept.seen = newest;
+      keptWrite();
+    }
+    return fresh;
+  }
+
+  // --- the list, loaded again
+
+  const waiting = new Set(); // ids of new messages that are not in the list
+
+  function newShow() {
+    const count = waiting.size;
+    document.title = count ? '(' + count + ') ' + title : title;
+    if (count) {
+      button.textContent = plural(button, 'new', count);
+    }
+    button.hidden = count === 0;
+  }
+
+  // The browser makes the document of the answer; no text of ours becomes markup.
+  function listLoad(done) {
+    const request = new XMLHttpRequest();
+    request.open('GET', location.pathname + location.search);
+    request.responseType = 'document';
+    request.addEventListener('load', () => {
+      const next = request.response && request.response.getElementById('messages');
+      if (request.status === 200 && next) {
+        done(request.response, next);
+      }
+    });
+    request.send();
+  }
+
+  function listReplace(page, next) {
+    list.replaceChildren(...[...next.children].map((item) => document.adoptNode(item)));
+    list.hidden = list.children.length === 0;
+    const empty = document.getElementById('empty');
+    if (empty) {
+      empty.hidden = !list.hidden;
+    }
+    const older = document.querySelector('a[rel=next]');
+    const nextOlder = page.querySelector('a[rel=next]');
+    if (older && nextOlder) {
+      older.setAttribute('href', nextOlder.getAttribute('href'));
+    } else if (nextOlder) {
+      list.after(document.adoptNode(nextOlder.parentElement));
+    }
+    waiting.clear();
+    newShow();
+    itemsUpdate(itemsSee());
+    timesUpdate();
+  }
+
+  // Shows what waits, and moves the focus there: the button goes away.
+  function newTake() {
+    listLoad((page, next) => {
+      listReplace(page, next);
+      const first = list.querySelector('li:not([hidden])');
+      if (first) {
+        first.tabIndex = -1;
+        first.focus();
+      }
+    });
+  }
+
+  // Events were missed, or this is another place.
+  function listCheck() {
+    listLoad((page, next) => {
+      const now = page.body.dataset.store || '';
+      if (now !== store) {
+        store = now;
+        keptRead();
+        listReplace(page, next);
+        return;
+      }
+      for (const item of next.children) {
+        messageNote(itemId(item));
+      }
+    });
+  }
+
+  // --- live updates
+
+  let source = null;
+  let last = ''; // the id of the last event
+  let listAt = serverAtLoad; // when the list was written
+
+  function messageNote(id) {
+    if (isId(id) && !itemOf(id) && !kept.hidden.includes(id)) {
+      waiting.add(id);
+      newShow();
+    }
+  }
+
+  function eventRead(event) {
+    try {
+      return JSON.parse(event.data);
+    } catch (e) {
+      return {};
+    }
+  }
+
+  function liveClose() {
+    if (source) {
+      source.close();
+      source = null;
+    }
+  }
+
+  function liveOpen() {
+    if (source || document.hidden || !window.EventSource) {
+      return;
+    }
+    const query = new URLSearchParams(location.search);
+    if (last) {
+      query.set('last', last);
+    } else {
+      query.set('since', String(Math.round(listAt - 2000))); // what came behind the page
+    }
+    const mine = source = new EventSource('/events?' + query);
+    mine.addEventListener('message', (event) => {
+      last = event.lastEventId || last;
+      messageNote(eventRead(event).id);
+    });
+    mine.addEventListener('out', (event) => {
+      const id = eventRead(event).id;
+      const item = isId(id) && itemOf(id);
+      if (item) {
+        item.remove();
+      }
+      if (waiting.delete(id)) {
+        newShow();
+      }
+    });
+    mine.addEventListener('gone', () => {
+      last = '';
+      listAt = serverNow();
+      listCheck();
+    });
+    mine.addEventListener('error', () => {
+      if (mine.readyState === EventSource.CLOSED && source === mine) {
+        source = null; // refused: too many streams
+        setTimeout(liveOpen, 60000);
+      }
+    });
+  }
+
+  // --- forms
+
+  function counterStart(text, limit) {
+    const max = Number(limit.dataset.max);
+    const update = () => {
+      const rest = max - [...text.value].length;
+      limit.textContent = plural(limit, 'rest', rest);
+      if (rest < 0) {
+        text.setAttribute('aria-invalid', 'true');
+      } else {
+        text.removeAttribute('aria-invalid');
+      }
+    };
+    text.addEventListener('input', update);
+    if (text.value) {
+      update();
+    }
+  }
+
+  // /m/ID#CODE fills in the code, which the browser does not send with the address.
+  function codeFill() {
+    const code = document.getElementById('code');
+    if (code && !code.value && /^#[A-Za-z2-7]{26}$/.test(location.hash)) {
+      code.value = location.hash.slice(1).toUpperCase();
+      const details = code.closest('details');
+      if (details) {
+        details.open = true;
+      }
+    }
+  }
+
+  keptRead();
+  const left = document.getElementById('left');
+  if (left) {
+    keptAdd('mine', left.dataset.id);
+  }
+  const text = document.getElementById('text');
+  const limit = document.getElementById('limit');
+  if (text && limit && limit.dataset.max) {
+    counterStart(text, limit);
+  }
+  codeFill();
+  if (list) {
+    showAgain.textContent = list.dataset.show || '';
+    list.after(showAgain);
+    itemsUpdate(itemsSee());
+    if (window.Intl && Intl.RelativeTimeFormat && body.dataset.now) {
+      setInterval(timesUpdate, 30000);
+    }
+  }
+  if (list && button && isFirstPage) {
+    button.addEventListener('click', newTake);
+    document.addEventListener('visibilitychange', () => document.hidden ? liveClose() : liveOpen());
+    addEventListener('pagehide', liveClose);
+    addEventListener('pageshow', liveOpen);
+    liveOpen();
+  }
+})();
