@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Form tokens hold for one address and for two to three hours; reads are limited by address. */
-#include "client/web/nonce.h"
+#include "client/web/route/nonce.h"
 
 #include <string.h>
 
 #include <sodium.h>
 
-#include "client/web/limit.h"
+#include "client/web/route/limit.h"
 #include "tests/lib/check.h"
 
 static const int64_t hour_ms = 3600 * 1000;

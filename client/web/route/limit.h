@@ -5,8 +5,8 @@
  * has LIMIT_NETWORK times the rate; an address from further away counts by its /64. Addresses
  * beyond LIMIT_ADDRESSES share one bucket of LIMIT_NETWORK times the rate.
  */
-#ifndef CLIENT_WEB_LIMIT_H
-#define CLIENT_WEB_LIMIT_H
+#ifndef CLIENT_WEB_ROUTE_LIMIT_H
+#define CLIENT_WEB_ROUTE_LIMIT_H
 
 #include <stdbool.h>
 #include <stdint.h>

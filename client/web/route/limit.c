@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/limit.h"
+#include "client/web/route/limit.h"
 
 #include <string.h>
 

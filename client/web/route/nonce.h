@@ -4,8 +4,8 @@
  * not long ago. So no other page can make a browser send the form. Nothing is stored: a token is
  * the keyed hash of the address and of the hour.
  */
-#ifndef CLIENT_WEB_NONCE_H
-#define CLIENT_WEB_NONCE_H
+#ifndef CLIENT_WEB_ROUTE_NONCE_H
+#define CLIENT_WEB_ROUTE_NONCE_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/options.h"
+#include "client/web/setup/options.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/web/table.h"
+#include "client/web/setup/table.h"
 #include "core/base/err.h"
 
 static int take_listener(const struct settings_source *source, void *options, const char *value)

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/types.h"
+#include "client/web/setup/types.h"
 
 #include <arpa/inet.h>
 #include <string.h>
 
-#include "client/web/config.h"
+#include "client/web/setup/config.h"
 
 /* --- listeners -------------------------------------------------------------------------------- */
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* types: types of values that only hearsay-web has. Each is for one field of struct web_config. */
-#ifndef CLIENT_WEB_TYPES_H
-#define CLIENT_WEB_TYPES_H
+#ifndef CLIENT_WEB_SETUP_TYPES_H
+#define CLIENT_WEB_SETUP_TYPES_H
 
 #include "daemon/settings/table.h"
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/table.h"
+#include "client/web/setup/table.h"
 
-#include "client/web/config.h"
-#include "client/web/types.h"
+#include "client/web/setup/config.h"
+#include "client/web/setup/types.h"
 
 static const char *const portal_words[] = {"off", "offline", NULL};
 static const char *const call_filter_words[] = {"yes", "no", NULL};

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/config.h"
+#include "client/web/setup/config.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/web/table.h"
+#include "client/web/setup/table.h"
 #include "core/base/err.h"
 #include "daemon/settings/file.h"
 #include "daemon/settings/key.h"
@@ -232,7 +232,7 @@ const char *web_config_warning(const struct web_config *config)
         const struct web_config_listener *listener = &config->listeners[i];
 
         if (listener->is_proxied || !web_address_is_loopback(listener->family, listener->address)) {
-            return "warning: others can open this page, and it does not say who runs it: set "
+            return "others can open this page, and it does not say who runs it: set "
                    "`operator` and `contact`, as the law of many countries demands";
         }
     }

@@ -4,8 +4,8 @@
  * table, daemon/settings parses, checks and prints configurations. These functions turn text into a
  * struct. They open no socket and start nothing.
  */
-#ifndef CLIENT_WEB_CONFIG_H
-#define CLIENT_WEB_CONFIG_H
+#ifndef CLIENT_WEB_SETUP_CONFIG_H
+#define CLIENT_WEB_SETUP_CONFIG_H
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -25,6 +25,7 @@ enum {
     WEB_CONFIG_PATH_BYTES = 108, /* as long as sun_path may be, with its NUL */
     WEB_CONFIG_FILE_BYTES = 4096,
     WEB_CONFIG_USER_BYTES = 33,
+    WEB_CONFIG_HOST_BYTES = 64,
     WEB_CONFIG_LISTENER_BYTES = 160,
     WEB_CONFIG_SSID_BYTES = 33,
     WEB_CONFIG_PASSWORD_BYTES = 65
@@ -48,7 +49,7 @@ struct web_config {
     char names[WEB_CONFIG_NAMES_MAX][WEB_CONFIG_NAME_BYTES];
     size_t name_count;                         /* after web_config_finish at least 1 */
     char server[WEB_CONFIG_PATH_BYTES];        /* the gateway's socket of hearsayd */
-    char host[WEB_CONFIG_USER_BYTES * 2];      /* "": the first */
+    char host[WEB_CONFIG_HOST_BYTES];          /* "": the first */
     char title[WEB_CONFIG_TEXT_BYTES];         /* of the place */
     char operator_name[WEB_CONFIG_TEXT_BYTES]; /* "": not said */
     char contact[WEB_CONFIG_TEXT_BYTES];       /* "": not said */

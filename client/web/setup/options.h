@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* options: the command line of hearsay-web, and its configuration by file and command line. */
-#ifndef CLIENT_WEB_OPTIONS_H
-#define CLIENT_WEB_OPTIONS_H
+#ifndef CLIENT_WEB_SETUP_OPTIONS_H
+#define CLIENT_WEB_SETUP_OPTIONS_H
 
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "client/web/config.h"
+#include "client/web/setup/config.h"
 #include "daemon/settings/options.h"
 
 /* Strings are borrowed from the command line. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/nonce.h"
+#include "client/web/route/nonce.h"
 
 #include <string.h>
 

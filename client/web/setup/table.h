@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* table: the keys of hearsay-web. */
-#ifndef CLIENT_WEB_TABLE_H
-#define CLIENT_WEB_TABLE_H
+#ifndef CLIENT_WEB_SETUP_TABLE_H
+#define CLIENT_WEB_SETUP_TABLE_H
 
 #include "daemon/settings/table.h"
 

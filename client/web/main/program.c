@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/main/program.h"
+
+#include <errno.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "client/web/route/route.h"
+#include "core/base/err.h"
+#include "daemon/system/notify.h"
+#include "daemon/system/privilege.h"
+#include "daemon/system/reason.h"
+
+/* --- signals ---------------------------------------------------------------------------------- */
+
+static void close_handles(struct program *program)
+{
+    for (size_t i = 0; i < sizeof(program->signals) / sizeof(program->signals[0]); i++) {
+        uv_close((uv_handle_t *)&program->signals[i], NULL);
+    }
+    uv_close((uv_handle_t *)&program->watchdog, NULL);
+}
+
+static void on_terminate(uv_signal_t *signal, int number)
+{
+    struct program *program = signal->data;
+
+    if (program->is_stopping) {
+        return;
+    }
+    program->is_stopping = true;
+    log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
+    notify_stopping("closing all connections");
+    http_server_stop(program->http);
+    live_stop(program->live);
+    board_stop(program->board);
+    close_handles(program);
+}
+
+/* Writes each line of a reason to the log. */
+static void log_refusal(const char *reason)
+{
+    for (const char *line = reason; line != NULL;) {
+        const char *end = strchr(line, '\n');
+
+        log_error("configuration not reloaded, the old one stays: %.*s",
+                  (int)(end != NULL ? (size_t)(end - line) : strlen(line)), line);
+        line = end != NULL ? end + 1 : NULL;
+    }
+}
+
+static void on_reload(uv_signal_t *signal, int number)
+{
+    struct program *program = signal->data;
+    struct web_config fresh;
+    char reason[SETTINGS_REASON_BYTES];
+    (void)number;
+
+    notify_reloading();
+    int rc = web_options_load(program->options, &fresh, reason);
+    rc = rc == 0 ? web_config_check_reload(&program->config, &fresh, reason) : rc;
+    if (rc == 0) {
+        program->config = fresh;
+        log_set_level(fresh.log_level);
+        log_info("configuration reloaded");
+    } else {
+        log_refusal(reason);
+    }
+    notify_ready(rc == 0 ? "serving" : "serving; the last reload was refused");
+}
+
+static void on_watchdog(uv_timer_t *timer)
+{
+    (void)timer;
+    notify_watchdog();
+}
+
+/* Makes and starts the handles. 0, or an error of libuv. */
+static int start_handles(struct program *program)
+{
+    static const struct {
+        int number;
+        uv_signal_cb act;
+    } signals[] = {{SIGTERM, on_terminate}, {SIGINT, on_terminate}, {SIGHUP, on_reload}};
+    uint64_t watchdog_ms = notify_watchdog_interval_ms();
+    int rc = 0;
+
+    (void)uv_timer_init(&program->loop, &program->watchdog); /* never fails */
+    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+        (void)uv_signal_init(&program->loop, &program->signals[i]);
+        program->signals[i].data = program;
+        rc =
+            rc == 0 ? uv_signal_start(&program->signals[i], signals[i].act, signals[i].number) : rc;
+    }
+    if (rc == 0 && watchdog_ms > 0) {
+        (void)uv_timer_start(&program->watchdog, on_watchdog, 0, watchdog_ms);
+    }
+    return rc;
+}
+
+/* --- the beginning ---------------------------------------------------------------------------- */
+
+static int become_user(const struct web_config *config, char *out_reason)
+{
+    struct privilege_user user;
+
+    if (config->user[0] == '\0') {
+        if (privilege_is_root()) {
+            log_warning("running as root: set `user` to one without rights");
+        }
+        return 0;
+    }
+    if (privilege_find(config->user, &user, out_reason) != 0) {
+        return SETTINGS_REFUSED;
+    }
+    user.admin_group = PRIVILEGE_NO_GROUP;
+    int rc = privilege_drop(&user, out_reason);
+    if (rc == 0 && config->file[0] != '\0' && access(config->file, R_OK) != 0) {
+        log_warning("user `%s` cannot read %s (%s): a reload will be refused until it can",
+                    config->user, config->file, strerror(errno));
+    }
+    return rc;
+}
+
+static int make_board(struct program *program, char *out_reason)
+{
+    const struct web_config *config = &program->config;
+    struct board_options board = {
+        .loop = &program->loop,
+        .server = config->server,
+        .cache_ms = config->cache_ms,
+        .per_page = config->per_page,
+        .views = config->views,
+        .upstreams = config->upstreams,
+    };
+    int rc = board_new(&board, &program->board);
+
+    if (rc == 0) {
+        struct live_options live = {
+            .loop = &program->loop,
+            .board = program->board,
+            .events = config->events,
+            .events_per_address = config->events_per_address,
+        };
+        rc = live_new(&live, &program->live);
+    }
+    if (rc != 0) {
+        (void)snprintf(out_reason, SETTINGS_REASON_BYTES, "%s", err_text(rc));
+    }
+    return rc;
+}
+
+static int make_http(struct program *program, char *out_reason)
+{
+    struct router *router = &program->router;
+    struct http_options http = {
+        .loop = &program->loop,
+        .listeners = program->listen.sockets,
+        .listener_count = program->listen.count,
+        .connections = program->config.connections,
+        .connections_per_address = program->config.connections_per_address,
+        .request = route_request,
+        .gone = route_gone,
+        .context = router,
+    };
+
+    router->loop = &program->loop;
+    router->config = &program->config;
+    router->board = program->board;
+    router->live = program->live;
+    router->names.config = &program->config;
+    router->names.place_count = program->listen.count;
+    memcpy(router->names.places, program->listen.places, sizeof(router->names.places));
+    router_init(router);
+    return http_server_new(&http, &program->http, out_reason);
+}
+
+static void log_listeners(const struct program *program)
+{
+    char text[WEB_CONFIG_LISTENER_BYTES];
+
+    for (size_t i = 0; i < program->listen.count; i++) {
+        if (!program->listen.places[i].is_unix || program->listen.places[i].path[0] != '\0') {
+            web_listener_print(&program->listen.places[i], text);
+            log_info("listening on %s", text);
+        }
+    }
+}
+
+int program_start(struct program *program, const struct web_options *options,
+                  const struct web_config *config, char *out_reason)
+{
+    memset(program, 0, sizeof(*program));
+    program->options = options;
+    program->config = *config;
+    /* Must come before the loop is made: privilege_refuse_rings says why. */
+    program->unfiltered = config->no_call_filter ? "`call_filter = no`" : privilege_refuse_rings();
+    int rc = uv_loop_init(&program->loop);
+    if (rc != 0) {
+        return reason_set(out_reason, "event loop: %s", uv_strerror(rc));
+    }
+    rc = listen_open(config, &program->listen, out_reason);
+    rc = rc == 0 ? become_user(config, out_reason) : rc;
+    rc = rc == 0 ? make_board(program, out_reason) : rc;
+    rc = rc == 0 ? make_http(program, out_reason) : rc;
+    if (rc == 0 && (rc = start_handles(program)) != 0) {
+        rc = reason_set(out_reason, "event loop: %s", uv_strerror(rc));
+    }
+    if (rc != 0) {
+        listen_clean(&program->listen);
+    }
+    return rc;
+}
+
+/* --- running ---------------------------------------------------------------------------------- */
+
+/* The last step of the start: all descriptors are open, and serving needs no call that the filter
+ * refuses. */
+static void filter_calls(struct program *program)
+{
+    if (program->unfiltered == NULL) {
+        program->unfiltered = privilege_filter_calls();
+    }
+    if (program->unfiltered != NULL) { /* not a warning if the operator wants it so */
+        log_write(program->config.no_call_filter ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
+                  "system calls are not filtered: %s", program->unfiltered);
+    }
+}
+
+void program_run(struct program *program)
+{
+    const char *warning = web_config_warning(&program->config);
+
+    filter_calls(program);
+    log_listeners(program);
+    if (warning != NULL) {
+        log_warning("%s", warning);
+    }
+    log_info("ready: hearsay-web " HEARSAY_VERSION);
+    notify_ready("serving");
+    (void)uv_run(&program->loop, UV_RUN_DEFAULT); /* until all handles are closed */
+    http_server_free(program->http);
+    live_free(program->live);
+    board_free(program->board);
+    listen_clean(&program->listen);
+    if (uv_loop_close(&program->loop) != 0) {
+        log_error("the loop closed with handles left open"); /* a bug; tests look for it */
+    }
+    log_info("stopped");
+}

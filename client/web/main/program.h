@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program: the parts of hearsay-web together: start, reload, end. */
+#ifndef CLIENT_WEB_MAIN_PROGRAM_H
+#define CLIENT_WEB_MAIN_PROGRAM_H
+
+#include <stdbool.h>
+
+#include <uv.h>
+
+#include "client/web/main/listen.h"
+#include "client/web/route/router.h"
+#include "client/web/setup/config.h"
+#include "client/web/setup/options.h"
+
+struct program {
+    uv_loop_t loop;
+    struct web_config config;
+    const struct web_options *options; /* borrowed */
+    struct listen listen;
+    struct board *board;
+    struct live *live;
+    struct http_server *http;
+    struct router router;
+    uv_signal_t signals[3];
+    uv_timer_t watchdog;
+    const char *unfiltered; /* why system calls are not filtered; NULL: they are */
+    bool is_stopping;
+};
+
+/*
+ * Opens the listeners, becomes the configured user and begins to serve. `program` has room for a
+ * struct and any content. 0; or with a sentence in out_reason (SETTINGS_REASON_BYTES)
+ * SETTINGS_REFUSED, where the configuration is wrong, or -ERR_...; then the process must end.
+ */
+int program_start(struct program *program, const struct web_options *options,
+                  const struct web_config *config, char *out_reason);
+
+/* Serves until SIGTERM or SIGINT, and frees everything. */
+void program_run(struct program *program);
+
+#endif

@@ -1,0 +1,345 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/route/reading.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/web/qr.h"
+#include "client/web/statics.h"
+
+enum { STATIC_MAX_AGE_S = 86400, MESSAGE_PATH_BYTES = 3 };
+
+/* --- what a reader asks for ------------------------------------------------------------------- */
+
+/* The slower one of the configuration's rate and of hearsayd's. */
+static struct bucket_rate read_rate(const struct router *router)
+{
+    const struct hearsay_welcome *welcome = board_welcome(router->board);
+    struct bucket_rate rate = {
+        .per_minute = router->config->reads_per_minute,
+        .burst = router->config->reads_burst,
+    };
+
+    if (welcome != NULL && welcome->limits.queries_per_minute > 0) {
+        bool is_open = rate.per_minute == 0;
+
+        if (is_open || welcome->limits.queries_per_minute < rate.per_minute) {
+            rate.per_minute = welcome->limits.queries_per_minute;
+        }
+        if (welcome->limits.query_burst > 0 &&
+            (is_open || welcome->limits.query_burst < rate.burst)) {
+            rate.burst = welcome->limits.query_burst;
+        }
+    }
+    return rate;
+}
+
+bool reading_may_read(struct visit *visit)
+{
+    struct router *router = visit->router;
+    struct bucket_rate rate = read_rate(router);
+    uint64_t wait_ms =
+        limit_take(&router->limit, &visit->request->client, &rate, 1, router_now_ms(router));
+
+    if (wait_ms == 0) {
+        return true;
+    }
+    visit_fail(visit, 429,
+               &(struct page_error){.notice = PAGE_LIMITED, .seconds = wait_ms / 1000 + 1});
+    return false;
+}
+
+bool reading_view(struct visit *visit)
+{
+    const char *field = NULL;
+
+    if (!view_read(visit->request->query, &visit->view, &field)) {
+        if (field == NULL) {
+            visit_answer_text(visit, 503, "Out of memory. Please try again.\n");
+        } else {
+            visit_fail(visit, 400, &(struct page_error){.notice = PAGE_FIELD, .field = field});
+        }
+        return false;
+    }
+    visit_choose_language(visit, visit->view.language);
+    if (board_welcome(visit->router->board) != NULL && visit_find_host(visit) == NULL) {
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+        return false;
+    }
+    return true;
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+static void list_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+    struct visit_failure failure = {.status = 200};
+    struct page page;
+    struct page_form form;
+    struct html html;
+
+    html_init(&html);
+    visit_page(visit, &page);
+    visit_form(visit, &form);
+    struct page_list list = {.form = &form, .list = reply->list};
+    if (reply->outcome != BOARD_DONE) {
+        failure = visit_failure_of(visit, reply);
+        list.error = &failure.error;
+    } else {
+        page.now_ms = reply->list->now_ms;
+    }
+    page_write_list(&html, &page, &list);
+    visit_answer_page(visit, failure.status, visit_retry_s(failure.status, &failure.error), &html);
+}
+
+/* Goes on with the labels of the reader's place; without them where they are not known. */
+static void take_place(struct visit *visit, const struct board_reply *reply)
+{
+    if (reply->outcome == BOARD_DONE && reply->place != NULL &&
+        strlen(reply->place) < sizeof(visit->view.place)) {
+        memcpy(visit->view.place, reply->place, strlen(reply->place) + 1);
+    }
+}
+
+static void list_place_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+
+    take_place(visit, reply);
+    board_list(visit->router->board, &visit->view, list_done, visit);
+}
+
+void reading_list(struct visit *visit)
+{
+    if (reading_view(visit) && reading_may_read(visit)) {
+        visit_name_host(visit);
+        board_place(visit->router->board, visit->view.host, &visit->request->client,
+                    list_place_done, visit);
+    }
+}
+
+/* --- live updates ----------------------------------------------------------------------------- */
+
+static void events_place_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+
+    take_place(visit, reply);
+    http_exchange_set_context(visit->exchange, NULL);
+    live_begin(visit->router->live, visit->exchange, visit->request, &visit->view);
+    visit_free(visit);
+}
+
+void reading_events(struct visit *visit)
+{
+    if (reading_view(visit) && reading_may_read(visit)) {
+        visit_name_host(visit);
+        board_place(visit->router->board, visit->view.host, &visit->request->client,
+                    events_place_done, visit);
+    }
+}
+
+/* --- one message ------------------------------------------------------------------------------ */
+
+static void message_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+    struct page page;
+    struct html html;
+
+    if (reply->outcome != BOARD_DONE) {
+        visit_fail_reply(visit, reply);
+        return;
+    }
+    html_init(&html);
+    visit_page(visit, &page);
+    page_write_message(&html, &page,
+                       &(struct page_message){.message = reply->message, .token = visit->token});
+    visit_answer_page(visit, 200, 0, &html);
+}
+
+void reading_message(struct visit *visit)
+{
+    uint8_t id[HEARSAY_ID_BYTES];
+
+    if (!secret_read_hex(visit->request->path + MESSAGE_PATH_BYTES, id)) {
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+    } else if (reading_view(visit) && reading_may_read(visit)) {
+        visit_name_host(visit);
+        board_get(visit->router->board, visit->view.host, id, message_done, visit);
+    }
+}
+
+/* --- about, poster, codes --------------------------------------------------------------------- */
+
+void reading_about(struct visit *visit)
+{
+    const char *rules = visit->router->config->rules;
+    struct page page;
+    struct html html;
+
+    if (reading_view(visit)) {
+        html_init(&html);
+        visit_page(visit, &page);
+        page_write_about(&html, &page, rules[0] != '\0' ? rules : NULL);
+        visit_answer_page(visit, 200, 0, &html);
+    }
+}
+
+enum { PAGE_URL_BYTES = NAMES_TEXT_BYTES + 32 };
+
+/*
+ * Writes the URL of the page, by a numeric address where there is one: names fail on phones with a
+ * DNS of their own. The digits of the store keep a phone from showing another place's page that it
+ * has stored for this address.
+ */
+static void write_url(const struct visit *visit, char *out_url)
+{
+    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
+    char place[NAMES_TEXT_BYTES];
+    char digits[SECRET_HEX_BYTES] = "";
+
+    if (!names_write_numeric(&visit->router->names, place)) {
+        (void)snprintf(place, sizeof(place), "%s", visit->router->name);
+    }
+    if (welcome != NULL) {
+        secret_write_hex(welcome->store_id, digits);
+    }
+    (void)snprintf(out_url, PAGE_URL_BYTES, "http://%s/%s%.6s", place,
+                   digits[0] != '\0' ? "?p=" : "", digits);
+}
+
+/* Writes the code of the page, or of the WiFi. False: there is none. */
+static bool write_code(const struct visit *visit, bool is_join, char *out_svg)
+{
+    const struct web_config *config = visit->router->config;
+    char text[QR_TEXT_BYTES];
+
+    if (is_join) {
+        return config->wifi_ssid[0] != '\0' &&
+               qr_wifi_text(config->wifi_ssid, config->wifi_password, text) &&
+               qr_svg(text, out_svg) == 0;
+    }
+    write_url(visit, text);
+    return qr_svg(text, out_svg) == 0;
+}
+
+static void answer_code(struct visit *visit, bool is_join)
+{
+    char svg[QR_SVG_BYTES];
+
+    if (!write_code(visit, is_join, svg)) {
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+        return;
+    }
+    visit_answer(visit, &(struct http_answer){
+                            .status = 200,
+                            .type = "image/svg+xml",
+                            .body = svg,
+                            .body_bytes = strlen(svg),
+                        });
+}
+
+void reading_join_code(struct visit *visit)
+{
+    answer_code(visit, true);
+}
+
+void reading_page_code(struct visit *visit)
+{
+    answer_code(visit, false);
+}
+
+void reading_poster(struct visit *visit)
+{
+    const struct web_config *config = visit->router->config;
+    char join[QR_SVG_BYTES];
+    char open[QR_SVG_BYTES];
+    char url[PAGE_URL_BYTES];
+    struct page page;
+    struct html html;
+
+    if (!reading_view(visit)) {
+        return;
+    }
+    write_url(visit, url);
+    html_init(&html);
+    visit_page(visit, &page);
+    page_write_poster(
+        &html, &page,
+        &(struct page_poster){
+            .join_svg = write_code(visit, true, join) ? join : NULL,
+            .open_svg = write_code(visit, false, open) ? open : NULL,
+            .ssid = config->wifi_ssid[0] != '\0' ? config->wifi_ssid : NULL,
+            .password = config->wifi_password[0] != '\0' ? config->wifi_password : NULL,
+            .url = url,
+        });
+    visit_answer_page(visit, 200, 0, &html);
+}
+
+/* --- files ------------------------------------------------------------------------------------ */
+
+/* Whether a browser takes gzip: a plain word in its list, without a weight of zero. */
+static bool takes_gzip(const char *accept)
+{
+    const char *at = accept != NULL ? strstr(accept, "gzip") : NULL;
+
+    return at != NULL && strncmp(at + 4, ";q=0", 4) != 0;
+}
+
+static void answer_file(struct visit *visit, const char *name, uint32_t max_age_s)
+{
+    const struct statics_file *file = statics_find(name);
+
+    if (file == NULL) {
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+        return;
+    }
+    bool is_gzip = file->gzip_count > 0 && takes_gzip(visit->request->accept_encoding);
+    visit_answer(visit, &(struct http_answer){
+                            .status = 200,
+                            .type = file->type,
+                            .encoding = is_gzip ? "gzip" : NULL,
+                            .max_age_s = max_age_s,
+                            .body = is_gzip ? file->gzip : file->bytes,
+                            .body_bytes = is_gzip ? file->gzip_count : file->count,
+                            .is_static = true,
+                        });
+}
+
+void reading_static(struct visit *visit)
+{
+    size_t prefix = strlen(visit->router->statics);
+
+    if (strncmp(visit->request->path, visit->router->statics, prefix) != 0) {
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE}); /* of another start */
+        return;
+    }
+    answer_file(visit, visit->request->path + prefix, STATIC_MAX_AGE_S);
+}
+
+void reading_icon(struct visit *visit)
+{
+    answer_file(visit, "favicon.svg", 0);
+}
+
+void reading_robots(struct visit *visit)
+{
+    visit_answer_text(visit, 200, "User-agent: *\nDisallow: /\n");
+}
+
+/* For who watches over this machine: not for phones. */
+void reading_health(struct visit *visit)
+{
+    const struct http_address *client = &visit->request->client;
+
+    if (!web_address_is_loopback(client->family, client->bytes)) {
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+    } else if (board_is_connected(visit->router->board)) {
+        visit_answer_text(visit, 200, "ok\n");
+    } else {
+        visit_answer_text(visit, 503, "hearsayd is away\n");
+    }
+}

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reading: the pages that show something. Each function answers the visit, now or later. */
+#ifndef CLIENT_WEB_ROUTE_READING_H
+#define CLIENT_WEB_ROUTE_READING_H
+
+#include "client/web/route/visit.h"
+
+void reading_list(struct visit *visit);      /* / */
+void reading_events(struct visit *visit);    /* /events */
+void reading_message(struct visit *visit);   /* /m/ID */
+void reading_about(struct visit *visit);     /* /about */
+void reading_poster(struct visit *visit);    /* /poster */
+void reading_join_code(struct visit *visit); /* /qr/join.svg */
+void reading_page_code(struct visit *visit); /* /qr/page.svg */
+void reading_static(struct visit *visit);    /* /s/RANDOM/NAME */
+void reading_icon(struct visit *visit);      /* /favicon.svg */
+void reading_robots(struct visit *visit);    /* /robots.txt */
+void reading_health(struct visit *visit);    /* /healthz */
+
+/*
+ * Takes the tokens of one read. False: there are too few, and the visit was answered with 429.
+ */
+bool reading_may_read(struct visit *visit);
+
+/* Reads the fields of the URL into the visit. False: one is wrong, and the visit was answered. */
+bool reading_view(struct visit *visit);
+
+#endif

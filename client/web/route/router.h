@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* router: what all requests share. On the loop's thread. */
+#ifndef CLIENT_WEB_ROUTE_ROUTER_H
+#define CLIENT_WEB_ROUTE_ROUTER_H
+
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "client/web/board.h"
+#include "client/web/live.h"
+#include "client/web/portal.h"
+#include "client/web/route/limit.h"
+#include "client/web/route/names.h"
+#include "client/web/route/nonce.h"
+#include "client/web/setup/config.h"
+
+enum { ROUTER_STATICS_BYTES = 24 };
+
+/* What all requests share. */
+struct router {
+    const uv_loop_t *loop;           /* borrowed: its clock */
+    const struct web_config *config; /* borrowed */
+    struct board *board;             /* borrowed */
+    struct live *live;               /* borrowed */
+    struct names names;
+    struct nonce nonce;
+    struct limit limit;
+    struct portal portal;
+    char name[NAMES_TEXT_BYTES];        /* the address of the page, such as hearsay.lan */
+    char statics[ROUTER_STATICS_BYTES]; /* /s/, 16 random digits and / */
+};
+
+/* Draws the keys. The borrowed fields and `names` are set before; sodium_init has been called. */
+void router_init(struct router *router);
+
+/* A monotonic clock in milliseconds. */
+int64_t router_now_ms(const struct router *router);
+
+#endif

@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/route/visit.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { RETRY_AWAY_S = 5, RETRY_BUSY_S = 2, RETRY_LIMITED_S_MAX = 3600 };
+
+struct visit *visit_new(struct router *router, struct http_exchange *exchange,
+                        const struct http_request *request)
+{
+    struct visit *visit = calloc(1, sizeof(*visit));
+
+    if (visit != NULL) {
+        visit->router = router;
+        visit->exchange = exchange;
+        visit->request = request;
+        visit->view.before_ms = INT64_MAX;
+        visit_choose_language(visit, "");
+    }
+    return visit;
+}
+
+void visit_choose_language(struct visit *visit, const char *tag)
+{
+    const struct lang *lang = lang_find(tag);
+
+    if (lang == NULL && strcmp(visit->router->config->language, "auto") != 0) {
+        lang = lang_find(visit->router->config->language);
+    }
+    visit->lang = lang != NULL ? lang : lang_choose(visit->request->accept_language);
+}
+
+void visit_free(struct visit *visit)
+{
+    if (visit != NULL) {
+        free(visit->body);
+        free(visit);
+    }
+}
+
+const char *visit_field(const struct visit *visit, const char *name)
+{
+    const struct form_field *field = form_find(&visit->form, name);
+
+    return field != NULL ? field->value : NULL;
+}
+
+/* --- what hearsayd says ----------------------------------------------------------------------- */
+
+const char *visit_host(const struct visit *visit)
+{
+    return visit->view.host[0] != '\0' ? visit->view.host : visit->router->config->host;
+}
+
+void visit_name_host(struct visit *visit)
+{
+    _Static_assert(sizeof(visit->view.host) == sizeof(visit->router->config->host), "one size");
+
+    if (visit->view.host[0] == '\0') {
+        memcpy(visit->view.host, visit->router->config->host, sizeof(visit->view.host));
+    }
+}
+
+const struct hearsay_host *visit_find_host(const struct visit *visit)
+{
+    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
+    const char *name = visit_host(visit);
+
+    if (welcome == NULL || welcome->host_count == 0) {
+        return NULL;
+    }
+    for (size_t i = 0; i < welcome->host_count; i++) {
+        if (name[0] == '\0' || strcmp(welcome->hosts[i].name, name) == 0) {
+            return &welcome->hosts[i];
+        }
+    }
+    return NULL;
+}
+
+static const char *text_or_null(const char *text)
+{
+    return text[0] != '\0' ? text : NULL;
+}
+
+void visit_page(struct visit *visit, struct page *out_page)
+{
+    const struct router *router = visit->router;
+    const struct hearsay_welcome *welcome = board_welcome(router->board);
+    struct page page = {
+        .lang = visit->lang,
+        .title = router->config->title,
+        .name = router->name,
+        .store = visit->store,
+        .statics = router->statics,
+        .operator_name = text_or_null(router->config->operator_name),
+        .contact = text_or_null(router->config->contact),
+        .view = &visit->view,
+        .is_clock_trusted = welcome != NULL && welcome->clock_trusted,
+    };
+
+    if (welcome != NULL && visit_find_host(visit) != NULL) {
+        live_write_store(welcome, visit_host(visit), visit->store);
+    }
+    (void)board_now_ms(router->board, &page.now_ms); /* 0 while it is not known */
+    nonce_write(&router->nonce, &visit->request->client, router_now_ms(router), visit->token);
+    if (router->config->portal == WEB_PORTAL_OFFLINE &&
+        !portal_stays(&router->portal, &visit->request->client, router_now_ms(router))) {
+        page.stay_token = visit->token;
+    }
+    *out_page = page;
+}
+
+void visit_form(struct visit *visit, struct page_form *out_form)
+{
+    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
+    const struct hearsay_host *host = visit_find_host(visit);
+    int64_t now_ms = 0;
+    struct page_form form = {
+        .token = visit->token,
+        .id = visit->seed,
+        .text = visit->text,
+        .topics = visit->topics,
+        .ttl_s = visit->ttl_s,
+        .accept = HEARSAY_ACCEPT_OPEN,
+    };
+
+    if (visit->seed[0] == '\0') {
+        secret_draw(visit->seed);
+    }
+    if (welcome != NULL) {
+        form.ttl_default_s = welcome->limits.ttl_default_s;
+        form.ttl_max_s = welcome->limits.ttl_max_s;
+        form.needs_work = welcome->limits.work_bits > 0;
+    }
+    /* The greeting tells how it was then, and until when. */
+    if (host != NULL && board_now_ms(visit->router->board, &now_ms) &&
+        (host->accept_until_ms == 0 || now_ms < host->accept_until_ms)) {
+        form.accept = host->accept;
+        form.accept_until_ms = host->accept_until_ms;
+    }
+    *out_form = form;
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+void visit_answer(struct visit *visit, const struct http_answer *answer)
+{
+    http_exchange_set_context(visit->exchange, NULL);
+    http_answer(visit->exchange, answer);
+    visit_free(visit);
+}
+
+void visit_answer_text(struct visit *visit, unsigned status, const char *text)
+{
+    visit_answer(visit, &(struct http_answer){
+                            .status = status,
+                            .type = "text/plain; charset=utf-8",
+                            .body = text,
+                            .body_bytes = strlen(text),
+                        });
+}
+
+void visit_answer_page(struct visit *visit, unsigned status, uint64_t retry_after_s,
+                       struct html *html)
+{
+    if (html_failed(html)) {
+        html_deinit(html);
+        visit_answer_text(visit, 503, "Out of memory. Please try again.\n");
+        return;
+    }
+    visit_answer(visit, &(struct http_answer){
+                            .status = status,
+                            .type = "text/html; charset=utf-8",
+                            .retry_after_s = (uint32_t)retry_after_s,
+                            .body = html->bytes,
+                            .body_bytes = html->count,
+                        });
+    html_deinit(html);
+}
+
+void visit_redirect(struct visit *visit, const char *location)
+{
+    visit_answer(visit, &(struct http_answer){.status = 303, .location = location});
+}
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+uint64_t visit_retry_s(unsigned status, const struct page_error *error)
+{
+    if (status == 429 || (status == 503 && error->seconds > 0)) {
+        return error->seconds < RETRY_LIMITED_S_MAX ? error->seconds : RETRY_LIMITED_S_MAX;
+    }
+    return status == 503 ? RETRY_AWAY_S : 0;
+}
+
+void visit_fail(struct visit *visit, unsigned status, const struct page_error *error)
+{
+    struct page page;
+    struct page_form form;
+    struct html html;
+
+    html_init(&html);
+    visit_page(visit, &page);
+    if (visit->text != NULL) {
+        visit_form(visit, &form);
+    }
+    page_write_error(&html, &page, error, visit->text != NULL ? &form : NULL);
+    visit_answer_page(visit, status, visit_retry_s(status, error), &html);
+}
+
+static uint64_t seconds_of(uint64_t ms)
+{
+    return ms / 1000 + 1; /* rounded up; at least 1 */
+}
+
+struct visit_failure visit_failure_of(const struct visit *visit, const struct board_reply *reply)
+{
+    const struct hearsay_host *host = visit_find_host(visit);
+    int64_t until_ms = host != NULL ? host->accept_until_ms : 0;
+
+    switch (reply->outcome) {
+    case BOARD_BUSY:
+        return (struct visit_failure){503, {.notice = PAGE_LIMITED, .seconds = RETRY_BUSY_S}};
+    case BOARD_LIMITED:
+        return (struct visit_failure){
+            429,
+            {.notice = PAGE_LIMITED,
+             .seconds = seconds_of(reply->error != NULL ? reply->error->retry_after_ms : 0)}};
+    case BOARD_GONE:
+        return (struct visit_failure){404, {.notice = PAGE_GONE}};
+    case BOARD_WRONG_CODE:
+        return (struct visit_failure){403, {.notice = PAGE_WRONG_CODE}};
+    case BOARD_CLOSED:
+        return (struct visit_failure){403, {.notice = PAGE_CLOSED, .until_ms = until_ms}};
+    case BOARD_FULL:
+        return (struct visit_failure){507, {.notice = PAGE_FULL}};
+    case BOARD_REFUSED:
+        return (struct visit_failure){
+            400,
+            {.notice = PAGE_REFUSED,
+             .sentence = reply->error != NULL ? reply->error->sentence : ""}};
+    case BOARD_NO_MEMORY:
+        return (struct visit_failure){503, {.notice = PAGE_LIMITED, .seconds = RETRY_BUSY_S}};
+    case BOARD_AWAY:
+    case BOARD_DONE:
+        break;
+    }
+    return (struct visit_failure){503, {.notice = PAGE_AWAY}};
+}
+
+void visit_fail_reply(struct visit *visit, const struct board_reply *reply)
+{
+    struct visit_failure failure = visit_failure_of(visit, reply);
+
+    visit_fail(visit, failure.status, &failure.error);
+}

@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * visit: one request on its way to its answer. A visit is made when a request has come, and freed
+ * by the function that answers.
+ */
+#ifndef CLIENT_WEB_ROUTE_VISIT_H
+#define CLIENT_WEB_ROUTE_VISIT_H
+
+#include "client/web/board.h"
+#include "client/web/form.h"
+#include "client/web/html.h"
+#include "client/web/http.h"
+#include "client/web/lang.h"
+#include "client/web/page.h"
+#include "client/web/route/nonce.h"
+#include "client/web/route/router.h"
+#include "client/web/route/secret.h"
+#include "client/web/view.h"
+
+struct visit {
+    struct router *router;              /* borrowed */
+    struct http_exchange *exchange;     /* borrowed */
+    const struct http_request *request; /* borrowed */
+    const struct lang *lang;
+    struct view view; /* the default one until it has been read */
+    char *body;       /* owned: what `form` points into; NULL: no form was sent */
+    struct form form;
+    /* What the form to leave a message had; kept over an error. */
+    char *text; /* in `body`; NULL: none */
+    size_t text_bytes;
+    const char *topics; /* in `body`; NULL: none */
+    uint32_t ttl_s;
+    char seed[SECRET_HEX_BYTES]; /* "": not drawn yet */
+    struct secret secret;
+    /* Buffers of struct page and struct page_form. */
+    char token[NONCE_TEXT_BYTES];
+    char store[16];
+};
+
+/* Makes a visit. NULL: no memory. */
+struct visit *visit_new(struct router *router, struct http_exchange *exchange,
+                        const struct http_request *request);
+void visit_free(struct visit *visit); /* NULL is fine; answers nothing */
+
+/* Sets the language: of the tag, else of the configuration, else what the browser asks for. */
+void visit_choose_language(struct visit *visit, const char *tag);
+
+/* The field of the form that was sent; NULL: none. */
+const char *visit_field(const struct visit *visit, const char *name);
+
+/* The host that a visit is about: of the URL, else of the configuration; "": the first. */
+const char *visit_host(const struct visit *visit);
+
+/* Writes the name of that host into the view. */
+void visit_name_host(struct visit *visit);
+
+/* What hearsayd says about that host; NULL: not known, or there is none. */
+const struct hearsay_host *visit_find_host(const struct visit *visit);
+
+/* Fill what every page has, and the form. The structs borrow from the visit. */
+void visit_page(struct visit *visit, struct page *out_page);
+void visit_form(struct visit *visit, struct page_form *out_form);
+
+/* These answer and free the visit. */
+void visit_answer(struct visit *visit, const struct http_answer *answer);
+void visit_answer_text(struct visit *visit, unsigned status, const char *text);
+void visit_answer_page(struct visit *visit, unsigned status, uint64_t retry_after_s,
+                       struct html *html); /* frees what html has */
+void visit_redirect(struct visit *visit, const char *location);
+
+/* Answers with a page about an error; with the form to send again, where a text was sent. */
+void visit_fail(struct visit *visit, unsigned status, const struct page_error *error);
+
+/* How long the phone should wait after an error, in seconds; 0: not said. */
+uint64_t visit_retry_s(unsigned status, const struct page_error *error);
+
+/* The same for what board says. Not for BOARD_DONE. */
+void visit_fail_reply(struct visit *visit, const struct board_reply *reply);
+
+/* What to show for an outcome of board, and its status. Not for BOARD_DONE. */
+struct visit_failure {
+    unsigned status;
+    struct page_error error;
+};
+struct visit_failure visit_failure_of(const struct visit *visit, const struct board_reply *reply);
+
+#endif

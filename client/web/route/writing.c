@@ -1,0 +1,385 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/route/writing.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "core/base/label.h"
+
+enum {
+    REASON_BYTES_MAX = 200, /* of hearsayd */
+    REPORT_TEXT_CHARACTERS = 150,
+    TTL_DIGITS_MAX = 9
+};
+
+/* --- the form that was sent ------------------------------------------------------------------- */
+
+static bool is_form_type(const char *type)
+{
+    static const char form[] = "application/x-www-form-urlencoded";
+    size_t length = sizeof(form) - 1;
+
+    return type != NULL && strncasecmp(type, form, length) == 0 &&
+           (type[length] == '\0' || type[length] == ';' || type[length] == ' ');
+}
+
+/* Ends lines with one line feed, and cuts white space off the end. In place. */
+static size_t normalise_text(char *text)
+{
+    size_t count = 0;
+
+    for (const char *at = text; *at != '\0'; at++) {
+        if (*at == '\r' && at[1] == '\n') {
+            continue;
+        }
+        text[count++] = *at == '\r' ? '\n' : *at;
+    }
+    while (count > 0 &&
+           (text[count - 1] == '\n' || text[count - 1] == ' ' || text[count - 1] == '\t')) {
+        count--;
+    }
+    text[count] = '\0';
+    return count;
+}
+
+/* Seconds; 0 for none. False: not a number of at most TTL_DIGITS_MAX digits. */
+static bool read_ttl(const char *text, uint32_t *out_ttl_s)
+{
+    uint32_t value = 0;
+    size_t digits = strspn(text, "0123456789");
+
+    if (text[digits] != '\0' || digits > TTL_DIGITS_MAX) {
+        return false;
+    }
+    for (size_t i = 0; i < digits; i++) {
+        value = value * 10 + (uint32_t)(text[i] - '0');
+    }
+    *out_ttl_s = value;
+    return true;
+}
+
+/* Keeps what was typed, so that an error can show it again. */
+static void keep_fields(struct visit *visit)
+{
+    const struct form_field *text = form_find(&visit->form, "text");
+    const char *seed = visit_field(visit, "id");
+    const char *ttl = visit_field(visit, "ttl");
+    uint8_t bytes[SECRET_SEED_BYTES];
+
+    if (strcmp(visit->request->path, "/leave") != 0) {
+        return;
+    }
+    if (text != NULL && text->value_bytes > 0) {
+        visit->text = visit->body + (text->value - visit->body); /* not const */
+        visit->text_bytes = normalise_text(visit->text);
+    }
+    visit->topics = visit_field(visit, "t");
+    if (seed != NULL && secret_read_hex(seed, bytes)) {
+        secret_write_hex(bytes, visit->seed);
+    }
+    if (ttl != NULL) {
+        (void)read_ttl(ttl, &visit->ttl_s); /* writing_leave says what is wrong */
+    }
+}
+
+static void fail_field(struct visit *visit, const char *field)
+{
+    visit_fail(visit, 400, &(struct page_error){.notice = PAGE_FIELD, .field = field});
+}
+
+bool writing_accept(struct visit *visit)
+{
+    const struct http_request *request = visit->request;
+    const struct router *router = visit->router;
+
+    if (!is_form_type(request->content_type)) {
+        fail_field(visit, "Content-Type");
+        return false;
+    }
+    visit->body = malloc(request->body_bytes + 1);
+    if (visit->body == NULL) {
+        visit_answer_text(visit, 503, "Out of memory. Please try again.\n");
+        return false;
+    }
+    memcpy(visit->body, request->body, request->body_bytes + 1);
+    if (!form_read(visit->body, request->body_bytes, &visit->form)) {
+        fail_field(visit, "form");
+        return false;
+    }
+    keep_fields(visit);
+    const char *language = visit_field(visit, "l");
+    visit_choose_language(visit, language != NULL ? language : "");
+    const char *token = visit_field(visit, "f");
+    if (!names_allow_origin(&router->names, request->host, request->origin) || token == NULL ||
+        !nonce_check(&router->nonce, &request->client, token, router_now_ms(router))) {
+        visit_fail(visit, 403, &(struct page_error){.notice = PAGE_EXPIRED});
+        return false;
+    }
+    return true;
+}
+
+/* Reads `h`, `l`, `t` and `now` of the form into the view. False: the visit was answered. */
+static bool accept_view(struct visit *visit)
+{
+    const char *field = NULL;
+
+    if (!view_read_form(&visit->form, &visit->view, &field)) {
+        fail_field(visit, field != NULL ? field : "form");
+        return false;
+    }
+    if (board_welcome(visit->router->board) != NULL && visit_find_host(visit) == NULL) {
+        fail_field(visit, "h");
+        return false;
+    }
+    visit_name_host(visit);
+    return true;
+}
+
+/* The number of code points of a well-formed text. */
+static size_t count_characters(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text++) {
+        count += ((unsigned char)*text & 0xC0) != 0x80;
+    }
+    return count;
+}
+
+/* --- leaving a message ------------------------------------------------------------------------ */
+
+static void leave_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+    char id[SECRET_HEX_BYTES];
+    char code[SECRET_CODE_TEXT_BYTES];
+    struct page page;
+    struct html html;
+
+    if (reply->outcome == BOARD_REFUSED && reply->error != NULL &&
+        reply->error->code == HEARSAY_CODE_ALREADY_EXISTS) {
+        /* This very message was withdrawn or removed. Only who wrote it may send it again. */
+        visit->seed[0] = '\0';
+        visit_fail(visit, 403, &(struct page_error){.notice = PAGE_EXPIRED});
+        return;
+    }
+    if (reply->outcome != BOARD_DONE) {
+        visit_fail_reply(visit, reply);
+        return;
+    }
+    secret_write_hex(visit->secret.id, id);
+    secret_write_code(visit->secret.code, code);
+    html_init(&html);
+    visit_page(visit, &page);
+    page_write_left(&html, &page,
+                    &(struct page_left){
+                        .id = id,
+                        .code = code,
+                        .token = visit->token,
+                        .expires_ms = reply->stored->expires_ms,
+                        .is_pending = reply->stored->held,
+                    });
+    visit_answer_page(visit, 200, 0, &html);
+}
+
+static void leave_place_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+    uint8_t seed[SECRET_SEED_BYTES];
+    char sent[VIEW_URL_BYTES + 16];
+
+    if (reply->outcome != BOARD_DONE) {
+        visit_fail_reply(visit, reply);
+        return;
+    }
+    view_write(&visit->view, sent); /* the place is not part of it: phones move */
+    (void)snprintf(sent + strlen(sent), 16, " %u", (unsigned)visit->ttl_s);
+    if (reply->place != NULL && strlen(reply->place) < sizeof(visit->view.place)) {
+        memcpy(visit->view.place, reply->place, strlen(reply->place) + 1);
+    }
+    (void)secret_read_hex(visit->seed, seed); /* checked when it was kept */
+    secret_derive(seed, sent, visit->text, visit->text_bytes, &visit->secret);
+    board_leave(visit->router->board, &visit->request->client,
+                &(struct board_leave){
+                    .view = &visit->view,
+                    .text = visit->text,
+                    .bytes = visit->text_bytes,
+                    .ttl_s = visit->ttl_s,
+                    .id = visit->secret.id,
+                    .token = visit->secret.token,
+                },
+                leave_done, visit);
+}
+
+/* Whether the text can be left. False: the visit was answered. */
+static bool check_text(struct visit *visit)
+{
+    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
+    size_t bytes_max = welcome != NULL && welcome->limits.payload_bytes > 0
+                           ? welcome->limits.payload_bytes
+                           : SIZE_MAX;
+
+    if (visit->text == NULL || visit->text_bytes == 0 ||
+        !label_is_utf8(visit->text, visit->text_bytes)) {
+        fail_field(visit, "text");
+        return false;
+    }
+    if (count_characters(visit->text) > PAGE_TEXT_CHARACTERS || visit->text_bytes > bytes_max) {
+        visit_fail(visit, 413, &(struct page_error){.notice = PAGE_TOO_LONG});
+        return false;
+    }
+    return true;
+}
+
+static bool check_ttl(struct visit *visit)
+{
+    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
+    const char *ttl = visit_field(visit, "ttl");
+
+    if ((ttl != NULL && !read_ttl(ttl, &visit->ttl_s)) ||
+        (welcome != NULL && visit->ttl_s > welcome->limits.ttl_max_s)) {
+        visit->ttl_s = 0;
+        fail_field(visit, "ttl");
+        return false;
+    }
+    return true;
+}
+
+void writing_leave(struct visit *visit)
+{
+    if (!accept_view(visit) || !check_text(visit) || !check_ttl(visit)) {
+        return;
+    }
+    if (visit->seed[0] == '\0') {
+        fail_field(visit, "id");
+        return;
+    }
+    board_place(visit->router->board, visit->view.host, &visit->request->client, leave_place_done,
+                visit);
+}
+
+/* --- withdrawing and reporting ---------------------------------------------------------------- */
+
+static void answer_done(struct visit *visit, enum page_done done)
+{
+    struct page page;
+    struct html html;
+
+    html_init(&html);
+    visit_page(visit, &page);
+    page_write_done(&html, &page, done);
+    visit_answer_page(visit, 200, 0, &html);
+}
+
+static void withdraw_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+
+    if (reply->outcome == BOARD_DONE) {
+        answer_done(visit, PAGE_WITHDRAWN);
+    } else {
+        visit_fail_reply(visit, reply);
+    }
+}
+
+void writing_withdraw(struct visit *visit)
+{
+    const char *id_text = visit_field(visit, "id");
+    const char *code_text = visit_field(visit, "code");
+    uint8_t id[HEARSAY_ID_BYTES];
+    uint8_t code[SECRET_CODE_BYTES];
+    uint8_t token[HEARSAY_TOKEN_BYTES];
+
+    if (!accept_view(visit)) {
+        return;
+    }
+    if (id_text == NULL || !secret_read_hex(id_text, id)) {
+        fail_field(visit, "id");
+    } else if (code_text == NULL || !secret_read_code(code_text, code)) {
+        visit_fail(visit, 403, &(struct page_error){.notice = PAGE_WRONG_CODE});
+    } else {
+        secret_token(code, token);
+        board_withdraw(visit->router->board, &visit->request->client, visit->view.host, id, token,
+                       withdraw_done, visit);
+    }
+}
+
+static void report_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+
+    if (reply->outcome == BOARD_DONE) {
+        answer_done(visit, PAGE_REPORTED);
+    } else {
+        visit_fail_reply(visit, reply);
+    }
+}
+
+/* Writes the reason of a report as one line of at most REASON_BYTES_MAX bytes, cut between
+ * characters. */
+static void write_reason(const char *why, const char *text, char *out_reason)
+{
+    size_t count = (size_t)snprintf(out_reason, REASON_BYTES_MAX + 1, "%s%s", why,
+                                    text[0] != '\0' ? ": " : "");
+
+    for (; *text != '\0'; text++) {
+        unsigned char c = (unsigned char)*text;
+        size_t bytes = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
+
+        if ((c & 0xC0) != 0x80 && count + bytes > REASON_BYTES_MAX) {
+            break;
+        }
+        out_reason[count++] = c < 0x20 || c == 0x7F ? ' ' : *text;
+    }
+    out_reason[count] = '\0';
+}
+
+static bool is_why(const char *why)
+{
+    static const char *const words[] = {"illegal", "harassment", "spam", "other"};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (why != NULL && strcmp(why, words[i]) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void writing_report(struct visit *visit)
+{
+    const char *id_text = visit_field(visit, "id");
+    const char *why = visit_field(visit, "why");
+    const char *text = visit_field(visit, "text");
+    char reason[REASON_BYTES_MAX + 1];
+    uint8_t id[HEARSAY_ID_BYTES];
+
+    text = text != NULL ? text : "";
+    if (!accept_view(visit)) {
+        return;
+    }
+    if (id_text == NULL || !secret_read_hex(id_text, id)) {
+        fail_field(visit, "id");
+    } else if (!is_why(why)) {
+        fail_field(visit, "why");
+    } else if (!label_is_utf8(text, strlen(text)) ||
+               count_characters(text) > REPORT_TEXT_CHARACTERS) {
+        fail_field(visit, "text");
+    } else {
+        write_reason(why, text, reason);
+        board_report(visit->router->board, &visit->request->client, visit->view.host, id, reason,
+                     report_done, visit);
+    }
+}
+
+void writing_stay(struct visit *visit)
+{
+    struct router *router = visit->router;
+
+    if (accept_view(visit)) {
+        portal_stay(&router->portal, &visit->request->client, router_now_ms(router));
+        answer_done(visit, PAGE_STAYS);
+    }
+}
