@@ -17,6 +17,7 @@ struct head {
     size_t empty_count;
     size_t bytes; /* of all headers, each as "NAME: VALUE\r\n" */
     bool has_transfer_encoding;
+    bool is_malformed;    /* a name is no token, or a value has a control */
     const char *repeated; /* NULL, or what is wrong with a header that came twice */
 };
 
@@ -74,6 +75,30 @@ static const char **head_slot(struct head *head, enum known known)
     return NULL;
 }
 
+/* Whether a name is a token of RFC 9110, section 5.6.2. */
+static bool name_is_token(const char *name)
+{
+    static const char others[] = "!#$%&'*+-.^_`|~";
+    for (const char *c = name; *c != '\0'; c++) {
+        bool is_letter = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z');
+        bool is_digit = *c >= '0' && *c <= '9';
+        if (!is_letter && !is_digit && strchr(others, *c) == NULL) {
+            return false;
+        }
+    }
+    return name[0] != '\0';
+}
+
+static bool value_has_control(const char *value)
+{
+    for (const char *c = value; *c != '\0'; c++) {
+        if (((unsigned char)*c < ' ' && *c != '\t') || *c == 0x7f) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* MHD calls this once a header. */
 static enum MHD_Result head_add(void *context, enum MHD_ValueKind kind, const char *name,
                                 const char *value)
@@ -84,6 +109,9 @@ static enum MHD_Result head_add(void *context, enum MHD_ValueKind kind, const ch
     head->count++;
     head->empty_count += text[0] == '\0';
     head->bytes += strlen(name) + strlen(": ") + strlen(text) + strlen("\r\n");
+    if (!name_is_token(name) || value_has_control(text)) {
+        head->is_malformed = true;
+    }
     if (strcasecmp(name, "Transfer-Encoding") == 0) {
         head->has_transfer_encoding = true;
     }
@@ -227,6 +255,9 @@ static struct refusal check_headers(struct http_exchange *exchange, const struct
 {
     if (head->has_transfer_encoding) {
         return refusal_of(MHD_HTTP_NOT_IMPLEMENTED, "Transfer-Encoding is not served here.\n");
+    }
+    if (head->is_malformed) {
+        return refusal_of(MHD_HTTP_BAD_REQUEST, "The request has a header that is none.\n");
     }
     if (head->repeated != NULL) {
         return refusal_of(MHD_HTTP_BAD_REQUEST, head->repeated);

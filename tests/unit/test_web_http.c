@@ -12,13 +12,6 @@
 #include "tests/lib/check.h"
 #include "tests/unit/web_http_fixture.h"
 
-static void assert_has(const char *text, const char *part)
-{
-    if (strstr(text, part) == NULL) {
-        fail_msg("\"%s\" is not in:\n%s", part, text);
-    }
-}
-
 /* Several requests go over one connection; the target arrives as it was sent; every answer has the
  * headers that keep scripts of others out. */
 static void test_requests(void **state)
@@ -30,14 +23,15 @@ static void test_requests(void **state)
     for (int i = 0; i < 3; i++) {
         (void)web_http_say(&web, client, "GET /m/%41?t=a%20b&x HTTP/1.1\r\nHost: h:80\r\n\r\n");
         const char *answer = web_http_read_answer(&web, client, false);
-        assert_has(answer, "HTTP/1.1 200 OK\r\n");
-        assert_has(answer, "\r\n\r\nGET path=/m/%41 query=t=a%20b&x host=h:80 body=");
-        assert_has(answer, "Content-Security-Policy: default-src 'none'; style-src 'self'; ");
-        assert_has(answer, "X-Content-Type-Options: nosniff\r\n");
-        assert_has(answer, "Referrer-Policy: same-origin\r\n");
-        assert_has(answer, "Cross-Origin-Resource-Policy: same-origin\r\n");
-        assert_has(answer, "Cache-Control: no-store\r\n");
-        assert_has(answer, "Content-Type: text/html; charset=utf-8\r\n");
+        web_http_assert_has(answer, "HTTP/1.1 200 OK\r\n");
+        web_http_assert_has(answer, "\r\n\r\nGET path=/m/%41 query=t=a%20b&x host=h:80 body=");
+        web_http_assert_has(answer,
+                            "Content-Security-Policy: default-src 'none'; style-src 'self'; ");
+        web_http_assert_has(answer, "X-Content-Type-Options: nosniff\r\n");
+        web_http_assert_has(answer, "Referrer-Policy: same-origin\r\n");
+        web_http_assert_has(answer, "Cross-Origin-Resource-Policy: same-origin\r\n");
+        web_http_assert_has(answer, "Cache-Control: no-store\r\n");
+        web_http_assert_has(answer, "Content-Type: text/html; charset=utf-8\r\n");
     }
     assert_int_equal(http_server_connections(web.server), 1);
     assert_int_equal(web.client.family, 4);
@@ -57,10 +51,10 @@ static void test_head(void **state)
     int client = web_http_connect(&web, 0);
     (void)web_http_say(&web, client, "HEAD / HTTP/1.1\r\nHost: h\r\n\r\n");
     const char *answer = web_http_read_answer(&web, client, true);
-    assert_has(answer, "Content-Length: ");
+    web_http_assert_has(answer, "Content-Length: ");
     assert_string_equal(strstr(answer, "\r\n\r\n"), "\r\n\r\n");
     (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_has(web_http_read_answer(&web, client, false), "\r\n\r\nGET path=/ ");
+    web_http_assert_has(web_http_read_answer(&web, client, false), "\r\n\r\nGET path=/ ");
     (void)close(client);
     web_http_stop(&web);
 }
@@ -81,14 +75,14 @@ static void test_post(void **state)
         (void)web_http_send(&web, client, c, 1);
         (void)uv_run(&web.loop, UV_RUN_NOWAIT);
     }
-    assert_has(web_http_read_answer(&web, client, false),
-               "POST path=/leave query= host=h body=a=1&b=2");
+    web_http_assert_has(web_http_read_answer(&web, client, false),
+                        "POST path=/leave query= host=h body=a=1&b=2");
 
     (void)snprintf(head, sizeof(head), "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: %d\r\n\r\n",
                    HTTP_BODY_BYTES);
     (void)web_http_say(&web, client, head);
     (void)web_http_say(&web, client, body);
-    assert_has(web_http_read_answer(&web, client, false), body);
+    web_http_assert_has(web_http_read_answer(&web, client, false), body);
 
     (void)web_http_say(&web, client, "POST / HTTP/1.1\r\nHost: h\r\n\r\n");
     assert_string_equal(strstr(web_http_read_answer(&web, client, false), "body="), "body=");
@@ -106,9 +100,9 @@ static void test_expect(void **state)
     (void)web_http_say(&web, client,
                        "POST / HTTP/1.1\r\nHost: h\r\nExpect: 100-continue\r\n"
                        "Content-Length: 1\r\n\r\n");
-    assert_has(web_http_read(&web, client, "\r\n\r\n"), "HTTP/1.1 100 Continue");
+    web_http_assert_has(web_http_read(&web, client, "\r\n\r\n"), "HTTP/1.1 100 Continue");
     (void)web_http_say(&web, client, "x");
-    assert_has(web_http_read_answer(&web, client, false), "body=x");
+    web_http_assert_has(web_http_read_answer(&web, client, false), "body=x");
     (void)close(client);
     web_http_stop(&web);
 }
@@ -130,7 +124,7 @@ static void test_largest_head(void **state)
     int client = web_http_connect(&web, 0);
     for (int i = 0; i < 2; i++) {
         (void)web_http_say(&web, client, head);
-        assert_has(web_http_read_answer(&web, client, false), "HTTP/1.1 200 OK");
+        web_http_assert_has(web_http_read_answer(&web, client, false), "HTTP/1.1 200 OK");
     }
     (void)close(client);
     web_http_stop(&web);
@@ -150,17 +144,17 @@ static void test_answer_later(void **state)
     web.manner = WEB_HTTP_NOW;
     int other = web_http_connect(&web, 0);
     (void)web_http_say(&web, other, "GET /other HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_has(web_http_read_answer(&web, other, false), "path=/other");
+    web_http_assert_has(web_http_read_answer(&web, other, false), "path=/other");
 
     const struct http_answer answer = {
         .status = 429, .type = "text/plain", .retry_after_s = 7, .body = "wait", .body_bytes = 4};
     http_answer(waiting, &answer);
     const char *text = web_http_read_answer(&web, client, false);
-    assert_has(text, "HTTP/1.1 429 ");
-    assert_has(text, "Retry-After: 7\r\n");
-    assert_has(text, "\r\n\r\nwait");
+    web_http_assert_has(text, "HTTP/1.1 429 ");
+    web_http_assert_has(text, "Retry-After: 7\r\n");
+    web_http_assert_has(text, "\r\n\r\nwait");
     (void)web_http_say(&web, client, "GET /again HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_has(web_http_read_answer(&web, client, false), "path=/again");
+    web_http_assert_has(web_http_read_answer(&web, client, false), "path=/again");
     (void)close(client);
     (void)close(other);
     web_http_await_connections(&web, 0);
@@ -204,16 +198,17 @@ static void test_answer_headers(void **state)
                                        .is_static = true};
     http_answer(web.waiting, &packed);
     const char *text = web_http_read_answer(&web, client, false);
-    assert_has(text, "Content-Encoding: gzip\r\n");
-    assert_has(text, "Vary: Accept-Encoding\r\n");
-    assert_has(text, "Cache-Control: max-age=86400\r\n");
-    assert_has(text, "\r\n\r\npacked");
+    web_http_assert_has(text, "Content-Encoding: gzip\r\n");
+    web_http_assert_has(text, "Vary: Accept-Encoding\r\n");
+    web_http_assert_has(text, "Cache-Control: max-age=86400\r\n");
+    web_http_assert_has(text, "\r\n\r\npacked");
 
     (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     web_http_await(&web, &web.request_count, 2);
     const struct http_answer redirect = {.status = 302, .location = "http://hearsay.lan/"};
     http_answer(web.waiting, &redirect);
-    assert_has(web_http_read_answer(&web, client, false), "Location: http://hearsay.lan/\r\n");
+    web_http_assert_has(web_http_read_answer(&web, client, false),
+                        "Location: http://hearsay.lan/\r\n");
     (void)close(client);
     web_http_stop(&web);
 }
@@ -228,25 +223,25 @@ static void test_stream(void **state)
     int client = web_http_connect(&web, 0);
     (void)web_http_say(&web, client, "GET /events HTTP/1.1\r\nHost: h\r\n\r\n");
     const char *text = web_http_read(&web, client, "\r\n\r\n");
-    assert_has(text, "HTTP/1.1 200 OK\r\n");
-    assert_has(text, "Content-Type: text/event-stream\r\n");
-    assert_has(text, "Cache-Control: no-store\r\n");
-    assert_has(text, "Content-Security-Policy: ");
+    web_http_assert_has(text, "HTTP/1.1 200 OK\r\n");
+    web_http_assert_has(text, "Content-Type: text/event-stream\r\n");
+    web_http_assert_has(text, "Cache-Control: no-store\r\n");
+    web_http_assert_has(text, "Content-Security-Policy: ");
     for (int i = 0; i < 5; i++) {
         char event[32];
         (void)snprintf(event, sizeof(event), "data: %d\n\n", i);
         assert_true(http_stream_send(web.stream, event, strlen(event)));
-        assert_has(web_http_read(&web, client, "\n\n"), event);
+        web_http_assert_has(web_http_read(&web, client, "\n\n"), event);
     }
     web_http_pass(10 * 60 * 1000); /* a quiet stream is not late */
     assert_true(http_stream_send(web.stream, "a", 1));
     assert_true(http_stream_send(web.stream, "bc", 2));
     http_stream_end(web.stream);
-    assert_has(web_http_read(&web, client, "0\r\n\r\n"), "abc\r\n0\r\n\r\n");
+    web_http_assert_has(web_http_read(&web, client, "0\r\n\r\n"), "abc\r\n0\r\n\r\n");
     web_http_await(&web, &web.closed_count, 1);
     web.manner = WEB_HTTP_NOW;
     (void)web_http_say(&web, client, "GET /next HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_has(web_http_read_answer(&web, client, false), "path=/next");
+    web_http_assert_has(web_http_read_answer(&web, client, false), "path=/next");
     (void)close(client);
     web_http_stop(&web);
 }
@@ -276,7 +271,7 @@ static void test_stream_head(void **state)
     web.manner = WEB_HTTP_STREAM;
     int client = web_http_connect(&web, 0);
     (void)web_http_say(&web, client, "HEAD /events HTTP/1.1\r\nHost: h\r\n\r\n");
-    assert_has(web_http_read(&web, client, "\r\n\r\n"), "text/event-stream");
+    web_http_assert_has(web_http_read(&web, client, "\r\n\r\n"), "text/event-stream");
     web_http_await(&web, &web.closed_count, 1);
     (void)close(client);
     web_http_stop(&web);
@@ -316,7 +311,7 @@ static void test_ipv6(void **state)
     web_http_start(&web, &setup);
     int client = web_http_connect(&web, WEB_HTTP_IPV6);
     (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: [::1]\r\n\r\n");
-    assert_has(web_http_read_answer(&web, client, false), "200 OK");
+    web_http_assert_has(web_http_read_answer(&web, client, false), "200 OK");
     assert_int_equal(web.client.family, 6);
     assert_memory_equal(web.client.bytes, loopback, sizeof(loopback));
     assert_true(web.client.has_local);
@@ -359,7 +354,7 @@ static void test_proxied(void **state)
         (void)snprintf(status, sizeof(status), "HTTP/1.1 %u ", rows[i].status);
         int client = web_http_connect(&web, 0);
         (void)web_http_say(&web, client, request);
-        assert_has(web_http_read_answer(&web, client, false), status);
+        web_http_assert_has(web_http_read_answer(&web, client, false), status);
         (void)close(client);
         if (rows[i].status == 200) {
             assert_int_equal(web.client.family, rows[i].family);
@@ -385,7 +380,7 @@ static void test_unix_must_be_proxied(void **state)
     const struct http_options options = {
         .loop = &loop, .listeners = &listener, .listener_count = 1, .connections = 1};
     assert_true(http_server_new(&options, &server, reason) < 0);
-    assert_has(reason, "proxied");
+    web_http_assert_has(reason, "proxied");
     assert_null(server);
     (void)close(sockets[0]);
     (void)close(sockets[1]);

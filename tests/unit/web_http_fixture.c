@@ -207,6 +207,13 @@ static void web_turn(struct web_http *web, int client, short events)
     (void)uv_run(&web->loop, UV_RUN_NOWAIT);
 }
 
+void web_http_settle(struct web_http *web)
+{
+    for (int i = 0; i < 8; i++) {
+        (void)uv_run(&web->loop, UV_RUN_NOWAIT);
+    }
+}
+
 void web_http_await(struct web_http *web, const size_t *counter, size_t count)
 {
     while (*counter < count) {
@@ -335,4 +342,11 @@ const char *web_http_exchange(struct web_http *web, const void *bytes, size_t co
     const char *text = web_http_read(web, client, NULL);
     (void)close(client);
     return text;
+}
+
+void web_http_assert_has(const char *text, const char *part)
+{
+    if (strstr(text, part) == NULL) {
+        fail_msg("\"%s\" is not in:\n%s", part, text);
+    }
 }

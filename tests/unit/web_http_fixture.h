@@ -56,6 +56,9 @@ void web_http_stop(struct web_http *web);
 /* Lets the server's time go on. */
 void web_http_pass(unsigned ms);
 
+/* Lets the server do all that it can do without waiting. */
+void web_http_settle(struct web_http *web);
+
 /* Runs the loop until the counter is `count`. */
 void web_http_await(struct web_http *web, const size_t *counter, size_t count);
 
@@ -78,5 +81,8 @@ const char *web_http_read_answer(struct web_http *web, int client, bool is_head)
 
 /* Connects, sends, reads until the server closes. */
 const char *web_http_exchange(struct web_http *web, const void *bytes, size_t count);
+
+/* Fails when a text does not have a part. */
+void web_http_assert_has(const char *text, const char *part);
 
 #endif

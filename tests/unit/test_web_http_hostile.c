@@ -1,0 +1,605 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Clients that do as they should not: each ends in a clear status or a close, and the server's
+ * memory and connections stay bounded. */
+#include "client/web/http.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <sys/resource.h>
+#include <sys/socket.h>
+
+#include "core/base/err.h"
+#include "daemon/system/reason.h"
+#include "tests/lib/check.h"
+#include "tests/unit/web_http_fixture.h"
+
+/* Bytes of a request that the server answers, or closes, at once. */
+struct hostile {
+    const char *name;
+    const char *bytes;
+    size_t count;
+    const char *status; /* of the answer; "": closed without one */
+};
+
+#define HOSTILE(name, bytes, status)           \
+    {                                          \
+        name, bytes, sizeof(bytes) - 1, status \
+    }
+#define END "Host: h\r\nConnection: close\r\n\r\n"
+
+static const struct hostile hostiles[] = {
+    HOSTILE("good", "GET / HTTP/1.1\r\n" END, "200"),
+    HOSTILE("empty query", "GET /? HTTP/1.1\r\n" END, "200"),
+    HOSTILE("two Hosts", "GET / HTTP/1.1\r\nHost: a\r\n" END, "400"),
+    HOSTILE("two Hosts in other letters", "GET / HTTP/1.1\r\nhOST: h\r\n" END, "400"),
+    HOSTILE("no Host", "GET / HTTP/1.1\r\n\r\n", "400"),
+    HOSTILE("no Host, 1.0", "GET / HTTP/1.0\r\n\r\n", "400"),
+    HOSTILE("1.0", "GET / HTTP/1.0\r\nHost: h\r\n\r\n", "200"),
+    HOSTILE("two lengths", "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n" END "ab",
+            "400"),
+    HOSTILE("the same length twice",
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n" END "a", "400"),
+    HOSTILE("length and chunks",
+            "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n" END
+            "0\r\n\r\n",
+            "501"),
+    HOSTILE("chunks", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "0\r\n\r\n", "501"),
+    HOSTILE("chunks of a GET", "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "0\r\n\r\n",
+            "501"),
+    HOSTILE("unknown encoding", "POST / HTTP/1.1\r\nTransfer-Encoding: x\r\n" END, "501"),
+    HOSTILE("space before colon", "POST / HTTP/1.1\r\nContent-Length : 1\r\n" END "a", "400"),
+    HOSTILE("bare LF", "GET / HTTP/1.1\nHost: h\nConnection: close\n\n", "400"),
+    HOSTILE("one bare LF", "GET / HTTP/1.1\r\nX: y\n" END, "400"),
+    HOSTILE("bare LF after the first line", "GET / HTTP/1.1\n" END, "400"),
+    HOSTILE("bare CR", "GET / HTTP/1.1\r\nX: y\rZ: z\r\n" END, "400"),
+    HOSTILE("folded", "GET / HTTP/1.1\r\nX: y\r\n z\r\n" END, "400"),
+    HOSTILE("no space after colon", "GET / HTTP/1.1\r\nX:y\r\n" END, "400"),
+    HOSTILE("empty value", "GET / HTTP/1.1\r\nX:\r\nY: \r\n" END, "200"),
+    HOSTILE("NUL in a value", "GET / HTTP/1.1\r\nX: y\0z\r\n" END, "400"),
+    HOSTILE("NUL in Host", "GET / HTTP/1.1\r\nHost: h\0z\r\nConnection: close\r\n\r\n", "400"),
+    HOSTILE("NUL in a name", "GET / HTTP/1.1\r\nX\0Y: y\r\n" END, "400"),
+    HOSTILE("NUL in the target", "GET /a\0b HTTP/1.1\r\n" END, "400"),
+    HOSTILE("NUL in the version", "GET / HTTP/1.1\0\r\n" END, "400"),
+    HOSTILE("no colon", "GET / HTTP/1.1\r\nX\r\n" END, "400"),
+    HOSTILE("no name", "GET / HTTP/1.1\r\n: x\r\n" END, "400"),
+    HOSTILE("absolute target", "GET http://h/ HTTP/1.1\r\n" END, "400"),
+    HOSTILE("star", "GET * HTTP/1.1\r\n" END, "400"),
+    HOSTILE("no target", "GET HTTP/1.1\r\n" END, "400"),
+    HOSTILE("space in the target", "GET /a b HTTP/1.1\r\n" END, ""),
+    HOSTILE("tab in the target", "GET /a\tb HTTP/1.1\r\n" END, "400"),
+    HOSTILE("two spaces", "GET  / HTTP/1.1\r\n" END, "400"),
+    HOSTILE("byte over 127 in the target", "GET /\xc3\xa4 HTTP/1.1\r\n" END, "400"),
+    HOSTILE("DEL in the target", "GET /\x7f HTTP/1.1\r\n" END, "400"),
+    HOSTILE("negative length", "POST / HTTP/1.1\r\nContent-Length: -1\r\n" END, "400"),
+    HOSTILE("plus", "POST / HTTP/1.1\r\nContent-Length: +1\r\n" END "a", "400"),
+    HOSTILE("hexadecimal", "POST / HTTP/1.1\r\nContent-Length: 0x1\r\n" END "a", "400"),
+    HOSTILE("list of lengths", "POST / HTTP/1.1\r\nContent-Length: 1, 1\r\n" END "a", "400"),
+    HOSTILE("empty length", "POST / HTTP/1.1\r\nContent-Length: \r\n" END, "400"),
+    HOSTILE("one byte too many", "POST / HTTP/1.1\r\nContent-Length: 16385\r\n" END, "413"),
+    HOSTILE("2^32", "POST / HTTP/1.1\r\nContent-Length: 4294967296\r\n" END, "413"),
+    HOSTILE("2^64 + 1", "POST / HTTP/1.1\r\nContent-Length: 18446744073709551617\r\n" END, "413"),
+    HOSTILE("GET with a body", "GET / HTTP/1.1\r\nContent-Length: 1\r\n" END "a", "400"),
+    HOSTILE("HTTP/0.9", "GET /\r\n\r\n", "400"),
+    HOSTILE("HTTP/1.2", "GET / HTTP/1.2\r\n" END, "505"),
+    HOSTILE("HTTP/1.10", "GET / HTTP/1.10\r\n" END, "400"),
+    HOSTILE("HTTP/2.0", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "505"),
+    HOSTILE("http/1.1", "GET / http/1.1\r\n" END, "400"),
+    HOSTILE("PUT", "PUT / HTTP/1.1\r\n" END, "405"),
+    HOSTILE("OPTIONS", "OPTIONS * HTTP/1.1\r\n" END, "405"),
+    HOSTILE("CONNECT", "CONNECT h:80 HTTP/1.1\r\n" END, "405"),
+    HOSTILE("TRACE", "TRACE / HTTP/1.1\r\n" END, "405"),
+    HOSTILE("get", "get / HTTP/1.1\r\n" END, "405"),
+    HOSTILE("two Origins", "POST / HTTP/1.1\r\nOrigin: a\r\nOrigin: b\r\n" END, "400"),
+};
+
+static void test_bytes(void **state)
+{
+    (void)state;
+    struct web_http web;
+    size_t wrong = 0;
+    web_http_start(&web, NULL);
+    for (size_t i = 0; i < sizeof(hostiles) / sizeof(hostiles[0]); i++) {
+        char status[32] = "";
+        const struct hostile *row = &hostiles[i];
+        if (row->status[0] != '\0') {
+            (void)snprintf(status, sizeof(status), "HTTP/1.1 %s ", row->status);
+        }
+        const char *text = web_http_exchange(&web, row->bytes, row->count);
+        if (strncmp(text, status, strlen(status)) != 0 || (status[0] == '\0' && text[0] != '\0')) {
+            print_message("%s: not \"%s\" but \"%.60s\"\n", row->name, status, text);
+            wrong++;
+        }
+    }
+    assert_int_equal(wrong, 0);
+    web_http_await_connections(&web, 0);
+    web_http_stop(&web);
+}
+
+/* Sends a long request, and returns the server's answer to it. */
+static const char *exchange_long(struct web_http *web, const char *before, const char *part,
+                                 size_t count, const char *after, bool is_silent)
+{
+    static char request[256 * 1024];
+    size_t used = strlen(before);
+    assert_true(used + count * strlen(part) + strlen(after) < sizeof(request));
+    memcpy(request, before, used);
+    for (size_t i = 0; i < count; i++) {
+        memcpy(request + used, part, strlen(part));
+        used += strlen(part);
+    }
+    memcpy(request + used, after, strlen(after));
+    if (!is_silent) {
+        return web_http_exchange(web, request, used + strlen(after));
+    }
+    int client = web_http_connect(web, 0);
+    (void)web_http_send(web, client, request, used + strlen(after));
+    web_http_await_connections(web, 1);
+    web_http_settle(web);
+    web_http_pass((HTTP_REQUEST_SECONDS + 1) * 1000);
+    const char *text = web_http_read(web, client, NULL);
+    (void)close(client);
+    return text;
+}
+
+/* Heads and targets that are too long. */
+static void test_long(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before;
+        const char *part;
+        size_t count;
+        const char *after;
+        const char *status;
+    } rows[] = {
+        {"GET /", "x", HTTP_TARGET_BYTES - 1, " HTTP/1.1\r\n" END, "200"},
+        {"GET /", "x", HTTP_TARGET_BYTES, " HTTP/1.1\r\n" END, "414"},
+        {"GET /", "x", 100 * 1024, " HTTP/1.1\r\n" END, "414"},
+        {"GET /?", "a&", HTTP_TARGET_BYTES / 2 - 1, " HTTP/1.1\r\n" END, ""},
+        {"GET /?", "%00=&", 100, " HTTP/1.1\r\n" END, ""},
+        {"GET /?", "a=b&", 30, " HTTP/1.1\r\n" END, "200"},
+        {"GET / HTTP/1.1\r\nX: ", "x", HTTP_HEAD_BYTES - 61, "\r\n" END, "200"},
+        {"GET / HTTP/1.1\r\nX: ", "x", HTTP_HEAD_BYTES - 20, "\r\n" END, "431"},
+        {"GET / HTTP/1.1\r\nX: ", "x", 100 * 1024, "\r\n" END, "431"},
+        {"GET / HTTP/1.1\r\n", "X: y\r\n", 200, END, "431"},
+        {"GET / HTTP/1.1\r\n", "X: y\r\n", 20000, END, "431"},
+        {"", "x", 100 * 1024, "", "414"},
+        {"", "\r\n", 50 * 1024, "GET / HTTP/1.1\r\n" END, "414"},
+        {"POST / HTTP/1.1\r\nContent-Length: 100000\r\nHost: h\r\n\r\n", "x", 100000, "", "413"},
+    };
+    struct web_http web;
+    web_http_start(&web, NULL);
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        char status[32] = "";
+        if (rows[i].status[0] != '\0') { /* MHD says nothing where its memory ends in a query */
+            (void)snprintf(status, sizeof(status), "HTTP/1.1 %s ", rows[i].status);
+        }
+        const char *text = exchange_long(&web, rows[i].before, rows[i].part, rows[i].count,
+                                         rows[i].after, rows[i].status[0] == '\0');
+        if (strncmp(text, status, strlen(status)) != 0 || (status[0] == '\0' && text[0] != '\0')) {
+            print_message("row %zu: not \"%s\" but \"%.200s\"\n", i, status, text);
+            fail();
+        }
+    }
+    web_http_await_connections(&web, 0);
+    web_http_stop(&web);
+}
+
+/* Whoever sends too slowly is closed, whether bytes come or not. */
+static void test_slow_request(void **state)
+{
+    (void)state;
+    static const char *const begins[] = {
+        "",
+        "GET / HT",
+        "GET / HTTP/1.1\r\nHost: h\r\nX: ",
+        "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n",
+    };
+    struct web_http web;
+    web_http_start(&web, NULL);
+    for (size_t i = 0; i < sizeof(begins) / sizeof(begins[0]); i++) {
+        int client = web_http_connect(&web, 0);
+        web_http_await_connections(&web, 1);
+        (void)web_http_say(&web, client, begins[i]);
+        for (int second = 1; second < HTTP_REQUEST_SECONDS && begins[i][0] != '\0'; second++) {
+            assert_true(web_http_say(&web, client, "x"));
+            web_http_pass(1000);
+            (void)uv_run(&web.loop, UV_RUN_NOWAIT);
+            assert_int_equal(http_server_connections(web.server), 1);
+        }
+        web_http_pass(begins[i][0] == '\0' ? HTTP_REQUEST_SECONDS * 1000 : 1000);
+        assert_string_equal(web_http_read(&web, client, NULL), "");
+        web_http_await_connections(&web, 0);
+        (void)close(client);
+    }
+    assert_int_equal(web.request_count, 0);
+    web_http_stop(&web);
+}
+
+/* Between two requests there are HTTP_IDLE_SECONDS, and the second has its own time. */
+static void test_slow_second(void **state)
+{
+    (void)state;
+    struct web_http web;
+    web_http_start(&web, NULL);
+    int client = web_http_connect(&web, 0);
+    (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    web_http_assert_has(web_http_read_answer(&web, client, false), " 200 ");
+    web_http_settle(&web);
+    web_http_pass(14000);
+    (void)web_http_say(&web, client, "GET / HTTP/1.1\r\n");
+    web_http_settle(&web);
+    web_http_pass(9000);
+    (void)web_http_say(&web, client, "Host: h\r\n\r\n");
+    web_http_assert_has(web_http_read_answer(&web, client, false), " 200 ");
+    web_http_settle(&web);
+    web_http_pass(15000);
+    assert_string_equal(web_http_read(&web, client, NULL), "");
+    (void)close(client);
+    web_http_await_connections(&web, 0);
+    web_http_stop(&web);
+}
+
+/* A client that does not take its answer is closed after HTTP_ANSWER_SECONDS. */
+static void test_slow_reader(void **state)
+{
+    (void)state;
+    enum { BODY_BYTES = 16 * 1024 * 1024 };
+    struct web_http web;
+    web_http_start(&web, NULL);
+    web.body = calloc(BODY_BYTES, 1);
+    web.body_bytes = BODY_BYTES;
+    assert_non_null(web.body);
+    int client = web_http_connect(&web, 0);
+    (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    web_http_await(&web, &web.request_count, 1);
+    web_http_settle(&web);
+    web_http_pass((HTTP_ANSWER_SECONDS - 1) * 1000);
+    web_http_settle(&web);
+    assert_int_equal(http_server_connections(web.server), 1);
+    web_http_pass(1000);
+    web_http_await_connections(&web, 0);
+    (void)close(client);
+    free((void *)(uintptr_t)web.body);
+    web_http_stop(&web);
+}
+
+/* A stream whose client does not read is closed before much waits for it. */
+static void test_stream_not_read(void **state)
+{
+    (void)state;
+    static char event[1000];
+    struct web_http web;
+    size_t sent = 0;
+    memset(event, 'e', sizeof(event));
+    web_http_start(&web, NULL);
+    web.manner = WEB_HTTP_STREAM;
+    int client = web_http_connect(&web, 0);
+    (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    web_http_await(&web, &web.request_count, 1);
+    while (http_stream_send(web.stream, event, sizeof(event))) {
+        (void)uv_run(&web.loop, UV_RUN_NOWAIT);
+        assert_true(web.alloc.live_bytes < 3 * HTTP_STREAM_BYTES);
+        assert_true(++sent < 64 * 1024);
+    }
+    web_http_await(&web, &web.closed_count, 1);
+    web_http_await_connections(&web, 0);
+    (void)close(client);
+    web_http_stop(&web);
+}
+
+/* The same where few bytes wait, but for long. */
+static void test_stream_stuck(void **state)
+{
+    (void)state;
+    static char event[1000];
+    const struct web_http_setup setup = {.family = AF_UNIX, .is_proxied = true, .connections = 8};
+    struct web_http web;
+    size_t live = 0;
+    web_http_start(&web, &setup); /* the kernel takes no more late, as TCP does */
+    web.manner = WEB_HTTP_STREAM;
+    int client = web_http_connect(&web, 0);
+    (void)web_http_say(&web, client,
+                       "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 192.0.2.1\r\n\r\n");
+    (void)web_http_read(&web, client, "\r\n\r\n");
+    memset(event, 'e', sizeof(event));
+    live = web.alloc.live_bytes;
+    while (web.alloc.live_bytes < live + HTTP_STREAM_BYTES) { /* over half of this waits */
+        assert_true(http_stream_send(web.stream, event, sizeof(event)));
+        web_http_settle(&web);
+    }
+    web_http_pass((HTTP_ANSWER_SECONDS + 1) * 1000);
+    web_http_await(&web, &web.closed_count, 1);
+    web_http_await_connections(&web, 0);
+    (void)close(client);
+    web_http_stop(&web);
+}
+
+/* One address gets its share and no more, also when it tries 500 times. */
+static void test_one_address(void **state)
+{
+    (void)state;
+    enum { CLIENTS = 500, SHARE = 8 };
+    const struct web_http_setup setup = {.connections = 64, .connections_per_address = SHARE};
+    static int clients[CLIENTS];
+    struct web_http web;
+    web_http_start(&web, &setup);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        clients[i] = web_http_connect(&web, 2);
+        (void)uv_run(&web.loop, UV_RUN_NOWAIT);
+        assert_true(http_server_connections(web.server) <= SHARE);
+    }
+    int other = web_http_connect(&web, 3);
+    (void)web_http_say(&web, other, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    web_http_assert_has(web_http_read_answer(&web, other, false), " 200 ");
+    assert_int_equal(http_server_connections(web.server), SHARE + 1);
+    assert_true(web.alloc.live_bytes < 16 * 1024);
+    for (size_t i = 0; i < CLIENTS; i++) {
+        (void)close(clients[i]);
+    }
+    (void)close(other);
+    web_http_await_connections(&web, 0);
+    web_http_stop(&web);
+}
+
+/* When all connections are taken, the oldest idle one of whoever has most is closed. */
+static void test_all_taken(void **state)
+{
+    (void)state;
+    enum { ALL = 6 };
+    const struct web_http_setup setup = {.connections = ALL, .connections_per_address = 4};
+    static const unsigned owners[ALL] = {2, 3, 3, 3, 4, 4};
+    struct web_http web;
+    int clients[ALL];
+    web_http_start(&web, &setup);
+    for (size_t i = 0; i < ALL; i++) {
+        clients[i] = web_http_connect(&web, owners[i]);
+        web_http_await_connections(&web, i + 1);
+        web_http_pass(10);
+    }
+    /* the oldest of 127.0.0.3 is busy, so its next one goes */
+    web.manner = WEB_HTTP_LATER;
+    (void)web_http_say(&web, clients[1], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    web_http_await(&web, &web.request_count, 1);
+    web.manner = WEB_HTTP_NOW;
+    int newcomer = web_http_connect(&web, 5);
+    (void)web_http_say(&web, newcomer, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    web_http_assert_has(web_http_read_answer(&web, newcomer, false), " 200 ");
+    assert_string_equal(web_http_read(&web, clients[2], NULL), "");
+    web_http_await_connections(&web, ALL);
+    for (size_t i = 0; i < ALL; i++) {
+        char byte;
+        if (i != 2) {
+            assert_int_equal(recv(clients[i], &byte, 1, MSG_DONTWAIT), -1); /* still open */
+        }
+        (void)close(clients[i]);
+    }
+    (void)close(newcomer);
+    web_http_await(&web, &web.gone_count, 1);
+    web_http_stop(&web);
+}
+
+/* When all are taken and none is idle, a newcomer is closed. */
+static void test_all_busy(void **state)
+{
+    (void)state;
+    const struct web_http_setup setup = {.connections = 2};
+    struct web_http web;
+    int clients[2];
+    web_http_start(&web, &setup);
+    web.manner = WEB_HTTP_LATER;
+    for (size_t i = 0; i < 2; i++) {
+        clients[i] = web_http_connect(&web, 2);
+        (void)web_http_say(&web, clients[i], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        web_http_await(&web, &web.request_count, i + 1);
+    }
+    int newcomer = web_http_connect(&web, 3);
+    assert_string_equal(web_http_read(&web, newcomer, NULL), "");
+    assert_int_equal(http_server_connections(web.server), 2);
+    (void)close(newcomer);
+    (void)close(clients[0]);
+    (void)close(clients[1]);
+    web_http_await(&web, &web.gone_count, 2);
+    web_http_stop(&web);
+}
+
+/* Behind a proxy, an IPv6 /64 has half of all connections at most, however many addresses it
+ * uses. */
+static void test_network(void **state)
+{
+    (void)state;
+    const struct web_http_setup setup = {
+        .is_proxied = true, .connections = 8, .connections_per_address = 2};
+    struct web_http web;
+    int clients[6];
+    char request[128];
+    web_http_start(&web, &setup);
+    web.manner = WEB_HTTP_LATER;
+    for (size_t i = 0; i < 4; i++) {
+        clients[i] = web_http_connect(&web, 0);
+        (void)snprintf(request, sizeof(request),
+                       "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 2001:db8::%zu\r\n\r\n",
+                       i + 1);
+        (void)web_http_say(&web, clients[i], request);
+        web_http_await(&web, &web.request_count, i + 1);
+    }
+    clients[4] = web_http_connect(&web, 0);
+    (void)web_http_say(&web, clients[4],
+                       "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 2001:db8::9\r\n\r\n");
+    web_http_assert_has(web_http_read_answer(&web, clients[4], false), "HTTP/1.1 429 ");
+    clients[5] = web_http_connect(&web, 0);
+    (void)web_http_say(&web, clients[5],
+                       "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 2001:db8:0:1::1\r\n\r\n");
+    web_http_await(&web, &web.request_count, 5);
+    for (size_t i = 0; i < 6; i++) {
+        (void)close(clients[i]);
+    }
+    web_http_await(&web, &web.gone_count, 5);
+    web_http_stop(&web);
+}
+
+/* Requests that come all at once are answered in their order. */
+static void test_pipelined(void **state)
+{
+    (void)state;
+    enum { REQUESTS = 100 };
+    static char requests[REQUESTS * 64];
+    struct web_http web;
+    char last[32];
+    size_t count = 0;
+    web_http_start(&web, NULL);
+    for (int i = 0; i < REQUESTS; i++) {
+        count += (size_t)snprintf(requests + count, sizeof(requests) - count,
+                                  "GET /%d HTTP/1.1\r\nHost: h\r\n\r\n", i);
+    }
+    int client = web_http_connect(&web, 0);
+    (void)web_http_send(&web, client, requests, count);
+    (void)snprintf(last, sizeof(last), "path=/%d ", REQUESTS - 1);
+    web_http_assert_has(web_http_read(&web, client, last), last);
+    assert_int_equal(web.request_count, REQUESTS);
+    (void)close(client);
+    web_http_await_connections(&web, 0);
+    web_http_stop(&web);
+}
+
+/* A client that goes at any byte leaves nothing behind. */
+static void test_gone_at_each_byte(void **state)
+{
+    (void)state;
+    static const char request[] = "POST /leave?a=b HTTP/1.1\r\nHost: h\r\nX: yy\r\n"
+                                  "Content-Length: 5\r\n\r\nabcde";
+    struct web_http web;
+    size_t live = 0;
+    web_http_start(&web, NULL);
+    live = web.alloc.live_bytes;
+    for (size_t count = 0; count < sizeof(request); count++) {
+        int client = web_http_connect(&web, 0);
+        (void)web_http_send(&web, client, request, count);
+        web_http_await_connections(&web, 1);
+        web_http_settle(&web);
+        (void)close(client);
+        web_http_await_connections(&web, 0);
+        assert_int_equal(web.alloc.live_bytes, live);
+    }
+    assert_int_equal(web.request_count, 1);
+    web_http_stop(&web);
+}
+
+/* Without descriptors the listeners wait, and serve those who wait when descriptors are back. */
+static void test_no_descriptors(void **state)
+{
+    (void)state;
+    struct web_http web;
+    struct rlimit limit;
+    struct rlimit none;
+    web_http_start(&web, NULL);
+    int client = web_http_connect(&web, 0);
+    (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    assert_int_equal(getrlimit(RLIMIT_NOFILE, &limit), 0);
+    none = limit;
+    none.rlim_cur = 3;
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &none), 0);
+    (void)uv_run(&web.loop, UV_RUN_ONCE);
+    (void)uv_run(&web.loop, UV_RUN_NOWAIT);
+    assert_int_equal(http_server_connections(web.server), 0);
+    assert_int_equal(uv_run(&web.loop, UV_RUN_NOWAIT) != 0, 1);
+    assert_int_equal(setrlimit(RLIMIT_NOFILE, &limit), 0);
+    web_http_assert_has(web_http_read_answer(&web, client, false), " 200 ");
+    (void)close(client);
+    web_http_stop(&web);
+}
+
+/* One of each: a form, an answer that comes later, a stream. Whatever fails is closed. */
+static void use_all(struct web_http *web)
+{
+    static const char get[] = "GET /?a=b HTTP/1.1\r\nHost: h\r\n\r\n";
+    static const char form[] = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 3\r\n"
+                               "Connection: close\r\n\r\nabc";
+    web->manner = WEB_HTTP_NOW;
+    (void)web_http_exchange(web, form, sizeof(form) - 1);
+
+    web->manner = WEB_HTTP_LATER;
+    int client = web_http_connect(web, 0);
+    (void)web_http_say(web, client, get);
+    web_http_settle(web);
+    (void)close(client);
+    web_http_await_connections(web, 0);
+
+    web->manner = WEB_HTTP_STREAM;
+    client = web_http_connect(web, 0);
+    (void)web_http_say(web, client, get);
+    (void)web_http_read(web, client, "\r\n\r\n");
+    if (web->stream != NULL) {
+        (void)http_stream_send(web->stream, "data: x\n\n", 9);
+        (void)web_http_read(web, client, "x\n\n");
+    }
+    (void)close(client);
+    web_http_await_connections(web, 0);
+}
+
+/* Each request for memory fails once: what needs it is closed, nothing is lost or left behind, and
+ * the next client is served. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    struct web_http web;
+    web_http_start(&web, NULL);
+    size_t live = web.alloc.live_bytes;
+    for (size_t n = 1;; n++) {
+        fail_alloc_arm(&web.alloc, n);
+        use_all(&web);
+        if (web.alloc.requests < n) {
+            assert_true(n > 10);
+            break;
+        }
+        fail_alloc_arm(&web.alloc, 0);
+        assert_int_equal(web.alloc.live_bytes, live);
+        web.manner = WEB_HTTP_NOW;
+        web_http_assert_has(web_http_exchange(&web, hostiles[0].bytes, hostiles[0].count), " 200 ");
+        web_http_await_connections(&web, 0);
+    }
+    web_http_stop(&web);
+}
+
+/* A server that cannot begin leaves the listening socket with its caller. */
+static void test_no_memory_to_begin(void **state)
+{
+    (void)state;
+    struct web_http web;
+    char reason[REASON_BYTES] = "";
+    struct http_server *server = NULL;
+    struct http_listener listener = {.descriptor = 0};
+    struct http_options options = {
+        .loop = &web.loop, .listeners = &listener, .listener_count = 1, .connections = 1};
+    web_http_start(&web, NULL);
+    fail_alloc_arm(&web.alloc, 1);
+    assert_int_equal(http_server_new(&options, &server, reason), -ERR_NOMEM);
+    assert_null(server);
+    web_http_stop(&web);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_bytes),
+        cmocka_unit_test(test_long),
+        cmocka_unit_test(test_slow_request),
+        cmocka_unit_test(test_slow_second),
+        cmocka_unit_test(test_slow_reader),
+        cmocka_unit_test(test_stream_not_read),
+        cmocka_unit_test(test_stream_stuck),
+        cmocka_unit_test(test_one_address),
+        cmocka_unit_test(test_all_taken),
+        cmocka_unit_test(test_all_busy),
+        cmocka_unit_test(test_network),
+        cmocka_unit_test(test_pipelined),
+        cmocka_unit_test(test_gone_at_each_byte),
+        cmocka_unit_test(test_no_descriptors),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_no_memory_to_begin),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
