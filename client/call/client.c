@@ -163,10 +163,8 @@ static int client_receive(struct hearsay *server, struct arena *arena, int64_t d
     }
 }
 
-/*
- * Fills in the host of changed here labels. Returns false when the Welcome has no such host. A push
- * that names no host means the first one.
- */
+/* Sets changed->host to the index of the host called `name`. Without a name, the push is about the
+ * first host. Returns false when the Welcome has no such host. */
 static bool place_here_change(const struct hearsay *server, const struct msg_text *name,
                               struct hearsay_here_changed *changed)
 {

@@ -37,8 +37,10 @@ struct hearsay {
     const struct alloc *alloc; /* borrowed */
     struct conn conn;
     int fd;                /* owned; -1: none */
-    bool is_connecting;    /* the socket is not connected yet: hearsay_connect_continue */
-    int64_t greet_by_ms;   /* the Welcome must come until then; on the clock of now_monotonic_ms */
+    bool is_connecting;    /* true: the socket is not connected yet; hearsay_connect_continue goes
+                            * on with connecting */
+    int64_t greet_by_ms;   /* the server must have sent the Welcome by this time, on the clock of
+                            * now_monotonic_ms */
     struct secure *secure; /* owned; NULL: no TLS */
     const struct hearsay_tls_info *tls; /* in `secure`; NULL: no TLS */
     int write_errno; /* errno of a failed write; 0: no write has failed. The client still reads,
@@ -71,7 +73,8 @@ struct client_open {
     int64_t deadline_ms;       /* of the greetings, on the clock of now_monotonic_ms */
 };
 
-/* Makes a client that has not greeted yet: see hearsay_connect_continue. 0 or ERR_NOMEM. */
+/* Makes a client, which has not exchanged greetings yet: see hearsay_connect_continue. Returns 0 or
+ * ERR_NOMEM. */
 int client_begin(const struct client_open *how, struct hearsay **out_server,
                  struct hearsay_error *out_error);
 

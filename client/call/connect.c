@@ -50,10 +50,8 @@ static int connect_check(const struct hearsay_connect *options, const char *agen
     return HEARSAY_OK;
 }
 
-/*
- * Checks the options, parses the address, and fills in how to make a client, except the socket.
- * *out_open borrows from `options`.
- */
+/* Checks the options, parses the address, and sets all fields of *out_open except the socket and
+ * TLS. *out_open borrows from `options`. */
 static int connect_prepare(const struct hearsay_connect *options, struct address *out_address,
                            struct client_open *out_open, struct hearsay_error *error)
 {

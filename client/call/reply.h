@@ -22,8 +22,8 @@ struct reply {
 
 /*
  * Converts a decoded response to public structs. *out_reply borrows from the arena of the decoded
- * response; further structs are allocated in the same arena. Of changed here labels, the caller
- * fills in the host. Returns 0, HEARSAY_ERR_NOMEM, or
+ * response; further structs are allocated in the same arena. If the response is a change of here
+ * labels, the caller must set the field `host` afterwards. Returns 0, HEARSAY_ERR_NOMEM, or
  * HEARSAY_ERR_PROTOCOL when a required field is missing.
  */
 int reply_translate(const struct msg_response *response, struct arena *arena,

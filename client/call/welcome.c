@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* welcome: what a connection knows of its server, without asking: the greeting, hosts, the clock.
- */
+/* welcome: the calls that tell what the Welcome said, without asking the server: the greeting, the
+ * hosts, the server's clock. */
 #include <string.h>
 
 #include "client/call/client.h"

@@ -57,16 +57,17 @@ struct hearsay_connect {
     size_t resume_bytes;         /* at most HEARSAY_RESUME_BYTES_MAX */
     int timeout_ms;              /* for connecting and greeting together */
     /*
-     * For a gateway, a program that speaks for clients of another protocol: the address of the
-     * client for whom it speaks on this connection. The server must have the capability on_behalf;
-     * an older server ignores the address. NULL: the connection speaks for itself.
+     * For a gateway, that is, a program that speaks for clients of another protocol: the address of
+     * the client for whom the gateway speaks on this connection. The server must have the
+     * capability on_behalf; an older server ignores the address. NULL: the gateway speaks for
+     * itself.
      */
     const uint8_t *on_behalf;
     size_t on_behalf_bytes;         /* 4 (IPv4) or 16 (IPv6); 0 with NULL */
-    const uint8_t *on_behalf_local; /* 16 bytes: the gateway's own IPv6 address, to which that
-                                       client has connected; NULL: not said */
-    bool is_small; /* takes little memory: reads at most 4 KiB at a time and has at most 16 requests
-                      in flight; for connections that mostly send */
+    const uint8_t *on_behalf_local; /* 16 bytes: the gateway's own IPv6 address, to which the client
+                                     * of on_behalf has connected; NULL: not said */
+    bool is_small; /* true: the connection takes little memory: it reads at most 4 KiB at a time and
+                    * has at most 16 requests in flight. For connections that mostly send */
 };
 
 /* Defaults: all NULL, 0 or false, timeout_ms 10,000. */
@@ -85,20 +86,20 @@ HEARSAY_API int hearsay_connect(const struct hearsay_connect *options, struct he
                                 struct hearsay_error *out_error);
 
 /*
- * Begins to connect and returns at once, for programs with an event loop. Takes Unix sockets and
- * numeric addresses without TLS only; everything else is ERR_ARGUMENT. timeout_ms counts from this
- * call. *out_server is owned: hearsay_close. Until hearsay_connect_continue has returned
- * HEARSAY_OK, only hearsay_fd, hearsay_connect_continue and hearsay_close may be called. Returns
- * HEARSAY_OK, ERR_ARGUMENT, ERR_CONNECT, ERR_TIMEOUT, ERR_NOMEM or ERR_SYSTEM.
+ * Begins to connect and returns at once, for programs with an event loop. Takes only Unix sockets
+ * and numeric addresses, without TLS; everything else is ERR_ARGUMENT. timeout_ms counts from this
+ * call. The caller owns *out_server and frees it with hearsay_close. Until hearsay_connect_continue
+ * has returned HEARSAY_OK, only hearsay_fd, hearsay_connect_continue and hearsay_close may be
+ * called. Returns HEARSAY_OK, ERR_ARGUMENT, ERR_CONNECT, ERR_TIMEOUT, ERR_NOMEM or ERR_SYSTEM.
  */
 HEARSAY_API int hearsay_connect_begin(const struct hearsay_connect *options,
                                       struct hearsay **out_server, struct hearsay_error *out_error);
 
 /*
- * Goes on with a connection that was begun, without waiting. Returns HEARSAY_OK: the greetings are
- * exchanged, and the connection is as one of hearsay_connect. HEARSAY_PENDING: wait until the
- * socket of hearsay_fd is ready, or until timeout_ms has passed, and call again. Else an error of
- * hearsay_connect: then only hearsay_close may be called.
+ * Continues a connection that hearsay_connect_begin has begun, without waiting. HEARSAY_OK: the
+ * greetings are exchanged, and all calls may be used, as after hearsay_connect. HEARSAY_PENDING:
+ * wait until the socket of hearsay_fd is ready, or until timeout_ms has passed, and call again.
+ * Otherwise an error of hearsay_connect: then only hearsay_close may be called.
  */
 HEARSAY_API int hearsay_connect_continue(struct hearsay *server, struct hearsay_error *out_error);
 

@@ -307,8 +307,8 @@ struct hearsay_reply {
  *
  * The calls return HEARSAY_OK, ERR_ARGUMENT, ERR_NOMEM, ERR_LOST, ERR_PROTOCOL or HEARSAY_FULL.
  * HEARSAY_FULL means that the request was not submitted, because the number of requests in flight
- * has reached limits.requests_in_flight (1024 at most), or because more than 1 MiB is unsent. After
- * HEARSAY_FULL call hearsay_next, then submit the request again.
+ * has reached limits.requests_in_flight (1024 at most, 16 with is_small), or because more than 1
+ * MiB is unsent. After HEARSAY_FULL call hearsay_next, then submit the request again.
  *
  * out_receipt may be NULL if the caller has set id and token.
  */
@@ -325,14 +325,13 @@ HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host
                                         struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
-/*
- * The labels of a client for whom a gateway speaks; the connection itself has no on_behalf. The
- * address has 4 bytes (IPv4) or 16 (IPv6).
- */
+/* Asks for the here labels of a client for whom a gateway speaks. The connection itself must have
+ * no on_behalf. The client's address has 4 bytes (IPv4) or 16 (IPv6). */
 HEARSAY_API int hearsay_submit_here_of(struct hearsay *server, const char *host,
                                        const uint8_t *address, size_t address_bytes,
                                        uint64_t *out_ticket, struct hearsay_error *out_error);
-/* `reason` as of hearsay_report. A proof of work is found before the call returns. */
+/* Submits a report of a message; hearsay_report describes `reason`. If the server demands a proof
+ * of work, the proof is computed before the call returns. */
 HEARSAY_API int hearsay_submit_report(struct hearsay *server, const char *host, const uint8_t *id,
                                       const char *reason, uint64_t *out_ticket,
                                       struct hearsay_error *out_error);
@@ -345,7 +344,8 @@ HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket
  * the request, the call returns HEARSAY_OK with a reply of the kind HEARSAY_REPLY_ERROR. Other
  * results:
  *
- *   HEARSAY_IDLE     no request is in flight; the call has read what has arrived, without waiting
+ *   HEARSAY_IDLE     no request is in flight, and this connection has had no watch and no call of
+ *                    hearsay_take_here_changes; the call has read what has arrived, without waiting
  *   HEARSAY_PENDING  no reply arrived within timeout_ms
  *   ERR_REFUSED      the server ended the connection with a reason
  *   ERR_LOST, ERR_PROTOCOL, ERR_NOMEM, ERR_SYSTEM
@@ -357,9 +357,10 @@ HEARSAY_API int hearsay_next(struct hearsay *server, int timeout_ms,
                              struct hearsay_error *out_error);
 
 /*
- * From now on, hearsay_next returns HEARSAY_REPLY_HERE_CHANGED when the here labels of a host
- * change, and waits for such changes even if no request is in flight. A gateway that speaks for
- * itself is told of the change of any place: it asks again with hearsay_submit_here_of.
+ * After this call, hearsay_next returns HEARSAY_REPLY_HERE_CHANGED when the here labels of a host
+ * change, and waits for such changes even if no request is in flight. A gateway without on_behalf
+ * gets a reply when the here labels of any place change; it then asks for the labels of each of its
+ * clients with hearsay_submit_here_of.
  */
 HEARSAY_API void hearsay_take_here_changes(struct hearsay *server);
 

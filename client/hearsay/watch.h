@@ -39,7 +39,8 @@ HEARSAY_API int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int
                                   struct hearsay_error *out_error);
 
 /*
- * The same two without waiting, with the rules of hearsay_submit_query. The answers are
+ * hearsay_submit_watch starts a watch and hearsay_submit_unwatch ends a watch, without waiting for
+ * the answer. The rules of hearsay_submit_query hold. The answers are replies of the kinds
  * HEARSAY_REPLY_WATCHING and HEARSAY_REPLY_UNWATCHED. Matches may come between such an answer and
  * the next one.
  */
@@ -69,8 +70,8 @@ struct hearsay_watch {
                    struct hearsay **out_server, struct hearsay_error *error);
     /*
      * Fills the query after each connect; the host may have another profile than before. What the
-     * query points to must stay valid until the next call. Any status except HEARSAY_OK ends
-     * hearsay_watch.
+     * query points to must stay valid until `prepare` is called again or hearsay_watch returns. Any
+     * status except HEARSAY_OK ends hearsay_watch.
      */
     int (*prepare)(void *context, struct hearsay *server, struct hearsay_query *query,
                    struct hearsay_error *error);

@@ -68,10 +68,12 @@ struct conn {
     size_t abandoned_count; /* of flight_count */
     uint64_t last_ticket;
     size_t frame_limit;          /* largest frame that the server takes */
-    size_t read_bytes;           /* size of one read: CONN_READ_BYTES, unless its owner sets less */
+    size_t read_bytes;           /* bytes of one read: CONN_READ_BYTES, or less if the program that
+                                  * uses the conn sets less */
     size_t flight_limit;         /* requests in flight, whatever the server allows */
     bool takes_matches;          /* a watch was submitted: conn_next returns matches */
-    bool takes_here_changes;     /* the caller wants to know: conn_next returns them */
+    bool takes_here_changes;     /* true: conn_next returns changes of here labels, because the
+                                  * caller wants to know them */
     struct hearsay_error broken; /* the reason, in state BROKEN */
 };
 

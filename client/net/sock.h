@@ -31,17 +31,15 @@ int sock_connect(const struct address *address, int64_t deadline_ms, int *out_fd
 
 /*
  * Begins to connect to a Unix socket or to a numeric address, without waiting. Returns 0 with
- * *out_fd owned, as sock_connect does, and *out_is_connected; HEARSAY_ERR_ARGUMENT for a name;
- * HEARSAY_ERR_CONNECT, HEARSAY_ERR_TIMEOUT (a Unix socket with too many who wait) or
- * HEARSAY_ERR_NOMEM.
+ * *out_fd owned, close-on-exec and non-blocking, and *out_is_connected; HEARSAY_ERR_ARGUMENT for a
+ * name; HEARSAY_ERR_CONNECT; HEARSAY_ERR_TIMEOUT if too many clients wait to connect to the Unix
+ * socket; or HEARSAY_ERR_NOMEM.
  */
 int sock_connect_begin(const struct address *address, int *out_fd, bool *out_is_connected,
                        struct hearsay_error *out_error);
 
-/*
- * Whether a connection that was begun is made. Returns 0; SOCK_AGAIN: wait until the socket is
- * writable; or HEARSAY_ERR_CONNECT.
- */
+/* Tells whether the socket of sock_connect_begin is connected. Returns 0 if it is; SOCK_AGAIN: wait
+ * until the socket is writable, then call again; or HEARSAY_ERR_CONNECT. */
 int sock_connect_continue(int fd, struct hearsay_error *out_error);
 
 /*

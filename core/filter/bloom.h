@@ -18,7 +18,8 @@
 
 #include "core/base/hash.h"
 
-/* Return the size of a filter of m bits: ceil(m / 64) words, ceil(m / 8) bytes. */
+/* Both return the size of a filter of m bits: bloom_words returns ceil(m / 64) words, bloom_bytes
+ * ceil(m / 8) bytes. */
 size_t bloom_words(uint32_t m);
 size_t bloom_bytes(uint32_t m);
 

@@ -6,10 +6,11 @@
  * smaller id (unsigned bytes). The k best are in a heap with the worst on top. Offering a candidate
  * costs O(log k) if it enters the heap, else O(1).
  *
- * A search may limit how many candidates of one sender are among the k best (`share`). The result
- * is then the same as if all candidates were sorted, and each candidate beyond the first `share`
- * candidates of its sender were skipped. Of the skipped candidates only the best one is stored. The
- * other skipped candidates are needed only after a message is removed; the search then restarts.
+ * A search may limit how many candidates of one sender are among the k best (`share`). Offering a
+ * candidate then costs O(k). The result is the same as if all candidates were sorted, and each
+ * candidate beyond the first `share` candidates of its sender were skipped. Of the skipped
+ * candidates only the best one is stored. The other skipped candidates are needed only after a
+ * message is removed; the search then restarts.
  */
 #ifndef CORE_INDEX_NEAREST_H
 #define CORE_INDEX_NEAREST_H

@@ -7,7 +7,8 @@
 #include "core/base/err.h"
 #include "core/index/inner.h"
 
-/* The least capacity of the list of notes (notes.h), for an index with few messages. */
+/* The queue of notes (notes.h) may have as many notes as the index has messages, but at least this
+ * many. */
 enum { NOTES_LEAST = 65536 };
 
 /* Messages that one call copied out of the first index. They are not in the second index yet. */

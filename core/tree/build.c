@@ -10,8 +10,8 @@ enum {
      * groups in such a node. 8/8 has not been measured. */
     FILL_NUMERATOR = 7,
     FILL_DENOMINATOR = 8,
-    HOLES = 64 /* a rebuild may leave 1/HOLES of the slots of a new node unused, so that a group
-                * need not lie in two blocks */
+    HOLES = 64 /* a rebuild may leave at most 1/HOLES of the slots of a new node unused, so that
+                * fewer groups lie in two blocks */
 };
 
 /* Grows tree->nodes, tree->by_number and the summaries for one more node. 0 or -ERR_NOMEM. */

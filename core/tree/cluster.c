@@ -348,8 +348,8 @@ static void order_centres(struct clustering *c, uint32_t *order, size_t count)
     order_centres(c, order + count / 2, count - count / 2);
 }
 
-/* Sorts messages by their centres, in the order c->order. Afterwards c->sizes[i] is the end of the
- * messages of centre i. */
+/* Sorts messages by their centres, in the order c->order. Afterwards c->sizes[i] is the index
+ * behind the last message of centre i. */
 static void sort_by_centre(struct clustering *c, uint32_t *positions)
 {
     uint32_t first = 0;

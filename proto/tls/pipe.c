@@ -37,8 +37,8 @@ struct tls_pipe {
     size_t held_end;
     size_t record_left;    /* bytes of the current record that OpenSSL has not received yet; 0: no
                               current record */
-    bool record_is_whole;  /* OpenSSL has received a whole record, and has returned no data for the
-                              record yet */
+    bool record_is_whole;  /* true: OpenSSL has received the whole record, and has not returned data
+                            * of this record */
     bool was_open;         /* the handshake was done before the current record */
     unsigned idle_records; /* since the last application data */
     bool failed;

@@ -81,7 +81,8 @@ struct pump {
     struct hearsay *server;   /* owned; NULL while there is none */
     int64_t backoff_first_ms; /* PUMP_BACKOFF_FIRST_MS */
     struct pump_item *ring;   /* owned; PUMP_RING of them */
-    uint64_t head;            /* items head .. tail - 1 are in use; item i is ring[i % PUMP_RING] */
+    uint64_t head;            /* the items number head .. tail - 1 are in use; item number i is
+                               * ring[i % PUMP_RING] */
     uint64_t tail;
     size_t to_send_count; /* items in state TO_SEND */
     size_t sent_count;

@@ -70,7 +70,8 @@ const char *args_nearest(const char *word, const char *const *names, size_t coun
     return best;
 }
 
-/* The tables for getopt_long, and for each of its codes the option and the struct to fill. */
+/* The tables that getopt_long needs; and, for each code that getopt_long may return, the row of the
+ * option and the struct that gets the option's value. */
 struct table {
     struct option longs[ARGS_OPTIONS_MAX + 1];
     char shorts[2 * ARGS_OPTIONS_MAX + 3];
