@@ -18,7 +18,8 @@ struct msg_error;
 int fail_set(struct hearsay_error *error, int status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* As fail_set, and appends a colon and the text of the errno value. */
+/* Fills *error like fail_set, and appends a colon and the text of the errno value to the sentence.
+ */
 int fail_set_errno(struct hearsay_error *error, int status, int errno_value, const char *format,
                    ...) __attribute__((format(printf, 4, 5)));
 

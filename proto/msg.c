@@ -65,8 +65,8 @@ void msg_error_set(struct msg_error *error, enum msg_error_code code, const char
                    const char *format, ...)
 {
     /*
-     * Four bytes more than are kept: the bytes behind the cut show whether the cut is within a
-     * character.
+     * Four bytes longer than the text that is kept: the bytes behind a cut show whether the cut is
+     * within a character.
      */
     char sentence[LIMIT_ERROR_BYTES + 5];
     va_list arguments;

@@ -27,9 +27,9 @@ void work_feed(const struct msg_deposit *deposit, const char *host, const uint8_
                struct work_hash hash);
 
 /*
- * The same as work_feed, for a report of the message `id` (LIMIT_ID_BYTES bytes). token: the resume
- * token of the Welcome of the reporting session. The token binds the proof to this session: one
- * proof does not serve several senders.
+ * Feeds the bytes that the proof of a report covers to `hash`. The report is of the message `id`
+ * (LIMIT_ID_BYTES bytes). token: the resume token of the Welcome of the reporting session. The
+ * token binds the proof to this session: one proof does not serve several senders.
  */
 void work_feed_report(const uint8_t *id, const char *host, const uint8_t *store_id,
                       struct msg_bytes token, struct work_hash hash);

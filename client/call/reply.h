@@ -30,8 +30,8 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
                     struct reply *out_reply, struct hearsay_error *out_error);
 
 /*
- * As reply_translate, for a Welcome. *out_hosts points to the hosts of the Welcome, which the
- * caller may change.
+ * Converts a Welcome to public structs in the way of reply_translate. *out_hosts points to the
+ * hosts of *out_welcome, which the caller may change.
  */
 int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *arena,
                             struct hearsay_welcome *out_welcome, struct hearsay_host **out_hosts,

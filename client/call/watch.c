@@ -213,7 +213,7 @@ static int watch_once(struct standing *standing, struct hearsay_error *error)
     return status;
 }
 
-/* Whether a later attempt may succeed. */
+/* Returns whether a later attempt to connect may succeed after this error. */
 static bool may_pass(const struct hearsay_error *error)
 {
     switch (error->status) {

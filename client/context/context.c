@@ -33,7 +33,8 @@ static int refuse_label(const struct profile *profile, size_t number, const char
 
 enum { ENCODED_AT_ONCE = 64 };
 
-/* As encoder_add_all; keys the labels first if there are keys. */
+/* Adds labels like encoder_add_all. If there are keys, first computes the keyed form of each label.
+ */
 static int add_keyed(struct encoder *encoder, const struct hearsay_keys *keys,
                      const char *const *labels, const size_t *lengths, size_t count,
                      size_t *out_refused)

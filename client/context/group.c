@@ -35,7 +35,8 @@ _Static_assert((int)GROUP_NONCE_BYTES == (int)crypto_aead_xchacha20poly1305_ietf
 _Static_assert(HEARSAY_SEAL_BYTES == GROUP_NONCE_BYTES + 1 + GROUP_TAG_BYTES, "what sealing adds");
 
 /*
- * BLAKE2b-256 with a key. The function fails only for sizes out of range, so its result is ignored.
+ * Computes BLAKE2b-256 with a key. The function of libsodium fails only for sizes out of range, so
+ * its result is ignored.
  */
 static void keyed_hash(const uint8_t *key, const void *bytes, size_t count, uint8_t *out)
 {

@@ -25,8 +25,8 @@ struct hearsay_group {
 void group_from_key(const uint8_t *label_key, struct hearsay_group *out_group);
 
 /*
- * As hearsay_group_seal, but with a given nonce of GROUP_NONCE_BYTES bytes, for test vectors. Does
- * not check the media type.
+ * Seals a message like hearsay_group_seal, but with a given nonce of GROUP_NONCE_BYTES bytes, for
+ * test vectors. Does not check the media type.
  */
 int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
                     const struct hearsay_sealing *message, struct hearsay_content *out_content,

@@ -101,7 +101,7 @@ static int append_labels(struct bytes *contexts, uint32_t rounds, const char *co
     return rc;
 }
 
-/* Whether two contexts have the same labels in the same order. */
+/* Returns whether two contexts have the same labels in the same order. */
 static bool is_same(const uint8_t *a, const uint8_t *b)
 {
     return size_of(a) == size_of(b) &&

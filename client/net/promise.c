@@ -80,7 +80,7 @@ static int compare_nearness(const struct promise *promise, const struct msg_resu
     return left > right ? -1 : left < right ? 1 : 0;
 }
 
-/* Whether `b` may follow `a`. */
+/* Returns whether the result `b` may follow the result `a` in an answer. */
 static bool is_in_order(const struct promise *promise, const struct msg_result *a,
                         const struct msg_result *b)
 {

@@ -4,7 +4,7 @@
 
 #include "core/profile/inner.h"
 
-/* Whether labels of the attribute go to the section. */
+/* Returns whether labels of the attribute go to the section. */
 static bool takes_name(const struct profile *profile, const struct profile_section *section,
                        const struct profile_name *name)
 {

@@ -72,7 +72,7 @@ enum { ENCODE_NO_SECTION = 1, ENCODE_CROWDED = 2 };
 int encoder_add_all(struct encoder *encoder, const char *const *labels, const size_t *lengths,
                     size_t count, size_t *out_refused);
 
-/* The same for one label. */
+/* Adds one label, like encoder_add_all. */
 int encoder_add(struct encoder *encoder, const char *label, size_t length);
 
 /*

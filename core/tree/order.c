@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Rebuild, step 3: puts the groups in an order. Neighbouring groups in this order come into the
- * same node. */
+/* Rebuild, step 3: puts the groups in an order. Each node then gets a run of consecutive groups of
+ * this order. */
 #include <string.h>
 
 #include "core/filter/bloom.h"

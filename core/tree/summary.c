@@ -457,9 +457,9 @@ void tree_mark_loose(const struct tree *tree, struct tree_order *order)
         int64_t expected = summarise_span(&span, core, needs);
 
         /*
-         * An unrelated query is expected to share with the core only a little fewer bits than the
-         * need (fewer than 2/8 of a message's bits too few), so the summary of such a span rules
-         * out few queries.
+         * For an unrelated query, the shared bits are expected to fall short of the need by fewer
+         * bits than a quarter of a message's bits. So the summary of such a span rules out few
+         * queries.
          */
         if (expected < (int64_t)(span.cardinality_sum / span.count) * tree->bits * LOOSE_EIGHTHS) {
             for (size_t g = first; g < first + length; g++) {

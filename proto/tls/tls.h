@@ -130,7 +130,7 @@ void tls_pipe_end(struct tls_pipe *pipe);
 size_t tls_pipe_waiting(const struct tls_pipe *pipe);
 size_t tls_pipe_take(struct tls_pipe *pipe, uint8_t *room, size_t bytes);
 
-/* Whether the handshake is done. */
+/* Returns whether the handshake is done. */
 bool tls_pipe_is_open(const struct tls_pipe *pipe);
 
 /* Returns whether the pipe failed because the other side sent more than TLS_IDLE_RECORDS_MAX

@@ -6,7 +6,7 @@
 #include "client/cli/base/place.h"
 #include "client/cli/term/number.h"
 
-/* Whether the options ask for TLS. */
+/* Returns whether the options ask for TLS. */
 static bool is_wanted(const struct cli *cli)
 {
     return cli->tls || cli->tls_ca != NULL || cli->tls_pins.count > 0 ||

@@ -46,16 +46,19 @@ int jsonline_string(const json_t *object, const char *key, const char **out,
                     struct jsonline_error *out_error);
 int jsonline_number(const json_t *object, const char *key, uint64_t min, uint64_t max,
                     uint64_t *out, struct jsonline_error *out_error);
-/* A number from 0 to 1 as a whole number of millionths, given as a JSON number or as a string. */
+/* Gets a number from 0 to 1, given as a JSON number or as a string, and converts it to millionths.
+ * Refuses a number that is not a whole number of millionths. */
 int jsonline_distance(const json_t *object, const char *key, uint32_t *out,
                       struct jsonline_error *out_error);
-/* Seconds as a number, or a duration as a string, "2h". */
+/* Gets a number of seconds: a JSON number, or a duration as a string such as "2h". */
 int jsonline_seconds(const json_t *object, const char *key, uint32_t *out,
                      struct jsonline_error *out_error);
-/* Exactly 2 * count hexadecimal digits. *out_found is set when the key is present. */
+/* Gets `count` bytes from a string of exactly 2 * count hexadecimal digits. Sets *out_found when
+ * the key is present. */
 int jsonline_hex(const json_t *object, const char *key, uint8_t *out, size_t count, bool *out_found,
                  struct jsonline_error *out_error);
-/* Base64 with padding. *out is owned (free). *out is not NULL when the key is present. */
+/* Decodes a string in Base64 with padding. The caller frees *out, which is not NULL when the key is
+ * present. */
 int jsonline_base64(const json_t *object, const char *key, uint8_t **out, size_t *out_count,
                     struct jsonline_error *out_error);
 

@@ -67,7 +67,8 @@ void out_print_millionths(uint32_t millionths, char out[16]);
 enum { OUT_NOMEM = 1, OUT_WRITE = 2 };
 int out_json(const struct out *out, json_t *value);
 
-/* As out_json, but returns the line as a string, owned (free); NULL when memory is out. */
+/* Converts a JSON value to the same line as out_json, but returns the line as a string, which the
+ * caller frees. Returns NULL when memory is out. */
 char *out_json_text(json_t *value);
 
 /* Flushes the stream. Returns 0, or OUT_WRITE with errno when any write since out_init failed. */

@@ -20,7 +20,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-/* Whether all bytes are UTF-8 without NUL. */
+/* Returns whether all bytes are UTF-8 without NUL. */
 bool text_is_utf8(const char *bytes, size_t length);
 
 /* Removes bytes that are not UTF-8, such as the half of a character that was cut. */
