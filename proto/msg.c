@@ -43,10 +43,8 @@ static size_t msg_whole_characters(const char *text, size_t length, size_t most)
     if (length <= most) {
         return length;
     }
-    /*
-     * Go back over continuation bytes (10xxxxxx) to the first byte of the character that would be
-     * cut.
-     */
+    /* Goes back over continuation bytes (10xxxxxx) to the first byte of the character that would be
+     * cut. */
     while (most > 0 && ((unsigned char)text[most] & 0xc0) == 0x80) {
         most--;
     }

@@ -12,16 +12,17 @@
 
 #include "proto/limits.h"
 
-/* Bytes. data is NULL if the field is absent. If it is present, data is not NULL, even if count is
- * 0. */
+/* A field of bytes. `data` is NULL if the field is absent. If the field is present, `data` is not
+ * NULL, even if `count` is 0. */
 struct msg_bytes {
     const uint8_t *data;
     size_t count;
 };
 
 /*
- * UTF-8. text is NULL if the field is absent. A decoded text ends with a NUL, which `length` does
- * not count, and has no other NUL. A text to be encoded needs no NUL at its end.
+ * A field with a text in UTF-8. `text` is NULL if the field is absent. A decoded text ends with a
+ * NUL, which `length` does not count, and has no other NUL. A text to be encoded needs no NUL at
+ * its end.
  */
 struct msg_text {
     const char *text;

@@ -16,10 +16,8 @@
 extern "C" {
 #endif
 
-/*
- * The kind of request. The comment of each kind lists the fields of struct hearsay_admin that the
- * request uses besides `host`.
- */
+/* The kind of a request. The comment of each kind names the fields of struct hearsay_admin that the
+ * request uses besides `host`. */
 enum hearsay_admin_kind {
     HEARSAY_ADMIN_STATS = 1, /* host: NULL means all hosts */
     HEARSAY_ADMIN_REMOVE,    /* id; ban: also refuse its payload from now on */

@@ -23,10 +23,8 @@ struct addrinfo;
 int resolve_name(const char *host, const char *port, int64_t deadline_ms,
                  struct addrinfo **out_list, struct hearsay_error *out_error);
 
-/*
- * The same for a numeric address, without waiting and without a thread. Returns
- * HEARSAY_ERR_ARGUMENT for a name.
- */
+/* Converts a numeric address and a decimal port to an address, like resolve_name, but without
+ * waiting and without a thread. Returns HEARSAY_ERR_ARGUMENT for a name. */
 int resolve_number(const char *host, const char *port, struct addrinfo **out_list,
                    struct hearsay_error *out_error);
 

@@ -56,10 +56,8 @@ static inline void add_run(const uint64_t *restrict query, const uint64_t *restr
     }
 }
 
-/*
- * Not inlined, because gcc 12 vectorises this function worse inside the loop of a scan: the scan
- * takes 13 % longer.
- */
+/* This function is not inlined, because gcc 12 vectorises it worse inside the loop of a scan: the
+ * scan takes 13 % longer. */
 #if defined(__GNUC__)
 __attribute__((noinline))
 #endif

@@ -10,8 +10,8 @@
 enum {
     SLOTS_MIN = 16,
     /*
-     * Slots of the old table that each insert or remove checks. So an old table of N slots is empty
-     * after fewer than N / 8 changes, while the new table has space for at least N / 4 more
+     * Each insert or remove checks this many slots of the old table. So an old table of N slots is
+     * empty after fewer than N / 8 changes, while the new table has space for at least N / 4 more
      * entries.
      */
     STEPS_PER_CHANGE = 16

@@ -126,8 +126,8 @@ struct index_part {
     struct index *index;    /* the index in which the search looks for the filter; borrowed until
                              * index_search_step returns 0 or the search is freed */
     const uint64_t *filter; /* copied, profile words */
-    /* Copied. The part finds only messages whose filters have all bits of this filter. NULL: no
-     * such condition. */
+    /* A second filter, or NULL; the search copies it. The part finds only messages whose filters
+     * have all bits of this filter. NULL: no such condition. */
     const uint64_t *contains;
 };
 

@@ -44,7 +44,8 @@ struct index_search {
     uint32_t current; /* the part whose first look is running */
     uint32_t opened;  /* see index_probe.opened */
     uint32_t restarts;
-    /* Number of comparisons before the last restart. They do not count for query.budget. */
+    /* number of comparisons before the last restart; these comparisons do not count for
+     * query.budget */
     uint64_t before_restart;
     int64_t now_ms;
     bool started;

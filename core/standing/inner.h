@@ -26,7 +26,9 @@
 enum {
     STANDING_BLOCKS = 2,
     STANDING_GROUP = STANDING_BLOCKS * BITS_BLOCK,
-    /* Messages matched at a time: few enough that the columns of a node stay in the cache. */
+    /*
+     * How many messages are matched at a time: so few that the columns of a node stay in the cache.
+     */
     STANDING_BATCH = 64,
     STANDING_TURN = 8, /* columns added at a time; fewer columns take the same time */
     STANDING_HITS_MIN = 1024,

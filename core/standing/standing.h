@@ -71,8 +71,8 @@ struct standing_deposit {
     uint32_t reach_ppm; /* of the bit distance, inclusive */
 };
 
-/* A message that fits a query. If several parts fit, the hit names the nearest part; of equally
- * near parts the first. */
+/* A hit: a message fits a query. If the message fits several parts of the query, the hit names the
+ * nearest part; among equally near parts, the first. */
 struct standing_hit {
     struct standing_query *query;
     uint32_t deposit; /* which of those given */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Search, middle level: rules out groups of a node by the columns of the query's bits. */
+/* bound: the middle level of a search. Rules out groups of a node by counting the columns of the
+ * query's bits. */
 #include <string.h>
 
 #include "core/tree/walk.h"

@@ -237,7 +237,7 @@ static void order_deinit(struct tree *tree, struct tree_order *order)
     alloc_release(tree->alloc, order->sizes);
 }
 
-/* As they stand, in full groups. */
+/* Puts the messages into full groups, in the order that they have. */
 static void order_plainly(struct tree_order *order)
 {
     for (size_t left = order->count; left > 0;) {

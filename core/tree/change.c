@@ -30,9 +30,10 @@ static struct tree_node *open_node(const struct tree *tree)
 }
 
 /*
- * The slots to allocate for a new node. Storage that grows by 1/8 at a time is copied nine times
- * before a node is full. So a node behind a full unarranged node gets all slots at once: such a
- * node is likely to fill up, too. The first node starts small, because an index may stay small.
+ * Returns how many slots are allocated for a new node. Storage that grows by 1/8 at a time is
+ * copied nine times before a node is full. So a node behind a full unarranged node gets all slots
+ * at once: such a node is likely to fill up, too. The first node starts small, because an index may
+ * stay small.
  */
 static uint32_t first_slots(const struct tree *tree)
 {

@@ -94,7 +94,9 @@ struct tree_node {
     uint32_t span_count;   /* 0: the node is in no summary */
     uint32_t span_summary; /* index of the summary with the lanes of the node's spans */
     uint32_t span_lane;    /* lane of the first span in that summary */
-    /* The number of the first group of each span, ascending from 0. */
+    /*
+     * For each span, the number of its first group. Span 0 begins with group 0; the numbers ascend.
+     */
     uint16_t span_first[TREE_SPANS];
     uint32_t group_count;
     uint32_t empty_count; /* groups without messages */
@@ -104,8 +106,11 @@ struct tree_node {
     uint64_t column_bits; /* set bits of all columns */
     uint64_t cardinality_sum;
     uint64_t room[BITS_LANE_WORDS]; /* one bit for each group: set if the group has a free slot */
-    /* The smallest and largest cardinality of each group, for the kernel bound_lanes (bits.h). 255
-     * stands for 255 or more. A group without messages has 255 and 0. */
+    /*
+     * For each group, the smallest and the largest cardinality of its messages, for the kernel
+     * bound_lanes (bits.h). 255 stands for 255 or more. A group without messages has the smallest
+     * cardinality 255 and the largest 0.
+     */
     uint8_t least[TREE_GROUPS];
     uint8_t most[TREE_GROUPS];
     struct tree_group groups[TREE_GROUPS];
@@ -288,8 +293,11 @@ void tree_group_union(const struct tree *tree, const struct tree_node *node, uin
  * neighbouring groups. */
 enum { TREE_LOOSE = 0x80 };
 
-/* An order of messages: `count` positions, in groups of sizes[0], sizes[1], ... messages. Both
- * arrays have `count` entries. */
+/*
+ * An order of messages: the positions of `count` messages. The first sizes[0] positions are group
+ * 0, the next sizes[1] positions are group 1, and so on. Both arrays have space for `count`
+ * entries.
+ */
 struct tree_order {
     uint32_t *positions;
     /* sizes[g] is the size of group g, 1 .. TREE_GROUP. A loose group also has the flag TREE_LOOSE

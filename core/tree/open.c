@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Search, lowest level: opens groups, that is, compares their messages. */
+/* open: the lowest level of a search. Opens groups, that is, compares their messages with the
+ * query. */
 #include "core/index/sample.h"
 #include "core/tree/walk.h"
 

@@ -28,7 +28,8 @@ enum {
 
 /* --- cursors ---------------------------------------------------------------------------------- */
 
-/* The size of a cursor with its arrays, for `room` nodes and `kept_room` kept nodes. */
+/* Returns the size in bytes of a cursor with its arrays, for `room` nodes and `kept_room` kept
+ * nodes. */
 static size_t cursor_bytes(uint32_t room, uint32_t kept_room)
 {
     const struct tree_cursor *cursor = NULL;

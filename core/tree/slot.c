@@ -15,8 +15,11 @@ size_t tree_node_bytes(const struct tree *tree)
                sizeof(uint64_t);
 }
 
-/* Words of storage for `room` slots: filters, items, cardinalities, and words to align the start to
- * a cache line. `room` is a multiple of BITS_BLOCK, so each array is aligned. */
+/*
+ * Returns how many words of storage `room` slots take: filters, items, cardinalities, and spare
+ * words, because the filters begin at a cache line. `room` is a multiple of BITS_BLOCK, so each
+ * array is aligned.
+ */
 static size_t slots_words(const struct tree *tree, size_t room)
 {
     /* An item may not be a whole number of words: i386 aligns 64-bit numbers to 32 bits. */

@@ -73,7 +73,8 @@ struct pending {
     uint16_t shared; /* upper bound of the bits that its union shares with the query */
 };
 
-/* One step of a cursor. The positions are computed when first needed. */
+/* The state of one step of a cursor. The positions of the query's set bits are computed when they
+ * are first needed. */
 struct walk {
     struct tree *tree;
     struct tree_cursor *cursor;

@@ -103,10 +103,8 @@ int map_read_body(const struct map_body *body, const void *wire, struct arena *a
 int map_write_frame(uint64_t id, const struct map_body *body, const void *message,
                     size_t limit_bytes, struct bytes *out);
 
-/*
- * The outcome for a peer's message after an allocation from the arena failed: CODEC_INVALID with
- * *out_error "too large" if the arena's limit was exceeded, else -ERR_NOMEM.
- */
+/* Called after an allocation from the arena failed while a peer's message was read. Returns
+ * CODEC_INVALID with *out_error "too large" if the arena's limit was exceeded, else -ERR_NOMEM. */
 int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -120,10 +118,8 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
 #define MAP_AS(TYPE, Wire, wire_field, own, own_field) \
     MAP_##TYPE##_ROW(Hearsay__V1__##Wire, wire_field, struct msg_##own, own_field)
 
-/*
- * The offset of a member. Does not compile if the member has another type; an array counts as a
- * pointer.
- */
+/* Gives the offset of a member of a struct. Does not compile if the member has another type; an
+ * array counts as a pointer. */
 #define MAP_OFFSET(Struct, member, type) \
     (offsetof(Struct, member) + 0 * sizeof(_Generic(((Struct *)0)->member, type : 1)))
 
@@ -156,7 +152,8 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
     MAP_VALUE(MAP_CHARS, Wire, char *, wire_name, Own, char *, own_name), \
         .max = sizeof((Own *)0)->own_name
 
-/* Repeated fields. `count` is the member of the plain struct with the number of entries. */
+/* Makes a row for a repeated field. `count` is the member of the plain struct with the number of
+ * entries. */
 #define MAP_REPEATED(Type, Wire, wire_type, own, own_type, field, count, count_type)           \
     MAP_VALUE(Type, Hearsay__V1__##Wire, wire_type, field, struct msg_##own, own_type, field), \
         .wire_has = MAP_OFFSET(Hearsay__V1__##Wire, n_##field, size_t),                        \

@@ -57,7 +57,7 @@ static size_t number_bytes(uint64_t value)
     return value == 0 ? 0 : SIZE_TAG + varint_bytes(value);
 }
 
-/* The size of a field of `size` bytes of data, with its tag and length. */
+/* Returns the size of a field of `size` bytes of data, with its tag and length. */
 static size_t data_bytes(size_t size)
 {
     return size_add(SIZE_TAG + varint_bytes(size), size);

@@ -137,7 +137,7 @@ bool tls_pipe_is_open(const struct tls_pipe *pipe);
  * records without application data. */
 bool tls_pipe_is_flooded(const struct tls_pipe *pipe);
 
-/* The reason why the pipe failed, a sentence; "" if the pipe has not failed. */
+/* Returns the reason why the pipe failed, as a sentence; "" if the pipe has not failed. */
 const char *tls_pipe_reason(const struct tls_pipe *pipe);
 
 /*

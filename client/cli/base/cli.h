@@ -57,13 +57,15 @@ struct cli_command {
     const void *defaults; /* the default options, options_bytes long; NULL: zeros */
     size_t options_bytes;
     /*
-     * The largest number of words; main refuses more. CLI_ANY_WORDS: no limit. CLI_ONLY_LABELS:
-     * main refuses every word, and the error names --label.
+     * The largest number of words that may follow the options of the command; main refuses more.
+     * CLI_ANY_WORDS: no limit. CLI_ONLY_LABELS: main refuses every word, and the error names
+     * --label.
      */
     int words_max;
     /*
-     * The subcommands, ended by NULL. NULL: no subcommands. The name of a subcommand begins with
-     * the name of this command and a space. A command with subcommands has no options and no `run`.
+     * An array of the command's subcommands, ended by NULL. NULL: no subcommands. The name of a
+     * subcommand begins with the name of this command and a space. A command with subcommands has
+     * no options and no `run`.
      */
     const struct cli_command *const *children;
     /*
@@ -124,9 +126,8 @@ int cli_flush(const struct cli *cli);
 /* Prints a warning if the proof of work for one message will take a second or more. */
 void cli_say_work(const struct cli *cli, const struct hearsay *server);
 
-/*
- * The timeout of one request in milliseconds: the value of --timeout, or 10 s without the option.
- */
+/* Returns the timeout of one request in milliseconds: the value of --timeout, or 10 s without the
+ * option. */
 int cli_timeout(const struct cli *cli);
 
 /*

@@ -13,10 +13,8 @@
 #include "client/cli/term/text.h"
 #include "client/cli/term/when.h"
 
-/*
- * Returned by query_ask before it prints anything: the query may succeed with fewer epochs. This is
- * no exit code.
- */
+/* query_ask returns this value, before it has printed anything, if the query may succeed with fewer
+ * epochs. The value is no exit code. */
 enum { EPOCH_IS_LOST = -100 };
 
 static const struct query_options query_defaults = {
@@ -187,7 +185,8 @@ static int ask_unseen(const struct cli *cli, struct hearsay *server,
     }
     size_t before = hearsay_seen_count(seen);
     int code = query_ask(cli, server, options, query, seen);
-    /* Flush before saving: a message that was saved but not printed would never be shown. */
+    /* The output is flushed before the file is saved: a message that was saved but not printed
+     * would never be shown. */
     if (code == CLI_DONE) {
         code = cli_flush(cli);
     }

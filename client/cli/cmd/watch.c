@@ -54,7 +54,8 @@ static const struct args_option watch_options[] = {
              "one line of JSON a message, with its sequence number"),
 };
 
-/* Set by SIGINT and SIGTERM. A signal handler gets no pointer, so the flag is global. */
+/* The handler of SIGINT and SIGTERM sets this flag. A signal handler gets no pointer, so the flag
+ * is global. */
 static volatile sig_atomic_t interrupted;
 
 static void on_signal(int number)

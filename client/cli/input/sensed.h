@@ -52,7 +52,7 @@ bool sensed_given(const struct sensed *sensed);
 int sensed_read(const struct cli *cli, const struct sensed *sensed,
                 struct hearsay_context **out_context);
 
-/* The same, but the context may be empty. */
+/* Makes the context like sensed_read, but the context may be empty. */
 int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
                      struct hearsay_context **out_context);
 

@@ -86,10 +86,8 @@ static void table_init(struct table *table, const struct args_group *groups, siz
 {
     memset(table, 0, sizeof(*table));
     size_t used = 0;
-    /*
-     * "+": stop at the first word that is no option. ":": report a missing value and an unknown
-     * option differently.
-     */
+    /* In the string of short options, "+" makes getopt_long stop at the first word that is no
+     * option, and ":" makes it report a missing value and an unknown option differently. */
     if (stop) {
         table->shorts[used++] = '+';
     }
