@@ -346,8 +346,8 @@ int config_finish(struct config *config, char *out_reason)
 /* --- reload ----------------------------------------------------------------------------------- */
 
 /*
- * Checks that the running hosts come first and in the same order, because the daemon uses the
- * position of a host as an index. New hosts follow.
+ * Checks that the fresh configuration begins with the hosts of the running one, in the same order,
+ * because the daemon uses the position of a host as an index. New hosts follow.
  */
 static int check_hosts(const struct settings_source *source, const struct config *running,
                        const struct config *fresh)

@@ -99,7 +99,7 @@ const struct settings_own config_type_listener = {
 
 /* --- labels ----------------------------------------------------------------------------------- */
 
-/* Appends labels, separated by commas, to the labels of the host. */
+/* Appends the labels of a value, which commas separate, to the labels of the host. */
 static int labels_add(const struct settings_source *source, const struct settings_key *key,
                       void *base, const char *value)
 {

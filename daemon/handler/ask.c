@@ -69,9 +69,7 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
 {
     struct epoch *epoch = host_epoch(ask->host, number);
 
-    /*
-     * The epoch is over when kept_ms has come; epochs_tick marks it as over up to a second later.
-     */
+    /* An epoch is over when kept_ms has come. epochs_tick sets is_over up to a second later. */
     if (epoch != NULL && number != 0 && epoch->kept_ms <= service_now_ms(ask->service)) {
         epoch = NULL;
     }

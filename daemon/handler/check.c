@@ -3,14 +3,15 @@
  * Check: compares index, counters and store, while messages are added and removed.
  *
  * First the check compares message by message. The store's messages are read in pages on another
- * thread, and each is looked up in memory. Memory may have changed since the store read the page.
- * So a message that differs is only a suspect. After a barrier, when all submitted operations have
- * reached memory, the suspect is read and compared again. A suspect that differs ROUNDS times is
- * reported.
+ * thread, and each message is looked up in memory. Memory may have changed since the store read the
+ * page. So a message that differs is only a suspect. After a barrier, when all submitted operations
+ * have changed memory, the suspect is read and compared again. A suspect that differs ROUNDS times
+ * is reported.
  *
  * Then the check compares sums, which also finds messages that are in memory only. The store counts
- * in an operation of its own, in order with the other operations. When its answer arrives, memory
- * has exactly the operations before it. So both sums are of the same moment.
+ * in an operation (PERSIST_TALLY), in order with the other operations. When `done` of this
+ * operation is called, exactly the earlier operations have changed memory. So both sums are of the
+ * same moment.
  *
  *   page ... page (suspects? barrier, read each again)    barrier of reads, expire ..., tally
  */

@@ -89,7 +89,10 @@ static void copy_content(struct deposit_job *job, const struct msg_deposit *depo
     message->payload_bytes = deposit->payload.count;
 }
 
-/* The opposite of deposit_reserve: the message does not wait for the store any more. */
+/*
+ * Called when the store has answered. The message does not count as waiting for the store any more,
+ * and the promise of the messages that are removed for it ends.
+ */
 static void release_reservation(struct deposit_job *job)
 {
     uint32_t bytes = host_message_bytes(&job->op.message);

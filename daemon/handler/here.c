@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Here: answers with the labels of what is around the access point. Welcome has these labels, too,
- * if they fit.
+ * Here: answers with the labels of what is around the access point. Welcome has these labels if
+ * they fit.
  */
 #include <string.h>
 

@@ -50,12 +50,12 @@ void job_charge(struct job *job, size_t held_bytes, size_t answer_bytes);
 /* Submits an operation to the store. */
 void job_submit(struct job *job, struct persist_op *op);
 
-/* Submits an operation. The bytes of the job count for handler_is_congested until the job ends. */
+/* Submits an operation. handler_is_congested counts the bytes of the job until the job ends. */
 void job_write(struct job *job, struct persist_op *op);
 
 /*
- * Begins a read. Charges the client with a frame of output, because an answer with payloads may
- * fill a frame.
+ * Begins a read. If the job was not charged before, charges the client with the job's memory, and
+ * with one frame of memory and of output: an answer with payloads may fill a frame.
  */
 void job_read(struct job *job, struct persist_read *read);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs searches in steps of bounded work. A search that ends within its first steps is answered at
- * once. Longer searches take turns: round robin by sender. A sender has one running search at a
- * time, on all its connections together. Its other searches wait.
+ * once. Longer searches take turns, round robin by sender. Of all connections of a sender, one
+ * search at a time takes turns. The other searches of this sender wait.
  */
 #include "daemon/handler/handler.h"
 #include "daemon/handler/query.h"

@@ -134,8 +134,8 @@ static void arrange_end(struct arrange *arrange)
 }
 
 /*
- * A rebuild failed: memory was short, or too many messages changed during the rebuild. The next
- * attempt comes after FAILED_REST_MS.
+ * Ends a rebuild that has failed: memory was short, or too many messages changed during the
+ * rebuild. The next attempt comes after FAILED_REST_MS.
  */
 static void note_failure(struct arrange *arrange, int outcome)
 {

@@ -36,7 +36,7 @@ struct cache {
 };
 
 enum {
-    /* for each node: malloc's header and the memory of at most two buckets */
+    /* estimate for each node, besides struct node and content: malloc's header, two buckets */
     OVERHEAD_BYTES = 32,
     BUCKETS_MIN = 64
 };

@@ -48,7 +48,8 @@ static bool is_confirmed(const struct clock_state *state, const struct clock_rea
 
 /*
  * Advances the host's clock by the monotonic clock alone. Also notes whether the wall clock made a
- * step: moved by more or less than the monotonic clock.
+ * step: it advanced by more or less than the monotonic clock, with a tolerance of
+ * step_tolerated_ms.
  */
 static void clock_advance(struct clock_state *state, const struct clock_reading *reading)
 {

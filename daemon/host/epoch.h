@@ -24,7 +24,7 @@ struct epoch {
     struct summary summary; /* of the messages in the index */
     uint32_t users;         /* number of long searches and rebuilds that use the epoch */
     bool is_over;           /* requests cannot name it any more */
-    /* the messages were loaded at the start and are not arranged yet */
+    /* the index has messages that were loaded at the start, and waits for its first rebuild */
     bool is_loaded;
     /* Time at which the epoch begins. Epoch 0 does not use starts_ms, ends_ms, kept_ms and key. */
     int64_t starts_ms;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * here: the labels of what is around the access point, for clients that cannot sense their
+ * here: labels that describe what is around the access point, for clients that cannot sense their
  * surroundings. The labels come from the configuration, and from a file that a scan script keeps up
  * to date.
  *

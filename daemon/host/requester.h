@@ -82,7 +82,7 @@ struct requester {
     uint8_t resume_token[RESUME_TOKEN_BYTES]; /* random */
 };
 
-/* Output bytes of an error, or of an answer without content, at most. */
+/* Upper bound of the output bytes of an error, or of an answer without content. */
 enum { REQUESTER_ANSWER_BYTES = 256 };
 
 /* Sends an error as the answer to request `id`. With `id` 0 the error is about the connection. */

@@ -152,8 +152,8 @@ static const char *exceeded_cap(const struct usage *has, uint64_t bytes, struct 
 }
 
 /*
- * The cap that the sender exceeds with one more message, either in its share of the host or in its
- * share of all hosts. NULL: no cap is exceeded.
+ * Returns the cap that the sender exceeds with one more message, either in its share of the host or
+ * in its share of all hosts. NULL: no cap is exceeded.
  */
 static const char *exceeded_share(const struct room_wish *wish, uint32_t tag, bool is_wide)
 {

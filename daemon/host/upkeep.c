@@ -8,7 +8,7 @@
 #include "daemon/system/log.h"
 
 /*
- * The host's clock is saved in the store after this time. An operation that changes messages saves
+ * Time between two saves of the host's clock in the store. An operation that changes messages saves
  * the clock, too.
  */
 enum { CLOCK_SAVE_MS = 10 * 60 * 1000 };

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resume: stores why sessions were dropped, when the reason could not be sent to the client. A
- * reason is stored under the session's resume token. The client gets the reason when it connects
- * again with this token. The number of stored reasons is bounded: a new one replaces the oldest
- * one.
+ * resume: stores why sessions were dropped. A reason is stored under the session's resume token.
+ * The client gets the reason when it connects again with this token. The number of stored reasons
+ * is bounded: a new one replaces the oldest one.
  */
 #ifndef DAEMON_LIMITS_RESUME_H
 #define DAEMON_LIMITS_RESUME_H

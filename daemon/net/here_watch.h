@@ -27,7 +27,10 @@ struct here_change {
 struct here_watch_options {
     uv_loop_t *loop;         /* borrowed, as the service is */
     struct service *service; /* whose hosts have the files */
-    /* Labels or table of a host have changed; also called before here_watch_start returns. */
+    /*
+     * Called when the labels or the table of a host have changed, also before here_watch_start
+     * returns.
+     */
     void (*changed)(void *context, const struct here_change *change);
     void *context;
 };

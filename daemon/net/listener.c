@@ -46,7 +46,7 @@ static void on_connection(uv_stream_t *stream, int status)
 
     if (status == 0) {
         status = accept_one(listener);
-        /* A connection that was not accepted stays in libuv, which reports no other one until then.
+        /* libuv reports no other connection until this one is accepted. If it was not accepted,
          * listener_turn or listener_retry reports it again. */
         listener->is_held = status == LISTENER_LATER || status == UV_ENOMEM;
         listener->waits_a_turn = status == LISTENER_LATER;

@@ -9,7 +9,10 @@
 
 #include "daemon/net/server.h"
 
-/* Sets server->home. Declared for tests that put a server together by hand. */
+/*
+ * Sets server->home, the data that all listeners share. Declared for tests that put a server
+ * together by hand.
+ */
 void server_open_home(struct server *server);
 
 /*

@@ -4,11 +4,12 @@
  * the transport, has them decoded, hands requests to the handlers and puts responses into the
  * output.
  *
- *   session_state.c     states, output, drops, the end; the other four files call this one
+ *   session_state.c     states, output, drops, the end; the other files call this one
  *   session_evict.c     which session is dropped when there are too many
  *   session_requests.c  when a session takes requests, and for how long
  *   session.c           what the transport, the handlers and the clock report
- *   session_accept.c    a new connection: its limits, its handshake
+ *   session_accept.c    a new connection: its user, its addresses, its set-up
+ *   session_admit.c     the limits that a new connection must keep, and its refusal
  *
  * Three figures of a session are bounded: requests in flight, the memory of these requests, and
  * output that the client has not read. At a bound the session stops taking requests until it is

@@ -45,7 +45,7 @@ static bool is_administrator(uv_stream_t *stream, const struct listener *listene
 }
 
 /* Whether the client of a gateway's socket is `gateway_user`. Logs the uid of another user, at most
- * once a minute. */
+ * once in ten seconds. */
 static bool is_gateway_user(uv_stream_t *stream, struct listener *listener)
 {
     struct ucred peer;

@@ -144,7 +144,7 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
     return 0;
 }
 
-/* Syncs the complete copy to storage and renames the copy from FILE.part to FILE. */
+/* Syncs the complete copy to storage, and gives it the name FILE instead of FILE.part. */
 static int backup_finish(struct store_backup *backup, char *out_reason)
 {
     struct stat status;

@@ -35,7 +35,8 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
 
 /*
  * Copies the next slice. Returns STORE_BACKUP_MORE if slices are left and 0 when the backup is
- * complete. On failure the function deletes the files of the backup and returns a negative error.
+ * complete. On failure the function deletes FILE.part and returns a negative error with a sentence
+ * in out_reason.
  */
 enum { STORE_BACKUP_MORE = 1 };
 int store_backup_step(struct store_backup *backup, char *out_reason);
@@ -52,8 +53,8 @@ void store_backup_forget(struct store_backup *backup);
  * the copy by its checksum, and names the copy DIRECTORY/messages.db. The copy gets a new store id,
  * because cursors of clients may point behind the end of the backup. Returns 0 and sets
  * *out_messages. Or returns a negative error with a sentence in out_reason (PERSIST_REASON_BYTES);
- * then the directory is unchanged. No daemon may run on the directory: the caller holds the lock of
- * the directory.
+ * then the directory still has no database, unless only its last sync has failed. No daemon may run
+ * on the directory: the caller holds the lock of the directory.
  */
 int store_restore(const char *directory, int source, const char *file, uint64_t *out_messages,
                   char *out_reason);

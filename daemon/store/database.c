@@ -104,7 +104,10 @@ int store_database_rollback(struct store_database *database)
 
     database->state = database->before;
     store_marks_rollback(&database->marks);
-    /* After some failures SQLite has already rolled the transaction back. */
+    /*
+     * SQLite rolls the transaction back by itself after some failures. Then another ROLLBACK would
+     * fail.
+     */
     if (sqlite3_get_autocommit(database->db) == 0) {
         rc = store_statement_run(database->statements[STORE_ROLLBACK], STORE_NO_VALUES);
     }
@@ -152,8 +155,8 @@ int store_database_delete(struct store_database *database, int64_t seq)
 }
 
 /*
- * Deletes tombstones until nine tenths of the maximum are left. The statement counts all
- * tombstones, so it deletes many at a time.
+ * Deletes tombstones until nine tenths of the maximum are left. The statement has to count all
+ * tombstones. So it runs seldom, and deletes many tombstones in one run.
  */
 static int drop_tombstones(struct store_database *database)
 {

@@ -66,10 +66,7 @@ struct store_writer {
  */
 void store_commit_run(struct store_writer *writer, const struct store_batch *batch);
 
-/*
- * Opens a new connection if the writer has none, because a failure closed the last one. An SQLite
- * result code.
- */
+/* Opens a new connection if a failure has closed the last one. Returns an SQLite result code. */
 int store_commit_reopen(struct store_writer *writer);
 
 /*
@@ -96,8 +93,8 @@ void store_commit_scrub(struct store_writer *writer);
 void store_commit_make_space(struct store_writer *writer);
 
 /*
- * Sets up a new connection: after a checkpoint SQLite truncates a log that is longer than
- * `log_bytes`.
+ * Sets a size limit for the log of a new connection: after a checkpoint SQLite truncates a log that
+ * is longer than `log_bytes`.
  */
 int store_commit_limit_log(const struct store_writer *writer, sqlite3 *db);
 

@@ -42,7 +42,7 @@ int store_load_replay(const struct store_load *load,
 int store_load_rules(const struct store_load *load,
                      int (*visit)(void *context, const struct persist_rule *rule), void *context);
 
-/* Calls `visit` for every epoch: see replay_epochs in persist.h. */
+/* Calls `visit` for every epoch of every host, as replay_epochs of persist.h does. */
 int store_load_epochs(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_epoch *epoch),
                       void *context);

@@ -6,10 +6,10 @@
  * Writing. The caller submits operations, such as deposit, withdraw, expire and moderate. An
  * operation carries the time and all other data that the store needs. An operation is idempotent:
  * the effect of two submissions is the effect of one. The store applies operations in the order of
- * submission. While a commit runs, new operations wait in a queue; the next commit takes all of
- * them. After a commit the store calls `done` of each of its operations, in order, with the
- * outcome. The store decides which deposits are duplicates. The caller changes its index and
- * answers its client in `done`, never earlier.
+ * submission. While a commit runs, new operations wait in a queue; the next commit takes as many of
+ * them as fit one transaction. After a commit the store calls `done` of each of its operations, in
+ * order, with the outcome. The store decides which deposits are duplicates. The caller changes its
+ * index and answers its client in `done`, never earlier.
  *
  * Threads. All functions are called on the loop thread, and all callbacks run on the loop thread. A
  * function never calls its callback before the function has returned.
@@ -126,7 +126,7 @@ enum persist_kind {
     PERSIST_EPOCH,
     /*
      * Makes a host with the name host_name and the profile host_profile, and sets message.host to
-     * its number. Outcome CONFLICT: the store has a host of this name.
+     * its number. The outcome is PERSIST_CONFLICT if the store has a host of this name.
      */
     PERSIST_HOST,
     /*
@@ -390,8 +390,9 @@ struct persist_interface {
     /*
      * Calls `visit` for every message of every host in the order of seq. Payloads are left out:
      * payload is NULL, payload_bytes is set. A negative result of `visit` ends the replay and is
-     * returned. On failure returns a negative error with a reason. A replay finds every damaged
-     * message. Blocks: only for start-up, before the first submit.
+     * returned. On failure returns a negative error with a reason. The replay verifies the checksum
+     * of every message, and fails at the first damaged one. Blocks: only for start-up, before the
+     * first submit.
      */
     int (*replay)(struct persist *persist,
                   int (*visit)(void *context, const struct persist_message *message), void *context,

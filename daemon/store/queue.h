@@ -46,9 +46,9 @@ bool store_queue_is_full(const struct store_queue *queue);
 
 /*
  * Takes a batch of operations from the front of the queue. The queue must not be empty. A batch has
- * at least one operation and at most `ops_max` (1 .. STORE_BATCH_OPS). The batch ends before the
- * first operation that would need more storage than `room` has left; with `room` NULL there is no
- * such limit. O(operations taken).
+ * at least one operation and at most `ops_max` (1 .. STORE_BATCH_OPS). The batch ends before an
+ * operation with which it would exceed STORE_BATCH_BYTES of content, or the storage in `room`; with
+ * `room` NULL the storage is not checked. O(operations taken).
  */
 void store_queue_take(struct store_queue *queue, size_t ops_max,
                       const struct store_space_room *room, struct store_batch *out_batch);

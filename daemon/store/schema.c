@@ -103,7 +103,8 @@ static const char creation_pragmas[] =
     "PRAGMA page_size = 4096;"
     "PRAGMA encoding = 'UTF-8';"
     /*
-     * SQLite reuses free pages. Moving pages to make the file shorter would wear out flash storage.
+     * SQLite reuses free pages. With auto_vacuum it would move pages to make the file shorter,
+     * which wears out flash storage.
      */
     "PRAGMA auto_vacuum = NONE;";
 
@@ -120,31 +121,31 @@ static const char common_pragmas[] =
      */
     "PRAGMA cell_size_check = ON;"
     /*
-     * No memory mapping: an input/output error would raise SIGBUS, and a wrong pointer in the
-     * program could damage the file.
+     * With mmap_size = 0 the file is not mapped into memory. With a mapping, an input/output error
+     * would raise SIGBUS, and a wrong pointer in the program could damage the file.
      */
     "PRAGMA mmap_size = 0;"
     /* No temporary files: they might be on another file system. */
     "PRAGMA temp_store = MEMORY;"
     /*
-     * In kilobytes. The check of the file searches the index of ids for every row. At 100,000
-     * messages this index has 3 MiB. With SQLite's default of 2000 KB most pages of the index would
-     * be read repeatedly.
+     * The size of the cache in KiB. The check of the file searches the index of ids for every row.
+     * At 100,000 messages this index has 3 MiB. With SQLite's default of 2000 KiB most pages of the
+     * index would be read repeatedly.
      */
     "PRAGMA cache_size = -4096;";
 
 static const char reader_pragmas[] =
     "PRAGMA query_only = ON;"
-    /* The reader searches for random ids, so a larger cache would hardly help. */
+    /* The reader searches for random ids, so a cache of more than 512 KiB would hardly help. */
     "PRAGMA cache_size = -512;";
 
 static const char writer_pragmas[] =
     /* SQLite overwrites deleted rows with zeros. */
     "PRAGMA secure_delete = ON;"
     /*
-     * In kilobytes. The cache holds all pages that a transaction of 2,000 deposits changes in a
-     * store of 100,000 messages. With a smaller cache SQLite would write these pages to the log
-     * twice.
+     * The size of the cache in KiB. The cache holds all pages that a transaction of 2,000 deposits
+     * changes in a store of 100,000 messages. With a smaller cache SQLite would write these pages
+     * to the log twice.
      */
     "PRAGMA cache_size = -4096;"
     /*
@@ -153,8 +154,8 @@ static const char writer_pragmas[] =
      */
     "PRAGMA wal_autocheckpoint = 0;"
     /*
-     * Host numbers come from store_load, so they are valid. A foreign key would cost every deposit
-     * a search for the host.
+     * There is no foreign key: host numbers come from store_load, so they are valid, and a foreign
+     * key would cost every deposit a search for the host.
      */
     "PRAGMA foreign_keys = OFF;";
 

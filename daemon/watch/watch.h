@@ -140,7 +140,8 @@ void watch_tick(struct service *service);
 /* Whether the next turn has something to do. */
 bool watch_is_due(const struct service *service);
 
-/* Memory of deposits that wait to be matched. handler_is_congested bounds it. */
+/* Returns the bytes of the deposits that wait to be matched. handler_is_congested bounds these
+ * bytes. */
 size_t watch_waiting_bytes(const struct service *service);
 
 #endif
