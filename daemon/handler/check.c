@@ -94,8 +94,8 @@ static void check_fail(struct check *check, const char *what, const char *reason
 }
 
 /*
- * Ends the check if the service stops, or if the client has disconnected. Returns whether the check
- * has ended.
+ * Ends the check if the service is stopping, or if the client has disconnected. Returns whether the
+ * check has ended.
  */
 static bool ends_early(struct check *check)
 {

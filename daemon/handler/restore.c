@@ -22,7 +22,7 @@ static const char restored_text[] =
     "the message with this id is shown already, and reports do not hide it";
 
 /*
- * The store has changed the state of the message: changes the state in memory, and answers the
+ * Called when the store has made the message visible. Does the same in memory, and answers the
  * client.
  */
 static void show_restored(struct restore_job *restore, struct moderated *known)

@@ -172,8 +172,8 @@ void service_free(struct service *service);
 void service_start_clock(struct service *service);
 
 /*
- * Logs two events once each: the host's clock was set forward; a jump of the system's clock waits
- * for confirmation.
+ * Logs each of these events once: the host's clock was set forward; a jump of the system's clock
+ * waits for confirmation, or does not wait any more.
  */
 void service_tell_clock(struct service *service);
 
@@ -220,7 +220,7 @@ void service_note_query(struct service *service, uint64_t comparisons, uint64_t 
 struct host *service_host(struct service *service, const char *name);
 struct host *service_host_numbered(struct service *service, uint32_t number);
 
-/* How many bytes of a frame the here labels of one place may take. */
+/* Returns how many bytes of a frame the here labels of one place may take. */
 size_t service_here_frame_bytes(const struct service *service);
 
 /*
@@ -238,7 +238,10 @@ int service_set_here(struct service *service, struct host *host, const struct ms
  */
 int service_keep(struct service *service, struct host *host, const struct persist_message *message);
 
-/* Adds one message of `bytes` to the usage of a host and of the service, or subtracts it. */
+/*
+ * service_count adds one message of `bytes` to the usage of a host and of the service.
+ * service_uncount subtracts the message.
+ */
 void service_count(struct service *service, struct host *host, uint32_t bytes);
 void service_uncount(struct service *service, struct host *host, uint32_t bytes);
 

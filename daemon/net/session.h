@@ -125,7 +125,7 @@ void sessions_deinit(struct sessions *all);
  */
 void sessions_reap(struct sessions *all);
 
-/* Sends a response with id 0 to all clients that have been welcomed. */
+/* Sends a response with id 0 to each session that is open: its client was sent Welcome. */
 void sessions_push(struct sessions *all, const struct msg_response *response);
 
 /*
@@ -136,7 +136,10 @@ void sessions_push_here(struct sessions *all, const struct here_change *change);
 /* To be called once a second: see session_tick. */
 void sessions_tick(struct sessions *all, int64_t now_ms);
 
-/* The server stops. Each session answers the requests that it has received, and then ends. */
+/*
+ * Called when the server stops. Each session answers the requests that it has received, and then
+ * ends.
+ */
 void sessions_stop(struct sessions *all);
 
 /* Closes all sessions at once. */

@@ -23,8 +23,9 @@ int session_begin_tls(struct session *session, enum config_security security)
 }
 
 /*
- * Answers a new connection with an error and ends the session. Without an error the connection is
- * closed: if `is_told` is false, or if many refused sessions are ending already.
+ * Answers a new connection with an error and ends the session. Resets the connection without an
+ * error if `is_told` is false, if many refused sessions are ending already, or with TLS if
+ * handshakes are scarce.
  */
 static void refuse_new(struct session *session, enum config_security security, bool is_told,
                        uint64_t retry_after_ms, const char *sentence)

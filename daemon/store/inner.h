@@ -71,7 +71,7 @@ int store_commit_reopen(struct store_writer *writer);
 
 /*
  * Runs a checkpoint of the write-ahead log (WAL). An error is ignored: the WAL keeps every page,
- * and the next commit runs a checkpoint again.
+ * and a later commit runs a checkpoint again.
  */
 void store_commit_checkpoint(struct store_writer *writer, int mode);
 

@@ -114,7 +114,7 @@ enum persist_kind {
     PERSIST_DEPOSIT,
     /*
      * Deletes the message that message.host and message.id name, if message.withdraw_hash equals
-     * the hash of its deposit.
+     * the hash that was deposited with the message.
      */
     PERSIST_WITHDRAW,
     /*
