@@ -75,8 +75,8 @@ bool clock_would_jump(const struct clock_state *state, const struct clock_readin
 
 /*
  * Whether clients may trust the host's clock: the wall clock shows the year 2024 or later; it is at
- * most a minute behind the host's clock; and the system reports that it is synchronised, or it has
- * run without a step for `patience_ms`.
+ * most a minute behind the host's clock; and the system reports that the wall clock is
+ * synchronised, or the wall clock has run without a step for `patience_ms`.
  */
 bool clock_trusted(struct clock_state *state, const struct clock_reading *reading,
                    int64_t patience_ms);

@@ -321,7 +321,7 @@ int senders_enter(struct senders *senders, const struct sender_address *address,
     /* The /64 has a connection now, so make_room cannot remove it while the address is added. */
     struct sender *sender = sender_get(senders, hash, false, limits, now_ms);
     bool enters = may_connect(sender, limits);
-    /* The shared sender stands for addresses of any /64, so it counts for none. */
+    /* The shared sender has clients of any /64. So its connections count for no /64. */
     if (prefix != NULL && (!enters || sender == &senders->shared)) {
         prefix->held[SENDER_CONNECTIONS]--;
         prefix = NULL;

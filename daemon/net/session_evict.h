@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * session_evict: decides which session is dropped for a new connection, the newcomer, when all
- * sessions or all TLS handshakes are taken. For session_accept.c only.
+ * sessions or all TLS handshakes are taken. For session_admit.c and session.c.
  *
  * The sender (sender.h) with the most sessions loses one. If several senders have the most, the
  * sender whose /64 has the most sessions loses one. An idle session of this sender is dropped

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * session_inner: functions of session_state.c, session_requests.c and session.c for the other files
- * of session.
+ * session_inner: functions of session_state.c, session_admit.c, session_requests.c and session.c
+ * that other session*.c files call.
  */
 #ifndef DAEMON_NET_SESSION_INNER_H
 #define DAEMON_NET_SESSION_INNER_H
@@ -50,8 +50,8 @@ void session_end_handshake(struct session *session);
 
 /* --- session_state.c: output ------------------------------------------------------------------ */
 
-/* Encodes a response into the output. Drops the session if encoding fails, or if a bound on output
- * is exceeded. */
+/* Encodes a response into the output. If the response does not fit a frame, encodes an error
+ * instead. Drops the session if memory is short, or if a bound on output is exceeded. */
 void session_respond(struct requester *client, const struct msg_response *response);
 
 /* Updates all->output_bytes with the output that waits in this session. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer's state. Only three files use it, from top to bottom: writer.c (the thread), job.c
- * (backups, compaction) and commit.c (connection, transactions, checkpoints). All functions of this
- * header run on the writer's thread.
+ * The writer's state. Only three files include this header. Each calls only files after it:
+ * writer.c (the thread), job.c (backups, compaction) and commit.c (connection, transactions,
+ * checkpoints). All functions of this header run on the writer's thread.
  */
 #ifndef DAEMON_STORE_INNER_H
 #define DAEMON_STORE_INNER_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reason: writes the sentence that tells an operator why a function of this folder has failed. */
+/* reason: writes the sentence that tells an operator why a function has failed. */
 #ifndef DAEMON_SYSTEM_REASON_H
 #define DAEMON_SYSTEM_REASON_H
 
