@@ -7,15 +7,15 @@
  * A request that reaches the callback has passed these checks; all others are answered here:
  *   - the method is GET, HEAD or POST                                                   else 405
  *   - there is exactly one Host header, and at most one Content-Length                   else 400
- *   - the target begins with '/', is in ASCII without controls and has at most
- *     HTTP_TARGET_BYTES                                                                  else 400,
- * 414
- *   - there is no Transfer-Encoding                                                      else 501
- *   - head and body came within HTTP_REQUEST_SECONDS                                     else
- * closed
- *   - the body has at most HTTP_BODY_BYTES                                               else 413
- *   - the client's address has no more connections than it may                           else
- * closed
+ *   - the target begins with '/' and is in ASCII without controls                       else 400
+ *   - the target has at most HTTP_TARGET_BYTES                                          else 414
+ *   - there is no Transfer-Encoding                                                     else 501
+ *   - head and body came within HTTP_REQUEST_SECONDS                                 else closed
+ *   - the head has at most HTTP_HEAD_BYTES                                              else 431
+ *   - names and values of headers are well-formed, each line as "Name: value", CR, LF   else 400
+ *   - the body has at most HTTP_BODY_BYTES                                              else 413
+ *   - the client's address has no more connections than it may                       else closed
+ *     (behind a proxy: 429)
  */
 #ifndef CLIENT_WEB_HTTP_H
 #define CLIENT_WEB_HTTP_H

@@ -120,6 +120,43 @@ void http_connection_abort(struct http_connection *connection)
     http_connection_close(connection);
 }
 
+/* The idle connection of whoever has most, and of these the oldest. NULL: none is idle. */
+static struct http_connection *server_find_victim(struct http_server *server)
+{
+    struct http_connection *victim = NULL;
+    struct http_connection *connection;
+    size_t most = 0;
+    DL_FOREACH (server->connections, connection) {
+        size_t count = connection->owner == NULL ? 0 : connection->owner->count;
+        if (connection->phase != HTTP_PHASE_IDLE || connection->is_closing) {
+            continue;
+        }
+        if (victim == NULL || count > most ||
+            (count == most && connection->idle_since_ms < victim->idle_since_ms)) {
+            victim = connection;
+            most = count;
+        }
+    }
+    return victim;
+}
+
+bool http_server_make_room(struct http_server *server, const struct http_connection *newcomer)
+{
+    if (server->connection_count - server->closing_count < server->options.connections) {
+        return true;
+    }
+    struct http_connection *victim = server_find_victim(server);
+    if (victim == NULL) {
+        return false;
+    }
+    if (newcomer->owner != NULL &&
+        (victim->owner == NULL ? 0 : victim->owner->count) < newcomer->owner->count - 1) {
+        return false;
+    }
+    http_connection_close(victim);
+    return true;
+}
+
 /* Adds a header; a value of NULL adds none. False: memory is out, or the value has a line end. */
 static bool response_add(struct MHD_Response *response, const char *name, const char *value)
 {

@@ -129,6 +129,9 @@ enum http_entry {
 };
 enum http_entry http_connection_enter(struct http_connection *connection);
 
+/* Makes room for a newcomer. False: nobody has more than the newcomer and is idle. */
+bool http_server_make_room(struct http_server *server, const struct http_connection *newcomer);
+
 /* Stops counting a connection for its owner. */
 void http_connection_leave(struct http_connection *connection);
 

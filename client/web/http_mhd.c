@@ -194,44 +194,6 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
 
 /* Accepting. */
 
-/* The idle connection of whoever has most, and of these the oldest. NULL: none is idle. */
-static struct http_connection *server_find_victim(struct http_server *server)
-{
-    struct http_connection *victim = NULL;
-    struct http_connection *connection;
-    size_t most = 0;
-    DL_FOREACH (server->connections, connection) {
-        size_t count = connection->owner == NULL ? 0 : connection->owner->count;
-        if (connection->phase != HTTP_PHASE_IDLE || connection->is_closing) {
-            continue;
-        }
-        if (victim == NULL || count > most ||
-            (count == most && connection->idle_since_ms < victim->idle_since_ms)) {
-            victim = connection;
-            most = count;
-        }
-    }
-    return victim;
-}
-
-/* Makes room for a newcomer. False: nobody has more than the newcomer and is idle. */
-static bool server_make_room(struct http_server *server, const struct http_connection *newcomer)
-{
-    if (server->connection_count - server->closing_count < server->options.connections) {
-        return true;
-    }
-    struct http_connection *victim = server_find_victim(server);
-    if (victim == NULL) {
-        return false;
-    }
-    if (newcomer->owner != NULL &&
-        (victim->owner == NULL ? 0 : victim->owner->count) < newcomer->owner->count - 1) {
-        return false;
-    }
-    http_connection_close(victim);
-    return true;
-}
-
 static void descriptor_set_up(int descriptor)
 {
     unsigned user_timeout_ms = HTTP_ANSWER_SECONDS * 1000;
@@ -281,7 +243,7 @@ static struct http_connection *connection_new(const struct http_server_listener 
                      http_connection_enter(connection) == HTTP_ENTRY_DONE;
         http_peer_learn_local(descriptor, &connection->address);
     }
-    if (is_welcome && server_make_room(server, connection)) {
+    if (is_welcome && http_server_make_room(server, connection)) {
         return connection;
     }
     http_connection_leave(connection);
