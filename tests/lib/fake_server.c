@@ -24,9 +24,16 @@ static void must(bool holds, const char *what)
     }
 }
 
-static void peer_run(struct fake_server *server, int fd, unsigned number)
+/* A connection that has a thread of its own. */
+struct fake_task {
+    struct fake_server *server;
+    struct fake_peer peer;
+    int fd;
+    unsigned number;
+};
+
+static void peer_run(struct fake_server *server, struct fake_peer *peer, int fd, unsigned number)
 {
-    struct fake_peer *peer = &server->peer;
     memset(peer, 0, sizeof(*peer));
     peer->fd = fd;
     peer->number = number;
@@ -43,8 +50,28 @@ static void peer_run(struct fake_server *server, int fd, unsigned number)
 static void *run_pair(void *argument)
 {
     struct fake_server *server = argument;
-    peer_run(server, server->peer.fd, 0);
+    peer_run(server, &server->peer, server->peer.fd, 0);
     return NULL;
+}
+
+static void *run_task(void *argument)
+{
+    struct fake_task *task = argument;
+    peer_run(task->server, &task->peer, task->fd, task->number);
+    return NULL;
+}
+
+static void run_beside(struct fake_server *server, int fd, unsigned number)
+{
+    must(server->task_count < FAKE_PEERS_MAX, "too many connections");
+    struct fake_task *task = calloc(1, sizeof(*task));
+    must(task != NULL, "calloc");
+    task->server = server;
+    task->fd = fd;
+    task->number = number;
+    must(pthread_create(&server->threads[server->task_count], NULL, run_task, task) == 0,
+         "pthread_create");
+    server->tasks[server->task_count++] = task;
 }
 
 static void *run_listener(void *argument)
@@ -55,7 +82,11 @@ static void *run_listener(void *argument)
         if (fd < 0) {
             return NULL; /* fake_server_stop shut it down */
         }
-        peer_run(server, fd, number);
+        if (server->serves_many) {
+            run_beside(server, fd, number);
+        } else {
+            peer_run(server, &server->peer, fd, number);
+        }
     }
 }
 
@@ -91,9 +122,8 @@ int fake_server_open(struct fake_server *server, const struct alloc *alloc,
     return client_open(&how, out_client, out_error);
 }
 
-void fake_server_listen(struct fake_server *server, fake_script *script, void *context)
+static void listen_on(struct fake_server *server, fake_script *script, void *context)
 {
-    memset(server, 0, sizeof(*server));
     (void)snprintf(server->folder, sizeof(server->folder), "/tmp/hearsay-test.XXXXXX");
     must(mkdtemp(server->folder) != NULL, "mkdtemp");
     (void)snprintf(server->path, sizeof(server->path), "%s/socket", server->folder);
@@ -110,12 +140,29 @@ void fake_server_listen(struct fake_server *server, fake_script *script, void *c
     start(server, run_listener);
 }
 
+void fake_server_listen(struct fake_server *server, fake_script *script, void *context)
+{
+    memset(server, 0, sizeof(*server));
+    listen_on(server, script, context);
+}
+
+void fake_server_listen_many(struct fake_server *server, fake_script *script, void *context)
+{
+    memset(server, 0, sizeof(*server));
+    server->serves_many = true;
+    listen_on(server, script, context);
+}
+
 void fake_server_stop(struct fake_server *server)
 {
     if (server->listen_fd >= 0) {
         (void)shutdown(server->listen_fd, SHUT_RDWR); /* wakes accept */
     }
     must(pthread_join(server->thread, NULL) == 0, "pthread_join");
+    for (unsigned i = 0; i < server->task_count; i++) {
+        must(pthread_join(server->threads[i], NULL) == 0, "pthread_join");
+        free(server->tasks[i]);
+    }
     if (server->listen_fd >= 0) {
         (void)close(server->listen_fd);
         (void)unlink(server->path);

@@ -26,10 +26,16 @@ struct fake_peer {
     struct bytes output; /* encoded, not yet sent */
 };
 
+enum { FAKE_PEERS_MAX = 128 };
+
 typedef void fake_script(struct fake_peer *peer, void *context);
 
 struct fake_server {
     pthread_t thread;
+    bool serves_many;                  /* connections at the same time, each by its thread */
+    pthread_t threads[FAKE_PEERS_MAX]; /* of these connections */
+    struct fake_task *tasks[FAKE_PEERS_MAX];
+    unsigned task_count;
     int listen_fd; /* -1: a socketpair */
     int client_fd; /* the client's end of the pair; the test takes it */
     struct fake_peer peer;
@@ -48,6 +54,9 @@ int fake_server_open(struct fake_server *server, const struct alloc *alloc,
 
 /* On a Unix socket, server->path; the script runs for each connection in turn. */
 void fake_server_listen(struct fake_server *server, fake_script *script, void *context);
+
+/* The same, with a thread for each connection; FAKE_PEERS_MAX of them. The scripts run at once. */
+void fake_server_listen_many(struct fake_server *server, fake_script *script, void *context);
 
 /* Waits for the script to end, after the client has closed. Takes the socket away. */
 void fake_server_stop(struct fake_server *server);

@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/board/answer.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_text(const char *media_type)
+{
+    static const char plain[] = "text/plain";
+
+    return media_type != NULL && strncmp(media_type, plain, sizeof(plain) - 1) == 0 &&
+           strchr("; ", media_type[sizeof(plain) - 1]) != NULL;
+}
+
+bool answer_borrow(const struct hearsay_result *result, struct board_message *out_message)
+{
+    const char *type = result->media_type != NULL ? result->media_type : "";
+
+    if (strcmp(type, HEARSAY_SEALED_TYPE) == 0) {
+        return false;
+    }
+    *out_message = (struct board_message){
+        .media_type = type,
+        .text = is_text(type) ? (const char *)result->payload : NULL,
+        .bytes = result->payload_bytes,
+        .deposited_ms = result->deposited_ms,
+        .expires_ms = result->expires_ms,
+        .similarity_ppm = result->estimated_similarity,
+    };
+    memcpy(out_message->id, result->id, sizeof(out_message->id));
+    return true;
+}
+
+/* Copies media type and text of a message to *room, and moves *room behind them. */
+static void message_own(struct board_message *message, char **room)
+{
+    size_t type_bytes = strlen(message->media_type) + 1;
+
+    memcpy(*room, message->media_type, type_bytes);
+    message->media_type = *room;
+    *room += type_bytes;
+    if (message->text != NULL) {
+        memcpy(*room, message->text, message->bytes);
+        message->text = *room;
+        *room += message->bytes;
+    }
+}
+
+/* How much memory message_own() takes. Frames bound all sizes, so no sum can overflow. */
+static size_t own_bytes(const struct board_message *message)
+{
+    return strlen(message->media_type) + 1 + (message->text != NULL ? message->bytes : 0);
+}
+
+struct answer *answer_of_results(const struct hearsay_results *results, size_t most)
+{
+    struct board_message one;
+    size_t count = 0;
+    size_t sealed = 0;
+    size_t bytes = 0;
+    bool has_more = false;
+
+    for (size_t i = 0; i < results->result_count; i++) {
+        if (!answer_borrow(&results->results[i], &one)) {
+            sealed++;
+        } else if (count < most) {
+            count++;
+            bytes += own_bytes(&one);
+        } else {
+            has_more = true;
+            break;
+        }
+    }
+    struct answer *answer = calloc(1, sizeof(*answer) + count * sizeof(one) + bytes);
+    if (answer == NULL) {
+        return NULL;
+    }
+    struct board_message *messages = (struct board_message *)(answer + 1);
+    char *room = (char *)(messages + count);
+    for (size_t i = 0, filled = 0; filled < count; i++) {
+        if (answer_borrow(&results->results[i], &messages[filled])) {
+            message_own(&messages[filled++], &room);
+        }
+    }
+    answer->list = (struct board_list){
+        .messages = messages, .count = count, .sealed = sealed, .has_older = has_more};
+    return answer;
+}
+
+struct answer *answer_of_message(const struct hearsay_message *message)
+{
+    struct board_message borrowed = {
+        .media_type = message->media_type,
+        .text = is_text(message->media_type) ? (const char *)message->payload : NULL,
+        .bytes = message->payload_bytes,
+        .deposited_ms = message->deposited_ms,
+        .expires_ms = message->expires_ms,
+    };
+    struct answer *answer = calloc(1, sizeof(*answer) + own_bytes(&borrowed));
+
+    if (answer != NULL) {
+        char *room = (char *)(answer + 1);
+
+        memcpy(borrowed.id, message->id, sizeof(borrowed.id));
+        answer->message = borrowed;
+        message_own(&answer->message, &room);
+    }
+    return answer;
+}
+
+struct answer *answer_of_labels(const struct hearsay_here *here)
+{
+    size_t bytes = 1;
+
+    for (size_t i = 0; i < here->label_count; i++) {
+        bytes += strlen(here->labels[i]) + 1;
+    }
+    struct answer *answer = calloc(1, sizeof(*answer) + bytes);
+    if (answer == NULL) {
+        return NULL;
+    }
+    char *room = (char *)(answer + 1);
+    answer->place = room;
+    for (size_t i = 0; i < here->label_count; i++) {
+        size_t length = strlen(here->labels[i]);
+
+        memcpy(room, here->labels[i], length);
+        room[length] = '\n';
+        room += length + 1;
+    }
+    return answer;
+}
+
+enum board_outcome answer_outcome(const struct hearsay_error *error)
+{
+    switch (error->status) {
+    case HEARSAY_ERR_NOMEM:
+        return BOARD_NO_MEMORY;
+    case HEARSAY_ERR_ARGUMENT:
+        return BOARD_REFUSED;
+    case HEARSAY_ERR_REFUSED:
+        break;
+    default:
+        return BOARD_AWAY;
+    }
+    switch (error->code) {
+    case HEARSAY_CODE_RATE_LIMITED:
+        return BOARD_LIMITED;
+    case HEARSAY_CODE_NOT_FOUND:
+        return BOARD_GONE;
+    case HEARSAY_CODE_QUOTA:
+        return BOARD_FULL;
+    case HEARSAY_CODE_SHUTTING_DOWN:
+        return BOARD_AWAY;
+    default:
+        return BOARD_REFUSED;
+    }
+}
+
+void answer_fault(struct hearsay_error *error, int status, enum hearsay_code code,
+                  const char *sentence)
+{
+    *error = (struct hearsay_error){.status = status, .code = code};
+    (void)snprintf(error->sentence, sizeof(error->sentence), "%s", sentence);
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* answer: copies of what hearsayd answered, in one piece of memory each, for the cache. */
+#ifndef CLIENT_WEB_BOARD_ANSWER_H
+#define CLIENT_WEB_BOARD_ANSWER_H
+
+#include "client/web/board.h"
+
+/* One of the three. Freed with free. */
+struct answer {
+    struct board_list list; /* now_ms and age_ms are left to the caller */
+    struct board_message message;
+    const char *place;
+};
+
+/* Copies the first `most` messages that are not sealed. NULL: no memory. */
+struct answer *answer_of_results(const struct hearsay_results *results, size_t most);
+struct answer *answer_of_message(const struct hearsay_message *message);
+struct answer *answer_of_labels(const struct hearsay_here *here);
+
+/* Fills a message that borrows from `result`. False: the message is sealed, of a group. */
+bool answer_borrow(const struct hearsay_result *result, struct board_message *out_message);
+
+/* What an error of hearsayd or of the connection means to a reader. */
+enum board_outcome answer_outcome(const struct hearsay_error *error);
+
+/* Sets an error with a sentence of ours. */
+void answer_fault(struct hearsay_error *error, int status, enum hearsay_code code,
+                  const char *sentence);
+
+#endif

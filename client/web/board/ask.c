@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/board/ask.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+void asks_init(struct asks *asks, size_t views)
+{
+    *asks = (struct asks){.limits = {views, ASK_GETS_MAX, ASK_PLACES_MAX}};
+}
+
+static void ask_free(struct ask *ask)
+{
+    free(ask->answer);
+    free(ask->view);
+    free(ask);
+}
+
+void asks_deinit(struct asks *asks)
+{
+    while (asks->first != NULL) {
+        struct ask *ask = asks->first;
+
+        asks->first = ask->next;
+        ask_free(ask);
+    }
+}
+
+/* --- finding and adding ----------------------------------------------------------------------- */
+
+static bool same_address(const struct http_address *a, const struct http_address *b)
+{
+    return a->family == b->family && memcmp(a->bytes, b->bytes, a->family == 4 ? 4 : 16) == 0;
+}
+
+static bool same_question(const struct ask *a, const struct ask *b)
+{
+    if (a->kind != b->kind) {
+        return false;
+    }
+    switch (a->kind) {
+    case ASK_LIST:
+        return view_equal(a->view, b->view);
+    case ASK_GET:
+        return memcmp(a->id, b->id, sizeof(a->id)) == 0 && strcmp(a->host, b->host) == 0;
+    default:
+        return same_address(&a->client, &b->client) && strcmp(a->host, b->host) == 0;
+    }
+}
+
+static bool may_go(const struct ask *ask)
+{
+    return ask->waiters == NULL && ask->pins == 0 && ask->ticket == 0;
+}
+
+/* Frees the question of a kind that was asked least recently. False: none may go. */
+static bool make_room(struct asks *asks, enum ask_kind kind)
+{
+    struct ask **found = NULL;
+
+    for (struct ask **link = &asks->first; *link != NULL; link = &(*link)->next) {
+        if ((*link)->kind == kind && may_go(*link)) {
+            found = link;
+        }
+    }
+    if (found == NULL) {
+        return false;
+    }
+    struct ask *ask = *found;
+    *found = ask->next;
+    asks->counts[kind]--;
+    ask_free(ask);
+    return true;
+}
+
+static struct ask *ask_copy(const struct ask *key)
+{
+    struct ask *ask = calloc(1, sizeof(*ask));
+
+    if (ask == NULL) {
+        return NULL;
+    }
+    *ask = *key;
+    if (key->kind == ASK_LIST) {
+        ask->view = malloc(sizeof(*ask->view));
+        if (ask->view == NULL) {
+            free(ask);
+            return NULL;
+        }
+        *ask->view = *key->view;
+    }
+    return ask;
+}
+
+struct ask *asks_take(struct asks *asks, const struct ask *key)
+{
+    struct ask **link = &asks->first;
+
+    while (*link != NULL && !same_question(*link, key)) {
+        link = &(*link)->next;
+    }
+    struct ask *ask = *link;
+    if (ask != NULL) {
+        *link = ask->next;
+    } else {
+        if (asks->counts[key->kind] >= asks->limits[key->kind] && !make_room(asks, key->kind)) {
+            return NULL;
+        }
+        ask = ask_copy(key);
+        if (ask == NULL) {
+            return NULL;
+        }
+        asks->counts[key->kind]++;
+    }
+    ask->next = asks->first;
+    asks->first = ask;
+    return ask;
+}
+
+struct ask *asks_find_ticket(const struct asks *asks, uint64_t ticket)
+{
+    struct ask *ask = asks->first;
+
+    while (ask != NULL && ask->ticket != ticket) {
+        ask = ask->next;
+    }
+    return ask;
+}
+
+struct ask *asks_next_turn(const struct asks *asks)
+{
+    struct ask *found = NULL;
+
+    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        if (ask->turn != 0 && (found == NULL || ask->turn < found->turn)) {
+            found = ask;
+        }
+    }
+    return found;
+}
+
+/* --- those who wait --------------------------------------------------------------------------- */
+
+bool ask_add_waiter(struct asks *asks, struct ask *ask, board_done *done, void *context)
+{
+    struct waiter **link = &ask->waiters;
+
+    if (asks->waiter_count >= ASK_WAITERS_MAX) {
+        return false;
+    }
+    struct waiter *waiter = calloc(1, sizeof(*waiter));
+    if (waiter == NULL) {
+        return false;
+    }
+    waiter->done = done;
+    waiter->context = context;
+    while (*link != NULL) {
+        link = &(*link)->next;
+    }
+    *link = waiter;
+    asks->waiter_count++;
+    return true;
+}
+
+/* Takes the first due waiter out of the list; NULL: none. */
+static struct waiter *take_due(struct asks *asks, struct ask *ask)
+{
+    struct waiter **link = &ask->waiters;
+
+    while (*link != NULL && !(*link)->is_due) {
+        link = &(*link)->next;
+    }
+    struct waiter *waiter = *link;
+    if (waiter != NULL) {
+        *link = waiter->next;
+        asks->waiter_count--;
+    }
+    return waiter;
+}
+
+void ask_give(struct asks *asks, struct ask *ask, const struct board_reply *reply)
+{
+    struct waiter *waiter;
+
+    for (waiter = ask->waiters; waiter != NULL; waiter = waiter->next) {
+        waiter->is_due = true;
+    }
+    ask->pins++;
+    while ((waiter = take_due(asks, ask)) != NULL) {
+        board_done *done = waiter->done;
+        void *context = waiter->context;
+
+        free(waiter);
+        done(context, reply);
+    }
+    ask->pins--;
+}
+
+void ask_give_answer(struct asks *asks, struct ask *ask, int64_t now_ms, int64_t clock_ms)
+{
+    struct answer *answer = ask->answer;
+    struct board_reply reply = {.outcome = BOARD_DONE};
+
+    answer->list.now_ms = clock_ms;
+    answer->list.age_ms = now_ms - ask->answered_ms;
+    reply.list = ask->kind == ASK_LIST ? &answer->list : NULL;
+    reply.message = ask->kind == ASK_GET ? &answer->message : NULL;
+    reply.place = ask->kind == ASK_PLACE ? answer->place : NULL;
+    ask_give(asks, ask, &reply);
+}
+
+void ask_take_answer(struct asks *asks, struct ask *ask, struct answer *answer, int64_t now_ms,
+                     int64_t clock_ms)
+{
+    free(ask->answer);
+    ask->answer = answer;
+    ask->answered_ms = now_ms;
+    ask->is_fresh = !ask->has_changed;
+    ask->ticket = 0;
+    ask_give_answer(asks, ask, now_ms, clock_ms);
+}
+
+void asks_forget(struct asks *asks, const void *context)
+{
+    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        struct waiter **link = &ask->waiters;
+
+        while (*link != NULL) {
+            struct waiter *waiter = *link;
+
+            if (waiter->context != context) {
+                link = &waiter->next;
+                continue;
+            }
+            *link = waiter->next;
+            asks->waiter_count--;
+            free(waiter);
+        }
+    }
+}
+
+/* --- what has changed ------------------------------------------------------------------------- */
+
+static void ask_drop(struct ask *ask)
+{
+    ask->is_fresh = false;
+    ask->has_changed = true;
+}
+
+void asks_drop_answers(struct asks *asks, enum ask_kind kind)
+{
+    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        if (ask->kind == kind) {
+            ask_drop(ask);
+        }
+    }
+}
+
+bool ask_same_labels(const struct view *a, const struct view *b)
+{
+    bool same = a->topic_count == b->topic_count && a->is_now == b->is_now &&
+                strcmp(a->host, b->host) == 0 && strcmp(a->place, b->place) == 0;
+
+    for (size_t i = 0; same && i < a->topic_count; i++) {
+        same = strcmp(a->topics[i], b->topics[i]) == 0;
+    }
+    return same;
+}
+
+void asks_drop_view(struct asks *asks, const struct view *view)
+{
+    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        if (ask->kind == ASK_LIST && ask->view->before_ms == INT64_MAX &&
+            ask_same_labels(ask->view, view)) {
+            ask_drop(ask);
+        }
+    }
+}
+
+void asks_age(struct asks *asks, int64_t now_ms)
+{
+    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        if (ask->answer != NULL && ask->pins == 0 && now_ms - ask->answered_ms > ASK_KEEP_MS) {
+            free(ask->answer);
+            ask->answer = NULL;
+            ask->is_fresh = false;
+        }
+    }
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * ask: what readers ask for, each question once: who waits for the answer, and the answer itself
+ * for as long as it may be given again. Knows no connection.
+ */
+#ifndef CLIENT_WEB_BOARD_ASK_H
+#define CLIENT_WEB_BOARD_ASK_H
+
+#include "client/web/board/answer.h"
+
+enum ask_kind { ASK_LIST, ASK_GET, ASK_PLACE, ASK_KINDS };
+
+enum {
+    ASK_GETS_MAX = 64,
+    ASK_PLACES_MAX = 256,
+    ASK_WAITERS_MAX = 1024,    /* of all questions */
+    ASK_KEEP_MS = 60 * 1000,   /* the longest time that an answer is given while hearsayd is away */
+    ASK_PATIENCE_MS = 2 * 1000 /* the longest time before a question is sent */
+};
+
+struct waiter {
+    struct waiter *next;
+    board_done *done;
+    void *context;
+    bool is_due; /* the answer is being given */
+};
+
+/* A question. */
+struct ask {
+    struct ask *next; /* in struct asks: the one that was asked last comes first */
+    enum ask_kind kind;
+    struct view *view; /* ASK_LIST: owned */
+    char host[VIEW_HOST_BYTES];
+    uint8_t id[HEARSAY_ID_BYTES]; /* ASK_GET */
+    struct http_address client;   /* ASK_PLACE */
+    struct answer *answer;        /* owned; NULL: none */
+    int64_t answered_ms;          /* by the loop's clock */
+    bool is_fresh;                /* nothing has changed since */
+    uint64_t ticket;              /* of the request in flight; 0: none */
+    bool has_changed;             /* while the request was in flight */
+    uint64_t turn;                /* waits to be sent, by ascending turns; 0: does not */
+    int64_t asked_ms;             /* since when it waits to be sent */
+    struct waiter *waiters;       /* owned */
+    unsigned pins;                /* the answer is being given: stays */
+};
+
+struct asks {
+    struct ask *first; /* owned */
+    size_t counts[ASK_KINDS];
+    size_t limits[ASK_KINDS];
+    size_t waiter_count;
+    uint64_t last_turn;
+};
+
+void asks_init(struct asks *asks, size_t views);
+void asks_deinit(struct asks *asks); /* nobody may wait */
+
+/* Finds the question that is equal to `key`, of which kind and the fields of the kind count, or
+ * adds the question. NULL: no memory, or all places are taken by questions with readers who wait.
+ */
+struct ask *asks_take(struct asks *asks, const struct ask *key);
+
+/* Lets a reader wait. False: no memory, or too many wait. */
+bool ask_add_waiter(struct asks *asks, struct ask *ask, board_done *done, void *context);
+
+/* Gives a reply to all who wait now. A `done` may ask again, and may forget others. */
+void ask_give(struct asks *asks, struct ask *ask, const struct board_reply *reply);
+
+/* Gives the answer, `now_ms` old by the loop's clock, to all who wait. `clock_ms` is hearsayd's. */
+void ask_give_answer(struct asks *asks, struct ask *ask, int64_t now_ms, int64_t clock_ms);
+
+/* Keeps an answer, which is taken, and gives the answer to all who wait. */
+void ask_take_answer(struct asks *asks, struct ask *ask, struct answer *answer, int64_t now_ms,
+                     int64_t clock_ms);
+
+/* The question with this ticket; NULL: none. O(questions). */
+struct ask *asks_find_ticket(const struct asks *asks, uint64_t ticket);
+
+/* The one that waits longest to be sent; NULL: none. O(questions). */
+struct ask *asks_next_turn(const struct asks *asks);
+
+/* The answers to all questions of a kind have changed: the next reader asks anew. */
+void asks_drop_answers(struct asks *asks, enum ask_kind kind);
+
+/* The same for the newest messages of views with the labels of `view`. */
+void asks_drop_view(struct asks *asks, const struct view *view);
+
+/* Whether two views have the same labels, so that a new message changes both or none. */
+bool ask_same_labels(const struct view *a, const struct view *b);
+
+/* Frees answers that are too old to be given. */
+void asks_age(struct asks *asks, int64_t now_ms);
+
+/* `done` of all who wait with this context is not called. */
+void asks_forget(struct asks *asks, const void *context);
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * house: the connection through which all phones read. Connects in the background, and again after
+ * 1 to 60 s, less up to half by chance. Each question is sent once for all who wait for its answer.
+ * At most HOUSE_QUERIES_PER_SECOND queries a second go out.
+ *
+ * A list of the newest messages is watched: when hearsayd tells of a message that fits, the cached
+ * list is dropped at once.
+ */
+#ifndef CLIENT_WEB_BOARD_HOUSE_H
+#define CLIENT_WEB_BOARD_HOUSE_H
+
+#include "client/web/board.h"
+#include "client/web/board/ask.h"
+
+enum { HOUSE_QUERIES_PER_SECOND = 50 };
+
+struct house;
+
+/* -ERR_NOMEM. */
+int house_new(const struct board_options *options, struct house **out_house);
+void house_stop(struct house *house); /* all who wait get BOARD_AWAY */
+void house_free(struct house *house); /* after the loop has nothing under way; NULL is fine */
+
+/* The connection that was greeted last, perhaps lost since; NULL: none yet. */
+const struct hearsay *house_server(const struct house *house);
+bool house_is_connected(const struct house *house);
+const struct hearsay_error *house_why(const struct house *house); /* why it is not */
+uint64_t house_version(const struct house *house);
+
+/* Asks a question: as board_list, board_get and board_place. `key` is borrowed for the call. */
+void house_ask(struct house *house, const struct ask *key, board_done *done, void *context);
+void house_forget(struct house *house, const void *context);
+
+/* As board_watch. A watch is freed by house_unwatch or when it has ended. */
+struct board_watch *house_watch(struct house *house, const struct view *view, uint64_t after_seq,
+                                const struct board_watch_events *events, void *context);
+void house_unwatch(struct board_watch *watch);
+
+#endif

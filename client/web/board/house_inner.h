@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* house_inner: what house.c and house_watch.c share. */
+#ifndef CLIENT_WEB_BOARD_HOUSE_INNER_H
+#define CLIENT_WEB_BOARD_HOUSE_INNER_H
+
+#include "client/web/board/house.h"
+#include "client/web/board/link.h"
+#include "core/base/bucket.h"
+
+enum { HOUSE_HOSTS_MAX = 64 };
+
+struct house {
+    struct board_options options;
+    struct asks asks;
+    struct link *link; /* owned; NULL: none */
+    bool is_greeted;   /* the link is */
+    bool is_stopped;
+    struct hearsay *known;            /* owned: the last connection, when it is lost */
+    struct hearsay_error why;         /* why there is no connection */
+    int64_t retry_ms;                 /* the longest wait before the next attempt */
+    uv_timer_t retry;                 /* to connect again */
+    uv_timer_t tick;                  /* every second */
+    uv_timer_t send;                  /* when queries may go out again */
+    struct bucket queries;            /* that went out */
+    struct bucket small;              /* other requests that went out */
+    uint64_t epochs[HOUSE_HOSTS_MAX]; /* numbers of the current ones */
+    struct board_watch *watches;      /* owned */
+    size_t watch_filters;             /* of all watches at hearsayd */
+    uint64_t version;
+};
+
+/* Lets hearsayd tell of changes to a view, unless a watch does so already or no more are allowed.
+ */
+void house_watch_view(struct house *house, const struct view *view);
+
+/* Takes a reply that concerns watches. False: the reply is of something else. */
+bool house_watch_reply(struct house *house, const struct hearsay_reply *reply);
+
+/* Ends watches: all; those of places; those of an hour that is over; those of views that nobody
+ * asks for any more. */
+void house_watch_end_all(struct house *house);
+void house_watch_end_places(struct house *house);
+void house_watch_tick(struct house *house);
+
+#endif
