@@ -632,6 +632,30 @@ static void test_outcomes(void **state)
     stop(&fixture);
 }
 
+/* What a phone withdraws is not given from the cache any more. */
+static void test_withdrawn(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    const struct view view = tea_view();
+    const struct http_address client = phone_address(7);
+    struct told told = {.count = 0};
+    start(&fixture, 2, false);
+    board_get(fixture.board, "", some_id, on_done, &told);
+    wait_told(&fixture, &told);
+    assert_int_equal(list(&fixture, &view).outcome, BOARD_DONE);
+    told.count = 0;
+    board_withdraw(fixture.board, &client, "", some_id, some_token, on_done, &told);
+    wait_told(&fixture, &told);
+    told.count = 0;
+    board_get(fixture.board, "", some_id, on_done, &told);
+    wait_told(&fixture, &told);
+    assert_int_equal(list(&fixture, &view).outcome, BOARD_DONE);
+    assert_int_equal(look(&fixture, &fixture.world.gets), 2);
+    assert_int_equal(look(&fixture, &fixture.world.queries), 2);
+    stop(&fixture);
+}
+
 /* A connection that hearsayd closed while it was idle is made again, and nobody notices. */
 static void test_stale_connection(void **state)
 {
@@ -785,12 +809,19 @@ static void test_stops(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),          cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_get_and_place), cmocka_unit_test(test_many_views),
-        cmocka_unit_test(test_away_and_back), cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_outcomes),      cmocka_unit_test(test_stale_connection),
-        cmocka_unit_test(test_queue),         cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_old_server),    cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_get_and_place),
+        cmocka_unit_test(test_many_views),
+        cmocka_unit_test(test_away_and_back),
+        cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_withdrawn),
+        cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_stale_connection),
+        cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_old_server),
+        cmocka_unit_test(test_stops),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

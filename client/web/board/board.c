@@ -19,13 +19,21 @@ struct board {
     bool is_stopped;
 };
 
+/* What a phone has written or withdrawn is seen by the next reader. */
+static void on_written(void *context)
+{
+    const struct board *board = context;
+
+    house_drop(board->house);
+}
+
 int board_new(const struct board_options *options, struct board **out_board)
 {
     struct board *board = calloc(1, sizeof(*board));
     int rc = board == NULL || sodium_init() < 0 ? -ERR_NOMEM : 0;
 
     if (rc == 0) {
-        rc = pool_new(options, &board->pool);
+        rc = pool_new(options, on_written, board, &board->pool);
     }
     if (rc == 0) {
         rc = house_new(options, &board->house);

@@ -187,6 +187,13 @@ void house_ask(struct house *house, const struct ask *key, board_done *done, voi
     }
 }
 
+void house_drop(struct house *house)
+{
+    house->version++;
+    asks_drop_answers(&house->asks, ASK_LIST);
+    asks_drop_answers(&house->asks, ASK_GET);
+}
+
 void house_forget(struct house *house, const void *context)
 {
     asks_forget(&house->asks, context);

@@ -30,6 +30,8 @@ uint64_t house_version(const struct house *house);
 
 /* Asks a question: as board_list, board_get and board_place. `key` is borrowed for the call. */
 void house_ask(struct house *house, const struct ask *key, board_done *done, void *context);
+/* Something was written: what is cached is asked anew. */
+void house_drop(struct house *house);
 void house_forget(struct house *house, const void *context);
 
 /* As board_watch. A watch is freed by house_unwatch or when it has ended. */

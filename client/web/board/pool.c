@@ -26,6 +26,8 @@ struct place {
 
 struct pool {
     struct board_options options;
+    void (*written)(void *context);
+    void *context;        /* of that */
     struct place *places; /* owned; options.upstreams of them */
     struct wish *first;   /* owned: the queue, by age */
     size_t waiting;
@@ -158,6 +160,7 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     }
     if (reply->kind != HEARSAY_REPLY_ERROR) {
         shown.stored = reply->kind == HEARSAY_REPLY_DEPOSITED ? &reply->deposited : NULL;
+        place->pool->written(place->pool->context);
         place_done(place, &shown);
     } else if (is_stale(&reply->error) && wish_retry(place->pool, place->wish)) {
         place_close(place);
@@ -448,7 +451,8 @@ size_t pool_connections(const struct pool *pool)
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-int pool_new(const struct board_options *options, struct pool **out_pool)
+int pool_new(const struct board_options *options, void (*written)(void *context), void *context,
+             struct pool **out_pool)
 {
     struct pool *pool = calloc(1, sizeof(*pool));
     struct place *places = calloc(options->upstreams, sizeof(*places));
@@ -460,6 +464,8 @@ int pool_new(const struct board_options *options, struct pool **out_pool)
     }
     pool->options = *options;
     pool->places = places;
+    pool->written = written;
+    pool->context = context;
     for (unsigned i = 0; i < options->upstreams; i++) {
         places[i].pool = pool;
     }
