@@ -184,6 +184,20 @@ static void leave_done(void *context, const struct board_reply *reply)
     visit_answer_page(visit, 200, 0, &html);
 }
 
+/*
+ * A message needs a label. Where the operator says nothing about the place, and the writer nothing
+ * about the message, the label names the host: all such messages are equally near.
+ */
+static void place_fallback(struct visit *visit)
+{
+    const struct hearsay_host *host = visit_find_host(visit);
+
+    if (visit->view.place[0] == '\0' && visit->view.topic_count == 0 && !visit->view.is_now &&
+        host != NULL) {
+        (void)snprintf(visit->view.place, sizeof(visit->view.place), "place:%.63s\n", host->name);
+    }
+}
+
 static void leave_place_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
@@ -199,6 +213,7 @@ static void leave_place_done(void *context, const struct board_reply *reply)
     if (reply->place != NULL && strlen(reply->place) < sizeof(visit->view.place)) {
         memcpy(visit->view.place, reply->place, strlen(reply->place) + 1);
     }
+    place_fallback(visit);
     (void)secret_read_hex(visit->seed, seed); /* checked when it was kept */
     secret_derive(seed, sent, visit->text, visit->text_bytes, &visit->secret);
     board_leave(visit->router->board, &visit->request->client,
