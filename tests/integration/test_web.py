@@ -1,0 +1,349 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The page for phones: hearsay-web in front of a real hearsayd."""
+
+import http.client
+import os
+import re
+import signal
+import socket
+import subprocess
+import threading
+import urllib.parse
+
+import pytest
+
+import conftest
+import hearsay_wire as wire
+from test_gateway import GATEWAY, make_gateway, open_folder  # noqa: F401 (fixtures)
+
+HEARSAY_WEB = os.environ.get("HEARSAY_WEB", "build/client/hearsay-web")
+NAME = "hearsay.lan"
+
+
+class Web:
+    """A hearsay-web that runs."""
+
+    def __init__(self, gateway, folder, config=""):
+        self.gateway = gateway
+        user = f"user = {GATEWAY.pw_name}\n" if os.geteuid() == 0 else ""
+        self.file = os.path.join(folder, "web.conf")
+        with open(self.file, "w", encoding="utf-8") as file:
+            file.write(f"[web]\nlisten = 127.0.0.1:0\nserver = {gateway.path}\n{user}{config}\n")
+        os.chmod(self.file, 0o644)
+        self.process = subprocess.Popen(
+            [conftest.binary(HEARSAY_WEB), "--config", self.file],
+            stderr=subprocess.PIPE, text=True)
+        self.lines, self.changed, self.port = [], threading.Condition(), None
+        self.reader = threading.Thread(target=self._read_log, daemon=True)
+        self.reader.start()
+        self.port = int(self.wait_log(r"listening on 127\.0\.0\.1:(\d+)").group(1))
+        self.wait_log("ready: hearsay-web")
+
+    def _read_log(self):
+        for line in self.process.stderr:
+            with self.changed:
+                self.lines.append(line)
+                self.changed.notify_all()
+
+    def wait_log(self, pattern, start=0):
+        def find():
+            return re.search(pattern, "".join(self.lines[start:]))
+
+        with self.changed:
+            assert self.changed.wait_for(find, wire.PATIENCE), "".join(self.lines)
+            return find()
+
+    def request(self, method, path, body=None, source="127.0.0.1", host=None, **headers):
+        connection = http.client.HTTPConnection(
+            "127.0.0.1", self.port, timeout=wire.PATIENCE, source_address=(source, 0))
+        headers = {key.replace("_", "-"): value for key, value in headers.items()}
+        connection.request(method, path, body,
+                           {"Host": host or f"{NAME}:{self.port}", **headers})
+        answer = connection.getresponse()
+        answer.text = answer.read().decode()
+        connection.close()
+        return answer
+
+    def get(self, path="/", **options):
+        return self.request("GET", path, **options)
+
+    def wait_healthy(self, status=200):
+        """hearsay-web connects to hearsayd in its own time; nothing tells when, so ask."""
+        for _ in range(2000):
+            if self.get("/healthz").status == status:
+                return
+            threading.Event().wait(0.01)
+        raise AssertionError("".join(self.lines))
+
+    def post(self, path, fields, source="127.0.0.1", origin=True, **options):
+        if origin is True:
+            origin = f"http://{NAME}:{self.port}"
+        headers = {"Content_Type": "application/x-www-form-urlencoded"}
+        if origin is not None:
+            headers["Origin"] = origin
+        headers.update(options)
+        return self.request("POST", path, urllib.parse.urlencode(fields), source, **headers)
+
+    def form(self, source="127.0.0.1", path="/"):
+        """The hidden fields of the form to leave a message."""
+        page = self.get(path, source=source)
+        assert page.status == 200, page.text
+        return fields_of(page.text, "/leave")
+
+    def leave(self, text, source="127.0.0.1", **fields):
+        return self.post("/leave", {**self.form(source), "text": text, **fields}, source)
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+        assert self.process.wait(wire.PATIENCE) == 0, "".join(self.lines)
+        self.reader.join(wire.PATIENCE)
+        log = "".join(self.lines)
+        assert "left open" not in log and "Sanitizer" not in log, log
+
+
+def fields_of(page, action):
+    """The hidden fields of the form that is sent to a path."""
+    form = re.search(rf'<form[^>]*action="{action}"[^>]*>.*?</form>', page, re.S).group(0)
+    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
+
+
+@pytest.fixture
+def make_web(make_gateway, open_folder):  # noqa: F811
+    made = []
+
+    def make(config="", daemon=""):
+        web = Web(make_gateway(daemon), open_folder, "reads_per_minute = 0\n" + config)
+        made.append(web)
+        web.wait_healthy()
+        return web
+
+    yield make
+    for web in made:
+        web.stop()
+
+
+def test_two_phones_see_each_other(make_web):
+    web = make_web("cache = 0\n")
+    assert "number one" not in web.get().text
+    left = web.leave("number one <b>message</b>", source="127.0.0.7")
+    assert left.status == 200
+    page = web.get(source="127.0.0.8").text
+    assert "number one &lt;b&gt;message&lt;/b&gt;" in page and "<b>message" not in page
+    assert web.leave("the second one", source="127.0.0.8").status == 200
+    page = web.get(source="127.0.0.7").text
+    assert page.index("the second one") < page.index("number one")
+
+
+def test_a_message_is_withdrawn(make_web):
+    web = make_web("cache = 0\n")
+    left = web.leave("to be taken back")
+    fields = fields_of(left.text, "/withdraw")
+    assert len(fields["code"]) == 26
+    wrong = web.post("/withdraw", {**fields, "code": "A" * 26})
+    assert wrong.status == 403
+    assert web.get("/m/" + fields["id"]).status == 200
+    assert web.post("/withdraw", fields).status == 200
+    assert "to be taken back" not in web.get().text
+    assert web.get("/m/" + fields["id"]).status == 404
+
+
+def test_a_double_tap_is_one_message(make_web):
+    """A second tap, and a reload of the answer, send the same form again."""
+    web = make_web("cache = 0\n")
+    form = {**web.form(), "text": "only once"}
+    answers = [web.post("/leave", form) for _ in range(3)]
+    assert {answer.status for answer in answers} == {200}
+    codes = {fields_of(answer.text, "/withdraw")["code"] for answer in answers}
+    assert len(codes) == 1
+    assert web.get().text.count("only once") == 1
+    # Withdrawn, a reload of the answer does not bring it back.
+    assert web.post("/withdraw", fields_of(answers[0].text, "/withdraw")).status == 200
+    again = web.post("/leave", form)
+    assert again.status == 403 and "only once" in again.text
+    assert "only once" not in web.get().text
+
+
+def test_reports_of_phones_hide(make_web):
+    """Each phone counts as one reporter, as if it had come to port 7117 itself."""
+    web = make_web("cache = 0\n", "[host default]\nhide_after = 2\n")
+    message = fields_of(web.leave("spam, spam", source="127.0.0.9").text, "/withdraw")["id"]
+    for source in ("127.0.0.7", "127.0.0.7", "127.0.0.8"):
+        assert "spam, spam" in web.get(source=source).text
+        fields = fields_of(web.get("/m/" + message, source=source).text, "/report")
+        answer = web.post("/report", {**fields, "why": "spam", "text": "again"}, source)
+        assert answer.status == 200, answer.text
+    assert "spam, spam" not in web.get().text
+
+
+def test_forms_of_others_keep_the_text(make_web):
+    web = make_web()
+    form = {**web.form("127.0.0.7"), "text": "typed with love"}
+    for options in ({"source": "127.0.0.8"},
+                    {"source": "127.0.0.7", "origin": "http://evil.example"},
+                    {"source": "127.0.0.7", "origin": "null"}):
+        answer = web.post("/leave", form, **options)
+        assert answer.status == 403 and "typed with love" in answer.text
+    fresh = {**fields_of(answer.text, "/leave"), "text": "typed with love"}
+    assert web.post("/leave", fresh, source="127.0.0.7").status == 200
+    assert web.post("/leave", form, source="127.0.0.7", Content_Type="text/plain").status == 400
+
+
+def test_other_names_are_refused(make_web):
+    """A page that has its own name led here (DNS rebinding) reads nothing."""
+    web = make_web()
+    assert web.leave("secret of the place").status == 200
+    for host in ("evil.example", f"evil.example:{web.port}", NAME, f"127.0.0.2:{web.port}"):
+        answer = web.get(host=host)
+        assert answer.status == 421 and "secret" not in answer.text
+        assert NAME in answer.text
+    for host in (f"127.0.0.1:{web.port}", f"localhost:{web.port}"):
+        assert web.get(host=host).status == 200
+
+
+def test_texts_are_bounded(make_web):
+    web = make_web()
+    assert web.leave("\N{SAXOPHONE}" * 500).status == 200
+    answer = web.leave("\N{SAXOPHONE}" * 501)
+    assert answer.status == 413 and "\N{SAXOPHONE}" * 501 in answer.text
+    assert web.leave("  \n ").status == 400
+
+
+def test_reviewed_messages_wait(make_web):
+    web = make_web("cache = 0\n", "[host default]\naccept = review\n")
+    assert web.leave("wait for me").status == 200
+    assert "wait for me" not in web.get().text
+
+
+def test_a_closed_host_says_so(make_web):
+    web = make_web("", "[host default]\naccept = closed\n")
+    page = web.get()
+    assert page.status == 200 and 'action="/leave"' not in page.text
+
+
+def test_deposits_are_limited_by_phone(make_web):
+    web = make_web("", "[limits]\ndeposits_per_minute = 1\ndeposit_burst = 1\n")
+    assert web.leave("one", source="127.0.0.7").status == 200
+    answer = web.leave("two is too many", source="127.0.0.7")
+    assert answer.status == 429 and "two is too many" in answer.text
+    assert int(answer.headers["Retry-After"]) >= 1
+    assert web.leave("of another phone", source="127.0.0.8").status == 200
+
+
+def test_a_full_board_keeps_the_text(make_web):
+    web = make_web("", "[limits]\nmessages = 1\n")
+    assert web.leave("the only one", source="127.0.0.7").status == 200
+    answer = web.leave("no room for me", source="127.0.0.8")
+    assert answer.status == 507 and "no room for me" in answer.text
+
+
+def test_hearsayd_goes_and_comes(make_web):
+    web = make_web("cache = 0\n")
+    form = {**web.form(), "text": "said while away"}
+    web.gateway.daemon.stop()
+    web.wait_healthy(503)
+    answer = web.post("/leave", form)
+    assert answer.status == 503 and "said while away" in answer.text
+    assert int(answer.headers["Retry-After"]) >= 1
+    web.gateway.daemon.restart()
+    web.wait_healthy()
+    assert web.post("/leave", fields_of(answer.text, "/leave") | {"text": "back"}).status == 200
+    assert "back" in web.get().text
+
+
+def test_pages_and_files(make_web):
+    web = make_web("operator = The Bar\ncontact = bar@example.org\nrules = Be kind.\n")
+    page = web.get().text
+    for path in re.findall(r'(?:href|src)="(/s/[^"]+)"', page):
+        assert web.get(path).status == 200
+    about = web.get("/about").text
+    assert "The Bar" in about and "bar@example.org" in about and "Be kind." in about
+    assert web.get("/poster").status == 200
+    assert web.get("/qr/page.svg").text.startswith("<svg")
+    assert web.get("/qr/join.svg").status == 404
+    assert web.get("/robots.txt").status == 200
+    assert web.get("/nothing").status == 404
+    assert web.get("/leave").status == 303
+    assert web.get("/?o=up").status == 400
+    assert 'dir="rtl"' in web.get("/?l=ar").text
+    head = web.request("HEAD", "/")
+    assert head.status == 200 and head.text == ""
+
+
+def test_reload_and_refusal(make_web):
+    web = make_web("title = Old\n")
+    start = len(web.lines)
+    with open(web.file, "a", encoding="utf-8") as file:
+        file.write("views = 65\n")
+    web.process.send_signal(signal.SIGHUP)
+    web.wait_log("`views` .*needs a restart|not reloaded", start)
+    with open(web.file, encoding="utf-8") as file:
+        text = file.read().replace("views = 65\n", "").replace("title = Old", "title = New Place")
+    with open(web.file, "w", encoding="utf-8") as file:
+        file.write(text)
+    web.process.send_signal(signal.SIGHUP)
+    web.wait_log("configuration reloaded", start)
+    assert "New Place" in web.get().text
+
+
+@pytest.mark.parametrize("config, sentence", [
+    ("listen = 80", "numeric address with a port"),
+    ("listen = 192.0.2.1:80 proxied", "proxy on this machine"),
+    ("listen = /run/x.sock", "proxied"),
+    ("name = Hearsay.lan", "letters a-z"),
+    ("language = fr", "auto, en, de or ar"),
+    ("wifi_ssid = a\nwifi_password = short", "8 to 63"),
+    ("wifi_password = long enough", "wifi_ssid"),
+    ("events = 512", "connections"),
+    ("listn = 127.0.0.1:80", "listen"),
+])
+def test_refusals_say_what_would_be_right(tmp_path, config, sentence):
+    file = tmp_path / "web.conf"
+    file.write_text(f"[web]\n{config}\n")
+    done = subprocess.run([conftest.binary(HEARSAY_WEB), "--config", file, "--check-config"],
+                          capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
+    assert done.returncode == 2 and sentence in done.stderr, done.stderr
+
+
+def test_check_config_warns_of_nobody(tmp_path):
+    file = tmp_path / "web.conf"
+    command = [conftest.binary(HEARSAY_WEB), "--config", file, "--check-config"]
+    for config, warns in (("listen = 192.0.2.1:80", True), ("listen = 127.0.0.1:80", False),
+                          ("listen = 192.0.2.1:80\noperator = Me\ncontact = me@x.y", False)):
+        file.write_text(f"[web]\n{config}\n")
+        done = subprocess.run(command, capture_output=True, text=True, timeout=wire.PATIENCE,
+                              check=True)
+        assert ("who runs it" in done.stderr) == warns
+
+
+def test_print_config_is_a_file(tmp_path):
+    file = tmp_path / "web.conf"
+    file.write_text("[web]\nlisten = [::1]:81\nname = a.lan\nrules = One.\nrules = Two.\n")
+    command = [conftest.binary(HEARSAY_WEB), "--config", file, "--print-config"]
+    first = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    file.write_text(first)
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == first
+    assert "rules = Two." in first and "listen = [::1]:81" in first
+
+
+def test_the_port_is_taken(make_web):
+    web = make_web()
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        port = taken.getsockname()[1]
+        done = subprocess.run(
+            [conftest.binary(HEARSAY_WEB), "--config", web.file, "--listen",
+             f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=wire.PATIENCE,
+            check=False)
+    assert done.returncode == 1 and "another program has it" in done.stderr
+
+
+def test_the_manual_has_the_keys():
+    """client/man/hearsay-web.8 has what `hearsay-web --print-reference mdoc` prints."""
+    keys = subprocess.run([conftest.binary(HEARSAY_WEB), "--print-reference", "mdoc"],
+                          capture_output=True, text=True, check=True).stdout
+    manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../client/man",
+                          "hearsay-web.8")
+    with open(manual, encoding="utf-8") as file:
+        assert f'.\\" BEGIN KEYS\n{keys}.\\" END KEYS\n' in file.read()
