@@ -38,7 +38,7 @@ enum {
     LIMIT_EXPORTED = 1000,        /* messages on a page of Exported */
     LIMIT_FIGURES = 2048,         /* in StatsTaken */
     LIMIT_FIGURE_BYTES = 127,     /* a figure's name */
-    LIMIT_REASON_BYTES = 200,     /* of a report */
+    LIMIT_REASON_BYTES = 1000,    /* of a report */
     LIMIT_REASONS = 16,           /* of one reported message */
     LIMIT_REPORTED = 1000,        /* in ReportedList */
     LIMIT_BANS = 1000,            /* in BanList */

@@ -82,6 +82,13 @@ void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t len
 enum msg_metric { MSG_METRIC_BITS = 1, MSG_METRIC_ESTIMATED = 2 };
 enum msg_order { MSG_ORDER_SIMILARITY = 1, MSG_ORDER_TIME = 2 };
 enum msg_evict { MSG_EVICT_REJECT = 1, MSG_EVICT_OLDEST = 2, MSG_EVICT_SOONEST_EXPIRING = 3 };
+enum msg_report_kind {
+    MSG_REPORT_ILLEGAL = 1,
+    MSG_REPORT_ABOUT_ME = 2,
+    MSG_REPORT_HARASSMENT = 3,
+    MSG_REPORT_SPAM = 4,
+    MSG_REPORT_OTHER = 5
+};
 enum msg_acceptance { MSG_ACCEPT_OPEN = 1, MSG_ACCEPT_REVIEW = 2, MSG_ACCEPT_CLOSED = 3 };
 enum msg_durability { MSG_DURABILITY_STORAGE = 1, MSG_DURABILITY_RELAXED = 2 };
 

@@ -96,6 +96,7 @@ struct msg_report {
     struct msg_text reason; /* why the message is reported: up to LIMIT_REASON_BYTES bytes without
                              * control characters; may be absent */
     uint64_t work;          /* 0 when absent */
+    enum msg_report_kind kind; /* MSG_REPORT_OTHER when absent */
 };
 
 /*
@@ -146,9 +147,7 @@ enum msg_request_kind {
     MSG_REQUEST_BACKUP,
     MSG_REQUEST_COMPACT,
     MSG_REQUEST_RELOAD,
-    MSG_REQUEST_LOG_LEVEL,
-    MSG_REQUEST_KNOWN_ONLY /* a request that hearsay.proto has, but this version of the program does
-                            * not serve; `name` says which one */
+    MSG_REQUEST_LOG_LEVEL
 };
 
 struct msg_request {

@@ -171,12 +171,17 @@ struct msg_stats_taken {
     size_t figure_count;
 };
 
+struct msg_report_reason {
+    enum msg_report_kind kind;
+    struct msg_text text; /* absent: none */
+};
+
 struct msg_reported_message {
     struct msg_bytes id;
     uint32_t reports;
     struct msg_text media_type;
     struct msg_bytes payload;
-    const struct msg_text *reasons; /* reason_count of them */
+    const struct msg_report_reason *reasons; /* reason_count of them */
     size_t reason_count;
     bool hidden;
     bool pending;

@@ -9,35 +9,39 @@
 #include "client/call/work.h"
 #include "client/fail.h"
 
-int hearsay_submit_report(struct hearsay *server, const char *host, const uint8_t *id,
-                          const char *reason, uint64_t *out_ticket, struct hearsay_error *out_error)
+int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *report,
+                          uint64_t *out_ticket, struct hearsay_error *out_error)
 {
     const struct hearsay_welcome *welcome = hearsay_welcome(server);
-    const struct hearsay_host *found = hearsay_find_host(server, host);
+    const struct hearsay_host *found = hearsay_find_host(server, report->host);
     if (welcome->limits.work_bits > HEARSAY_WORK_BITS) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
                         "the server asks for a proof of work of %" PRIu32
                         " bits on each report; at most %d are done",
                         welcome->limits.work_bits, HEARSAY_WORK_BITS);
     }
+    if (report->kind < HEARSAY_REPORT_ILLEGAL || report->kind > HEARSAY_REPORT_OTHER) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the report has no kind");
+    }
     struct msg_request request = {.kind = MSG_REQUEST_REPORT,
-                                  .report = {.host = calls_text(host),
-                                             .id = calls_bytes(id, HEARSAY_ID_BYTES),
-                                             .reason = calls_text(reason)}};
+                                  .report = {.host = calls_text(report->host),
+                                             .id = calls_bytes(report->id, HEARSAY_ID_BYTES),
+                                             .kind = (enum msg_report_kind)report->kind,
+                                             .reason = calls_text(report->reason)}};
     if (welcome->limits.work_bits > 0 && found != NULL) { /* else the server refuses it */
         work_find_report(&request.report, found->name, welcome);
     }
     return client_submit(server, &request, out_ticket, out_error);
 }
 
-int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id, const char *reason,
-                   int timeout_ms, struct hearsay_error *out_error)
+int hearsay_report(struct hearsay *server, const struct hearsay_report *report, int timeout_ms,
+                   struct hearsay_error *out_error)
 {
     const struct reply *reply = NULL;
     uint64_t ticket = 0;
     int status = calls_prepare(server, timeout_ms, out_error); /* before the proof of work */
     if (status == HEARSAY_OK) {
-        status = hearsay_submit_report(server, host, id, reason, &ticket, out_error);
+        status = hearsay_submit_report(server, report, &ticket, out_error);
     }
     return status == HEARSAY_OK ? calls_finish(server, ticket, timeout_ms, &reply, out_error)
                                 : status;

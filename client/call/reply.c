@@ -212,8 +212,15 @@ static int translate_reported(const struct msg_reported_message *from, struct ar
     to->hidden = from->hidden;
     to->pending = from->pending;
     to->payload_omitted = from->payload_omitted;
+    struct hearsay_reason *reasons = NULL;
+    status = reply_take(arena, from->reason_count, sizeof(*reasons), &reasons, error);
+    for (size_t i = 0; i < from->reason_count && status == HEARSAY_OK; i++) {
+        reasons[i].kind = (enum hearsay_report_kind)from->reasons[i].kind;
+        reasons[i].text = from->reasons[i].text.text;
+    }
+    to->reasons = reasons;
     to->reason_count = from->reason_count;
-    return reply_texts(from->reasons, from->reason_count, arena, &to->reasons, error);
+    return status;
 }
 
 static int translate_list(const struct msg_reported_list *from, struct arena *arena,

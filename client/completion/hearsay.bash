@@ -16,7 +16,8 @@ _hearsay_options()
         --memory --channel --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;
-    withdraw | report | export | 'admin restore' | 'admin accept') printf '%s\n' --host ;;
+    report) printf '%s\n' --kind --host ;;
+    withdraw | export | 'admin restore' | 'admin accept') printf '%s\n' --host ;;
     import) printf '%s\n' --host --state --group --epoch --json ;;
     summary) printf '%s\n' --host --json ;;
     hosts | ping | known) printf '%s\n' --json ;;

@@ -56,14 +56,20 @@ struct hearsay_figure {
     int64_t value;
 };
 
+/* Why a message was reported. */
+struct hearsay_reason {
+    enum hearsay_report_kind kind; /* or a number that this library does not know */
+    const char *text;              /* the reporter's words; NULL: none */
+};
+
 /* A message that was reported, or that waits for review. */
 struct hearsay_reported {
-    struct hearsay_message message; /* epoch is not set */
-    uint32_t reports;               /* from different senders */
-    bool hidden;                    /* queries do not show it */
-    bool pending;                   /* hidden because it waits for review */
-    bool payload_omitted;           /* the payload did not fit into the frame */
-    const char *const *reasons;     /* reason_count of them: the reporters' words */
+    struct hearsay_message message;       /* epoch is not set */
+    uint32_t reports;                     /* from different senders */
+    bool hidden;                          /* queries do not show it */
+    bool pending;                         /* hidden because it waits for review */
+    bool payload_omitted;                 /* the payload did not fit into the frame */
+    const struct hearsay_reason *reasons; /* reason_count of them, oldest first */
     size_t reason_count;
 };
 

@@ -243,12 +243,30 @@ HEARSAY_API int hearsay_summary(struct hearsay *server, const char *host, int ti
 /* The labels now; there may be none. */
 HEARSAY_API int hearsay_here(struct hearsay *server, const char *host, int timeout_ms,
                              const struct hearsay_here **out_here, struct hearsay_error *out_error);
+
+/* What is wrong with a message. */
+enum hearsay_report_kind {
+    HEARSAY_REPORT_ILLEGAL = 1,
+    HEARSAY_REPORT_ABOUT_ME,   /* the message tells something private about the reporter */
+    HEARSAY_REPORT_HARASSMENT, /* the message insults or threatens somebody */
+    HEARSAY_REPORT_SPAM,
+    HEARSAY_REPORT_OTHER
+};
+
+/* A report of a message. */
+struct hearsay_report {
+    const char *host;  /* NULL: the first */
+    const uint8_t *id; /* HEARSAY_ID_BYTES */
+    enum hearsay_report_kind kind;
+    const char *reason; /* one line of at most 1,000 bytes; NULL: none */
+};
+
 /*
  * Reports a message to the operator. After reports from several senders the server hides the
- * message until the operator reviews it. `reason` is one line of at most 200 bytes, or NULL.
+ * message until the operator reviews it.
  */
-HEARSAY_API int hearsay_report(struct hearsay *server, const char *host, const uint8_t *id,
-                               const char *reason, int timeout_ms, struct hearsay_error *out_error);
+HEARSAY_API int hearsay_report(struct hearsay *server, const struct hearsay_report *report,
+                               int timeout_ms, struct hearsay_error *out_error);
 
 /* --- many requests at a time ------------------------------------------------------------------ */
 
@@ -330,11 +348,10 @@ HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, ui
 HEARSAY_API int hearsay_submit_here_of(struct hearsay *server, const char *host,
                                        const uint8_t *address, size_t address_bytes,
                                        uint64_t *out_ticket, struct hearsay_error *out_error);
-/* Submits a report of a message; hearsay_report describes `reason`. If the server demands a proof
- * of work, the proof is computed before the call returns. */
-HEARSAY_API int hearsay_submit_report(struct hearsay *server, const char *host, const uint8_t *id,
-                                      const char *reason, uint64_t *out_ticket,
-                                      struct hearsay_error *out_error);
+/* Submits a report of a message. If the server demands a proof of work, the proof is computed
+ * before the call returns. */
+HEARSAY_API int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *report,
+                                      uint64_t *out_ticket, struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
 

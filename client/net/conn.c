@@ -105,7 +105,7 @@ static struct conn_slot *slot_of(const struct conn *conn, uint64_t ticket)
 }
 
 /* The kind of answer that fits each kind of request. Kinds without an entry are never submitted. */
-static const enum msg_response_kind fitting_replies[MSG_REQUEST_KNOWN_ONLY + 1] = {
+static const enum msg_response_kind fitting_replies[MSG_REQUEST_LOG_LEVEL + 1] = {
     [MSG_REQUEST_DEPOSIT] = MSG_RESPONSE_DEPOSITED,
     [MSG_REQUEST_QUERY] = MSG_RESPONSE_RESULTS,
     [MSG_REQUEST_GET] = MSG_RESPONSE_GOT,

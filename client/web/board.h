@@ -116,7 +116,8 @@ void board_leave(struct board *board, const struct http_address *client,
 void board_withdraw(struct board *board, const struct http_address *client, const char *host,
                     const uint8_t *id, const uint8_t *token, board_done *done, void *context);
 void board_report(struct board *board, const struct http_address *client, const char *host,
-                  const uint8_t *id, const char *reason, board_done *done, void *context);
+                  const uint8_t *id, enum hearsay_report_kind kind, const char *reason,
+                  board_done *done, void *context);
 
 /*
  * A standing query with the messages of a view, through the house connection. `order`, `before_ms`

@@ -29,16 +29,9 @@ static void handle_hello(struct ask *ask)
 
 static void handle_unsupported(struct ask *ask)
 {
-    const char *name = ask->request->name;
-
-    if (name[0] == '\0') {
-        ask_refuse(ask, MSG_UNSUPPORTED, NULL,
-                   "this server knows no such request; Welcome's capabilities lists those "
-                   "that it serves");
-    } else {
-        ask_refuse(ask, MSG_UNSUPPORTED, name,
-                   "%s is not served here; Welcome's capabilities lists what is", name);
-    }
+    ask_refuse(ask, MSG_UNSUPPORTED, NULL,
+               "this server knows no such request; Welcome's capabilities lists those that it "
+               "serves");
 }
 
 typedef void handle_function(struct ask *ask);
@@ -70,7 +63,6 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_STATS] = handler_stats,
     [MSG_REQUEST_RELOAD] = handler_reload,
     [MSG_REQUEST_LOG_LEVEL] = handler_log_level,
-    [MSG_REQUEST_KNOWN_ONLY] = NULL, /* NULL: unsupported, too */
 };
 
 /* Whether a gateway that speaks for itself may send this request. */
@@ -99,7 +91,7 @@ void handler_handle(struct service *service, struct requester *client,
             "client's address",
             request->name);
     } else if (ask_pay(&ask)) {
-        (handle != NULL ? handle : handle_unsupported)(&ask);
+        handle(&ask);
     }
 }
 

@@ -13,7 +13,7 @@ struct report_job {
     struct persist_op op;
     uint32_t sender;   /* tag of the address that reports */
     bool is_uncounted; /* the report does not count towards hide_after */
-    char words[LIMIT_REASON_BYTES];
+    char words[PERSIST_WORDS_BYTES_MAX];
 };
 
 /*
@@ -180,10 +180,13 @@ static bool note_reporter(const struct ask *ask)
 
 static void submit_report(struct report_job *job, const struct msg_report *report)
 {
-    if (report->reason.text != NULL) {
-        memcpy(job->words, report->reason.text, report->reason.length);
+    if (report->reason.length > 0 || report->kind != MSG_REPORT_OTHER) {
+        job->words[0] = (char)('0' + report->kind);
+        if (report->reason.length > 0) {
+            memcpy(job->words + 1, report->reason.text, report->reason.length);
+        }
         job->op.words = job->words;
-        job->op.words_bytes = report->reason.length;
+        job->op.words_bytes = 1 + report->reason.length;
     }
     job->op.kind = PERSIST_MODERATE;
     job->op.done = on_reported;

@@ -73,28 +73,34 @@ static void reported_choose(struct reported_job *job, const struct moderation *m
 }
 
 /*
- * Splits the reasons of a message, one on each line, into texts in the arena. Returns the number of
- * texts, or 0 if memory is short.
+ * Splits the reasons of a message, one on each line, into structs in the arena. Returns the number
+ * of reasons, or 0 if memory is short.
  */
 static size_t split_reasons(struct service *service, const struct persist_entry *entry,
-                            const struct msg_text **out_texts)
+                            const struct msg_report_reason **out_reasons)
 {
     const char *at = entry->reasons;
     const char *end = at == NULL ? NULL : at + entry->reasons_bytes;
     size_t count = 0;
-    struct msg_text *texts =
+    struct msg_report_reason *reasons =
         at == NULL ? NULL
-                   : arena_take_zeroed(&service->arena, PERSIST_REASONS_KEPT, sizeof(*texts));
+                   : arena_take_zeroed(&service->arena, PERSIST_REASONS_KEPT, sizeof(*reasons));
 
-    while (texts != NULL && at < end && count < PERSIST_REASONS_KEPT) {
+    while (reasons != NULL && at < end && count < PERSIST_REASONS_KEPT) {
         const char *stop = memchr(at, '\n', (size_t)(end - at));
         stop = stop == NULL ? end : stop;
-        texts[count++] = (struct msg_text){at, (size_t)(stop - at)};
+        reasons[count].kind = (enum msg_report_kind)(at[0] - '0');
+        if (stop - at > 1) {
+            reasons[count].text = (struct msg_text){at + 1, (size_t)(stop - at) - 1};
+        }
+        count++;
         at = stop + 1;
     }
-    *out_texts = texts;
+    *out_reasons = reasons;
     return count;
 }
+
+enum { REASON_TAG_BYTES = 9 }; /* upper bound for a reason without its text: tags, lengths, kind */
 
 /* Upper bound of the bytes of a message in the answer, without its payload. */
 static size_t entry_bytes(const struct msg_reported_message *message)
@@ -102,7 +108,7 @@ static size_t entry_bytes(const struct msg_reported_message *message)
     size_t bytes = codec_result_bytes_max(0, message->media_type.length);
 
     for (size_t i = 0; i < message->reason_count; i++) {
-        bytes += message->reasons[i].length + 4;
+        bytes += message->reasons[i].text.length + REASON_TAG_BYTES;
     }
     return bytes;
 }

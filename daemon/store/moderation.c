@@ -8,8 +8,9 @@
 
 #include "core/base/expiry.h"
 #include "daemon/store/row.h"
+#include "proto/msg.h"
 
-enum { REASONS_BYTES_MAX = PERSIST_REASONS_KEPT * (LIMIT_REASON_BYTES + 1) };
+enum { REASONS_BYTES_MAX = PERSIST_REASONS_KEPT * (PERSIST_WORDS_BYTES_MAX + 1) };
 
 _Static_assert(crypto_generichash_BYTES == LIMIT_HASH_BYTES, "BLAKE2b-256");
 
@@ -84,26 +85,44 @@ int store_moderation_state(struct store_database *database, int64_t seq,
     return rc;
 }
 
-/*
- * Appends the reason of a report. If the row has PERSIST_REASONS_KEPT reasons, the oldest reason is
- * deleted.
+static bool reason_is_grave(const char *line)
+{
+    return line[0] == '0' + MSG_REPORT_ILLEGAL || line[0] == '0' + MSG_REPORT_ABOUT_ME;
+}
+
+/* Deletes the oldest reason that is grave, or the oldest one that is not. There is such a reason.
  */
+static void drop_reason(struct row *row, bool is_grave)
+{
+    char *line = row->reasons;
+
+    while (reason_is_grave(line) != is_grave) {
+        line = (char *)memchr(line, '\n', row->reasons_bytes) + 1;
+    }
+    size_t bytes = (size_t)((char *)memchr(line, '\n', row->reasons_bytes) + 1 - line);
+    size_t behind = row->reasons_bytes - (size_t)(line - row->reasons) - bytes;
+    memmove(line, line + bytes, behind);
+    row->reasons_bytes -= bytes;
+}
+
+/* Appends the reason of a report. See `words` in persist.h for the reason that makes room. */
 static void add_reason(struct row *row, const char *words, size_t bytes)
 {
     size_t lines = 0;
+    size_t grave = 0;
 
-    if (bytes == 0 || bytes > LIMIT_REASON_BYTES) {
+    if (bytes == 0 || bytes > PERSIST_WORDS_BYTES_MAX) {
         return;
     }
     for (size_t i = 0; i < row->reasons_bytes; i++) {
-        lines += row->reasons[i] == '\n';
+        if (i == 0 || row->reasons[i - 1] == '\n') {
+            lines++;
+            grave += reason_is_grave(&row->reasons[i]);
+        }
     }
+    grave += reason_is_grave(words);
     if (lines >= PERSIST_REASONS_KEPT) {
-        const char *end = memchr(row->reasons, '\n', row->reasons_bytes);
-        size_t first = (size_t)(end - row->reasons) + 1;
-
-        row->reasons_bytes -= first;
-        memmove(row->reasons, row->reasons + first, row->reasons_bytes);
+        drop_reason(row, grave > PERSIST_REASONS_GRAVE);
     }
     assert(row->reasons_bytes + bytes + 1 <= sizeof(row->reasons));
     memcpy(row->reasons + row->reasons_bytes, words, bytes);

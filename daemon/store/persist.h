@@ -27,8 +27,9 @@
 enum {
     PERSIST_STORE_ID_BYTES = 16,
     PERSIST_REASON_BYTES = 512,
-    PERSIST_REASONS_KEPT = 8 /* maximum number of reasons that the store keeps for a message: the
-                                reasons of its latest reports */
+    PERSIST_REASONS_KEPT = 16, /* maximum number of reasons that the store keeps for a message */
+    PERSIST_REASONS_GRAVE = 4, /* of these: the places kept for grave reasons */
+    PERSIST_WORDS_BYTES_MAX = 1 + LIMIT_REASON_BYTES
 };
 
 /*
@@ -243,8 +244,13 @@ struct persist_op {
     struct persist_rule *rule;
     struct persist_tally *tallies; /* tally: tally_count of them */
     size_t tally_count;
-    const char *words; /* moderate: a reason as a line of UTF-8, not terminated; may be NULL */
-    size_t words_bytes;
+    /* moderate: a reason as a line of UTF-8, not terminated; may be NULL. The first byte is the
+     * digit of the kind of the report (enum msg_report_kind). A reason is grave if its kind is
+     * MSG_REPORT_ILLEGAL or MSG_REPORT_ABOUT_ME. If PERSIST_REASONS_KEPT reasons are stored, the
+     * oldest reason is deleted that is not grave; or the oldest grave reason, if more than
+     * PERSIST_REASONS_GRAVE reasons, the new one included, are grave. */
+    const char *words;
+    size_t words_bytes; /* at most PERSIST_WORDS_BYTES_MAX */
 
     /* The store fills these before `done`. */
     enum persist_outcome outcome;
@@ -291,7 +297,7 @@ struct persist_entry {
     bool damaged;        /* check: the checksum is wrong; only seq is reliable */
     bool omitted;        /* the message exists, but its content exceeds the rest of content_limit:
                             the lengths are set, filter, media_type and payload are NULL */
-    const char *reasons; /* REPORTED: the latest reasons, as lines with newlines; NULL: none */
+    const char *reasons; /* REPORTED: the reasons kept, as lines with newlines; NULL: none */
     size_t reasons_bytes;
 };
 

@@ -45,10 +45,9 @@ enum { CODEC_REQUEST_ARENA_BYTES = 128 * 1024, CODEC_RESPONSE_ARENA_BYTES = 3 * 
  * check the server's own limits. A message that takes more memory than the arena's limit is
  * CODEC_INVALID, with MSG_TOO_LARGE.
  *
- * A request without a body or with an unknown body is read as MSG_REQUEST_UNKNOWN. A request that
- * hearsay.proto has and that this program does not serve is read as MSG_REQUEST_KNOWN_ONLY. A
- * response without a body or with an unknown body is read as MSG_RESPONSE_UNKNOWN. A request
- * without an id, or with id 0, is CODEC_MALFORMED.
+ * A request without a body or with an unknown body is read as MSG_REQUEST_UNKNOWN. A response
+ * without a body or with an unknown body is read as MSG_RESPONSE_UNKNOWN. A request without an id,
+ * or with id 0, is CODEC_MALFORMED.
  */
 int codec_decode_request(const uint8_t *frame, size_t length, struct arena *arena,
                          struct msg_request *out, struct msg_error *out_error);
@@ -58,8 +57,7 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
 /*
  * Appends one whole frame, header included, to `out`. Returns 0, -ERR_NOMEM, or CODEC_TOO_LARGE
  * when the frame would exceed limit_bytes; after an error `out->count` is unchanged. The fields are
- * not checked. A field with its default value is left out. For MSG_REQUEST_KNOWN_ONLY, writes an
- * empty body as the field whose name is in `name`.
+ * not checked. A field with its default value is left out.
  */
 enum { CODEC_TOO_LARGE = 3 };
 int codec_encode_request(const struct msg_request *request, size_t limit_bytes, struct bytes *out);

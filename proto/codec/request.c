@@ -135,6 +135,8 @@ static const struct map_field report_fields[] = {
     {MAP_FIELD(TEXT, Report, report, reason), MAP_RANGE(1, LIMIT_REASON_BYTES),
      .form = &codec_form_line},
     {MAP_FIELD(U64, Report, report, work)},
+    {MAP_ENUM(Report, report, kind, ReportKind, report_kind), .absent = MSG_REPORT_OTHER,
+     MAP_RANGE(MSG_REPORT_ILLEGAL, MSG_REPORT_OTHER)},
 };
 static const struct map report_map = MAP_OF("report", report, report);
 
@@ -273,10 +275,7 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     wire = (const Hearsay__V1__Request *)(const void *)message;
     body = codec_body_numbered(&request_envelope, (uint32_t)wire->body_case);
     if (body == NULL) {
-        bool none = wire->body_case == HEARSAY__V1__REQUEST__BODY__NOT_SET;
-
-        out->kind = none ? MSG_REQUEST_UNKNOWN : MSG_REQUEST_KNOWN_ONLY;
-        return 0;
+        return 0; /* MSG_REQUEST_UNKNOWN */
     }
     rv = map_read_body(body, wire->hello, arena, out, out_error);
     if (rv == 0) {
@@ -285,29 +284,9 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     return rv;
 }
 
-/* Returns the field of Request's oneof with this name. NULL: there is no such field. */
-static const ProtobufCFieldDescriptor *request_member_named(const char *name)
-{
-    const ProtobufCFieldDescriptor *field = NULL;
-
-    if (name != NULL) {
-        field = protobuf_c_message_descriptor_get_field_by_name(request_envelope.descriptor, name);
-    }
-    return field != NULL && (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 ? field : NULL;
-}
-
 int codec_encode_request(const struct msg_request *request, size_t limit_bytes, struct bytes *out)
 {
     const struct map_body *body = codec_body_of_kind(&request_envelope, (int)request->kind);
-    const ProtobufCFieldDescriptor *member = NULL;
-    struct map_body known_only = {0};
 
-    if (request->kind == MSG_REQUEST_KNOWN_ONLY) {
-        member = request_member_named(request->name);
-    }
-    if (member != NULL) {
-        known_only.number = member->id;
-        body = &known_only;
-    }
     return map_write_frame(request->id, body, request, limit_bytes, out);
 }

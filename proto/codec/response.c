@@ -221,14 +221,21 @@ static const struct map_field stats_taken_fields[] = {
 };
 static const struct map stats_taken_map = MAP_OF("stats_taken", stats_taken, stats_taken);
 
+static const struct map_field report_reason_fields[] = {
+    {MAP_ENUM(ReportReason, report_reason, kind, ReportKind, report_kind), .needed = true,
+     MAP_RANGE(1, INT32_MAX)},
+    {MAP_FIELD(TEXT, ReportReason, report_reason, text), .max = LIMIT_REASON_BYTES},
+};
+static const struct map report_reason_map = MAP_OF("a reason", report_reason, report_reason);
+
 static const struct map_field reported_message_fields[] = {
     FORM_ID(ReportedMessage, reported_message),
     {MAP_FIELD(U32, ReportedMessage, reported_message, reports)},
     {MAP_FIELD(TEXT, ReportedMessage, reported_message, media_type),
      MAP_RANGE(1, LIMIT_MEDIA_TYPE_BYTES), .form = &codec_form_media_type},
     {MAP_FIELD(BYTES, ReportedMessage, reported_message, payload)},
-    {MAP_TEXTS(ReportedMessage, reported_message, reasons, reason_count),
-     .max = LIMIT_REASON_BYTES},
+    {MAP_LIST(ReportedMessage, reported_message, reasons, reason_count, ReportReason,
+              report_reason)},
     {MAP_FIELD(BOOL, ReportedMessage, reported_message, hidden)},
     {MAP_FIELD(BOOL, ReportedMessage, reported_message, pending)},
     {MAP_FIELD(I64, ReportedMessage, reported_message, deposited_ms)},

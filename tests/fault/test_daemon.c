@@ -82,6 +82,7 @@ static struct msg_request make_request(struct faults_fixture *fixture, enum msg_
         break;
     case MSG_REQUEST_REPORT:
         request.report.id = (struct msg_bytes){id, sizeof(id)};
+        request.report.kind = MSG_REPORT_OTHER;
         break;
     case MSG_REQUEST_LOG_LEVEL:
         request.admin.word = (struct msg_text){"error", 5};

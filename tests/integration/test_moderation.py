@@ -93,9 +93,10 @@ def test_list_and_restore(make_daemon, rng):
         assert [m.id for m in answer.messages] == [two.id, one.id]
         first, second = answer.messages
         assert (first.reports, first.hidden, first.pending) == (2, True, False)
-        assert list(first.reasons) == ["reason 1", "reason 2"]
+        assert [r.text for r in first.reasons] == ["reason 1", "reason 2"]
         assert (first.payload, first.media_type) == (b"text 1", "text/plain")
-        assert (second.reports, second.hidden, list(second.reasons)) == (1, False, ["käse"])
+        assert (second.reports, second.hidden) == (1, False)
+        assert [(r.kind, r.text) for r in second.reasons] == [(pb.OTHER_KIND, "käse")]
         assert len(listed(client, limit=1).messages) == 1
         assert listed(client, limit=1).total == 2
         assert listed(client, pending=True).total == 0
@@ -233,6 +234,20 @@ def test_nothing_is_left_within_a_minute(make_daemon, rng):
                         "the removed payloads have left the files", patience=60)
         assert on_storage(secrets[2])
         assert client.call(pb.Get(id=kept.id)).payload == secrets[2]
+
+
+def test_an_illegal_message_stays_named(make_daemon, rng):
+    """A hundred reports of spam do not push out the one that says illegal; kinds come with words."""
+    daemon = daemon_with(make_daemon, "[host default]\nhide_after = 0\n")
+    senders = From(daemon)
+    with daemon.administrator() as client:
+        one = leave(client, rng)
+        senders.report(1, one.id, kind=pb.ILLEGAL, reason="against the law")
+        senders.report(2, one.id, kind=pb.ABOUT_ME)
+        for number in range(3, 43):
+            senders.report(number, one.id, kind=pb.SPAM, reason="r" * 1000)
+        reasons = [(r.kind, r.text[:7]) for r in listed(client).messages[0].reasons]
+        assert reasons == [(pb.ILLEGAL, "against"), (pb.ABOUT_ME, "")] + 14 * [(pb.SPAM, "rrrrrrr")]
 
 
 def test_long_lists_fit_a_frame(make_daemon, rng):
@@ -496,11 +511,11 @@ def test_cli(make_daemon, rng):
     assert cli.ok("admin", "list") == "nothing is reported\n"
     assert reader.ok("report", key, "escape \x7f"[:6]) == "reported\n"
     page = cli.ok("admin", "list")
-    assert key in page and "hidden, 1 report" in page and "reason: escape" in page
+    assert key in page and "hidden, 1 report" in page and "    other: escape" in page
     assert "\x1b" not in page
     (line,) = cli.json_lines("admin", "list", "--json")
     assert (line["id"], line["reports"], line["hidden"]) == (key, 1, True)
-    assert line["reasons"] == ["escape"]
+    assert line["reasons"] == [{"kind": "other", "text": "escape"}]
     assert reader.run("get", key)[0] == 1
     assert cli.ok("admin", "restore", key) == "shown\n"
     assert reader.run("get", key)[0] == 0

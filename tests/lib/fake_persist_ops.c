@@ -267,16 +267,27 @@ static enum persist_outcome remove_message(struct fake *fake, struct persist_op 
     return PERSIST_APPLIED;
 }
 
+static bool is_grave(const char *line)
+{
+    return line[0] == '1' || line[0] == '2';
+}
+
 static void add_words(struct fake_message *stored, const char *words, size_t count)
 {
     size_t lines = 0;
+    size_t grave = is_grave(words);
 
-    for (const char *at = stored->words; *at != '\0'; at++) {
-        lines += *at == '\n';
+    for (char *at = stored->words; *at != '\0'; at = strchr(at, '\n') + 1) {
+        lines++;
+        grave += is_grave(at);
     }
-    if (lines == PERSIST_REASONS_KEPT) { /* the oldest goes */
-        const char *next = strchr(stored->words, '\n') + 1;
-        memmove(stored->words, next, strlen(next) + 1);
+    if (lines == PERSIST_REASONS_KEPT) { /* the oldest of its sort goes */
+        char *at = stored->words;
+        while (is_grave(at) != (grave > PERSIST_REASONS_GRAVE)) {
+            at = strchr(at, '\n') + 1;
+        }
+        const char *next = strchr(at, '\n') + 1;
+        memmove(at, next, strlen(next) + 1);
     }
     const size_t used = strlen(stored->words);
     (void)snprintf(stored->words + used, sizeof(stored->words) - used, "%.*s\n", (int)count, words);

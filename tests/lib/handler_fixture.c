@@ -206,6 +206,7 @@ const struct msg_request *handler_fixture_about(enum msg_request_kind kind, uint
         request.get.id = id;
     } else if (kind == MSG_REQUEST_REPORT) {
         request.report.id = id;
+        request.report.kind = MSG_REPORT_OTHER;
     } else {
         request.name = kind == MSG_REQUEST_REMOVE ? "remove" : "restore";
         request.admin.id = id;

@@ -145,7 +145,8 @@ static const struct msg_request sample_requests[] = {
      .summary = {.host = SAMPLE_TEXT("default"), .epoch = 5}},
     {.id = 17,
      .kind = MSG_REQUEST_REPORT,
-     .report = {.host = SAMPLE_TEXT("a"),
+     .report = {.kind = MSG_REPORT_HARASSMENT,
+                .host = SAMPLE_TEXT("a"),
                 .id = SAMPLE_BYTES(sample_id, 16),
                 .reason = SAMPLE_TEXT("caf\xc3\xa9")}},
     {.id = 18, .kind = MSG_REQUEST_STATS, .admin = {.host = SAMPLE_TEXT("default")}},
@@ -231,14 +232,18 @@ static const struct msg_figure sample_figures[] = {
     {SAMPLE_TEXT("messages"), INT64_MAX},
     {SAMPLE_TEXT("host/default/bytes"), 0},
 };
+static const struct msg_report_reason sample_reasons[] = {
+    {MSG_REPORT_ILLEGAL, SAMPLE_TEXT("an insult")},
+    {.kind = MSG_REPORT_SPAM},
+};
 static const struct msg_reported_message sample_reported[] = {
     {.id = SAMPLE_BYTES(sample_id, 16)},
     {.id = SAMPLE_BYTES(sample_id, 16),
      .reports = 5,
      .media_type = SAMPLE_TEXT("text/plain"),
      .payload = SAMPLE_BYTES(sample_payload, 200),
-     .reasons = sample_capabilities,
-     .reason_count = 4,
+     .reasons = sample_reasons,
+     .reason_count = 2,
      .hidden = true,
      .pending = true,
      .deposited_ms = 1,

@@ -267,9 +267,11 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
         out.here = (struct msg_here){.host = host_text(world, request)};
     } else if (request->kind == MSG_REQUEST_REPORT) {
         out.report = (struct msg_report){.host = host_text(world, request),
+                                         .kind = MSG_REPORT_OTHER,
                                          .id = {request->message_id, MESSAGE_ID_BYTES}};
         if (request->reason > 0) {
             out.report.reason = text_of(reasons[request->reason]);
+            out.report.kind = (enum msg_report_kind)(MSG_REPORT_OTHER - request->reason);
         }
         if (world->config.limits.work_bits > 0 && client->sender != 0) {
             do_work(world, client, request, NULL);

@@ -29,7 +29,7 @@ enum {
     M_PARTS = 3,
     M_RESULTS = 16,
     M_SENDERS = 8, /* addresses; 0: exempt */
-    M_REASONS = 8,
+    M_REASONS = 16,
     M_OWN = 63,
     M_REPORTERS = 4096,
     M_PENDING = 512

@@ -266,6 +266,48 @@ static void test_reasons_and_pages(void **state)
     fixture.persist->interface->read_release(fixture.persist, &read);
 }
 
+/* Reports `count` times with these words; *in_out_reports is the number of reports so far. */
+static void report_often(unsigned count, const char *words, uint32_t *in_out_reports)
+{
+    for (unsigned i = 0; i < count; i++) {
+        assert_int_equal(moderate(1, 1, PERSIST_SHOWN, ++*in_out_reports, words), PERSIST_APPLIED);
+    }
+}
+
+static void assert_reasons(const char *expected)
+{
+    struct persist_entry entry;
+    struct persist_read read;
+
+    read_one(1, PERSIST_READ_REPORTED, &entry, &read);
+    assert_int_equal(entry.reasons_bytes, strlen(expected));
+    assert_memory_equal(entry.reasons, expected, strlen(expected));
+    fixture.persist->interface->read_release(fixture.persist, &read);
+}
+
+/* Four places are for grave reasons: ordinary ones never push these out, nor the other way round.
+ */
+static void test_grave_reasons_stay(void **state)
+{
+    uint32_t reports = 0;
+    (void)state;
+
+    assert_int_equal(store_deposit(&fixture, 1, 1, NEVER), PERSIST_APPLIED);
+    report_often(1, "1law", &reports);
+    report_often(100, "4spam", &reports);
+    assert_reasons("1law\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n"
+                   "4spam\n4spam\n4spam\n4spam\n4spam\n");
+    report_often(3, "2me", &reports);
+    assert_reasons("1law\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n"
+                   "4spam\n4spam\n2me\n2me\n2me\n");
+    report_often(100, "2you", &reports);
+    assert_reasons("4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n"
+                   "4spam\n4spam\n2you\n2you\n2you\n2you\n");
+    report_often(1, "3rude", &reports);
+    assert_reasons("4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n4spam\n"
+                   "4spam\n2you\n2you\n2you\n2you\n3rude\n");
+}
+
 /* --- rules ------------------------------------------------------------------------------------ */
 
 struct rules {
@@ -422,6 +464,7 @@ int main(void)
         TEST(test_reports_do_not_overrule),
         TEST(test_goes_with_the_message),
         TEST(test_reasons_and_pages),
+        TEST(test_grave_reasons_stay),
         TEST(test_rules),
         TEST(test_remove_and_ban),
         TEST(test_nothing_is_left),

@@ -618,7 +618,8 @@ static void test_outcomes(void **state)
         (void)pthread_mutex_unlock(&fixture.world.lock);
         leave(&fixture, 7, &told[0]);
         board_withdraw(fixture.board, &client, "", some_id, some_token, on_done, &told[1]);
-        board_report(fixture.board, &client, "", some_id, "spam", on_done, &told[2]);
+        board_report(fixture.board, &client, "", some_id, HEARSAY_REPORT_SPAM, "spam", on_done,
+                     &told[2]);
         for (unsigned j = 0; j < 3; j++) {
             wait_told(&fixture, &told[j]);
         }

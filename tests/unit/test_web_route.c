@@ -174,12 +174,14 @@ void board_withdraw(struct board *unused, const struct http_address *client, con
 }
 
 void board_report(struct board *unused, const struct http_address *client, const char *host,
-                  const uint8_t *id, const char *reason, board_done *done, void *context)
+                  const uint8_t *id, enum hearsay_report_kind kind, const char *reason,
+                  board_done *done, void *context)
 {
     (void)unused;
     (void)client;
     (void)host;
     (void)id;
+    (void)kind;
     snprintf(board.reason, sizeof(board.reason), "%s", reason);
     board_answer(done, context);
 }

@@ -234,8 +234,20 @@ static void put_no_request(json_t *body, const struct msg_request *request)
     (void)request;
 }
 
+static void put_report_kind(json_t *object, enum msg_report_kind kind)
+{
+    static const char *const names[] = {"NO_KIND",    "ILLEGAL", "ABOUT_ME",
+                                        "HARASSMENT", "SPAM",    "OTHER_KIND"};
+
+    assert_true(kind >= MSG_REPORT_ILLEGAL && kind <= MSG_REPORT_OTHER);
+    put_name(object, "kind", names[kind]);
+}
+
 static void put_report(json_t *body, const struct msg_request *request)
 {
+    if (request->report.kind != MSG_REPORT_OTHER) {
+        put_report_kind(body, request->report.kind);
+    }
     put_text(body, "host", request->report.host);
     put_bytes(body, "id", request->report.id);
     put_text(body, "reason", request->report.reason);
@@ -292,7 +304,7 @@ json_t *frames_json_request(const struct msg_request *request)
     json_t *object = json_object();
 
     put_u64(object, "id", request->id, 0);
-    if (request->kind != MSG_REQUEST_UNKNOWN && request->kind != MSG_REQUEST_KNOWN_ONLY) {
+    if (request->kind != MSG_REQUEST_UNKNOWN) {
         json_t *body = json_object();
 
         request_writers[request->kind](body, request);
@@ -566,6 +578,18 @@ static void put_stats_taken(json_t *body, const struct msg_response *response)
     }
 }
 
+static void put_reasons(json_t *object, const struct msg_reported_message *message)
+{
+    json_t *list = put_list(object, "reasons", message->reason_count);
+
+    for (size_t i = 0; i < message->reason_count; i++) {
+        json_t *reason = add_object(list);
+
+        put_report_kind(reason, message->reasons[i].kind);
+        put_text(reason, "text", message->reasons[i].text);
+    }
+}
+
 static void put_reported_list(json_t *body, const struct msg_response *response)
 {
     const struct msg_reported_list *reported = &response->reported_list;
@@ -579,7 +603,7 @@ static void put_reported_list(json_t *body, const struct msg_response *response)
         put_u64(object, "reports", message->reports, 0);
         put_text(object, "media_type", message->media_type);
         put_bytes(object, "payload", message->payload);
-        put_texts(object, "reasons", message->reasons, message->reason_count);
+        put_reasons(object, message);
         put_bool(object, "hidden", message->hidden);
         put_bool(object, "pending", message->pending);
         put_i64(object, "deposited_ms", message->deposited_ms, 0);

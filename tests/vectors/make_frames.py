@@ -384,7 +384,7 @@ def good_messages():
         ("summary, every field", "request", 15, "summary", {"host": "default", "epoch": 3}),
         ("report", "request", 16, "report", {"id": ID}),
         ("report, every field", "request", 17, "report",
-         {"host": "default", "id": ID, "reason": "käse of others", "work": 2**40 + 1}),
+         {"host": "default", "id": ID, "reason": "käse of others", "work": 2**40 + 1, "kind": 2}),
         ("stats", "request", 18, "stats", {}),
         ("stats, of a host", "request", 19, "stats", {"host": "default"}),
         ("remove", "request", 20, "remove", {"id": ID}),
@@ -493,7 +493,7 @@ def good_messages():
          {"messages": [
              {"id": ID},
              {"id": bytes(16), "reports": 7, "media_type": "text/plain", "payload": text,
-              "reasons": ["an insult", "käse"], "hidden": True, "pending": True,
+              "reasons": [{"kind": 3, "text": "an insult"}, {"kind": 1}, {"kind": 5, "text": "käse"}], "hidden": True, "pending": True,
               "deposited_ms": NOW, "expires_ms": NOW + 1, "payload_omitted": True}],
           "total": 3}),
         ("banned", "response", 16, "banned", {}),

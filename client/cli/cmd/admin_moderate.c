@@ -5,6 +5,7 @@
 
 #include "client/cli/cmd/ask_admin.h"
 #include "client/cli/cmd/commands.h"
+#include "client/cli/cmd/moderate.h"
 #include "client/cli/term/text.h"
 #include "client/cli/term/when.h"
 
@@ -32,14 +33,37 @@ static const struct args_option list_options[] = {
              "one line of JSON a message"),
 };
 
+const char *const moderate_kinds[] = {"other", "illegal", "about-me", "harassment", "spam", NULL};
+
+/* The name of a kind; a kind that this command does not know counts as other. */
+static const char *name_of_kind(enum hearsay_report_kind kind)
+{
+    return moderate_kinds[kind >= HEARSAY_REPORT_ILLEGAL && kind <= HEARSAY_REPORT_SPAM ? kind : 0];
+}
+
+/* The reasons of a message: [{"kind": "spam", "text": "..."}, ...]. NULL: out of memory. */
+static json_t *reasons_of(const struct hearsay_reported *reported)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < reported->reason_count; i++) {
+        const struct hearsay_reason *reason = &reported->reasons[i];
+        json_t *one =
+            json_pack("{s:s, s:s*}", "kind", name_of_kind(reason->kind), "text", reason->text);
+        if (json_array_append_new(list, one) != 0) {
+            json_decref(list);
+            return NULL;
+        }
+    }
+    return list;
+}
+
 static json_t *line_of(const struct hearsay_reported *reported)
 {
     const struct hearsay_message *message = &reported->message;
     json_t *line = json_pack("{s:o, s:I, s:b, s:b, s:o, s:o, s:o, s:s}", "id",
                              out_json_hex(message->id, HEARSAY_ID_BYTES), "reports",
                              (json_int_t)reported->reports, "hidden", reported->hidden ? 1 : 0,
-                             "pending", reported->pending ? 1 : 0, "reasons",
-                             cli_json_strings(reported->reasons, reported->reason_count),
+                             "pending", reported->pending ? 1 : 0, "reasons", reasons_of(reported),
                              "deposited", out_json_time(message->deposited_ms), "expires",
                              out_json_time(message->expires_ms), "type", message->media_type);
     int failed =
@@ -78,8 +102,12 @@ static void print_reported(const struct cli *cli, const struct hearsay_reported 
     }
     (void)fputc('\n', stream);
     for (size_t i = 0; i < reported->reason_count; i++) {
-        (void)fputs("    reason: ", stream);
-        out_text(&cli->out, reported->reasons[i], 0);
+        const struct hearsay_reason *reason = &reported->reasons[i];
+        (void)fprintf(stream, "    %s", name_of_kind(reason->kind));
+        if (reason->text != NULL) {
+            (void)fputs(": ", stream);
+            out_text(&cli->out, reason->text, 0);
+        }
         (void)fputc('\n', stream);
     }
 }

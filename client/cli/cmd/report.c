@@ -4,15 +4,23 @@
 
 #include "client/cli/base/connect.h"
 #include "client/cli/cmd/commands.h"
+#include "client/cli/cmd/moderate.h"
+
+struct report_options {
+    const char *host;
+    int kind; /* index in moderate_kinds */
+};
 
 static const struct args_option report_options[] = {
-    ARGS_ROW("host", 0, ARGS_TEXT, struct plain_options, host, "HOST",
+    ARGS_NAMES("kind", 0, struct report_options, kind, "KIND", moderate_kinds,
+               "what is wrong: illegal, about-me, harassment, spam, other"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct report_options, host, "HOST",
              "where it is (the first host)"),
 };
 
 static int report_run(struct cli *cli, void *options)
 {
-    const struct plain_options *chosen = options;
+    const struct report_options *chosen = options;
     uint8_t id[HEARSAY_ID_BYTES];
     struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
@@ -26,13 +34,18 @@ static int report_run(struct cli *cli, void *options)
     if (cli_parse_id(cli, cli->words[0], id) != CLI_DONE) {
         return CLI_USAGE;
     }
-    const char *reason = cli->word_count > 1 ? cli->words[1] : NULL;
+    struct hearsay_report report = {
+        .id = id,
+        .kind = chosen->kind != 0 ? (enum hearsay_report_kind)chosen->kind : HEARSAY_REPORT_OTHER,
+        .reason = cli->word_count > 1 ? cli->words[1] : NULL,
+    };
     int code = connect_host(cli, chosen->host, &server, &host);
     if (code != CLI_DONE) {
         return code;
     }
     cli_say_work(cli, server);
-    int status = hearsay_report(server, host->name, id, reason, cli_timeout(cli), &error);
+    report.host = host->name;
+    int status = hearsay_report(server, &report, cli_timeout(cli), &error);
     hearsay_close(server);
     return cli_conclude(cli, status, &error, "reported");
 }
@@ -42,9 +55,9 @@ const struct cli_command command_report = {
     .summary = "tell the operator that a message should not be there",
     .arguments = "[OPTION]... ID [REASON]",
     .details = "After reports by several different senders a message is hidden until the operator\n"
-               "has looked at it. The reason, at most 200 bytes, is for the operator alone.\n",
-    .examples = "  hearsay report 00112233445566778899aabbccddeeff 'spam'\n",
-    CLI_OPTIONS(report_options, struct plain_options),
+               "has looked at it. The reason, at most 1,000 bytes, is for the operator alone.\n",
+    .examples = "  hearsay report --kind spam 00112233445566778899aabbccddeeff\n",
+    CLI_OPTIONS(report_options, struct report_options),
     .words_max = CLI_ANY_WORDS,
     .run = report_run,
 };

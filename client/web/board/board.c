@@ -178,10 +178,15 @@ void board_withdraw(struct board *board, const struct http_address *client, cons
 }
 
 void board_report(struct board *board, const struct http_address *client, const char *host,
-                  const uint8_t *id, const char *reason, board_done *done, void *context)
+                  const uint8_t *id, enum hearsay_report_kind kind, const char *reason,
+                  board_done *done, void *context)
 {
-    struct pool_write what = {
-        .kind = POOL_REPORT, .client = client, .host = host, .id = id, .reason = reason};
+    struct pool_write what = {.kind = POOL_REPORT,
+                              .client = client,
+                              .host = host,
+                              .id = id,
+                              .report_kind = kind,
+                              .reason = reason};
 
     write_or_refuse(board, &what, done, context);
 }

@@ -29,8 +29,9 @@ struct pool_write {
     const struct board_leave *leave; /* POOL_LEAVE; the rest of the others */
     const char *host;
     const uint8_t *id;
-    const uint8_t *token; /* POOL_WITHDRAW */
-    const char *reason;   /* POOL_REPORT; NULL: none */
+    const uint8_t *token;                 /* POOL_WITHDRAW */
+    enum hearsay_report_kind report_kind; /* POOL_REPORT */
+    const char *reason;                   /* POOL_REPORT; NULL: none */
 };
 
 /* `written` is called for each request that hearsayd has done, before the reader is told.

@@ -54,6 +54,7 @@ struct wish *wish_new(const struct pool_write *what, board_done *done, void *con
         return NULL;
     }
     wish->kind = what->kind;
+    wish->report_kind = what->report_kind;
     wish->client = *what->client;
     wish->done = done;
     wish->context = context;
@@ -103,6 +104,19 @@ static int submit_leave(const struct wish *wish, struct hearsay *server, uint64_
     return hearsay_submit_deposit(server, &deposit, NULL, out_ticket, error);
 }
 
+static int submit_report(const struct wish *wish, struct hearsay *server, uint64_t *out_ticket,
+                         struct hearsay_error *out_error)
+{
+    struct hearsay_report report = {
+        .host = wish->host[0] != '\0' ? wish->host : NULL,
+        .id = wish->id,
+        .kind = wish->report_kind,
+        .reason = wish->text,
+    };
+
+    return hearsay_submit_report(server, &report, out_ticket, out_error);
+}
+
 int wish_submit(const struct wish *wish, struct hearsay *server, uint64_t *out_ticket,
                 struct hearsay_error *out_error)
 {
@@ -125,7 +139,7 @@ int wish_submit(const struct wish *wish, struct hearsay *server, uint64_t *out_t
     case POOL_WITHDRAW:
         return hearsay_submit_withdraw(server, host, wish->id, wish->token, out_ticket, out_error);
     default:
-        return hearsay_submit_report(server, host, wish->id, wish->text, out_ticket, out_error);
+        return submit_report(wish, server, out_ticket, out_error);
     }
 }
 

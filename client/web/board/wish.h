@@ -15,6 +15,7 @@ struct wish {
     uint8_t token[HEARSAY_TOKEN_BYTES];
     char *text; /* owned: of POOL_LEAVE `bytes` of it, of POOL_REPORT the reason or NULL */
     size_t bytes;
+    enum hearsay_report_kind report_kind;
     uint32_t ttl_s;
     board_done *done; /* NULL: forgotten */
     void *context;

@@ -351,16 +351,24 @@ static void write_reason(const char *why, const char *text, char *out_reason)
     out_reason[count] = '\0';
 }
 
-static bool is_why(const char *why)
+/* The kind of a report, by the word in the form; 0: there is no such kind. */
+static enum hearsay_report_kind kind_of(const char *why)
 {
-    static const char *const words[] = {"illegal", "harassment", "spam", "other"};
+    static const struct {
+        const char *word;
+        enum hearsay_report_kind kind;
+    } kinds[] = {
+        {"illegal", HEARSAY_REPORT_ILLEGAL},       {"about-me", HEARSAY_REPORT_ABOUT_ME},
+        {"harassment", HEARSAY_REPORT_HARASSMENT}, {"spam", HEARSAY_REPORT_SPAM},
+        {"other", HEARSAY_REPORT_OTHER},
+    };
 
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (why != NULL && strcmp(why, words[i]) == 0) {
-            return true;
+    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+        if (why != NULL && strcmp(why, kinds[i].word) == 0) {
+            return kinds[i].kind;
         }
     }
-    return false;
+    return 0;
 }
 
 void writing_report(struct visit *visit)
@@ -377,15 +385,15 @@ void writing_report(struct visit *visit)
     }
     if (id_text == NULL || !secret_read_hex(id_text, id)) {
         fail_field(visit, "id");
-    } else if (!is_why(why)) {
+    } else if (kind_of(why) == 0) {
         fail_field(visit, "why");
     } else if (!label_is_utf8(text, strlen(text)) ||
                count_characters(text) > REPORT_TEXT_CHARACTERS) {
         fail_field(visit, "text");
     } else {
         write_reason(why, text, reason);
-        board_report(visit->router->board, &visit->request->client, visit->view.host, id, reason,
-                     report_done, visit);
+        board_report(visit->router->board, &visit->request->client, visit->view.host, id,
+                     kind_of(why), reason, report_done, visit);
     }
 }
 

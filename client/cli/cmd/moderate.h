@@ -1,0 +1,9 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* moderate: the names of the kinds of reports, for the commands report and admin list. */
+#ifndef CLIENT_CLI_CMD_MODERATE_H
+#define CLIENT_CLI_CMD_MODERATE_H
+
+/* Ends with NULL. The index is the number of the kind (enum hearsay_report_kind); other has 0. */
+extern const char *const moderate_kinds[];
+
+#endif
