@@ -158,7 +158,9 @@ const char *lang_text(const struct lang *lang, const char *key)
     return text == NULL ? key : text;
 }
 
-static void lang_write_text(struct html *html, const char *text, const char *const values[2])
+/* Writes a text. The texts `before` and `behind` are around each value. */
+static void lang_write_text(struct html *html, const char *text, const char *const values[2],
+                            const char *before, const char *behind)
 {
     while (*text != '\0') {
         size_t bytes = strcspn(text, "{");
@@ -168,7 +170,9 @@ static void lang_write_text(struct html *html, const char *text, const char *con
         if ((text[0] == '{' && (text[1] == '0' || text[1] == '1')) && text[2] == '}') {
             const char *value = values[text[1] - '0'];
 
+            html_raw(html, before);
             html_string(html, value == NULL ? "" : value);
+            html_raw(html, behind);
             text += 3;
         } else if (text[0] == '{') {
             html_string(html, "{");
@@ -182,7 +186,7 @@ void lang_write(struct html *html, const struct lang *lang, const char *key, con
 {
     const char *const values[2] = {value0, value1};
 
-    lang_write_text(html, lang_text(lang, key), values);
+    lang_write_text(html, lang_text(lang, key), values, "<bdi>", "</bdi>");
 }
 
 /* --- numbers and times ------------------------------------------------------------------------ */
@@ -218,7 +222,8 @@ static void lang_write_number(struct html *html, const struct lang *lang, const 
 
     (void)snprintf(whole_key, sizeof(whole_key), "%s.%s", key, lang_category(lang, number));
     (void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
-    lang_write(html, lang, whole_key, digits, value1);
+    lang_write_text(html, lang_text(lang, whole_key), (const char *const[2]){digits, value1}, "",
+                    "");
 }
 
 void lang_write_count(struct html *html, const struct lang *lang, const char *key, uint64_t number)

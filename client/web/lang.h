@@ -33,7 +33,11 @@ bool lang_is_right_to_left(const struct lang *lang);
 /* The text of a key. Every key that the code uses is in every language: a test checks that. */
 const char *lang_text(const struct lang *lang, const char *key);
 
-/* Writes the text of a key; {0} and {1} are replaced by the escaped values, which may be NULL. */
+/* Whether the language has a key: not each has each plural. */
+bool lang_has(const struct lang *lang, const char *key);
+
+/* Writes the text of a key; {0} and {1} are replaced by the escaped values, which may be NULL. Each
+ * is in <bdi>, because its direction may be another one than the text's. */
 void lang_write(struct html *html, const struct lang *lang, const char *key, const char *value0,
                 const char *value1);
 

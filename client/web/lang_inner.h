@@ -25,7 +25,4 @@ extern const size_t lang_table_count;
 /* The CLDR category of a whole number in a language: zero, one, two, few, many or other. */
 const char *lang_category(const struct lang *lang, unsigned long long number);
 
-/* Whether the language has a key. */
-bool lang_has(const struct lang *lang, const char *key);
-
 #endif

@@ -37,6 +37,7 @@ struct page {
     const struct view *view;   /* for links and the form; a default view where a page has none */
     int64_t now_ms;            /* hearsayd's clock */
     bool is_clock_trusted;
+    uint32_t ttl_max_s;     /* the longest lifetime of a message here; 0: not known */
     const char *stay_token; /* the field f of "Stay connected", above a list; NULL: no such form */
 };
 
@@ -81,7 +82,7 @@ struct page_error {
 /* The list: `/`. */
 struct page_list {
     const struct board_list *list;  /* NULL: not known, hearsayd is away */
-    const struct page_error *error; /* NULL: none; shown above the form */
+    const struct page_error *error; /* NULL: none; shown above all */
     const struct page_form *form;
 };
 void page_write_list(struct html *html, const struct page *page, const struct page_list *list);
@@ -91,6 +92,10 @@ struct page_message {
     const struct board_message *message;
     const char *token;
     const struct page_error *error; /* NULL: none */
+    /* What was typed, kept over an error. NULL: nothing. */
+    const char *code;
+    const char *why;
+    const char *words;
 };
 void page_write_message(struct html *html, const struct page *page,
                         const struct page_message *message);

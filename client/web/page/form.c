@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+
+#include "client/web/page/inner.h"
+
+enum { FORM_LIFETIMES_MAX = 5, FORM_DESCRIBED_BYTES = 64 };
+
+/* --- errors ----------------------------------------------------------------------------------- */
+
+bool page_error_is_about(const struct page_error *error, const char *field)
+{
+    return error != NULL && error->notice == PAGE_FIELD && error->field != NULL &&
+           strcmp(error->field, field) == 0;
+}
+
+/* The key of a field's label; NULL: no form of ours shows the field. */
+static const char *field_label(const char *field)
+{
+    static const char *const labels[][2] = {
+        {"text", "form.text"},     {"t", "form.topics"},  {"ttl", "form.ttl"},
+        {"code", "withdraw.code"}, {"why", "report.why"}, {"words", "report.text"},
+    };
+
+    for (size_t i = 0; i < sizeof(labels) / sizeof(labels[0]); i++) {
+        if (strcmp(labels[i][0], field) == 0) {
+            return labels[i][1];
+        }
+    }
+    return NULL;
+}
+
+static void notice_write_field(struct html *html, const struct page *page, const char *field)
+{
+    const char *label = field == NULL ? NULL : field_label(field);
+    char limit[16];
+
+    if (label == NULL) {
+        lang_write(html, page->lang, "error.request", field == NULL ? "?" : field, NULL);
+        return;
+    }
+    lang_write(html, page->lang, "error.field", lang_text(page->lang, label), NULL);
+    html_raw(html, " ");
+    if (strcmp(field, "text") == 0) {
+        (void)snprintf(limit, sizeof(limit), "%d", PAGE_TEXT_CHARACTERS);
+        lang_write(html, page->lang, "error.field_text", limit, NULL);
+    } else if (strcmp(field, "t") == 0) {
+        lang_write(html, page->lang, "error.field_topics", NULL, NULL);
+    }
+}
+
+/* Writes a sentence with a time where that is known, and another one where not. */
+static void notice_write_until(struct html *html, const struct page *page, int64_t until_ms,
+                               const char *key, const char *key_until)
+{
+    if (until_ms > page->now_ms) {
+        lang_write_with_until(html, page->lang, key_until, page_seconds_until(page, until_ms),
+                              !page->is_clock_trusted);
+    } else {
+        lang_write(html, page->lang, key, NULL, NULL);
+    }
+}
+
+/* The key of an error that needs no value. */
+static const char *notice_key(enum page_notice notice)
+{
+    switch (notice) {
+    case PAGE_EXPIRED:
+        return "error.expired";
+    case PAGE_MOVED:
+        return "error.moved";
+    case PAGE_GONE:
+        return "error.gone";
+    case PAGE_TOO_LONG:
+        return "error.too_long";
+    case PAGE_NAME:
+        return "error.name";
+    case PAGE_WRONG_CODE:
+        return "error.code";
+    default:
+        return "error.away";
+    }
+}
+
+static void notice_write_sentence(struct html *html, const struct page *page,
+                                  const struct page_error *error)
+{
+    switch (error->notice) {
+    case PAGE_FIELD:
+        notice_write_field(html, page, error->field);
+        break;
+    case PAGE_LIMITED:
+        lang_write_with_until(html, page->lang, "error.limited", error->seconds, false);
+        break;
+    case PAGE_FULL:
+        notice_write_until(html, page, error->until_ms, "error.full", "error.full_until");
+        break;
+    case PAGE_CLOSED:
+        notice_write_until(html, page, error->until_ms, "form.closed", "form.closed_until");
+        break;
+    case PAGE_REFUSED:
+        lang_write(html, page->lang, "error.refused",
+                   error->sentence == NULL ? "?" : error->sentence, NULL);
+        break;
+    default:
+        lang_write(html, page->lang, notice_key(error->notice), NULL, NULL);
+    }
+}
+
+void page_write_notice(struct html *html, const struct page *page, const struct page_error *error,
+                       bool keeps_text)
+{
+    html_raw(html, "<div class=\"notice bad\" role=\"alert\">\n<p id=\"error\">");
+    notice_write_sentence(html, page, error);
+    html_raw(html, "</p>\n");
+    if (keeps_text) {
+        page_write_element(html, page, "p", NULL, "error.kept");
+    }
+    if (error->notice == PAGE_NAME) {
+        page_write_name(html, page);
+    }
+    html_raw(html, "</div>\n");
+}
+
+/* --- the form --------------------------------------------------------------------------------- */
+
+/* Writes what ties a field to its help and, where it is wrong, to the error. */
+static void field_write_state(struct html *html, const char *help, bool is_wrong)
+{
+    char described[FORM_DESCRIBED_BYTES];
+
+    (void)snprintf(described, sizeof(described), "%s%s", is_wrong ? "error " : "", help);
+    html_attribute(html, "aria-describedby", described);
+    if (is_wrong) {
+        html_raw(html, " aria-invalid=\"true\"");
+    }
+}
+
+static void form_write_text(struct html *html, const struct page *page,
+                            const struct page_form *form, const struct page_error *error)
+{
+    bool is_wrong =
+        page_error_is_about(error, "text") || (error != NULL && error->notice == PAGE_TOO_LONG);
+
+    html_raw(html, "<label for=\"text\">");
+    lang_write(html, page->lang, "form.text", NULL, NULL);
+    /* A character of a text may be two of maxlength. */
+    html_raw(html, "</label>\n<textarea id=\"text\" name=\"text\" rows=\"4\" required "
+                   "dir=\"auto\" autocomplete=\"off\" maxlength=\"");
+    html_number(html, 2 * (uint64_t)PAGE_TEXT_CHARACTERS);
+    html_raw(html, "\"");
+    field_write_state(html, "who limit", is_wrong);
+    html_raw(html, ">\n");
+    if (form->text != NULL) {
+        html_textarea(html, form->text, strlen(form->text));
+    }
+    html_raw(html, "</textarea>\n<p class=\"help\" id=\"limit\"");
+    html_attribute(html, "data-max", "500");
+    page_write_plurals(html, page, "rest", "form.rest");
+    html_raw(html, ">");
+    lang_write_count(html, page->lang, "form.limit", PAGE_TEXT_CHARACTERS);
+    html_raw(html, "</p>\n");
+}
+
+/* Collects the lifetimes to choose from, in ascending order; returns their number. */
+static size_t form_lifetimes(const struct page_form *form, uint32_t *out_lifetimes)
+{
+    uint32_t wanted[FORM_LIFETIMES_MAX] = {3600, 6 * 3600, 24 * 3600, form->ttl_default_s,
+                                           form->ttl_max_s};
+    size_t count = 0;
+
+    for (size_t i = 0; i < FORM_LIFETIMES_MAX; i++) {
+        size_t at = 0;
+
+        while (at < count && out_lifetimes[at] < wanted[i]) {
+            at++;
+        }
+        if (wanted[i] == 0 || wanted[i] > form->ttl_max_s ||
+            (at < count && out_lifetimes[at] == wanted[i])) {
+            continue;
+        }
+        memmove(out_lifetimes + at + 1, out_lifetimes + at, (count - at) * sizeof(*out_lifetimes));
+        out_lifetimes[at] = wanted[i];
+        count++;
+    }
+    return count;
+}
+
+static void form_write_lifetimes(struct html *html, const struct page *page,
+                                 const struct page_form *form, const struct page_error *error)
+{
+    uint32_t lifetimes[FORM_LIFETIMES_MAX];
+    size_t count = form_lifetimes(form, lifetimes);
+    uint32_t chosen = form->ttl_s == 0 ? form->ttl_default_s : form->ttl_s;
+
+    html_raw(html, "<label for=\"ttl\">");
+    lang_write(html, page->lang, "form.ttl", NULL, NULL);
+    html_raw(html, "</label>\n<select id=\"ttl\" name=\"ttl\"");
+    if (page_error_is_about(error, "ttl")) {
+        html_raw(html, " aria-describedby=\"error\" aria-invalid=\"true\"");
+    }
+    html_raw(html, ">\n");
+    for (size_t i = 0; i < count; i++) {
+        html_raw(html, "<option value=\"");
+        html_number(html, lifetimes[i]);
+        html_raw(html, lifetimes[i] == chosen ? "\" selected>" : "\">");
+        lang_write_lasts(html, page->lang, lifetimes[i]);
+        html_raw(html, "</option>\n");
+    }
+    html_raw(html, "</select>\n");
+}
+
+static void form_write_choices(struct html *html, const struct page *page,
+                               const struct page_form *form, const struct page_error *error)
+{
+    bool is_wrong = page_error_is_about(error, "t");
+    bool has_topics = form->topics != NULL && form->topics[0] != '\0';
+
+    html_raw(html, is_wrong || has_topics || page_error_is_about(error, "ttl")
+                       ? "<details open>\n<summary>"
+                       : "<details>\n<summary>");
+    lang_write(html, page->lang, "form.more", NULL, NULL);
+    html_raw(html, "</summary>\n<label for=\"t\">");
+    lang_write(html, page->lang, "form.topics", NULL, NULL);
+    html_raw(html, "</label>\n<input type=\"text\" id=\"t\" name=\"t\" maxlength=\"260\" "
+                   "dir=\"auto\" autocomplete=\"off\"");
+    field_write_state(html, "t-help", is_wrong);
+    html_attribute(html, "value", has_topics ? form->topics : "");
+    html_raw(html, ">\n<p class=\"help\" id=\"t-help\">");
+    lang_write(html, page->lang, "form.topics_help", NULL, NULL);
+    html_raw(html, "</p>\n<p class=\"check\"><input type=\"checkbox\" id=\"now\" name=\"now\" "
+                   "value=\"1\"");
+    html_raw(html, page->view->is_now ? " checked>" : ">");
+    html_raw(html, "<label for=\"now\">");
+    lang_write(html, page->lang, "form.now", NULL, NULL);
+    html_raw(html, "</label></p>\n");
+    form_write_lifetimes(html, page, form, error);
+    html_raw(html, "</details>\n");
+}
+
+/* Writes why nothing can be left, and the text that was typed, to copy. */
+static void form_write_closed(struct html *html, const struct page *page,
+                              const struct page_form *form, const struct page_error *error)
+{
+    html_raw(html, "<section class=\"card\" id=\"leave\">\n");
+    if (form->needs_work) {
+        page_write_element(html, page, "p", NULL, "form.work");
+    } else if (error == NULL || error->notice != PAGE_CLOSED) {
+        html_raw(html, "<p>");
+        notice_write_until(html, page, form->accept_until_ms, "form.closed", "form.closed_until");
+        html_raw(html, "</p>\n");
+    }
+    if (form->text != NULL && form->text[0] != '\0') {
+        html_raw(html, "<label for=\"text\">");
+        lang_write(html, page->lang, "form.kept", NULL, NULL);
+        html_raw(html, "</label>\n<textarea id=\"text\" rows=\"4\" readonly dir=\"auto\">\n");
+        html_textarea(html, form->text, strlen(form->text));
+        html_raw(html, "</textarea>\n");
+    }
+    html_raw(html, "</section>\n");
+}
+
+void page_write_form(struct html *html, const struct page *page, const struct page_form *form,
+                     const struct page_error *error)
+{
+    if (form->needs_work || form->accept == HEARSAY_ACCEPT_CLOSED) {
+        form_write_closed(html, page, form, error);
+        return;
+    }
+    html_raw(html, "<form class=\"card\" id=\"leave\" method=\"post\" action=\"/leave\">\n");
+    page_write_element(html, page, "h2", NULL, "form.heading");
+    html_raw(html, "<p id=\"who\" class=\"soft\">");
+    lang_write_with_until(html, page->lang, "form.who", form->ttl_default_s, false);
+    if (form->accept == HEARSAY_ACCEPT_REVIEW) {
+        html_raw(html, " ");
+        lang_write(html, page->lang, "form.review", NULL, NULL);
+    }
+    html_raw(html, "</p>\n");
+    page_write_kept_fields(html, page);
+    page_write_hidden(html, "f", form->token);
+    page_write_hidden(html, "id", form->id);
+    form_write_text(html, page, form, error);
+    form_write_choices(html, page, form, error);
+    page_write_element(html, page, "button", "button wide send", "form.send");
+    html_raw(html, "</form>\n");
+}

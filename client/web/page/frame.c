@@ -1,0 +1,306 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "client/web/page/inner.h"
+#include "client/web/statics.h"
+
+/* --- pieces ----------------------------------------------------------------------------------- */
+
+void page_write_element(struct html *html, const struct page *page, const char *element,
+                        const char *class_name, const char *key)
+{
+    html_raw(html, "<");
+    html_raw(html, element);
+    if (class_name != NULL) {
+        html_attribute(html, "class", class_name);
+    }
+    html_raw(html, ">");
+    lang_write(html, page->lang, key, NULL, NULL);
+    html_raw(html, "</");
+    html_raw(html, element);
+    html_raw(html, ">\n");
+}
+
+void page_write_hidden(struct html *html, const char *name, const char *value)
+{
+    html_raw(html, "<input type=\"hidden\"");
+    html_attribute(html, "name", name);
+    html_attribute(html, "value", value);
+    html_raw(html, ">\n");
+}
+
+void page_write_kept_fields(struct html *html, const struct page *page)
+{
+    if (page->view->host[0] != '\0') {
+        page_write_hidden(html, "h", page->view->host);
+    }
+    if (page->view->language[0] != '\0') {
+        page_write_hidden(html, "l", page->view->language);
+    }
+}
+
+static void href_add(struct html *html, const char *name, const char *value, bool *is_first)
+{
+    if (value[0] != '\0') {
+        html_raw(html, *is_first ? "?" : "&amp;");
+        html_raw(html, name);
+        html_url(html, value, strlen(value));
+        *is_first = false;
+    }
+}
+
+void page_write_href(struct html *html, const struct page *page, const char *path,
+                     const char *fragment)
+{
+    bool is_first = true;
+
+    html_raw(html, " href=\"");
+    html_string(html, path);
+    href_add(html, "h=", page->view->host, &is_first);
+    href_add(html, "l=", page->view->language, &is_first);
+    if (fragment != NULL) {
+        html_raw(html, "#");
+        html_url(html, fragment, strlen(fragment));
+    }
+    html_raw(html, "\"");
+}
+
+void page_write_view_href(struct html *html, const struct view *view)
+{
+    char url[VIEW_URL_BYTES];
+
+    view_write(view, url);
+    html_attribute(html, "href", url);
+}
+
+void page_write_back(struct html *html, const struct page *page)
+{
+    html_raw(html, "<p><a class=\"link\"");
+    page_write_view_href(html, page->view);
+    html_raw(html, ">");
+    lang_write(html, page->lang, "message.back", NULL, NULL);
+    html_raw(html, "</a></p>\n");
+}
+
+void page_write_name(struct html *html, const struct page *page)
+{
+    char url[PAGE_NAME_LINK_BYTES];
+
+    (void)snprintf(url, sizeof(url), "http://%s/", page->name);
+    html_raw(html, "<p><a class=\"link code\" dir=\"ltr\"");
+    html_attribute(html, "href", url);
+    html_raw(html, ">");
+    html_string(html, url);
+    html_raw(html, "</a></p>\n");
+}
+
+void page_hex_of(const uint8_t *id, char *out_text)
+{
+    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
+        (void)snprintf(out_text + 2 * i, 3, "%02x", id[i]);
+    }
+}
+
+void page_path_of(const uint8_t *id, char *out_path)
+{
+    memcpy(out_path, "/m/", 3);
+    page_hex_of(id, out_path + 3);
+}
+
+void page_write_plurals(struct html *html, const struct page *page, const char *name,
+                        const char *key)
+{
+    static const char *const categories[] = {"zero", "one", "two", "few", "many", "other"};
+
+    for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
+        char whole_key[64];
+        char whole_name[64];
+
+        (void)snprintf(whole_key, sizeof(whole_key), "%s.%s", key, categories[i]);
+        (void)snprintf(whole_name, sizeof(whole_name), "data-%s-%s", name, categories[i]);
+        if (lang_has(page->lang, whole_key)) {
+            html_attribute(html, whole_name, lang_text(page->lang, whole_key));
+        }
+    }
+}
+
+/* --- times ------------------------------------------------------------------------------------ */
+
+uint64_t page_seconds_until(const struct page *page, int64_t ms)
+{
+    return ms <= page->now_ms ? 0 : ((uint64_t)ms - (uint64_t)page->now_ms) / 1000;
+}
+
+uint64_t page_seconds_since(const struct page *page, int64_t ms)
+{
+    return ms >= page->now_ms ? 0 : ((uint64_t)page->now_ms - (uint64_t)ms) / 1000;
+}
+
+/* Begins a <time>. A clock that is not trusted says no date. */
+static void time_begin(struct html *html, const struct page *page, int64_t ms)
+{
+    time_t seconds = (time_t)(ms / 1000);
+    char text[40];
+    struct tm parts;
+
+    html_raw(html, "<time data-ms=\"");
+    html_number(html, ms < 0 ? 0 : (uint64_t)ms);
+    html_raw(html, "\"");
+    if (page->is_clock_trusted && ms >= 0 && gmtime_r(&seconds, &parts) != NULL &&
+        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts) == 20) {
+        html_attribute(html, "datetime", text);
+    }
+    html_raw(html, ">");
+}
+
+void page_write_times(struct html *html, const struct page *page,
+                      const struct board_message *message)
+{
+    bool is_about = !page->is_clock_trusted;
+
+    time_begin(html, page, message->deposited_ms);
+    lang_write_ago(html, page->lang, page_seconds_since(page, message->deposited_ms), is_about);
+    html_raw(html, "</time>\n");
+    time_begin(html, page, message->expires_ms);
+    lang_write_with_until(html, page->lang, "item.gone",
+                          page_seconds_until(page, message->expires_ms), is_about);
+    html_raw(html, "</time>\n");
+}
+
+/* --- the frame -------------------------------------------------------------------------------- */
+
+/* Writes ` NAME="/s/.../FILE" integrity="..."`. */
+static void static_write_link(struct html *html, const struct page *page, const char *attribute,
+                              const struct statics_file *file)
+{
+    html_raw(html, " ");
+    html_raw(html, attribute);
+    html_raw(html, "=\"");
+    html_string(html, page->statics);
+    html_string(html, file->name);
+    html_raw(html, "\"");
+    html_attribute(html, "integrity", file->integrity);
+}
+
+static void head_write_statics(struct html *html, const struct page *page)
+{
+    const struct statics_file *style = statics_find("style.css");
+    const struct statics_file *script = statics_find("script.js");
+
+    html_raw(html, "<link rel=\"stylesheet\"");
+    static_write_link(html, page, "href", style);
+    html_raw(html, ">\n<link rel=\"icon\" href=\"/favicon.svg\" type=\"image/svg+xml\">\n");
+    if (script != NULL) {
+        html_raw(html, "<script defer");
+        static_write_link(html, page, "src", script);
+        html_raw(html, "></script>\n");
+    }
+}
+
+/* Writes a document up to the inside of <header>. `heading` may be NULL. */
+static void page_begin_document(struct html *html, const struct page *page, const char *heading)
+{
+    html_raw(html, "<!DOCTYPE html>\n<html");
+    html_attribute(html, "lang", lang_tag(page->lang));
+    html_attribute(html, "dir", lang_is_right_to_left(page->lang) ? "rtl" : "ltr");
+    html_raw(html, ">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+                   "content=\"width=device-width, initial-scale=1\">\n"
+                   "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+    if (heading != NULL) {
+        lang_write(html, page->lang, heading, NULL, NULL);
+        html_raw(html, " \xc2\xb7 ");
+    }
+    html_string(html, page->title);
+    html_raw(html, "</title>\n");
+    head_write_statics(html, page);
+    html_raw(html, "</head>\n<body");
+    html_attribute(html, "data-store", page->store == NULL ? "" : page->store);
+    html_raw(html, ">\n<p class=\"over\"><a class=\"skip\" href=\"#main\">");
+    lang_write(html, page->lang, "skip", NULL, NULL);
+    html_raw(html, "</a></p>\n<header class=\"top\">\n");
+}
+
+void page_begin(struct html *html, const struct page *page, const char *heading)
+{
+    page_begin_document(html, page, heading);
+    html_raw(html, "<p><a class=\"place\"");
+    page_write_view_href(html, page->view);
+    html_raw(html, "><bdi>");
+    html_string(html, page->title);
+    html_raw(html, "</bdi></a></p>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n");
+    page_write_element(html, page, "h1", NULL, heading);
+}
+
+void page_begin_list(struct html *html, const struct page *page, const size_t *count)
+{
+    page_begin_document(html, page, NULL);
+    html_raw(html, "<div>\n<h1><a");
+    page_write_href(html, page, "/", NULL);
+    html_raw(html, "><bdi>");
+    html_string(html, page->title);
+    html_raw(html, "</bdi></a></h1>\n");
+    if (count != NULL && *count > 0) {
+        html_raw(html, "<p class=\"soft\">");
+        lang_write_count(html, page->lang, "list.count", *count);
+        html_raw(html, "</p>\n");
+    }
+    html_raw(html, "</div>\n<a class=\"button\" href=\"#leave\">");
+    lang_write(html, page->lang, "list.leave", NULL, NULL);
+    html_raw(html, "</a>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n");
+}
+
+static void footer_write_link(struct html *html, const struct page *page, const char *path,
+                              const char *key)
+{
+    html_raw(html, "<li><a class=\"link\"");
+    page_write_href(html, page, path, NULL);
+    html_raw(html, ">");
+    lang_write(html, page->lang, key, NULL, NULL);
+    html_raw(html, "</a></li>\n");
+}
+
+static void footer_write_languages(struct html *html, const struct page *page, const char *path)
+{
+    html_raw(html, "<nav");
+    html_attribute(html, "aria-label", lang_text(page->lang, "footer.language"));
+    html_raw(html, ">\n<ul>\n");
+    for (size_t i = 0; i < lang_count(); i++) {
+        const struct lang *lang = lang_at(i);
+        struct view view = *page->view;
+        struct page other = *page;
+
+        (void)snprintf(view.language, sizeof(view.language), "%s", lang_tag(lang));
+        other.view = &view;
+        html_raw(html, "<li><a class=\"link\"");
+        if (path == NULL) {
+            page_write_view_href(html, &view);
+        } else {
+            page_write_href(html, &other, path, NULL);
+        }
+        html_attribute(html, "lang", lang_tag(lang));
+        html_attribute(html, "hreflang", lang_tag(lang));
+        html_raw(html, lang == page->lang ? " aria-current=\"true\">" : ">");
+        html_string(html, lang_name(lang));
+        html_raw(html, "</a></li>\n");
+    }
+    html_raw(html, "</ul>\n</nav>\n");
+}
+
+void page_end(struct html *html, const struct page *page, size_t sealed, const char *path)
+{
+    html_raw(html, "</main>\n<footer class=\"foot\">\n");
+    page_write_element(html, page, "p", NULL, "footer.line");
+    if (sealed > 0) {
+        html_raw(html, "<p>");
+        lang_write_count(html, page->lang, "footer.sealed", sealed);
+        html_raw(html, "</p>\n");
+    }
+    html_raw(html, "<ul>\n");
+    footer_write_link(html, page, "/about", "footer.about");
+    footer_write_link(html, page, "/poster", "footer.poster");
+    html_raw(html, "</ul>\n");
+    footer_write_languages(html, page, path);
+    html_raw(html, "</footer>\n</body>\n</html>\n");
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inner: what the pages share. */
+#ifndef CLIENT_WEB_PAGE_INNER_H
+#define CLIENT_WEB_PAGE_INNER_H
+
+#include "client/web/page.h"
+
+enum {
+    PAGE_NAME_LINK_BYTES = 300,
+    PAGE_PATH_BYTES = 3 + PAGE_ID_TEXT_BYTES, /* /m/ID */
+    PAGE_STALE_MS = 5000                      /* an older list is said to be old */
+};
+
+/* Begins a document up to the inside of <main>. `heading`: the key of the <h1>. */
+void page_begin(struct html *html, const struct page *page, const char *heading);
+
+/* The same for the list, whose <h1> is the title of the place. `count`: messages; NULL: none is
+ * said. */
+void page_begin_list(struct html *html, const struct page *page, const size_t *count);
+
+/* Ends a document. `sealed`: messages of groups that were left out. `path`: of this page, for the
+ * links to other languages; NULL: these lead to the list. */
+void page_end(struct html *html, const struct page *page, size_t sealed, const char *path);
+
+/* Writes an element with the text of a key and no attributes but `class`, which may be NULL. */
+void page_write_element(struct html *html, const struct page *page, const char *element,
+                        const char *class_name, const char *key);
+
+/* Writes an <input type="hidden">. */
+void page_write_hidden(struct html *html, const char *name, const char *value);
+
+/* Writes the hidden fields that keep the host and the language of the view. */
+void page_write_kept_fields(struct html *html, const struct page *page);
+
+/* Writes ` href="..."` for a path of ours, with host and language; `fragment` may be NULL. */
+void page_write_href(struct html *html, const struct page *page, const char *path,
+                     const char *fragment);
+
+/* Writes ` href="..."` for a view. */
+void page_write_view_href(struct html *html, const struct view *view);
+
+/* Writes a link to the list in a paragraph. */
+void page_write_back(struct html *html, const struct page *page);
+
+/* Writes a link to the page by its name: http://hearsay.lan/. */
+void page_write_name(struct html *html, const struct page *page);
+
+/* A message's id as hexadecimal digits (PAGE_ID_TEXT_BYTES), and the path of its page. */
+void page_hex_of(const uint8_t *id, char *out_text);
+void page_path_of(const uint8_t *id, char *out_path);
+
+/* Writes the texts of a key with plurals as attributes, for the script: ` data-new-one="..."`. */
+void page_write_plurals(struct html *html, const struct page *page, const char *name,
+                        const char *key);
+
+/* Seconds from hearsayd's now to a time, and back; 0 where that is in the past. */
+uint64_t page_seconds_until(const struct page *page, int64_t ms);
+uint64_t page_seconds_since(const struct page *page, int64_t ms);
+
+/* Writes the times of a message: how long ago, and when it goes. */
+void page_write_times(struct html *html, const struct page *page,
+                      const struct board_message *message);
+
+/* Writes what stands for a message that is no text: its media type and its size. */
+void page_write_kind(struct html *html, const struct page *page,
+                     const struct board_message *message);
+
+/* Writes a box with an error, as an alert. keeps_text: a form with the typed text follows. */
+void page_write_notice(struct html *html, const struct page *page, const struct page_error *error,
+                       bool keeps_text);
+
+/* Whether the error is about this field. `error` may be NULL. */
+bool page_error_is_about(const struct page_error *error, const char *field);
+
+/* Writes the form to leave a message, or why there is none, with the typed text. */
+void page_write_form(struct html *html, const struct page *page, const struct page_form *form,
+                     const struct page_error *error);
+
+#endif

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "client/web/page/inner.h"
+
+enum {
+    NEAR_PPM = 200000,      /* similarity from which a message is near */
+    VERY_NEAR_PPM = 500000, /* and very near */
+    LIST_LINES_MAX = 12     /* of a message in a list */
+};
+
+/* --- one message ------------------------------------------------------------------------------ */
+
+/* 1: further away, 2: near, 3: very near. */
+static unsigned message_band(const struct board_message *message)
+{
+    if (message->similarity_ppm >= VERY_NEAR_PPM) {
+        return 3;
+    }
+    return message->similarity_ppm >= NEAR_PPM ? 2 : 1;
+}
+
+static void item_write_nearness(struct html *html, const struct page *page,
+                                const struct board_message *message)
+{
+    static const char *const keys[] = {"near.far", "near.near", "near.very"};
+    unsigned band = message_band(message);
+
+    html_raw(html, "<span>");
+    lang_write(html, page->lang, keys[band - 1], NULL, NULL);
+    html_raw(html, "<span class=\"bar\" aria-hidden=\"true\">");
+    for (unsigned i = 1; i <= 3; i++) {
+        html_raw(html, i <= band ? "<i class=\"on\"></i>" : "<i></i>");
+    }
+    html_raw(html, "</span></span>\n");
+}
+
+static void item_write_link(struct html *html, const struct page *page,
+                            const struct board_message *message, const char *key)
+{
+    char path[PAGE_PATH_BYTES];
+
+    page_path_of(message->id, path);
+    html_raw(html, "<a class=\"link\"");
+    page_write_href(html, page, path, NULL);
+    html_raw(html, ">");
+    lang_write(html, page->lang, key, NULL, NULL);
+    html_raw(html, "</a>\n");
+}
+
+void page_write_item(struct html *html, const struct page *page,
+                     const struct board_message *message, bool shows_nearness)
+{
+    char id[PAGE_ID_TEXT_BYTES];
+    bool is_whole = true;
+
+    page_hex_of(message->id, id);
+    html_raw(html, "<li id=\"m-");
+    html_raw(html, id);
+    html_raw(html, "\">\n<article>\n<div class=\"text\">");
+    if (message->text != NULL) {
+        is_whole =
+            html_message(html, message->text, message->bytes, PAGE_TEXT_CHARACTERS, LIST_LINES_MAX);
+    } else {
+        page_write_kind(html, page, message);
+    }
+    html_raw(html, "</div>\n<div class=\"meta\">\n<p>");
+    page_write_times(html, page, message);
+    if (shows_nearness) {
+        item_write_nearness(html, page, message);
+    }
+    html_raw(html, "</p>\n");
+    item_write_link(html, page, message, is_whole ? "item.details" : "item.more");
+    html_raw(html, "</div>\n</article>\n</li>\n");
+}
+
+/* --- order and topics ------------------------------------------------------------------------- */
+
+static void order_write_link(struct html *html, const struct page *page, enum view_order order,
+                             const char *key)
+{
+    struct view view = *page->view;
+
+    view.order = order;
+    view.before_ms = INT64_MAX;
+    html_raw(html, "<li><a class=\"chip\"");
+    page_write_view_href(html, &view);
+    html_raw(html, page->view->order == order ? " aria-current=\"true\">" : ">");
+    lang_write(html, page->lang, key, NULL, NULL);
+    html_raw(html, "</a></li>\n");
+}
+
+/* Writes a chip that takes a topic away; `topic` NULL: "now". */
+static void chip_write(struct html *html, const struct page *page, const struct view *without,
+                       const char *topic)
+{
+    html_raw(html, "<li><a class=\"chip\"");
+    page_write_view_href(html, without);
+    html_raw(html, ">");
+    if (topic == NULL) {
+        lang_write(html, page->lang, "topics.now", NULL, NULL);
+    } else {
+        html_raw(html, "<bdi>");
+        html_string(html, topic);
+        html_raw(html, "</bdi>");
+    }
+    html_raw(html, " <span class=\"unseen\">");
+    lang_write(html, page->lang, "topics.remove", NULL, NULL);
+    html_raw(html, "</span><span aria-hidden=\"true\">\xc3\x97</span></a></li>\n");
+}
+
+static void chips_write(struct html *html, const struct page *page)
+{
+    const struct view *view = page->view;
+
+    if (view->topic_count == 0 && !view->is_now) {
+        return;
+    }
+    html_raw(html, "<ul");
+    html_attribute(html, "aria-label", lang_text(page->lang, "topics.chosen"));
+    html_raw(html, ">\n");
+    for (size_t i = 0; i < view->topic_count; i++) {
+        struct view without = *view;
+
+        without.topic_count--;
+        without.before_ms = INT64_MAX;
+        memmove(without.topics[i], without.topics[i + 1],
+                (view->topic_count - i - 1) * sizeof(without.topics[0]));
+        chip_write(html, page, &without, view->topics[i]);
+    }
+    if (view->is_now) {
+        struct view without = *view;
+
+        without.is_now = false;
+        without.before_ms = INT64_MAX;
+        chip_write(html, page, &without, NULL);
+    }
+    html_raw(html, "</ul>\n");
+}
+
+static void topics_write_form(struct html *html, const struct page *page)
+{
+    const struct view *view = page->view;
+
+    if (view->topic_count >= VIEW_TOPICS_MAX) {
+        return;
+    }
+    html_raw(html, "<details>\n<summary>");
+    lang_write(html, page->lang, "topics.open", NULL, NULL);
+    html_raw(html, "</summary>\n<form method=\"get\" action=\"/\">\n");
+    page_write_kept_fields(html, page);
+    for (size_t i = 0; i < view->topic_count; i++) {
+        page_write_hidden(html, "t", view->topics[i]);
+    }
+    if (view->order == VIEW_NEAREST) {
+        page_write_hidden(html, "o", "near");
+    }
+    if (view->is_now) {
+        page_write_hidden(html, "now", "1");
+    }
+    html_raw(html, "<div class=\"row\">\n<div><label for=\"topic\">");
+    lang_write(html, page->lang, "topics.label", NULL, NULL);
+    html_raw(html, "</label>\n<input type=\"text\" id=\"topic\" name=\"t\" maxlength=\"60\" "
+                   "dir=\"auto\" autocomplete=\"off\"></div>\n<button class=\"button quiet\">");
+    lang_write(html, page->lang, "topics.show", NULL, NULL);
+    html_raw(html, "</button>\n</div>\n</form>\n</details>\n");
+}
+
+static void tools_write(struct html *html, const struct page *page)
+{
+    html_raw(html, "<div class=\"tools\">\n<nav");
+    html_attribute(html, "aria-label", lang_text(page->lang, "order.label"));
+    html_raw(html, ">\n<ul>\n");
+    order_write_link(html, page, VIEW_NEWEST, "order.newest");
+    order_write_link(html, page, VIEW_NEAREST, "order.nearest");
+    html_raw(html, "</ul>\n</nav>\n");
+    chips_write(html, page);
+    topics_write_form(html, page);
+    html_raw(html, "</div>\n");
+}
+
+/* --- the list --------------------------------------------------------------------------------- */
+
+/* Whether the messages fall into two bands or more. */
+static bool list_shows_nearness(const struct board_list *list)
+{
+    for (size_t i = 1; i < list->count; i++) {
+        if (message_band(&list->messages[i]) != message_band(&list->messages[0])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void list_write_empty(struct html *html, const struct page *page)
+{
+    bool is_filtered = page->view->topic_count > 0 || page->view->is_now;
+
+    html_raw(html, "<div class=\"empty\" id=\"empty\">\n");
+    page_write_element(html, page, "p", NULL, is_filtered ? "list.empty_filter" : "list.empty");
+    html_raw(html, "<p><a class=\"link\"");
+    if (is_filtered) {
+        page_write_href(html, page, "/", NULL);
+    } else {
+        html_raw(html, " href=\"#leave\"");
+    }
+    html_raw(html, ">");
+    lang_write(html, page->lang, is_filtered ? "list.everything" : "list.empty_hint", NULL, NULL);
+    html_raw(html, "</a></p>\n</div>\n");
+}
+
+/* The script shows the button when there are new messages; nothing else is a live region. */
+static void list_write_new_button(struct html *html, const struct page *page)
+{
+    html_raw(html, "<div role=\"status\"><button class=\"button wide\" type=\"button\" id=\"new\" "
+                   "hidden");
+    page_write_plurals(html, page, "new", "list.new");
+    html_raw(html, "></button></div>\n");
+}
+
+static void list_write_messages(struct html *html, const struct page *page,
+                                const struct board_list *list)
+{
+    bool shows_nearness = list_shows_nearness(list);
+
+    html_raw(html, "<ol class=\"list\" id=\"messages\"");
+    html_attribute(html, "data-new", lang_text(page->lang, "item.new"));
+    html_attribute(html, "data-mine", lang_text(page->lang, "item.mine"));
+    html_raw(html, list->count == 0 ? " hidden>\n" : ">\n");
+    for (size_t i = 0; i < list->count; i++) {
+        page_write_item(html, page, &list->messages[i], shows_nearness);
+    }
+    html_raw(html, "</ol>\n");
+    if (list->count == 0) {
+        list_write_empty(html, page);
+    }
+}
+
+static void list_write_pages(struct html *html, const struct page *page,
+                             const struct board_list *list)
+{
+    struct view view = *page->view;
+
+    if (page->view->before_ms != INT64_MAX) {
+        view.before_ms = INT64_MAX;
+        html_raw(html, "<p><a class=\"link\"");
+        page_write_view_href(html, &view);
+        html_raw(html, ">");
+        lang_write(html, page->lang, "list.newest", NULL, NULL);
+        html_raw(html, "</a></p>\n");
+    }
+    if (list->has_older && list->count > 0 && page->view->order == VIEW_NEWEST) {
+        view.before_ms = list->messages[list->count - 1].deposited_ms;
+        html_raw(html, "<p><a class=\"button quiet wide\" rel=\"next\"");
+        page_write_view_href(html, &view);
+        html_raw(html, ">");
+        lang_write(html, page->lang, "list.older", NULL, NULL);
+        html_raw(html, "</a></p>\n");
+    }
+}
+
+static void list_write_stay(struct html *html, const struct page *page)
+{
+    if (page->stay_token == NULL) {
+        return;
+    }
+    html_raw(html, "<form class=\"notice\" method=\"post\" action=\"/stay\">\n");
+    page_write_element(html, page, "h2", NULL, "stay.heading");
+    page_write_element(html, page, "p", NULL, "stay.help");
+    page_write_kept_fields(html, page);
+    page_write_hidden(html, "f", page->stay_token);
+    page_write_element(html, page, "button", "button", "stay.send");
+    html_raw(html, "</form>\n");
+}
+
+static void list_write_body(struct html *html, const struct page *page,
+                            const struct board_list *list)
+{
+    tools_write(html, page);
+    if (list->age_ms > PAGE_STALE_MS) {
+        html_raw(html, "<div class=\"notice\">");
+        page_write_element(html, page, "p", NULL, "list.stale");
+        html_raw(html, "</div>\n");
+    }
+    page_write_element(html, page, "h2", "unseen", "list.heading");
+    list_write_new_button(html, page);
+    list_write_messages(html, page, list);
+    list_write_pages(html, page, list);
+}
+
+void page_write_list(struct html *html, const struct page *page, const struct page_list *list)
+{
+    static const struct page_error away = {.notice = PAGE_AWAY};
+    const struct page_error *error = list->error;
+    bool keeps_text = list->form->text != NULL;
+
+    if (error == NULL && list->list == NULL) {
+        error = &away;
+    }
+    page_begin_list(html, page, list->list == NULL ? NULL : &list->list->count);
+    if (error != NULL) {
+        page_write_notice(html, page, error, keeps_text);
+    }
+    list_write_stay(html, page);
+    if (keeps_text) {
+        page_write_form(html, page, list->form, error);
+    }
+    if (list->list != NULL) {
+        list_write_body(html, page, list->list);
+    }
+    if (!keeps_text) {
+        page_write_form(html, page, list->form, error);
+    }
+    page_end(html, page, list->list == NULL ? 0 : list->list->sealed, NULL);
+}

@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "client/web/page/inner.h"
+
+enum {
+    MESSAGE_CHARACTERS_MAX = 16384, /* of the longest text: more is not shown */
+    MESSAGE_LINES_MAX = 1000
+};
+
+void page_write_kind(struct html *html, const struct page *page,
+                     const struct board_message *message)
+{
+    html_raw(html, "<p class=\"soft\">");
+    lang_write(html, page->lang, "item.kind", NULL, NULL);
+    html_raw(html, " (<bdi>");
+    html_string(html, message->media_type);
+    html_raw(html, "</bdi>, <bdi>");
+    lang_write_count(html, page->lang, "item.bytes", message->bytes);
+    html_raw(html, "</bdi>)</p>");
+}
+
+static void message_write_text(struct html *html, const struct page *page,
+                               const struct board_message *message)
+{
+    html_raw(html, "<article class=\"card\">\n<div class=\"text\">");
+    if (message->text == NULL) {
+        page_write_kind(html, page, message);
+    } else if (!html_message(html, message->text, message->bytes, MESSAGE_CHARACTERS_MAX,
+                             MESSAGE_LINES_MAX)) {
+        html_raw(html, "<p>\xe2\x80\xa6</p>");
+    }
+    html_raw(html, "</div>\n<div class=\"meta\">\n<p>");
+    page_write_times(html, page, message);
+    html_raw(html, "</p>\n</div>\n</article>\n");
+}
+
+/* Begins a form behind a heading that opens it, with its hidden fields. */
+static void task_begin(struct html *html, const struct page *page, const char *heading,
+                       const char *action, bool is_open)
+{
+    html_raw(html, is_open ? "<details open" : "<details");
+    html_attribute(html, "id", action + 1);
+    html_raw(html, ">\n<summary>");
+    lang_write(html, page->lang, heading, NULL, NULL);
+    html_raw(html, "</summary>\n<form class=\"card\" method=\"post\"");
+    html_attribute(html, "action", action);
+    html_raw(html, ">\n");
+    page_write_kept_fields(html, page);
+}
+
+static void report_write_reason(struct html *html, const struct page *page, const char *why,
+                                const char *key, bool is_chosen)
+{
+    html_raw(html, "<div class=\"check\"><input type=\"radio\" name=\"why\" required");
+    html_attribute(html, "id", key);
+    html_attribute(html, "value", why);
+    html_raw(html, is_chosen ? " checked><label" : "><label");
+    html_attribute(html, "for", key);
+    html_raw(html, ">");
+    lang_write(html, page->lang, key, NULL, NULL);
+    html_raw(html, "</label></div>\n");
+}
+
+static void report_write_reasons(struct html *html, const struct page *page, const char *chosen)
+{
+    static const char *const reasons[][2] = {
+        {"illegal", "report.illegal"},
+        {"harassment", "report.harassment"},
+        {"spam", "report.spam"},
+        {"other", "report.other"},
+    };
+
+    html_raw(html, "<fieldset>\n<legend>");
+    lang_write(html, page->lang, "report.why", NULL, NULL);
+    html_raw(html, "</legend>\n");
+    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
+        report_write_reason(html, page, reasons[i][0], reasons[i][1],
+                            chosen != NULL && strcmp(chosen, reasons[i][0]) == 0);
+    }
+    html_raw(html, "</fieldset>\n");
+}
+
+static void message_write_report(struct html *html, const struct page *page,
+                                 const struct page_message *message, const char *id)
+{
+    bool is_open = page_error_is_about(message->error, "why") ||
+                   page_error_is_about(message->error, "words") || message->why != NULL ||
+                   message->words != NULL;
+
+    task_begin(html, page, "report.heading", "/report", is_open);
+    page_write_hidden(html, "f", message->token);
+    page_write_hidden(html, "id", id);
+    page_write_element(html, page, "p", "soft", "report.help");
+    report_write_reasons(html, page, message->why);
+    html_raw(html, "<label for=\"words\">");
+    lang_write(html, page->lang, "report.text", NULL, NULL);
+    html_raw(html, "</label>\n<input type=\"text\" id=\"words\" name=\"text\" maxlength=\"150\" "
+                   "dir=\"auto\" autocomplete=\"off\"");
+    html_attribute(html, "value", message->words == NULL ? "" : message->words);
+    html_raw(html, ">\n");
+    page_write_element(html, page, "button", "button send", "report.send");
+    html_raw(html, "</form>\n</details>\n");
+}
+
+static void message_write_withdraw(struct html *html, const struct page *page,
+                                   const struct page_message *message, const char *id)
+{
+    bool is_wrong = page_error_is_about(message->error, "code") ||
+                    (message->error != NULL && message->error->notice == PAGE_WRONG_CODE);
+
+    task_begin(html, page, "withdraw.heading", "/withdraw", is_wrong || message->code != NULL);
+    page_write_hidden(html, "f", message->token);
+    page_write_hidden(html, "id", id);
+    html_raw(html, "<label for=\"code\">");
+    lang_write(html, page->lang, "withdraw.code", NULL, NULL);
+    html_raw(html, "</label>\n<input type=\"text\" id=\"code\" name=\"code\" required dir=\"ltr\" "
+                   "maxlength=\"60\" autocomplete=\"off\" autocapitalize=\"characters\" "
+                   "spellcheck=\"false\" aria-describedby=\"");
+    html_raw(html, is_wrong ? "error code-help\" aria-invalid=\"true\"" : "code-help\"");
+    html_attribute(html, "value", message->code == NULL ? "" : message->code);
+    html_raw(html, ">\n<p class=\"help\" id=\"code-help\">");
+    lang_write(html, page->lang, "withdraw.help", NULL, NULL);
+    html_raw(html, "</p>\n");
+    page_write_element(html, page, "button", "button send", "withdraw.send");
+    html_raw(html, "</form>\n</details>\n");
+}
+
+void page_write_message(struct html *html, const struct page *page,
+                        const struct page_message *message)
+{
+    char id[PAGE_ID_TEXT_BYTES];
+    char path[PAGE_PATH_BYTES];
+
+    page_hex_of(message->message->id, id);
+    page_path_of(message->message->id, path);
+    page_begin(html, page, "message.heading");
+    if (message->error != NULL) {
+        page_write_notice(html, page, message->error, false);
+    }
+    message_write_text(html, page, message->message);
+    message_write_report(html, page, message, id);
+    message_write_withdraw(html, page, message, id);
+    page_write_back(html, page);
+    page_end(html, page, 0, path);
+}
+
+/* --- a message that was left ------------------------------------------------------------------ */
+
+static void left_write_code(struct html *html, const struct page *page,
+                            const struct page_left *left, const char *path)
+{
+    html_raw(html, "<section class=\"card\">\n");
+    page_write_element(html, page, "h2", NULL, "left.again");
+    page_write_element(html, page, "p", NULL, "left.code_help");
+    html_raw(html, "<p>");
+    lang_write(html, page->lang, "left.code", NULL, NULL);
+    html_raw(html, ": <code class=\"code\" dir=\"ltr\">");
+    html_string(html, left->code);
+    html_raw(html, "</code></p>\n<p><a class=\"link\"");
+    page_write_href(html, page, path, left->code);
+    html_raw(html, ">");
+    lang_write(html, page->lang, "left.link", NULL, NULL);
+    html_raw(html, "</a></p>\n<form method=\"post\" action=\"/withdraw\">\n");
+    page_write_kept_fields(html, page);
+    page_write_hidden(html, "f", left->token);
+    page_write_hidden(html, "id", left->id);
+    page_write_hidden(html, "code", left->code);
+    page_write_element(html, page, "button", "button quiet", "withdraw.send");
+    html_raw(html, "</form>\n</section>\n");
+}
+
+void page_write_left(struct html *html, const struct page *page, const struct page_left *left)
+{
+    char path[PAGE_PATH_BYTES] = "/m/";
+
+    strncat(path, left->id, PAGE_ID_TEXT_BYTES - 1);
+    page_begin(html, page, left->is_pending ? "left.pending" : "left.heading");
+    html_raw(html, "<p>");
+    if (left->is_pending) {
+        lang_write(html, page->lang, "left.pending_help", NULL, NULL);
+        html_raw(html, " ");
+    }
+    lang_write_with_until(html, page->lang, "left.goes", page_seconds_until(page, left->expires_ms),
+                          !page->is_clock_trusted);
+    html_raw(html, "</p>\n<p class=\"send\" id=\"left\"");
+    html_attribute(html, "data-id", left->id);
+    html_attribute(html, "data-code", left->code);
+    html_raw(html, "><a class=\"button\"");
+    page_write_view_href(html, page->view);
+    html_raw(html, ">");
+    lang_write(html, page->lang, "message.back", NULL, NULL);
+    html_raw(html, "</a></p>\n");
+    left_write_code(html, page, left, path);
+    page_end(html, page, 0, NULL);
+}
