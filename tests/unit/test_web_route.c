@@ -352,8 +352,9 @@ static unsigned send_request(const struct http_request *request)
 
 static unsigned get(const char *path)
 {
-    struct http_request request = request_of(path);
+    static struct http_request request; /* there until a slow answer */
 
+    request = request_of(path);
     return send_request(&request);
 }
 
