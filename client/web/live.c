@@ -87,6 +87,7 @@ static void view_tick(struct live_view *view, int64_t now_ms, bool *may_catch_up
     DL_FOREACH (view->streams, stream) {
         stream_tick(stream, now_ms);
     }
+    live_list_tick(view, now_ms);
     if (view->watch == NULL && now_ms >= view->watch_ms) {
         if (!view->is_known) {
             live_view_watch(view);
@@ -151,6 +152,7 @@ void live_stop(struct live *live)
     DL_FOREACH (live->views, view) {
         board_unwatch(view->watch);
         view->watch = NULL;
+        live_list_forget(view);
         DL_FOREACH (view->streams, stream) {
             live_stream_end(stream);
         }
@@ -173,22 +175,41 @@ void live_free(struct live *live)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* A script that opens its stream again cannot set the header; it says its place in `last`. */
-static void request_read_place(const struct http_request *request, struct live_place *out_place)
+/* A time of hearsayd's clock. 0: the text is something else. */
+static int64_t time_read(const char *text)
+{
+    int64_t ms = 0;
+
+    for (; *text >= '0' && *text <= '9' && ms < INT64_MAX / 20; text++) {
+        ms = 10 * ms + (*text - '0');
+    }
+    return *text == '\0' ? ms : 0;
+}
+
+/* A script that opens its stream again cannot set the header; it says its place in `last`. A stream
+ * without a place may say in `since` when its list was written. */
+static void request_read_place(const struct http_request *request, struct live_stream *stream)
 {
     char query[HTTP_TARGET_BYTES + 1];
     struct form form;
     const struct form_field *field;
 
-    if (request->last_event_id != NULL && live_place_read(request->last_event_id, out_place)) {
+    if (request->last_event_id != NULL && live_place_read(request->last_event_id, &stream->place)) {
         return;
     }
     if (strlen(request->query) >= sizeof(query)) {
         return;
     }
     (void)snprintf(query, sizeof(query), "%s", request->query);
-    if (form_read(query, strlen(query), &form) && (field = form_find(&form, "last")) != NULL) {
-        (void)live_place_read(field->value, out_place); /* else the stream goes on nowhere */
+    if (!form_read(query, strlen(query), &form)) {
+        return;
+    }
+    if ((field = form_find(&form, "last")) != NULL &&
+        live_place_read(field->value, &stream->place)) {
+        return;
+    }
+    if ((field = form_find(&form, "since")) != NULL) {
+        stream->since_ms = time_read(field->value);
     }
 }
 
@@ -232,14 +253,20 @@ void live_begin(struct live *live, struct http_exchange *exchange,
                                    .client = request->client,
                                    .began_ms = live_now_ms(live),
                                    .spoke_ms = live_now_ms(live)};
-    request_read_place(request, &stream->place);
+    request_read_place(request, stream);
     shared->used_ms = stream->began_ms;
+    if (shared->list_ms == 0) {
+        shared->list_ms = stream->began_ms + LIVE_SOON_MS;
+    }
     stream->http = http_stream_begin(exchange, &stream_events, stream);
     if (stream->http == NULL) {
         free(stream);
         return;
     }
     DL_APPEND(shared->streams, stream);
+    if (stream->since_ms > 0 && shared->list_ms > stream->began_ms + LIVE_SOON_MS) {
+        shared->list_ms = stream->began_ms + LIVE_SOON_MS;
+    }
     live_stream_send(stream, hello, sizeof(hello) - 1);
     if (shared->has_begun) {
         live_stream_settle(stream);

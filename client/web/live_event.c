@@ -82,11 +82,14 @@ char *live_event_new(const char *store, uint64_t seq, const struct board_message
     struct html html;
 
     html_init(&html);
-    html_raw(&html, "id: ");
-    html_raw(&html, store);
-    html_raw(&html, "-");
-    html_number(&html, seq);
-    html_raw(&html, "\nevent: message\ndata: {\"id\":");
+    if (store != NULL) {
+        html_raw(&html, "id: ");
+        html_raw(&html, store);
+        html_raw(&html, "-");
+        html_number(&html, seq);
+        html_raw(&html, "\n");
+    }
+    html_raw(&html, "event: message\ndata: {\"id\":");
     event_write_id(&html, message->id);
     if (message->text != NULL) {
         html_raw(&html, ",\"text\":");
@@ -124,7 +127,7 @@ void live_ring_clear(struct live_ring *ring, uint64_t from_seq)
     *ring = (struct live_ring){.from_seq = from_seq};
 }
 
-void live_ring_add(struct live_ring *ring, uint64_t seq, char *event, size_t bytes)
+void live_ring_add(struct live_ring *ring, const struct live_entry *entry)
 {
     struct live_entry *oldest = &ring->entries[ring->first];
 
@@ -134,7 +137,17 @@ void live_ring_add(struct live_ring *ring, uint64_t seq, char *event, size_t byt
         ring->first = (ring->first + 1) % LIVE_RING;
         ring->count--;
     }
-    ring->entries[(ring->first + ring->count) % LIVE_RING] =
-        (struct live_entry){.seq = seq, .event = event, .bytes = bytes};
+    ring->entries[(ring->first + ring->count) % LIVE_RING] = *entry;
     ring->count++;
+}
+
+void live_ring_remove(struct live_ring *ring, const uint8_t *id)
+{
+    for (size_t i = 0; i < ring->count; i++) {
+        struct live_entry *entry = &ring->entries[(ring->first + i) % LIVE_RING];
+        if (memcmp(entry->id, id, sizeof(entry->id)) == 0) {
+            free(entry->event);
+            entry->event = NULL;
+        }
+    }
 }

@@ -12,13 +12,18 @@ enum {
     LIVE_COMMENT_MS = 25 * 1000, /* without an event; keeps proxies from closing */
     LIVE_LIFE_MS = 15 * 60 * 1000,
     LIVE_RETRY_MS = 60 * 1000, /* longest pause before a refused watch is tried again */
-    LIVE_CATCH_UP = 1000       /* numbers; who is further behind loads the list again */
+    LIVE_CATCH_UP = 1000,      /* numbers; who is further behind loads the list again */
+    LIVE_KNOWN = 64,           /* messages of a view that phones may show */
+    LIVE_CHECKS = 8,           /* of them that are asked for at a time */
+    LIVE_LIST_MS = 30 * 1000,  /* between two looks at the list of a view */
+    LIVE_SOON_MS = 1500        /* behind a new stream; longer than lists are cached */
 };
 
 /* A match that is kept. */
 struct live_entry {
     uint64_t seq;
-    char *event; /* owned */
+    uint8_t id[HEARSAY_ID_BYTES];
+    char *event; /* owned; NULL: the message has gone */
     size_t bytes;
 };
 
@@ -32,8 +37,11 @@ struct live_ring {
 
 void live_ring_clear(struct live_ring *ring, uint64_t from_seq);
 
-/* Adds a match; takes `event`. The oldest one makes room. */
-void live_ring_add(struct live_ring *ring, uint64_t seq, char *event, size_t bytes);
+/* Adds a match; takes its event. The oldest one makes room. */
+void live_ring_add(struct live_ring *ring, const struct live_entry *entry);
+
+/* Nobody gets this message any more. */
+void live_ring_remove(struct live_ring *ring, const uint8_t *id);
 
 /* Entry `index` of 0 .. count - 1, the oldest first. */
 const struct live_entry *live_ring_at(const struct live_ring *ring, size_t index);
@@ -47,9 +55,22 @@ struct live_place {
 /* Reads STORE-SEQ, as the id of an event is written. False: the text is something else. */
 bool live_place_read(const char *text, struct live_place *out_place);
 
-/* The text of the event for a message. Owned by the caller; NULL: no memory. */
+/* The text of the event for a message. `store` NULL: without an id. Owned by the caller; NULL: no
+ * memory. */
 char *live_event_new(const char *store, uint64_t seq, const struct board_message *message,
                      size_t *out_bytes);
+
+/* A message that phones may show. */
+struct live_known {
+    uint8_t id[HEARSAY_ID_BYTES];
+    int64_t deposited_ms;
+};
+
+/* A known message that is not in the list: hearsayd is asked whether it is there. */
+struct live_check {
+    struct live_view *view; /* NULL: free */
+    struct live_known known;
+};
 
 struct live_view {
     struct live_view *prev;
@@ -67,6 +88,12 @@ struct live_view {
     int64_t used_ms;  /* when a stream came last */
     int64_t watch_ms; /* the watch is not begun before */
     int64_t pause_ms; /* after the last refusal */
+    struct live_known known[LIVE_KNOWN];
+    size_t known_count;
+    struct live_check checks[LIVE_CHECKS];
+    int64_t list_ms; /* when the list is looked at next */
+    bool is_listing; /* it is asked for */
+    bool has_listed; /* it was looked at before */
 };
 
 struct live_stream {
@@ -81,6 +108,7 @@ struct live_stream {
     bool is_ending;  /* nothing is sent any more */
     unsigned caught; /* matches that it got while the watch was catching up */
     uint64_t sent_seq;
+    int64_t since_ms; /* gets messages of the list from that time on, once; 0: no */
     int64_t began_ms;
     int64_t spoke_ms;
 };
@@ -98,6 +126,9 @@ int64_t live_now_ms(const struct live *live);
 void live_stream_send(struct live_stream *stream, const char *event, size_t bytes);
 void live_stream_end(struct live_stream *stream);
 
+/* The client loads its list again; from `seq` on it gets what is new. */
+void live_stream_send_gone(struct live_stream *stream, uint64_t seq);
+
 /* Finds out where a stream goes on, and sends what it lacks. The view's watch has begun. */
 void live_stream_settle(struct live_stream *stream);
 
@@ -110,5 +141,14 @@ void live_view_watch(struct live_view *view);
 
 /* Begins the watch again at the smallest number that a stream waits with. False: none waits. */
 bool live_view_catch_up(struct live_view *view);
+
+/* Notes that phones may show a message; the one that was noted first makes room. */
+void live_list_note(struct live_view *view, const struct live_known *known);
+
+/* Looks at the list of a view if it is time: sends what streams lack, and which messages went. */
+void live_list_tick(struct live_view *view, int64_t now_ms);
+
+/* Ends what live_list_tick has asked for. */
+void live_list_forget(struct live_view *view);
 
 #endif

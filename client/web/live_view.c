@@ -11,75 +11,6 @@
 #include "client/web/live_inner.h"
 #include "daemon/system/list.h"
 
-static const char gone_event[] = "event: gone\ndata: {}\n\n";
-
-int64_t live_now_ms(const struct live *live)
-{
-    return (int64_t)uv_now(live->options.loop);
-}
-
-/* --- streams ---------------------------------------------------------------------------------- */
-
-void live_stream_send(struct live_stream *stream, const char *event, size_t bytes)
-{
-    if (stream->is_ending) {
-        return;
-    }
-    stream->is_ending = !http_stream_send(stream->http, event, bytes);
-    stream->spoke_ms = live_now_ms(stream->view->live);
-}
-
-void live_stream_end(struct live_stream *stream)
-{
-    if (!stream->is_ending) {
-        stream->is_ending = true;
-        http_stream_end(stream->http);
-    }
-}
-
-/* The client loads its list again; from here on it gets what is new. */
-static void stream_send_gone(struct live_stream *stream, uint64_t seq)
-{
-    live_stream_send(stream, gone_event, sizeof(gone_event) - 1);
-    stream->sent_seq = seq;
-    stream->is_settled = true;
-    stream->is_behind = false;
-}
-
-static void stream_send_ring(struct live_stream *stream)
-{
-    const struct live_ring *ring = &stream->view->ring;
-
-    for (size_t i = 0; i < ring->count; i++) {
-        const struct live_entry *entry = live_ring_at(ring, i);
-        if (entry->seq > stream->sent_seq) {
-            live_stream_send(stream, entry->event, entry->bytes);
-            stream->sent_seq = entry->seq;
-        }
-    }
-}
-
-void live_stream_settle(struct live_stream *stream)
-{
-    const struct live_view *view = stream->view;
-    const struct live_place *place = &stream->place;
-    uint64_t newest = view->until_seq > view->last_seq ? view->until_seq : view->last_seq;
-
-    if (place->store[0] == '\0') {
-        stream->sent_seq = newest;
-    } else if (strcmp(place->store, view->store) != 0 || place->seq > newest ||
-               (place->seq < view->ring.from_seq && newest - place->seq > LIVE_CATCH_UP)) {
-        stream_send_gone(stream, newest);
-    } else {
-        stream->sent_seq = place->seq;
-        stream->is_behind = place->seq < view->ring.from_seq;
-        if (!stream->is_behind) {
-            stream_send_ring(stream);
-        }
-    }
-    stream->is_settled = true;
-}
-
 /* --- watches ---------------------------------------------------------------------------------- */
 
 static void view_begun(void *context, uint64_t seq)
@@ -95,7 +26,7 @@ static void view_begun(void *context, uint64_t seq)
         view->is_known = true;
         DL_FOREACH (view->streams, stream) {
             if (is_back && stream->is_settled) {
-                stream_send_gone(stream, seq);
+                live_stream_send_gone(stream, seq);
             }
         }
     }
@@ -119,7 +50,7 @@ static void stream_take_match(struct live_stream *stream, const struct live_entr
         return;
     }
     if (entry->seq <= view->until_seq && ++stream->caught > LIVE_RING) {
-        stream_send_gone(stream, view->until_seq);
+        live_stream_send_gone(stream, view->until_seq);
         return;
     }
     live_stream_send(stream, entry->event, entry->bytes);
@@ -130,21 +61,25 @@ static void view_match(void *context, uint64_t seq, const struct board_message *
 {
     struct live_view *view = context;
     struct live_stream *stream;
-    size_t bytes = 0;
-    char *event = live_event_new(view->store, seq, message, &bytes);
+    struct live_entry entry = {.seq = seq};
+    struct live_known known = {.deposited_ms = message->deposited_ms};
 
+    memcpy(entry.id, message->id, sizeof(entry.id));
+    memcpy(known.id, message->id, sizeof(known.id));
+    live_list_note(view, &known);
+    entry.event = live_event_new(view->store, seq, message, &entry.bytes);
     view->last_seq = seq;
-    if (event == NULL) {
+    if (entry.event == NULL) {
         /* Nobody can get this match: all load their list again. */
         live_ring_clear(&view->ring, seq);
         DL_FOREACH (view->streams, stream) {
-            stream_send_gone(stream, seq);
+            live_stream_send_gone(stream, seq);
         }
         return;
     }
-    live_ring_add(&view->ring, seq, event, bytes);
+    live_ring_add(&view->ring, &entry);
     DL_FOREACH (view->streams, stream) {
-        stream_take_match(stream, live_ring_at(&view->ring, view->ring.count - 1));
+        stream_take_match(stream, &entry);
     }
 }
 
@@ -184,13 +119,13 @@ static void view_check_store(struct live_view *view, const struct hearsay_welcom
     }
     memcpy(view->store, store, sizeof(store));
     live_ring_clear(&view->ring, 0);
+    live_list_forget(view);
     view->is_known = false;
     DL_FOREACH (view->streams, stream) {
         if (stream->is_settled) {
-            live_stream_send(stream, gone_event, sizeof(gone_event) - 1);
+            live_stream_send_gone(stream, 0);
             stream->place.store[0] = '\0';
             stream->is_settled = false;
-            stream->is_behind = false;
         }
     }
 }
@@ -241,6 +176,7 @@ bool live_view_catch_up(struct live_view *view)
 void live_view_free(struct live_view *view)
 {
     board_unwatch(view->watch);
+    live_list_forget(view);
     live_ring_clear(&view->ring, 0);
     DL_DELETE(view->live->views, view);
     free(view);

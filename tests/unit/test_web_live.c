@@ -196,6 +196,55 @@ void board_unwatch(struct board_watch *watch)
     }
 }
 
+static bool has_list; /* hearsayd answers lists at once; else lists wait for ever */
+static struct board_message listed[4];
+static struct board_list list;
+static size_t list_count;
+static uint8_t gone_id; /* the first byte of the id of a message that is not there */
+static size_t get_count;
+
+void board_list(struct board *board, const struct view *view, board_done *done, void *context)
+{
+    (void)board;
+    (void)view;
+    list_count++;
+    if (has_list) {
+        done(context, &(struct board_reply){.outcome = BOARD_DONE, .list = &list});
+    }
+}
+
+void board_get(struct board *board, const char *host, const uint8_t *id, board_done *done,
+               void *context)
+{
+    (void)board;
+    (void)host;
+    get_count++;
+    done(context, &(struct board_reply){.outcome = id[0] == gone_id ? BOARD_GONE : BOARD_DONE});
+}
+
+void board_forget(struct board *board, const void *context)
+{
+    (void)board;
+    (void)context;
+}
+
+/* The list has these messages, as m1, m2 ..., of ids 1, 2 ..., the newest first. */
+static void list_is(size_t count, const unsigned *numbers, bool has_older)
+{
+    static char texts[4][16];
+
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(texts[i], sizeof(texts[i]), "m%u", numbers[i]);
+        listed[i] = (struct board_message){.media_type = "text/plain",
+                                           .text = texts[i],
+                                           .bytes = strlen(texts[i]),
+                                           .deposited_ms = 1000 + (int64_t)numbers[i]};
+        listed[i].id[0] = (uint8_t)numbers[i];
+    }
+    list = (struct board_list){.messages = listed, .count = count, .has_older = has_older};
+    has_list = true;
+}
+
 static struct board_watch *watch_last(void)
 {
     assert_true(watch_count > 0 && !watches[watch_count - 1].is_over);
@@ -221,8 +270,8 @@ static void watch_matches(uint64_t seq)
 
     (void)snprintf(text, sizeof(text), "m%u", (unsigned)seq);
     message.bytes = strlen(text);
-    message.id[0] = (uint8_t)(seq >> 8);
-    message.id[1] = (uint8_t)seq;
+    message.id[0] = (uint8_t)seq;
+    message.id[1] = (uint8_t)(seq >> 8);
     watch->events->match(watch->context, seq, &message);
 }
 
@@ -249,6 +298,10 @@ static int live_set_up(void **state)
     stream_count = 0;
     watch_count = 0;
     is_connected = true;
+    has_list = false;
+    list_count = 0;
+    get_count = 0;
+    gone_id = 0;
     hosts[0] = (struct hearsay_host){.name = "cafe"};
     welcome = (struct hearsay_welcome){.hosts = hosts, .host_count = 1, .store_id = {7}};
     live_write_store(&welcome, "", store);
@@ -296,8 +349,8 @@ static struct http_stream *stream_open(unsigned phone, int64_t seq)
     return exchange.stream;
 }
 
-/* What a stream got, in short: m and the number of a match, G for gone, : for a comment. Checks the
- * ids of the events. */
+/* What a stream got, in short: m and the number of a match, G for gone, : for a comment, l and the
+ * number of a message of the list, -01 for a message that went. Checks the ids of the events. */
 static const char *got(const struct http_stream *stream)
 {
     static char text[4096];
@@ -316,6 +369,13 @@ static const char *got(const struct http_stream *stream)
             used += (size_t)snprintf(text + used, sizeof(text) - used, ": ");
         } else if (strcmp(event, "event: gone\ndata: {}") == 0) {
             used += (size_t)snprintf(text + used, sizeof(text) - used, "G ");
+        } else if (strncmp(event, "event: out\ndata: {\"id\":\"", 24) == 0) {
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "-%.2s ", event + 24);
+            assert_string_equal(event + 26, "000000000000000000000000000000\"}");
+        } else if (strncmp(event, "event: message\n", 15) == 0) {
+            used +=
+                (size_t)snprintf(text + used, sizeof(text) - used, "l%u ",
+                                 (unsigned)strtoul(strstr(event, "\"text\":\"m") + 9, NULL, 10));
         } else {
             char *middle = strstr(event, "\nevent: message\ndata: {\"id\":\"");
             char expected[40];
@@ -386,7 +446,7 @@ static void an_event_has_the_fields_of_a_message(void **state)
     watch_matches(258);
     (void)snprintf(expected, sizeof(expected),
                    "retry: 5000\n\nid: %s-258\nevent: message\ndata: "
-                   "{\"id\":\"01020000000000000000000000000000\",\"text\":\"m258\",\"ms\":1258,"
+                   "{\"id\":\"02010000000000000000000000000000\",\"text\":\"m258\",\"ms\":1258,"
                    "\"expires\":9258,\"sim\":250000}\n\n",
                    store);
     assert_int_equal(stream->count, strlen(expected));
@@ -789,6 +849,108 @@ static void a_head_request_gets_no_stream(void **state)
     assert_int_equal(watch_count, 0);
 }
 
+static struct http_stream *stream_open_since(unsigned phone, const char *query)
+{
+    struct http_exchange exchange = {.status = 0};
+    struct http_request request = {.path = "/events",
+                                   .query = query,
+                                   .client = {.family = 4, .bytes = {10, 0, 0, (uint8_t)phone}}};
+
+    live_begin(live, &exchange, &request, &plain);
+    assert_int_equal(exchange.status, 200);
+    return exchange.stream;
+}
+
+/* What was deposited between a page and its stream comes from the list, once. */
+static void a_stream_gets_what_came_behind_its_page(void **state)
+{
+    (void)state;
+    struct http_stream *without = stream_open(1, -1);
+    struct http_stream *since = stream_open_since(2, "since=1002");
+    struct http_stream *wrong = stream_open_since(3, "since=1002x");
+    watch_begins(3);
+    list_is(3, (unsigned[]){3, 2, 1}, false);
+    ticks_pass(LIVE_SOON_MS);
+    assert_string_equal(got(since), "l2 l3");
+    ticks_pass(2 * LIVE_LIST_MS);
+    assert_string_equal(got(since), "l2 l3 : :");
+    assert_string_equal(got(without), ": :");
+    assert_string_equal(got(wrong), ": :");
+    (void)stream_open_since(4, "since=1");
+    size_t before = list_count;
+    ticks_pass(LIVE_SOON_MS);
+    assert_int_equal(list_count, before + 1);
+}
+
+static void who_lacks_too_much_of_the_list_loads_it(void **state)
+{
+    static char text[4096];
+
+    (void)state;
+    struct http_stream *since = stream_open_since(2, "since=1");
+    watch_begins(3);
+    list_is(3, (unsigned[]){3, 2, 1}, false);
+    memset(text, 'x', sizeof(text));
+    memcpy(text, "m9", 2);
+    for (size_t i = 0; i < 3; i++) {
+        listed[i].text = text;
+        listed[i].bytes = sizeof(text);
+    }
+    ticks_pass(LIVE_SOON_MS);
+    assert_string_equal(got(since), "l9 G");
+}
+
+/* A message that was withdrawn, hidden or removed leaves within a minute, of the ring, too. */
+static void a_message_that_went_leaves(void **state)
+{
+    (void)state;
+    struct http_stream *stream = stream_open(1, -1);
+    watch_begins(1);
+    watch_matches(2);
+    watch_matches(3);
+    list_is(3, (unsigned[]){3, 2, 1}, true);
+    ticks_pass(LIVE_SOON_MS);
+    assert_string_equal(got(stream), "m2 m3");
+    list_is(2, (unsigned[]){3, 1}, true);
+    gone_id = 2;
+    ticks_pass(LIVE_LIST_MS + LIVE_TICK_MS);
+    assert_string_equal(got(stream), "m2 m3 : -02");
+    assert_int_equal(get_count, 1);
+    ticks_pass(LIVE_LIST_MS);
+    assert_int_equal(get_count, 1);
+    assert_string_equal(got(stream_open(2, 1)), "m3");
+}
+
+/* Others that are newer push a message out of the list; it has not gone. */
+static void a_message_that_was_pushed_out_stays(void **state)
+{
+    (void)state;
+    struct http_stream *stream = stream_open(1, -1);
+    watch_begins(1);
+    list_is(3, (unsigned[]){5, 4, 1}, true);
+    ticks_pass(LIVE_SOON_MS);
+    list_is(3, (unsigned[]){7, 5, 3}, true);
+    ticks_pass(LIVE_LIST_MS);
+    /* 1 is older than the list reaches; 4 is asked for, and is there. */
+    assert_int_equal(get_count, 1);
+    assert_null(strchr(got(stream), '-'));
+}
+
+/* hearsayd refuses the watch: what is new comes from the list. */
+static void without_a_watch_the_list_tells_what_is_new(void **state)
+{
+    (void)state;
+    struct http_stream *stream = stream_open(1, -1);
+    watch_ends();
+    list_is(2, (unsigned[]){2, 1}, false);
+    ticks_pass(LIVE_SOON_MS);
+    assert_string_equal(got(stream), "");
+    list_is(3, (unsigned[]){3, 2, 1}, false);
+    ticks_pass(LIVE_LIST_MS);
+    assert_non_null(strstr(got(stream), "l3"));
+    assert_null(strstr(got(stream), "l2"));
+}
+
 #define LIVE_TEST(name) cmocka_unit_test_setup_teardown(name, live_set_up, live_tear_down)
 
 int main(void)
@@ -819,6 +981,11 @@ int main(void)
         LIVE_TEST(views_are_limited_and_unused_ones_make_room),
         LIVE_TEST(few_watches_catch_up_at_once),
         LIVE_TEST(a_head_request_gets_no_stream),
+        LIVE_TEST(a_stream_gets_what_came_behind_its_page),
+        LIVE_TEST(who_lacks_too_much_of_the_list_loads_it),
+        LIVE_TEST(a_message_that_went_leaves),
+        LIVE_TEST(a_message_that_was_pushed_out_stays),
+        LIVE_TEST(without_a_watch_the_list_tells_what_is_new),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,216 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * The list of a view tells what a watch does not: what came between a page and its stream, and
+ * which messages have gone. A message that is not in the list may have been pushed out by others:
+ * so hearsayd is asked for it before phones take it away.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/web/live_inner.h"
+#include "daemon/system/list.h"
+
+enum {
+    SINCE_BYTES_MAX = HTTP_STREAM_BYTES / 2, /* of a list for one stream; else it loads its list */
+    STALE_MS = 5000                          /* an older list says nothing about now */
+};
+
+static bool id_is_equal(const uint8_t *a, const uint8_t *b)
+{
+    return memcmp(a, b, HEARSAY_ID_BYTES) == 0;
+}
+
+void live_list_note(struct live_view *view, const struct live_known *known)
+{
+    for (size_t i = 0; i < view->known_count; i++) {
+        if (id_is_equal(view->known[i].id, known->id)) {
+            return;
+        }
+    }
+    if (view->known_count == LIVE_KNOWN) {
+        memmove(&view->known[0], &view->known[1], (LIVE_KNOWN - 1) * sizeof(view->known[0]));
+        view->known_count--;
+    }
+    view->known[view->known_count++] = *known;
+}
+
+static bool known_has(const struct live_view *view, const uint8_t *id)
+{
+    for (size_t i = 0; i < view->known_count; i++) {
+        if (id_is_equal(view->known[i].id, id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void known_remove(struct live_view *view, const uint8_t *id)
+{
+    for (size_t i = 0; i < view->known_count; i++) {
+        if (id_is_equal(view->known[i].id, id)) {
+            memmove(&view->known[i], &view->known[i + 1],
+                    (view->known_count - i - 1) * sizeof(view->known[0]));
+            view->known_count--;
+            return;
+        }
+    }
+}
+
+/* --- what streams lack ------------------------------------------------------------------------ */
+
+/* Whether a stream lacks a message: it came behind the stream's page, or no watch reports it. */
+static bool stream_lacks(const struct live_stream *stream, const struct board_message *message)
+{
+    const struct live_view *view = stream->view;
+
+    if (stream->since_ms > 0) {
+        return message->deposited_ms >= stream->since_ms;
+    }
+    return !view->has_begun && view->has_listed && !known_has(view, message->id);
+}
+
+static void stream_send_list(struct live_stream *stream, const struct board_list *list)
+{
+    uint64_t newest = stream->sent_seq;
+    size_t sent = 0;
+
+    for (size_t i = list->count; i-- > 0;) { /* the oldest first */
+        size_t bytes = 0;
+        char *event;
+
+        if (!stream_lacks(stream, &list->messages[i])) {
+            continue;
+        }
+        event = live_event_new(NULL, 0, &list->messages[i], &bytes);
+        sent += bytes;
+        if (event == NULL || sent > SINCE_BYTES_MAX) {
+            free(event);
+            live_stream_send_gone(stream, newest);
+            break;
+        }
+        live_stream_send(stream, event, bytes);
+        free(event);
+    }
+    stream->since_ms = 0;
+}
+
+/* --- what has gone ---------------------------------------------------------------------------- */
+
+static void view_send_out(struct live_view *view, const uint8_t *id)
+{
+    char event[64 + 2 * HEARSAY_ID_BYTES] = "event: out\ndata: {\"id\":\"";
+    size_t bytes = strlen(event);
+    struct live_stream *stream;
+
+    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
+        bytes += (size_t)snprintf(event + bytes, sizeof(event) - bytes, "%02x", id[i]);
+    }
+    bytes += (size_t)snprintf(event + bytes, sizeof(event) - bytes, "\"}\n\n");
+    live_ring_remove(&view->ring, id);
+    known_remove(view, id);
+    DL_FOREACH (view->streams, stream) {
+        live_stream_send(stream, event, bytes);
+    }
+}
+
+static void check_done(void *context, const struct board_reply *reply)
+{
+    struct live_check *check = context;
+    struct live_view *view = check->view;
+
+    check->view = NULL;
+    if (reply->outcome == BOARD_GONE) {
+        view_send_out(view, check->known.id);
+    }
+}
+
+static bool list_has(const struct board_list *list, const uint8_t *id)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (id_is_equal(list->messages[i].id, id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Whether a message would be in the list if it were there: the newest ones are. */
+static bool list_reaches(const struct board_list *list, const struct live_known *known)
+{
+    return !list->has_older ||
+           (list->count > 0 && known->deposited_ms > list->messages[list->count - 1].deposited_ms);
+}
+
+/* Asks for known messages that are not in the list, as many as there are checks. */
+static void view_check_known(struct live_view *view, const struct board_list *list)
+{
+    struct live_known missing[LIVE_CHECKS];
+    size_t count = 0;
+
+    for (size_t i = 0; i < view->known_count && count < LIVE_CHECKS; i++) {
+        if (list_reaches(list, &view->known[i]) && !list_has(list, view->known[i].id)) {
+            missing[count++] = view->known[i];
+        }
+    }
+    for (size_t i = 0; i < count; i++) {
+        struct live_check *check = &view->checks[i];
+        if (check->view == NULL) {
+            *check = (struct live_check){.view = view, .known = missing[i]};
+            board_get(view->live->options.board, view->view.host, check->known.id, check_done,
+                      check);
+        }
+    }
+}
+
+/* --- looking ---------------------------------------------------------------------------------- */
+
+static void list_done(void *context, const struct board_reply *reply)
+{
+    struct live_view *view = context;
+    struct live_stream *stream;
+
+    view->is_listing = false;
+    if (reply->outcome != BOARD_DONE || reply->list->age_ms > STALE_MS) {
+        return;
+    }
+    DL_FOREACH (view->streams, stream) {
+        stream_send_list(stream, reply->list);
+    }
+    view_check_known(view, reply->list);
+    for (size_t i = reply->list->count; i-- > 0;) {
+        struct live_known known = {.deposited_ms = reply->list->messages[i].deposited_ms};
+        memcpy(known.id, reply->list->messages[i].id, sizeof(known.id));
+        live_list_note(view, &known);
+    }
+    view->has_listed = true;
+}
+
+void live_list_tick(struct live_view *view, int64_t now_ms)
+{
+    struct board *board = view->live->options.board;
+
+    if (view->is_listing || view->streams == NULL || now_ms < view->list_ms ||
+        !board_is_connected(board)) {
+        return;
+    }
+    view->list_ms = now_ms + LIVE_LIST_MS;
+    view->is_listing = true;
+    board_list(board, &view->view, list_done, view);
+}
+
+void live_list_forget(struct live_view *view)
+{
+    struct board *board = view->live->options.board;
+
+    board_forget(board, view);
+    view->is_listing = false;
+    for (size_t i = 0; i < LIVE_CHECKS; i++) {
+        if (view->checks[i].view != NULL) {
+            board_forget(board, &view->checks[i]);
+            view->checks[i].view = NULL;
+        }
+    }
+    view->known_count = 0;
+    view->has_listed = false;
+}

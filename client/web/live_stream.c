@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <string.h>
+
+#include "client/web/live_inner.h"
+
+static const char gone_event[] = "event: gone\ndata: {}\n\n";
+
+int64_t live_now_ms(const struct live *live)
+{
+    return (int64_t)uv_now(live->options.loop);
+}
+
+void live_stream_send(struct live_stream *stream, const char *event, size_t bytes)
+{
+    if (stream->is_ending) {
+        return;
+    }
+    stream->is_ending = !http_stream_send(stream->http, event, bytes);
+    stream->spoke_ms = live_now_ms(stream->view->live);
+}
+
+void live_stream_end(struct live_stream *stream)
+{
+    if (!stream->is_ending) {
+        stream->is_ending = true;
+        http_stream_end(stream->http);
+    }
+}
+
+void live_stream_send_gone(struct live_stream *stream, uint64_t seq)
+{
+    live_stream_send(stream, gone_event, sizeof(gone_event) - 1);
+    stream->sent_seq = seq;
+    stream->is_settled = true;
+    stream->is_behind = false;
+}
+
+static void stream_send_ring(struct live_stream *stream)
+{
+    const struct live_ring *ring = &stream->view->ring;
+
+    for (size_t i = 0; i < ring->count; i++) {
+        const struct live_entry *entry = live_ring_at(ring, i);
+        if (entry->seq > stream->sent_seq && entry->event != NULL) {
+            live_stream_send(stream, entry->event, entry->bytes);
+            stream->sent_seq = entry->seq;
+        }
+    }
+}
+
+void live_stream_settle(struct live_stream *stream)
+{
+    const struct live_view *view = stream->view;
+    const struct live_place *place = &stream->place;
+    uint64_t newest = view->until_seq > view->last_seq ? view->until_seq : view->last_seq;
+
+    if (place->store[0] == '\0') {
+        stream->sent_seq = newest;
+    } else if (strcmp(place->store, view->store) != 0 || place->seq > newest ||
+               (place->seq < view->ring.from_seq && newest - place->seq > LIVE_CATCH_UP)) {
+        live_stream_send_gone(stream, newest);
+    } else {
+        stream->sent_seq = place->seq;
+        stream->is_behind = place->seq < view->ring.from_seq;
+        if (!stream->is_behind) {
+            stream_send_ring(stream);
+        }
+    }
+    stream->is_settled = true;
+}
