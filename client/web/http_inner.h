@@ -93,7 +93,7 @@ struct http_server {
     struct http_options options; /* without `listeners` */
     struct MHD_Daemon *daemon;
     struct http_connection *connections; /* oldest first */
-    struct http_connection *entering;    /* the one that MHD is about to begin with */
+    bool has_waiting; /* connections were given to MHD, and MHD begins with them when it runs */
     size_t connection_count;
     size_t closing_count; /* of these */
     struct http_owner *owners;

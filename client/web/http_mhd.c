@@ -44,11 +44,38 @@ enum {
 
 static void server_stop_now(struct http_server *server);
 
+/* Frees a connection with which MHD has not begun. MHD has closed the descriptor. */
+static void server_drop_waiting(struct http_server *server, struct http_connection *connection)
+{
+    DL_DELETE(server->connections, connection);
+    server->connection_count--;
+    http_connection_leave(connection);
+    alloc_release(server->alloc, connection);
+}
+
+/* Frees the connections with which MHD could not begin when it ran. MHD says nothing about these.
+ */
+static void server_drop_failed(struct http_server *server)
+{
+    struct http_connection *connection = server->has_waiting ? server->connections : NULL;
+
+    server->has_waiting = false;
+    while (connection != NULL) {
+        struct http_connection *next = connection->next;
+
+        if (connection->mhd == NULL) {
+            server_drop_waiting(server, connection);
+        }
+        connection = next;
+    }
+}
+
 /* Lets MHD do all that it can do at once, and plans when it must run again. */
 static void server_run(struct http_server *server)
 {
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
     (void)MHD_run(server->daemon); /* fails in modes that we do not use */
+    server_drop_failed(server);
     if (!server->is_stopping && MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES) {
         (void)uv_timer_start(&server->turn, server->on_turn, wait_ms, 0);
     }
@@ -128,20 +155,35 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd)
     return info->socket_context;
 }
 
-/* MHD begins and ends with a connection. */
+/* The connection that was given to MHD with this descriptor, and with which MHD has not begun. */
+static struct http_connection *server_find_waiting(struct http_server *server, int descriptor)
+{
+    struct http_connection *connection;
+
+    DL_FOREACH (server->connections, connection) {
+        if (connection->mhd == NULL && connection->descriptor == descriptor) {
+            return connection;
+        }
+    }
+    return NULL;
+}
+
+/* MHD begins and ends with a connection: within MHD_add_connection, or from MHD 1.0 on within
+ * MHD_run. */
 static void on_connection(void *context, struct MHD_Connection *mhd, void **socket_context,
                           enum MHD_ConnectionNotificationCode code)
 {
     struct http_server *server = context;
     if (code == MHD_CONNECTION_NOTIFY_STARTED) {
-        *socket_context = server->entering;
-        server->entering->mhd = mhd;
+        int descriptor =
+            MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
+        struct http_connection *begun = server_find_waiting(server, descriptor);
+        assert(begun != NULL);
+        begun->mhd = mhd;
+        *socket_context = begun;
         return;
     }
     struct http_connection *connection = *socket_context;
-    if (connection == server->entering) {
-        server->entering = NULL;
-    }
     http_exchange_end(&connection->exchange);
     http_connection_leave(connection);
     server->closing_count -= connection->is_closing;
@@ -208,18 +250,22 @@ static void descriptor_set_up(int descriptor)
 static void server_add(struct http_server *server, struct http_connection *connection,
                        const struct sockaddr *address, socklen_t address_bytes)
 {
+    int descriptor = connection->descriptor;
+
     DL_APPEND(server->connections, connection);
     server->connection_count++;
-    server->entering = connection;
     enum MHD_Result is_added =
-        MHD_add_connection(server->daemon, connection->descriptor, address, address_bytes);
-    if (is_added != MHD_YES && server->entering != NULL) { /* on_connection was not told */
-        DL_DELETE(server->connections, connection);
-        server->connection_count--;
-        http_connection_leave(connection);
-        alloc_release(server->alloc, connection);
+        MHD_add_connection(server->daemon, descriptor, address, address_bytes);
+    /* a connection that has ended already is freed, so it is looked for again */
+    connection = server_find_waiting(server, descriptor);
+    if (connection == NULL) {
+        return;
     }
-    server->entering = NULL;
+    if (is_added == MHD_YES) {
+        server->has_waiting = true;
+    } else {
+        server_drop_waiting(server, connection);
+    }
 }
 
 /* NULL: the client has too many connections, or memory is out. */

@@ -45,30 +45,30 @@ static const struct hostile hostiles[] = {
     HOSTILE("length and chunks",
             "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n" END
             "0\r\n\r\n",
-            "501"),
+            "501|400"),
     HOSTILE("chunks", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "0\r\n\r\n", "501"),
     HOSTILE("chunks of a GET", "GET / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n" END "0\r\n\r\n",
             "501"),
-    HOSTILE("unknown encoding", "POST / HTTP/1.1\r\nTransfer-Encoding: x\r\n" END, "501"),
+    HOSTILE("unknown encoding", "POST / HTTP/1.1\r\nTransfer-Encoding: x\r\n" END, "501|400"),
     HOSTILE("space before colon", "POST / HTTP/1.1\r\nContent-Length : 1\r\n" END "a", "400"),
     HOSTILE("bare LF", "GET / HTTP/1.1\nHost: h\nConnection: close\n\n", "400"),
     HOSTILE("one bare LF", "GET / HTTP/1.1\r\nX: y\n" END, "400"),
     HOSTILE("bare LF after the first line", "GET / HTTP/1.1\n" END, "400"),
     HOSTILE("bare CR", "GET / HTTP/1.1\r\nX: y\rZ: z\r\n" END, "400"),
     HOSTILE("folded", "GET / HTTP/1.1\r\nX: y\r\n z\r\n" END, "400"),
-    HOSTILE("no space after colon", "GET / HTTP/1.1\r\nX:y\r\n" END, "400"),
+    HOSTILE("no space after colon", "GET / HTTP/1.1\r\nX:y\r\n" END, "400|200"),
     HOSTILE("empty value", "GET / HTTP/1.1\r\nX:\r\nY: \r\n" END, "200"),
     HOSTILE("NUL in a value", "GET / HTTP/1.1\r\nX: y\0z\r\n" END, "400"),
     HOSTILE("NUL in Host", "GET / HTTP/1.1\r\nHost: h\0z\r\nConnection: close\r\n\r\n", "400"),
     HOSTILE("NUL in a name", "GET / HTTP/1.1\r\nX\0Y: y\r\n" END, "400"),
-    HOSTILE("NUL in the target", "GET /a\0b HTTP/1.1\r\n" END, "400"),
-    HOSTILE("NUL in the version", "GET / HTTP/1.1\0\r\n" END, "400"),
+    HOSTILE("NUL in the target", "GET /a\0b HTTP/1.1\r\n" END, "400|"),
+    HOSTILE("NUL in the version", "GET / HTTP/1.1\0\r\n" END, "400|"),
     HOSTILE("no colon", "GET / HTTP/1.1\r\nX\r\n" END, "400"),
     HOSTILE("no name", "GET / HTTP/1.1\r\n: x\r\n" END, "400"),
     HOSTILE("absolute target", "GET http://h/ HTTP/1.1\r\n" END, "400"),
     HOSTILE("star", "GET * HTTP/1.1\r\n" END, "400"),
     HOSTILE("no target", "GET HTTP/1.1\r\n" END, "400"),
-    HOSTILE("space in the target", "GET /a b HTTP/1.1\r\n" END, ""),
+    HOSTILE("space in the target", "GET /a b HTTP/1.1\r\n" END, "|400"),
     HOSTILE("tab in the target", "GET /a\tb HTTP/1.1\r\n" END, "400"),
     HOSTILE("two spaces", "GET  / HTTP/1.1\r\n" END, "400"),
     HOSTILE("byte over 127 in the target", "GET /\xc3\xa4 HTTP/1.1\r\n" END, "400"),
@@ -95,6 +95,25 @@ static const struct hostile hostiles[] = {
     HOSTILE("two Origins", "POST / HTTP/1.1\r\nOrigin: a\r\nOrigin: b\r\n" END, "400"),
 };
 
+/* Whether an answer has one of the statuses of a set, such as "501|400"; "" stands for no answer.
+ * MHD 0.9 and 1.0 differ in some. */
+static bool has_status(const char *text, const char *set)
+{
+    for (;;) {
+        size_t length = strcspn(set, "|");
+        char begin[32];
+
+        (void)snprintf(begin, sizeof(begin), "HTTP/1.1 %.*s ", (int)length, set);
+        if (length == 0 ? text[0] == '\0' : strncmp(text, begin, strlen(begin)) == 0) {
+            return true;
+        }
+        if (set[length] == '\0') {
+            return false;
+        }
+        set += length + 1;
+    }
+}
+
 static void test_bytes(void **state)
 {
     (void)state;
@@ -102,14 +121,10 @@ static void test_bytes(void **state)
     size_t wrong = 0;
     web_http_start(&web, NULL);
     for (size_t i = 0; i < sizeof(hostiles) / sizeof(hostiles[0]); i++) {
-        char status[32] = "";
         const struct hostile *row = &hostiles[i];
-        if (row->status[0] != '\0') {
-            (void)snprintf(status, sizeof(status), "HTTP/1.1 %s ", row->status);
-        }
         const char *text = web_http_exchange(&web, row->bytes, row->count);
-        if (strncmp(text, status, strlen(status)) != 0 || (status[0] == '\0' && text[0] != '\0')) {
-            print_message("%s: not \"%s\" but \"%.60s\"\n", row->name, status, text);
+        if (!has_status(text, row->status)) {
+            print_message("%s: not \"%s\" but \"%.60s\"\n", row->name, row->status, text);
             wrong++;
         }
     }
@@ -158,29 +173,26 @@ static void test_long(void **state)
         {"GET /", "x", HTTP_TARGET_BYTES - 1, " HTTP/1.1\r\n" END, "200"},
         {"GET /", "x", HTTP_TARGET_BYTES, " HTTP/1.1\r\n" END, "414"},
         {"GET /", "x", 100 * 1024, " HTTP/1.1\r\n" END, "414"},
-        {"GET /?", "a&", HTTP_TARGET_BYTES / 2 - 1, " HTTP/1.1\r\n" END, ""},
-        {"GET /?", "%00=&", 100, " HTTP/1.1\r\n" END, ""},
+        {"GET /?", "a&", HTTP_TARGET_BYTES / 2 - 1, " HTTP/1.1\r\n" END, "|431"},
+        {"GET /?", "%00=&", 100, " HTTP/1.1\r\n" END, "|431"},
         {"GET /?", "a=b&", 30, " HTTP/1.1\r\n" END, "200"},
         {"GET / HTTP/1.1\r\nX: ", "x", HTTP_HEAD_BYTES - 61, "\r\n" END, "200"},
         {"GET / HTTP/1.1\r\nX: ", "x", HTTP_HEAD_BYTES - 20, "\r\n" END, "431"},
         {"GET / HTTP/1.1\r\nX: ", "x", 100 * 1024, "\r\n" END, "431"},
         {"GET / HTTP/1.1\r\n", "X: y\r\n", 200, END, "431"},
         {"GET / HTTP/1.1\r\n", "X: y\r\n", 20000, END, "431"},
-        {"", "x", 100 * 1024, "", "414"},
-        {"", "\r\n", 50 * 1024, "GET / HTTP/1.1\r\n" END, "414"},
+        {"", "x", 100 * 1024, "", "|414"},
+        {"", "\r\n", 50 * 1024, "GET / HTTP/1.1\r\n" END, "|414|200"},
         {"POST / HTTP/1.1\r\nContent-Length: 100000\r\nHost: h\r\n\r\n", "x", 100000, "", "413"},
     };
     struct web_http web;
     web_http_start(&web, NULL);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        char status[32] = "";
-        if (rows[i].status[0] != '\0') { /* MHD says nothing where its memory ends in a query */
-            (void)snprintf(status, sizeof(status), "HTTP/1.1 %s ", rows[i].status);
-        }
+        /* MHD 0.9 says nothing where its memory ends in a query */
         const char *text = exchange_long(&web, rows[i].before, rows[i].part, rows[i].count,
-                                         rows[i].after, rows[i].status[0] == '\0');
-        if (strncmp(text, status, strlen(status)) != 0 || (status[0] == '\0' && text[0] != '\0')) {
-            print_message("row %zu: not \"%s\" but \"%.200s\"\n", i, status, text);
+                                         rows[i].after, rows[i].status[0] == '|');
+        if (!has_status(text, rows[i].status)) {
+            print_message("row %zu: not \"%s\" but \"%.200s\"\n", i, rows[i].status, text);
             fail();
         }
     }
@@ -194,7 +206,7 @@ static void test_slow_request(void **state)
     (void)state;
     static const char *const begins[] = {
         "",
-        "GET / HT",
+        "GET /",
         "GET / HTTP/1.1\r\nHost: h\r\nX: ",
         "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1000\r\n\r\n",
     };
