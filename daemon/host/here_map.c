@@ -68,7 +68,9 @@ static struct here_address prefix_of(const struct here_address *address, unsigne
     for (unsigned i = 0; i < sizeof(prefix.bytes); i++) {
         unsigned kept = length > i * CHAR_BIT ? length - i * CHAR_BIT : 0;
 
-        prefix.bytes[i] &= kept >= CHAR_BIT ? 0xff : (uint8_t)(0xff00 >> kept);
+        unsigned mask = kept >= CHAR_BIT ? 0xff : 0xff00U >> kept & 0xff;
+
+        prefix.bytes[i] = (uint8_t)(prefix.bytes[i] & mask);
     }
     return prefix;
 }

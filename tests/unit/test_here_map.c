@@ -223,7 +223,7 @@ static struct here_address random_address(struct rng *rng)
     struct here_address address = {.family = rng_below(rng, 2) == 0 ? 4 : 6};
 
     for (unsigned i = 0; i < (address.family == 4 ? 4U : 16U); i++) {
-        address.bytes[i] = rng_below(rng, 3) == 0 ? (uint8_t)(1U << rng_below(rng, 8)) : 0;
+        address.bytes[i] = (uint8_t)(rng_below(rng, 3) == 0 ? 1U << rng_below(rng, 8) : 0U);
     }
     address.bytes[0] |= 0x20; /* no mapped address */
     return address;
@@ -267,7 +267,7 @@ static void answers_are_those_of_a_plain_search(void **state)
         assert_int_equal(map_read(text, &map), 0);
         for (int i = 0; i < RANDOM_ADDRESSES; i++) {
             struct here_address address = random_address(&rng);
-            char expected[16] = "";
+            char expected[32] = "";
             int longest = -1;
 
             for (size_t j = 0; j < count; j++) {

@@ -183,9 +183,11 @@ static void reader_attribute(struct reader *reader, struct element *element, con
             reader_refuse(reader, "an id stands twice");
         }
         names_add(&reader->ids, value);
-        (void)snprintf(element->id, sizeof(element->id), "%s", value);
+        (void)snprintf(element->id, sizeof(element->id), "%.*s", (int)sizeof(element->id) - 1,
+                       value);
     } else if (strcmp(name, "type") == 0) {
-        (void)snprintf(element->type, sizeof(element->type), "%s", value);
+        (void)snprintf(element->type, sizeof(element->type), "%.*s", (int)sizeof(element->type) - 1,
+                       value);
     } else if (strcmp(name, "for") == 0 || strcmp(name, "aria-describedby") == 0) {
         reader_ids(reader, value);
     } else if (strcmp(name, "href") == 0 || strcmp(name, "src") == 0 ||

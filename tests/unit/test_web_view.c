@@ -204,7 +204,7 @@ static void urls_stay_within_their_room(void **state)
     assert_true(view_equal(&view, &again));
     topic[60] = '\0'; /* 20 characters, and another first one makes a further topic */
     for (char first = 'a'; first < 'd'; first++) {
-        char other[80];
+        char other[256];
 
         snprintf(other, sizeof(other), "%c%s", first, topic);
         if (strlen(query) + 3 * strlen(other) + 4 < sizeof(query)) {

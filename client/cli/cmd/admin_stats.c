@@ -99,7 +99,7 @@ static void fill_in(const struct hearsay_admin_reply *reply, const char *prefix,
                     uint64_t *count, char out[24])
 {
     if (strcmp(name, "s") == 0 || strcmp(name, "es") == 0) {
-        (void)snprintf(out, 24, "%s", *count == 1 ? "" : name);
+        (void)snprintf(out, 24, "%.23s", *count == 1 ? "" : name);
         return;
     }
     char *form = strchr(name, ':');
