@@ -50,6 +50,7 @@ def program(path):
         return found
     folder = tempfile.mkdtemp(prefix="hearsay-wrapped-")
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    os.chmod(folder, 0o755)  # for tests that run the program as another user
     script = os.path.join(folder, os.path.basename(found))
     with open(script, "w", encoding="utf-8") as file:
         file.write(f'#!/bin/sh\nexec {WRAPPER} {shlex.quote(found)} "$@"\n')
