@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Implements the calls of hearsay/message.h. hearsay_submit_* send a request. The other calls send
- * a request and wait for the reply.
+ * Implements the calls that deposit, query, get, withdraw and ping, and that ask for the summary
+ * and the here labels. hearsay_submit_* add a request to the output and do not wait.
+ * hearsay_deposit, hearsay_query and so on send a request and wait for the reply. The reports are
+ * in admin.c; hearsay_next, hearsay_in_flight and hearsay_fd are in client.c.
  */
 #include "client/call/calls.h"
 

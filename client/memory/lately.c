@@ -171,8 +171,9 @@ static int add_context(struct decaying *decaying, const uint8_t *context,
 }
 
 /*
- * Adds all contexts to the decaying filter, the oldest first, and advances the filter between them.
- * A context that stays s rounds ends with s rounds left.
+ * Adds all contexts to the decaying filter, the oldest first. If a context stays n rounds longer
+ * than the context before it, advances the filter by n rounds before adding it. So no bit of a
+ * stored context is cleared.
  */
 static int add_all(struct decaying *decaying, const struct bytes *contexts,
                    const struct lately_encoding *how, const char **labels,

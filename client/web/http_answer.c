@@ -120,7 +120,11 @@ void http_connection_abort(struct http_connection *connection)
     http_connection_close(connection);
 }
 
-/* The idle connection of whoever has most, and of these the oldest. NULL: none is idle. */
+/*
+ * Returns the idle connection that is to be closed for a new connection: one of the network that
+ * has the most connections, idle or not. If there are several, returns the one that has been idle
+ * longest. Returns NULL if no connection is idle.
+ */
 static struct http_connection *server_find_victim(struct http_server *server)
 {
     struct http_connection *victim = NULL;

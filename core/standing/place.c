@@ -85,10 +85,12 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
 }
 
 /*
- * Returns whether a part may join a group. In a usual group, the part's key and the group's key
- * must be similar (standing->likeness_percent), and the union of both must still rule out most
- * messages. In a containing group, the bits that both keys have must be at least three quarters of
- * each key. Any part may join a loose group that suits it.
+ * Returns whether a part may join a group that place_candidates has chosen. The part may not join
+ * the group `except`. With `in_place` set, the part may not join a group whose blocks are full. A
+ * loose part may join every other chosen group, because place_candidates chooses only loose groups
+ * for it. A containing part may join if the bits that both keys have are at least three quarters of
+ * each key. Any other part may join if the two keys are similar (standing->likeness_percent) and
+ * the union of both keys still rules out most messages.
  */
 static bool may_join(const struct standing *standing, const struct standing_group *group,
                      const struct seeker *seeker, uint32_t shared)

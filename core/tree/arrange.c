@@ -10,8 +10,9 @@
 #include "core/tree/inner.h"
 
 enum {
-    CANDIDATES = 24, /* a group is formed from one message and from some of the CANDIDATES messages
-                      * that are most similar to it */
+    CANDIDATES = 24,   /* form_group begins a group with one message, finds the CANDIDATES messages
+                        * that are most similar to this message, and chooses all other messages of
+                        * the group from these */
     ANY_PERCENT = 100, /* for groups of messages that fit no other group: the union may have any
                         * percentage of its bits set */
     SMALL_LEAST = 2,   /* messages of a group that is not full */

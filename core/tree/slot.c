@@ -22,7 +22,8 @@ size_t tree_node_bytes(const struct tree *tree)
  */
 static size_t slots_words(const struct tree *tree, size_t room)
 {
-    /* An item may not be a whole number of words: i386 aligns 64-bit numbers to 32 bits. */
+    /* The size of an item need not be a multiple of a word: i386 aligns 64-bit numbers to 32 bits.
+     */
     size_t rest_bytes = room * (sizeof(struct index_item) + sizeof(uint16_t));
 
     return room == 0 ? 0

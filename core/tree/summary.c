@@ -19,8 +19,8 @@ enum {
     CORE_FILL_PERCENT = 40, /* no more bits are added to a core when this percentage of its bits is
                              * set */
     SPAN_USUAL = 32,        /* groups of a span, at most */
-    SPAN_MEAN = 4,     /* the spans of a node, except the last, have at least this many groups on
-                        * average,     so TREE_SPANS spans are enough */
+    SPAN_MEAN = 4,     /* except in the last span, a node has on average at least this many groups a
+     span,     so TREE_SPANS spans are enough */
     LOOSE_EIGHTHS = 2, /* eighths of a message's bits; see tree_mark_loose */
     USUAL_NEED = 1     /* cores are chosen by this need: floor 3/8, similarity 0.6 */
 };

@@ -96,8 +96,8 @@ static void search_enlist(struct query_job *job, struct query_job **list)
 }
 
 /*
- * Removes a job from its list. Returns false if the client has disconnected; then the job has
- * ended.
+ * Removes a job from its list. If the client has disconnected, also ends the job (job_end, which
+ * frees it) and returns false. The caller must not use the job then.
  */
 static bool search_delist(struct query_job *job, struct query_job **list)
 {

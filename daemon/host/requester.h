@@ -82,7 +82,8 @@ struct requester {
     uint8_t resume_token[RESUME_TOKEN_BYTES]; /* random */
 };
 
-/* Upper bound of the output bytes of an error, or of an answer without content. */
+/* Output bytes that a job reserves for an answer without content, or for an error. An error with a
+ * long sentence may need more: a failed backup names its path. */
 enum { REQUESTER_ANSWER_BYTES = 256 };
 
 /* Sends an error as the answer to request `id`. With `id` 0 the error is about the connection. */

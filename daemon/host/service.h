@@ -68,8 +68,8 @@ struct service_options {
     uint64_t (*read_ns)(void *context);
     const struct service_control *control; /* borrowed; NULL: there is none */
     /*
-     * borrowed: runs long work on another thread. NULL: indexes are never arranged. With a worker
-     * `alloc` must be thread-safe
+     * borrowed: the worker, which rebuilds indexes on another thread (arrange.h). NULL: no index is
+     * ever rebuilt. If there is a worker, `alloc` must be thread-safe
      */
     struct worker *worker;
 };

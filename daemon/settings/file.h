@@ -37,8 +37,9 @@ struct settings_target {
 /*
  * Parses the text of a file. The text has `length` bytes; `name` is the file name for sentences.
  * Returns 0; SETTINGS_REFUSED for a wrong text; or -ERR_NOMEM. With SETTINGS_REFUSED out_reason
- * (SETTINGS_REASON_BYTES) has a line "name:line: what is wrong and what would be right" for each
- * error. On failure the structs may have some of the values.
+ * (SETTINGS_REASON_BYTES) has one line for each of the first errors: "name:line: what is wrong and
+ * what would be right". If out_reason has no space for all errors, its last line says that there
+ * are more. On failure the structs may have some of the values.
  */
 int settings_parse(const struct settings_target *target, const char *text, size_t length,
                    const char *name, char *out_reason);

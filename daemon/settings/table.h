@@ -20,7 +20,7 @@ struct settings_key;
 
 /* A type that only one program has. */
 struct settings_own {
-    const char *name; /* in one word, for the reference */
+    const char *name; /* of the type, for the reference, for example `labels` */
     const char *form; /* as settings_type_form */
     /*
      * Parses `value` and stores it in the struct `base`. Returns 0, or SETTINGS_REFUSED with a
@@ -81,8 +81,8 @@ void settings_put(const struct settings_key *key, void *base, uint64_t value);
 void settings_print_value(const struct settings_key *key, uint64_t value, char *out);
 
 /*
- * settings_key_type returns the type of a key in one word. settings_key_form returns the form of
- * the key's values, with an example.
+ * settings_key_type returns the name of a key's type, for example `size`. settings_key_form returns
+ * a phrase that says how a value of the key is written, mostly with an example.
  */
 const char *settings_key_type(const struct settings_key *key);
 const char *settings_key_form(const struct settings_key *key);

@@ -18,7 +18,8 @@ enum {
     PLACE_TOO_LONG = -2 /* the path exceeds PLACE_PATH_BYTES */
 };
 
-/* Makes the path of the file `name` in a folder. Returns 0, PLACE_NONE or PLACE_TOO_LONG. */
+/* Writes the path of the file `name` in the folder of `kind` to out_path. Returns 0, PLACE_NONE or
+ * PLACE_TOO_LONG. */
 int place_path(enum place_kind kind, const char *name, char out_path[PLACE_PATH_BYTES]);
 
 /*
@@ -28,8 +29,10 @@ int place_path(enum place_kind kind, const char *name, char out_path[PLACE_PATH_
 void place_make_folders(char *path);
 
 /*
- * Makes the path of the file hearsay/`name` in a folder. Creates the folders if `make` is set.
- * Returns CLI_DONE, PLACE_NONE without a message, or CLI_NEGATIVE after printing the error.
+ * Writes the path of the file hearsay/`name` in the folder of `kind` to out_path. With `make` set,
+ * creates all folders above the file. Returns CLI_DONE; PLACE_NONE, and prints nothing, if the
+ * environment names no such folder; or CLI_NEGATIVE, after it printed an error, if the path is too
+ * long.
  */
 int place_file(const struct cli *cli, enum place_kind kind, const char *name, bool make,
                char out_path[PLACE_PATH_BYTES]);

@@ -44,7 +44,8 @@ json_t *channel_table(const json_t *file);
 
 /*
  * Finds a channel by its name. Returns CLI_DONE, or an exit code after printing the error. If no
- * channel has this name, the error lists all names and the exit code is CLI_USAGE.
+ * channel has this name, the exit code is CLI_USAGE, and the error lists the names that fit 400
+ * bytes; if there is no channel, the error names the command that makes one.
  */
 int channel_find(const struct cli *cli, const char *name, struct channel *out_channel);
 void channel_free(struct channel *channel); /* a zeroed one is fine */

@@ -166,7 +166,10 @@ static void close_all(struct listen *listen)
     listen->count = 0;
 }
 
-/* A socket of the service manager has the words of the line with its address. */
+/*
+ * Returns whether the configuration has a `listen` line with the address of `place` and the word
+ * `proxied`. The service manager passes a socket without words, so that line decides.
+ */
 static bool is_proxied(const struct web_config *config, const struct web_config_listener *place)
 {
     for (size_t i = 0; i < config->listener_count; i++) {
