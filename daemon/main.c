@@ -3,8 +3,6 @@
  * hearsayd: the message store of an access point. main reads the configuration, makes the objects,
  * runs the server and ends.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
@@ -12,7 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
@@ -23,32 +20,9 @@
 #include "daemon/preflight.h"
 #include "daemon/restore.h"
 #include "daemon/system/log.h"
+#include "daemon/system/streams.h"
 
 enum { EXIT_USAGE = 2 };
-
-/*
- * Opens /dev/null for each standard stream that is closed. Otherwise the next file or socket would
- * get the descriptor of the stream, and the log would go there. Reading or writing such a stream
- * still fails.
- */
-static void keep_standard_streams(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
-            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-        }
-    }
-}
-
-/* What was asked for must have got out. */
-static int finish_output(void)
-{
-    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
-        return EXIT_SUCCESS;
-    }
-    perror("hearsayd: standard output");
-    return EXIT_FAILURE;
-}
 
 static int main_restore(const struct options *options, const struct config *config)
 {
@@ -60,7 +34,7 @@ static int main_restore(const struct options *options, const struct config *conf
         return EXIT_FAILURE;
     }
     printf("%" PRIu64 " messages restored into %s\n", messages, config->data);
-    return finish_output();
+    return streams_finish("hearsayd") ? EXIT_SUCCESS : EXIT_FAILURE;
 }
 
 int main(int argc, char **argv)
@@ -70,14 +44,14 @@ int main(int argc, char **argv)
     char reason[CONFIG_REASON_BYTES];
     struct options options;
 
-    keep_standard_streams();
+    streams_keep();
     arrange_tune_memory();
     if (options_parse(argc, argv, &options, reason) != 0) {
         fprintf(stderr, "hearsayd: %s\n", reason);
         return EXIT_USAGE;
     }
     if (options_answer(&options, NULL, stdout)) {
-        return finish_output();
+        return streams_finish("hearsayd") ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (options_load(&options, &config, reason) != 0) {
         settings_complain(&options_program, reason, stderr);
@@ -89,7 +63,7 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (options_answer(&options, &config, stdout)) {
-        return finish_output();
+        return streams_finish("hearsayd") ? EXIT_SUCCESS : EXIT_FAILURE;
     }
 
     (void)umask(0077);

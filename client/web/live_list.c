@@ -59,7 +59,8 @@ static void known_remove(struct live_view *view, const uint8_t *id)
 
 /* --- what streams lack ------------------------------------------------------------------------ */
 
-/* Whether a stream lacks a message: it came behind the stream's page, or no watch reports it. */
+/* Whether a message must still be sent to a stream: the message was deposited after the stream's
+ * page was made, or no watch of hearsayd reports messages to this view. */
 static bool stream_lacks(const struct live_stream *stream, const struct board_message *message)
 {
     const struct live_view *view = stream->view;

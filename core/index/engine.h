@@ -78,7 +78,7 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
 bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality, uint32_t overlap);
 
 /*
- * Returns the floor, a number that engines compare many messages with at a time. Let s be the
+ * Returns the floor. An engine uses this number to rule out many messages at a time. Let s be the
  * smallest similarity that index_probe_may_pass still accepts, by the bit metric and the distance
  * bound. Then the floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT), at most 2^15. A message for
  * which

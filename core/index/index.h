@@ -10,7 +10,7 @@
  *
  * A search runs in steps. Each step compares a bounded number of filters. The answer is right for
  * the moment of the last step: it has messages that were inserted during the search, and no message
- * that was removed or has expired. Not thread-safe: an index and its searches belong to one thread.
+ * that was removed or has expired. An index and its searches may be used by one thread only.
  */
 #ifndef CORE_INDEX_INDEX_H
 #define CORE_INDEX_INDEX_H

@@ -5,22 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* 0 .. 65535, digits only. */
-static bool read_port(const char *text, uint16_t *out_port)
-{
-    uint32_t value = 0;
-    const char *at = text;
-
-    for (; *at >= '0' && *at <= '9' && value <= UINT16_MAX; at++) {
-        value = value * 10 + (uint32_t)(*at - '0');
-    }
-    if (at == text || *at != '\0' || value > UINT16_MAX) {
-        return false;
-    }
-    *out_port = (uint16_t)value;
-    return true;
-}
-
 /*
  * Parses a numeric address, and stores the address in the system's spelling, so that equal
  * addresses have equal texts.
@@ -81,7 +65,7 @@ static int parse_place(const struct settings_source *source, const char *key, co
             "path of a socket, such as /run/hearsay/socket; not `%.200s`",
             key, text);
     }
-    if (!read_port(colon + 1, &listener.port)) {
+    if (!settings_parse_port(colon + 1, &listener.port)) {
         return settings_refuse(
             source, "`%s`: the port must be from 0 (any free one) to 65535; not `%.200s`", key,
             colon + 1);

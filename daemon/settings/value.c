@@ -375,3 +375,18 @@ int settings_parse_name(const struct settings_source *source, enum settings_type
     memcpy(out, text, length + 1);
     return 0;
 }
+
+bool settings_parse_port(const char *text, uint16_t *out_port)
+{
+    uint32_t value = 0;
+    const char *at = text;
+
+    for (; *at >= '0' && *at <= '9' && value <= UINT16_MAX; at++) {
+        value = value * 10 + (uint32_t)(*at - '0');
+    }
+    if (at == text || *at != '\0' || value > UINT16_MAX) {
+        return false;
+    }
+    *out_port = (uint16_t)value;
+    return true;
+}

@@ -80,6 +80,9 @@ int settings_parse_number(enum settings_type type, const char *text, uint64_t *o
  */
 void settings_print_number(enum settings_type type, uint64_t value, char *out);
 
+/* Parses the number of a TCP port: 0 to 65535, digits only. Returns false for another text. */
+bool settings_parse_port(const char *text, uint16_t *out_port);
+
 /*
  * Parses an absolute path. The path must fit into `room` bytes and into a line of a file. Returns
  * 0, or SETTINGS_REFUSED with a sentence that names the key `key`.

@@ -65,8 +65,9 @@ bool store_writer_begin_job(struct store_writer *writer, struct persist_job *job
 void store_writer_cancel_job(struct store_writer *writer);
 
 /*
- * Tells the writer's thread to commit all submitted operations and to end. Does not wait. May be
- * called from any thread, but only once. No submit may follow.
+ * Tells the writer's thread to commit all submitted operations and to end. Returns without waiting
+ * for the thread. Any thread may call this function, but only once. No submit and no new job may
+ * follow.
  */
 void store_writer_stop(struct store_writer *writer);
 

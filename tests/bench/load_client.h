@@ -27,8 +27,8 @@ struct load_plan {
 };
 
 /*
- * The results of one kind of request in one phase. A match counts as "sent" when its deposit is
- * sent.
+ * The results of one kind of request in one phase. A match counts as sent when the
+ * client sends the deposit that the match will report.
  */
 struct load_result {
     struct histogram us; /* from the time planned to the answer */

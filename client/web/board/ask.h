@@ -66,7 +66,8 @@ bool ask_add_waiter(struct asks *asks, struct ask *ask, board_done *done, void *
 /* Gives a reply to all who wait now. A `done` may ask again, and may forget others. */
 void ask_give(struct asks *asks, struct ask *ask, const struct board_reply *reply);
 
-/* Gives the answer, `now_ms` old by the loop's clock, to all who wait. `clock_ms` is hearsayd's. */
+/* Gives the answer to all requests that wait for this question. `now_ms` is the time of the loop;
+ * `clock_ms` is hearsayd's clock. */
 void ask_give_answer(struct asks *asks, struct ask *ask, int64_t now_ms, int64_t clock_ms);
 
 /* Keeps an answer, which is taken, and gives the answer to all who wait. */

@@ -3,41 +3,18 @@
  * hearsay-web: a page on which phones read and leave messages of hearsayd. main reads the
  * configuration, starts the program and ends.
  */
-#include <errno.h>
-#include <fcntl.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
 #include "client/web/main/program.h"
 #include "client/web/setup/options.h"
+#include "daemon/system/streams.h"
 
 enum { EXIT_USAGE = 2 };
-
-/* Opens /dev/null for each standard stream that is closed, so that no socket gets its descriptor,
- * and the log does not go there. */
-static void keep_standard_streams(void)
-{
-    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
-        if (fcntl(fd, F_GETFD) < 0 && errno == EBADF) {
-            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
-        }
-    }
-}
-
-/* What was asked for must have got out. */
-static int finish_output(void)
-{
-    if (fflush(stdout) == 0 && ferror(stdout) == 0) {
-        return EXIT_SUCCESS;
-    }
-    perror("hearsay-web: standard output");
-    return EXIT_FAILURE;
-}
 
 int main(int argc, char **argv)
 {
@@ -46,13 +23,13 @@ int main(int argc, char **argv)
     char reason[SETTINGS_REASON_BYTES];
     struct web_options options;
 
-    keep_standard_streams();
+    streams_keep();
     if (web_options_parse(argc, argv, &options, reason) != 0) {
         fprintf(stderr, "hearsay-web: %s\n", reason);
         return EXIT_USAGE;
     }
     if (web_options_answer(&options, NULL, stdout)) {
-        return finish_output();
+        return streams_finish("hearsay-web") ? EXIT_SUCCESS : EXIT_FAILURE;
     }
     if (web_options_load(&options, &config, reason) != 0) {
         settings_complain(&web_program, reason, stderr);
@@ -62,7 +39,7 @@ int main(int argc, char **argv)
         fprintf(stderr, "hearsay-web: warning: %s\n", web_config_warning(&config));
     }
     if (web_options_answer(&options, &config, stdout)) {
-        return finish_output();
+        return streams_finish("hearsay-web") ? EXIT_SUCCESS : EXIT_FAILURE;
     }
 
     (void)umask(0077);

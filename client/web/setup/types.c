@@ -22,29 +22,13 @@ bool web_address_is_any(uint8_t family, const uint8_t *address)
     return memcmp(address, any, family == 4 ? 4 : sizeof(any)) == 0;
 }
 
-/* 0 .. 65535, digits only. */
-static bool port_read(const char *text, uint16_t *out_port)
-{
-    uint32_t value = 0;
-    const char *at = text;
-
-    for (; *at >= '0' && *at <= '9' && value <= UINT16_MAX; at++) {
-        value = value * 10 + (uint32_t)(*at - '0');
-    }
-    if (at == text || *at != '\0' || value > UINT16_MAX) {
-        return false;
-    }
-    *out_port = (uint16_t)value;
-    return true;
-}
-
 /* Reads ADDRESS:PORT or [ADDRESS]:PORT. `text` is changed. */
 static bool place_read(char *text, struct web_config_listener *listener)
 {
     char *colon = strrchr(text, ':');
     char *address = text;
 
-    if (colon == NULL || !port_read(colon + 1, &listener->port)) {
+    if (colon == NULL || !settings_parse_port(colon + 1, &listener->port)) {
         return false;
     }
     *colon = '\0';
