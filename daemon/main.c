@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hearsayd: the message store of an access point. main reads the configuration, makes the objects,
- * runs the server and ends.
+ * hearsayd: the message store of an access point. main reads the configuration, and starts and runs
+ * the server.
  */
 #include <inttypes.h>
 #include <signal.h>

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * preflight: checks that the user, the group, the certificate and the key of a configuration exist
- * and can be used. For `hearsayd --check-config`; a start checks them without this module. Nothing
- * is bound, made or changed.
+ * preflight: checks that the users, the group, the certificate and the key that a configuration
+ * names exist and can be used. Only `hearsayd --check-config` needs this module. Nothing is bound,
+ * made or changed.
  */
 #ifndef DAEMON_PREFLIGHT_H
 #define DAEMON_PREFLIGHT_H
@@ -14,9 +14,9 @@
 
 /*
  * Checks a configuration at the Unix time `now_ms`. Returns 0, or PREFLIGHT_REFUSED with a line for
- * each error in out_reason (CONFIG_REASON_BYTES). Errors are: no such user or group, a file that
- * cannot be used, an expired certificate. Writes a warning to `out` if the certificate expires
- * within two weeks.
+ * each error in out_reason (CONFIG_REASON_BYTES). Errors are: a user or group that is not found, a
+ * user who is root, files for TLS that cannot be used, an expired certificate. Writes a warning to
+ * `out` if the certificate expires within 14 days.
  */
 enum { PREFLIGHT_REFUSED = 1 };
 int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_reason);

@@ -21,7 +21,7 @@ static struct settings_source source_of(const struct config *config, char *reaso
         .name = config->file[0] != '\0' ? config->file : "configuration", .reason = reason};
 }
 
-/* The same source, with a line. */
+/* Returns a copy of the source, with a line. */
 static struct settings_source at_line(const struct settings_source *source, unsigned line)
 {
     struct settings_source place = *source;
@@ -76,8 +76,8 @@ static void add_unix(struct config *config, const char *directory, const char *n
 }
 
 /*
- * Adds the default listeners: both loopback addresses if the configuration names no listener, and a
- * Unix socket if it names none.
+ * Adds the default listeners: both loopback addresses if the configuration names no listener, and
+ * an administrator's socket if it names none.
  */
 static void add_default_listeners(struct config *config)
 {
@@ -96,7 +96,8 @@ static void add_default_listeners(struct config *config)
     }
 }
 
-/* A host without its own values of `messages` and `bytes` gets the values of [limits]. */
+/* Adds the host `default` if there is no host. Sets `messages` and `bytes` of each host that does
+ * not set them to the values of [limits]. */
 static void fill_hosts(struct config *config)
 {
     if (config->host_count == 0) {
@@ -199,8 +200,8 @@ static int check_hosts_fit(const struct config *config, const struct settings_so
 }
 
 /*
- * Checks that a listener with tls has a certificate and a key, and that this program was built with
- * OpenSSL.
+ * If a listener has tls or mutual-tls, checks that this program was built with OpenSSL, and that
+ * the configuration names a certificate, a key and, for mutual-tls, the clients' CA.
  */
 static int check_tls(const struct config *config, const struct settings_source *source)
 {
@@ -262,8 +263,8 @@ static int check_gateway_folder(const struct config *config, const struct config
 }
 
 /*
- * Checks the gateway listeners. If there is one, `gateway_user` must be set, and may not be the
- * daemon's user.
+ * Checks that `gateway_user` is not `user`, that `gateway_user` is set if there is a gateway
+ * listener, and the folders of the gateway listeners.
  */
 static int check_gateways(const struct config *config, const struct settings_source *source)
 {
@@ -295,8 +296,8 @@ static int check_gateways(const struct config *config, const struct settings_sou
 }
 
 /*
- * Checks the epochs of a host. A host has at most CONFIG_EPOCHS_KEPT old epochs, because one query
- * may search all epochs.
+ * Checks the keys of a host about epochs. A host may keep at most CONFIG_EPOCHS_KEPT old epochs,
+ * because one query may search all epochs.
  */
 static int check_host_epochs(const struct config_host *host, const struct settings_source *source)
 {
@@ -347,7 +348,8 @@ int config_finish(struct config *config, char *out_reason)
 
 /*
  * Checks that the fresh configuration begins with the hosts of the running one, in the same order,
- * because the daemon uses the position of a host as an index. New hosts follow.
+ * because the daemon uses the position of a host as an index, and with the same profiles. New hosts
+ * follow.
  */
 static int check_hosts(const struct settings_source *source, const struct config *running,
                        const struct config *fresh)

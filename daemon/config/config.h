@@ -3,9 +3,9 @@
  * config: the configuration of hearsayd. The table of keys (table.c) describes all keys. By this
  * table, daemon/settings parses, checks and prints configurations, and prints the reference.
  *
- * These functions turn text into a struct. They open no socket and start nothing. They parse a file
- * into a new struct and check the values. If anything is wrong, they report every error with file
- * and line, and refuse the whole file.
+ * config_parse and config_read turn the text of a file into a struct. If a line is wrong, they
+ * refuse the whole file, and report the wrong lines. config_finish then sets what is left open, and
+ * checks the rules about several keys.
  */
 #ifndef DAEMON_CONFIG_CONFIG_H
 #define DAEMON_CONFIG_CONFIG_H
@@ -37,7 +37,7 @@ enum {
 
 /*
  * The default path of the administrator's socket if `admin_group` is set. The group cannot use a
- * socket in the data directory, which only the daemon's user may enter.
+ * socket in the data directory, which the daemon makes with the mode 0700.
  */
 #define CONFIG_ADMIN_SOCKET "/run/hearsay/admin.sock"
 
@@ -69,11 +69,12 @@ struct config_listener {
 
 enum config_security config_security(const struct config_listener *listener);
 
-/* What happens to a deposit to a full host. */
+/* What happens to a deposit if there is no space for the message: the host or the daemon is full,
+ * or the sender is over its share. */
 enum config_evict {
     CONFIG_EVICT_REJECT, /* the deposit is refused */
-    CONFIG_EVICT_OLDEST, /* evicts the messages that were deposited first */
-    CONFIG_EVICT_SOONEST /* evicts the messages that expire first */
+    CONFIG_EVICT_OLDEST, /* messages of the host are evicted, the oldest ones first */
+    CONFIG_EVICT_SOONEST /* messages of the host are evicted, those that expire first */
 };
 
 struct config_host {
@@ -105,15 +106,16 @@ struct config_limits {
     uint32_t deposit_fill_max_ppm;
     uint32_t query_fill_max_ppm;
     uint32_t k_max;
-    uint32_t sender_share_ppm; /* largest share of the k results that come from one sender */
+    uint32_t sender_share_ppm; /* largest share of the k results from one sender, if other senders
+                                  have enough */
     uint32_t parts_max;
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
     uint64_t messages_max; /* all hosts together */
     uint64_t bytes_max;    /* maximum bytes of all hosts together: payloads, media types, filters */
-    uint64_t log_bytes;    /* size limit of the store's log; 0: config_log_bytes derives the
-                              limit */
-    uint32_t work_bits;    /* of a deposit's proof of work; 0: none */
+    uint64_t log_bytes; /* the store's log is checkpointed at this size; 0: config_log_bytes derives
+                           the size */
+    uint32_t work_bits; /* of a deposit's proof of work; 0: none */
     uint32_t sessions_max;
     uint32_t sessions_per_address; /* see config_sessions_of_address */
     uint32_t addresses;            /* senders remembered */
@@ -134,7 +136,7 @@ struct config_limits {
 
 /*
  * Returns how many sessions one address may have at a time: sessions_per_address, but at most an
- * eighth of `sessions` and at least 1.
+ * eighth of sessions_max, or 1 if the eighth is less than 1.
  */
 uint32_t config_sessions_of_address(const struct config_limits *limits);
 
@@ -160,26 +162,28 @@ struct config {
     size_t host_count; /* after config_finish at least 1: the host `default` if the file names no
                           host */
     /*
-     * For each key, in the order of config_table.keys: the line that set the key last; 0: the file
-     * does not set the key.
+     * For each key, in the order of config_table.keys: the line of the file that set the key last;
+     * 0: no line, or config_set has set the key since. For a key of [host NAME] only the last such
+     * section counts.
      */
     unsigned key_lines[CONFIG_KEYS_MAX];
 };
 
-/* Sets all defaults. The configuration has no host and no listener yet. */
+/* Sets the default of each number and each choice of [daemon] and [limits]. All other bytes are 0:
+ * there is no host and no listener yet. */
 void config_defaults(struct config *out_config);
 
 /*
- * Adds a host with all defaults. The caller has checked the name, and that there are fewer than
- * LIMIT_HOSTS hosts.
+ * Adds a host with the defaults of [host NAME]. The caller has checked the name, and that there are
+ * fewer than LIMIT_HOSTS hosts.
  */
 void config_add_host(struct config *config, const char *name);
 
 /*
  * Parses configuration text of `length` bytes. `name` is the file name for sentences; it is copied
  * to config->file. Returns 0. Returns CONFIG_REFUSED for a wrong text: out_reason
- * (CONFIG_REASON_BYTES) has a line "name:line: what is wrong and what would be right" for each
- * error. Or returns -ERR_NOMEM. On failure *out_config is untouched.
+ * (CONFIG_REASON_BYTES) has a line "name:line: what is wrong and what would be right" for each of
+ * the first errors. Or returns -ERR_NOMEM. On failure *out_config is untouched.
  */
 enum { CONFIG_REFUSED = SETTINGS_REFUSED };
 int config_parse(const char *text, size_t length, const char *name, struct config *out_config,
@@ -193,7 +197,8 @@ int config_read(const char *file, struct config *out_config, char *out_reason);
 
 /*
  * Sets one key, for an option of the command line. Example: section "daemon", key "listen", value
- * "127.0.0.1:0". `name` is the option for sentences, such as "--listen".
+ * "127.0.0.1:0". `name` is the option for sentences, such as "--listen". Returns 0, or
+ * CONFIG_REFUSED with a sentence in out_reason (CONFIG_REASON_BYTES).
  */
 int config_set(struct config *config, const char *name, const char *section, const char *key,
                const char *value, char *out_reason);
@@ -204,8 +209,9 @@ int config_set(struct config *config, const char *name, const char *section, con
  * - the host `default` if no host is named;
  * - the limits `messages` and `bytes` of hosts;
  * - the listeners 127.0.0.1:7117 and [::1]:7117 if no listener is named;
- * - a Unix socket if none is named: CONFIG_ADMIN_SOCKET with `admin_group`, otherwise
- *   DATA/hearsayd.sock if this path is short enough.
+ * - a Unix socket for administrators if none is named (a gateway's socket does not count):
+ *   CONFIG_ADMIN_SOCKET with `admin_group`, otherwise DATA/hearsayd.sock if this path is short
+ *   enough.
  *
  * Then checks the rules about several keys, such as ttl_default <= ttl_max. Returns 0; or
  * CONFIG_REFUSED with a line for each error in out_reason (CONFIG_REASON_BYTES).
@@ -213,8 +219,8 @@ int config_set(struct config *config, const char *name, const char *section, con
 int config_finish(struct config *config, char *out_reason);
 
 /*
- * Returns the size limit of the store's log: the key `log_bytes`, or a value derived from `bytes`
- * if the key is not set.
+ * Returns the size in bytes at which the store's log is checkpointed: the key `log_bytes`, or if
+ * the key is not set a 32nd of `bytes`, but at least 1 MiB and at most 8 MiB.
  */
 uint64_t config_log_bytes(const struct config *config);
 
@@ -226,14 +232,15 @@ bool config_listener_same_place(const struct config_listener *a, const struct co
 
 /*
  * Whether a reload may replace the configuration `running` with `fresh`. Returns 0; or
- * CONFIG_REFUSED with a sentence about the first changed key that needs a restart.
+ * CONFIG_REFUSED with a sentence in out_reason (CONFIG_REASON_BYTES) about a change that needs a
+ * restart.
  */
 int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason);
 
 /*
- * Writes the configuration as a file. Parsing this file gives the same configuration. Listeners
- * that config_finish added are written as comments. So is a path from the command line that is too
- * long for a line.
+ * Writes the configuration in the form of a file. Parsing the file and calling config_finish gives
+ * the same values, except for a path that is too long for a line of a file: such a path is written
+ * as a comment. Default listeners may be comments, because config_finish adds them again.
  */
 void config_print(const struct config *config, FILE *out);
 

@@ -199,7 +199,8 @@ static int set_from_options(const struct options *options, struct config *config
     return rc;
 }
 
-/* Sets the default data directory. The key `data` in table.c describes the default. */
+/* Sets the default data directory if none is set. The key `data` in table.c describes the default.
+ */
 static int set_default_data(struct config *config, char *out_reason)
 {
     struct settings_source source = {.name = "data directory", .reason = out_reason};
@@ -214,8 +215,7 @@ static int set_default_data(struct config *config, char *out_reason)
     }
     if (service != NULL && service[0] == '/') {
         /*
-         * A systemd unit may name several directories, separated by colons. The first directory is
-         * used.
+         * STATE_DIRECTORY may have several directories, separated by colons. The first one is used.
          */
         fits = print_into(path, sizeof(path), "%.*s", (int)strcspn(service, ":"), service);
     } else if (geteuid() == 0) {

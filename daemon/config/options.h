@@ -35,15 +35,14 @@ int options_parse(int argc, char *const argv[], struct options *out_options, cha
 /*
  * Loads the configuration: sets the defaults, reads the file, applies the command line, sets the
  * default data directory if none is named, and calls config_finish. Listeners of the command line
- * replace the listeners of the file. Relative paths of the command line are relative to the working
- * directory. Returns 0; or CONFIG_REFUSED or -ERR_NOMEM with a line for each error in out_reason
- * (CONFIG_REASON_BYTES). On failure *out_config is untouched.
+ * replace the listeners of the file. Relative paths of --data and --listen are relative to the
+ * working directory. Returns 0; or CONFIG_REFUSED or -ERR_NOMEM with the errors in out_reason
+ * (CONFIG_REASON_BYTES), one on each line. On failure *out_config is untouched.
  */
 int options_load(const struct options *options, struct config *out_config, char *out_reason);
 
 /*
- * Answers options that ask for text: see settings_options_answer. The exit status after an answer
- * is 0.
+ * Answers options that ask for text: see settings_options_answer.
  */
 bool options_answer(const struct options *options, const struct config *config, FILE *out);
 

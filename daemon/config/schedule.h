@@ -15,8 +15,8 @@ enum accept { ACCEPT_OPEN = 0, ACCEPT_REVIEW = 1, ACCEPT_CLOSED = 2, ACCEPT_MODE
 enum { SCHEDULE_MAX = 8, SCHEDULE_BYTES = 32, DAY_MINUTES = 24 * 60 };
 
 /*
- * An entry holds from minute `from` until just before minute `to`. If `to` < `from`, the entry
- * includes midnight.
+ * An entry holds from minute `from` until just before minute `to`. If `to` < `from`, `to` is on the
+ * next day.
  */
 struct schedule_entry {
     uint16_t from; /* minutes after midnight, local time */
@@ -27,13 +27,13 @@ struct schedule_entry {
 /* "open" and so on. Static storage. */
 const char *accept_name(enum accept mode);
 
-/* The mode of that name: 0, or SCHEDULE_REFUSED. */
+/* Finds the mode of a name. Returns 0, or SCHEDULE_REFUSED. */
 enum { SCHEDULE_REFUSED = 1 };
 int accept_parse(const char *name, size_t length, enum accept *out_mode);
 
 /*
- * Parses text such as "22:00-06:00 closed". Returns 0, or SCHEDULE_REFUSED for text of another
- * form.
+ * Parses text such as "22:00-06:00 closed". Returns 0, or SCHEDULE_REFUSED if the text has another
+ * form or both times are equal.
  */
 int schedule_parse(const char *text, struct schedule_entry *out_entry);
 

@@ -10,8 +10,8 @@
 /* --- listeners -------------------------------------------------------------------------------- */
 
 /*
- * Maximum number of listeners that a configuration may name. config_finish may add one more: the
- * administrator's socket.
+ * Maximum number of listeners that a configuration may name. config_finish may add one more to
+ * them: the administrator's socket.
  */
 enum { NAMED_LISTENERS_MAX = CONFIG_LISTENERS_MAX - 1 };
 
@@ -57,9 +57,10 @@ static bool is_default_socket(const struct config *config, const struct config_l
 }
 
 /*
- * Whether config_finish has added the listener. config_finish adds the default socket, or both
- * loopback addresses. Only the second one of these two addresses is `optional`. So the pair was
- * added if one listener is `optional`.
+ * Whether the listener is one that config_finish adds by default. Only the default listener
+ * [::1]:7117 is `optional`, so an `optional` listener means that config_finish has added both
+ * loopback addresses. A Unix socket counts as a default if it has the default path, and all other
+ * listeners are TCP.
  */
 static bool is_implied(const struct config *config, size_t index)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * account: CPU time that a client, or a group of clients, has used lately. The account shrinks by a
- * fixed share of the time that passes. So the account of a client that uses less than this share is
- * empty. All times are nanoseconds of one monotonic clock, which the caller reads.
+ * account: CPU time that a client, or a group of clients, has used lately. account_leak takes a
+ * share of the time that has passed off the account. So the account of a client that uses less than
+ * this share does not grow. All times are in nanoseconds. The caller reads a monotonic clock for
+ * `now_ns`.
  */
 #ifndef DAEMON_LIMITS_ACCOUNT_H
 #define DAEMON_LIMITS_ACCOUNT_H
@@ -15,8 +16,9 @@ struct account {
     uint64_t at_ns; /* when that was so */
 };
 
-/* Subtracts from the account the time since the last call, divided by `share` (>= 1). The account
- * does not fall below 0. If the clock has gone back, subtracts nothing. */
+/* Subtracts from the account the time since the last account_leak or account_spend, divided by
+ * `share` (>= 1). The account does not fall below 0. If the clock has gone back, subtracts nothing.
+ */
 static inline void account_leak(struct account *account, uint64_t now_ns, uint64_t share)
 {
     if (now_ns > account->at_ns) {
@@ -27,7 +29,7 @@ static inline void account_leak(struct account *account, uint64_t now_ns, uint64
     account->at_ns = now_ns;
 }
 
-/* Adds `spent_ns` of CPU time, which ended at `now_ns`. The account never holds more than
+/* Adds `spent_ns` of CPU time, which ended at `now_ns`, but does not raise the account above
  * `most_ns`. */
 static inline void account_spend(struct account *account, uint64_t now_ns, uint64_t spent_ns,
                                  uint64_t most_ns)

@@ -5,12 +5,12 @@ _Static_assert(COST_MOST ==
                    LIMIT_PARTS + (LIMIT_SLICES + LIMIT_SLICES_HASHES + COST_LOOKS - 1) / COST_LOOKS,
                "the dearest request is a query with as much of everything as may be");
 
-/* Returns the tokens for comparing all messages with each filter of the query, and for testing the
- * ids of all messages with each hash of `exclude`. */
+/* Returns the tokens that a query costs: one for each part, and one for each COST_LOOKS slices and
+ * hashes of `exclude`, rounded up. */
 static uint32_t query_cost(const struct msg_query *query)
 {
-    /* The codec bounds the number of parts and the number of slices. A query without parts costs as
-     * much as a query with one part; it is refused later. */
+    /* The codec bounds the number of parts, of slices and of their hashes. A query without parts
+     * costs as much as a query with one part; it is refused later. */
     uint32_t parts = query->part_count > 0 ? (uint32_t)query->part_count : 1;
     uint32_t looks = (uint32_t)query->exclude_count;
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * cost: the cost of a request in tokens of its sender's bucket (core/base/bucket.h). The cost
- * follows from the most work that the request can cause. docs/protocol.md has the same table for
- * clients.
+ * cost: the cost of a request in tokens of its sender's bucket (core/base/bucket.h). Clients find
+ * the cost of each request in docs/protocol.md.
  *
  * One token pays for comparing all messages with one filter, or for testing the ids of all messages
- * with COST_LOOKS hashes, or for reading one page of messages from the store.
+ * with COST_LOOKS hashes or slices, or for reading one page of messages from the store. A deposit,
+ * withdrawal or report costs one token, too.
  */
 #ifndef DAEMON_LIMITS_COST_H
 #define DAEMON_LIMITS_COST_H

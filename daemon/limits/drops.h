@@ -14,16 +14,17 @@ struct figures;
 
 enum drop {
     DROP_UNREAD, /* more of its output waits than session_output */
-    /* The client took no output for 30 s, or it did not take the last answers for 2 s. */
+    /* The client took none of the output that waited for 30 s, or for 2 s while the session was
+     * ending. */
     DROP_STUCK,
     /* The output of all sessions together is over `output`, and this session has the most. */
     DROP_OUTPUT,
     DROP_HANDSHAKE, /* its TLS handshake did not finish in time */
-    DROP_TLS,       /* its TLS failed: not TLS, or damaged bytes */
+    DROP_TLS,       /* its TLS failed, for example because the bytes were not TLS */
     DROP_RECORDS,   /* too many TLS records in a row had no application data */
     DROP_HELLO,     /* no Hello came in time */
     DROP_IDLE,      /* it asked for nothing for idle_timeout */
-    DROP_EVICTED,   /* all places were taken, and a new session took this place */
+    DROP_EVICTED,   /* it gave way to a new session or a new TLS handshake */
     DROP_FAILED,    /* memory or the store failed: an answer or a match is missing */
     DROPS
 };
@@ -35,9 +36,9 @@ struct drops {
 };
 
 /*
- * Counts a dropped session. Writes a line to the log, unless the log got a line for this reason in
- * the last ten seconds. The next line has the number of dropped sessions that got no line.
- * `session` is the number of the session; `now_ms` is of any monotonic clock.
+ * Counts a dropped session. Writes a line to the log, unless the log got a line for the same reason
+ * in the last ten seconds. The next line for the reason has the number of its dropped sessions that
+ * got no line. `session` is the number of the session; `now_ms` is of any monotonic clock.
  */
 void drops_note(struct drops *drops, enum drop reason, uint64_t session, int64_t now_ms);
 

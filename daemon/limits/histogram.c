@@ -27,8 +27,8 @@ static size_t bucket_of(uint64_t value)
     if (shift >= HISTOGRAM_POWERS) {
         return HISTOGRAM_BUCKETS - 1;
     }
-    /* All values of one power of two have the same highest bit. The four bits after this bit choose
-     * one of the 16 parts of the power. */
+    /* The values from 2^n to 2^(n+1) - 1 have the same highest bit. The four bits after this bit
+     * choose one of 16 buckets. */
     return (size_t)(shift + 1) * HISTOGRAM_PARTS + (size_t)(value >> shift) - HISTOGRAM_PARTS;
 }
 

@@ -9,8 +9,9 @@ void metrics_init(struct metrics *metrics, int64_t now_ms)
     metrics->since_ms = metrics->window_ms = metrics->before_ms = now_ms;
 }
 
-/* Begins a new window of counts after a minute, and keeps the last one as the older window. After
- * two minutes without a call both windows are cleared. */
+/* Begins a new window of counts if the newer window began at least a minute ago. Then the newer
+ * window becomes the older one. If it began at least two minutes ago, it is thrown away, and both
+ * windows are empty. */
 static void metrics_turn(struct metrics *metrics, int64_t now_ms)
 {
     int64_t age_ms = now_ms - metrics->window_ms;

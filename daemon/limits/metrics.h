@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics: the number of answered requests and their latencies, since the start and in the last one
- * to two minutes. Only numbers are kept: nothing says who sent a request, or what was in it.
+ * metrics: counts the answered requests since the start, and the latencies of the requests of the
+ * last few minutes (two windows of at least a minute each). Only numbers are kept: nothing says who
+ * sent a request, or what was in it.
  */
 #ifndef DAEMON_LIMITS_METRICS_H
 #define DAEMON_LIMITS_METRICS_H
@@ -21,17 +22,17 @@ enum { METRICS_WINDOW_MS = 60 * 1000 };
 struct metrics {
     int64_t since_ms;         /* monotonic */
     int64_t window_ms;        /* the newer window's beginning */
-    int64_t before_ms;        /* beginning of the older window; if there is none: window_ms */
-    uint64_t totals[METRICS]; /* answered with success */
+    int64_t before_ms;        /* beginning of the older window; at the start: window_ms */
+    uint64_t totals[METRICS]; /* requests answered without an error */
     struct histogram windows[2][METRICS]; /* microseconds; the newer one, the older one */
     uint64_t comparisons;                 /* of all queries */
 };
 
 struct metric_report {
     uint64_t total;      /* since the start */
-    uint64_t per_minute; /* of the last one to two minutes, rounded */
-    /* Percentiles of the latency, from request taken to answer given, in the last one to two
-     * minutes. */
+    uint64_t per_minute; /* in both windows, rounded */
+    /* Percentiles and the maximum of the latency, from request taken to answer given, in both
+     * windows. */
     uint64_t p50_us;
     uint64_t p90_us;
     uint64_t p99_us;

@@ -2,7 +2,8 @@
 /*
  * refusals: counts the requests that were answered with an error, by error code, and the
  * connections that were refused. Only numbers are kept: nothing says who sent a request. The log
- * gets one line in ten seconds at most, with the numbers of refusals by limits since the last line.
+ * gets at most one line in ten seconds, with the numbers of requests over a rate, requests over a
+ * quota and refused connections since the last line.
  */
 #ifndef DAEMON_LIMITS_REFUSALS_H
 #define DAEMON_LIMITS_REFUSALS_H
@@ -28,7 +29,7 @@ struct refusals {
 /* Counts a request that is answered with the error `code`. `now_ms` is of any monotonic clock. */
 void refusals_note(struct refusals *refusals, enum msg_error_code code, int64_t now_ms);
 
-/* One more connection is not taken. */
+/* Counts a refused connection. */
 void refusals_note_connection(struct refusals *refusals, int64_t now_ms);
 
 /* Adds the figure refused_CODE_total for each error code, in lower case, and

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * resume: stores why sessions were dropped. A reason is stored under the session's resume token.
- * The client gets the reason when it connects again with this token. The number of stored reasons
- * is bounded: a new one replaces the oldest one.
+ * resume: stores why sessions were dropped. A reason is stored under the session's resume token. A
+ * client that connects with this token within RESUME_PATIENCE_MS gets the reason, once. The last
+ * RESUME_REASONS reasons are stored.
  */
 #ifndef DAEMON_LIMITS_RESUME_H
 #define DAEMON_LIMITS_RESUME_H
@@ -30,15 +30,17 @@ struct resume_reason {
 /* All zero: empty. */
 struct resume {
     struct resume_reason reasons[RESUME_REASONS];
-    uint32_t next; /* the oldest, which is overwritten */
+    uint32_t next; /* the place of the next reason */
 };
 
-/* Stores a reason under a token. The sentence is copied, and cut to RESUME_SENTENCE_BYTES. */
+/* Stores a reason under a token. The sentence is copied, and cut to RESUME_SENTENCE_BYTES with its
+ * NUL. */
 void resume_note(struct resume *resume, const uint8_t *token, enum msg_error_code code,
                  const char *sentence, int64_t monotonic_ms);
 
-/* Looks up and removes the reason that is stored under a token of a client. Returns false if there
- * is none, or if the reason is older than RESUME_PATIENCE_MS. */
+/* Looks up and removes the reason that is stored under a token of a client. Returns true with the
+ * reason in *out_error. Returns false if there is none, or if it was stored RESUME_PATIENCE_MS ago
+ * or earlier. */
 bool resume_take(struct resume *resume, const struct msg_bytes *token, int64_t monotonic_ms,
                  struct msg_error *out_error);
 

@@ -17,11 +17,11 @@ enum { IPV6_BYTES = 16, PREFIX_BYTES = 8, SPARE_SHARE = 4 };
 struct sender {
     uint64_t hash;
     uint32_t next;              /* next place of its chain, or next free place; NOWHERE: last */
-    uint32_t held[SENDER_USES]; /* by this sender; of a prefix, by all its addresses */
+    uint32_t held[SENDER_USES]; /* by this sender; for a /64, by its addresses */
     struct bucket buckets[SENDER_ACTIONS];
     struct account spent;
     uint64_t turn;
-    struct sender *prefix; /* while connected: counts, too; NULL: there is none */
+    struct sender *prefix; /* valid while connected: the /64, which counts the same; NULL: none */
     bool is_wide;
 };
 
@@ -31,7 +31,7 @@ struct senders {
     uint32_t capacity;
     uint32_t chain_count; /* a power of two */
     uint32_t free;        /* first of the free places */
-    uint32_t hand;        /* where the search for one to forget goes on */
+    uint32_t hand;        /* the place where the next search for a forgettable sender begins */
     uint32_t *chains;     /* the first of each */
     struct sender *places;
     struct sender shared; /* of all who found no place */
@@ -212,8 +212,9 @@ static struct bucket_rate rate_of(const struct sender *sender, const struct send
     return rate;
 }
 
-/* Whether the sender can be removed without any effect on limits: all its buckets are full, and it
- * has no connection. A connection of an address also counts as a connection of its /64. */
+/* Whether the sender can be removed without any effect on limits of rates and connections: all its
+ * buckets are full, and it has no connection. A connection of an address also counts as a
+ * connection of its /64. */
 static bool is_forgettable(const struct sender *sender, const struct sender_limits *limits,
                            int64_t now_ms)
 {

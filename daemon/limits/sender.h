@@ -1,19 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sender: the owner of connections, as far as limits are concerned. A sender is a salted hash of an
- * address, in memory only. It has a number of connections, and a token bucket for each kind of
- * request.
+ * sender: the owner of connections, as far as limits are concerned. A sender is known by a keyed
+ * hash of an address or of a /64, in memory only. It has a number of connections, and a token
+ * bucket for each action (enum sender_action).
  *
  *   IPv4                  each address is a sender
  *   IPv6, on link         each address is a sender, and its /64 has SENDERS_WIDE times the rates.
  *                         A guest network is one /64, and one device can take many of its addresses
- *   IPv6, further away    each /64 is a sender: a customer of a provider has at least a /64
+ *   IPv6, further away each /64 is a sender: a customer of a provider usually has at least a /64
  *   Unix socket           all clients of limited Unix sockets are one sender
  *
- * A sender is kept while it has a connection, and until its buckets are full again. After that its
- * removal changes no limit. So other senders, however many, cannot reset the limits of a sender. If
- * there is no place for a new sender, it shares one set of limits with all other senders without a
- * place. The shared limits are SENDERS_WIDE times the limits of one sender.
+ * A sender is kept while it has a connection or a bucket that is not full. Later its place may be
+ * given to another sender, which changes no limit of rates or connections. So other senders,
+ * however many, cannot reset the limits of a sender. If there is no place for a new sender, it
+ * shares one set of limits with all other senders without a place. The shared limits are
+ * SENDERS_WIDE times the limits of one sender.
  *
  * A sender whose connections are refused gets an error with the reason only at a limited rate.
  *
@@ -58,8 +59,8 @@ bool sender_is_local(const struct sockaddr *peer);
 enum sender_action { SENDER_DEPOSIT, SENDER_QUERY, SENDER_TOLD, SENDER_OVER, SENDER_ACTIONS };
 
 struct sender_limits {
-    /* Maximum number of connections that a sender may have at the same time. It is not applied to
-     * the /64 of an address on link, only to the address. */
+    /* Maximum number of connections that a sender may have at the same time. The shared sender may
+     * have SENDERS_WIDE times as many. The /64 of an address on link has no such limit. */
     uint32_t connections;
     struct bucket_rate rates[SENDER_ACTIONS];
 };
@@ -67,17 +68,17 @@ struct sender_limits {
 struct senders;
 struct sender;
 
-/* Makes a table with places for `capacity` (>= 1) senders. Borrows `alloc`. Returns 0 or
+/* Makes a table with places for `capacity` (1 to 2^30) senders. Borrows `alloc`. Returns 0 or
  * -ERR_NOMEM. */
 int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[SENDERS_KEY_BYTES],
                 struct senders **out_senders);
-void senders_free(struct senders *senders); /* NULL is fine; nobody may be connected */
+void senders_free(struct senders *senders); /* NULL is fine; no sender has a connection */
 
 /*
  * Counts one more connection of an address. Returns 0, and in *out_sender the sender, which is
- * valid until senders_leave. If the sender has the allowed number of connections, returns
- * SENDER_REFUSED: send an error. Returns SENDER_CUT_OFF if the sender has got such errors too
- * often: send nothing. O(capacity) at worst, when there is no free place.
+ * valid until senders_leave. If the sender already has the maximum number of connections, returns
+ * SENDER_REFUSED: send an error; or SENDER_CUT_OFF if the sender has got such errors too often:
+ * send nothing. O(capacity) at worst, when there is no free place.
  */
 enum { SENDER_REFUSED = 1, SENDER_CUT_OFF = 2 };
 int senders_enter(struct senders *senders, const struct sender_address *address,
@@ -92,25 +93,25 @@ enum sender_use { SENDER_CONNECTIONS, SENDER_HANDSHAKES, SENDER_USES };
 void sender_begin_handshake(struct sender *sender);
 void sender_end_handshake(struct sender *sender);
 
-/* How many the sender holds. */
+/* Returns the number of connections or handshakes (`use`) of the sender. */
 uint32_t sender_holds(const struct sender *sender, enum sender_use use);
 
-/* Compares the number of connections or handshakes (`use`) of two senders; if equal, those of their
- * /64. Returns > 0 if `a` has more, < 0 if `b` has more, 0 if both are equal. */
+/* Compares the number of connections or handshakes (`use`) of two senders. If the numbers are
+ * equal, compares those of their /64 (of the sender, if it is not on link). Returns > 0 if `a` has
+ * more, < 0 if `b` has more, 0 if both are equal. */
 int sender_compare(const struct sender *a, const struct sender *b, enum sender_use use);
 
-/* Returns how many connections or handshakes (`use`) all senders in the IPv6 /64 of `sender` have
- * together. Returns 0 if `sender` is not on link, or if `other` is in the same /64. `other` may be
- * NULL. */
+/* Returns how many connections or handshakes (`use`) are counted for the IPv6 /64 of `sender`.
+ * Returns 0 if `sender` is not on link, or if `other` is in the same /64. `other` may be NULL. */
 uint32_t sender_network_holds(const struct sender *sender, const struct sender *other,
                               enum sender_use use);
 
-/* Returns a number for the address, never 0. The number stays the same as long as the key of the
- * table. */
+/* Returns a number for the address, never 0: a part of its keyed hash. Equal addresses get equal
+ * numbers while the table has the same key. */
 uint32_t senders_tag(const struct senders *senders, const struct sender_address *address);
 
 /* Returns a number for the /64 of an IPv6 address on link. Such a /64 has limits, in addition to
- * the limits of the address. 0: the address has no such /64. */
+ * the limits of the address. Returns 0 for any other address. */
 uint32_t senders_wide_tag(const struct senders *senders, const struct sender_address *address);
 
 /*
@@ -121,8 +122,8 @@ uint32_t senders_wide_tag(const struct senders *senders, const struct sender_add
 uint64_t sender_take(struct sender *sender, enum sender_action action,
                      const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
 
-/* Takes `cost` tokens as sender_take does, but only if a quarter of the bucket's burst is left
- * afterwards. For work that is less urgent than requests. */
+/* Takes `cost` tokens as sender_take does, but only if at least a quarter of the burst in `limits`
+ * is left in each of the buckets afterwards. For work that is less urgent than requests. */
 uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
                            const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
 

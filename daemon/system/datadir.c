@@ -14,8 +14,8 @@
 
 #include "daemon/system/reason.h"
 
-/* Syncs the parent of a new directory to storage. The directory must survive a power cut, as the
- * files in it do. */
+/* Syncs the parent of a new directory to storage, so that the directory survives a power cut.
+ * Ignores errors. */
 static void sync_parent(const char *directory)
 {
     char parent[4096];
@@ -27,7 +27,7 @@ static void sync_parent(const char *directory)
     if (fd < 0) {
         return;
     }
-    (void)fsync(fd); /* some file systems cannot, and need not */
+    (void)fsync(fd); /* some file systems cannot sync a directory */
     (void)close(fd);
 }
 
@@ -106,8 +106,8 @@ static int check_storage(int fd, const char *directory, char *out_reason)
         return reason_set(out_reason, "cannot examine the file system of %s: %s", directory,
                           strerror(errno));
     }
-    /* The C type of info.f_type differs from machine to machine. The mask keeps the 32 bits that
-     * every magic number of a file system fits. */
+    /* The C type of info.f_type differs from machine to machine, and may be signed. The mask keeps
+     * the low 32 bits, which hold the magic number. */
     switch ((unsigned long)info.f_type & 0xffffffffUL) {
     case TMPFS_MAGIC:
     case RAMFS_MAGIC:

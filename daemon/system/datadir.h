@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * datadir: the data directory. One daemon locks it while the daemon runs.
+ * datadir: the data directory of a daemon, and its lock.
  */
 #ifndef DAEMON_SYSTEM_DATADIR_H
 #define DAEMON_SYSTEM_DATADIR_H
@@ -9,12 +9,13 @@
 
 /*
  * Makes the data directory (0700, with missing parents) if it does not exist. Checks that the
- * process's user owns the directory and that nobody else may write to it. If `needs_storage`,
- * refuses a file system in memory. Locks the directory: flock on DIRECTORY/lock, held until the
- * process ends or datadir_unlock.
+ * effective user of the process owns the directory, and that the mode of the directory gives no
+ * write permission to its group or to others. If `needs_storage`, refuses a directory on tmpfs or
+ * ramfs. Locks the directory: flock on DIRECTORY/lock, held until the process ends or
+ * datadir_unlock.
  *
  * Returns 0 with a descriptor in *out_lock; or -ERR_SYSTEM with a sentence for the operator in
- * out_reason (REASON_BYTES) that names the directory and the setting to change.
+ * out_reason (REASON_BYTES).
  */
 int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char *out_reason);
 void datadir_unlock(int lock);

@@ -10,8 +10,8 @@
  * -errno. */
 ssize_t file_read_all(int fd, char *buffer, size_t room);
 
-/* Opens a file, reads its first `room` bytes, and closes it. Returns the number of bytes, or
- * -errno. */
+/* Opens a file, reads at most its first `room` bytes, and closes the file. Returns the number of
+ * bytes, or -errno. */
 ssize_t file_read(const char *path, char *buffer, size_t room);
 
 #endif

@@ -2,12 +2,12 @@
 /*
  * list: doubly linked lists of structs that have their own links. `head` is a pointer to the first
  * element; NULL: the list is empty. An element has two pointers of its own type, `prev` and `next`.
- * The macros whose names end in 2 take the names of these pointers, so an element can be in several
- * lists. `next` of the last element is NULL. `prev` of the first element is the last element
- * (DL_LAST), so appending needs no search.
+ * The macros whose names end in 2 take the names of these pointers. With a pair of pointers for
+ * each list, an element can be in several lists. `next` of the last element is NULL. `prev` of the
+ * first element is the last element (DL_LAST), so appending needs no search.
  *
  * Elements belong to the caller. No macro allocates or frees memory. A removed element keeps its
- * pointers. The macros evaluate `head` and the arguments for elements several times.
+ * pointers. A macro may evaluate an argument more than once.
  */
 #ifndef DAEMON_SYSTEM_LIST_H
 #define DAEMON_SYSTEM_LIST_H
@@ -77,8 +77,8 @@
     for ((element) = (head); (element) != NULL; (element) = (element)->next_name)
 #define DL_FOREACH(head, element) DL_FOREACH2 (head, element, next)
 
-/* Walks over all elements. The body may remove and free `element`, but no other element. `after` is
- * a variable for the walk. */
+/* Walks over all elements. The body may remove and free `element`, but must not remove or free
+ * another element. `after` is a variable for the walk. */
 #define DL_FOREACH_SAFE(head, element, after)                                        \
     for ((element) = (head); (element) != NULL && ((after) = (element)->next, true); \
          (element) = (after))

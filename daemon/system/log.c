@@ -63,8 +63,8 @@ static bool journal_listens(void)
            (uintmax_t)status.st_ino == inode;
 }
 
-/* Writes the beginning of a line: the priority `<6>` or the time, and the level. Returns the number
- * of bytes. */
+/* Writes the beginning of a line: the priority (such as `<6>`) or the time, and the name of the
+ * level. Returns the number of bytes. */
 static size_t print_prefix(enum log_level level, char *out)
 {
     struct timespec now;
@@ -87,8 +87,8 @@ static size_t print_prefix(enum log_level level, char *out)
 }
 
 /*
- * Returns the length in bytes of the UTF-8 character at `at`. 0: the byte must be escaped. The byte
- * is of a control character (C0, delete, or C1, which terminals obey in UTF-8, too), or it is not
+ * Returns the length in bytes of the UTF-8 character at `at`. 0: the byte at `at` must be escaped,
+ * because a control character (C0, delete or C1) begins there, or because the text there is not
  * well-formed UTF-8.
  */
 static size_t shown_length(const unsigned char *at)
@@ -103,8 +103,9 @@ static size_t shown_length(const unsigned char *at)
 }
 
 /*
- * Copies text and escapes bytes that must not be shown. Writes at most TEXT_BYTES_MAX bytes. A
- * longer text is cut between two characters or escapes, and ends in "...". Returns the length.
+ * Copies text and escapes bytes that must not be shown. A text that would become longer than
+ * TEXT_BYTES_MAX is cut between two characters or escapes, and ends in "...". Returns the length of
+ * the copy, at most TEXT_BYTES_MAX.
  */
 static size_t log_escape(const char *text, char *out)
 {
@@ -136,7 +137,8 @@ static size_t log_escape(const char *text, char *out)
     return length;
 }
 
-/* Writes a line by one call of write, so that lines of different threads do not mix. */
+/* Writes a line, if possible by one call of write, so that lines of different threads do not mix.
+ */
 static void write_line(const char *line, size_t length)
 {
     while (length > 0) {
@@ -168,8 +170,8 @@ bool log_gate_opens(struct log_gate *gate, int64_t now_ms, uint64_t *out_withhel
 
 void log_write(enum log_level level, const char *format, ...)
 {
-    /* One byte more than the text of a line may have, so that log_escape notices a text that is too
-     * long. */
+    /* Space for one byte more than the text of a line may have, and for the NUL. By the additional
+     * byte log_escape notices a text that is too long. */
     char text[TEXT_BYTES_MAX + 2];
     char line[PREFIX_BYTES + TEXT_BYTES_MAX + ESCAPE_BYTES + 2];
     int saved_errno = errno;

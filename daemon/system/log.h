@@ -2,8 +2,7 @@
 /*
  * log: writes one line for each event to standard error: `level: text`. Callers put no addresses of
  * peers, labels or payloads into a line. If standard error is the journal (JOURNAL_STREAM), a line
- * begins with the priority <n> of sd-daemon(3), otherwise with the time. The level is the one
- * global variable that the style allows.
+ * begins with the priority <n> of sd-daemon(3), otherwise with the time in UTC.
  */
 #ifndef DAEMON_SYSTEM_LOG_H
 #define DAEMON_SYSTEM_LOG_H
@@ -21,15 +20,18 @@ enum log_level log_get_level(void);
 const char *log_level_name(enum log_level level);
 
 /*
- * Writes one line, formatted as by printf. Control characters are escaped, so that bytes of a peer
- * cannot forge a line. A text of more than 1000 bytes is cut.
+ * Writes one line, formatted as by printf, unless `level` is less important than the log level.
+ * Control characters and bytes that are not UTF-8 are escaped, so that bytes of a peer cannot forge
+ * a line. A text that has more than 1000 bytes after this is cut, and ends in "...".
  */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /*
  * A rate limit for the log lines of an event that a peer can repeat: at most one line in ten
- * seconds. log_gate_opens returns whether to write a line now. If true, *out_withheld is the number
- * of events without a line since the last line. `now_ms` is of any monotonic clock.
+ * seconds. A gate is all zeros at first. log_gate_opens is called for each event, and returns
+ * whether to write a line now. If true, *out_withheld is the number of events since the last line
+ * for which it has returned false. `now_ms` is the time of a monotonic clock, the same clock in
+ * each call.
  */
 struct log_gate {
     bool opened;

@@ -33,8 +33,8 @@ void notify_reloading(void)
 {
     struct timespec now;
 
-    /* By this time the service manager (systemd 253, Type=notify-reload) tells this reload from an
-     * earlier one. */
+    /* With Type=notify-reload (systemd 253 and newer) the service manager needs the time, to tell
+     * this reload from an earlier one. */
     if (clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
         (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=Reloading",
                          (uint64_t)now.tv_sec * 1000000 + (uint64_t)(now.tv_nsec / 1000));
@@ -62,7 +62,7 @@ void notify_watchdog(void)
 }
 
 /* Checks that a descriptor is a listening stream socket, and finds out whether it is TCP or Unix.
- * Returns NULL, or what is wrong with the socket. */
+ * Returns NULL, or a text (static storage) that says what is wrong with the descriptor. */
 static const char *check_socket(int descriptor, struct notify_socket *out_socket)
 {
     int protocol = 0;

@@ -2,7 +2,7 @@
 /*
  * notify: sends messages to the service manager (sd_notify(3)), and takes the sockets that the
  * service manager passes (sd_listen_fds(3)). Without libsystemd (build option `systemd`), or
- * without a service manager, these functions do nothing, and there are no sockets.
+ * without a service manager, nothing is sent, there is no watchdog, and no socket is passed.
  */
 #ifndef DAEMON_SYSTEM_NOTIFY_H
 #define DAEMON_SYSTEM_NOTIFY_H
@@ -23,8 +23,9 @@ void notify_reloading(void);
 void notify_stopping(const char *status);
 
 /*
- * Returns how often to call notify_watchdog, in milliseconds: half of the service manager's
- * timeout, so that one late timer does no harm. 0: the service manager has no watchdog.
+ * Returns the interval at which notify_watchdog is to be called, in milliseconds: half of the
+ * watchdog timeout of the service manager, and at least 1. 0: the service manager watches no
+ * watchdog of this process.
  */
 uint64_t notify_watchdog_interval_ms(void);
 /* The loop still runs. */
@@ -36,10 +37,11 @@ struct notify_socket {
 };
 
 /*
- * Takes the listening sockets that the service manager passed, at most `room`. Call this function
- * once, before any thread is started, because it changes the environment. Returns 0 with the number
- * of sockets in *out_count. If a passed socket is not a listening TCP or Unix stream socket,
- * returns -ERR_SYSTEM with a sentence for the operator in out_reason (REASON_BYTES).
+ * Takes the listening sockets that the service manager passed. Call this function once, before any
+ * thread is started, because it changes the environment. Returns 0 with the number of sockets in
+ * *out_count. Returns -ERR_SYSTEM with a sentence for the operator in out_reason (REASON_BYTES) if
+ * sd_listen_fds fails, if more than `room` sockets were passed, or if a passed descriptor is not a
+ * listening TCP or Unix stream socket.
  */
 int notify_take_sockets(struct notify_socket *out_sockets, size_t room, size_t *out_count,
                         char *out_reason);

@@ -15,7 +15,7 @@
 
 #include "daemon/system/reason.h"
 
-/* Groups of a user, at most. The kernel allows 65,536, but a service needs far fewer. */
+/* Maximum number of groups of a process that joins `admin_group`. */
 enum { GROUPS_MAX = 256 };
 
 bool privilege_is_root(void)
@@ -101,7 +101,8 @@ bool privilege_find_owner(const char *directory, struct privilege_user *out_user
 
 /* --- the data directory ----------------------------------------------------------------------- */
 
-/* Makes a directory unless it exists. *out_made says whether the directory is new. */
+/* Makes a directory, unless there is a file of this name. *out_made says whether the directory was
+ * made. */
 static int make_directory(const char *path, mode_t mode, bool *out_made)
 {
     *out_made = mkdir(path, mode) == 0;
@@ -124,7 +125,7 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
     for (char *slash = strchr(path + 1, '/'); slash != NULL && rc == 0;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';
-        rc = make_directory(path, 0755, &made); /* parents belong to who starts the daemon */
+        rc = make_directory(path, 0755, &made); /* root owns the parents */
         if (rc == 0 && made) {
             rc = chmod(path, 0755); /* despite the umask: the user must be able to enter */
         }
@@ -155,8 +156,8 @@ static int privilege_fail(const struct privilege_user *user, const char *what, c
                       strerror(errno));
 }
 
-/* Drops all capabilities. A process that is not root may have been given some, too. libc has no
- * function for this. */
+/* Drops the ambient, effective, permitted and inheritable capabilities. A process that is not root
+ * may have some, too. libc has no function for this. */
 static int drop_capabilities(void)
 {
     struct __user_cap_header_struct header = {.version = _LINUX_CAPABILITY_VERSION_3};
@@ -169,9 +170,8 @@ static int drop_capabilities(void)
     return syscall(SYS_capset, &header, none) == 0 ? 0 : -1;
 }
 
-/* Sets the groups of the process: the user's groups, and the administrators' group. The process
- * needs the administrators' group because only a member of a group may give a socket file to the
- * group. */
+/* Sets the groups of the process: the groups of the user, and `admin_group` if there is one.
+ * Without capabilities a process can give a socket file only to a group that the process is in. */
 static int take_groups(const struct privilege_user *user)
 {
     gid_t groups[GROUPS_MAX];

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privilege: gives up privileges for good. The daemon binds its addresses as the user who started
- * it. Then it becomes an ordinary user. When it serves, a filter in the kernel refuses the system
- * calls that a message store never needs.
+ * privilege: gives up privileges for good. A program that root has started binds its addresses as
+ * root, and then becomes the user of the setting `user`. Before it serves, it asks the kernel to
+ * refuse system calls that it does not need.
  */
 #ifndef DAEMON_SYSTEM_PRIVILEGE_H
 #define DAEMON_SYSTEM_PRIVILEGE_H
@@ -17,79 +17,79 @@ struct privilege_user {
     const char *name; /* borrowed */
     uid_t uid;
     gid_t gid;
-    gid_t admin_group; /* besides the groups of the user; PRIVILEGE_NO_GROUP: none */
+    gid_t admin_group; /* a group to join in addition to the groups of the user; PRIVILEGE_NO_GROUP:
+                          none */
 };
 
 #define PRIVILEGE_NO_GROUP ((gid_t)-1)
 
 /*
- * The kernel's overflow uid: in a user namespace every unknown user has this uid. So a peer or a
- * file with this uid may belong to anybody.
+ * The default overflow uid of the kernel. In a user namespace, each user that the namespace does
+ * not map has this uid. So a peer or a file with this uid may belong to any of these users.
  */
 enum { PRIVILEGE_UNKNOWN_UID = 65534 };
 
 /*
  * Looks a user up. `key` is the name of the setting. Returns 0, or -ERR_SYSTEM with a sentence in
- * out_reason (REASON_BYTES): there is no user of this name, or the user is root.
+ * out_reason (REASON_BYTES): the user was not found, or has the uid 0.
  */
 int privilege_look_up(const char *key, const char *name, struct privilege_user *out_user,
                       char *out_reason);
 
-/* Looks up the user of the setting `user`. Also fails if this process may not become the user. */
+/* Looks up the user of the setting `user`. Also fails if the process runs neither as root nor as
+ * this user. */
 int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason);
 
 /*
- * Looks up the owner of a directory. Returns true if the directory exists and its owner is not
- * root. Then the user's name is in `out_name` (PRIVILEGE_NAME_BYTES), or the uid if the user has no
- * name.
+ * Looks up the owner of a directory. Returns false if stat(2) of the directory fails, or if root
+ * owns the directory. Otherwise `out_name` (PRIVILEGE_NAME_BYTES) gets the user's name, or the uid
+ * if the user has no name.
  */
 bool privilege_find_owner(const char *directory, struct privilege_user *out_user, char *out_name);
 
 /*
- * Looks a group up. Returns 0, or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): there
- * is no group of this name.
+ * Looks a group up. Returns 0, or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): the
+ * group was not found.
  */
 int privilege_find_group(const char *name, gid_t *out_group, char *out_reason);
 
 /*
- * Makes the data directory for the user, with missing parents, while the process is still root. A
- * directory that exists must belong to the user. Returns 0, or -ERR_SYSTEM with a sentence in
- * out_reason (REASON_BYTES).
+ * Makes the data directory for the user (0700), with missing parents (0755, of root). The process
+ * is still root. A directory that exists must belong to the user. Returns 0, or -ERR_SYSTEM with a
+ * sentence in out_reason (REASON_BYTES).
  */
 int privilege_make_directory(const char *directory, const struct privilege_user *user,
                              char *out_reason);
 
 /*
- * The process becomes the user, with the groups of the user, the administrators' group and no
- * capability. Then checks that the process cannot become root again. A process that runs as the
- * user already only loses its capabilities. Call this function before any thread is started.
- * Returns 0, or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): then the process must
- * end.
+ * A process of root becomes the user, with the groups of the user and `admin_group`. A process that
+ * is not root keeps its user and its groups. In both cases the process then has no capabilities,
+ * cannot gain privileges by running a program (PR_SET_NO_NEW_PRIVS), and the function checks that
+ * the process cannot become root again. Call this function before any thread is started. Returns 0,
+ * or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): then the process must end.
  */
 int privilege_drop(const struct privilege_user *user, char *out_reason);
 
 /*
- * Makes the kernel refuse io_uring to this process from now on, as a kernel without io_uring does
- * (ENOSYS). Call this function before the event loop is made.
+ * Makes the kernel refuse the system call io_uring_setup to this process from now on, as a kernel
+ * without io_uring does (ENOSYS). Call this function before the event loop is made.
  *
- * libuv from 1.45 on makes a ring together with a loop, and from 1.50 on no setting and no
- * environment variable prevents the ring. With a ring, privilege_filter_calls would refuse
- * io_uring_enter, and libuv would abort the process at the next change of the descriptors that the
- * loop waits for. A loop without a ring uses epoll_ctl. The filter does not allow rings, because
- * the kernel runs the operations of a ring without asking the filter.
+ * libuv 1.45 and newer may make a ring together with a loop. With a ring, privilege_filter_calls
+ * would refuse io_uring_enter, and libuv would abort the process at the next change of the
+ * descriptors that the loop waits for. A loop without a ring uses epoll_ctl. The filter does not
+ * allow rings, because the kernel runs the operations of a ring without asking the filter.
  *
- * Returns NULL, or the reason why the kernel still allows io_uring, as privilege_filter_calls does.
- * If there is a reason, privilege_filter_calls must not be called.
+ * Returns NULL, or the reason (static storage) why the kernel still allows io_uring_setup. If there
+ * is a reason, privilege_filter_calls must not be called.
  */
 const char *privilege_refuse_rings(void);
 
 /*
- * Makes the kernel refuse some system calls (EPERM; clone3: ENOSYS) to all threads from now on: to
- * run other programs, to make processes, to trace processes, to mount, to load modules, to set the
- * clock, to change users, and others. Returns NULL, or the reason why there is no filter (static
- * storage): the build has no libseccomp; the build has a sanitizer, whose leak check makes a
- * process; or the kernel, an emulator or a service manager does not allow filters. Without a filter
- * the daemon goes on and logs the reason.
+ * Makes the kernel refuse some system calls (EPERM; clone3: ENOSYS) to all threads from now on: for
+ * example to run other programs, to make processes, to trace processes, to mount, to load modules
+ * and to change users. Returns NULL, or the reason why there is no filter (static storage): the
+ * build has no libseccomp; the build has the address or thread sanitizer; or libseccomp, the
+ * kernel, an emulator or a service manager does not allow the filter.
  */
 const char *privilege_filter_calls(void);
 

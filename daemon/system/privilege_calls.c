@@ -2,8 +2,7 @@
 /*
  * privilege_calls: the filter of system calls. The filter lists the calls that are refused, not the
  * calls that are allowed. The calls of libc, SQLite and libuv differ between machines and versions:
- * with a list of allowed calls, an upgrade of a library could stop the daemon. The systemd unit
- * also has a list of allowed calls (SystemCallFilter).
+ * with a list of allowed calls, an upgrade of a library could stop the daemon.
  */
 #include "daemon/system/privilege.h"
 
@@ -105,7 +104,7 @@ static const char *privilege_calls_load(int (*add_rules)(scmp_filter_ctx filter)
     }
     /* The filter also holds for threads that exist already. Calls by the numbers of another
      * architecture (i386 on x86-64) are refused. By libseccomp's default such a call would kill the
-     * process. */
+     * thread. */
     if (seccomp_attr_set(filter, SCMP_FLTATR_CTL_TSYNC, 1) != 0 ||
         seccomp_attr_set(filter, SCMP_FLTATR_ACT_BADARCH, SCMP_ACT_ERRNO(EPERM)) != 0) {
         why = "the kernel does not have the call `seccomp`, or whoever started hearsayd does not "
@@ -123,8 +122,8 @@ static int refuse_rings(scmp_filter_ctx filter)
 {
     int number = seccomp_syscall_resolve_name("io_uring_setup");
 
-    /* If libseccomp does not know io_uring_setup, no rule is needed: no libuv of that age uses
-     * io_uring. */
+    /* If libseccomp does not know io_uring_setup, there is no rule. Such a libseccomp is older than
+     * the first libuv that uses io_uring. */
     return number == __NR_SCMP_ERROR ? 0
                                      : seccomp_rule_add(filter, SCMP_ACT_ERRNO(ENOSYS), number, 0);
 }

@@ -6,14 +6,14 @@
 #include <stdbool.h>
 
 /*
- * Opens /dev/null for each standard stream that is closed. Otherwise the next file or socket would
- * get the descriptor of the stream, and the log would go there. Reading or writing such a stream
- * still fails.
+ * Opens /dev/null for each standard stream that is closed. Otherwise a file or socket that is
+ * opened later could get the descriptor of the stream, and what is written to the stream would go
+ * there. Reading from such an input, and writing to such an output, still fails.
  */
 void streams_keep(void);
 
 /* Returns whether everything that was printed to standard output has been written. If not, prints
- * the error, with the program's name before it. */
+ * the error to standard error, with the name `program` before the error. */
 bool streams_finish(const char *program);
 
 #endif

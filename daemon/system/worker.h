@@ -7,7 +7,7 @@
 
 /*
  * A piece of work. The caller fills the struct, which must stay in place until `done` is called.
- * Until then no other thread may use the memory that `run` uses.
+ * From `submit` until `done` no other thread may change the memory that `run` uses.
  */
 struct long_work {
     void (*run)(struct long_work *work); /* on another thread */

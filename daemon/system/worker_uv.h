@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * worker_uv: a worker on libuv's pool of threads. The loop does not end while work is running.
+ * worker_uv: a worker on libuv's pool of threads. Running work keeps the loop alive.
  */
 #ifndef DAEMON_SYSTEM_WORKER_UV_H
 #define DAEMON_SYSTEM_WORKER_UV_H
