@@ -139,7 +139,8 @@ static int parse_heading_line(struct parse *parse, const char *line, size_t leng
 }
 
 /*
- * Whether a line is neither a comment nor `key = value`. The line has no blanks at its beginning.
+ * Whether a line is neither empty nor a comment nor `key = value`. The line has no blanks at its
+ * beginning.
  */
 static bool is_neither(const char *line, size_t length)
 {
@@ -176,8 +177,8 @@ static int check_line(struct parse *parse, const char *line, size_t length)
 
 /*
  * Gives the next line to inih, or NULL at the end. Blanks at the beginning are removed, because
- * inih reads an indented line as a continuation. inih gets an empty line instead of a heading or of
- * a refused line.
+ * inih reads an indented line as a continuation. inih gets an empty line instead of a heading, and
+ * instead of a line that this function refuses.
  */
 static char *parse_read_line(char *buffer, int size, void *context)
 {

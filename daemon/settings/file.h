@@ -20,16 +20,17 @@ struct settings_target {
     const struct settings_table *table;
     void *context; /* of `enter` */
     /*
-     * Called for each heading. Sets *out_base to the struct for the values of the section; this
-     * struct must stay in place until the next heading. Returns 0; or SETTINGS_REFUSED with a
-     * sentence, and then the keys of the section are skipped.
+     * Called for each heading that the table allows. Sets *out_base to the struct for the values of
+     * the section; this struct must stay in place until the next heading or the end of
+     * settings_parse. Returns 0; or SETTINGS_REFUSED with a sentence, and then the keys of the
+     * section are skipped.
      */
     int (*enter)(void *context, const struct settings_source *source,
                  const struct settings_heading *heading, void **out_base);
     /*
-     * For each key, in the order of table->keys: the line that set the key last; 0: the file does
-     * not set the key. The caller's array of table->key_count elements, all zero. At the heading of
-     * a section with a label the lines of its keys are set to 0 again.
+     * For each key, in the order of table->keys: the line that set the key last; 0: none. The array
+     * has table->key_count elements, all zero before settings_parse. At the heading of a section
+     * with a label the lines of its keys are set to 0 again.
      */
     unsigned *key_lines;
 };
@@ -52,8 +53,8 @@ int settings_parse(const struct settings_target *target, const char *text, size_
 int settings_read(const char *file, char **out_text, size_t *out_length, char *out_reason);
 
 /*
- * Parses the text between the brackets of a heading. *out_heading points into `text`. Returns 0 or
- * SETTINGS_REFUSED.
+ * Parses the text between the brackets of a heading. *out_heading points into `text`. Returns 0, or
+ * SETTINGS_REFUSED with a sentence.
  */
 int settings_read_heading(const struct settings_source *source, const struct settings_table *table,
                           const char *text, size_t length, struct settings_heading *out_heading);

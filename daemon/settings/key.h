@@ -6,8 +6,8 @@
 #include "daemon/settings/table.h"
 
 /*
- * Sets the default of each number and each choice of a section in the struct of the section. Paths,
- * names and own types are left unchanged.
+ * Sets each number and each choice of a section that has a default (`standard`), in the struct of
+ * the section. All other fields are left unchanged.
  */
 void settings_put_defaults(const struct settings_table *table, unsigned section, void *base);
 
@@ -18,8 +18,8 @@ int settings_set(const struct settings_source *source, const struct settings_key
                  const char *value);
 
 /*
- * Writes a sentence that the section has no key `name`, and suggests a similar key. Returns
- * SETTINGS_REFUSED.
+ * Writes a sentence that the section has no key `name`. The sentence names another section that has
+ * the key, or a similar key, or the keys of the section. Returns SETTINGS_REFUSED.
  */
 int settings_refuse_unknown(const struct settings_source *source,
                             const struct settings_table *table, unsigned section, const char *name);

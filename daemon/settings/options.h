@@ -21,8 +21,8 @@ enum settings_action {
 };
 
 /*
- * What the command line asks for. A program's own struct of options begins with this struct.
- * Strings are borrowed from the command line.
+ * What the command line asks for. A program's own struct of options begins with this struct. The
+ * strings are borrowed.
  */
 struct settings_options {
     enum settings_action action;
@@ -38,8 +38,9 @@ struct settings_option {
     enum settings_action action; /* of an option without a value */
     const char *help;            /* NULL: not in the help */
     /*
-     * Parses the option's value and stores it in the struct of options. NULL: the text of the value
-     * is stored at `offset`, and the option may be given only once.
+     * Parses the option's value and stores it in the struct of options. Returns 0, or
+     * SETTINGS_REFUSED with a sentence. NULL: the text of the value is stored at `offset`, and the
+     * option may be given only once.
      */
     int (*take)(const struct settings_source *source, void *options, const char *value);
 };
@@ -56,14 +57,14 @@ struct settings_program {
     const struct settings_table *table;
     const char *markdown; /* what stands above the keys in the Markdown reference */
     const char *example;  /* what stands above the keys in the example file */
-    /* Writes a configuration as a file. Parsing this file gives the same configuration. */
+    /* Writes a configuration in the form of a file. */
     void (*print)(const void *config, FILE *out);
 };
 
 /*
- * Reads the command line into *options. The struct begins with a struct settings_options, and the
- * caller has set all its bytes to 0. Returns 0; or SETTINGS_REFUSED with a sentence in out_reason
- * (SETTINGS_REASON_BYTES).
+ * Reads the command line into *options. The struct begins with a struct settings_options. The
+ * caller has set all fields to 0 or NULL. Returns 0; or SETTINGS_REFUSED with a sentence in
+ * out_reason (SETTINGS_REASON_BYTES).
  */
 int settings_options_parse(const struct settings_program *program, int argc, char *const argv[],
                            void *options, char *out_reason);

@@ -142,8 +142,9 @@ void settings_print_markdown(const struct settings_table *table, FILE *out)
 }
 
 /*
- * Writes text for mdoc, with a line for each sentence, as in manual pages. Escapes characters that
- * troff would read as requests or escapes.
+ * Writes text for mdoc(7). Ends a line after a full stop and a blank, so that most sentences begin
+ * a line, as in manual pages. Escapes backslashes, hyphens, and a full stop or an apostrophe at the
+ * beginning of a line.
  */
 static void print_mdoc_text(const char *text, FILE *out)
 {

@@ -16,7 +16,8 @@ void settings_print_section(const struct settings_table *table, unsigned section
 void settings_print_markdown(const struct settings_table *table, FILE *out);
 void settings_print_mdoc(const struct settings_table *table, FILE *out);
 
-/* Writes an example file. Each key is a comment with its default or its example. */
+/* Writes an example file. For each key it has comments: the help, and the key with its default or
+ * its example. */
 void settings_print_example(const struct settings_table *table, FILE *out);
 
 #endif

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * settings_table: describes the configuration of a program as a table with one row for each key.
- * Parsing, checking, printing, reloading and the reference are loops over the rows.
+ * settings_table: describes the configuration of a program as a table with one row for each key. By
+ * this table, the functions of this folder parse, check and print a configuration, and print the
+ * reference.
  *
- * The program has one struct for all values, or one struct for each section. A row has the offset
- * of its field in this struct. The functions get a pointer to the struct as `base`.
+ * The values of a section are in a struct of the program. Several sections may share a struct. A
+ * row has the offset of its field in the struct of its section. The functions get a pointer to this
+ * struct as `base`.
  */
 #ifndef DAEMON_SETTINGS_TABLE_H
 #define DAEMON_SETTINGS_TABLE_H
@@ -28,7 +30,7 @@ struct settings_own {
      */
     int (*set)(const struct settings_source *source, const struct settings_key *key, void *base,
                const char *value);
-    /* Writes the field as lines `key = value`. */
+    /* Writes the field as lines `key = value`, or as comments. */
     void (*print)(const struct settings_key *key, const void *base, FILE *out);
 };
 
@@ -99,9 +101,9 @@ const struct settings_key *settings_nearest(const struct settings_table *table, 
                                             const char *name);
 
 /*
- * Returns the edit distance of two texts: how many letters must be inserted, deleted, changed or
- * swapped with their neighbour to turn one text into the other. Compares only the first 64 bytes of
- * each.
+ * Returns the edit distance of two texts (optimal string alignment): how many bytes must be
+ * inserted, deleted or changed, and how many pairs of neighbouring bytes swapped, to turn one text
+ * into the other. Compares only the first 64 bytes of each text.
  */
 size_t settings_edit_distance(const char *a, const char *b);
 

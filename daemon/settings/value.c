@@ -8,8 +8,7 @@
 #include <strings.h>
 
 /*
- * Maximum bytes of one error sentence: file and line need up to 460 bytes, the rest says what is
- * wrong.
+ * A sentence is appended to others only if at least this number of bytes is left in the buffer.
  */
 enum { SENTENCE_ROOM_BYTES = 1200 };
 
@@ -129,8 +128,9 @@ static uint64_t multiply_add(uint64_t value, uint64_t factor, uint64_t more)
 }
 
 /*
- * Reads a decimal number: digits, and if `decimals` > 0 a point and at most `decimals` more digits.
- * Returns the rest of the text, or NULL if the text has no such number.
+ * Reads a decimal number: digits, and optionally a point with 1 to `decimals` more digits.
+ * *out_value is in units of 10^-decimals. Returns the rest of the text, or NULL if the text does
+ * not begin with such a number.
  */
 static const char *read_decimal(const char *text, unsigned decimals, uint64_t *out_value)
 {

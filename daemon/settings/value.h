@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * settings_value: the types of values that every program has. Parses and prints values, and words
- * refusals. Percentages and distances are read digit by digit into millionths, without floating
- * point, so that a value is printed as it was written.
+ * refusals. Percentages and distances are stored in millionths, without floating point, so that a
+ * printed value is exactly the value that was read.
  */
 #ifndef DAEMON_SETTINGS_VALUE_H
 #define DAEMON_SETTINGS_VALUE_H
@@ -49,8 +49,8 @@ struct settings_source {
 /*
  * Writes "name:line: sentence" into source->reason; without a line "name: sentence". Replaces
  * control characters with '?'. Returns SETTINGS_REFUSED. If source->collects is set, the sentence
- * is appended; the reason must be empty before the first one. When the buffer is full, further
- * sentences are left out, and the last line says so.
+ * is appended on a line of its own; the reason must be empty before the first sentence. When the
+ * buffer has too little space left, further sentences are left out, and the last line says so.
  */
 int settings_refuse(const struct settings_source *source, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -59,8 +59,8 @@ int settings_refuse(const struct settings_source *source, const char *format, ..
 size_t settings_reason_first(char *reason);
 
 /*
- * Returns the form of a type with an example, such as "a number, or one with k or M, such as 100 or
- * 20k". Not for SETTINGS_TYPE_OWN.
+ * Returns a phrase that says how a value of a type is written, such as "a number, or one with k or
+ * M, such as 100 or 20k". Not for SETTINGS_TYPE_OWN.
  */
 const char *settings_type_form(enum settings_type type);
 
@@ -75,8 +75,7 @@ const char *settings_type_name(enum settings_type type);
 int settings_parse_number(enum settings_type type, const char *text, uint64_t *out_value);
 
 /*
- * Writes a number in the shortest form that settings_parse_number reads back
- * (SETTINGS_NUMBER_BYTES).
+ * Writes a number in a form that settings_parse_number reads back (SETTINGS_NUMBER_BYTES).
  */
 void settings_print_number(enum settings_type type, uint64_t value, char *out);
 
@@ -84,14 +83,16 @@ void settings_print_number(enum settings_type type, uint64_t value, char *out);
 bool settings_parse_port(const char *text, uint16_t *out_port);
 
 /*
- * Parses an absolute path. The path must fit into `room` bytes and into a line of a file. Returns
- * 0, or SETTINGS_REFUSED with a sentence that names the key `key`.
+ * Parses an absolute path. The path must fit into `room` bytes with its NUL. It may not have
+ * control characters, a blank before a semicolon or a blank at the end, because a line of a file
+ * cannot have them. Returns 0, or SETTINGS_REFUSED with a sentence that names the key `key`.
  */
 int settings_parse_path(const struct settings_source *source, const char *key, const char *text,
                         char *out, size_t room);
 
 /*
- * Parses the name of a user or a group, of letters that useradd accepts. Returns 0, or
+ * Parses the name of a user or a group. It has letters a-z and A-Z, digits, `_`, `-` and `.`,
+ * begins with a letter or `_`, and fits into `room` bytes with its NUL. Returns 0, or
  * SETTINGS_REFUSED with a sentence that names the key `key`.
  */
 int settings_parse_name(const struct settings_source *source, enum settings_type type,

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Catching up: a watch gets messages that were stored before the watch began. Pages of the store
- * are read in the order of deposit, and each message is compared with the watch's query. A new
- * deposit that matches meanwhile is not queued. Instead its number becomes `live_after` of the
- * watch, and pages are read up to this number. So a watch that catches up slowly needs no memory
- * for matches.
+ * are read in the order of the messages' numbers, and each message is compared with the watch's
+ * query. A new deposit that matches meanwhile is not queued. Instead its number becomes
+ * `live_after` of the watch, and pages are read up to this number. So a watch that catches up
+ * slowly needs no memory for matches of new deposits.
  *
- * A page is read only while no match of the client is queued, little output waits for the client,
- * and the client has tokens for the page. Otherwise the watch is paused. At most WATCH_READS pages
- * are read at a time. Watches are served round robin.
+ * The read of a page begins only if no match of the client is queued, little output waits for the
+ * client, and the client has a token for the page or no limits. Otherwise the watch is paused. At
+ * most WATCH_READS pages are read at a time. Watches are served round robin.
  */
 #include <assert.h>
 #include <string.h>
@@ -152,7 +152,7 @@ static void on_page(struct persist_read *read)
         alloc_release(service->alloc, catch);
     } else if (read->failed) {
         /* The watch must not lose the matches of this page. So the client is dropped. After it has
-         * connected again, it goes on after its last match. */
+         * connected again, it can go on after its last match. */
         catch_enlist(catch, false); /* watch_client_gone frees it */
         if (!client->is_gone) {     /* another page of the client may have failed before */
             service_storage_failed(service, "reading what was missed", read->reason);
@@ -169,7 +169,7 @@ static void on_page(struct persist_read *read)
 
 /*
  * Reads the next page of a watch. If there is no memory for the page, the next turn drops the
- * client. The client connects again, and goes on after the last match that was sent to it.
+ * client. The client can connect again, and go on after the last match that was sent to it.
  */
 static void read_page(struct watch_catch *catch)
 {
@@ -201,7 +201,7 @@ static void read_page(struct watch_catch *catch)
 }
 
 /* Takes the tokens for a page from the client's bucket, but leaves some tokens for requests of the
- * client. Returns whether there were enough. */
+ * client. Returns true if there were enough, or if the client has no limits. */
 static bool pay_page(struct service *service, struct watch_catch *catch)
 {
     struct sender *sender = catch->watch->watcher->client->sender;

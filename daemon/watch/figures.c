@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Figures of watches for the operator. All figures are sums, so they do not tell who watches, or
- * for what. */
+/* Figures of watches for the operator. No figure tells who watches, or for what. */
 
 #include "daemon/limits/figures.h"
 #include "daemon/system/list.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * inner: declarations that the files of this folder share. Each file calls only files below it in
- * this list:
+ * inner: declarations that the files of this folder share. Each file in the list calls only files
+ * below it:
  *
  *   watch.c            watches begin and end; turns
  *   pending.c catch.c  find matches: of new deposits; of messages on pages of the store
@@ -17,9 +17,9 @@
 #include "daemon/watch/watch.h"
 
 enum {
-    WATCH_PAYLOADS = 16,             /* payloads that one read gets for one client */
+    WATCH_PAYLOADS = 16, /* at most so many payloads are read at a time for one client */
     WATCH_PAGE = COST_PAGE_MESSAGES, /* messages of a page that is read for one watch */
-    WATCH_READS = 4                  /* reads of pages at a time, of all watches */
+    WATCH_READS = 4 /* at most so many pages are read at a time, for all watches together */
 };
 
 /* A match that is not sent yet. */
@@ -44,14 +44,15 @@ struct watch {
     bool with_payload;
     int64_t since_ms;
     /* A watch that catches up gets messages with numbers up to `live_after` from the store's pages.
-     * A message with a higher number is compared when it is deposited. If such a message matches
-     * while the watch catches up, `live_after` becomes its number, and a page brings the message.
-     */
+     * A message with a higher number is compared in a turn after its deposit. If such a message
+     * matches while the watch catches up, `live_after` becomes its number, and a page brings the
+     * message. */
     int64_t live_after;
     struct watch_catch *catch; /* pages are still to be read; NULL: none are */
 };
 
-/* A page that is being read. It takes about 14 KiB, so it exists only while a read is under way. */
+/* A page that is being read. It takes more than 10 KiB, so it exists only while a read is under
+ * way. */
 struct watch_page {
     struct watch_catch *catch;
     struct persist_read read;
@@ -60,8 +61,8 @@ struct watch_page {
 
 /*
  * The state of a watch that catches up. While a page is being read, the state is on no list, and
- * may outlive its watch. Otherwise the state is on a list of service->watch: on `paused` while its
- * client has too much output or no tokens, else on `catching`. A turn looks only at `catching`.
+ * may outlive its watch. Otherwise the state is on a list of service->watch: on `catching`, whose
+ * pages watch_catch_turn reads; or on `paused`, if no page could be read at the last try.
  */
 struct watch_catch {
     struct watch_catch *prev, *next;
@@ -70,7 +71,7 @@ struct watch_catch {
     struct requester *client; /* while a page is being read, else NULL */
     bool is_paused;
     int64_t caught;        /* number of the last message that was read */
-    int64_t wanted;        /* the watch's live_after when the page was asked for */
+    int64_t wanted;        /* live_after of the watch at the time when the page was asked for */
     int64_t not_before_ms; /* monotonic: earlier, the client has no tokens for a page */
 };
 
@@ -85,8 +86,8 @@ struct watcher {
     struct watch_match *queue;
     size_t queued_bytes;
     bool is_ready;
-    /* There was no memory for a match or for a page of the store. The next turn drops the client,
-     * because it would miss a match. */
+    /* There was no memory for a match, for a page of the store, or for a deposit in the index of a
+     * host. The next turn drops the client, because it would miss a match. */
     bool has_failed;
     struct watch_payloads *payloads; /* being read; NULL: none */
 };
@@ -121,9 +122,9 @@ bool watch_queue(struct watch *watch, const struct watch_match *match, size_t co
 /* Removes all queued matches of a watch. */
 void watch_forget_matches(struct watch *watch);
 
-/* Sends at most `most` queued matches of a client, and only while little output waits to be sent to
- * this client. Returns the number of sent matches. May drop the client; sessions_reap frees it in a
- * later turn. */
+/* Takes at most `most` matches off the queue of a client, and only while little output waits to be
+ * sent to this client. Sends each match whose message is still there. Returns the number of matches
+ * that it took. May drop the client, but does not free it. */
 uint32_t watch_send(struct watcher *watcher, uint32_t most);
 
 /* --- catch.c ---------------------------------------------------------------------------------- */
@@ -135,16 +136,15 @@ void watch_catch_begin(struct watch *watch, int64_t after);
 /* Ends the reading of a watch. */
 void watch_catch_end(struct watch *watch);
 
-/* Begins to read the next pages for watches whose clients have little waiting output and enough
- * tokens. */
+/* Begins to read the next pages, at most WATCH_READS at a time, for watches on `catching` whose
+ * clients have no queued match, little waiting output and enough tokens. The other watches that it
+ * looks at become paused. */
 void watch_catch_turn(struct service *service);
 
-/* Lets the paused watches of a client go on, after the client has read output. O(watches of the
- * client). */
+/* Lets the paused watches of a client go on. O(watches of the client). */
 void watch_catch_resume(const struct watcher *watcher);
 
-/* Lets all paused watches go on. Called once a second, because clients may have tokens again.
- * O(paused watches). */
+/* Lets all paused watches go on, because clients may have tokens again. O(paused watches). */
 void watch_catch_tick(struct service *service);
 
 /* --- pending.c -------------------------------------------------------------------------------- */

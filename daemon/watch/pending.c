@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Committed deposits wait in a list until the next turn of the loop. In this turn the deposits are
- * matched with the watches, in batches. */
+/* Committed deposits wait in a list until a turn of the loop matches them with the watches, in
+ * batches. */
 #include <assert.h>
 #include <string.h>
 
@@ -10,7 +10,7 @@
 
 enum {
     BATCH = 64, /* deposits that are matched together */
-    /* A turn stops matching after this number of matches, so that the loop can do other work. */
+    /* A turn begins no batch after this number of matches, so that the loop can do other work. */
     TURN_MATCHES = 16384,
     TURN_DEPOSITS = 2048 /* deposits of a turn */
 };
@@ -42,7 +42,8 @@ static bool is_watched(const struct host *host)
     return host->standing != NULL && standing_count(host->standing) > 0;
 }
 
-/* Queues the matches of a batch of deposits. Returns the number of queued matches. */
+/* Queues the matches of a batch of deposits. For a watch that catches up, queues nothing and raises
+ * `live_after`. Returns the number of matches for the other watches. */
 static size_t queue_hits(struct watch_pending *const *batch, const struct standing_hit *hits,
                          size_t count)
 {
@@ -76,7 +77,7 @@ static size_t queue_hits(struct watch_pending *const *batch, const struct standi
 
 /* Matches a batch of deposits of one host with the watches of this host. `*count` is the number of
  * deposits; the function sets `*count` to the number of deposits that it has matched, from the
- * first one on. Returns the number of queued matches. */
+ * first one on. Returns what queue_hits returns. */
 static size_t match_some(struct watch_pending *const *batch, uint32_t *count)
 {
     struct standing_deposit deposits[BATCH];
@@ -91,8 +92,8 @@ static size_t match_some(struct watch_pending *const *batch, uint32_t *count)
 }
 
 /*
- * Matches the first deposits of the list `pending`, at most BATCH and all of one host. Adds the
- * number of matched deposits to *out_deposits. Returns the number of queued matches.
+ * Matches the first deposits of the list `pending`, at most BATCH and all of one host. Frees the
+ * matched deposits, and adds their number to *out_deposits. Returns what queue_hits returns.
  */
 static size_t match_batch(struct service *service, uint32_t *out_deposits)
 {
@@ -125,7 +126,7 @@ static void load_filter(struct watch_pending *pending, const struct persist_mess
 }
 
 /* Matches a deposit now, because there is no memory to add it to the list of waiting deposits.
- * First matches the deposits of this list, to keep the order. */
+ * First matches the deposits of this list, to keep the order, up to one whose host has no watch. */
 static void match_at_once(struct service *service, struct watch_pending *pending,
                           const struct persist_message *message)
 {
@@ -140,7 +141,8 @@ static void match_at_once(struct service *service, struct watch_pending *pending
     (void)match_some(&pending, &count);
 }
 
-/* Adds a message with the number `seq` to the list of deposits that wait to be matched. */
+/* Adds a message with the number `seq` to the list of deposits that wait to be matched. Without
+ * memory, matches the message at once. */
 static void append_pending(struct service *service, struct host *host,
                            const struct persist_message *message, int64_t seq)
 {

@@ -164,9 +164,9 @@ static bool read_payloads(struct watcher *watcher)
     return true;
 }
 
-/* Sends the first queued match, with the content in `entry` if the read has found the content. Does
- * nothing if `entry` has another id than the match. If the message was removed meanwhile, the match
- * is dropped and not sent. */
+/* Sends the first queued match, with the content in `entry` if the watch wants payloads and the
+ * read has found the content. Does nothing if `entry` has another id than the match. If the message
+ * was removed or has expired meanwhile, the match is dropped and not sent. */
 static void send_read(struct watcher *watcher, const struct persist_entry *entry, bool failed)
 {
     struct watch_match *match = watcher->queue;
@@ -212,8 +212,9 @@ static void on_payloads(struct persist_read *read)
     requester_work_end(client, sizeof(struct watch_payloads), 0);
 }
 
-/* Sends the first queued match. Returns false if its content has to be read from the store first.
- */
+/* Sends the first queued match and takes it off the queue. If its message is gone, only takes it
+ * off the queue. Returns false, and leaves the match queued, if its content has to be read from the
+ * store first. */
 static bool send_first(struct watcher *watcher)
 {
     struct watch_match *match = watcher->queue;

@@ -10,10 +10,10 @@
 #include "daemon/watch/inner.h"
 
 enum {
-    /* A turn stops sending after this number of pushes, so that the loop can do other work. */
+    /* A turn takes at most this number of matches off the queues, so that the loop can do other
+     * work. */
     TURN_SENT = 4096,
-    /* The number of parts of standing queries that a tick regroups. A part takes about 10
-     * microseconds. */
+    /* Maximum number of parts of standing queries that a tick regroups in each host. */
     TICK_PARTS = 128
 };
 
@@ -171,8 +171,8 @@ int watch_begin(struct service *service, struct requester *client, const struct 
     }
     watch->with_payload = order->with_payload;
     watch->since_ms = order->since_ms;
-    /* A client's position after the newest message is from before the store was replaced by a
-     * backup. Then the store has no message that the client has missed. */
+    /* `after_seq` may be above the number of the newest message if a backup has replaced the store
+     * since. Then there is no page to read. */
     if (order->after_seq < (uint64_t)watch->live_after) {
         watch_catch_begin(watch, (int64_t)order->after_seq);
         if (watch->catch == NULL) {
@@ -204,7 +204,7 @@ bool watch_end(struct service *service, struct requester *client, uint64_t numbe
 
 /* --- turns ------------------------------------------------------------------------------------ */
 
-/* Drops the clients that too much was queued for. */
+/* Drops the clients for which too much is queued or memory has failed. */
 static void end_overflows(struct service *service)
 {
     struct watcher *watcher;

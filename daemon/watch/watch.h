@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch: standing queries of clients. A watch pushes each new message that fits its query to its
- * client. On the loop thread.
+ * watch: standing queries of clients. A watch pushes the messages that fit its query to its client.
+ * On the loop thread.
  *
  *   deposit committed -> pending -> matched in the next turn -> queued for a client -> pushed
  *   message stored before the watch began -> read in pages -> queued for a client -> pushed
  *
  * A queued match holds a few numbers, not the message. The message is looked up when the match can
- * be sent. A message that was withdrawn, has expired or is hidden by then is no longer in the
- * index, and is not sent.
+ * be sent. A message that was withdrawn, has expired or is hidden by then is not sent.
  */
 #ifndef DAEMON_WATCH_WATCH_H
 #define DAEMON_WATCH_WATCH_H
@@ -34,10 +33,10 @@ struct watch_pending;
 struct watch_counts {
     uint64_t pushed;   /* matches that were sent, since the start */
     uint64_t left_out; /* matches not sent because their message was gone by then */
-    uint64_t slow;     /* dropped clients with watches that did not read */
-    uint64_t failed;   /* dropped clients with watches, as memory or storage failed */
+    uint64_t slow;     /* clients with watches that were dropped because they did not read */
+    uint64_t failed;   /* clients with watches that were dropped because memory or storage failed */
     size_t matches;    /* that wait to be sent */
-    size_t bytes;      /* of output that these will take */
+    size_t bytes;      /* upper bound of the output that these matches will take */
     size_t pending;    /* deposits that wait to be matched */
     uint32_t watches;  /* that clients have now */
 };
@@ -51,8 +50,8 @@ struct watch_state {
     struct watcher *watchers;     /* clients that watch, or did */
     struct watcher *ready;        /* clients with matches that wait for their turn to send */
     struct watch_catch *catching; /* watches that have pages to read, in turn */
-    /* Paused watches with pages to read. A watch is paused while its client has too much output or
-     * no tokens. */
+    /* Paused watches with pages to read. A watch is paused if its client had queued matches, too
+     * much output or no tokens when the next page was to be read. */
     struct watch_catch *paused;
     uint32_t reads;                /* pages that are being read */
     struct watch_pending *pending; /* deposits to be matched, in order of commit */
@@ -71,7 +70,7 @@ struct watch_order {
     struct standing_terms terms; /* borrowed for the call */
     bool with_payload;
     int64_t since_ms;   /* older messages are not pushed */
-    uint64_t after_seq; /* stored messages with numbers above this one are pushed, too */
+    uint64_t after_seq; /* fitting stored messages with numbers above this one are pushed, too */
 };
 
 struct watch_begun {
@@ -102,46 +101,46 @@ void watch_client_gone(struct service *service, struct requester *client);
  * read. Does nothing for a client without a watch. */
 void watch_note_slow(struct service *service, const struct requester *client);
 
-/* Adds the figures of watches to the answer to Stats. The figures are sums over all hosts, so that
- * the answer fits a frame. O(clients that watch + watches that catch up) */
+/* Adds the figures of watches to the answer to Stats. The figures are for all hosts together, so
+ * that the answer fits a frame. */
 void watch_add_figures(const struct service *service, struct figures *figures);
 
 /* Whether the client has a watch. A client with a watch may send nothing for a long time. */
 bool watch_is_watching(const struct requester *client);
 
-/* Call this function when the client has read some of its output. Its matches may be sent again.
- * Returns whether the next turn has work to do. */
+/* Call this function when the client has read some of its output, so that its matches may be sent
+ * again. Returns whether the next turn has work to do. */
 bool watch_client_has_room(struct service *service, struct requester *client);
 
 /*
  * Call this function once for each number `seq` that the store gives to a message, in ascending
  * order. `message` was deposited, released from review or restored, and is in the index of its
- * host. The next turn matches the message with the watches. A client that got the message under an
- * earlier number gets it again. If `message` is NULL, nobody may see the message, and only the
- * number counts. Borrows `message` for the call.
+ * host. A later turn matches the message with the watches, usually the next one. A client that got
+ * the message under an earlier number gets it again. If `message` is NULL, the message is hidden or
+ * in no index, and only the number counts. Borrows `message` for the call.
  */
 void watch_numbered(struct service *service, struct host *host,
                     const struct persist_message *message, int64_t seq);
 
 /*
  * A deposit was committed, but there was no memory to add it to the index of its host. So no watch
- * can push the deposit, now or later. The next turn drops each client that watches the host, and
- * sends the reason.
+ * can push the deposit before it is deposited again or the daemon has restarted. The next turn
+ * drops each client that watches the host.
  */
 void watch_missed(struct service *service, const struct host *host);
 
-/* Runs one turn: matches deposits, sends matches and reads pages, each up to a limit. */
+/* Runs one turn: matches deposits, sends matches and begins to read pages, each up to a limit.
+ * Drops clients for which too much is queued or memory has failed. */
 void watch_turn(struct service *service);
 
 /* Call this function about once a second. It lets paused watches go on, and regroups some standing
- * queries, which takes a millisecond or two. */
+ * queries of each host. */
 void watch_tick(struct service *service);
 
 /* Whether the next turn has something to do. */
 bool watch_is_due(const struct service *service);
 
-/* Returns the bytes of the deposits that wait to be matched. handler_is_congested bounds these
- * bytes. */
+/* Returns the bytes of the deposits that wait to be matched. */
 size_t watch_waiting_bytes(const struct service *service);
 
 #endif
