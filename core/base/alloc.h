@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * alloc: an allocator that callers pass as an argument. A test passes an allocator that fails at
- * the n-th request, or one that counts the bytes in use.
+ * alloc: an allocator that callers pass as an argument. Tests pass an allocator that lets the n-th
+ * request fail.
  */
 #ifndef CORE_BASE_ALLOC_H
 #define CORE_BASE_ALLOC_H
@@ -25,23 +25,24 @@ const struct alloc *alloc_system(void);
 
 /*
  * Allocates an array of `count` elements of `bytes` bytes each. alloc_array leaves the elements
- * uninitialised; alloc_zeroed sets all bytes to 0. The caller owns the array. Returns NULL if there
- * is no memory, if count * bytes overflows, or if `count` or `bytes` is 0.
+ * uninitialised; alloc_zeroed sets all bytes of the array to 0. The caller owns the array. Returns
+ * NULL if the allocator has no memory, if count * bytes overflows, or if `count` or `bytes` is 0.
  */
 void *alloc_array(const struct alloc *alloc, size_t count, size_t bytes);
 void *alloc_zeroed(const struct alloc *alloc, size_t count, size_t bytes);
 
 /*
- * Changes the size of an array to `count` elements of `bytes` bytes each. `count` is at least 1.
- * Elements that are in both the old and the new array keep their contents. Returns NULL if there is
- * no memory or if count * bytes overflows: the old array is unchanged then.
+ * Changes the size of an array to `count` elements of `bytes` bytes each. `count` and `bytes` are
+ * at least 1. With block = NULL, allocates an array. Elements that are in both the old and the new
+ * array keep their contents. Returns NULL if the allocator has no memory or if count * bytes
+ * overflows: the old array is unchanged then.
  */
 void *alloc_resize(const struct alloc *alloc, void *block, size_t count, size_t bytes);
 
 /* Frees a block. NULL is fine. */
 void alloc_release(const struct alloc *alloc, void *block);
 
-/* Writes a * b to *out. false on overflow: *out is unchanged. */
+/* Writes a * b to *out and returns true. Returns false on overflow; *out is unchanged then. */
 bool alloc_multiply(size_t a, size_t b, size_t *out);
 
 #endif

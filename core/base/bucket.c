@@ -4,8 +4,9 @@
 enum { TOKEN = 60000 }; /* a token in the unit of bucket.used: milliseconds in a minute */
 
 /*
- * Returns the tokens that are missing at `now_ms`, in the unit of bucket.used. The function
- * compares before it multiplies, so the product cannot overflow.
+ * Returns the tokens that are missing at `now_ms`, in the unit of bucket.used. With per_minute 0,
+ * returns 0. The function compares `elapsed` before it multiplies, so elapsed * per_minute cannot
+ * overflow.
  */
 static uint64_t used_at(const struct bucket *bucket, const struct bucket_rate *rate, int64_t now_ms)
 {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * err: error codes.
- *
- * A rule of the whole code base: a function that can fail returns an int.
+ * err: error codes, and the rules for functions that return an error code or an outcome as an int:
  *   0         success.
- *   negative  -ERR_..., an error from the table below. The caller returns the error unchanged.
+ *   negative  -ERR_..., an error from the table below. The caller usually returns the error to its
+ *             own caller unchanged.
  *   positive  an outcome of this function alone (NOT_FOUND, MORE, ...). The direct caller handles
  *             the outcome and does not return it to its own caller.
  * A function writes its outputs on success only, unless its comment says otherwise.
@@ -12,7 +11,7 @@
 #ifndef CORE_BASE_ERR_H
 #define CORE_BASE_ERR_H
 
-/* Name, number, text for people. Numbers are never reused. */
+/* Name, number, text for people. The number of a removed error is not given to a new one. */
 #define ERR_TABLE(X)                                           \
     X(ERR_NOMEM, 1, "out of memory")                           \
     X(ERR_BUDGET, 2, "memory budget used up")                  \

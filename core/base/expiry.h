@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * expiry: decides whether a message has expired. Every part of hearsayd that leaves out, refuses or
- * deletes expired messages calls message_expired. The only exceptions are two SQL statements of the
- * store that delete expired messages (daemon/store/statement.c); these statements make the same
- * comparison as message_expired.
+ * expiry: decides whether a message has expired. The store's SQL statement that deletes expired
+ * messages (daemon/store/statement.c) makes the same comparison as message_expired.
  */
 #ifndef CORE_BASE_EXPIRY_H
 #define CORE_BASE_EXPIRY_H

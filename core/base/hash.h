@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * hash: the only file that calls xxHash. Seeds are arguments.
- */
+/* hash: hashes of bytes, computed by xxHash. */
 #ifndef CORE_BASE_HASH_H
 #define CORE_BASE_HASH_H
 
@@ -15,22 +13,23 @@ struct hash128 {
 };
 
 /*
- * Returns the XXH3-128 hash of `length` bytes with seed 0. The bit positions of a label are
- * computed from this hash. O(length).
+ * Returns the XXH3-128 hash of `length` bytes with seed 0. core/profile/encode.c computes the bit
+ * positions of a label from this hash, unless its caller gives a hash_family. O(length).
  */
 struct hash128 hash_label(const void *bytes, size_t length);
 
 /*
- * Returns the XXH3-128 hash of `length` bytes with a seed. With seed 0 it is hash_label. O(length).
+ * Returns the XXH3-128 hash of `length` bytes with a seed. With seed 0 the result is that of
+ * hash_label. O(length).
  */
 struct hash128 hash128_seeded(const void *bytes, size_t length, uint64_t seed);
 
 /*
- * Two functions that replace the hash of labels. Tests use such a family for published examples,
- * whose hashes are functions like 2x + 3.
+ * Two functions that replace the hash of labels. Tests use a hash_family for published examples,
+ * whose hashes are functions such as 2x + 3.
  *   hash    returns the hash of an element
  *   value   returns value i of a hash; position i is value i modulo the bits of a filter or section
- * Both functions are pure.
+ * The result of each function depends on its arguments only.
  */
 struct hash_family {
     struct hash128 (*hash)(const void *element, size_t length);
@@ -39,8 +38,8 @@ struct hash_family {
 
 /*
  * Returns the XXH3-64 hash of `length` bytes with a seed, for hash tables and for checksums. The
- * seed of a hash table must be random: then a peer that chooses the keys cannot choose keys that
- * collide. O(length).
+ * seed of a hash table must be random if a peer chooses the keys: a peer that knows the seed can
+ * choose keys that collide. O(length).
  */
 uint64_t hash_seeded(const void *bytes, size_t length, uint64_t seed);
 

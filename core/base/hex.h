@@ -11,7 +11,7 @@ static inline int hex_digit(char c)
     if (c >= '0' && c <= '9') {
         return c - '0';
     }
-    char lower = (char)(c | 0x20); /* this bit tells ASCII letters from their capitals */
+    char lower = (char)(c | 0x20); /* this bit is set in small ASCII letters, and not in capitals */
     return lower >= 'a' && lower <= 'f' ? lower - 'a' + 10 : -1;
 }
 

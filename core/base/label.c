@@ -5,13 +5,13 @@
 #include <string.h>
 
 /*
- * Each row has a range of first bytes of a UTF-8 character, and the range of the second byte that
- * may follow (RFC 3629, section 4).
+ * Each row has a range of first bytes of UTF-8 characters, the range of the second byte, and the
+ * length of the characters in bytes (RFC 3629, section 4). Together the ranges leave out overlong
+ * forms, surrogates and numbers above U+10FFFF.
  */
 struct utf8_form {
     uint8_t first_low, first_high;
-    uint8_t second_low, second_high; /* the range of the second byte; it leaves out overlong forms,
-                                      * surrogates and numbers above U+10FFFF */
+    uint8_t second_low, second_high; /* 0 in the row of the characters of one byte */
     size_t length;
 };
 
@@ -51,7 +51,7 @@ static size_t utf8_character(const uint8_t *bytes, size_t length)
 
 /*
  * Returns the length of the run of ASCII bytes at the start of `at`, rounded down to a multiple of
- * 8. Most labels are ASCII; this loop tests 8 bytes at once.
+ * 8. The loop tests 8 bytes at once.
  */
 static size_t ascii_run(const uint8_t *at, size_t length)
 {

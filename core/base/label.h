@@ -13,8 +13,7 @@ enum { LABEL_BYTES_MAX = 240 };
 /*
  * Checks that `length` bytes are a label: UTF-8 without NUL, at most LABEL_BYTES_MAX bytes; an
  * attribute [a-z][a-z0-9]*, a colon, and a value of at least one byte. Returns 0 or LABEL_REFUSED.
- * With LABEL_REFUSED, *out_reason is a sentence that says what is wrong and what a correct label
- * looks like (static storage). O(length).
+ * With LABEL_REFUSED, *out_reason is a text that says what is wrong (static storage). O(length).
  */
 enum { LABEL_REFUSED = 1 };
 int label_check(const char *bytes, size_t length, const char **out_reason);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * popcount: counts the set bits of one word in plain C. The scalar kernels (core/bits/scalar.c) and
- * code without a table of kernels use it. A compiler may turn popcount_word into one instruction if
- * all processors of the build's target have such an instruction. A plain x86-64 build does not.
+ * popcount: counts the set bits of one word in plain C. A compiler may turn popcount_word into one
+ * instruction if the build may use an instruction that counts bits. A build for the x86-64 baseline
+ * may not use such an instruction.
  */
 #ifndef CORE_BASE_POPCOUNT_H
 #define CORE_BASE_POPCOUNT_H

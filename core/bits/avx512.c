@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The AVX-512 kernels, with BW, VBMI2 and VPOPCNTDQ. A register has one word of each of the 8
- * filters of a block: lane i belongs to filter i. This file is compiled with the flags for these
- * instructions (core/meson.build). Its code may run only if cpu_has_avx512() returns true.
+ * The AVX-512 kernels, with BW, VBMI2 and VPOPCNTDQ. In block_overlaps a register has one word of
+ * each of the 8 filters of a block: lane i belongs to filter i. This file is compiled with the
+ * flags for these instructions (core/meson.build). Its code may run only if cpu_has_avx512()
+ * returns true.
  */
 #include "core/bits/x86.h"
 
@@ -17,7 +18,7 @@ static inline __m512i overlap_counts(uint64_t query_word, const uint64_t *filter
     return _mm512_popcnt_epi64(both);
 }
 
-/* Each step handles four words. The usual filters have a multiple of four words. */
+/* Each step of the first loop handles four words. */
 static inline lane_counts block_overlaps(const uint64_t *query, const uint64_t *block, size_t words)
 {
     __m512i even = _mm512_setzero_si512();

@@ -2,18 +2,18 @@
 /*
  * bits: the inner loops of core, called kernels. Each instruction set has one table of kernels.
  *
- * core/bits/scalar.c is the reference and is in every build. An index gets its table when the index
- * is made, and keeps a pointer to the table. No loop tests the processor again. All tables give the
- * same results.
+ * core/bits/scalar.c is the reference and is in every build. An index gets a table when the index
+ * is made, and keeps a pointer to the table. The kernels do not test the processor. The kernels of
+ * all tables give the same results.
  *
- * Filters lie in blocks of BITS_BLOCK, interleaved word by word. A vector has one word of several
- * filters, so that a kernel never adds up the lanes of a vector:
+ * Filters lie in blocks of BITS_BLOCK, interleaved word by word. A vector has the same word of
+ * several filters, so that `overlaps` and `scan` count the bits of each filter in a lane of its
+ * own:
  *
  *   word 0 of filters 0..7 | word 1 of filters 0..7 | ... | word w-1 of filters 0..7
  *
- * There is no kernel for two single filters: core/filter/bloom.h has their union, subset test and
- * counts. Compilers turn those plain loops into vector instructions of the baseline. A query or a
- * deposit runs those loops a few times, not once for each message.
+ * No kernel compares two single filters: core/filter/bloom.h has their union, subset test and
+ * counts.
  */
 #ifndef CORE_BITS_BITS_H
 #define CORE_BITS_BITS_H
@@ -32,7 +32,8 @@ enum { BITS_BLOCK = 8 };
  *   column 0    lane 0 | lane 1 | ... | lane 511        which sets have bit 0?
  *   column 1    lane 0 | lane 1 | ... | lane 511        which sets have bit 1?
  *
- * A query reads only the columns of its own set bits.
+ * To count the bits that a query shares with each set, a kernel reads only the columns of the
+ * query's set bits.
  */
 enum { BITS_LANE_WORDS = 8, BITS_LANES = 64 * BITS_LANE_WORDS, BITS_PLANES_MAX = 13 };
 
@@ -40,36 +41,40 @@ enum { BITS_LANE_WORDS = 8, BITS_LANES = 64 * BITS_LANE_WORDS, BITS_PLANES_MAX =
 struct bits_scan {
     const uint64_t *query; /* borrowed */
     size_t words;          /* of a filter, at most 64 */
-    uint32_t base;         /* added to each filter's cardinality; the sum is at most 2^13 */
+    uint32_t base;         /* added to the cardinality of each filter; each sum is at most 2^13 */
     uint32_t floor;        /* in units of 2^-BITS_FLOOR_SHIFT; at most 2^15 */
 };
 enum { BITS_FLOOR_SHIFT = 16 };
 
 /*
  * The arguments of `lanes_reaching`. The threshold of a lane is the sum of two numbers. The first
- * number is the lane's own number, which `own` has in planes (see count_columns). The second number
- * is base * floor / 2^BITS_FLOOR_SHIFT, rounded down, where `floor` is the floor of the lane's
- * word.
+ * number is the number that `own` has for the lane, in planes (see count_columns). The second
+ * number is base * floor / 2^BITS_FLOOR_SHIFT, rounded down, where `floor` is the number in
+ * `floors` for the word of the lane.
  */
 struct bits_reach {
-    const uint64_t *columns;   /* all columns; borrowed, as are all pointers here */
+    const uint64_t *columns;   /* all columns; all pointers of this struct are borrowed */
     const uint16_t *positions; /* the columns to add up */
     size_t count;              /* how many columns to add up, at most 4096 */
-    size_t lane_words;         /* how many words of lanes matter, 1 .. BITS_LANE_WORDS */
-    const uint64_t *lanes;     /* a mask of the lanes to test */
-    const uint64_t *own;       /* own_planes planes, at most BITS_PLANES_MAX */
+    size_t lane_words;     /* words of each column that have lanes to test, 1 .. BITS_LANE_WORDS */
+    const uint64_t *lanes; /* the lanes to test: BITS_LANE_WORDS words, with one bit for each
+                              lane */
+    const uint64_t *own;   /* own_planes planes, at most BITS_PLANES_MAX */
     size_t own_planes;
     const uint64_t *floors; /* BITS_LANE_WORDS numbers, each at most 2^15 */
     uint32_t base;          /* at most 4096 */
     size_t planes;          /* every threshold is below 2^planes */
 };
 
-/* The arguments of `bound_lanes`: bounds on the set bits of each lane's filters, and the query. */
+/*
+ * The arguments of `bound_lanes`. `least` and `most` have a number for each lane: bounds on the set
+ * bits of the filters of the lane.
+ */
 struct bits_bound {
     const uint8_t *least; /* smallest number of set bits; 255 means 255 or more */
     const uint8_t *most;  /* largest number of set bits; 255 means 255 or more */
     uint32_t base;        /* set bits of the query, 1 .. 255 */
-    uint32_t floor;       /* at most 2^15 */
+    uint32_t floor;       /* as in bits_scan, at most 2^15 */
 };
 enum { BITS_SPREAD_PLANES = 8, BITS_NEEDS = 3, BITS_NEEDS_FIRST = 2, BITS_STRIDE = 32 };
 
@@ -82,21 +87,20 @@ struct bits_kernels {
     /*
      * Writes the number of set bits of (query and x) for each filter x of a block. `block` has
      * words * BITS_BLOCK words. `out` gets BITS_BLOCK numbers. Both arrays need only the alignment
-     * of their types.
+     * of their elements' types.
      */
     void (*overlaps)(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out);
 
     /*
      * Returns which filters of a block have all bits of `query`: bit i of the result is for filter
-     * i. If the query has no bit, all 8 bits of the result are set, also for places without a
-     * filter. The kernel reads only the words in which the query has a bit. A query of one label
-     * with 4 hashes reads at most half of a block of 512-bit filters.
+     * i. If the query has no bit, all 8 bits of the result are set. The kernel reads only the words
+     * of the block in which the query has a bit.
      */
     uint32_t (*supersets)(const uint64_t *query, const uint64_t *block, size_t words);
 
     /*
-     * Writes the union of a block's filters. `out` has `words` words and does not overlap the
-     * block.
+     * Writes the union (OR) of the BITS_BLOCK filters of a block. `out` has `words` words and does
+     * not overlap the block.
      */
     void (*unite)(const uint64_t *block, size_t words, uint64_t *out);
 
@@ -118,18 +122,19 @@ struct bits_kernels {
      * `planes` has plane_count planes (at most BITS_PLANES_MAX) in the form that count_columns
      * writes. `mask` has BITS_LANE_WORDS words and selects the lanes to compare; the words after
      * the first `lane_words` are zero. The kernel changes the mask: each word then selects only the
-     * lanes that have the largest number of this word. out_largest has BITS_LANE_WORDS numbers, of
-     * which the first `lane_words` are valid: the largest number of each word, or 0 if the word
-     * selects no lane.
+     * lanes of this word that were selected and have the largest number. out_largest has
+     * BITS_LANE_WORDS numbers, of which the first `lane_words` are valid: the largest number of
+     * each word, or 0 if the word selects no lane.
      */
     void (*keep_largest)(const uint64_t *planes, size_t plane_count, size_t lane_words,
                          uint64_t *mask, uint64_t *out_largest);
 
     /*
-     * Writes a mask with one bit for each lane: is the lane's threshold reached? A lane's count is
-     * the number of the given columns in which the lane's bit is set; the threshold is reached if
-     * this count is at least the threshold. Returns whether any lane reaches its threshold. The
-     * first `lane_words` words of the mask are valid.
+     * Writes a mask with one bit for each lane: the bit is set if the lane is to be tested
+     * (reach.lanes) and reaches its threshold. A lane's count is the number of the given columns in
+     * which the lane's bit is set; the lane reaches its threshold if this count is at least the
+     * threshold. The first `lane_words` words of the mask are valid. Returns whether a lane reaches
+     * its threshold; the words of reach.lanes after the first `lane_words` are zero.
      */
     bool (*lanes_reaching)(const struct bits_reach *reach, uint64_t *out_mask);
 
@@ -139,16 +144,19 @@ struct bits_kernels {
      */
     size_t (*positions)(const uint64_t *filter, size_t words, uint16_t *out);
 
-    /* Converts bit-sliced numbers to bytes: writes, for each lane, the number that at most
-     * BITS_SPREAD_PLANES planes have for the lane. Writes 64 * lane_words bytes. */
+    /*
+     * Converts bit-sliced numbers to bytes: writes the number of each lane as one byte. There are
+     * at most BITS_SPREAD_PLANES planes. Writes 64 * lane_words bytes.
+     */
     void (*spread)(const uint64_t *planes, size_t plane_count, size_t lane_words, uint8_t *out);
 
     /*
      * Computes an upper bound for each of the first `count` lanes: 1 + the highest floor (see
      * `scan`) that a filter can pass if the filter has `least` to `most` set bits and shares at
-     * most `shared` bits with a query of `base` bits. The highest floor is rounded down. The bound
-     * is 0 if the highest floor is below `floor`. The kernel also reads the lanes after `count`, up
-     * to a multiple of BITS_STRIDE, and sets their bounds to 0.
+     * most `shared` bits with a query of `base` bits. `shared` has at most `base` for each lane.
+     * The highest floor is rounded down. The bound is 0 if the highest floor is below `floor`. The
+     * kernel also reads the lanes after `count`, up to a multiple of BITS_STRIDE, and sets their
+     * bounds to 0.
      */
     void (*bound_lanes)(const struct bits_bound *bound, const uint8_t *shared, size_t count,
                         uint16_t *out);
@@ -156,23 +164,23 @@ struct bits_kernels {
     /*
      * Computes an upper bound for each of BITS_LANES lanes: 1 + the highest floor (see `scan`) that
      * any filter of the lane can pass. The query has `base` bits (1 .. 255) and shares `shared`
-     * bits with the core of the lane (docs/tree.md, section 6).
+     * bits with the core of the lane (docs/tree.md, item 6 of "Why it is exact").
      *
      * `needs` has BITS_NEEDS rows of BITS_LANES numbers. Row j belongs to the floor 2^16 * e / 8,
      * where e = j + BITS_NEEDS_FIRST. To pass this floor, the query must share at least (base * e +
-     * needs[j]) / 8 bits with the core. Between two rows the kernel interpolates linearly; the rows
-     * ascend with j. The bound is rounded down. It is at least 1 + the first of these floors and at
-     * most 1 + the last floor, 2^15.
+     * needs[j]) / 8 bits with the core. Between two rows the kernel interpolates linearly; the
+     * needs of a lane do not fall from one row to the next. The bound is rounded down. It is at
+     * least 1 + the first of these floors and at most 1 + the last floor, 2^15.
      */
     void (*promise)(const int16_t *needs, uint32_t base, const uint8_t *shared, uint16_t *out);
 
     /*
-     * Four searches in an array of `count` numbers, a multiple of BITS_STRIDE:
+     * Four searches in an array of `count` numbers. `count` is a multiple of BITS_STRIDE:
      *   largest      returns the largest number
-     *   count_least  returns how many numbers are at least `least`
+     *   count_least  returns how many numbers are at least `least`; `count` is at most 65535
      *   find_least   returns the index of the first number that is at least `least`, else `count`
      *   list_least   writes the indexes of all numbers that are at least `least`, ascending, and
-     *                returns how many there are
+     *                returns how many there are; `count` is at most 65535
      */
     uint16_t (*largest)(const uint16_t *numbers, size_t count);
     size_t (*count_least)(const uint16_t *numbers, size_t count, uint16_t least);
@@ -190,10 +198,11 @@ struct bits_kernels {
      *   overlap * 2^BITS_FLOOR_SHIFT >= (base + cardinality) * floor,
      *
      * where `overlap` is the number of bits that the filter shares with the query, and
-     * `cardinality` is the filter's number of set bits. Returns the number of this block. Then
+     * `cardinality` is the number that `cardinalities` has for the filter. `cardinalities` has
+     * BITS_BLOCK numbers for each block. Returns the number of this block, counted from 0. Then
      * `out` has the overlaps of the block's BITS_BLOCK filters, and bit i of *out_lanes says
      * whether filter i passes. Returns block_count if no filter passes: both outputs are undefined
-     * then. `cardinalities` has BITS_BLOCK numbers for each block.
+     * then.
      */
     size_t (*scan)(const struct bits_scan *scan, const uint64_t *blocks,
                    const uint16_t *cardinalities, size_t block_count, uint32_t *out,
@@ -215,8 +224,10 @@ static inline size_t bits_planes(size_t most)
 #endif
 }
 
-/* The instruction sets of all architectures in one list, slower kernels first. bits_select starts
- * at `most` and goes down to the first level that this build has and this machine can run. */
+/*
+ * The instruction sets of all architectures that have a table of kernels. bits_select starts at
+ * `most` and goes down to the first level that this build has and this machine can run.
+ */
 enum bits_level {
     BITS_SCALAR,
     BITS_NEON, /* of AArch64 */
@@ -225,7 +236,10 @@ enum bits_level {
     BITS_BEST = BITS_AVX512
 };
 
-/* Returns the best table at or below level `most` that this build has and this machine can run. */
+/*
+ * Returns the table of the highest level, at most `most`, that this build has and this machine can
+ * run.
+ */
 const struct bits_kernels *bits_select(enum bits_level most);
 
 /*

@@ -9,8 +9,8 @@
  *
  * The columns are added with carry-save adders (Harley and Seal, in Warren, "Hacker's Delight", 2nd
  * edition, 5-1). A full adder turns three bits of weight 2^p into a sum bit of weight 2^p and a
- * carry bit of weight 2^(p+1). Eight columns are added in registers, which gives three planes and a
- * carry. The carry is added to the planes above.
+ * carry bit of weight 2^(p+1). column_turn adds eight columns to the three lowest planes, which
+ * gives one carry. Then it adds the carry to the planes above.
  */
 #ifndef CORE_BITS_COLUMNS_H
 #define CORE_BITS_COLUMNS_H
@@ -109,8 +109,8 @@ static BITS_INLINE void columns_counted(const uint64_t *columns, const uint16_t 
 }
 
 /*
- * For 32 to 255 columns the number of planes is a constant in each call, so that the compiler keeps
- * the sums in registers.
+ * For 32 to 255 columns the number of planes is a constant in each call, so that the compiler can
+ * keep the sums in registers.
  */
 static void count_columns(const uint64_t *columns, const uint16_t *positions, size_t count,
                           size_t lane_words, uint64_t *planes)
@@ -158,7 +158,8 @@ static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t cou
         column_lanes(reach->columns + w, reach->positions, reach->count,
                      counted > 3 ? counted - 3 : 0, &sums);
         for (size_t p = 0; p < planes; p++) {
-            vec even = (left & 1) - 1; /* all bits of the even words, no bit of the odd ones */
+            vec even = (left & 1) - 1; /* all bits of each word in which `left` is even, no bit of
+                                          the other words */
             vec own =
                 p < reach->own_planes ? vec_load(reach->own + p * BITS_LANE_WORDS + w) : (vec){0};
             vec number = p < counted ? column_plane(&sums, p) : (vec){0};
@@ -178,8 +179,10 @@ static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t cou
     return any_word != 0;
 }
 
-/* In the cases 6, 7 and 8 the number of planes is a constant, so that the compiler keeps the sums
- * in registers. */
+/*
+ * In the cases 6, 7 and 8 the number of planes is a constant, so that the compiler can keep the
+ * sums in registers.
+ */
 static bool lanes_reaching(const struct bits_reach *reach, uint64_t *out_mask)
 {
     size_t counted = bits_planes(reach->count);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * cpu: tells which instruction sets this machine can run. The processor must have the instructions,
- * and the operating system must save the registers that the instructions use. bits_table calls
- * these functions when a table of kernels is chosen.
+ * and the operating system must save the registers that the instructions use. Builds for other
+ * processors than x86-64 return false.
  */
 #ifndef CORE_BITS_CPU_H
 #define CORE_BITS_CPU_H

@@ -1,15 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * lanes: the kernels that compute one number for each lane, for any vector width. The file of each
- * table includes this header after it has defined one function:
+ * lanes: the kernels that compute one number for each lane, and those that search in an array of
+ * such numbers, for any vector width. The file of each table includes this header after it has
+ * defined one function:
  *
  *   at_least(numbers, least)   compares BITS_STRIDE numbers; bit i of the result says whether
  *                              number i is at least `least`
  *
- * The loops have no branches, so that the compiler can handle several lanes with one instruction.
- * Quotients are computed in single precision, because no instruction set divides vectors of
- * integers. A table that defines BITS_LANES_DIVIDE computes quotients in integers, and only where
- * they are needed: this is faster on a small processor. Both ways give the same results.
+ * The loops of bound_lanes and promise have no branches in most tables, so that the compiler can
+ * handle several lanes with one instruction. These tables compute quotients in single precision,
+ * because their instruction sets do not divide vectors of integers. A table that defines
+ * BITS_LANES_DIVIDE computes quotients in integers, which is faster on a small processor. Both ways
+ * give the same results.
  */
 #ifndef CORE_BITS_LANES_H
 #define CORE_BITS_LANES_H

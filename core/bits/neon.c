@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The NEON kernels for AArch64. The instruction CNT counts the set bits of each byte; the counts
- * are added up in pairs at the end. Every AArch64 processor has these instructions and every Linux
- * ABI for AArch64 requires them, so no code tests for them at run time. 32-bit ARM runs the plain C
- * kernels, because NEON is optional there and lacks half of these instructions.
+ * The NEON kernels for AArch64. The instruction CNT counts the set bits of each byte; the kernels
+ * add up these counts. Compilers for AArch64 use NEON without a flag, so no code tests for NEON at
+ * run time. 32-bit ARM runs the plain C kernels, because NEON is optional there and lacks some of
+ * these instructions.
  */
 #include "core/bits/tables.h"
 

@@ -10,8 +10,8 @@
  *   zero_lanes(words)                       which of the BITS_BLOCK words in an array of vectors
  *                                           are zero, a bit for each word
  *
- * The compiler inlines these functions, so that the counts stay in registers until a lane reaches
- * the floor.
+ * These functions are static, so that the compiler can inline them and keep the counts in registers
+ * until a lane reaches the floor.
  */
 #ifndef CORE_BITS_ROWS_H
 #define CORE_BITS_ROWS_H
@@ -44,9 +44,7 @@ static size_t scan_blocks(const struct bits_scan *scan, const uint64_t *blocks,
     return block_count;
 }
 
-/*
- * Returns which filters have all bits of the query. Skips the words in which the query has no bit.
- */
+/* Skips the words in which the query has no bit. */
 static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t words)
 {
     enum { VECS = BITS_BLOCK / VEC_WORDS };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The plain C kernels: the reference for every other table. Small access points run these kernels.
+ * The plain C kernels: the reference for every other table. A processor for which there is no other
+ * table runs these kernels.
  */
 #include "core/bits/tables.h"
 
@@ -82,7 +83,7 @@ static inline void store_counts(uint32_t *out, lane_counts counts)
     memcpy(out, counts.lanes, sizeof(counts.lanes));
 }
 
-/* The loops have no branches, so that compilers handle several lanes at once. */
+/* The loops have no branches, so that compilers can handle several lanes at once. */
 static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalities,
                                 const struct bits_scan *scan)
 {
@@ -147,8 +148,8 @@ static inline vec vec_if_zero(vec a)
 
 /*
  * Each step handles four bits without a branch. It writes four numbers, but `count` grows only by
- * the number of set bits, so that the next step overwrites the other numbers. All steps of a word
- * write within the 64 numbers that the word may have.
+ * the number of set bits, so that the next step overwrites the other numbers. All steps write
+ * within the 64 * words numbers of `out`, because `count` grows by at most 4 in each step.
  */
 size_t bits_positions(const uint64_t *filter, size_t words, uint16_t *out)
 {

@@ -20,7 +20,8 @@ struct sliced {
 
 /*
  * Returns the largest number among the lanes of a mask, and writes the first lane with this number
- * to *out_lane. The mask has at least one lane.
+ * to *out_lane. The mask has at least one lane, and only lanes of the words in use
+ * (sliced.lane_words).
  */
 uint32_t sliced_largest(const struct bits_kernels *kernels, const struct sliced *sliced,
                         const uint64_t *mask, uint32_t *out_lane);

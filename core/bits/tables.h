@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tables: the tables of kernels, one in each file. bits.c chooses among these tables. Only bits.c
- * and the files of the tables include this header. Builds for AArch64 have the NEON table; builds
- * for x86-64 have the AVX2 and AVX-512 tables. A table may be used only if cpu.h says that the
- * machine can run it.
+ * tables: the tables of kernels. Each table is in the file of its name, and bits.c chooses among
+ * these tables. Builds for AArch64 have the NEON table; builds for x86-64 have the AVX2 and AVX-512
+ * tables; every build has the scalar table. Code may use the AVX2 and AVX-512 tables only if cpu.h
+ * says that the machine can run them.
  */
 #ifndef CORE_BITS_TABLES_H
 #define CORE_BITS_TABLES_H

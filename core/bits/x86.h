@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * x86: kernels that the AVX2 and AVX-512 tables share. For these kernels 256-bit registers are
- * enough, or wider registers are not faster. Only avx2.c and avx512.c include this header. Both
- * files are compiled with at least -mavx2 and -mpopcnt.
+ * x86: kernels that the AVX2 and AVX-512 tables share. Only avx2.c and avx512.c include this
+ * header: these files are compiled with flags that allow the instructions of AVX2 and POPCNT.
  */
 #ifndef CORE_BITS_X86_H
 #define CORE_BITS_X86_H
@@ -41,7 +40,10 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
 }
 
-/* Joins one word of a block's filters: lane i of the result is the OR of lanes i and i + 4. */
+/*
+ * Joins the same word of the 8 filters of a block: word i of the result is the OR of the words of
+ * filters i and i + 4.
+ */
 static inline __m256i half_union(const uint64_t *filters)
 {
     return _mm256_or_si256(_mm256_loadu_si256((const void *)filters),
@@ -55,8 +57,8 @@ static inline __m256i join_pairs(__m256i a, __m256i b)
 }
 
 /*
- * Each step unites four words and transposes the vectors, so that the four results are stored
- * together.
+ * Each step of the first loop unites four words and transposes the vectors, so that the four
+ * results are stored together.
  */
 static void unite(const uint64_t *block, size_t words, uint64_t *out)
 {
