@@ -5,9 +5,9 @@
  *   in memory            bit p is bit p % 64 of word p / 64
  *   stored and sent      bit p is bit p % 8 of byte p / 8 (little-endian words)
  *
- * A filter has m bits, m >= 1. The bits after bit m - 1 in the last word are always zero. Functions
- * borrow the arrays. Each array has bloom_words(m) words. Profiles (core/profile/profile.h) limit m
- * and say which bits a label sets. A function of two filters costs O(m / 64).
+ * A filter has m bits, m >= 1. The bits after bit m - 1 in the last word are zero. The functions
+ * borrow the arrays; an array of words has bloom_words(m) words. Profiles (core/profile/profile.h)
+ * limit m and say which bits a label sets. A function of two filters costs O(m / 64).
  */
 #ifndef CORE_FILTER_BLOOM_H
 #define CORE_FILTER_BLOOM_H
@@ -51,7 +51,7 @@ uint32_t bloom_cardinality(const uint64_t *filter, size_t words);
 
 /*
  * Return the number of set bits of (a and b), of (a or b), and of (a or b) in the range first ..
- * first + count - 1. `count` may be 0.
+ * first + count - 1. The range lies within the filters. `count` may be 0.
  */
 uint32_t bloom_intersection_count(const uint64_t *a, const uint64_t *b, size_t words);
 uint32_t bloom_union_count(const uint64_t *a, const uint64_t *b, size_t words);

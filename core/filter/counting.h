@@ -8,15 +8,16 @@
  *   word w  | counter 64/width * w | ... | counter 64/width * (w + 1) - 1 |
  *             low bits                                          high bits
  *
- * A counter that reaches its largest value stops. Its true count is then unknown, so the counter is
- * never decremented again and its bit stays set. The filter has all bits of all its elements at all
- * times. As long as no counter has stopped, the filter has no other bits.
+ * A counter that reaches its largest value stops. Its true count may then be larger, so the counter
+ * is not decremented any more and its bit stays set. The filter has all bits of all its elements.
+ * As long as no counter has stopped, the filter has no other bits.
  *
  * Width: 4 bits are enough if few elements share a position. For n elements and d = m/n ln 2
  * hashes, the probability that any of m counters exceeds 15 is below 1.4 m / 10^15 (Fan et al.).
- * Thousands of messages of a host share a position; a host's counters have 32 bits and never stop.
+ * Thousands of messages of a host may share a position, so the counters of a host
+ * (core/filter/summary.h) have 32 bits.
  *
- * The struct also has the filter itself, which is always up to date.
+ * The struct also has the filter itself, which is up to date after each change of the counters.
  */
 #ifndef CORE_FILTER_COUNTING_H
 #define CORE_FILTER_COUNTING_H
@@ -51,7 +52,7 @@ void counting_remove(struct counting *counting, const uint64_t *filter);
 
 /*
  * Returns the OR of all filters that were added and not removed, and of the bits of stopped
- * counters. The array is borrowed.
+ * counters. The array is borrowed. Adding or removing a filter may change the array.
  */
 const uint64_t *counting_filter(const struct counting *counting);
 

@@ -20,7 +20,7 @@ struct entry {
     uint32_t other;
 };
 
-/* A slot whose fingerprint moved to its other bucket. */
+/* A slot whose fingerprint make_room has replaced. */
 struct move {
     uint32_t bucket;
     uint32_t slot;
@@ -29,8 +29,8 @@ struct move {
 /* --- words ------------------------------------------------------------------------------------ */
 
 /*
- * Returns the number of words that the buckets take, plus one. A bucket may begin at any bit of a
- * word w, and bucket_read then reads word w + 1, too.
+ * Returns the number of words that the buckets take, plus one: bucket_read reads the word in which
+ * a bucket begins and, unless the bucket begins at bit 0 of this word, the next word.
  */
 static size_t word_count(uint32_t bucket_count)
 {
@@ -160,8 +160,7 @@ static uint32_t cuckoo_swap(struct cuckoo *cuckoo, struct move at, uint32_t fing
     return held;
 }
 
-/* Chooses a slot of a bucket pseudo-randomly (xorshift: Marsaglia, 2003). The caller moves the
- * fingerprint of this slot to the fingerprint's other bucket. */
+/* Returns the number of a slot of a bucket, chosen pseudo-randomly (xorshift: Marsaglia, 2003). */
 static uint32_t next_slot(struct cuckoo *cuckoo)
 {
     cuckoo->walk ^= cuckoo->walk << 13;
@@ -171,9 +170,10 @@ static uint32_t next_slot(struct cuckoo *cuckoo)
 }
 
 /*
- * Makes space when both buckets of a fingerprint are full: moves fingerprints to their other
- * buckets until a bucket has an empty slot. After MOVES_MAX moves without success, moves all
- * fingerprints back.
+ * Stores a fingerprint whose two buckets are full. `bucket` is one of them. The fingerprint takes a
+ * slot of `bucket`, the fingerprint of this slot moves to its other bucket, and so on until a
+ * bucket has an empty slot. After MOVES_MAX moves without success, undoes all moves and returns
+ * CUCKOO_FULL.
  */
 static int make_room(struct cuckoo *cuckoo, uint32_t bucket, uint32_t fingerprint)
 {

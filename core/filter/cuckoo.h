@@ -13,8 +13,9 @@
  * fingerprint can move to its other bucket without the id. n may be any number, not only a power of
  * two.
  *
- * An id that was added is always found. Another id is found by mistake with a probability of at
- * most 8 / 8191 times the load: 0.093 % at a load of 95 %. At this load an entry takes 13.7 bits.
+ * An id that was added, and not removed since, is found. An id that was not added is found by
+ * mistake with a probability of about 8 / 8191 times the load: 0.093 % at a load of 95 %. At this
+ * load an entry takes 13.7 bits in a large filter.
  *
  * The hash is an argument. Use a hash with a secret key (SipHash), so that nobody can choose ids
  * that collide. The filter does not have the ids, so it cannot grow by itself: the owner rebuilds
@@ -59,16 +60,16 @@ int cuckoo_init(struct cuckoo *cuckoo, const struct alloc *alloc, cuckoo_hash *h
 void cuckoo_deinit(struct cuckoo *cuckoo); /* a zeroed struct is fine */
 
 /*
- * Adds an id that is not in the filter. Returns 0, or CUCKOO_FULL if a limited number of moves
- * found no empty slot. With CUCKOO_FULL the filter is unchanged; the caller then rebuilds the
- * filter with a larger capacity (cuckoo_rebuild). Usually O(1).
+ * Adds an id that was not added before. Returns 0, or CUCKOO_FULL if a limited number of moves
+ * found no empty slot. With CUCKOO_FULL the filter has the same fingerprints as before; the caller
+ * may then rebuild it with a larger capacity (cuckoo_rebuild). Usually O(1).
  */
 enum { CUCKOO_FULL = 1 };
 int cuckoo_insert(struct cuckoo *cuckoo, const uint8_t *id);
 
 /*
- * Returns whether the id may be in the filter: true for an id that was added; for another id true
- * only by mistake (at most 8 / 8191 of such ids). O(1).
+ * Returns whether the id may be in the filter: true for an id that was added and not removed since;
+ * for another id true only by mistake, with a probability of about 8 / 8191 or less. O(1).
  */
 bool cuckoo_has(const struct cuckoo *cuckoo, const uint8_t *id);
 
@@ -89,8 +90,8 @@ struct cuckoo_ids {
 
 /*
  * Rebuilds the filter from all ids, for `capacity` entries. If an id finds no slot, tries again
- * with a slightly larger capacity, a few times. Returns 0, -ERR_NOMEM, or CUCKOO_FULL if `capacity`
- * is too small. Unless the result is 0, the filter is unchanged. O(ids).
+ * with a slightly larger capacity, a few times. Returns 0, -ERR_NOMEM, or CUCKOO_FULL if the ids
+ * did not fit in the last try. Unless the result is 0, the filter is unchanged. O(ids).
  */
 int cuckoo_rebuild(struct cuckoo *cuckoo, const struct cuckoo_ids *ids, uint32_t capacity);
 

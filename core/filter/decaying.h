@@ -2,12 +2,12 @@
 /*
  * decaying: a time-decaying Bloom filter. A bit stays set for a number of rounds. Afterwards the
  * bit is cleared, unless it was set again in the meantime. Cheng, Xiang, Iyengar, "Time-Decaying
- * Bloom Filters for Data Streams with Skewed Distributions", RIDE 2005. The subscriber of AMBIENCE
- * keeps its recent contexts in such a filter (Werner et al., WPNC 2015).
+ * Bloom Filters for Data Streams with Skewed Distributions", RIDE 2005.
  *
  * Each bit has a counter of one byte. decaying_add sets the counters of a filter's bits to
- * `rounds`. decaying_advance begins a new round and decrements all counters. So a bit is set if,
- * and only if, it was added in one of the last `rounds` rounds, including the current round.
+ * `rounds`. decaying_advance begins a new round and decrements all counters that are not 0. So a
+ * bit is set if, and only if, it was added in one of the last `rounds` rounds, including the
+ * current round.
  */
 #ifndef CORE_FILTER_DECAYING_H
 #define CORE_FILTER_DECAYING_H

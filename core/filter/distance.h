@@ -35,8 +35,9 @@ static inline struct similarity similarity_of(uint32_t shared, uint32_t all)
 }
 
 /*
- * Compares two similarities. Returns < 0 if a is less similar than b, 0 if a and b are equal, > 0
- * if a is more similar than b. Multiplies crosswise, so that the result is exact.
+ * Compares two similarities. Returns a negative number if a is less similar than b, 0 if a and b
+ * are equal, a positive number if a is more similar than b. Multiplies crosswise, so that the
+ * result is exact.
  */
 static inline int similarity_compare(struct similarity a, struct similarity b)
 {
@@ -56,7 +57,8 @@ static inline bool distance_within(struct similarity s, uint32_t ppm)
 }
 
 /*
- * Return the distance and the similarity in millionths, rounded to nearest. Their sum is 1,000,000.
+ * Return the distance and the similarity in millionths, rounded to nearest. The two numbers add up
+ * to 1,000,000.
  */
 uint32_t distance_ppm(struct similarity s);
 uint32_t similarity_ppm(struct similarity s);

@@ -11,8 +11,8 @@
 #include "core/filter/sizing.h"
 
 static const double TIGHTENING = 0.8;     /* the factor r; Almeida et al. find 0.8 to 0.9 best */
-static const double DOUBLE_HASHING = 1.3; /* the largest ratio of the measured rate to the formula's
-                                             rate */
+static const double DOUBLE_HASHING = 1.3; /* a reserve: the rate of double hashing may be above the
+                                             formula's */
 
 static bool test_bit(const uint8_t *bits, uint32_t p)
 {
@@ -96,9 +96,10 @@ static double first_rate(uint32_t rate_ppm)
 }
 
 /*
- * Computes the size of slice i of a scalable filter. Returns false if there cannot be so many
- * slices. The number of hashes is rounded up, which raises the false-positive rate a little. The
- * loop adds bits until the rate is at most `rate`.
+ * Computes the size of slice i of a scalable filter. `rate` is the rate of slice 0. Returns false
+ * if the slice would exceed a limit: SCALABLE_SLICES_MAX, SCALABLE_BITS_MAX or SCALABLE_HASHES_MAX.
+ * The number of hashes is rounded up, which raises the false-positive rate a little. The loop adds
+ * bits until the rate of slice i is reached.
  */
 static bool size_slice(double rate, uint32_t i, uint32_t *out_capacity, uint32_t *out_byte_count,
                        uint32_t *out_hashes)

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * scalable: a scalable Bloom filter: a sequence of Bloom filters ("slices") that grows with the
- * number of elements. Its false-positive rate stays below a bound P for any number of elements.
- * Almeida, Baquero, Preguiça, Hutchison, "Scalable Bloom Filters", Information Processing Letters
- * 101 (6), 2007.
+ * number of elements. Its false-positive rate stays below a bound P while it grows. Almeida,
+ * Baquero, Preguiça, Hutchison, "Scalable Bloom Filters", Information Processing Letters 101 (6),
+ * 2007.
  *
  * Slice i takes SCALABLE_CAPACITY * 2^i elements and has the false-positive rate p_i = p_0 r^i,
- * where r = 0.8. The sum of all rates is at most p_0 / (1 - r). Because of double hashing, measured
- * rates are up to 1.3 times the rates of the formula. So p_0 is chosen such that the sum is P /
- * 1.3. When the last slice is full, the filter adds the next slice.
+ * where r = 0.8. The sum of all rates is at most p_0 / (1 - r). p_0 is chosen such that this bound
+ * is P / 1.3: double hashing may have a higher rate than the formula, and the factor 1.3 is a
+ * reserve for this. If an element comes when the last slice is full, the filter adds the next
+ * slice.
  *
  * The hash of an element is seeded with the slice's seed. bloom_position computes the element's
  * bits in the slice from this hash. A receiver can test elements with the slices alone, so only the
  * slices are sent.
  *
- * Sizes are computed in floating point (sizing.h). Adding and testing elements use integers only.
+ * Sizes of slices are computed in floating point (sizing.h); scalable_slice_add and
+ * scalable_slices_have use integers only.
  */
 #ifndef CORE_FILTER_SCALABLE_H
 #define CORE_FILTER_SCALABLE_H
@@ -49,17 +51,17 @@ void scalable_slice_add(const struct scalable_slice *slice, uint8_t *bits, const
 
 /*
  * Returns whether any slice has the element. The result is true for an element that was added. For
- * another element it is true with a probability of at most P, the filter's bound. Unless `looks` is
- * NULL, adds to *looks the number of bits tested plus the number of hashes computed. O(length +
- * hashes of all slices), usually far less.
+ * another element it may be true by chance. Unless `looks` is NULL, adds to *looks the number of
+ * bits tested plus the number of hashes computed. O(count * length + hashes of all slices), usually
+ * far less.
  */
 bool scalable_slices_have(const struct scalable_slice *slices, uint32_t count, const void *element,
                           size_t length, uint64_t *looks);
 
 /*
- * Returns the probability that a slice seems to have an element that was not added, in millionths,
- * rounded down. The probability is (s/b)^d for a slice of b bits, of which s are set, and d hashes.
- * Computed in integers. O(byte_count).
+ * Returns the probability that a slice seems to have an element that was not added, in millionths.
+ * The probability is (s/b)^d for a slice of b bits, of which s are set, and d hashes. Computed in
+ * integers; each step rounds down. O(byte_count).
  */
 uint32_t scalable_slice_chance_ppm(const struct scalable_slice *slice);
 
@@ -86,9 +88,9 @@ void scalable_init(struct scalable *scalable, const struct alloc *alloc, uint32_
 void scalable_deinit(struct scalable *scalable);
 
 /*
- * Adds an element. Adding the same element twice changes nothing. Returns 0, SCALABLE_FULL if the
- * next slice would exceed bytes_max, or -ERR_NOMEM. Unless the result is 0, the filter is
- * unchanged.
+ * Adds an element. An element that the filter already has, or seems to have, changes nothing.
+ * Returns 0; SCALABLE_FULL if the next slice would exceed bytes_max, or if there can be no further
+ * slice; or -ERR_NOMEM. Unless the result is 0, the filter is unchanged.
  */
 enum { SCALABLE_FULL = 1 };
 int scalable_add(struct scalable *scalable, const void *element, size_t length);
@@ -96,7 +98,10 @@ int scalable_add(struct scalable *scalable, const void *element, size_t length);
 /* Returns whether the filter may have the element; see scalable_slices_have. */
 bool scalable_test(const struct scalable *scalable, const void *element, size_t length);
 
-/* Returns how many elements fit into `bytes_max` bytes at this rate. For messages to people. */
+/*
+ * Returns how many elements a filter takes whose slices have at most `bytes_max` bytes together.
+ * `rate_ppm` is the bound P in millionths, as in scalable_init.
+ */
 uint64_t scalable_capacity(uint32_t rate_ppm, size_t bytes_max);
 
 #endif

@@ -14,8 +14,8 @@
 #include <stdint.h>
 
 /*
- * Writes the number of bits m = ceil(-n ln p / (ln 2)^2). Returns 0 or SIZING_REFUSED.
- * SIZING_REFUSED means that n is not 1 .. 100,000,000, that p is not between 0 and 1, or that m
+ * Writes the number of bits m = ceil(-n ln p / (ln 2)^2), at least 1. Returns 0 or SIZING_REFUSED.
+ * SIZING_REFUSED means that n is not 1 .. 100,000,000, that p is not above 0 and below 1, or that m
  * does not fit 32 bits.
  */
 enum { SIZING_REFUSED = 1 };

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * summary: the union of a changing set of filters, their number, and their smallest and largest
- * cardinality (number of set bits). The summary is exact after each added or removed filter. Adding
- * and removing do not read the other filters.
+ * cardinality (number of set bits). Adding or removing a filter updates the summary, and does not
+ * read the other filters.
  *
  * A summary is a counting filter with counters of 32 bits and a histogram of cardinalities. For
  * filters of m bits it takes a little more than 8 m bytes.
