@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * engine: the functions that an engine of an index implements, and the functions of a search that
- * an engine may call. The files of core/index/ and engines include it.
+ * an engine may call.
  *
- * An engine keeps filters and items. index.c calls the engine with checked arguments, and keeps the
- * list of searches. A cursor stays valid when messages are inserted or removed. It visits each
- * message that the engine holds from the cursor's start to its end, at least once. A cursor may
- * visit a message twice. It may or may not visit a message that was inserted meanwhile: index.c
- * offers such a message itself.
+ * An engine keeps filters and items; index.c keeps the list of searches. A cursor stays valid when
+ * messages are inserted or removed. It compares, or rules out, each message that the engine holds
+ * from the cursor's start to its end. A cursor may visit a message twice. It may or may not visit a
+ * message that was inserted meanwhile: index.c offers such a message itself.
  */
 #ifndef CORE_INDEX_ENGINE_H
 #define CORE_INDEX_ENGINE_H
@@ -30,10 +29,14 @@ struct index_probe {
     struct nearest *nearest; /* the k best; all parts of the search share them */
     uint32_t expected;       /* about how many of the k best this part will find; at least 1 */
     bool first_look;         /* the other parts have not been looked at yet: see cursor_step */
-    /* upper bound of the similarity of the messages that this part has not compared yet; the
-     * search goes on with the part that has the highest bound */
+    /*
+     * set by the engine: an upper bound of how similar the messages are that this part has not
+     * compared yet, in a unit of the engine. The search goes on with the part that has the highest
+     * bound
+     */
     uint16_t promise;
-    uint32_t opened;    /* groups that all parts opened so far; the tree counts them */
+    uint32_t opened;    /* groups that all parts opened since the search began or restarted; the
+                           tree counts them */
     bool check_repeats; /* an offered message may already be among the k best */
     bool incomplete;    /* true: the engine left out messages without a proof */
     int64_t now_ms;
@@ -42,8 +45,7 @@ struct index_probe {
     struct index_memo *memo;
     uint64_t comparisons;
     uint64_t looks; /* how many bits and hashes were read to test ids against the query's slices */
-    uint64_t bytes; /* how many bytes of the index comparisons have read; reading a message to offer
-                     * it does not count */
+    uint64_t bytes; /* bytes of the index that comparisons have read, as the engine counts them */
 };
 
 /* The work done so far, in the unit of a step's budget. */
@@ -57,14 +59,15 @@ static inline uint64_t index_probe_work(const struct index_probe *probe)
 
 /*
  * Offers one message to the k best if the message meets all conditions of the query: expiry,
- * window, `contains`, max distance, reach. `overlap` and `contains_overlap` are the numbers of bits
- * that the message's filter shares with the query's filter and with the `contains` filter. `filter`
- * is the message's filter; its words are `stride` words apart. The function reads `filter` only if
- * the metric needs more than these numbers.
+ * window, `contains`, max distance, reach, and an id that is not in the query's slices. `overlap`
+ * and `contains_overlap` are the numbers of bits that the message's filter shares with the query's
+ * filter and with the `contains` filter. `filter` is the message's filter; its words are `stride`
+ * words apart. The function reads `filter` only if the metric needs more than these numbers.
  *
  * `place` is INDEX_NO_PLACE, or a number below `places` (struct index_engine) that no other message
- * of the engine has until a message comes or goes. With such a number, the message's id is tested
- * against the query's slices once, not once for each part of the query.
+ * of the engine has until a message comes or goes. If several parts of a query search one index,
+ * the results of testing ids against the slices are stored by this number, so that another part
+ * need not test again.
  */
 void index_probe_offer(struct index_probe *probe, const struct index_item *item, uint32_t place,
                        const uint64_t *filter, size_t stride, uint32_t cardinality,
@@ -73,20 +76,20 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
 /*
  * Returns whether a message with this overlap and cardinality can still be among the k best. Checks
  * the distance bound and the rank, but not the estimated rank of a profile with several sections.
- * The call costs little, so an engine makes it before index_probe_offer.
+ * "true" is no proof. The call costs less than index_probe_offer.
  */
 bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality, uint32_t overlap);
 
 /*
- * Returns the floor. An engine uses this number to rule out many messages at a time. Let s be the
+ * Returns the floor, a number by which an engine can rule out many messages at a time. Let s be the
  * smallest similarity that index_probe_may_pass still accepts, by the bit metric and the distance
  * bound. Then the floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT), at most 2^15. A message for
  * which
  *
  *   overlap * 2^INDEX_FLOOR_SHIFT < (query's cardinality + message's cardinality) * floor
  *
- * cannot pass; other messages may pass. The floor rises as better messages are found, so call this
- * function again after an offer.
+ * cannot pass; other messages may pass. The floor rises as better messages are found, so an engine
+ * calls this function again after an offer.
  */
 enum { INDEX_FLOOR_SHIFT = BITS_FLOOR_SHIFT };
 uint16_t index_probe_floor(const struct index_probe *probe);
@@ -116,7 +119,7 @@ struct index_engine {
                 uint64_t *out_filter);
     size_t (*count)(const void *engine);
     size_t (*places)(
-        const void *engine); /* upper bound of the numbers of places: see index_probe_offer */
+        const void *engine); /* all places are below this number: see index_probe_offer */
     size_t (*bytes)(const void *engine);
     uint32_t (*height)(const void *engine); /* NULL: 1 */
 
@@ -126,13 +129,12 @@ struct index_engine {
 
     /*
      * A cursor walks over the engine's messages for one part of a query (struct index_part: one
-     * filter, one index). search.c makes and frees cursors. cursor_step returns 0 (end) or
-     * INDEX_MORE.
+     * filter, one index). cursor_step returns 0 (end) or INDEX_MORE.
      *
-     * If probe->first_look is true, an engine that knows where its best messages are offers some of
-     * them, sets first_look to false, sets `promise` to the upper bound of the other messages, and
-     * returns. All parts of a search share the list of the k best. So good messages that are found
-     * early let the other parts skip more messages.
+     * If probe->first_look is true, an engine that knows where its best messages are may offer some
+     * of them, set first_look to false, set `promise` to the upper bound of the other messages, and
+     * return. All parts of a search share the list of the k best. So good messages that one part
+     * finds early let the other parts skip more messages.
      */
     int (*cursor_new)(void *engine, const struct alloc *alloc, void **out_cursor);
     void (*cursor_free)(void *engine, void *cursor);

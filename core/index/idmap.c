@@ -10,9 +10,9 @@
 enum {
     SLOTS_MIN = 16,
     /*
-     * Each insert or remove checks this many slots of the old table. So an old table of N slots is
-     * empty after fewer than N / 8 changes, while the new table has space for at least N / 4 more
-     * entries.
+     * Each insert or remove checks up to this many slots of the old table. So an old table of N
+     * slots is empty after fewer than N / 8 changes, while the new table has space for at least N /
+     * 4 more entries.
      */
     STEPS_PER_CHANGE = 16
 };

@@ -3,9 +3,9 @@
  * idmap: maps a message id to a position, for an engine that keeps the ids itself.
  *
  * Open addressing, linear probing, no tombstones: a removal shifts back the entries that follow. A
- * slot holds a position and 32 bits of the id's seeded hash, so growing and removing read no id.
+ * slot holds a position and 32 bits of the id's seeded hash, so growing and shrinking read no id.
  * The map grows and shrinks without a long pause: the old table stays beside the new table, and
- * each insert or remove moves a few entries over. Only idmap_reserve can fail.
+ * each insert or remove moves a few entries over. Only idmap_reserve returns an error.
  *
  *   old      [ swept: empty | entries that are still to be moved ]
  *   current  [ ...                                                  ]

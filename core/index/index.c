@@ -115,9 +115,9 @@ int index_remove(struct index *index, const uint8_t *id, struct index_item *out_
     }
     for (struct search_part *part = index->parts; part != NULL; part = part->next) {
         /*
-         * The removed message was one of the k best of this search, or its presence kept another
-         * message out of the k best. The search has not stored which message belongs there now, so
-         * the search restarts.
+         * The removed message was one of the k best of this search, or the best of the messages
+         * that the limit of a sender skipped. The search has not stored which message comes next,
+         * so the search restarts.
          */
         if (nearest_holds(&part->search->nearest, item.id, part->probe.source) ||
             nearest_passed_over(&part->search->nearest, item.id, part->probe.source)) {

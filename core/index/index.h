@@ -4,13 +4,14 @@
  *
  * An index is this interface around an engine, which keeps filters and items and walks over them
  * with a cursor (engine.h). The daemon's engine is the BloomFilterTree (core/tree/); tests and the
- * bench compare it with a plain list (tests/reference/). index.c and search.c have what all engines
- * share: the conditions of a query, the k best, and what happens to a running search when messages
- * come and go.
+ * bench compare it with a plain list (tests/reference/). The other files of core/index/ have what
+ * all engines share: the conditions of a query, the k best, and what happens to a running search
+ * when messages come and go.
  *
- * A search runs in steps. Each step compares a bounded number of filters. The answer is right for
- * the moment of the last step: it has messages that were inserted during the search, and no message
- * that was removed or has expired. An index and its searches may be used by one thread only.
+ * A search runs in steps. A step compares about as many filters as its budget allows. The answer is
+ * right for the moment of the last step, unless the budget of the query ended the search: it takes
+ * messages into account that were inserted during the search, and has no message that was removed
+ * or has expired. One thread uses an index and its searches.
  */
 #ifndef CORE_INDEX_INDEX_H
 #define CORE_INDEX_INDEX_H
@@ -59,8 +60,10 @@ void index_free(struct index *index);
  */
 int index_insert(struct index *index, const struct index_item *item, const uint64_t *filter);
 
-/* Lets the caller stop a long call. The call asks is_wanted every few milliseconds, and ends when
- * is_wanted returns true. */
+/*
+ * Lets the caller stop a long call. The call asks is_wanted again and again, and ends soon after
+ * is_wanted has returned true.
+ */
 struct index_stop {
     bool (*is_wanted)(void *context);
     void *context;
@@ -118,8 +121,8 @@ enum index_metric {
 };
 
 /*
- * One filter that a query looks for in one index. If several parts of a query find the same
- * message, the message is one result. The result names the part that ranks the message highest;
+ * One filter that a query looks for in one index. If several parts of a query find the same message
+ * of an index, the message is one result. The result names the part that ranks the message highest;
  * among equal parts, the first part.
  */
 struct index_part {
@@ -157,11 +160,12 @@ int index_search_new(const struct alloc *alloc, const struct index_query *query,
 void index_search_free(struct index_search *search); /* at any time; NULL is fine */
 
 /*
- * Continues the search for about `budget` units of work, and compares at least one block of
- * filters. A unit is one comparison with a filter or a summary, or one bit or hash that is read to
- * test an id against the query's slices. Messages that expire at or before now_ms are not found;
- * now_ms must never decrease. Returns 0 when the search is done, else INDEX_MORE. The number of
- * steps is bounded, however fast messages come and go.
+ * Continues the search for about `budget` units of work, or for more if the search had to restart
+ * several times. A unit is one comparison with a filter or a summary, or one bit or hash that is
+ * read to test an id against the query's slices. Messages that expire at or before now_ms are not
+ * found; a now_ms below that of an earlier step counts as the earlier one. Returns 0 when the
+ * search is done, else INDEX_MORE. The number of steps is bounded, however fast messages come and
+ * go.
  */
 int index_search_step(struct index_search *search, uint64_t budget, int64_t now_ms);
 
@@ -180,9 +184,9 @@ uint64_t index_search_comparisons(const struct index_search *search);
 bool index_search_is_capped(const struct index_search *search);
 
 /*
- * Returns whether the answer is proven to be right. The result is false in two cases: the query's
- * budget ended the search, or the engine left out messages on purpose (a heuristic of tests and
- * bench).
+ * Returns whether the answer is proven to be right, after index_search_step returned 0. The result
+ * is false in two cases: the query's budget ended the search, or the engine left out messages on
+ * purpose (a heuristic of tests and bench).
  */
 bool index_search_is_exact(const struct index_search *search);
 

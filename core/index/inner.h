@@ -6,8 +6,10 @@
 #include "core/index/engine.h"
 #include "core/index/notes.h"
 
-/* One part of a search, which walks over one index. The index lists the part while the search is
- * running. */
+/*
+ * One part of a search, which walks over one index. The index lists the part until the search is
+ * done or freed.
+ */
 struct search_part {
     struct index_search *search;
     struct index *index;
@@ -15,8 +17,10 @@ struct search_part {
     void *next_cursor; /* a second cursor, used while renewal.c replaces the engine of `index`: it
                         * walks over the other engine */
     struct index_probe probe;
-    /* If several parts of a search use the same index, all of them use the memo of the first of
-     * these parts. */
+    /*
+     * If several parts of a search use the same index and the query excludes ids, all of these
+     * parts use the memo of the first of them.
+     */
     struct index_memo memo;
     bool walked;              /* to the end */
     struct search_part *next; /* in index->parts */
@@ -35,12 +39,11 @@ struct index {
 
 struct index_search {
     const struct alloc *alloc;
-    struct index_query query; /* its parts are not used: see below */
+    struct index_query query; /* query.parts is NULL: `parts` has copies */
     struct search_part *parts;
     uint64_t *filters; /* for each part its filter, then its `contains` filter */
     struct nearest nearest;
-    bool looking;     /* true: some part is in its first look (index_probe.first_look). All first
-                       * looks end before any part is walked to its end */
+    bool looking;     /* true: the first looks of the parts are not done (index_probe.first_look) */
     uint32_t current; /* the part whose first look is running */
     uint32_t opened;  /* see index_probe.opened */
     uint32_t restarts;
@@ -49,8 +52,8 @@ struct index_search {
     uint64_t before_restart;
     int64_t now_ms;
     bool started;
-    bool restart; /* true: one of the k best messages was removed from its index, so the next step
-                   * restarts the search */
+    bool restart; /* true: a message on which the k best depend was removed from its index, so the
+                     next step restarts the search */
     bool done;
     bool capped; /* at the end: see index_search_is_capped */
     bool cut;    /* the query's budget ended the search before its cursors did */

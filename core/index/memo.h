@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * memo: stores the results of testing message ids against a query's slices, so that one search
- * tests each message once. It has two bits for each place: whether the message there was tested,
- * and the result. A place is a number that the engine gives to a message (engine.h). After an
- * insert or a removal a place may belong to another message, so the memo is cleared then.
+ * memo: stores the results of testing message ids against a query's slices, so that a second part
+ * of a search need not test a message again. It has two bits for each place: whether the message
+ * there was tested, and the result. A place is a number that the engine gives to a message
+ * (engine.h). After an insert or a removal a place may belong to another message, so the memo is
+ * cleared then.
  */
 #ifndef CORE_INDEX_MEMO_H
 #define CORE_INDEX_MEMO_H
@@ -22,8 +23,10 @@ struct index_memo {
     bool is_used;
 };
 
-/* Makes a memo for places 0 .. places - 1; results for other places are not stored. 0 or
- * -ERR_NOMEM. */
+/*
+ * Makes a memo for at least the places 0 .. places - 1; results for places beyond its memory are
+ * not stored. 0 or -ERR_NOMEM.
+ */
 int index_memo_init(struct index_memo *memo, const struct alloc *alloc, size_t places);
 void index_memo_deinit(struct index_memo *memo);
 

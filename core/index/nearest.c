@@ -167,10 +167,8 @@ static void pass_over(struct nearest *nearest, const struct nearest_candidate *c
 }
 
 /*
- * Prepares the heap for a new candidate. The candidate may be `passed`, the best candidate that the
- * cap skipped: another part found the message before. Then `passed` is cleared. The other skipped
- * candidates are not better than the worst candidate of their senders, or than the worst of all. So
- * the candidate that leaves the heap becomes `passed`, or nothing has to be stored.
+ * Prepares the heap for a new candidate. If the candidate's message is `passed`, the best candidate
+ * that the cap skipped, clears `passed`: another part found the message before.
  */
 static void comes_in(struct nearest *nearest, const struct nearest_candidate *candidate)
 {

@@ -3,14 +3,14 @@
  * nearest: the k best candidates of a search so far.
  *
  * Candidates are sorted: the more similar message first; if equal, the newer deposit; if equal, the
- * smaller id (unsigned bytes). The k best are in a heap with the worst on top. Offering a candidate
- * costs O(log k) if it enters the heap, else O(1).
+ * smaller id (unsigned bytes). The k best are in a heap with the worst on top. nearest_offer costs
+ * O(log k) if the candidate enters the heap, else O(1).
  *
- * A search may limit how many candidates of one sender are among the k best (`share`). Offering a
- * candidate then costs O(k). The result is the same as if all candidates were sorted, and each
+ * A search may limit how many candidates of one sender are among the k best (`share`).
+ * nearest_offer then costs O(k). The result is the same as if all candidates were sorted, and each
  * candidate beyond the first `share` candidates of its sender were skipped. Of the skipped
- * candidates only the best one is stored. The other skipped candidates are needed only after a
- * message is removed; the search then restarts.
+ * candidates at most one, the best, is stored. If a message is removed and another skipped
+ * candidate may be needed, the search restarts.
  */
 #ifndef CORE_INDEX_NEAREST_H
 #define CORE_INDEX_NEAREST_H

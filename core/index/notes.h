@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * notes: a queue of the ids of messages that were inserted into an index or removed from it, while
- * a renewal copies that index. The index adds ids; the renewal takes them, oldest first.
+ * a renewal (renewal.h) of that index runs. The index adds ids; the renewal takes them, oldest
+ * first.
  *
- * notes_add cannot return an error, because its caller has only inserted or removed a message. So
- * `failure` stores the error and all notes are freed; the renewal ends with this error at its next
- * call.
+ * notes_add returns no error, because the index has already been changed. So `failure` stores the
+ * error and all notes are freed; the next call of renewal_copy or renewal_follow returns the error.
  */
 #ifndef CORE_INDEX_NOTES_H
 #define CORE_INDEX_NOTES_H

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* probe: checks for one message whether it meets the conditions of a query. Every engine calls
- * these functions for the messages that a search visits. */
+/*
+ * probe: checks for one message whether it meets the conditions of a query. Engines call these
+ * functions for messages that a search visits.
+ */
 #include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
@@ -85,8 +87,8 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
  * How the upper bound is found: of two messages with the same overlap, the message with the smaller
  * cardinality is more similar; and an overlap is at most the cardinality. So the best possible
  * message has the cardinality in [low, high] that is nearest to `shared`. The same holds for the
- * estimated similarity of one section. Each of its three table values may be rounded by 1/2, so the
- * bound is widened by ROUNDING.
+ * estimated similarity of one section. Each of its three table values may be wrong by 1/2 through
+ * rounding, so the bound is widened by ROUNDING.
  */
 bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
                           uint32_t shared, int64_t newest_ms)

@@ -20,8 +20,8 @@ struct batch {
 };
 
 /*
- * While another thread is in renewal_arrange, that thread uses `fresh` and `batches`, and the
- * thread of the index uses the other fields.
+ * While a thread is in renewal_arrange, only this thread uses `fresh` and `batches`, and only the
+ * thread of the index changes the other fields.
  */
 struct renewal {
     const struct alloc *alloc;
@@ -227,8 +227,10 @@ static int bring_over(struct renewal *renewal, const uint8_t *id)
     return index_insert(renewal->fresh, &item, filter);
 }
 
-/* Makes a cursor on the other engine for each running search. 0, or -ERR_NOMEM with nothing
- * changed. */
+/*
+ * Makes a cursor on the other engine for each part of the running searches. 0, or -ERR_NOMEM; then
+ * the cursors are freed.
+ */
 static int make_cursors(const struct index *index, const struct index *other)
 {
     int rc = 0;
@@ -247,10 +249,11 @@ static int make_cursors(const struct index *index, const struct index *other)
     return rc;
 }
 
-/* Exchanges the engines of two indexes that hold the same messages. `other` must have no search.
- * Each running search on `index` gets a new cursor and keeps its candidates. A part that is not
- * at its end starts again, which is quick because good candidates are known. 0, or -ERR_NOMEM
- * with nothing changed. */
+/*
+ * Exchanges the engines of two indexes that hold the same messages. `other` must have no search.
+ * Each running search on `index` gets a new cursor and keeps its candidates. A part that is not at
+ * its end starts again. 0, or -ERR_NOMEM with nothing changed.
+ */
 static int renewal_exchange(struct index *index, struct index *other)
 {
     void *handle = index->handle;

@@ -4,19 +4,19 @@
  *
  *   begin    from now on the ids of inserted and removed messages are noted (notes.h)
  *   copy     copies messages out of the index, a bounded number in each call
- *   arrange  makes a second index of the copy and arranges it. This takes long. It does not touch
- *            the first index, so another thread may call it
+ *   arrange  inserts the copy into a second index and arranges it. This takes long. It does not
+ *            touch the first index, so another thread may call it
  *   follow   applies the noted changes to the second index, some changes in each call. At the end
  *            the two indexes exchange their engines. Running searches go on and stay right
  *   free     frees the old engine, which takes long, too
  *
  * The address of the index stays the same. begin, copy, follow and detach belong to the thread of
  * the index. Any thread may call arrange, and free after detach or after the end of follow, if the
- * allocator of the index allows that. A failure at any time leaves the index as it was.
+ * allocator of the index allows that. A failure leaves the index as it was.
  *
- * Memory for a renewal of an index of B bytes: the copy takes 0.8 B and is freed while arrange
- * reads it; the second index takes B; arranging takes 15 bytes a message, and at most 10 MB; a
- * noted change takes 16 bytes. At most as many changes are noted as there are messages (or 65,536).
+ * A renewal takes memory for the copy, which is freed while arrange reads it; for the second index;
+ * for arranging; and for a queue of the noted ids, 16 bytes each. At most as many noted ids wait as
+ * the index had messages at the beginning, or 65,536 if that is more.
  */
 #ifndef CORE_INDEX_RENEWAL_H
 #define CORE_INDEX_RENEWAL_H
@@ -49,16 +49,17 @@ int renewal_arrange(struct renewal *renewal, const struct index_stop *stop);
 
 /*
  * Applies the changes that were noted while the index was copied and arranged. Call it after
- * renewal_arrange has returned 0. One call applies `budget` changes, or twice as many changes as
- * were noted since the last call, whichever is more. So the renewal ends however fast changes come.
- * Returns 0: the index has the new engine, and the renewal is detached; RENEWAL_MORE,
- * RENEWAL_OVERRUN or -ERR_NOMEM.
+ * renewal_arrange has returned 0. One call applies up to `budget` changes, or up to twice as many
+ * changes as were noted since the last call, whichever is more. So the renewal ends however fast
+ * changes come, if `budget` is at least 1. Returns 0: the index has the new engine, and the renewal
+ * is detached; RENEWAL_MORE, RENEWAL_OVERRUN or -ERR_NOMEM.
  */
 int renewal_follow(struct renewal *renewal, size_t budget);
 
 /*
  * Ends the renewal's use of the index; the index stays as it is and may be freed. May be called at
- * any time, even while another thread is in arrange. Only renewal_free may follow.
+ * any time, even while another thread is in arrange. The thread of the index may then call
+ * renewal_free only, after arrange has returned.
  */
 void renewal_detach(struct renewal *renewal);
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Numbers of 16 bits are enough: a filter has at most 4096 bits, so the sum of two cardinalities is
- * at most 2^13; a floor (index_probe_floor) is at most 2^15. The loops go over the whole sample and
- * have no branches, so that compilers turn them into vector instructions.
+ * at most 2^13; a floor (index_probe_floor) is at most 2^15. The loops of count_reaching and
+ * sample_mark go over the whole sample and have no branches, so that compilers can turn them into
+ * vector instructions.
  */
 #include "core/index/sample.h"
 
@@ -72,8 +73,10 @@ uint16_t sample_floor(const struct sample *sample, uint16_t least, size_t wanted
     uint16_t below = FLOOR_MAX + 1; /* too few reach it */
     size_t most = wanted + wanted / 2;
 
-    /* Invariant: at least `wanted` messages of the sample pass the floor `least`, or `least` still
-     * has the value that the caller gave. */
+    /*
+     * Invariant: at least `wanted` messages of the sample reach the floor `least`, or `least` still
+     * has the value that the caller gave.
+     */
     while (below - least > 1) {
         uint16_t middle = (uint16_t)(least + (below - least) / 2);
         size_t count = count_reaching(sample, middle);

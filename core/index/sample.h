@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sample: the overlaps of up to SAMPLE_MESSAGES messages with a query, so that the most similar
- * messages can be offered first. If n messages are offered in random order, k (1 + ln(n / k)) of
- * them enter the k best, and most of these leave again (n = 512, k = 10: 49 messages). If the best
- * are offered first, little more than k messages enter.
+ * messages can be offered first. If n messages are offered in random order, about k (1 + ln(n / k))
+ * of them enter the k best, and all but k of these leave again (n = 512, k = 10: 49 messages
+ * enter). If the best are offered first, fewer messages enter.
  *
  * Floors are those of index_probe_floor. They are compared in quarters of a bit, rounded down. So a
  * message that does not reach a floor here is certainly below it; another message still has to be
@@ -20,8 +20,10 @@
 
 enum { SAMPLE_BLOCKS = 64, SAMPLE_MESSAGES = SAMPLE_BLOCKS * BITS_BLOCK };
 
-/* Returns whether it saves time to offer `count` messages through a sample. This is so if fewer
- * than k candidates are known and `count` is several times k. */
+/*
+ * Returns whether a search should offer `count` messages through a sample. This is so if fewer than
+ * k candidates are known and `count` is more than about four times k.
+ */
 static inline bool sample_pays(const struct nearest *nearest, size_t count)
 {
     enum { MESSAGES_A_BEST = 4 };
@@ -49,8 +51,10 @@ void sample_put(struct sample *sample, size_t block, uint32_t base, const uint32
                 const uint16_t *cardinalities, uint32_t lanes);
 void sample_end(struct sample *sample, size_t block_count);
 
-/* Returns a floor, at least `least`, such that `wanted` messages of the sample, or somewhat more,
- * pass it. Returns `least` if fewer than `wanted` messages pass `least`. */
+/*
+ * Returns a floor, at least `least`, that at least `wanted` messages of the sample reach, and few
+ * more if there is such a floor. Returns `least` if fewer than `wanted` messages reach `least`.
+ */
 uint16_t sample_floor(const struct sample *sample, uint16_t least, size_t wanted);
 
 /* Marks the messages that reach the floor, for sample_next. */
@@ -58,8 +62,9 @@ void sample_mark(struct sample *sample, uint16_t floor);
 
 /*
  * Finds the first block, from the block number `block` on, that has marked messages. Returns the
- * number of this block, or SAMPLE_BLOCKS if there is none. Writes the overlaps of the block to
- * `out`, and a bit for each marked message to *out_lanes. Removes the marks of these messages.
+ * number of this block, or SAMPLE_BLOCKS if there is none. Writes the overlaps of the marked
+ * messages to `out`, by lane, and a bit for each marked message to *out_lanes. These messages do
+ * not count any more when sample_mark or sample_floor is called again.
  */
 size_t sample_next(struct sample *sample, size_t block, uint32_t *out, uint32_t *out_lanes);
 

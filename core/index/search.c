@@ -234,9 +234,9 @@ static bool walk_part(struct index_search *search, struct search_part *part, uin
 }
 
 /*
- * Returns the part whose walk goes on. While first looks are running (search->looking), the parts
- * take turns. Afterwards it is the part with the highest probe.promise among the parts whose walk
- * is not at its end. Returns NULL if the walks of all parts are at their ends.
+ * Returns the part whose walk goes on. While first looks are running (search->looking), it is the
+ * part search->current. Afterwards it is the part with the highest probe.promise among the parts
+ * whose walk is not at its end. Returns NULL if the walks of all parts are at their ends.
  */
 static struct search_part *next_part(struct index_search *search)
 {
