@@ -165,8 +165,8 @@ static void mark_family(struct place place, uint32_t hashes, struct hash128 hash
 /* --- which labels joint sections take --------------------------------------------------------- */
 
 /*
- * Returns whether PROFILE_HOUR_BYTES characters have the form 2026-11-20T14. Nearly all tested
- * values have this form, so the loop has no early exit: the compiler can unroll it.
+ * Returns whether PROFILE_HOUR_BYTES characters have the form 2026-11-20T14. The loop has no early
+ * exit, so that the compiler can unroll it.
  */
 static bool is_hour(const char *value)
 {
@@ -197,10 +197,7 @@ static bool is_geohash(const char *value)
     return !wrong;
 }
 
-/*
- * Returns whether the label has this attribute. A name has few bytes, so this loop is faster than a
- * call of memcmp.
- */
+/* Returns whether the label has this attribute. The loop saves a call of memcmp for a few bytes. */
 static inline bool is_of(const struct profile_name *name, const char *label, size_t length)
 {
     size_t count = name->length;
@@ -311,7 +308,11 @@ static bool is_known(const struct encoder *encoder, uint32_t sides, struct hash1
     return false;
 }
 
-/* Marks all pairs of a label that joint sections may take, and keeps the label as a candidate. */
+/*
+ * Marks the pairs of a label with the earlier candidates, and keeps the label as a candidate. Does
+ * nothing for a label that is no candidate, or that was added before. `possible` is as in sides_of.
+ * Returns 0 or ENCODE_CROWDED.
+ */
 static int add_pairs(struct encoder *encoder, uint32_t possible, const char *label, size_t length,
                      struct hash128 hash)
 {
@@ -336,8 +337,8 @@ static int add_pairs(struct encoder *encoder, uint32_t possible, const char *lab
 }
 
 /*
- * Returns the same section as profile_section_of. The fast path is for labels of 8 bytes or more
- * and profiles with names of 7 bytes or fewer; profile_section_of takes about as long as a hash.
+ * Returns the same section as profile_section_of. The fast path is for labels of 8 bytes or more,
+ * and for profiles whose attributes with a section have names of at most 7 bytes.
  */
 static inline const struct profile_section *section_of(const struct profile *profile,
                                                        const char *label, size_t length)
@@ -356,15 +357,15 @@ static inline const struct profile_section *section_of(const struct profile *pro
     return profile->has_any ? &profile->sections[profile->any] : NULL;
 }
 
-/* Returns whether joint sections may take a label of this section and this length. */
+/* Returns false if no joint section takes a label of this section and this length. */
 static inline bool may_pair(const struct profile_section *section, size_t length)
 {
     return section->sides != 0 && (section->pair_length == 0 || section->pair_length == length);
 }
 
 /*
- * Marks the positions of one label. The usual numbers of hashes are passed as constants, so that
- * the compiler unrolls the loops.
+ * Marks the positions of one label. The numbers of hashes 1 and 2 are passed as constants, so that
+ * the compiler can unroll the loops.
  */
 static inline void mark_label(struct encoder *encoder, const struct profile_section *section,
                               struct hash128 hash)
@@ -444,9 +445,8 @@ int encoder_add_all(struct encoder *encoder, const char *const *labels, const si
         const struct hash_family *family = encoder->family;
 
         /*
-         * The first call passes a constant NULL, so that the compiler makes a copy of add_hashed
-         * for the hash of labels alone. With one call for both hashes, the hash would go through
-         * memory, which costs more than the hash itself.
+         * The first call passes a constant NULL, so that the compiler can make a copy of add_hashed
+         * for the hash of labels alone and keep the hash in registers.
          */
         if (family == NULL) {
             rc =

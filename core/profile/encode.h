@@ -2,9 +2,9 @@
 /*
  * encode: makes the filter of a context's labels for any profile.
  *
- * A label L sets d bits in its section, where d is the section's number of hashes. The bits are
- * (value i mod the section's bits) for i = 0 .. d - 1, where value i is bloom_value(hash_label(L),
- * i).
+ * A label L sets up to d bits in its section, where d is the section's number of hashes. The bits
+ * are (value i mod the section's bits) for i = 0 .. d - 1, where value i is
+ * bloom_value(hash_label(L), i).
  *
  * A section joint(a,b) has pairs: each candidate label of attribute a with each candidate label of
  * attribute b. A pair sets for i = 0 .. d - 1 the bit
@@ -12,16 +12,17 @@
  *   ((value i of the one label) XOR (value i of the other label)) mod the section's bits
  *
  * This is the combined multi-dimensional Bloom filter. If one filter has one label of a pair and a
- * second filter has the other label, the union of the filters does not claim to have the pair.
- * Candidates are
+ * second filter has the other label, the union of the filters does not claim to have the pair,
+ * except by chance. Candidates are
  *
  *   of geo     labels whose value is a geohash of 6 characters (0-9, b-z without i, l and o)
  *   of time    labels whose value is a date and hour, 2026-11-20T14 (digits at these places)
  *   of others  every label
  *
  * If one side has no candidate, no joint bit is set. If a side has several candidates, all pairs
- * set their bits. So the filter of a subset of the labels is a subset of the filter. A rule that
- * selects one candidate would break this: it could select another candidate in a smaller context.
+ * set their bits. So the filter of a subset of the labels is a subset of the filter of all labels.
+ * A rule that selects one candidate would break this: it could select another candidate in a
+ * smaller context.
  */
 #ifndef CORE_PROFILE_ENCODE_H
 #define CORE_PROFILE_ENCODE_H
@@ -39,7 +40,7 @@ struct encode_candidate {
 
 /*
  * A filter under construction, about 10 KiB. There is nothing to free. Until encoder_end each bit
- * is kept as a byte, because storing a byte takes a quarter of the time of changing a bit.
+ * is kept as a byte, because storing a byte is faster than changing a bit.
  */
 struct encoder {
     const struct profile *profile;    /* borrowed */
@@ -60,13 +61,14 @@ void encoder_begin_with(struct encoder *encoder, const struct profile *profile,
                         const struct hash_family *family);
 
 /*
- * Adds labels. Each label has passed label_check. Order and repetition do not matter. Returns
+ * Adds labels. Each label has passed label_check. The filter does not depend on the order and
+ * repetition of labels. Returns
  *   0                   all labels are added
  *   ENCODE_NO_SECTION   the profile has no section for the attribute of a label
  *   ENCODE_CROWDED      joint sections have more than ENCODE_CANDIDATES_MAX different candidates
  * Unless the result is 0, *out_refused is the index of the refused label, and only the labels
  * before it are added. A label costs O(length + d), where d is the number of hashes. A candidate
- * also costs O(d) for each earlier candidate.
+ * also costs O(d) for each earlier candidate and each joint section.
  */
 enum { ENCODE_NO_SECTION = 1, ENCODE_CROWDED = 2 };
 int encoder_add_all(struct encoder *encoder, const char *const *labels, const size_t *lengths,
@@ -77,8 +79,9 @@ int encoder_add(struct encoder *encoder, const char *label, size_t length);
 
 /*
  * Adds one keyed label. The plain label decides the section, and whether the label is a candidate
- * for pairs. The bits come from the hash of the `keyed_count` bytes at `keyed`. Returns 0,
- * ENCODE_NO_SECTION or ENCODE_CROWDED, like encoder_add_all.
+ * for pairs. The bits come from the hash (hash_label) of the `keyed_count` bytes at `keyed`.
+ * Returns 0, ENCODE_NO_SECTION or ENCODE_CROWDED, like encoder_add_all. The encoder has no
+ * hash_family.
  */
 int encoder_add_keyed(struct encoder *encoder, const char *label, size_t length,
                       const uint8_t *keyed, size_t keyed_count);

@@ -13,8 +13,8 @@ struct estimate {
 };
 
 /*
- * Returns ln(j / (j - 1)) in Q48 (48 fractional bits) for j >= 2. The function sums 2 (x + x^3/3 +
- * x^5/5 + ...) with x = 1 / (2j - 1), each term rounded down. Dividing a rounded quotient again
+ * Returns ln(j / (j - 1)) in Q48 (48 fractional bits) for j >= 2. The function sums 2 (z + z^3/3 +
+ * z^5/5 + ...) with z = 1 / (2j - 1), each term rounded down. Dividing a rounded quotient again
  * gives the same as dividing once by the product, so that 64 bits are enough for the powers.
  */
 static uint64_t ln_step_q48(uint32_t j)

@@ -10,9 +10,9 @@
  * Numbers of labels are in units of 1/65536 label. Each section has a table of b + 1 integers, one
  * for each s. The table is computed in integers only, so that all machines have the same table:
  *
- *   ln(j/(j-1)) = 2 atanh(1/(2j-1)), by its series in Q48, each term rounded down;
+ *   ln(j/(j-1)) = 2 atanh(1/(2j-1)), by its series in Q48 (units of 2^-48), each term rounded down;
  *   L(s) = the sum of ln(j/(j-1)) for j = b down to b - s + 1;   L(b) = L(b-1) + ln 2;
- *   table[s] = (L(s) * b + d * 2^31) / (d * 2^32), rounded down.
+ *   table[s] = (L(s) * b + d * 2^31) / (d * 2^32), rounded down, with L(s) in units of 2^-48.
  */
 #ifndef CORE_PROFILE_ESTIMATE_H
 #define CORE_PROFILE_ESTIMATE_H

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * profile_parse reads the text form of a profile. profile_explain explains why a text is refused:
- * by a constant sentence, with the wrong section or the sum of the bits.
+ * profile_parse reads the text form of a profile. profile_explain explains why a text is refused.
  */
 #include <string.h>
 

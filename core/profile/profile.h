@@ -67,15 +67,18 @@ struct profile_section {
     struct profile_name name;
     struct profile_name other; /* comes after `name` in the alphabet */
 
-    /* profile_parse computes `unit` and all fields below `unit` from the fields above `unit`.
-     * encode.c reads the computed fields. */
+    /*
+     * profile_parse computes `unit` and the fields below `unit` from the fields above `unit` of all
+     * sections. encode.c reads the computed fields.
+     */
     uint64_t unit;       /* ceil(2^64 / bits) mod 2^64 */
     uint64_t upper_unit; /* (2^32 mod bits) unit mod 2^64 */
     uint64_t head;       /* "name:" and zeros, as 8 bytes in memory; 1 if head_mask is 0 */
     uint64_t head_mask;  /* ones in the bytes of "name:"; 0: no name of at most 7 bytes */
     enum profile_form name_form;
     enum profile_form other_form;
-    uint32_t pair_length; /* bytes of a label that joint sections may take; 0: any number */
+    uint32_t pair_length; /* bytes of a label of this section that a joint section takes; 0: any
+                             number */
     /*
      * each joint section has two sides, `name` and `other`; this field says on which sides
      * labels of this section may be: bit 2 s for `name` of joint section s, bit 2 s + 1 for
@@ -90,26 +93,27 @@ struct profile {
     uint32_t section_count;
     struct profile_section sections[PROFILE_SECTIONS_MAX];
 
-    /* These follow from the sections, too. */
+    /* The fields below follow from the sections, too. */
     uint32_t any; /* the number of the section `any`, if has_any */
     bool has_any;
-    bool has_heads; /* the sections have names, and each name has at most 7 bytes */
+    bool has_heads; /* the profile has no section PROFILE_ALL, and the names of its sections
+                       PROFILE_ATTRIBUTE have at most 7 bytes */
 };
 
 /*
  * Reads the text form of a profile, `length` bytes. Returns 0 or PROFILE_REFUSED. With
- * PROFILE_REFUSED, *out is unchanged, and *out_reason is a sentence that says what is wrong and
- * what a correct text looks like (static storage).
+ * PROFILE_REFUSED, *out is unchanged, and *out_reason is a text that says what is wrong (static
+ * storage).
  */
 enum { PROFILE_REFUSED = 1 };
 int profile_parse(const char *text, size_t length, struct profile *out, const char **out_reason);
 
 /*
  * Writes a sentence that tells people why profile_parse refuses a text, and a NUL, into
- * out_sentence (PROFILE_SENTENCE_MAX bytes). The sentence contains the wrong section or the sum of
- * the bits if the reason is about one of these. At most 80 bytes of the section are quoted, with a
- * question mark for each byte that is not visible ASCII. If profile_parse accepts the text, the
- * sentence is empty.
+ * out_sentence (PROFILE_SENTENCE_MAX bytes). If one section is wrong and not empty, the sentence
+ * quotes it: at most 80 bytes, with a question mark for each byte that is not visible ASCII. If the
+ * sum of the bits of several sections is wrong, the sentence has the sum. If profile_parse accepts
+ * the text, the sentence is empty.
  */
 void profile_explain(const char *text, size_t length, char *out_sentence);
 
@@ -136,20 +140,19 @@ bool profile_equal(const struct profile *a, const struct profile *b);
 
 /*
  * Returns the section that a label goes to, or NULL if there is none. The label has passed
- * label_check. A text without a colon is allowed, too, and counts as an attribute that has no
- * section. O(sections).
+ * label_check. A text without a colon is allowed, too: its section is that for all labels, or
+ * `any`. O(sections).
  */
 const struct profile_section *profile_section_of(const struct profile *profile, const char *label,
                                                  size_t length);
 
 /*
- * Returns the joint factor: the largest power of two that divides three numbers of bits: that of
- * the joint section, and those of the sections of its two attributes. A joint position is computed
- * from the XOR of two hashes. The low bits of an XOR depend only on the low bits of both hashes. So
- * two labels that collide in the section of their attribute have joint positions that are equal
- * modulo the factor. If the factor is 1, a collision in the section of an attribute says nothing
- * about the joint position. The factor is 1 if the joint section has an odd number of bits.
- * O(sections).
+ * Returns the joint factor of a joint section: the largest power of two that divides three numbers
+ * of bits: that of the joint section, and those of the sections of its two attributes. A joint
+ * position is computed from the XOR of two hashes. The low bits of an XOR depend only on the low
+ * bits of both hashes. So if two labels have the same position in the section of their attribute,
+ * then with the same partner their joint positions are equal modulo the factor. The factor is 1 if
+ * the joint section has an odd number of bits. O(sections).
  */
 uint32_t profile_joint_factor(const struct profile *profile, const struct profile_section *section);
 
