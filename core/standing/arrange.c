@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * arrange: moves parts of queries to better groups, some parts in each call. A new part is placed
- * among the groups of that moment; standing_arrange looks at each part again a few times later.
+ * among the groups of that moment; for each new part, standing_arrange later looks at up to
+ * STANDING_LOOKS parts.
  *
  * standing_learn sets how similar the parts of a group must be. If messages and queries have little
  * in common, groups of less similar parts still rule out nearly all messages, and there are few
@@ -12,12 +13,12 @@
 
 enum {
     WINDOW = 4096,       /* messages between two changes of likeness_percent, at least */
-    OPENING_LANES = 150, /* counting this many lanes takes as long as opening one group */
+    OPENING_LANES = 150, /* counting this many lanes takes about as long as opening one group */
     CALM = 64, /* groups are made wider only after opening groups has cost little CPU time in this
                 * many windows of WINDOW messages */
     FEW = 16,  /* groups may become wider only if opening groups takes less than 1/FEW of the time
                 * of counting lanes */
-    LIKENESS_MIN = 30, /* percent; below, nothing is asked for */
+    LIKENESS_MIN = 30, /* percent, the lowest value but 0: with 0 no similarity is asked for */
     LIKENESS_MAX = 80,
     LIKENESS_STEP = 10
 };
@@ -73,8 +74,10 @@ void standing_learn(struct standing *standing, uint32_t count)
     begin_window(standing);
 }
 
-/* Returns the group at the cursor (next_node, next_lane), or the next group behind the cursor; the
- * first group follows the last one. There must be a group. */
+/*
+ * Returns the group at the cursor (next_node, next_lane), or the next group behind the cursor; the
+ * first node follows the last one. There must be a group.
+ */
 static struct standing_group *next_group(struct standing *standing)
 {
     for (;;) {
@@ -97,7 +100,7 @@ static struct standing_group *next_group(struct standing *standing)
 /*
  * Looks at each part of a group once and moves the part to a better group if there is one. Starts
  * with the last part: when a part leaves the group, the last part, which has been looked at, takes
- * its slot. Returns the number of parts that the group had.
+ * its slot. Returns the number of parts that the group had at the beginning.
  */
 static size_t look_at(struct standing *standing, struct standing_group *group)
 {

@@ -26,13 +26,11 @@
 enum {
     STANDING_BLOCKS = 2,
     STANDING_GROUP = STANDING_BLOCKS * BITS_BLOCK,
-    /*
-     * How many messages are matched at a time: so few that the columns of a node stay in the cache.
-     */
+    /* How many messages are matched at a time, at most. */
     STANDING_BATCH = 64,
     STANDING_TURN = 8, /* columns added at a time; fewer columns take the same time */
     STANDING_HITS_MIN = 1024,
-    STANDING_LOOKS = 3,      /* parts that standing_arrange looks at for each inserted part */
+    STANDING_LOOKS = 3, /* parts that standing_arrange looks at for each inserted part, at most */
     STANDING_CONTAINING = 0, /* class of the containing groups, whose parts have a `contains`
                               * filter; other groups have classes from 1 on */
     STANDING_NO_CLASS = UINT8_MAX
@@ -48,8 +46,9 @@ struct standing_slot {
 };
 
 struct standing_group {
-    /* standing_match reads the fields from here to `cardinalities` first, so they are in one cache
-     * line. */
+    /*
+     * standing_match reads the fields from here to `cardinalities` first, so they are side by side.
+     */
     uint64_t *filters; /* `blocks` blocks */
     uint32_t count;
     uint16_t floor; /* the smallest of the parts' floors (standing_floor), which is the floor of the
@@ -61,7 +60,7 @@ struct standing_group {
     struct standing_node *node;
     uint32_t lane;
     uint32_t blocks;   /* of filters allocated */
-    uint8_t class;     /* words of lanes hold groups of one class only: see place.c */
+    uint8_t class;     /* a word of lanes has groups of one class only: see place.c */
     bool loose;        /* the threshold of the group rules out few messages, or none */
     uint16_t key_bits; /* set bits of key */
     uint64_t key[];
@@ -76,9 +75,11 @@ struct standing_node {
     uint8_t classes[BITS_LANE_WORDS]; /* for each word of lanes, the class of the groups in the
                                        * word; STANDING_NO_CLASS if the word has no group */
     uint64_t floors[BITS_LANE_WORDS]; /* for each word of lanes, the smallest floor of the groups in
-                                       * the word; 0 for a word of containing groups */
+                                         the word; 0 for a word of containing groups, or without a
+                                         group */
     uint16_t key_bits[BITS_LANES];    /* set bits of the key of each lane; 0 without a group */
-    uint16_t needs[BITS_LANES];       /* threshold of each lane, without the part by floors */
+    uint16_t needs[BITS_LANES];       /* for each lane the number of need_of (node.c), a part of the
+                                         threshold */
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS]; /* the same numbers as planes (bits.h) */
     size_t plane_count;                                 /* in use; never falls */
     size_t lane_words;                                  /* in use */
@@ -139,14 +140,15 @@ struct standing {
                       * message always fit */
     uint32_t batch;  /* messages matched at a time: fewer after hits did not fit */
     /*
-     * A part may join a usual group (not loose, not containing) if the bits that both the part's
-     * key and the group's key have are at least this percentage of the bits that either key has.
-     * standing_learn changes this number.
+     * A part may join a usual group (not loose, not containing) only if the bits that both the
+     * part's key and the group's key have are at least this percentage of the bits that either key
+     * has. standing_learn changes this number.
      */
     uint32_t likeness_percent;
     uint64_t learnt_from; /* number of messages since likeness_percent was last changed or
                            * confirmed */
-    uint64_t in_vain;     /* groups opened for these messages without a hit */
+    uint64_t in_vain;     /* groups, not loose and not containing, that were opened for these
+                             messages without a hit */
     uint32_t calm;        /* windows since the last change in which opening was cheap */
     size_t unsettled;     /* parts that standing_arrange still has to look at */
     size_t relearning;    /* after likeness_percent has changed, standing_learn counts nothing until
@@ -219,14 +221,18 @@ void standing_summarise(const struct standing *standing, const struct standing_g
 int standing_place_query(struct standing *standing, struct standing_query *query);
 void standing_displace_query(struct standing *standing, struct standing_query *query);
 
-/* Moves a part to a better group. The part stays in its group if there is no better group, or no
- * memory. Returns whether the old group was freed. */
+/*
+ * Moves a part to the group that is best for it now, which may be a new group or the old one. The
+ * part also stays in its group if there is no memory. Returns whether the old group was freed.
+ */
 bool standing_move_part(struct standing *standing, struct standing_group *group, uint32_t slot);
 
 /* --- arrange.c -------------------------------------------------------------------------------- */
 
-/* Tells the index that `count` more messages have been matched. After enough messages, changes
- * likeness_percent, which says how similar the parts of a group must be. */
+/*
+ * Tells the index that `count` more messages have been matched. After enough messages, may change
+ * likeness_percent, which says how similar the parts of a group must be.
+ */
 void standing_learn(struct standing *standing, uint32_t count);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * standing_match: matches messages in batches, one node after another, so that the columns of a
- * node stay in the nearest cache for the whole batch.
+ * node can stay in a near cache for the whole batch.
  */
 #include <string.h>
 
@@ -92,8 +92,10 @@ static bool add_hit(struct standing *standing, const struct standing_group *grou
     return true;
 }
 
-/* Compares a message with all parts of a group and adds the hits. Returns false if there is no
- * memory for another hit. */
+/*
+ * Compares a message with all parts of a group and adds the hits. Returns false if `found` has no
+ * room for another hit.
+ */
 static bool open_group(struct standing *standing, const struct standing_group *group,
                        const struct standing_probe *probe)
 {
@@ -132,8 +134,10 @@ static bool open_group(struct standing *standing, const struct standing_group *g
     return true;
 }
 
-/* A queue of pairs: a group, and a message that will be compared with the group. The groups of
- * the queue are prefetched before the comparisons. */
+/*
+ * A queue of pairs: a group, and a message that will be compared with the group. The groups of the
+ * queue are prefetched before the comparisons.
+ */
 struct opening {
     const struct standing_group *groups[OPENING_MAX];
     const struct standing_probe *probes[OPENING_MAX];
@@ -163,8 +167,10 @@ static bool open_soon(struct standing *standing, struct opening *opening,
     return opening->count < OPENING_MAX || open_all(standing, opening);
 }
 
-/* Compares a message with the filters in the groups whose lanes are set in `mask`. Returns false if
- * there is no memory for another hit. */
+/*
+ * Queues a message with each of the groups whose lanes are set in `mask`; compares the pairs of the
+ * queue when it is full. Returns false if `found` has no room for another hit.
+ */
 static bool open_lanes(struct standing *standing, const struct standing_node *node,
                        const uint64_t *mask, const struct standing_probe *probe,
                        struct opening *opening)
@@ -206,9 +212,8 @@ static void make_probes(struct standing *standing, const struct standing_deposit
 }
 
 /*
- * Compares the messages of the batch with the groups of a node. Compares a message with a group
- * only if the message reaches the threshold of the group. Returns false if there is no memory for
- * another hit.
+ * Queues the messages of the batch with the groups of a node: a message with a group only if the
+ * message reaches the threshold of the group. Returns false if `found` has no room for another hit.
  */
 static bool match_node(struct standing *standing, const struct standing_node *node, uint32_t count,
                        struct opening *opening)

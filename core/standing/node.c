@@ -21,8 +21,8 @@ static void mask_set(uint64_t *mask, uint32_t lane, bool set)
 /*
  * Returns the first of the two numbers that make the threshold of a lane (struct bits_reach in
  * bits.h). For a containing group: the number of set bits of the key, because every message that
- * fits has all these bits. For another group: the smallest cardinality of its parts * floor. The
- * second number, the cardinality of the message * floor, is added when messages are matched.
+ * fits has all these bits. For another group: the smallest cardinality of its parts * floor / 2^16.
+ * The second number is computed from the cardinality of the message when messages are matched.
  */
 static uint16_t need_of(const struct standing_group *group)
 {
@@ -42,8 +42,11 @@ static void set_need(struct standing_node *node, uint32_t lane, uint16_t need)
     }
 }
 
-/* Computes what a node stores about one word of 64 lanes: the smallest floor of the groups in these
- * lanes (0 for containing groups), and how many words of lanes are in use. */
+/*
+ * Computes what a node stores about one word of 64 lanes: the smallest floor of the groups in these
+ * lanes (0 for containing groups), and STANDING_NO_CLASS if no lane is in use. Also computes how
+ * many words of lanes of the node are in use.
+ */
 static void repair_word(struct standing_node *node, uint32_t word)
 {
     uint64_t least = UINT64_MAX;
@@ -64,8 +67,10 @@ static void repair_word(struct standing_node *node, uint32_t word)
     }
 }
 
-/* Updates what a node stores about a group, except for the columns: the threshold, the set bits
- * of the key, and whether the group has a free place. */
+/*
+ * Updates what a node stores about a group, except for the columns: the threshold, the set bits of
+ * the key, whether the group has a free slot, and the floor of its word of lanes.
+ */
 static void tell_node(struct standing_group *group)
 {
     struct standing_node *node = group->node;
@@ -291,7 +296,7 @@ static struct standing_group *some_group(const struct standing_node *node, uint8
 
 /*
  * Takes a group out of its node. Keeps the first nodes full: a group of the last node moves to the
- * free lane, if the last node has a group of the right class. Frees a node without groups.
+ * free lane, if the last node has a group that may have this lane. Frees a node without groups.
  */
 void standing_leave(struct standing *standing, struct standing_group *group)
 {

@@ -11,23 +11,25 @@
 #include "core/standing/inner.h"
 
 enum {
-    CLASS_SHIFT = 11, /* groups whose floors differ by less than 2^11 may share a word of lanes */
+    CLASS_SHIFT = 11, /* groups that are not containing share a word of lanes only if their floors
+                         differ by less than 2^11 */
     HEADROOM = 64,    /* bits that a group keeps free for parts similar to it */
-    SPARSE = 4        /* when a part leaves a group and at most this many parts are left, they move
-                       * to other groups if possible */
+    SPARSE = 4        /* when a part of a removed query leaves a group and at most this many parts
+                         are left, they move to other groups if possible */
 };
 
 /* A part that looks for a group. */
 struct seeker {
     const struct standing_slot *slot;
-    const uint64_t *key; /* the filter that it adds to a group's key */
+    const uint64_t *key; /* the part's filter; for a containing group its `contains` filter */
     uint32_t key_bits;
     uint16_t cardinality;
     uint16_t floor;
     uint8_t class;
     bool loose;
     const struct standing_group *except; /* not this one */
-    bool in_place;                       /* only groups whose blocks have a free place */
+    bool in_place;                       /* true: the part may join only groups whose blocks have a
+                                            free place */
     size_t position_count;
     uint16_t positions[PROFILE_BITS_MAX];
 };
@@ -87,10 +89,11 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
 /*
  * Returns whether a part may join a group that place_candidates has chosen. The part may not join
  * the group `except`. With `in_place` set, the part may not join a group whose blocks are full. A
- * loose part may join every other chosen group, because place_candidates chooses only loose groups
- * for it. A containing part may join if the bits that both keys have are at least three quarters of
- * each key. Any other part may join if the two keys are similar (standing->likeness_percent) and
- * the union of both keys still rules out most messages.
+ * loose part may join every other chosen group. A containing part may join if the bits that both
+ * keys have are at least three quarters of each key. Any other part may join if the two keys are
+ * similar (standing->likeness_percent) and the union of both keys still rules out most messages;
+ * the union counts as HEADROOM bits larger if the part shares less than half of its bits with the
+ * group's key.
  */
 static bool may_join(const struct standing *standing, const struct standing_group *group,
                      const struct seeker *seeker, uint32_t shared)
@@ -115,8 +118,10 @@ static bool may_join(const struct standing *standing, const struct standing_grou
            rules_out(standing, bits, low, floor);
 }
 
-/* Writes a mask of the node's groups that have the part's class and a free slot. Returns whether
- * there is such a group. */
+/*
+ * Writes a mask of the node's groups that have the part's class and a free slot, and that are loose
+ * if and only if the part is loose. Returns whether there is such a group.
+ */
 static bool place_candidates(const struct standing_node *node, const struct seeker *seeker,
                              uint64_t *out_mask)
 {
@@ -131,7 +136,10 @@ static bool place_candidates(const struct standing_node *node, const struct seek
     return any;
 }
 
-/* Counts, for each lane, the bits that the part shares with the key of the lane's group. */
+/*
+ * Counts, for each lane in use, the bits that the part's key shares with the key of the lane's
+ * group.
+ */
 static void count_shared(const struct standing *standing, const struct standing_node *node,
                          const struct seeker *seeker, uint16_t *out)
 {
@@ -190,8 +198,10 @@ static struct standing_group *place_seek(const struct standing *standing,
     return choice.group;
 }
 
-/* Makes a new group for a part, in the first node that has a free lane for the part's class.
- * Returns NULL without memory. */
+/*
+ * Makes a new group for a part, in the first node that has a free lane for the part's class, or in
+ * a new node. Returns NULL without memory.
+ */
 static struct standing_group *open_group(struct standing *standing, const struct seeker *seeker)
 {
     struct standing_group *group = standing_group_new(standing, seeker->class, seeker->loose);

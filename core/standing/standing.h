@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * standing: an index of standing queries. Given a message, it finds the queries that the message
- * fits, and compares the message with few of them. This is the reverse of core/index/, where a
- * query finds messages.
+ * fits, and usually compares the message with few queries. This is the reverse of core/index/,
+ * where a query finds messages.
  *
  * A message fits a query if it fits one of the query's parts. It fits a part if it has the same
  * scope, if the bit distance is within the query's bound and the message's reach, and if it has all
  * bits of `contains`. The answers are exact; docs/watch.md has the structure and the proof. Not
- * thread-safe. The index has no clock and no ids: the owner checks all other conditions of a query.
+ * thread-safe. The index has no clock and no ids: the owner checks the other conditions of a query.
  */
 #ifndef CORE_STANDING_STANDING_H
 #define CORE_STANDING_STANDING_H
@@ -22,7 +22,8 @@ struct standing;
 struct standing_query;
 
 struct standing_options {
-    const struct alloc *alloc;          /* borrowed, must outlive it, as the rest */
+    const struct alloc *alloc;          /* borrowed; `alloc`, `estimate` and `kernels` must outlive
+                                           the index */
     const struct profile *profile;      /* copied */
     const struct estimate *estimate;    /* the tables of that profile */
     const struct bits_kernels *kernels; /* see bits_select */
@@ -36,7 +37,7 @@ void standing_free(struct standing *standing);
 
 struct standing_part {
     const uint64_t *filter;   /* profile words */
-    const uint64_t *contains; /* the same; NULL: no such condition */
+    const uint64_t *contains; /* profile words; NULL: the part has no such condition */
     uint64_t scope; /* the scope of the part, for example the number of an epoch; a message fits the
                      * part only if the message has the same scope */
 };
@@ -60,8 +61,10 @@ void *standing_owner(const struct standing_query *query);
 /* Returns the filter of one part, an array of profile words that the query owns. */
 const uint64_t *standing_part_filter(const struct standing_query *query, uint32_t part);
 
-/* Inserts a query; a query can be inserted once. 0, or -ERR_NOMEM: then the query is not in the
- * index. O(queries / 6,000) and about 10 us a part. */
+/*
+ * Inserts a query that is not in the index. 0, or -ERR_NOMEM: then the query is not in the index.
+ * Looks at each node of the index for each part.
+ */
 int standing_insert(struct standing *standing, struct standing_query *query);
 
 /* A new message to match. The pointers are borrowed for the call. */
@@ -75,9 +78,9 @@ struct standing_deposit {
  * nearest part; among equally near parts, the first. */
 struct standing_hit {
     struct standing_query *query;
-    uint32_t deposit; /* which of those given */
+    uint32_t deposit; /* index of the message in `deposits` of standing_match */
     uint32_t part;
-    uint32_t intersection; /* set bits of (the part's filter and the message's filter) */
+    uint32_t intersection; /* set bits of (the part's filter AND the message's filter) */
     uint32_t union_count;  /* of (one or the other) */
     uint32_t cardinality;  /* of the message's filter */
 };
@@ -86,23 +89,25 @@ struct standing_hit {
  * Finds the queries that the messages in `deposits` fit (`count` >= 1 messages). If there are many
  * messages, handles only the first ones. Returns how many messages were handled, at least 1. The
  * hits are sorted by message. A message and a query have at most one hit together. The hits of one
- * message are in no particular order. The hits are borrowed until the next call with this index.
- * Never fails.
+ * message are in no particular order. The hits are borrowed until standing_match or standing_insert
+ * is called again, or a query is freed. Never fails.
  */
 uint32_t standing_match(struct standing *standing, const struct standing_deposit *deposits,
                         uint32_t count, const struct standing_hit **out_hits,
                         size_t *out_hit_count);
 
-/* Returns whether a message fits a query, which may be in the index or not. Writes the hit to
- * *out_hit, with deposit 0. O(parts) */
+/*
+ * Returns whether a message fits a query, which may be in the index or not. If so, writes the hit
+ * to *out_hit, with deposit 0. O(parts)
+ */
 bool standing_fits(const struct standing *standing, struct standing_query *query,
                    const struct standing_deposit *deposit, struct standing_hit *out_hit);
 
 /*
- * Looks at `budget` parts of queries, or a few more, and moves each part to a better group if there
- * is one. Takes some microseconds a part. Returns whether more parts are left to look at. Parts
- * become left when queries are inserted, and when messages have shown that groups are too wide or
- * too narrow. Changes only speed; without memory a part stays where it is.
+ * Looks at `budget` parts of queries, or a few more, or at the parts that are left if these are
+ * fewer. Moves each part to a better group if there is one. Returns whether more parts are left to
+ * look at. Parts become left when queries are inserted, and when messages have shown that groups
+ * are too wide or too narrow. Changes only speed; without memory a part stays where it is.
  */
 bool standing_arrange(struct standing *standing, size_t budget);
 
