@@ -77,19 +77,22 @@ static inline bool index_stop_is_wanted(const struct index_stop *stop)
 }
 
 /*
- * Arranges all messages, so that searches read few filters. Before the call a search compares every
- * message, as a list would. Only for an index that has no searches, that was not arranged before,
- * and from which no message was removed. A renewal (renewal.h) arranges any other index.
+ * Arranges all messages, so that searches read few filters. Before the call a search usually
+ * compares every message, as a list would. Only for an index that has no searches, that was not
+ * arranged before, and from which no message was removed. A renewal (renewal.h) arranges any other
+ * index.
  *
  * 0; INDEX_STOPPED when `stop` (NULL: never) ended the call: then the index is as before;
- * -ERR_NOMEM: then the caller may only free the index. O(n log n).
+ * -ERR_NOMEM: then the caller may only free the index.
  */
 int index_arrange(struct index *index, const struct index_stop *stop);
 
-/* Counts the messages that make searches slower than they were right after the index was arranged.
- * A renewal (renewal.h) arranges the index again. O(messages / 4,096). */
+/*
+ * Counts the messages that make searches slower than they were right after the index was arranged.
+ * A renewal (renewal.h) arranges the index again. O(nodes of the tree).
+ */
 struct index_wear {
-    size_t unarranged; /* messages that every search compares */
+    size_t unarranged; /* messages in no arranged order: a search usually compares all of them */
     size_t removed;    /* arranged messages that were removed since the index was arranged */
 };
 void index_wear(const struct index *index, struct index_wear *out_wear);
@@ -105,13 +108,17 @@ int index_remove(struct index *index, const uint8_t *id, struct index_item *out_
 int index_find(const struct index *index, const uint8_t *id, struct index_item *out_item,
                uint64_t *out_filter);
 
-/* index_count returns the number of messages. index_bytes returns how many bytes of memory the
- * index holds. O(1). */
+/*
+ * index_count returns the number of messages, in O(1). index_bytes returns how many bytes of memory
+ * the index holds, in O(nodes of the tree).
+ */
 size_t index_count(const struct index *index);
 size_t index_bytes(const struct index *index);
 
-/* Returns the number of levels that a search goes through, at least 1. A list has 1 level. A tree
- * has its root, nodes and groups, and summaries of nodes if there are any. O(1). */
+/*
+ * Returns the number of levels that a search goes through, at least 1. A list has 1 level. A tree
+ * with messages has its root, nodes and groups, and summaries of nodes if there are any. O(1).
+ */
 uint32_t index_height(const struct index *index);
 
 /* What a search ranks by. */

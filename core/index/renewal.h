@@ -43,8 +43,10 @@ int renewal_begin(struct index *index, struct renewal **out_renewal);
  * RENEWAL_OVERRUN, -ERR_NOMEM. */
 int renewal_copy(struct renewal *renewal);
 
-/* Arranges the copy. Call it after copy has returned 0. `stop` may be NULL. 0, RENEWAL_STOPPED,
- * -ERR_NOMEM. O(n log n) */
+/*
+ * Arranges the copy. Call it after copy has returned 0. `stop` may be NULL. 0, RENEWAL_STOPPED,
+ * -ERR_NOMEM.
+ */
 int renewal_arrange(struct renewal *renewal, const struct index_stop *stop);
 
 /*

@@ -64,10 +64,10 @@ void tree_arranger_deinit(struct tree_arranger *arranger)
 }
 
 /*
- * Returns whether the tree is small: groups may then have few messages. The messages of one epoch
- * often come from many places, one or two messages from each. A group of eight would mix four
- * places, and its union would rule out no query. Smaller groups use more lanes. A lane takes as
- * much memory as a filter. A big tree has enough messages from each place to fill groups.
+ * Returns whether the tree is small: groups may then have few messages. A small tree, such as that
+ * of one epoch, may have only one or two messages of each place. A group of eight would mix several
+ * places, and its union would rule out few queries. Smaller groups use more lanes, and a lane takes
+ * as much memory as a filter; so a big tree has mostly full groups.
  */
 bool tree_is_small(const struct tree *tree)
 {
@@ -76,8 +76,8 @@ bool tree_is_small(const struct tree *tree)
 
 /*
  * Returns whether unions can rule out queries: filters have at most 40 % of their bits set, on
- * average. If each of eight filters has more than 40 % of its bits set, their union has nearly all
- * bits set. Example: eight unrelated filters set 1 - 0.6^8 = 98 % of the bits.
+ * average. If the filters have more bits, the union of a group has nearly all bits set. Example:
+ * eight unrelated filters with 40 % of their bits set 1 - 0.6^8 = 98 % of the bits.
  */
 bool tree_is_sparse(const struct tree *tree)
 {
@@ -344,9 +344,9 @@ static size_t form_groups(struct tree_arranger *arranger, uint32_t *positions, s
 
 /*
  * Forms full groups first. Then forms smaller groups of similar messages. Each group takes a lane,
- * so in a big tree the number of these smaller groups is at most `count` / 24; a small tree has no
- * such limit. The messages that are left form groups of messages that are not similar. Such groups
- * rule out few queries.
+ * so in a big tree the number of these smaller groups is at most a 24th of `count`; a small tree
+ * has no such limit. The messages that are left form groups whether they are similar or not. Such
+ * groups rule out few queries.
  */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count)
 {

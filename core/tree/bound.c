@@ -6,12 +6,12 @@
 #include "core/tree/walk.h"
 
 enum {
-    FEW_COLUMNS = 1000, /* visiting a node takes, besides counting its columns, about as much time
-                         * as counting this many columns */
+    FEW_COLUMNS = 1000, /* visiting a node is taken to cost, in addition to counting its columns, as
+                           much time as counting this many columns */
     /*
-     * The search compares a whole node, slot by slot, if the number of groups that may have an
-     * answer is more than this percentage of the node's blocks. Comparing a group reads a whole
-     * block, even if the group is small.
+     * When the k best are nearly final, the search compares a whole node, slot by slot, if the
+     * number of groups that may have an answer is more than this percentage of the node's blocks.
+     * Comparing a group reads a whole block, even if the group is small.
      */
     SWEEP_PERCENT = 50
 };
@@ -37,10 +37,11 @@ bool walk_can_bound(const struct walk *walk)
 }
 
 /*
- * Returns whether counting columns costs more time than counting can save. This is so for a node of
- * few groups; for a query with no bits or very many; for a metric that needs complete filters; and
- * for unions so full that unrelated unions share more than 0.4 of the sum of both cardinalities
- * with the query (similarity 2/3). Returns false for every query with `contains`.
+ * Returns whether counting columns is expected to cost more time than it saves. This is so for a
+ * node of few groups; for a query without bits or with more than 255; for the estimated metric with
+ * several sections, which needs complete filters; and for unions so full that unrelated unions
+ * share more than 0.4 of the sum of both cardinalities with the query (similarity 2/3). Returns
+ * false for every query with `contains`.
  */
 bool walk_is_plain(const struct walk *walk, const struct tree_node *node)
 {
@@ -77,8 +78,10 @@ bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint6
     return any != 0;
 }
 
-/* Prefetches the columns of the next node while the columns of this node are added up. Columns are
- * far apart in memory, so each is a cache miss otherwise. */
+/*
+ * Prefetches the columns of a node before they are counted. The columns of a query's bits are apart
+ * in memory, so many of them would be cache misses otherwise.
+ */
 void walk_fetch(const struct walk *walk, const struct tree_node *node)
 {
 #if defined(__GNUC__)
@@ -202,8 +205,10 @@ void walk_open_masked(struct walk *walk, const struct tree_node *node, const uin
     walk_flush(walk);
 }
 
-/* Returns whether comparing the whole node, slot by slot, costs less than comparing only the
- * `passing` groups. This is so if many groups are left and the k best are nearly final. */
+/*
+ * Returns whether to compare the whole node, slot by slot, instead of only the `passing` groups.
+ * This is so if many groups are left and the k best are nearly final.
+ */
 static bool should_sweep(const struct walk *walk, const struct tree_node *node, size_t passing)
 {
     return walk->probe->opened >= WALK_SETTLED && walk->floor > 0 &&

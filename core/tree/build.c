@@ -6,12 +6,11 @@
 #include "core/tree/inner.h"
 
 enum {
-    /* A rebuild of a big tree fills 7/8 of the groups that a node can have. Inserts never open
-     * groups in such a node. 8/8 has not been measured. */
+    /* A rebuild of a big tree fills 7/8 of the groups that a node can have. */
     FILL_NUMERATOR = 7,
     FILL_DENOMINATOR = 8,
-    HOLES = 64 /* a rebuild may leave at most 1/HOLES of the slots of a new node unused, so that
-                * fewer groups lie in two blocks */
+    HOLES = 64 /* a rebuild may leave about 1/HOLES of the slots of a new node unused, so that fewer
+                  groups lie in two blocks */
 };
 
 /* Grows tree->nodes, tree->by_number and the summaries for one more node. 0 or -ERR_NOMEM. */
@@ -112,9 +111,10 @@ static void leave_hole(struct tree_node *node, uint32_t size, uint32_t *holes)
 
 /*
  * A rebuild under way. No message was removed before, so all old slots are in use except the end of
- * the last group, and all old nodes but the last have the same number of slots. So each message has
- * a number: place of its node * slots of a node + slot. New nodes take over the messages in the
- * order of these numbers. An old node is freed as soon as new nodes hold all its messages.
+ * the last group, and all old nodes but the last have the same number of slots in use. So each
+ * message has a number: place of its node * slots of a node + slot. build_permute moves the
+ * messages into the new order; then new nodes take over the messages in the order of these numbers.
+ * An old node is freed as soon as new nodes hold all its messages.
  */
 struct build {
     uint32_t slots; /* of each old node but the last */
@@ -272,8 +272,8 @@ static uint32_t filled_groups(const struct tree *tree)
 
 /*
  * Returns how many groups a new node gets, given the number of all groups. A small tree gets as few
- * nodes as possible, all with about the same number of groups: counting the columns of a node takes
- * as long for few groups as for many.
+ * nodes as possible, all with about the same number of groups, so that no node has only a few
+ * groups.
  */
 static uint32_t built_groups(const struct tree *tree, size_t groups)
 {
@@ -302,8 +302,10 @@ static size_t window_of(const struct tree *tree, size_t count)
     return windows == 0 ? count : (count + windows - 1) / windows;
 }
 
-/* Arranges all messages, one window at a time: first sorts them by centre (cluster.c), then forms
- * groups. */
+/*
+ * Orders all messages by centre (cluster.c), forms groups in one window after another, and orders
+ * the groups. 0, -ERR_NOMEM or INDEX_STOPPED.
+ */
 static int arrange_all(struct tree *tree, struct tree_order *order)
 {
     size_t window = window_of(tree, order->count);

@@ -2,9 +2,10 @@
 /*
  * change: inserts and removes messages.
  *
- * An insert puts the message behind the last message, in a node that is not arranged. So a deposit
- * never waits until messages are arranged; a later rebuild (build.c) arranges them. A removal joins
- * small groups and merges at most two nodes. So each change does a bounded amount of work.
+ * An insert puts the message into the last group of the tree, or into another group without
+ * messages. So a deposit does not wait until messages are arranged; a later rebuild (build.c)
+ * arranges them. A removal may join one small group to another group, and may merge two nodes. So
+ * each change does a bounded amount of work on the nodes.
  */
 #include "core/base/err.h"
 #include "core/bits/sliced.h"
@@ -30,10 +31,9 @@ static struct tree_node *open_node(const struct tree *tree)
 }
 
 /*
- * Returns how many slots are allocated for a new node. Storage that grows by 1/8 at a time is
- * copied nine times before a node is full. So a node behind a full unarranged node gets all slots
- * at once: such a node is likely to fill up, too. The first node starts small, because an index may
- * stay small.
+ * Returns how many slots are allocated for a new node. Storage that grows by and by is copied many
+ * times before a node is full. So a node behind a full unarranged node gets all slots at once: the
+ * new node is likely to fill up, too. Any other node starts small.
  */
 static uint32_t first_slots(const struct tree *tree)
 {
@@ -42,8 +42,10 @@ static uint32_t first_slots(const struct tree *tree)
     return follows ? tree->fanout * TREE_GROUP : TREE_GROUP;
 }
 
-/* Finds a group with a free slot for a new message: the last group of the tree, or else a new
- * group. 0 or -ERR_NOMEM. */
+/*
+ * Finds a group with a free slot for a new message: the last group of the tree, or else a group
+ * without messages. 0 or -ERR_NOMEM.
+ */
 static int find_group(struct tree *tree, struct tree_node **out_node, uint32_t *out_group)
 {
     struct tree_node *node = open_node(tree);
@@ -131,7 +133,7 @@ static void join_small_group(struct tree *tree, struct tree_node *node, uint32_t
     }
 }
 
-/* Moves all groups of the next node into this node. Changes nothing if memory is short. */
+/* Moves all groups of the next node into this node. Moves nothing if memory is short. */
 static void merge_next(struct tree *tree, struct tree_node *node)
 {
     struct tree_node *next = tree->nodes[node->place + 1];
@@ -199,8 +201,10 @@ int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item)
     tree->count--;
     tree->changes++;
     tree->removed += spot.node->is_arranged;
-    /* If the removal left the group empty, the last group of the node may now have the number
-     * `group`. Both the old group and such a group are joined if they are small. */
+    /*
+     * If the removal left the group empty, the messages of the node's last group may now be in
+     * group number `group`. A small group of this number is joined in both cases.
+     */
     if (group < spot.node->group_count && spot.node->groups[group].used > 0 &&
         spot.node->groups[group].used <= FEW) {
         join_small_group(tree, spot.node, group);

@@ -3,10 +3,10 @@
  * Rebuild, step 1: orders all messages so that similar messages are near one another.
  *
  * A sample of messages are the first centres. Each message goes to the nearest centre. Then each
- * centre becomes the set of bits that 40 % of its messages share, so rare labels drop out. Of
- * similar centres one is kept. Messages far from all centres become centres, and the steps run
- * again. Centres are stored by columns: comparing a message with 512 centres costs about as much as
- * comparing it with a few blocks of filters.
+ * centre becomes the set of bits that at least 40 % of its messages have, so rare labels drop out.
+ * Of similar centres one is kept. Messages far from all centres become centres, and the steps run
+ * again, without new centres. Centres are stored by columns, so that a message is compared with 512
+ * centres at once.
  */
 #include <string.h>
 
@@ -20,8 +20,7 @@ enum {
     MESSAGES_A_CENTRE = 16,
     COUNTERS_MAX = 2 * 1024 * 1024, /* centres times bits */
     SHARED_PERCENT = 40,
-    STOP_INTERVAL = 4096 /* tree->stop is checked each time after this many messages, which take a
-                          * few milliseconds */
+    STOP_INTERVAL = 4096 /* tree->stop is checked each time after this many messages */
 };
 
 /* 512 centres. */
@@ -100,11 +99,11 @@ static void clustering_deinit(struct clustering *c)
 /*
  * The nearness of message x and centre c is o - |c| / 4, where o is the number of bits they share
  * and |c| the number of bits of c. Nearness is computed as the sum of two bit-sliced numbers: o and
- * (m - |c|) / 4, where m is the bits of a filter. For the similarities that matter, nearness orders
- * centres like the Jaccard similarity does. The number of differing bits would not do
- * so: it prefers small centres that belong to no place.
+ * (m - |c|) / 4, rounded down, where m is the bits of a filter. Nearness orders centres about as
+ * the Jaccard similarity does, and costs less. The number of differing bits would not do so: it
+ * prefers small centres that belong to no place.
  *
- * Clears the columns and the penalties of all centres.
+ * clear_slices clears the columns and the penalties of all centres.
  */
 static void clear_slices(struct clustering *c)
 {
@@ -247,8 +246,10 @@ static bool are_alike(const struct clustering *c, uint32_t i, uint32_t j)
            kernels->cardinality(a, c->tree->words) + kernels->cardinality(b, c->tree->words);
 }
 
-/* Keeps one of several similar centres, so that the messages of one place get the same centre.
- * Drops centres without messages. */
+/*
+ * Keeps one of several similar centres, so that messages of one place get the same centre. Drops
+ * centres without messages.
+ */
 static void merge_centres(struct clustering *c)
 {
     size_t bytes = c->tree->words * sizeof(*c->centres);
@@ -269,8 +270,9 @@ static void merge_centres(struct clustering *c)
 }
 
 /*
- * Makes more centres, because the sample leaves some places out: messages that share less than half
- * of their bits with the nearest centre become centres, until there are `centre_room` centres.
+ * Makes more centres, because the sample leaves some places out. Looks at up to 4 * centre_room
+ * messages: those that share less than half of their bits with the nearest centre become centres,
+ * until there are `centre_room` centres.
  */
 static void add_orphans(struct clustering *c, const uint32_t *positions)
 {
@@ -291,8 +293,10 @@ static void add_orphans(struct clustering *c, const uint32_t *positions)
     }
 }
 
-/* Returns the centre of a cluster that shares the fewest bits with the centre `from`, in relation
- * to the number of bits of the returned centre. */
+/*
+ * Returns the centre of the list `order` that is farthest from the centre `from`: the one with the
+ * smallest number of 2 * (bits shared with `from`) - (bits of the centre).
+ */
 static uint32_t far_centre(const struct clustering *c, const uint32_t *order, size_t count,
                            uint32_t from)
 {
@@ -316,7 +320,7 @@ static uint32_t far_centre(const struct clustering *c, const uint32_t *order, si
 /*
  * Orders the centres so that similar centres are near one another. Chooses two centres that are far
  * from each other, sorts all centres by which of the two they resemble more, and does the same with
- * each half. The recursion is log2(CENTRES_MAX) levels deep.
+ * each half. The recursion is at most log2(CENTRES_MAX) levels deep.
  */
 static void order_centres(struct clustering *c, uint32_t *order, size_t count)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * copy: copies all messages out for a renewal, the messages of one node in each call. The cursor
- * visits the nodes from the last to the first. Only the cursor's field `left` is used;
- * tree_cursors_replaced updates `left` when nodes are added or freed. Messages may move to other
- * slots of their node between two calls, because a call copies a whole node.
+ * visits the nodes from the last to the first. Of the cursor's fields, only `left` is used;
+ * tree_cursors_replaced updates `left` when nodes are added or freed. It does no harm if messages
+ * move to other slots of their node between two calls, because a call copies a whole node.
  */
 #include <assert.h>
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * engine: the BloomFilterTree as the engine of an index (core/index/index.h). The tree returns the
- * same answers as a comparison with every filter, but reads few filters. See docs/tree.md.
+ * same answers as a comparison with every filter, but usually reads few filters. See docs/tree.md.
  */
 #ifndef CORE_TREE_ENGINE_H
 #define CORE_TREE_ENGINE_H

@@ -8,8 +8,9 @@
  *            union of its filters, the range of its cardinalities and its newest deposit time. The
  *            unions are stored by columns (bits.h): one pass over the columns of a query's set bits
  *            gives an upper bound for every group of the node
- *   group    up to 8 similar messages in consecutive slots. Filters are interleaved in blocks of 8
- *            slots; `scan` (bits.h) compares a block at a time
+ *   group    up to 8 messages in consecutive slots; a rebuild puts similar messages into a group.
+ *            Filters are interleaved in blocks of 8 slots; `scan` (bits.h) compares a block at a
+ *            time
  *   summary  common bits of the messages of several nodes, stored by columns, too
  *
  *   slot.c     the storage of a node, and the messages in its slots
@@ -37,7 +38,8 @@ enum {
     TREE_GROUP = BITS_BLOCK,  /* messages a group, at most */
     TREE_GROUPS = BITS_LANES, /* groups a node, at most */
     TREE_SLOTS = TREE_GROUP * TREE_GROUPS,
-    TREE_UNION_PERCENT = 40, /* percentage of bits that the union of a group may have set */
+    TREE_UNION_PERCENT = 40, /* percentage of bits that may be set in the union of a group of
+                                similar messages, when a rebuild forms the group */
     TREE_SMALL_PERCENT = 33, /* the same percentage in a small tree */
     TREE_SMALL_MOST = 65536, /* most messages of a small tree */
     TREE_LINE_WORDS = 8      /* words of a cache line */
@@ -55,10 +57,12 @@ struct tree_group {
 };
 
 /*
- * A summary has a lane for each span. A span is a row of similar groups of one node. The spans of a
- * node have consecutive lanes in one summary. For each span the summary keeps
+ * A summary has a lane for each span. A span is some consecutive groups of one node; most of them
+ * are similar. The spans of a node have consecutive lanes in one summary. For each span the summary
+ * keeps
  *
- *   core   bits that many messages of the span have, stored by columns
+ *   core   bits, stored by columns: those that many messages of the span have, and bits of messages
+ *          that were added later
  *   needs  for each of BITS_NEEDS floors e / 8 (e = BITS_NEEDS_FIRST, + 1, ...): how many bits a
  *          query must share with the core before any message of the span can pass that floor, in
  *          eighths of a bit (bits.h, promise; proof: docs/tree.md, 6)
@@ -73,7 +77,7 @@ enum {
                             * average */
     TREE_UNIT = 16,        /* lanes are given to nodes in units of 16 */
     TREE_UNITS = BITS_LANES / TREE_UNIT,
-    TREE_NEED_NONE = 1 << 14 /* the need of a span without messages: larger than any other need */
+    TREE_NEED_NONE = 1 << 14 /* the need of a span without messages: no message has a larger need */
 };
 
 struct tree_summary {
@@ -85,12 +89,15 @@ struct tree_summary {
     uint64_t storage[];
 };
 
-/* A node of the tree. Its groups are 0 .. group_count - 1, and the last group is never empty. In
- * each column the lanes behind the last group are zero. */
+/*
+ * A node of the tree. Its groups are 0 .. group_count - 1; between two calls of the engine the last
+ * group is not empty. In each column the lanes behind the last group are zero.
+ */
 struct tree_node {
     uint32_t number;       /* index in tree->by_number; never changes */
     uint32_t place;        /* index in tree->nodes */
-    bool is_arranged;      /* false: the messages are in the order of their inserts */
+    bool is_arranged;      /* false: the node has messages that were inserted one by one after the
+                              last rebuild */
     uint32_t span_count;   /* 0: the node is in no summary */
     uint32_t span_summary; /* index of the summary with the lanes of the node's spans */
     uint32_t span_lane;    /* lane of the first span in that summary */
@@ -150,10 +157,11 @@ struct tree {
     size_t removed;                /* messages removed from arranged nodes since the last rebuild */
     const struct index_stop *stop; /* of the rebuild under way, or NULL */
     struct idmap ids;              /* id -> position */
-    struct tree_cursor *cursors;   /* of all searches under way */
-    uint32_t futile; /* number of consecutive searches in which the bounds of groups ruled out
-                      * nothing: see search.c */
-    uint32_t retry;  /* searches without bounds since then */
+    struct tree_cursor *cursors;   /* of all searches and copies under way */
+    uint32_t futile; /* number of consecutive searches that compared most nodes in order although
+                        their columns were counted, at most FUTILE_MOST: see search.c */
+    uint32_t retry;  /* counts searches while `futile` is FUTILE_MOST: every RETRY-th of them tries
+                        bounds again */
 };
 
 /* Where a message is: node and slot. A position is the same information in 32 bits. */
@@ -198,7 +206,7 @@ static inline uint8_t tree_bound_byte(uint32_t cardinality)
     return cardinality < UINT8_MAX ? (uint8_t)cardinality : UINT8_MAX;
 }
 
-/* Returns how many words of a column have lanes with groups. Kernels read only these words. */
+/* Returns how many words of a column have lanes with groups. Searches need only these words. */
 static inline size_t tree_lane_words(const struct tree_node *node)
 {
     return (node->group_count + 63) / 64;
@@ -213,8 +221,10 @@ void tree_node_free(const struct tree *tree, struct tree_node *node);
 size_t tree_node_bytes(const struct tree *tree);
 size_t tree_slots_bytes(const struct tree *tree, size_t room);
 
-/* Allocates storage for slots 0 .. slots - 1. 0 or -ERR_NOMEM. tree_trim shrinks the storage if
- * more than half of it is unused. */
+/*
+ * Allocates storage for slots 0 .. slots - 1. 0 or -ERR_NOMEM. tree_trim shrinks a large storage if
+ * more than half of it is unused and there is memory for the smaller one.
+ */
 int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t slots);
 void tree_trim(struct tree *tree, struct tree_node *node);
 
@@ -239,8 +249,10 @@ void tree_common_bits(const struct tree *tree, const uint32_t *positions, uint32
 
 /* --- node.c ----------------------------------------------------------------------------------- */
 
-/* tree_has_space returns whether a node has space for another group of TREE_GROUP slots.
- * tree_next_end returns the first slot after that new group. */
+/*
+ * tree_has_space returns whether a node has an empty group, or space for another group of
+ * TREE_GROUP slots. tree_next_end returns the first slot after that other group.
+ */
 bool tree_has_space(const struct tree *tree, const struct tree_node *node);
 uint32_t tree_next_end(const struct tree_node *node);
 
@@ -314,8 +326,10 @@ struct tree_formed {
     uint32_t size;
 };
 
-/* Memory of a rebuild while the rebuild forms groups of similar messages. The rebuild compares
- * messages only within a window. A window is a run of consecutive messages of the order. */
+/*
+ * Memory of a rebuild while the rebuild forms groups of similar messages. The messages of a group
+ * come from one window. A window is a run of consecutive messages of the order.
+ */
 struct tree_arranger {
     const struct tree *tree;
     struct tree_order *order;
@@ -344,8 +358,10 @@ void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, si
  * `first`, whose messages begin at `positions`. O(n window) */
 void tree_gather_alike(struct tree_arranger *arranger, uint32_t *positions, size_t first);
 
-/* Moves the loose groups of an order behind all other groups, and clears their flags. A search can
- * rule out few loose groups, so loose groups get nodes and summaries of their own. O(n) */
+/*
+ * Moves the loose groups of an order behind all other groups, and clears their flags. A search can
+ * rule out few loose groups, so most loose groups get nodes and summaries of their own. O(n)
+ */
 void tree_part_loose(struct tree_arranger *arranger);
 
 /* Returns whether the tree has at most tree->small_most messages. Then groups may have few
@@ -364,15 +380,19 @@ int tree_cluster(struct tree_arranger *arranger);
 
 /* --- build.c ---------------------------------------------------------------------------------- */
 
-/* tree_add_node inserts an empty node with storage for `slots` slots into tree->nodes at a place.
+/*
+ * tree_add_node inserts an empty node with storage for `slots` slots into tree->nodes at a place.
  * NULL without memory. tree_leave_node takes a node out and frees the node. After both the caller
- * must update the cursors (tree_cursors_replaced). */
+ * must update the cursors, if there are any (tree_cursors_replaced).
+ */
 struct tree_node *tree_add_node(struct tree *tree, uint32_t place, uint32_t slots);
 void tree_leave_node(struct tree *tree, struct tree_node *node);
 
-/* Arranges all messages in new nodes (see index_arrange). No message may have been removed, and no
+/*
+ * Arranges all messages in new nodes (see index_arrange). No message may have been removed, and no
  * node may be arranged. 0; INDEX_STOPPED: the tree is as before; -ERR_NOMEM: the caller may only
- * free the tree. The tree needs little more memory than before. */
+ * free the tree.
+ */
 int tree_rebuild(struct tree *tree);
 
 /* --- change.c --------------------------------------------------------------------------------- */
@@ -394,14 +414,15 @@ size_t tree_summary_bytes(const struct tree *tree);
 void tree_summarise(struct tree *tree, struct tree_node *node);
 void tree_forget_summary(struct tree *tree, struct tree_node *node);
 
-/* Sets the flag TREE_LOOSE of groups whose messages have little in common with the groups beside
- * them. O(n) */
+/*
+ * Sets the flag TREE_LOOSE of the groups of a span whose summary would rule out few queries. O(n)
+ */
 void tree_mark_loose(const struct tree *tree, struct tree_order *order);
 
 /*
- * Updates the summary of a group's span after a message is added. If the message has too many bits
- * for the present needs of the span, adds the message's bits to the core, or lowers the needs, or
- * does both. The node must have spans (span_count > 0).
+ * Updates the summary of a group's span after a message is added. If the needs of the span do not
+ * hold for the message, adds the message's bits to the core, or lowers the needs, or does both. The
+ * node must have spans (span_count > 0).
  */
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality);

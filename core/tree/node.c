@@ -289,8 +289,11 @@ static void copy_group(struct tree *tree, struct tree_node *from, uint32_t group
     }
 }
 
-/* Moves the messages of the last group into an empty group if they fit, so that the node
- * has fewer groups. Then computes the node's newest deposit time again. */
+/*
+ * Moves the messages of the last group into the empty group `group` if they fit, so that the node
+ * has fewer groups. Then removes empty groups at the end of the node and computes the node's newest
+ * deposit time again.
+ */
 static void close_gap(struct tree *tree, struct tree_node *node, uint32_t group)
 {
     uint32_t last = node->group_count - 1;

@@ -45,8 +45,10 @@ static uint32_t lanes_within(uint32_t slot, uint32_t first, uint32_t end)
     return end - slot < BITS_BLOCK ? lanes & ((1u << (end - slot)) - 1) : lanes;
 }
 
-/* Returns a mask of the messages of one block that are in slots first .. end - 1 and whose filters
- * have all bits of the query's `contains` filter. The kernel reads only a part of the block. */
+/*
+ * Returns a mask of the messages of one block that are in slots first .. end - 1 and whose filters
+ * have all bits of the query's `contains` filter. Without such a filter, only the slots matter.
+ */
 static uint32_t lanes_asked(struct walk *walk, const struct tree_node *node, uint32_t slot,
                             uint32_t first, uint32_t end)
 {
@@ -98,8 +100,7 @@ static uint32_t group_end(const struct tree_node *node, uint32_t group)
     return (uint32_t)node->groups[group].first + node->groups[group].used;
 }
 
-/* Prefetches the block of a group that will be opened soon. Blocks lie far apart in memory, so each
- * is a cache miss otherwise. */
+/* Prefetches the blocks of queued groups that will be opened soon: they may not be in the cache. */
 static void fetch_slots(const struct walk *walk, const struct pending *pending)
 {
 #if defined(__GNUC__)
@@ -125,8 +126,8 @@ static void fetch_slots(const struct walk *walk, const struct pending *pending)
  * Returns whether a queued group may still have one of the k best messages. Reach and floor are
  * defined in walk.h. With the metric of bits, the answer is yes without a further test if the reach
  * is at least floor + 2. Otherwise index_probe_may_hold decides, for two reasons: with a reach of
- * floor + 1, a message of the group may only be equal to the k-th best and be older; and the floor
- * does not bound the rank by the estimated metric.
+ * floor + 1, the best message of the group may be no better than the k-th best; and the floor does
+ * not bound the rank by the estimated metric.
  */
 static bool may_hold(const struct walk *walk, const struct pending *pending)
 {
@@ -233,8 +234,10 @@ static uint32_t pending_end(const struct pending *pending)
     return group_end(pending->node, pending->group + pending->count - 1u);
 }
 
-/* Compares all queued groups while fewer than k messages are known. Collects the messages in a
- * batch first, so that the most similar messages are offered first. */
+/*
+ * Compares the messages of all queued groups while fewer than k messages are known. Collects
+ * messages in a batch first, so that the most similar messages of a batch are offered first.
+ */
 static void compare_first(struct walk *walk)
 {
     struct batch batch;

@@ -125,8 +125,10 @@ static bool is_waiting(const struct gathering *gathering, size_t group)
     return gathering->sizes[group] != 0 && gathering->sizes[group] < TREE_LOOSE;
 }
 
-/* Places all groups that are similar to the group `leader` (tree_are_alike) directly behind
- * `leader`. */
+/*
+ * Places all waiting groups (is_waiting) that are similar to the group `leader` (tree_are_alike)
+ * directly behind `leader`.
+ */
 static void place_alike(struct gathering *gathering, size_t leader)
 {
     const struct tree *tree = gathering->arranger->tree;

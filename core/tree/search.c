@@ -8,6 +8,7 @@
  *          until no reach is above the floor of the k-th best. A node whose columns do not help is
  *          compared in order at once
  *   sweep  visits all nodes in order, if messages were inserted or removed since the search began
+ * or the search computes no bounds of nodes
  *
  * The sweep keeps the answer right while the tree changes. Nodes at places below `left` are still
  * to be visited, and tree_cursors_replaced updates `left` when nodes come and go.
@@ -20,8 +21,10 @@
 enum {
     DIRECT_LANES = 16, /* for a query with `contains`: if fewer groups of a node than this are left,
                         * their messages are compared without counting columns */
-    /* After this many consecutive searches in which bounds saved nothing, searches skip bounds.
-     * Every RETRY-th search tries bounds again. */
+    /*
+     * After this many consecutive searches in which bounds saved little, searches skip bounds.
+     * Every RETRY-th search tries bounds again.
+     */
     FUTILE_MOST = 16,
     RETRY = 16
 };
@@ -137,8 +140,10 @@ static uint16_t count_node(struct walk *walk, const struct tree_node *node, stru
     return walk_bound(walk, node, must_contain ? mask : NULL, kept);
 }
 
-/* Returns whether this search should skip bounds, because bounds saved nothing in recent searches.
- * Every RETRY-th search tries bounds again. */
+/*
+ * Returns whether this search should skip bounds, because bounds saved little in recent searches.
+ * Every RETRY-th search tries bounds again.
+ */
 static bool gives_up(const struct walk *walk)
 {
     struct tree *tree = walk->tree;
@@ -149,8 +154,10 @@ static bool gives_up(const struct walk *walk)
     return ++tree->retry % RETRY != 0;
 }
 
-/* Records whether bounds helped this search. Bounds did not help if the search compared
- * most nodes in order all the same. */
+/*
+ * Records whether bounds helped this search. Bounds did not help if the search compared most nodes
+ * in order after it had counted their columns.
+ */
 static void search_learn(const struct walk *walk)
 {
     struct tree *tree = walk->tree;
@@ -233,10 +240,10 @@ static struct kept_node *free_kept(struct walk *walk)
 }
 
 /*
- * Returns the limit for part_least at a first look, and while fewer than k messages are known.
- * Starts with `highest` and lowers the limit until the groups that reach it are half as many as the
- * results that this part is expected to find (probe->expected). The limit stays above the floor and
- * does not fall far below half of `highest`.
+ * Returns the limit for part_least at a first look, and while the floor is 0. Starts with `highest`
+ * and lowers the limit until the groups that reach it are at least half as many as the results that
+ * this part is expected to find (probe->expected). The limit stays above the floor and does not
+ * fall far below half of `highest`.
  */
 static uint16_t first_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
                             uint16_t highest)
@@ -253,10 +260,12 @@ static uint16_t first_least(const struct walk *walk, const struct kept_node *kep
     return least > enough ? least : enough;
 }
 
-/* Chooses a limit: the groups of a node with at least this reach (walk.h) are opened next. While
- * fewer than k messages are known, first_least chooses. Later the limit is in the middle between
- * the floor and `highest`, or nearer to `highest` if more than WALK_SETTLED groups would be
- * opened. Once the k best are nearly final, the limit is just above the floor. */
+/*
+ * Chooses a limit: the groups of a node with at least this reach (walk.h) are opened next. At a
+ * first look, and while the floor is 0, begins with the limit of first_least; later with the middle
+ * between the floor and `highest`. Raises the limit towards `highest` while more than WALK_SETTLED
+ * groups would be opened. When the k best are nearly final, returns the limit just above the floor.
+ */
 static uint16_t part_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
                            uint16_t highest)
 {
@@ -277,8 +286,8 @@ static uint16_t part_least(const struct walk *walk, const struct kept_node *kept
 
 /*
  * Counts the columns of the node with the highest reach, and keeps the reach of its groups for
- * later steps. If all entries of cursor->kept are in use, compares at once all groups of the node
- * whose reach is above the floor.
+ * later steps. If no entry of cursor->kept can be used for the node (free_kept), compares at once
+ * all groups of the node whose reach is above the floor.
  */
 static void count_best(struct walk *walk, uint32_t place)
 {
@@ -370,8 +379,10 @@ static void sweep_next(struct walk *walk)
     visit_node(walk, walk->tree->nodes[cursor->left]);
 }
 
-/* Switches the search to the sweep if messages were inserted or removed: the reach of nodes and
- * groups does not hold any more. */
+/*
+ * Switches the search to the sweep if messages were inserted or removed: the reach of nodes and
+ * groups is not valid any more.
+ */
 static void forget_if_changed(struct walk *walk)
 {
     struct tree_cursor *cursor = walk->cursor;

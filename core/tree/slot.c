@@ -109,7 +109,10 @@ static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room
     return 0;
 }
 
-/* A node without slots gets exactly `slots` slots; a node with slots grows by at least 1/8. */
+/*
+ * A node without slots gets `slots` slots, rounded up to whole blocks. A node with slots grows by
+ * at least 1/8, up to TREE_SLOTS.
+ */
 int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t slots)
 {
     uint32_t room = node->slot_room == 0 ? slots : node->slot_room + node->slot_room / 8 + 64;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Summaries: the level above the nodes. The union of many messages rules out no query, because rare
- * labels set nearly all of its bits. So a summary keeps for each span of a node the core, which is
+ * Summaries: the level above the nodes. The union of many messages rules out few queries, because
+ * rare labels set many of its bits. So a summary keeps for each span of a node the core, which has
  * the bits that many of its messages have, and the needs: how many bits a query must share with the
  * core before any message of the span can be near. A message with more bits outside of the core has
- * a lower need; a message with more bits in all has a higher need. inner.h has the formula.
+ * a lower need; a message with more bits in the core has a higher need. inner.h has the formula.
  */
 #include <string.h>
 
@@ -16,11 +16,11 @@
 enum {
     NODES_MIN = 16, /* a tree of fewer nodes than this has no summaries, because counting all nodes
                      * is quick */
-    CORE_FILL_PERCENT = 40, /* no more bits are added to a core when this percentage of its bits is
-                             * set */
+    CORE_FILL_PERCENT = 40, /* tree_widen_summary adds no bits to a core if more than this
+                               percentage of its bits would be set */
     SPAN_USUAL = 32,        /* groups of a span, at most */
-    SPAN_MEAN = 4,     /* except in the last span, a node has on average at least this many groups a
-     span,     so TREE_SPANS spans are enough */
+    SPAN_MEAN = 4,     /* the spans of a node, without the last one, have on average at least this
+                          many groups, so that TREE_SPANS spans are enough */
     LOOSE_EIGHTHS = 2, /* eighths of a message's bits; see tree_mark_loose */
     USUAL_NEED = 1     /* cores are chosen by this need: floor 3/8, similarity 0.6 */
 };
@@ -211,8 +211,10 @@ static bool needs_hold(const int16_t *needs, uint32_t cardinality, uint32_t outs
     return hold;
 }
 
-/* The needs of a span without messages. Each need is larger than any number of bits that a query
- * has, so a search rules out the span. */
+/*
+ * The needs of a span without messages. Each need is larger than the bits of any query with bounds,
+ * so that `promise` (bits.h) gives the span the lowest bound.
+ */
 static const int16_t needs_none[BITS_NEEDS] = {TREE_NEED_NONE, TREE_NEED_NONE, TREE_NEED_NONE};
 
 void tree_forget_summary(struct tree *tree, struct tree_node *node)
@@ -368,9 +370,9 @@ static bool are_alike(const struct tree *tree, const struct common *a, const str
 }
 
 /*
- * Divides the groups of a node into spans. A new span begins at a group that is not similar to the
- * first group of the span before, or after SPAN_USUAL groups. It begins only if the spans before
- * have at least SPAN_MEAN groups on average.
+ * Divides the groups of a node into at most TREE_SPANS spans. A new span begins at a group that is
+ * not similar to the first group of the span before, or after SPAN_USUAL groups. It begins only if
+ * the spans before have at least SPAN_MEAN groups on average.
  */
 static void divide_spans(const struct tree *tree, struct tree_node *node)
 {
@@ -458,7 +460,7 @@ void tree_mark_loose(const struct tree *tree, struct tree_order *order)
 
         /*
          * For an unrelated query, the shared bits are expected to fall short of the need by fewer
-         * bits than a quarter of a message's bits. So the summary of such a span rules out few
+         * bits than a quarter of a message's bits. So the summary of the span would rule out few
          * queries.
          */
         if (expected < (int64_t)(span.cardinality_sum / span.count) * tree->bits * LOOSE_EIGHTHS) {

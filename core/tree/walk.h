@@ -18,9 +18,10 @@
 enum {
     PENDING_MAX = 64,
     WALK_LINE_BYTES = TREE_LINE_WORDS * (int)sizeof(uint64_t),
-    KEPT_NODES = 32,   /* largest number of counted nodes that a cursor keeps */
-    WALK_SETTLED = 32, /* after this many opened groups the k best are close to the final ones */
-    REACH_DONE = 0,    /* opened, or proven to hold no answer */
+    KEPT_NODES = 32, /* largest number of counted nodes that a cursor keeps */
+    WALK_SETTLED =
+        32,         /* after this many opened groups the search takes the k best as nearly final */
+    REACH_DONE = 0, /* opened, or proven to hold no answer */
     REACH_MOST = 1 + (1 << (INDEX_FLOOR_SHIFT - 1)),
     REACH_PLAIN = UINT16_MAX /* compare the node in order, before all other nodes */
 };
@@ -46,16 +47,16 @@ struct tree_cursor {
     struct tree_cursor *next; /* in tree->cursors */
     struct tree_cursor **link;
     enum phase phase;
-    uint64_t changes; /* value of tree->changes when the search began. When tree->changes is larger,
-                       * `reach` and `kept` are no longer valid */
-    bool keeps;       /* reach and kept hold */
+    uint64_t changes; /* value of tree->changes when the search began or restarted. When
+                         tree->changes is larger, `reach` and `kept` are no longer valid */
+    bool keeps;       /* `reach` and `kept` are valid, or will be after the phase PHASE_RANK */
     uint32_t left;    /* the sweep still has to visit the nodes at places below this */
     uint32_t swept;   /* number of nodes whose columns were counted, and whose messages were then
                        * all compared, slot by slot */
     bool gives_up;    /* compare all nodes in order, without bounds: see tree->futile */
     uint32_t room;    /* entries of reach and kept_at, a multiple of BITS_STRIDE */
-    uint16_t *reach;  /* for each index of tree->nodes: the highest reach of the node's groups that
-                       * are not opened yet */
+    uint16_t *reach;  /* for each index of tree->nodes: an upper bound of the reach of the node's
+                         groups that are not opened yet, or REACH_PLAIN */
     uint8_t *kept_at; /* by place: 1 + index in kept; 0: the node is not kept */
     struct kept_node *kept; /* this array starts at a cache line, because kernels read and write
                              * whole cache lines of it */
@@ -116,8 +117,8 @@ static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_
 /*
  * Queues a group whose messages will be compared with the query. `reach` is the group's reach.
  * `shared` is an upper bound of the number of bits that the group's union shares with the query.
- * walk_flush compares the messages later, unless the k best have become so good that no message of
- * the group can be one of them.
+ * Does nothing if no message of the group can be one of the k best. walk_flush compares the
+ * messages later, and leaves most groups out that can have none of the k best by then.
  */
 void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint16_t reach,
                uint16_t shared);
@@ -133,16 +134,21 @@ void walk_sweep(struct walk *walk, const struct tree_node *node);
 /* Returns whether bounds can be computed for the query: it has 1 .. 255 bits. */
 bool walk_can_bound(const struct walk *walk);
 
-/* Returns whether counting the columns of a node would take more time than it saves: see
- * bound.c. */
+/*
+ * Returns whether counting the columns of a node is expected to take more time than it saves: see
+ * bound.c.
+ */
 bool walk_is_plain(const struct walk *walk, const struct tree_node *node);
 
 /* Makes a mask of the groups that can hold messages with all bits of the query's `contains` filter;
  * without such a filter, a mask of all groups. Returns whether the mask has any group. */
 bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint64_t *mask);
 
-/* walk_count counts, for each group of a node, the bits that are set both in the group's union and
- * in the query. The numbers are written as BITS_PLANES_MAX planes (bits.h). */
+/*
+ * walk_count counts, for each group of a node, the bits that are set both in the group's union and
+ * in the query. Writes the numbers as planes (bits.h); walk_planes returns how many planes, at most
+ * BITS_PLANES_MAX.
+ */
 void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *planes);
 size_t walk_planes(const struct walk *walk);
 
@@ -154,7 +160,8 @@ uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint6
 /*
  * Computes, from the summaries, an upper bound of the reach of each node and writes it to
  * out_reach[place], where `place` is the node's index in tree->nodes. A node without a summary gets
- * REACH_MOST, and an index without a node gets REACH_DONE. out_reach has cursor->room entries.
+ * REACH_MOST, and so do all nodes if the query allows no bounds. An index without a node gets
+ * REACH_DONE. out_reach has cursor->room entries.
  */
 void walk_rank(struct walk *walk, uint16_t *out_reach);
 
@@ -166,8 +173,8 @@ void walk_open_masked(struct walk *walk, const struct tree_node *node, const uin
 
 /*
  * Compares the messages of the groups whose reach is at least `least`, and sets the reach of these
- * groups to REACH_DONE. If these groups hold most of the node's messages, compares the whole node
- * instead. Returns the highest reach of the groups that are left.
+ * groups to REACH_DONE. If there are many such groups and the k best are nearly final, may compare
+ * the whole node instead. Returns the highest reach of the groups that are left.
  */
 uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,
                         uint16_t least);
