@@ -18,10 +18,7 @@
 #include "daemon/store/schema.h"
 #include "daemon/store/statement.h"
 
-enum {
-    SLICE_PAGES = 256
-}; /* 1 MiB: a slice takes some milliseconds; the writer commits
-      operations between two slices */
+enum { SLICE_PAGES = 256 }; /* 1 MiB; the writer commits operations between two slices */
 
 static int backup_refuse(const char *path, const char *why, char *out_reason)
 {
@@ -29,7 +26,7 @@ static int backup_refuse(const char *path, const char *why, char *out_reason)
     return -ERR_SYSTEM;
 }
 
-/* Syncs a file, or the entries of a directory, to storage. 0 or errno. */
+/* Syncs a file, or the entries of a directory, to storage. Returns 0 or errno. */
 static int sync_file(const char *path)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -144,7 +141,7 @@ int store_backup_begin(struct store_backup *backup, sqlite3 *db, const char *pat
     return 0;
 }
 
-/* Syncs the complete copy to storage, and gives it the name FILE instead of FILE.part. */
+/* Syncs the complete copy to storage, and then gives it the name FILE instead of FILE.part. */
 static int backup_finish(struct store_backup *backup, char *out_reason)
 {
     struct stat status;

@@ -11,7 +11,8 @@
 /* --- tables ----------------------------------------------------------------------------------- */
 
 /*
- * Computes a hash over the SQL texts of all tables and indexes. The tables of ANALYZE are left out.
+ * Computes a hash over the types, names and SQL texts of the schema. The tables of ANALYZE are left
+ * out.
  */
 static int schema_hash(sqlite3 *db, uint64_t *out)
 {
@@ -121,8 +122,8 @@ static bool rule_is_whole(sqlite3_stmt *statement)
 }
 
 /*
- * For an undamaged database, integrity_check and quick_check of SQLite return one row, "ok". For a
- * damaged database, their rows describe the damage.
+ * Whether the current row of integrity_check or quick_check is "ok". For an undamaged database this
+ * is the only row. For a damaged database the rows describe the damage.
  */
 static bool structure_is_whole(sqlite3_stmt *statement)
 {
@@ -138,8 +139,8 @@ static const struct check {
     bool needs_row;
 } checks[] = {
     /*
-     * quick_check reads all pages and rows, but compares no indexes. store_load_replay compares the
-     * indexes of the messages with their rows, in a third of the time of integrity_check.
+     * quick_check does not compare the entries of an index with the rows. store_load_replay
+     * compares the indexes of `message`, which is faster than integrity_check.
      */
     {"structure", "PRAGMA quick_check(1)", structure_is_whole, true},
     {"the index of hosts", "PRAGMA integrity_check('host')", structure_is_whole, true},
@@ -160,8 +161,8 @@ static const struct check {
      "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false},
     {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false},
     /*
-     * The query below finds the hosts of all messages by one search of the index for each host. It
-     * does not read every message.
+     * This query finds the hosts of all messages by one search of the index for each host. The
+     * query does not read every message.
      */
     {"a host is missing",
      "WITH RECURSIVE used(number) AS (SELECT min(host_id) FROM message UNION ALL"

@@ -9,16 +9,16 @@
 #include "daemon/store/ops.h"
 
 enum {
-    /* Number of parts that a failed batch is split into, once. */
+    /* A part of a failed batch has at most 1 / RETRY_PARTS of its operations, rounded up. */
     RETRY_PARTS = 8,
     /*
      * When the storage is full, operations are committed one by one. After STRIKES_MAX of them have
-     * failed, the rest of the batch fails without an attempt.
+     * failed because the storage is full, the rest of the batch fails without an attempt.
      */
     STRIKES_MAX = 8,
     /*
-     * If the log has LOG_GROWTH times its limit, the checkpoint waits until all readers have ended.
-     * A checkpoint of a shorter log does not wait.
+     * If the log has LOG_GROWTH times its limit, the checkpoint waits for readers, up to SQLite's
+     * busy timeout. A checkpoint of a shorter log does not wait for readers.
      */
     LOG_GROWTH = 8,
     SCRUB_RETRY_MS = 1000
@@ -130,9 +130,8 @@ static void drop_connection(struct store_writer *writer)
 /*
  * A failed commit may have left its pages in the log. After a power cut, recovery might read these
  * pages, and operations that were reported as failed would take effect. So a small transaction
- * overwrites the first of these pages, which makes all of them invalid. SQLite does not write
- * unchanged pages. So the small transaction changes something: it takes a message number that no
- * message gets.
+ * overwrites the first of these pages, which makes all of them invalid. A transaction that changes
+ * nothing would not write. So the small transaction takes a message number that no message gets.
  */
 static void overwrite_failed_commit(struct store_writer *writer)
 {
@@ -176,8 +175,7 @@ static void note_success(struct store_writer *writer, const struct store_batch *
     }
     /*
      * The first commit also schedules a scrub: the log may have bytes of messages that were removed
-     * before a crash. No scrub runs before the first commit, because the starting thread uses the
-     * connection until then.
+     * before a crash.
      */
     if ((writer->database.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0) {
         writer->scrub_due = uv_hrtime() + STORE_NS_PER_MS * writer->options.scrub_after_ms;
@@ -240,8 +238,8 @@ void store_commit_make_space(struct store_writer *writer)
 }
 
 /*
- * Commits one operation. If an expiry fails for lack of storage, the function retries it with a
- * smaller `limit` of messages.
+ * Commits one operation. If an expiry fails because the storage is full, the function tries it
+ * again with a smaller `limit`.
  */
 static int run_alone(struct store_writer *writer, const struct store_batch *single)
 {
@@ -283,8 +281,8 @@ static void retry_one_by_one(struct store_writer *writer, struct store_batch res
 
 /*
  * Commits a batch in parts, after one transaction for the whole batch needed too much storage or
- * memory. If a part does not fit into the storage, its operations are committed one by one. After
- * STRIKES_MAX of them have failed, the remaining operations fail without an attempt.
+ * memory. If the storage is full for a part, its operations are committed one by one. After
+ * STRIKES_MAX operations have failed so, the remaining operations fail without an attempt.
  */
 static void retry_in_parts(struct store_writer *writer, struct store_batch rest)
 {
@@ -309,8 +307,9 @@ static void retry_in_parts(struct store_writer *writer, struct store_batch rest)
 }
 
 /*
- * Shortens the wait for another program's lock after one batch has waited in vain. Otherwise every
- * queued batch would wait the full time, and a stop of the daemon would wait for all of them.
+ * Shortens the wait for another program's lock after a batch has waited in vain, until a batch does
+ * not fail for the lock. Otherwise every queued batch would wait the full time, and a stop of the
+ * daemon would wait for all of them.
  */
 static void note_lock(struct store_writer *writer, bool locked_out)
 {

@@ -155,8 +155,8 @@ int store_database_delete(struct store_database *database, int64_t seq)
 }
 
 /*
- * Deletes tombstones until nine tenths of the maximum are left. The statement has to count all
- * tombstones. So it runs seldom, and deletes many tombstones in one run.
+ * Deletes tombstones until at most nine tenths of the maximum are left, rounded up. The statement
+ * counts all tombstones. So it runs seldom, and deletes many tombstones in one run.
  */
 static int drop_tombstones(struct store_database *database)
 {
@@ -183,7 +183,7 @@ int store_database_put_tombstone(struct store_database *database,
     }
     /*
      * A new tombstone for an id that has a tombstone replaces the old row, but counts as one more:
-     * the count is an upper bound.
+     * `tombstones` is an upper bound.
      */
     if (rc == SQLITE_OK && ++database->state.tombstones > database->marks_max) {
         rc = drop_tombstones(database);

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_database: the writer's open database: its connection, prepared statements and transactions,
- * and a few numbers in memory that every operation needs. Operations (store_ops) call the functions
- * below.
+ * and a few numbers in memory. Operations (store_ops) call the steps below.
  *
- * One thread at a time uses a store_database. Results are SQLite's codes.
+ * One thread at a time uses a store_database. Results of type int are SQLite's codes.
  */
 #ifndef DAEMON_STORE_DATABASE_H
 #define DAEMON_STORE_DATABASE_H
@@ -16,11 +15,11 @@
 #include "daemon/store/statement.h"
 
 /*
- * Where the next search for messages to evict starts. The host has no message before this position
- * in the order of eviction.
+ * Where the next search for messages to evict starts. The host has no message before the position
+ * `from` in the order `order`.
  */
 struct store_evicted {
-    enum persist_evict order; /* PERSIST_EVICT_NONE: not known */
+    enum persist_evict order; /* PERSIST_EVICT_NONE: `from` is not known */
     uint32_t host;
     int64_t from; /* a seq, or an expires_ms */
 };
@@ -29,10 +28,10 @@ struct store_evicted {
 struct store_state {
     int64_t next_seq;
     int64_t clock_ms;
-    int64_t tombstones; /* an upper bound; 0: deposits need not search for one */
-    int64_t moderated;  /* rows of `moderation`: an upper bound; 0: no need to search */
-    bool removed;       /* a message was deleted, and the log still has its bytes */
-    bool changed;       /* the transaction has changed something besides the clock */
+    int64_t tombstones; /* an upper bound of their number; 0: deposits need not search for one */
+    int64_t moderated;  /* an upper bound of the rows of `moderation`; 0: no need to search */
+    bool removed;       /* the transaction has deleted something whose bytes the log may have */
+    bool changed;       /* the commit has to write */
     struct store_evicted evicted;
 };
 
@@ -42,13 +41,14 @@ struct store_database {
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
     struct store_state state;
     struct store_state before; /* state as it was at begin */
-    struct store_marks marks;  /* which ids tombstones are for */
+    struct store_marks marks;  /* the ids that have a tombstone */
     bool refuses_deposits;     /* set by the caller: new deposits get PERSIST_NO_SPACE */
     int64_t marks_max;
 };
 
 /*
- * Fields of a stored message. After a successful commit the writer copies them into the operation.
+ * Fields of a stored message. After a successful commit the writer copies them into the operation,
+ * if store_ops_apply has set them.
  */
 struct store_times {
     int64_t deposited_ms;
@@ -60,14 +60,14 @@ struct store_times {
 /*
  * Prepares the statements on a writer's connection and loads the state. On success *database owns
  * the connection; on failure the caller still owns the connection. `marks_max` (>= 1) is the
- * maximum number of tombstones. When the maximum is exceeded, the tombstones that expire soonest
- * are deleted, and their ids can be deposited again.
+ * maximum number of tombstones. When the maximum is exceeded, tombstones that expire soonest are
+ * deleted, and messages with the ids of these tombstones can be deposited again.
  */
 int store_database_init(struct store_database *database, sqlite3 *db, int64_t marks_max);
 
 /*
- * Finalizes the statements. Returns the connection, which the caller closes; NULL if there was
- * none.
+ * Finalizes the statements and frees the memory. Returns the connection, which the caller closes;
+ * NULL if there was none.
  */
 sqlite3 *store_database_deinit(struct store_database *database);
 
@@ -78,29 +78,30 @@ int store_database_begin(struct store_database *database);
 
 /*
  * Saves the clock and the next message number, then commits. A transaction that changed nothing
- * ends without a write, to spare flash storage: many expiries find nothing to delete.
+ * is rolled back instead: many expiries find nothing to delete, and a write would wear out flash
+ * storage.
  */
 int store_database_commit(struct store_database *database);
 
 /*
- * Rolls the transaction back. May also be called after a failed begin or commit. If the result is
- * not SQLITE_OK, the connection is unusable from now on.
+ * Rolls the transaction back, and restores the state. May also be called after a failed begin or
+ * commit. If the result is not SQLITE_OK, the caller must close the connection.
  */
 int store_database_rollback(struct store_database *database);
 
 /* --- steps that several operations share, within a transaction -------------------------------- */
 
 /*
- * Takes the next message number (`seq`), for a message that is deposited or becomes visible. The
- * commit saves the number that follows. No number is used twice: a transaction that is not
- * committed reports no numbers to anybody.
+ * Takes the next message number (`seq`). The commit saves the number that follows. After a rollback
+ * the number is taken again, by another message.
  */
 int64_t store_database_take_number(struct store_database *database);
 
 /*
  * Finds the stored message with the host and the id of `key`. SQLITE_ROW: found; pointers in
  * *out_message are valid until STORE_FIND is reset. SQLITE_DONE: there is no such message.
- * SQLITE_CORRUPT: the row does not match its checksum. The caller resets STORE_FIND in any case.
+ * SQLITE_CORRUPT: the row does not match its checksum. Other codes are errors. The caller resets
+ * STORE_FIND in any case.
  */
 int store_database_find(struct store_database *database, const struct persist_message *key,
                         struct persist_message *out_message);
@@ -111,14 +112,17 @@ int store_database_delete(struct store_database *database, int64_t seq);
 /* Deletes a message's row in the table `moderation`, if there is one. */
 int store_database_drop_moderation(struct store_database *database, int64_t seq);
 
-/* Stores a tombstone. Until `expires_ms` a deposit with the message's host and id is refused. */
+/*
+ * Stores a tombstone. Until `expires_ms` a deposit with the host and the id of `message` is
+ * refused, unless the tombstone is deleted earlier because there are more than marks_max.
+ */
 int store_database_put_tombstone(struct store_database *database,
                                  const struct persist_message *message, int64_t expires_ms);
 
 /*
  * Sets the outcome of an operation to PERSIST_FAILED, because a row does not match its checksum.
- * The operation must not have changed anything. The other operations of the transaction go on.
- * Returns SQLITE_OK.
+ * The operation must not have changed anything. Returns SQLITE_OK, so that the transaction goes
+ * on.
  */
 int store_database_fail_damaged(struct persist_op *op);
 

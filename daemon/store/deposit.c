@@ -29,8 +29,9 @@ static int insert_message(struct store_database *database, struct persist_messag
 }
 
 /*
- * Compares a deposit with the stored message of the same id. Returns SQLITE_ROW and sets the
- * outcome and *out_times; SQLITE_DONE if no message has this id; or another result code.
+ * Compares a deposit with the stored message of the same host and id. Returns SQLITE_ROW and sets
+ * the outcome, *out_seq and the times in *out_times; SQLITE_DONE if there is no such message; or
+ * another result code.
  */
 static int compare_stored(struct store_database *database, struct persist_op *op,
                           struct store_times *out_times, int64_t *out_seq)
@@ -50,8 +51,8 @@ static int compare_stored(struct store_database *database, struct persist_op *op
 }
 
 /*
- * Handles a deposit while the storage is nearly full. A duplicate of a stored message is
- * acknowledged; every other deposit is refused.
+ * Handles a deposit while the storage is nearly full. A duplicate of a stored message that has not
+ * expired gets PERSIST_DUPLICATE; no message is stored.
  */
 static int deposit_without_space(struct store_database *database, struct persist_op *op,
                                  struct store_times *out_times)
@@ -74,8 +75,8 @@ static int deposit_without_space(struct store_database *database, struct persist
 }
 
 /*
- * Handles a deposit whose id is already stored. The stored message may be the same message, a
- * different one, or one that has expired.
+ * Handles a deposit whose host and id are already stored. If the stored message has expired, the
+ * deposit replaces it.
  */
 static int deposit_again(struct store_database *database, struct persist_op *op,
                          struct store_times *out_times)
@@ -116,10 +117,10 @@ static int find_tombstone(struct store_database *database, const struct persist_
 
 /* --- eviction --------------------------------------------------------------------------------- */
 
-/* The number (`seq`) of each message in op->removed, in the same order. */
+/* The messages in op->removed, in the same order. */
 struct found {
-    int64_t seqs[PERSIST_EXPIRE_MAX];
-    uint32_t chosen; /* number of messages from op->chosen; these come first */
+    int64_t seqs[PERSIST_EXPIRE_MAX]; /* the number (`seq`) of each message */
+    uint32_t chosen; /* how many messages are from op->chosen; these messages come first */
 };
 
 /* Finds a message of op->chosen and adds it to op->removed. An id that is not stored is skipped. */
@@ -210,8 +211,8 @@ static int find_evictable(struct store_database *database, struct persist_op *op
         if (rc == SQLITE_OK && is_first) {
             database->state.evicted.from = place;
             /*
-             * This search has skipped the new deposit. The next search must find it, so it begins
-             * no later than at the deposit.
+             * This search has skipped the new deposit. The next search must find the deposit, so
+             * the next search begins no later than at the deposit.
              */
             if (op->evict == PERSIST_EVICT_SOONEST && op->message.expires_ms < place) {
                 database->state.evicted.from = op->message.expires_ms;
@@ -231,10 +232,10 @@ static int find_evictable(struct store_database *database, struct persist_op *op
 }
 
 /*
- * Evicts messages for the deposit. Deletes the messages of op->chosen that are stored, and further
- * messages as op->evict asks. op->removed lists all deleted messages. If op->limit messages, or all
- * other messages of the host, are not enough, deletes the deposit instead and sets the outcome
- * PERSIST_FULL.
+ * Evicts messages for the deposit, which has just been stored. Deletes the messages of op->chosen
+ * that are stored, and further messages as op->evict asks. op->removed lists these messages. If
+ * op->limit messages, or all other messages of the host, are not enough, deletes the deposit
+ * instead and sets the outcome PERSIST_FULL.
  */
 static int make_space(struct store_database *database, struct persist_op *op)
 {

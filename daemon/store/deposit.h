@@ -6,9 +6,9 @@
 #include "daemon/store/database.h"
 
 /*
- * Stores the message of a deposit. If the message is a duplicate, a conflict or has a tombstone,
- * nothing is stored. Sets the outcome of the operation; PERSIST_DUPLICATE: also sets *out_times.
- * Returns an SQLite result code.
+ * Carries out a deposit: stores the message, and evicts other messages as the operation asks. Sets
+ * the outcome of the operation. With another outcome than PERSIST_APPLIED the message is not
+ * stored. PERSIST_DUPLICATE: also sets *out_times. Returns an SQLite result code.
  */
 int store_deposit_apply(struct store_database *database, struct persist_op *op,
                         struct store_times *out_times);

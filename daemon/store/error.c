@@ -33,7 +33,7 @@ const char *store_error_reason(int rc)
     }
 }
 
-/* What the operator should look at. */
+/* Returns words that say what the operator should look at. */
 static const char *error_advice(int rc)
 {
     if (rc == SQLITE_IOERR_SHMMAP) {
@@ -59,7 +59,7 @@ int store_error_refuse(const char *path, int rc, const char *detail, char *out_r
     switch (rc & 0xff) {
     case SQLITE_CORRUPT:
     case SQLITE_NOTADB:
-    case SQLITE_ERROR: /* SQLite did not understand the file's own schema */
+    case SQLITE_ERROR: /* SQLite did not understand the schema of the file */
         (void)snprintf(out_reason, PERSIST_REASON_BYTES,
                        "%.160s is damaged or not a message store (%s); it was left untouched. "
                        "Restore a backup, or try `sqlite3 FILE .recover`, or move it and its -wal "

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The writer's state. Only three files include this header. Each calls only files after it:
- * writer.c (the thread), job.c (backups, compaction) and commit.c (connection, transactions,
- * checkpoints). All functions of this header run on the writer's thread.
+ * The writer's state. Three files include this header. Each file of this list calls only files
+ * after it: writer.c (the thread), job.c (backups, compaction) and commit.c (connection,
+ * transactions, checkpoints). The functions run on the writer's thread; store_writer_new also calls
+ * store_commit_limit_log.
  */
 #ifndef DAEMON_STORE_INNER_H
 #define DAEMON_STORE_INNER_H
@@ -21,8 +22,8 @@
 
 enum {
     /*
-     * Maximum number of operations in a transaction while the storage is full. A batch of this size
-     * can be retried operation by operation.
+     * Maximum number of operations in a batch while deposits are refused, and after a transaction
+     * for which the storage was full.
      */
     STORE_SPARING_OPS = 64
 };
@@ -34,22 +35,23 @@ struct store_writer {
     uint64_t log_pages;    /* the writer's thread only: pages in the log that may not be in the
                               database yet */
     bool was_full;         /* the thread's: the storage was full in the last batch */
-    bool refuses_deposits; /* the thread's: not enough storage for the next deposit */
+    bool refuses_deposits; /* the writer's thread only: the present batch has too little storage for
+                              deposits */
     uint64_t scrub_due;    /* the thread's: uv_hrtime of the next scrub, 0: none is due */
     bool has_scrubbed;     /* the thread's: at least once */
-    bool locked_out;       /* the writer's thread only: a batch failed because another program held
-                              the lock too long */
-    bool hands_off;        /* written before the first submit */
+    bool locked_out; /* the writer's thread only: another program held the lock of the database too
+                        long for the last batch */
+    bool hands_off;  /* closing must not change the database; written before the first submit */
     struct persist_job *current; /* the thread's: a backup that was begun */
     struct store_backup backup;  /* the thread's: of `current` */
     bool copy_is_lost; /* the writer's thread only: the backup was aborted because its connection
                           was closed; the job `current` must fail */
 
     uv_thread_t thread;
-    uv_mutex_t mutex; /* guards what follows */
+    uv_mutex_t mutex; /* guards the fields below */
     uv_cond_t wake;
     struct store_queue queue;
-    uint64_t gather_until; /* uv_hrtime: the thread begins the next commit at this time at the
+    uint64_t gather_until; /* uv_hrtime: the thread waits for more operations until this time at the
                               latest */
     bool waiting;
     bool stopping;
@@ -61,8 +63,8 @@ struct store_writer {
 /* --- commit.c --------------------------------------------------------------------------------- */
 
 /*
- * Commits a batch in one transaction. If this transaction lacks storage or memory, commits the
- * batch in several smaller transactions. Afterwards each operation has its outcome.
+ * Commits a batch in one transaction. If this transaction lacks storage or memory, tries the
+ * operations again in smaller transactions. Afterwards each operation has its outcome.
  */
 void store_commit_run(struct store_writer *writer, const struct store_batch *batch);
 
@@ -70,8 +72,8 @@ void store_commit_run(struct store_writer *writer, const struct store_batch *bat
 int store_commit_reopen(struct store_writer *writer);
 
 /*
- * Runs a checkpoint of the write-ahead log (WAL). An error is ignored: the WAL keeps every page,
- * and a later commit runs a checkpoint again.
+ * Runs a checkpoint of the write-ahead log (WAL). `mode` is one of SQLITE_CHECKPOINT_... An error
+ * is ignored: the log keeps its pages, and a later checkpoint copies them.
  */
 void store_commit_checkpoint(struct store_writer *writer, int mode);
 
@@ -79,26 +81,27 @@ void store_commit_checkpoint(struct store_writer *writer, int mode);
 void store_commit_checkpoint_if_long(struct store_writer *writer);
 
 /*
- * Runs a checkpoint and truncates the log to 0 bytes. SQLite overwrites a removed message with
- * zeros in the database. But the log still has the old pages with the message until this
- * truncation.
+ * Runs a checkpoint and truncates the log to 0 bytes. After a failure the thread tries again a
+ * second later. SQLite overwrites a removed message with zeros in the database, but the log may
+ * still have old pages with the message until the log is truncated.
  */
 void store_commit_scrub(struct store_writer *writer);
 
 /*
  * Frees storage after SQLITE_FULL. SQLite leaves the pages of the failed transaction in the log,
- * where they use the storage that a checkpoint needs. This function cuts these pages off and runs a
- * checkpoint.
+ * where they use storage that a checkpoint may need. This function cuts these pages off and runs a
+ * checkpoint. Errors are ignored.
  */
 void store_commit_make_space(struct store_writer *writer);
 
 /*
- * Sets a size limit for the log of a new connection: after a checkpoint SQLite truncates a log that
- * is longer than `log_bytes`.
+ * Sets the size limit of the log for a new connection: when SQLite writes the log from its
+ * beginning again, SQLite truncates a log that is longer than `log_bytes` of the options. Returns
+ * an SQLite result code.
  */
 int store_commit_limit_log(const struct store_writer *writer, sqlite3 *db);
 
-/* A callback for sqlite3_wal_hook: stores the number of pages in the log after each commit. */
+/* A callback for sqlite3_wal_hook: sets log_pages to the number of pages in the log. */
 int store_commit_on_commit(void *context, sqlite3 *db, const char *name, int pages);
 
 /* --- job.c ------------------------------------------------------------------------------------ */

@@ -41,7 +41,7 @@ static int on_progress(void *context)
 
 /*
  * Runs VACUUM. SQLite writes the database without its free pages into a temporary file in the same
- * directory, and copies the result back through the WAL. Meanwhile VACUUM needs free storage of
+ * directory, and copies the result back through the WAL. So VACUUM needs free storage of about
  * twice the size of the result.
  */
 static void job_compact(struct store_writer *writer, struct persist_job *job)
@@ -49,7 +49,7 @@ static void job_compact(struct store_writer *writer, struct persist_job *job)
     enum { PROGRESS_STEPS = 10000 };
     sqlite3 *db = writer->database.db;
 
-    store_commit_scrub(writer); /* bytes_before must not count what is still in the WAL */
+    store_commit_scrub(writer); /* the file then has every page that the database has */
     job->bytes_before = store_space_of_file(writer->options.path);
     (void)sqlite3_limit(db, SQLITE_LIMIT_ATTACHED, 1); /* VACUUM attaches the temporary file */
     sqlite3_progress_handler(db, PROGRESS_STEPS, on_progress, writer);
@@ -73,7 +73,7 @@ static void job_compact(struct store_writer *writer, struct persist_job *job)
     }
 }
 
-/* Begins a copy, or copies the next slice. */
+/* Copies the next slice; begins the copy first if none is under way. */
 static void copy_slice(struct store_writer *writer, struct persist_job *job)
 {
     int code;

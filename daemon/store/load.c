@@ -13,8 +13,8 @@
 #include "daemon/store/statement.h"
 
 /*
- * Puts a sentence into the reason and returns the error code. `detail` NULL: SQLite's text for its
- * last error is used.
+ * Puts a sentence into load->reason and returns the error code. `detail` NULL: the sentence has the
+ * text of SQLite's last error.
  */
 static int load_refuse(const struct store_load *load, int rc, const char *detail)
 {
@@ -25,8 +25,8 @@ static int load_refuse(const struct store_load *load, int rc, const char *detail
 /* --- hosts ------------------------------------------------------------------------------------ */
 
 /*
- * Finds a host by its name. SQLITE_ROW: found, with its number and its profile (PROFILE_TEXT_MAX
- * bytes). SQLITE_DONE: there is no such host.
+ * Finds a host by its name. SQLITE_ROW: sets *out_host to its number and copies its profile to
+ * out_profile (PROFILE_TEXT_MAX bytes). SQLITE_DONE: there is no such host.
  */
 static int find_host(sqlite3 *db, const char *name, uint32_t *out_host, char *out_profile)
 {
@@ -132,11 +132,11 @@ static int refuse_row(const struct store_load *load, int rc, int64_t seq)
 
 /*
  * How an index is compared with its table. Every index entry and every row has a hash. The sum of
- * the hashes of all entries must equal the sum of the hashes of all rows. Then the index has one
- * entry for each row and no others; random damage passes with a probability of 2^-64. Each entry
- * must also be greater than the entry before it. And the values of an entry must have the types of
- * the row's columns: an id stored as text has the same hash as the id stored as a blob, but a
- * search does not find it.
+ * the hashes of all entries must equal the sum of the hashes of all rows. Otherwise the index does
+ * not have one entry for each row; random damage passes with a probability of about 2^-64. Each
+ * entry must also be greater than the entry before it. And the values of an entry must have the
+ * types of the row's columns: an id stored as text has the same hash as the id stored as a blob,
+ * but a search does not find the text.
  */
 struct sums {
     uint64_t by_id, by_expiry;
@@ -167,7 +167,7 @@ static void add_row(struct sums *sums, const struct persist_message *message)
     sums->by_expiry += hash_expiry(message->seq, message->expires_ms);
 }
 
-/* The previous entry of the index of ids. */
+/* The previous entry of the index of ids, if is_set. */
 struct last_id {
     bool is_set;
     int64_t host;
@@ -254,8 +254,8 @@ static int check_indexes(const struct store_load *load, const struct sums *rows)
 }
 
 /*
- * After a message's own columns come its state and its number of reports; both are NULL for a
- * message without a row in `moderation`.
+ * The row of a message, then its state and its number of reports; both are NULL for a message
+ * without a row in `moderation`.
  */
 static const char replay_text[] = "SELECT " STORE_ROW_COLUMNS ", state, reports"
                                   " FROM message LEFT JOIN moderation USING (seq) ORDER BY seq";
@@ -279,8 +279,8 @@ int store_load_replay(const struct store_load *load,
         }
         message.payload = NULL;
         /*
-         * A message without a row in `moderation` has NULL here, which is read as 0. store_check
-         * has verified the rows of `moderation`.
+         * A message without a row in `moderation` has NULL here, which is read as 0. store_check,
+         * which ran before, has verified the rows of `moderation`.
          */
         message.state = (enum persist_state)sqlite3_column_int64(statement, COLUMN_STATE);
         message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);

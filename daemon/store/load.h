@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_load: the work of start-up between opening a database and its first operation. Hosts get
- * their numbers; messages, rules and epochs are read, and their checksums are verified. These
- * functions implement add_host, replay, replay_rules and replay_epochs of persist.h. They block.
+ * their numbers; messages, rules and epochs are read, and their checksums are verified. Four of the
+ * functions implement add_host, replay, replay_rules and replay_epochs of persist.h. All block.
  */
 #ifndef DAEMON_STORE_LOAD_H
 #define DAEMON_STORE_LOAD_H
@@ -12,8 +12,8 @@
 #include "daemon/store/persist.h"
 
 /*
- * Stores a new host. Returns SQLITE_OK and sets *out_host to the number of the host;
- * SQLITE_CONSTRAINT if a host of this name exists; or another result code of SQLite.
+ * Stores a new host, also after start-up. Returns SQLITE_OK and sets *out_host to the number of the
+ * host; SQLITE_CONSTRAINT if a host of this name exists; or another result code of SQLite.
  */
 int store_load_new_host(sqlite3 *db, const char *name, const char *profile, uint32_t *out_host);
 
@@ -30,15 +30,15 @@ int store_load_host(const struct store_load *load, const char *name, const char 
 
 /*
  * Calls `visit` for every message in the order of seq, and verifies the checksum of each message,
- * including the payload. Then compares both indexes of the messages with the rows. Returns 0;
- * -ERR_DAMAGED, -ERR_STORAGE or -ERR_NOMEM with a sentence; or a nonzero result of `visit`, which
- * ends the replay.
+ * including the payload, before the call. Then compares both indexes of the table `message` with
+ * the rows. Returns 0; -ERR_DAMAGED, -ERR_STORAGE or -ERR_NOMEM with a sentence in load->reason; or
+ * a nonzero result of `visit`, which ends the replay.
  */
 int store_load_replay(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_message *message),
                       void *context);
 
-/* Calls `visit` for every rule: see replay_rules in persist.h. */
+/* Calls `visit` for every rule, as replay_rules of persist.h does. */
 int store_load_rules(const struct store_load *load,
                      int (*visit)(void *context, const struct persist_rule *rule), void *context);
 

@@ -89,7 +89,7 @@ static bool read_header(struct reader *reader)
            (reader->page_bytes & (reader->page_bytes - 1)) == 0;
 }
 
-/* Reads all frames, of which the last may be cut. */
+/* Reads all whole frames. */
 static void read_frames(struct reader *reader, struct store_log_scan *scan)
 {
     size_t frame_bytes = FRAME_HEADER_BYTES + reader->page_bytes;

@@ -8,9 +8,8 @@
 #include "daemon/store/statement.h"
 
 enum {
-    ROOM_MIN = 1024, /* ids that can be added before the filter grows */
-    PATIENCE = 1000  /* after a failure the ids are loaded again after this number of transactions;
-                        an earlier attempt would often fail, too */
+    ROOM_MIN = 1024, /* a filter is loaded with room for at least this number of further ids */
+    PATIENCE = 1000  /* transactions between a failed loading and the next attempt */
 };
 
 _Static_assert(crypto_shorthash_KEYBYTES == sizeof(((struct store_marks *)0)->secret),
@@ -70,8 +69,8 @@ static const uint8_t *rows_next(void *context)
 
     rows->rc = sqlite3_step(rows->statement);
     if (rows->rc == SQLITE_ROW && sqlite3_column_bytes(rows->statement, 1) != MESSAGE_ID_BYTES) {
-        rows->rc = SQLITE_CORRUPT; /* an id of another length is damage; the row protects no id, and
-                                      store_check reports it at the next start */
+        rows->rc = SQLITE_CORRUPT; /* an id of another length is damage, which store_check reports
+                                      at the next start */
     }
     if (rows->rc != SQLITE_ROW) {
         return NULL;

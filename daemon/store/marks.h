@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_marks: the ids that have a tombstone, as a cuckoo filter in memory. With the filter, the
- * deposit of a new id need not search the database for a tombstone. About one deposit in a thousand
- * still searches, because of a false positive of the filter. Without memory for the filter every
- * deposit searches.
+ * store_marks: the ids that have a tombstone, as a cuckoo filter in memory. With the filter, most
+ * deposits of new ids need not search the database for a tombstone. A false positive of the filter
+ * makes about one deposit in a thousand search (cuckoo.h). While the filter is not usable, for
+ * example for lack of memory, every deposit searches.
  *
- * Every id with a tombstone is in the filter. The filter may also contain ids whose tombstones are
- * deleted. When a transaction deletes a tombstone, its commit removes the id from the filter.
+ * A usable filter contains every id with a tombstone. It may also contain ids whose tombstones are
+ * deleted. When an expiry deletes a tombstone, the commit removes the id from the filter.
  *
- * Only the thread of the database connection uses a store_marks.
+ * One thread at a time uses a store_marks.
  */
 #ifndef DAEMON_STORE_MARKS_H
 #define DAEMON_STORE_MARKS_H
@@ -30,14 +30,14 @@ struct store_marks {
     struct cuckoo filter;
     uint8_t secret[16]; /* of SipHash */
     bool usable;        /* the filter contains every id that has a tombstone */
-    bool reloaded;      /* the current transaction has loaded the filter, with its own changes to
-                           the table `tombstone` */
+    bool reloaded;      /* the filter was loaded after the current transaction may have changed the
+                           table `tombstone` */
     uint32_t patience;  /* transactions to wait before loading is tried again */
     uint32_t gone_count;
     /*
      * Ids whose tombstones the current transaction has deleted. The commit removes these ids from
      * the filter. When this array is full, further ids stay in the filter until the filter is
-     * loaded again. Such an id is a false positive: its next deposit searches the database.
+     * loaded again. An id that stays is a false positive: its deposit searches the database.
      */
     uint8_t gone[STORE_MARKS_GONE_MAX][STORE_MARKS_KEY_BYTES];
 };
@@ -46,15 +46,19 @@ struct store_marks {
 void store_marks_init(struct store_marks *marks);
 void store_marks_deinit(struct store_marks *marks); /* a zeroed one is fine */
 
-/* Call this function when a transaction begins. The first call loads all ids: O(tombstones). */
+/*
+ * Call this function when a transaction begins. If the filter is not usable, the function tries to
+ * load all ids, which is O(tombstones). After a failure the next 1,000 calls do not try.
+ */
 void store_marks_begin(struct store_marks *marks, sqlite3 *db);
 
-/* False: the id has no tombstone. True: it may have one. O(1). */
+/* False: the id has no tombstone. True: the id may have a tombstone. O(1). */
 bool store_marks_may_have(const struct store_marks *marks, uint32_t host, const uint8_t *id);
 
 /*
  * Call store_marks_add after the current transaction has stored a tombstone for the id. Call
- * store_marks_remove after the current transaction has deleted the tombstone.
+ * store_marks_remove after the current transaction has deleted the tombstone of the id; without
+ * this call the id stays in the filter.
  */
 void store_marks_add(struct store_marks *marks, sqlite3 *db, uint32_t host, const uint8_t *id);
 void store_marks_remove(struct store_marks *marks, uint32_t host, const uint8_t *id);

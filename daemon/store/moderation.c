@@ -54,8 +54,7 @@ static int put_row(struct store_database *database, int64_t seq, const struct ro
         store_moderation_checksum(seq, row->state, row->reports, row->reasons, row->reasons_bytes);
 
     /*
-     * A row that replaces another row is counted, too. So `moderated` is an upper bound of the
-     * number of rows.
+     * A row that replaces another row is counted, too: `moderated` is an upper bound.
      */
     database->state.moderated++;
     database->state.changed = true;
@@ -90,7 +89,9 @@ static bool reason_is_grave(const char *line)
     return line[0] == '0' + MSG_REPORT_ILLEGAL || line[0] == '0' + MSG_REPORT_ABOUT_ME;
 }
 
-/* Deletes the oldest reason that is grave, or the oldest one that is not. There is such a reason.
+/*
+ * Deletes the oldest grave reason if `is_grave` is true, and the oldest reason that is not grave if
+ * `is_grave` is false. The row must have such a reason.
  */
 static void drop_reason(struct row *row, bool is_grave)
 {
@@ -105,7 +106,7 @@ static void drop_reason(struct row *row, bool is_grave)
     row->reasons_bytes -= bytes;
 }
 
-/* Appends the reason of a report. See `words` in persist.h for the reason that makes room. */
+/* Appends the reason of a report. `words` in persist.h says which reason is deleted for it. */
 static void add_reason(struct row *row, const char *words, size_t bytes)
 {
     size_t lines = 0;
@@ -187,8 +188,8 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
 }
 
 /*
- * Makes a hidden message visible: gives the message a new number. *seq: the old number, then the
- * new one. `checksum`: the checksum of the row with the new number.
+ * Makes a hidden or pending message visible: gives the message a new number. *seq: the old number,
+ * then the new one. `checksum`: the checksum of the row with the new number.
  */
 static int moderation_show(struct store_database *database, struct persist_op *op, int64_t checksum,
                            int64_t *seq)
@@ -211,7 +212,7 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
     int rc = find_alive(database, op, &stored);
 
     op->shown_seq = 0;
-    /* The caller may refer to an older message with the same id. */
+    /* The caller may mean an older message with the same id, which is deleted. */
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED &&
         stored.deposited_ms != op->message.deposited_ms) {
         op->outcome = PERSIST_NOT_FOUND;

@@ -9,7 +9,7 @@
 
 #include "daemon/store/database.h"
 
-/* Operations: each fills its outcome. */
+/* Each of the four functions carries out one kind of operation, and sets its outcome. */
 int store_moderation_remove(struct store_database *database, struct persist_op *op);
 int store_moderation_apply(struct store_database *database, struct persist_op *op,
                            struct store_times *out_times);

@@ -103,8 +103,8 @@ static int expire_tombstones(struct store_database *database, const struct persi
 }
 
 /*
- * Deletes each epoch whose kept_ms has come, with its key. No request can reach the messages of
- * such an epoch. Later expiries delete these messages.
+ * Deletes each epoch whose kept_ms has come, with its key. The messages of the epoch have expired
+ * then; later expiries delete those that this expiry has not deleted.
  */
 static int expire_epochs(struct store_database *database, const struct persist_op *op)
 {

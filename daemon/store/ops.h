@@ -11,9 +11,9 @@
 #include "daemon/store/database.h"
 
 /*
- * Applies one operation within the current transaction and sets its outcome. *out_times is set for
- * PERSIST_DUPLICATE, and for a PERSIST_MODERATE that was applied. If the function fails, the caller
- * must roll the transaction back.
+ * Applies one operation within the current transaction and sets its outcome. A deposit with the
+ * outcome PERSIST_DUPLICATE sets *out_times; a PERSIST_MODERATE that was applied sets `state` and
+ * `reports` of *out_times. If the function fails, the caller must roll the transaction back.
  */
 int store_ops_apply(struct store_database *database, struct persist_op *op,
                     struct store_times *out_times);

@@ -1,18 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * persist: the interface of the storage that keeps messages across restarts. SQLite implements this
- * interface (sqlite.h); a replicated log may implement it later.
+ * persist: the interface of the storage that keeps messages across restarts. sqlite.h implements
+ * this interface with SQLite.
  *
  * Writing. The caller submits operations, such as deposit, withdraw, expire and moderate. An
- * operation carries the time and all other data that the store needs. An operation is idempotent:
- * the effect of two submissions is the effect of one. The store applies operations in the order of
- * submission. While a commit runs, new operations wait in a queue; the next commit takes as many of
- * them as fit one transaction. After a commit the store calls `done` of each of its operations, in
- * order, with the outcome. The store decides which deposits are duplicates. The caller changes its
- * index and answers its client in `done`, never earlier.
+ * operation carries the time and all other data that the store needs. The store applies operations
+ * in the order of submission. While a commit runs, new operations wait in a queue; the next
+ * transaction has as many of them as it may take. When a transaction has been committed or has
+ * failed for good, the store calls `done` of each operation of the transaction, in order, with the
+ * outcome. The store decides which deposits are duplicates.
  *
- * Threads. All functions are called on the loop thread, and all callbacks run on the loop thread. A
- * function never calls its callback before the function has returned.
+ * Threads. The functions are called on the loop thread, and the callbacks run on the loop thread.
+ * `submit`, `read`, `begin_job` and `close` return before their callbacks run.
  */
 #ifndef DAEMON_STORE_PERSIST_H
 #define DAEMON_STORE_PERSIST_H
@@ -28,25 +27,29 @@ enum {
     PERSIST_STORE_ID_BYTES = 16,
     PERSIST_REASON_BYTES = 512,
     PERSIST_REASONS_KEPT = 16, /* maximum number of reasons that the store keeps for a message */
-    PERSIST_REASONS_GRAVE = 4, /* of these: the places kept for grave reasons */
+    PERSIST_REASONS_GRAVE = 4, /* the newest grave reasons of a message, this number of them,
+                                  are not deleted for newer reasons; grave: see `words` */
     PERSIST_WORDS_BYTES_MAX = 1 + LIMIT_REASON_BYTES
 };
 
 /*
- * Whether readers see a message. Nobody sees a message in the state PERSIST_HIDDEN or
+ * Whether readers see a message. Readers do not see a message in the state PERSIST_HIDDEN or
  * PERSIST_PENDING. The database stores these numbers.
  */
 enum persist_state {
     PERSIST_SHOWN = 0,
     PERSIST_APPROVED = 1, /* the operator has approved the message: reports cannot hide it any
                              more */
-    PERSIST_HIDDEN = 2,   /* reports have hidden it */
-    PERSIST_PENDING = 3   /* it waits for review */
+    PERSIST_HIDDEN = 2,   /* reports have hidden the message */
+    PERSIST_PENDING = 3   /* the message waits for review by the operator */
 };
 
-/* A stored message. Its pointers are borrowed; each function says how long they are valid. */
+/*
+ * A message that is stored or to be stored. The pointers are borrowed: a visitor of `replay` may
+ * use them until it returns; persist_op and persist_entry say how long theirs are valid.
+ */
 struct persist_message {
-    uint32_t host; /* number from persist_add_host */
+    uint32_t host; /* number of the host: from add_host or PERSIST_HOST */
     uint8_t id[MESSAGE_ID_BYTES];
     uint64_t epoch;
     const uint8_t *filter; /* stored form */
@@ -61,22 +64,22 @@ struct persist_message {
     bool can_withdraw; /* withdraw_hash is set */
     uint8_t withdraw_hash[LIMIT_HASH_BYTES];
     /*
-     * The number of the message in the store, from 1 on. Pages list messages in the order of these
-     * numbers. A new deposit takes the next number. A message that becomes visible takes a new
-     * number, too. The store sets `seq` in every message that it reads, and in a deposit or a
-     * moderation after it was applied.
+     * The number of the message in the store, 1 or more. Pages list messages in the order of these
+     * numbers. A new deposit takes the next number. A hidden or pending message that becomes
+     * visible takes a new number, too. The store sets `seq` in every message that it finds, and in
+     * the operations deposit and moderate with the outcome PERSIST_APPLIED.
      */
     int64_t seq;
-    uint32_t sender; /* who deposited the message; not stored: 0 in a message read from the store */
+    uint32_t sender; /* tag of the sender; not stored: 0 in a message that the store finds */
     enum persist_state state; /* deposit: SHOWN or PENDING */
-    uint32_t reports;         /* by different senders */
+    uint32_t reports;         /* number of reports */
 };
 
-/* What kind of decision a rule is. Stored as numbers. */
+/* What kind of decision a rule is. The database stores these numbers. */
 enum persist_rule_kind {
     PERSIST_BAN_PAYLOAD = 1, /* value: BLAKE2b-256 of a payload that is refused */
     PERSIST_BAN_FILTER = 2,  /* value: a filter. A deposit is refused if the distance of its
-                                filter to this filter is at most `number` */
+                                filter to this filter is at most `number` millionths */
     PERSIST_ACCEPT = 3       /* value: empty; number: the mode of acceptance of deposits (enum
                                 accept) */
 };
@@ -94,14 +97,14 @@ struct persist_rule {
     int64_t created_ms;
 };
 
-/* An interval of a host with a key of its own. */
+/* An epoch of a host: an interval of time with a key. */
 struct persist_epoch {
     uint32_t host;
-    uint64_t number; /* not 0; grows from one epoch of the host to the next */
+    uint64_t number; /* not 0 */
     int64_t starts_ms;
     int64_t ends_ms;
-    int64_t kept_ms; /* the first expiry after this time deletes the epoch and its key; the messages
-                        of the epoch expire at this time at the latest */
+    int64_t kept_ms; /* the first expiry with this time or a later one deletes the epoch and its
+                        key; the messages of the epoch expire at this time at the latest */
     uint8_t key[LIMIT_KEY_BYTES];
 };
 
@@ -109,13 +112,13 @@ struct persist_epoch {
 
 enum persist_kind {
     /*
-     * Stores `message`. Replaces a stored message of the same id if that message has expired by
-     * now_ms.
+     * Stores `message`. Replaces a stored message of the same host and id if the stored message has
+     * expired by now_ms.
      */
     PERSIST_DEPOSIT,
     /*
-     * Deletes the message that message.host and message.id name, if message.withdraw_hash equals
-     * the hash that was deposited with the message.
+     * Deletes the message that message.host and message.id name, and stores a tombstone, if
+     * message.withdraw_hash equals the hash that was deposited with the message.
      */
     PERSIST_WITHDRAW,
     /*
@@ -123,7 +126,7 @@ enum persist_kind {
      * whose kept_ms has come. The time is now_ms.
      */
     PERSIST_EXPIRE,
-    /* Stores *epoch. */
+    /* Stores *epoch, unless the host has an epoch of this number. */
     PERSIST_EPOCH,
     /*
      * Makes a host with the name host_name and the profile host_profile, and sets message.host to
@@ -131,55 +134,55 @@ enum persist_kind {
      */
     PERSIST_HOST,
     /*
-     * Deletes the message that message.host and message.id name, without a withdrawal token, and
-     * stores a tombstone. With a rule of kind PERSIST_BAN_PAYLOAD the store also bans the payload
-     * of the message.
+     * Deletes the message that message.host and message.id name, without a withdraw token, and
+     * stores a tombstone. If `rule` is not NULL, the store also bans the payload of the message.
+     * The kind of the rule is PERSIST_BAN_PAYLOAD.
      */
     PERSIST_REMOVE,
     /*
-     * Changes the state or the number of reports of one stored message. message.host, message.id
-     * and message.deposited_ms name the message.
+     * Changes the state, the number of reports, or both, of one stored message. message.host,
+     * message.id and message.deposited_ms name the message.
      *
      * If message.reports is 0: sets the state to message.state.
      *
-     * If message.reports is greater: raises the stored number of reports to message.reports, and
+     * If message.reports is not 0: raises a lower stored number of reports to message.reports, and
      * keeps `words` if the number rose. If message.state is HIDDEN, the state SHOWN becomes HIDDEN.
      *
-     * Afterwards message.state and message.reports have the stored values. If the message became
-     * visible, it has a new number: shown_seq.
+     * With the outcome PERSIST_APPLIED, message.state and message.reports have the stored values.
+     * If a hidden or pending message became visible, it has a new number: shown_seq.
      */
     PERSIST_MODERATE,
-    /* Stores *rule, in place of an older one. */
+    /* Stores *rule. Replaces a stored rule of the same host, kind and value. */
     PERSIST_RULE_PUT,
-    /* Deletes the rule of rule->host, kind and value. */
+    /* Deletes the rule with the host, the kind and the value of *rule. */
     PERSIST_RULE_DROP,
     /*
-     * Saves now_ms and does nothing else. All other operations that change the database save
-     * now_ms, too.
+     * Saves now_ms and does nothing else. Other operations save now_ms, too, if they change the
+     * database.
      */
     PERSIST_CLOCK,
     /*
      * Fills `tallies` with counts that include all earlier operations. With tally_count 0 nothing
-     * is counted, and `done` only tells that all earlier operations are done. O(messages): later
-     * operations wait meanwhile.
+     * is counted; then `done` tells that all earlier operations are done. Otherwise the store reads
+     * every message, and later operations wait meanwhile.
      */
     PERSIST_TALLY
 };
 
 /* Counts and sums over the messages of one epoch of a host. */
 struct persist_tally {
-    uint32_t host;  /* asked for; epoch 0 of a host stands before its other epochs */
-    uint64_t epoch; /* asked for */
+    uint32_t host;  /* set by the caller */
+    uint64_t epoch; /* set by the caller */
     uint64_t shown;
-    uint64_t shown_bytes; /* bytes that count against the caps of messages */
-    uint64_t hidden;      /* hidden messages of the epoch; the tally of epoch 0 also counts hidden
-                             messages of epochs without a tally */
+    uint64_t shown_bytes; /* bytes of filters, media types and payloads of the shown messages */
+    uint64_t hidden;      /* hidden and pending messages of the epoch; the tally of epoch 0 also
+                             counts those of the host's epochs without a tally */
     uint64_t hidden_bytes;
-    uint64_t strays;                   /* tally of epoch 0: shown messages of epochs without a
-                                          tally */
+    uint64_t strays;                   /* tally of epoch 0: shown messages of the host's epochs
+                                          without a tally */
     uint8_t whole[LIMIT_FILTER_BYTES]; /* OR of the filters of the shown messages */
-    uint32_t low;                      /* least cardinality of these filters; 0: no message */
-    uint32_t high;                     /* greatest cardinality of these filters */
+    uint32_t low;                      /* least cardinality of the filters of the shown messages */
+    uint32_t high;                     /* greatest cardinality of the same filters */
 };
 
 /* Which messages of the host a deposit evicts. */
@@ -187,21 +190,22 @@ enum persist_evict { PERSIST_EVICT_NONE, PERSIST_EVICT_OLDEST, PERSIST_EVICT_SOO
 
 enum persist_outcome {
     PERSIST_APPLIED,   /* done, and on storage as the durability setting promises */
-    PERSIST_DUPLICATE, /* deposit: the same message is stored already; op->message gets the times of
-                          the stored message */
-    PERSIST_CONFLICT,  /* deposit: the id is there with other content */
-    PERSIST_GONE,      /* deposit: the message of this id was withdrawn or removed; its id is
-                          refused until the message would have expired */
-    PERSIST_FULL,      /* deposit: evicting `limit` messages would not be enough */
-    PERSIST_NO_SPACE,  /* deposit: the storage that is left is reserved for deleting */
-    PERSIST_NOT_FOUND, /* withdraw, remove, moderate: there is no such message; rule drop: no
-                          such rule */
-    PERSIST_FORBIDDEN, /* withdraw: another token, or none was deposited */
-    PERSIST_FAILED     /* the storage failed and the operation changed nothing; op->reason says
-                          why */
+    PERSIST_DUPLICATE, /* deposit: the same message is stored already; op->message gets the times,
+                          the state and the reports of the stored message */
+    PERSIST_CONFLICT,  /* deposit: the id is stored with other content; host: the name is stored */
+    PERSIST_GONE,      /* deposit: the id has a tombstone, because its message was withdrawn or
+                          removed */
+    PERSIST_FULL,      /* deposit: evicting `limit` messages, or all other messages of the host,
+                          would not be enough */
+    PERSIST_NO_SPACE,  /* deposit: the storage that is left is reserved for deleting; op->reason
+                          says so */
+    PERSIST_NOT_FOUND, /* withdraw, remove, moderate: there is no such message, or it has expired;
+                          rule drop: there is no such rule */
+    PERSIST_FORBIDDEN, /* withdraw: another hash was deposited with the message, or none */
+    PERSIST_FAILED     /* the operation failed and changed nothing; op->reason says why */
 };
 
-/* A message that an expiry or a deposit deleted. */
+/* A message that an expiry deleted, or that a deposit evicted. */
 struct persist_removed {
     uint32_t host;
     uint64_t epoch;
@@ -218,17 +222,18 @@ enum { PERSIST_EXPIRE_MAX = 256 };
 struct persist_op {
     enum persist_kind kind;
     struct persist_message message;
-    int64_t now_ms; /* the host's clock; never smaller than in an earlier operation */
+    int64_t now_ms; /* the time of the operation, in milliseconds since 1970 */
     /*
-     * Deposit: chosen_count ids of messages of the same host, one after the other; NULL: none. If
-     * the store stores the deposit, it deletes these messages. The store skips ids that are not
-     * stored, and the id of the deposit itself.
+     * Deposit: chosen_count ids of messages of the deposit's host, MESSAGE_ID_BYTES each. If the
+     * deposit is stored, the store deletes these messages. The store skips ids that are not stored,
+     * and the id of the deposit itself.
      */
     const uint8_t *chosen;
     uint32_t chosen_count; /* at most `limit` */
     /*
-     * Deposit: the store also evicts other messages of the host, in the order `evict`. It stops
-     * after evict_messages messages with evict_bytes bytes of filters, media types and payloads.
+     * Deposit: if `evict` is not PERSIST_EVICT_NONE, the store also evicts other messages of the
+     * host, in the order `evict`. It stops when it has evicted at least evict_messages messages,
+     * and these have at least evict_bytes bytes of filters, media types and payloads.
      */
     enum persist_evict evict;
     uint64_t evict_messages;
@@ -238,8 +243,8 @@ struct persist_op {
     const char *host_profile;          /* host: its text */
     void (*done)(struct persist_op *op);
     /*
-     * The rule of the operations rule put, rule drop and remove (remove: NULL bans nothing). For a
-     * removal the store sets the value of the rule to the hash of the payload: see payload_hash.
+     * The rule of the operations rule put, rule drop and remove (remove: NULL bans nothing). A
+     * removal ignores the value of the rule, and stores the rule with payload_hash as the value.
      */
     struct persist_rule *rule;
     struct persist_tally *tallies; /* tally: tally_count of them */
@@ -254,17 +259,18 @@ struct persist_op {
 
     /* The store fills these before `done`. */
     enum persist_outcome outcome;
-    const char *reason; /* PERSIST_FAILED: a sentence, valid at least until `done` returns */
+    /* PERSIST_FAILED, PERSIST_NO_SPACE: a sentence, valid until `done` returns. */
+    const char *reason;
     /*
-     * Expire, and a deposit that evicts: the deleted messages. The caller provides an array of
-     * `limit` elements (1 .. PERSIST_EXPIRE_MAX); the store deletes at most `limit` messages. For
-     * an expiry the store may lower `limit` while the storage is full. If removed_count < limit
-     * after an expiry, no more messages have expired.
+     * Expire: the deleted messages. Deposit: the chosen and evicted messages. The caller provides
+     * an array of `limit` elements (1 .. PERSIST_EXPIRE_MAX), and the store deletes at most `limit`
+     * of these messages. For an expiry the store may lower `limit` while the storage is full. If an
+     * expiry was applied and removed_count < limit, no more messages had expired.
      */
     struct persist_removed *removed;
     uint32_t limit;
     uint32_t removed_count;
-    uint8_t payload_hash[LIMIT_HASH_BYTES]; /* remove with a rule: what is banned now */
+    uint8_t payload_hash[LIMIT_HASH_BYTES]; /* remove: BLAKE2b-256 of the removed payload */
     int64_t shown_seq; /* moderate: the new number of a message that became visible, else 0 */
 
     struct persist_op *next; /* the store's, while it has the operation */
@@ -273,12 +279,12 @@ struct persist_op {
 /* --- reading ---------------------------------------------------------------------------------- */
 
 enum persist_read_kind {
-    PERSIST_READ_PAYLOADS, /* the messages of the ids asked for, hidden or not */
+    PERSIST_READ_PAYLOADS, /* the messages of the ids asked for, in any state */
     PERSIST_READ_REPORTED, /* messages as for PAYLOADS, with the reasons of their reports */
-    PERSIST_READ_PAGE,     /* complete messages of one host in the order of seq; hidden messages
-                              are left out */
-    PERSIST_READ_CHECK     /* messages of all hosts in the order of seq, also hidden ones,
-                              without payloads and media types. The store verifies each checksum.
+    PERSIST_READ_PAGE,     /* complete messages of one host in the order of seq; hidden and pending
+                              messages are left out */
+    PERSIST_READ_CHECK     /* messages of all hosts in the order of seq, in any state, without
+                              payloads and media types. A wrong checksum does not end the read.
                               page_host is not used */
 };
 
@@ -289,15 +295,17 @@ enum persist_read_kind {
 struct persist_entry {
     /*
      * To read a message by id, the caller sets host and id. When the store finds the message, it
-     * overwrites the whole struct: `sender` is 0, and only CHECK reads `state` and `reports`. The
-     * pointers are valid until persist_read_release. CHECK sets media_type and payload to NULL.
+     * overwrites the whole struct: `sender` is 0, and `state` and `reports` are 0 unless the kind
+     * is CHECK. The pointers are valid until read_release. CHECK sets media_type and payload to
+     * NULL.
      */
     struct persist_message message;
     bool found;
-    bool damaged;        /* check: the checksum is wrong; only seq is reliable */
-    bool omitted;        /* the message exists, but its content exceeds the rest of content_limit:
-                            the lengths are set, filter, media_type and payload are NULL */
-    const char *reasons; /* REPORTED: the reasons kept, as lines with newlines; NULL: none */
+    bool damaged;        /* CHECK: the row does not match its checksum; only seq is reliable */
+    bool omitted;        /* PAYLOADS, REPORTED: the message exists, but its payload and media type
+                            exceed the rest of content_limit. The lengths are set; filter,
+                            media_type and payload are NULL */
+    const char *reasons; /* REPORTED: the reasons kept, a newline after each; NULL: none */
     size_t reasons_bytes;
 };
 
@@ -307,20 +315,21 @@ struct persist_entry {
  */
 struct persist_read {
     enum persist_read_kind kind;
-    struct persist_entry *entries; /* the caller's array: messages to read by id, or free
-                                      elements for a page */
+    struct persist_entry *entries; /* an array of the caller. PAYLOADS, REPORTED: messages to read;
+                                      PAGE, CHECK: places for messages */
     size_t entry_count;            /* before the read: number of elements of `entries`; after a read
                                       PAGE or CHECK: number of messages found */
 
-    size_t content_limit; /* PAYLOADS: maximum bytes of payloads and media types to read; 0: no
-                             limit */
+    size_t content_limit; /* PAYLOADS, REPORTED: maximum bytes of payloads and media types to read;
+                             0: no limit */
 
-    uint32_t page_host;      /* page */
+    uint32_t page_host;      /* PAGE */
     int64_t page_after;      /* PAGE, CHECK: read messages with a greater seq than this; 0: from
                                 the start */
-    size_t page_bytes_limit; /* page: maximum bytes of payloads, filters and media types; a page
-                                has at least one message */
-    int64_t page_last;       /* filled: seq of the last message found */
+    size_t page_bytes_limit; /* bytes of payloads, filters and media types. PAGE: a message that
+                                exceeds them is left for the next page, unless it is the first one.
+                                CHECK: a message that exceeds them is the last one of the page */
+    int64_t page_last;       /* filled: seq of the last message found; none: page_after */
     bool page_more;          /* filled: there are more messages */
 
     void (*done)(struct persist_read *read);
@@ -336,27 +345,27 @@ struct persist_read {
 
 struct persist;
 
-/* Named outcomes of persist_add_host. */
+/* Named outcomes of add_host. */
 enum {
     PERSIST_PROFILE_CHANGED = 1 /* the host has messages of another profile */
 };
 
 struct persist_info {
     uint8_t store_id[PERSIST_STORE_ID_BYTES]; /* random; another one in each new database */
-    int64_t clock_ms;                         /* the latest now_ms saved; 0 in a new database */
-    int64_t seq;  /* the highest seq ever given, at the time when the store was opened; 0: none */
-    bool relaxed; /* durability: acknowledgements must say so */
+    int64_t clock_ms; /* the latest now_ms that was saved before the store was opened; 0: none */
+    int64_t seq;      /* the highest seq that was given before the store was opened; 0: none */
+    bool relaxed;     /* durability: acknowledgements must say so */
 };
 
-/* Counters since the store was opened, and its current sizes. */
+/* Counters since the store was opened, and present sizes in bytes. */
 struct persist_counters {
-    uint64_t transactions; /* committed */
-    uint64_t operations;   /* in committed transactions */
-    uint64_t failures;     /* transactions that were rolled back */
-    uint64_t scrubs;       /* how often the WAL was truncated to delete bytes of removed messages */
+    uint64_t transactions; /* that succeeded, also those that had nothing to write */
+    uint64_t operations;   /* in these transactions */
+    uint64_t failures;     /* transactions that failed and were rolled back */
+    uint64_t scrubs;       /* how often the WAL was truncated to 0 bytes */
     uint64_t file_bytes;   /* of the database */
     uint64_t log_bytes;    /* of the WAL beside the database */
-    uint64_t memory_bytes; /* memory of the store */
+    uint64_t memory_bytes; /* memory that SQLite uses in this process */
 };
 
 enum persist_job_kind {
@@ -373,8 +382,9 @@ struct persist_job {
     const char *path; /* backup: an absolute path; no file of this path may exist */
     void (*done)(struct persist_job *job);
 
-    bool failed; /* filled, as the fields below */
-    bool path_is_wrong;
+    /* The caller sets the fields below to 0. */
+    bool failed;
+    bool path_is_wrong;                /* failed: no file could be made at `path` */
     char reason[PERSIST_REASON_BYTES]; /* failed: a sentence */
     uint64_t bytes_before;             /* compact: size of the database before */
     uint64_t bytes_after;              /* size of the database after, or of the copy */
@@ -387,8 +397,8 @@ struct persist_interface {
      * Finds the host of this name and sets *out_host to its number. Makes the host if the store has
      * none of this name. A stored host without messages gets the new profile. Returns 0. Returns
      * PERSIST_PROFILE_CHANGED if the host has messages of another profile, whose text is then in
-     * out_profile (PROFILE_TEXT_MAX bytes). Or returns a negative error with a reason
-     * (PERSIST_REASON_BYTES). Blocks: only for start-up, before the first submit.
+     * out_profile (PROFILE_TEXT_MAX bytes). Or returns a negative error with a sentence in
+     * out_reason (PERSIST_REASON_BYTES). Blocks: only for start-up, before the first submit.
      */
     int (*add_host)(struct persist *persist, const char *name, const char *profile,
                     uint32_t *out_host, char *out_profile, char *out_reason);
@@ -396,9 +406,9 @@ struct persist_interface {
     /*
      * Calls `visit` for every message of every host in the order of seq. Payloads are left out:
      * payload is NULL, payload_bytes is set. A negative result of `visit` ends the replay and is
-     * returned. On failure returns a negative error with a reason. The replay verifies the checksum
-     * of every message, and fails at the first damaged one. Blocks: only for start-up, before the
-     * first submit.
+     * returned. On failure returns a negative error with a sentence in out_reason. The replay
+     * verifies the checksum of every message, and fails at the first damaged one. Blocks: only for
+     * start-up, before the first submit.
      */
     int (*replay)(struct persist *persist,
                   int (*visit)(void *context, const struct persist_message *message), void *context,
@@ -407,15 +417,15 @@ struct persist_interface {
     /*
      * Calls `visit` for every epoch of every host. Of each host the oldest epochs come first. A
      * negative result of `visit` ends the calls and is returned. On failure returns a negative
-     * error with a reason. Blocks: only for start-up, before the first submit.
+     * error with a sentence in out_reason. Blocks: only for start-up, before the first submit.
      */
     int (*replay_epochs)(struct persist *persist,
                          int (*visit)(void *context, const struct persist_epoch *epoch),
                          void *context, char *out_reason);
 
     /*
-     * Stores an epoch. Returns 0, or a negative error with a reason. Blocks: only for start-up,
-     * before the first submit.
+     * Stores an epoch, unless the host has an epoch of its number. Returns 0, or a negative error
+     * with a sentence in out_reason. Blocks: only for start-up, before the first submit.
      */
     int (*begin_epoch)(struct persist *persist, const struct persist_epoch *epoch,
                        char *out_reason);
@@ -423,7 +433,7 @@ struct persist_interface {
     /*
      * Calls `visit` for every rule of every host. The rule is valid during the call. A negative
      * result of `visit` ends the calls and is returned. On failure returns a negative error with a
-     * reason. Blocks: only for start-up, before the first submit.
+     * sentence in out_reason. Blocks: only for start-up, before the first submit.
      */
     int (*replay_rules)(struct persist *persist,
                         int (*visit)(void *context, const struct persist_rule *rule), void *context,
@@ -434,8 +444,9 @@ struct persist_interface {
     void (*read_release)(struct persist *persist, struct persist_read *read);
 
     /*
-     * Begins a job. Returns false and does nothing if another job is running. A compaction makes
-     * operations wait; a backup hardly delays them. cancel_job makes the running job fail soon.
+     * begin_job begins a job. Returns false and does nothing if another job is running. During a
+     * compaction operations wait; between the slices of a backup they are committed. cancel_job
+     * asks the running job to fail; a job that is nearly done may still succeed.
      */
     bool (*begin_job)(struct persist *persist, struct persist_job *job);
     void (*cancel_job)(struct persist *persist);
@@ -444,8 +455,8 @@ struct persist_interface {
     void (*count)(struct persist *persist, struct persist_counters *out_counters);
 
     /*
-     * Closes the store. The store commits all submitted operations, calls each `done`, frees
-     * itself, and then calls `closed`. No submit and no read may follow.
+     * Closes the store. The store carries out all submitted operations and reads, calls each
+     * `done`, frees itself, and then calls `closed`. No submit, read or job may follow.
      */
     void (*close)(struct persist *persist, void (*closed)(void *context), void *context);
 };

@@ -39,8 +39,8 @@ bool store_queue_fits(const struct store_queue *queue, const struct store_space_
 }
 
 /*
- * Adds the storage that an operation needs to `need`. Returns whether `need` is more than the
- * storage in `room`. With `room` NULL returns false.
+ * Adds the storage that an operation needs to `need`. Returns whether `need` does not fit into
+ * `room`. With `room` NULL adds nothing and returns false.
  */
 static bool is_too_much(const struct persist_op *op, const struct store_space_room *room,
                         struct store_space_need *need)

@@ -2,8 +2,7 @@
 /*
  * store_queue: the operations that wait for the writer, in order, and the batches that the writer
  * takes from them. The queue has no lock: its user makes sure that one thread uses the queue at a
- * time. Operations belong to the caller who submitted them; the queue links them by their field
- * `next`.
+ * time. The queue links operations by their field `next`, and never frees them.
  */
 #ifndef DAEMON_STORE_QUEUE_H
 #define DAEMON_STORE_QUEUE_H
@@ -18,8 +17,8 @@
 enum {
     /*
      * Maximum number of operations in a transaction. In a larger transaction the first operations
-     * would wait long for the last ones, and the changed pages would not fit into the cache.
-     * Already with 1,000 to 2,000 operations the sync takes a small share of the time.
+     * would wait longer for the last ones, and the changed pages might not fit into SQLite's
+     * cache.
      */
     STORE_BATCH_OPS = 2048,
     STORE_BATCH_BYTES = 4 * 1024 * 1024
@@ -29,7 +28,7 @@ struct store_queue {
     struct persist_op *first;
     struct persist_op *last;
     size_t count;
-    size_t bytes; /* of the payloads, filters and media types of the deposits */
+    size_t bytes; /* of the payloads, filters and media types of the deposits in the queue */
 };
 
 /* The operations of one transaction. */
@@ -48,15 +47,15 @@ bool store_queue_is_full(const struct store_queue *queue);
  * Takes a batch of operations from the front of the queue. The queue must not be empty. A batch has
  * at least one operation and at most `ops_max` (1 .. STORE_BATCH_OPS). The batch ends before an
  * operation with which it would exceed STORE_BATCH_BYTES of content, or the storage in `room`; with
- * `room` NULL the storage is not checked. O(operations taken).
+ * `room` NULL the storage is not checked. The first operation is taken in any case.
  */
 void store_queue_take(struct store_queue *queue, size_t ops_max,
                       const struct store_space_room *room, struct store_batch *out_batch);
 
-/* Returns false if the first operation is a deposit that needs more storage than `room` has. */
+/* Returns false if the first operation is a deposit that does not fit into `room`. */
 bool store_queue_fits(const struct store_queue *queue, const struct store_space_room *room);
 
-/* Moves the first operations of `rest`, at most `ops_max` (>= 1), to *out_part. */
+/* Moves the first operations of `rest`, which is not empty, at most `ops_max`, to *out_part. */
 void store_batch_split(struct store_batch *rest, size_t ops_max, struct store_batch *out_part);
 
 #endif

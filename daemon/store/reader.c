@@ -26,8 +26,8 @@ static const char *const reader_texts[READER_STATEMENTS] = {
          " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq"
          " AND state >= 2) ORDER BY seq"),
     /*
-     * Messages of all hosts. After the message's own columns come its state and its number of
-     * reports, or NULL.
+     * Messages of all hosts. After the columns of the message come its state and its number of
+     * reports; both are NULL for a message without a row in `moderation`.
      */
     [READER_CHECK] = ("SELECT " STORE_ROW_COLUMNS ", state, reports"
                       " FROM message LEFT JOIN moderation USING (seq)"
@@ -51,8 +51,8 @@ struct store_reader {
 };
 
 /*
- * A block of memory with the filter, the media type and the payload of a message, or with reasons.
- * A job's memory is a linked list of blocks.
+ * A block of memory with the filter, and perhaps the media type and the payload, of a message, or
+ * with reasons. A job's memory is a linked list of blocks.
  */
 struct block {
     struct block *next;
@@ -168,8 +168,8 @@ static int keep_reasons(struct store_reader *reader, struct persist_read *read, 
 }
 
 /*
- * Reads one message by its id. *kept: bytes of payloads and media types that the job has read so
- * far.
+ * Reads one message by its host and id. *kept: bytes of payloads and media types that the job has
+ * copied so far.
  */
 static int find_one(struct store_reader *reader, struct persist_read *read,
                     struct persist_entry *entry, size_t *kept)

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_reader: the thread that reads payloads and pages. The thread has its own read-only
- * connection, and does jobs one after another. Each job is one short read transaction, because a
- * checkpoint has to wait for open read transactions.
+ * store_reader: the thread that reads messages. The thread has its own read-only connection, and
+ * does jobs one after another. No read transaction stays open after a job, because an open read
+ * transaction holds up checkpoints.
  */
 #ifndef DAEMON_STORE_READER_H
 #define DAEMON_STORE_READER_H
@@ -22,7 +22,7 @@ struct store_reader_options {
     void *context;
 };
 
-/* Starts the thread. The first job opens the connection. Returns 0 or a negative ERR_. */
+/* Starts the thread. A job opens the connection if it is closed. Returns 0 or a negative ERR_. */
 int store_reader_new(const struct store_reader_options *options, struct store_reader **out_reader);
 
 /* Any thread. Takes the job until `done`. */
@@ -30,14 +30,14 @@ void store_reader_submit(struct store_reader *reader, struct persist_read *read)
 
 /*
  * Tells the reader's thread to do all submitted jobs and to end. Does not wait. May be called from
- * any thread, but only once. No submit may follow.
+ * any thread. No submit may follow.
  */
 void store_reader_stop(struct store_reader *reader);
 
 /* Waits until the thread has ended, and frees everything. To be called after store_reader_stop. */
 void store_reader_free(struct store_reader *reader);
 
-/* Frees what the entries of a job that is done point to. */
+/* Frees the memory of a job, to which the pointers in the entries point. */
 void store_reader_release(struct persist_read *read);
 
 #endif

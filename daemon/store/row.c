@@ -10,8 +10,8 @@
 #include "daemon/store/statement.h"
 
 /*
- * The columns of a message's row. SQLite numbers columns from 0 in sqlite3_column_*, and from 1 in
- * sqlite3_bind_*.
+ * The columns of a message's row, as sqlite3_column_* numbers them, from 0. sqlite3_bind_* numbers
+ * the places of a statement from 1.
  */
 enum {
     COLUMN_SEQ,
@@ -30,7 +30,7 @@ enum {
 
 /* --- checksums -------------------------------------------------------------------------------- */
 
-/* Integers and short strings of a row, one after another. */
+/* Integers and byte strings of a row, one after another. */
 struct scratch {
     uint8_t bytes[128];
     size_t used;
@@ -58,8 +58,8 @@ static uint64_t scratch_hash(const struct scratch *scratch)
 
 /*
  * The checksum of a message's row. The hash of each part is the seed for the hash of the next part.
- * The first part has the lengths of all other parts, so that a byte that moves from one column into
- * the next changes the checksum.
+ * The first part has the lengths of the other parts, so that a byte that moves from the end of one
+ * column to the beginning of the next changes the checksum.
  */
 int64_t store_message_checksum(int64_t seq, const struct persist_message *message)
 {
@@ -170,8 +170,8 @@ int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_mes
 }
 
 /*
- * Reads the bytes of a column. If SQLite returns a length but a NULL pointer, SQLite had no memory
- * for the value: SQLITE_NOMEM.
+ * Reads the bytes of a column. SQLITE_CORRUPT: the column has another type. SQLITE_NOMEM: SQLite
+ * returned a length but a NULL pointer, because it had no memory for the value.
  */
 static int read_bytes(sqlite3_stmt *statement, int column, int type, const uint8_t **out_bytes,
                       size_t *out_length)
@@ -206,7 +206,7 @@ static int read_fixed(sqlite3_stmt *statement, int column, size_t length, uint8_
     return SQLITE_OK;
 }
 
-/* A number of 32 bits; a larger one in the row is damage. */
+/* Reads a number of 32 bits; a negative or larger number in the row is damage. */
 static int read_u32(sqlite3_stmt *statement, int column, uint32_t *out)
 {
     int64_t value = sqlite3_column_int64(statement, column);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_row: writes and reads the rows of messages, rules and epochs, and computes the checksums of
- * all rows. A wrong checksum shows that the storage has changed a row.
+ * all rows. A wrong checksum shows that a row is not as it was written.
  *
- * A checksum is XXH3-64 over every column of its row, in little-endian byte order on every machine.
- * Checksums reveal accidental damage. They do not protect against forgery.
+ * A checksum is computed from the columns of its row with XXH3-64, integers as little-endian on
+ * every machine. Checksums reveal accidental damage. They do not protect against forgery.
  */
 #ifndef DAEMON_STORE_ROW_H
 #define DAEMON_STORE_ROW_H
@@ -13,7 +13,8 @@
 
 #include "daemon/store/persist.h"
 
-/* The columns of a message's row, in the order of every SELECT and of the INSERT. */
+/* The columns of a message's row, in the order in which store_row_put and store_row_read use them.
+ */
 #define STORE_ROW_COLUMNS                                                      \
     "seq, host_id, id, epoch, deposited_ms, expires_ms, reach_ppm, checksum, " \
     "withdraw_hash, filter, media_type, payload"
@@ -32,28 +33,31 @@ int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_mes
  */
 int store_row_read(sqlite3_stmt *statement, struct persist_message *out_message);
 
-/* Whether two messages have the same content: everything but id, host and times is compared. */
+/*
+ * Whether two messages have the same content: epoch, reach, withdraw hash, filter, media type and
+ * payload.
+ */
 bool store_row_same_content(const struct persist_message *a, const struct persist_message *b);
 
 /*
  * store_row_put_rule writes the row of a rule by a prepared statement with the places 1 to 6.
- * store_row_read_rule reads the current row, and verifies its checksum. Both return an SQLite
- * result code.
+ * store_row_read_rule reads the current row, and verifies its checksum; the value of *out_rule is
+ * valid until the statement is stepped or reset. Both return an SQLite result code.
  */
 #define STORE_RULE_COLUMNS "host_id, kind, value, number, created_ms, checksum"
 int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule);
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 
 /*
- * store_row_put_epoch writes the row of an epoch; if the epoch is stored already, it changes
- * nothing. store_row_read_epoch reads the current row, and verifies its checksum. Both return an
- * SQLite result code.
+ * store_row_put_epoch writes the row of an epoch; if the host has an epoch of this number, the
+ * function changes nothing. store_row_read_epoch reads the current row, and verifies its checksum.
+ * Both return an SQLite result code.
  */
 #define STORE_EPOCH_COLUMNS "host_id, number, starts_ms, ends_ms, kept_ms, checksum, key"
 int store_row_put_epoch(sqlite3 *db, const struct persist_epoch *epoch);
 int store_row_read_epoch(sqlite3_stmt *statement, struct persist_epoch *out_epoch);
 
-/* Checksums of rows, as SQLite stores integers. */
+/* Each function returns the checksum of a row, as a signed number, because SQLite stores such. */
 int64_t store_message_checksum(int64_t seq, const struct persist_message *message);
 int64_t store_host_checksum(uint32_t host, const char *name, const char *profile);
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);

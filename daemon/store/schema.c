@@ -15,7 +15,7 @@
 #include "daemon/store/statement.h"
 
 enum {
-    VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a value: four times the largest frame */
+    VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a value or a row: four times the largest frame */
     BUSY_WAIT_MS = 1000,
     BUSY_WAIT_BRIEF_MS = 20
 };
@@ -24,17 +24,17 @@ enum {
  * The tables of version STORE_VERSION. A change of a table needs a new version: raise
  * STORE_VERSION, and handle files of the older version in schema_identify.
  *
- * message: `seq` always grows and is the order of deposit, so new rows are appended. A table
- * clustered by (host_id, id) would scatter rows of 350 bytes over all its pages, because ids are
- * random. Here only the small index message_by_id is scattered. The column payload is the last one,
- * so that SQLite reads the other columns without the overflow pages of the payload.
+ * message: a new row has a greater `seq` than all rows before, so new rows are appended. A table
+ * clustered by (host_id, id) would scatter rows over all its pages, because ids are random. Here
+ * only entries of small indexes are scattered. The column payload is the last one, so that SQLite
+ * reads the other columns without the overflow pages of the payload.
  *
- * moderation: one row for each message that was reported, hidden or reviewed. Such messages are
- * few. `reasons` has one line for each reason. rule: decisions of the operator about a whole host
- * (persist_rule_kind).
+ * moderation: a row for each message that was reported or reviewed, is hidden, or waits for review.
+ * `reasons` has one line for each reason that is kept. rule: decisions of the operator about a
+ * whole host (persist_rule_kind).
  *
- * Every row has its own checksum (row.h), because SQLite's check verifies the structure of a file
- * but not its contents.
+ * Every row has a checksum (row.h), because SQLite's check verifies the structure of a file but not
+ * the values in it.
  */
 static const char tables[] = "CREATE TABLE meta ("
                              " one INTEGER PRIMARY KEY CHECK (one = 1),"
@@ -96,66 +96,65 @@ static const char tables[] = "CREATE TABLE meta ("
 /* Run on a new file before its first page is written. */
 static const char creation_pragmas[] =
     /*
-     * A transaction that changes one row appends a whole page to the log. But file systems and
-     * flash storage write at least 4096 bytes at a time, and page sizes of 1024 and 2048 bytes were
+     * A transaction that changes one row writes whole pages to the log. But many file systems and
+     * flash chips write at least 4096 bytes at a time, and page sizes of 1024 and 2048 bytes were
      * slower in measurements.
      */
     "PRAGMA page_size = 4096;"
     "PRAGMA encoding = 'UTF-8';"
     /*
-     * SQLite reuses free pages. With auto_vacuum it would move pages to make the file shorter,
-     * which wears out flash storage.
+     * SQLite uses free pages again. With auto_vacuum = FULL, SQLite would move pages to make the
+     * file shorter, which wears out flash storage.
      */
     "PRAGMA auto_vacuum = NONE;";
 
-/* Run on every connection. None of these changes the file. */
+/* Run on every connection. These pragmas do not change the file. */
 static const char common_pragmas[] =
     /*
-     * The file may come from another program. With trusted_schema = OFF its views and triggers
-     * cannot call functions with side effects.
+     * The file may come from another program. With trusted_schema = OFF, its views, triggers and
+     * constraints cannot call functions that may have side effects.
      */
     "PRAGMA trusted_schema = OFF;"
     /*
-     * With cell_size_check = ON, SQLite reports a cell that reaches beyond its page as damage.
-     * Otherwise SQLite would read bytes that do not belong to the cell.
+     * With cell_size_check = ON, SQLite checks the sizes of the cells of a page when it reads the
+     * page, and so notices damage early.
      */
     "PRAGMA cell_size_check = ON;"
     /*
-     * With mmap_size = 0 the file is not mapped into memory. With a mapping, an input/output error
-     * would raise SIGBUS, and a wrong pointer in the program could damage the file.
+     * With mmap_size = 0 the database is not mapped into memory. With a mapping, an input/output
+     * error could raise SIGBUS.
      */
     "PRAGMA mmap_size = 0;"
-    /* No temporary files: they might be on another file system. */
+    /* No temporary files, except for a compaction (job.c). */
     "PRAGMA temp_store = MEMORY;"
     /*
-     * The size of the cache in KiB. The check of the file searches the index of ids for every row.
-     * At 100,000 messages this index has 3 MiB. With SQLite's default of 2000 KiB most pages of the
-     * index would be read repeatedly.
+     * The size of the cache is 4096 KiB while the file is checked. Later writer_pragmas and
+     * reader_pragmas set the size for each connection.
      */
     "PRAGMA cache_size = -4096;";
 
 static const char reader_pragmas[] =
     "PRAGMA query_only = ON;"
-    /* The reader searches for random ids, so a cache of more than 512 KiB would hardly help. */
+    /* The reader searches for random ids, so a cache of more than 512 KiB would help little. */
     "PRAGMA cache_size = -512;";
 
 static const char writer_pragmas[] =
     /* SQLite overwrites deleted rows with zeros. */
     "PRAGMA secure_delete = ON;"
     /*
-     * The size of the cache in KiB. The cache holds all pages that a transaction of 2,000 deposits
-     * changes in a store of 100,000 messages. With a smaller cache SQLite would write these pages
-     * to the log twice.
+     * A cache of 4096 KiB is meant to hold all pages that a transaction of 2,000 deposits changes
+     * in a store of 100,000 messages. With a cache that is too small SQLite writes pages to the log
+     * before the commit, and perhaps more than once.
      */
     "PRAGMA cache_size = -4096;"
     /*
-     * SQLite runs no checkpoints by itself. The writer runs them, after it has acknowledged the
-     * operations.
+     * SQLite runs no checkpoint within a commit. The writer runs checkpoints between its
+     * transactions.
      */
     "PRAGMA wal_autocheckpoint = 0;"
     /*
-     * There is no foreign key: host numbers come from store_load, so they are valid, and a foreign
-     * key would cost every deposit a search for the host.
+     * The tables have no foreign key: host numbers come from store_load, so they are valid, and a
+     * foreign key would cost every deposit a search for the host.
      */
     "PRAGMA foreign_keys = OFF;";
 
@@ -173,7 +172,7 @@ static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out
         (void)sqlite3_close(db);
         return rc;
     }
-    /* Closing the connection must not run a checkpoint, because the file may still be refused. */
+    /* Closing the connection must not run a checkpoint, because the file may be refused later. */
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
@@ -185,8 +184,8 @@ static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out
 }
 
 /*
- * FULL: each commit syncs the log to storage. NORMAL: only a checkpoint syncs the log, before it
- * writes to the database.
+ * FULL: each commit syncs the log to storage. NORMAL: commits do not sync; a checkpoint syncs the
+ * log before it writes to the database.
  */
 static int set_durability(sqlite3 *db, enum store_use use)
 {
@@ -250,8 +249,8 @@ static int insert_meta(sqlite3 *db)
 }
 
 /*
- * Creates the tables and sets the version in one transaction, so that a crash leaves either an
- * empty file or a complete one.
+ * Creates the tables and sets the version in one transaction, so that a crash leaves either a
+ * database without tables or a complete one.
  */
 static int schema_create(sqlite3 *db)
 {
@@ -280,7 +279,8 @@ static int schema_create(sqlite3 *db)
 
 /*
  * Refuses a log whose database is missing or empty. SQLite would delete such a log, which may have
- * messages: someone may have moved or truncated the database and forgotten the log.
+ * messages, if somebody has moved or truncated the database. Also refuses a path that is not a
+ * regular file.
  */
 static int check_files(const char *path, bool *out_is_new, char *out_reason)
 {
@@ -370,17 +370,17 @@ static int set_wal(sqlite3 *db)
     if (rc == SQLITE_ROW) {
         const char *mode = (const char *)sqlite3_column_text(statement, 0);
 
-        /* If another mode is returned, the file system cannot share memory between connections. */
+        /* SQLite returns another mode if it cannot use WAL mode on this file system. */
         rc = mode != NULL && strcmp(mode, "wal") == 0 ? SQLITE_OK : SQLITE_CANTOPEN;
     }
     (void)sqlite3_finalize(statement);
-    /* The first query in WAL mode shows whether there is shared memory for the index of the log. */
+    /* The first query in WAL mode fails if there is no shared memory for the index of the log. */
     return rc == SQLITE_OK ? store_query_number(db, "SELECT count(*) FROM sqlite_schema",
                                                 STORE_NO_VALUES, &objects)
                            : rc;
 }
 
-/* All checks; they only read. */
+/* All checks of a file. They do not write to the file. */
 static int schema_examine(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
 {
     char detail[STORE_CHECK_DETAIL_BYTES];
@@ -445,7 +445,8 @@ const char *store_schema_vfs(sqlite3 *db)
 
 /*
  * Opens, checks and prepares the database with a VFS (SQLite's layer of file system functions;
- * NULL: the default one). *out_refuses_maps: whether the function failed for lack of shared memory.
+ * NULL: the default one). *out_refuses_maps: whether the function failed because the file system
+ * refuses shared memory.
  */
 static int open_by(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db,
                    bool *out_refuses_maps, char *out_reason)
@@ -465,8 +466,8 @@ static int open_by(const char *path, const char *vfs, enum store_use use, sqlite
         return store_error_refuse(path, rc, NULL, out_reason);
     }
     /*
-     * The checks read pages that nobody has verified. So the safety settings are set before the
-     * checks.
+     * The checks read a file that may be damaged or hostile. So the safety settings are set before
+     * the checks.
      */
     rc = store_exec(db, common_pragmas);
     if (rc != SQLITE_OK) {

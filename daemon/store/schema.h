@@ -3,9 +3,9 @@
  * store_schema: the database file: how a connection is set up, which tables a database has, and
  * which files are refused.
  *
- * There is one version of the tables. A file of another version, newer or older, is refused. Before
- * the store writes to a file, it checks that the file is a hearsay database of this version and is
- * not damaged. One thread at a time uses a connection.
+ * The tables have a version, STORE_VERSION. A file of another version, newer or older, is refused.
+ * Before the store writes to a file that is not empty, it checks that the file is a hearsay
+ * database of this version and is not damaged. One thread at a time uses a connection.
  */
 #ifndef DAEMON_STORE_SCHEMA_H
 #define DAEMON_STORE_SCHEMA_H
@@ -17,13 +17,13 @@
 
 enum {
     STORE_APPLICATION_ID = 0x48525359, /* "HRSY", at byte 68 of the file */
-    STORE_VERSION = 3                  /* of the schema, at byte 60 */
+    STORE_VERSION = 3                  /* of the tables, at byte 60 of the file */
 };
 
 enum store_use {
-    STORE_USE_READER,         /* never writes */
+    STORE_USE_READER,         /* cannot write */
     STORE_USE_WRITER,         /* a commit is on storage when it returns */
-    STORE_USE_WRITER_RELAXED, /* a power cut may lose whole commits, but no part of one */
+    STORE_USE_WRITER_RELAXED, /* a power cut may lose whole commits, but not a part of a commit */
 };
 
 /*
@@ -36,22 +36,24 @@ int store_schema_connect(const char *path, const char *vfs, enum store_use use, 
 /*
  * Opens or creates the database for its one writer, and checks the database (see check.h). Returns
  * 0; or -ERR_DAMAGED, -ERR_VERSION, -ERR_STORAGE or -ERR_NOMEM with a sentence in out_reason
- * (PERSIST_REASON_BYTES). A refused file is left unchanged, bit by bit. O(size of the file).
+ * (PERSIST_REASON_BYTES). With -ERR_DAMAGED and -ERR_VERSION the file is unchanged, bit by bit.
+ * O(size of the file).
  */
 int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason);
 
 /*
  * Returns the name of the VFS (SQLite's layer of file system functions) of a connection, in static
- * storage. On a file system without shared memory, such as JFFS2, the name is STORE_HEAP_VFS. Then
- * the index of the log (WAL) is on the heap, and other programs cannot open the database. All
- * connections of a process must use the same VFS.
+ * storage; NULL: not known. On a file system that refuses shared memory, such as JFFS2,
+ * store_schema_open uses STORE_HEAP_VFS. Then the index of the log (WAL) is on the heap, and other
+ * programs cannot open the database. All connections to a database must use the same VFS.
  */
 #define STORE_HEAP_VFS "unix-excl"
 const char *store_schema_vfs(sqlite3 *db);
 
 /*
- * Closes the last connection, runs a checkpoint and deletes the log, so that the database is one
- * file. sqlite3_close alone keeps the log.
+ * Closes the last connection. SQLite then runs a checkpoint and deletes the log, so that the
+ * database is one file; if the checkpoint fails, the log stays. sqlite3_close alone runs no
+ * checkpoint and keeps the log.
  */
 void store_schema_close_last(sqlite3 *db);
 

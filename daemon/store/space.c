@@ -11,19 +11,20 @@
 enum {
     PAGE_BYTES = 4096,
     /*
-     * A deposit changes five pages: one each of the table `message`, its index by id, its index by
-     * expiry, the table `moderation` and the table `meta`. Splits of pages are rare.
+     * A deposit that evicts nothing changes about five pages: one each of the table `message`, its
+     * index by id, its index by expiry, the table `moderation` and the table `meta`. Splits of
+     * pages are rare.
      */
     PAGES_OF_DEPOSIT = 5,
     /*
-     * A withdrawal changes the pages that a deposit changes, except the page of `meta`. It also
-     * changes a page of the table `tombstone`, a page of this table's index, and pages of the free
-     * list.
+     * An estimate of the pages that a withdrawal changes: one each of the table `message`, its two
+     * indexes, the tables `moderation` and `tombstone`, and the index of `tombstone`, and pages of
+     * the free list.
      */
     PAGES_OF_REMOVAL = 8,
     /*
-     * Bytes of a message's row besides filter, media type and payload, with the entries of both
-     * indexes. Measured with 100,000 messages and rounded up.
+     * Bytes of a message in the database without filter, media type and payload, but with its
+     * entries in both indexes. Measured with 100,000 messages and rounded up.
      */
     ROW_BYTES = 176,
     MIB = 1024 * 1024
@@ -76,7 +77,7 @@ void store_space_add(struct store_space_need *need, const struct persist_op *op)
         need->log += removals * PAGES_OF_REMOVAL * STORE_LOG_FRAME_BYTES;
         return;
     }
-    /* No overflow: a message comes in one frame of at most 1 MiB. */
+    /* No overflow: a message comes in one frame, which has at most 1 MiB. */
     uint64_t bytes =
         (uint64_t)message->payload_bytes + message->filter_bytes + message->media_type_bytes;
 

@@ -2,10 +2,10 @@
 /*
  * store_space: how much storage is free, and how much of it the store reserves for deleting.
  *
- * Deleting needs storage, too: a transaction appends pages to the log (WAL), and a checkpoint
- * writes the pages of the log into the database, which may grow. The store reserves free storage
- * for both, and refuses deposits that would use this reserve. docs/reliability.md explains the
- * computation.
+ * Deleting needs storage, too: a transaction writes pages to the log (WAL), and a checkpoint writes
+ * the pages of the log into the database, which may grow. The store reserves free storage for both,
+ * and refuses deposits that would use this reserve. The section "A full disk" of
+ * docs/reliability.md explains the computation.
  */
 #ifndef DAEMON_STORE_SPACE_H
 #define DAEMON_STORE_SPACE_H
@@ -18,34 +18,36 @@
 
 enum {
     /*
-     * Bytes reserved for deleting, in addition to the size limit of the log. To remove a message of
-     * 1 MiB, the largest possible one, needs half of this margin.
+     * Bytes reserved for deleting, in addition to what the log may still grow and what a checkpoint
+     * needs. About twice what the removal of a message of 1 MiB, the largest frame, writes to the
+     * log.
      */
     STORE_SPACE_MARGIN = 2 * 1024 * 1024
 };
 
 /* How much storage deposits may use. */
 struct store_space_room {
-    uint64_t log;      /* bytes that the log may grow before it reaches its limit */
+    uint64_t log;      /* bytes that fit into the log until its file exceeds its limit, or exceeds
+                          its present size if that is larger */
     uint64_t reusable; /* bytes of unused pages of the database */
     uint64_t spare;    /* bytes of free storage that is not reserved */
-    uint64_t kept;     /* bytes of free storage that are reserved for deleting */
-    bool is_closed;    /* so little storage is free that every deposit is refused */
+    uint64_t kept;     /* bytes of the reserve that operations other than deposits may use */
+    bool is_closed;    /* so little storage is free that every new message is refused */
 };
 
 /* How much storage operations need. */
 struct store_space_need {
-    uint64_t log;    /* bytes appended to the log */
+    uint64_t log;    /* bytes written to the log */
     uint64_t growth; /* bytes by which the used part of the database grows */
 };
 
 /*
- * Returns the free bytes of the file system of `path`; UINT64_MAX if the system does not tell. One
- * system call.
+ * Returns the free bytes of the file system of `path`, without those that only root may use;
+ * UINT64_MAX if statvfs does not tell.
  */
 uint64_t store_space_free(const char *path);
 
-/* Returns the size of a file in bytes; 0 if there is no file. One system call. */
+/* Returns the size of a file in bytes; 0 if there is no file, or stat fails. */
 uint64_t store_space_of_file(const char *path);
 
 /*
@@ -58,21 +60,23 @@ void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, 
                          uint64_t reusable_pages, struct store_space_room *out_room);
 
 /*
- * Adds the storage that an operation needs to *need. For a deposit the sum is an upper bound. For
- * other operations it is an estimate: the sizes of the messages that they delete are not known yet.
+ * Adds the storage that an operation needs to *need. This is an estimate: it does not count the
+ * messages that a deposit evicts, and the sizes of messages that an operation deletes are not known
+ * yet.
  */
 void store_space_add(struct store_space_need *need, const struct persist_op *op);
 
 /* Whether deposits with this need may be stored. */
 bool store_space_fits(const struct store_space_room *room, const struct store_space_need *need);
 
-/* Whether a transaction without deposits that needs this storage is likely to succeed. */
+/* Whether a transaction with this need may take a further operation that is no deposit. */
 bool store_space_fits_log(const struct store_space_room *room, const struct store_space_need *need);
 
 /*
- * Whether `room` bytes are enough for a store with `messages` messages of `bytes` bytes in total,
- * its log and the margin. `room` is the free storage plus the present size of the store. If false,
- * out_reason (PERSIST_REASON_BYTES) gets a sentence for the operator.
+ * Whether `room` bytes are enough for a store with `messages` messages, its log of `log_limit`
+ * bytes and STORE_SPACE_MARGIN. `bytes`: filters, media types and payloads of the messages
+ * together. `room`: the free storage plus the present size of the store. If false, out_reason
+ * (PERSIST_REASON_BYTES) gets a sentence for the operator.
  */
 bool store_space_suffices(const char *path, uint64_t messages, uint64_t bytes, uint64_t log_limit,
                           uint64_t room, char *out_reason);

@@ -22,21 +22,22 @@
 #include "daemon/system/log.h"
 
 /*
- * Time from a removal to the scrub of the log. The documentation promises one minute; a running
- * reader delays a scrub by a second or two.
+ * Time from a removal to the scrub of the log. docs/privacy.md promises 60 seconds: a scrub that
+ * a reader blocks is tried again.
  */
 enum {
     SCRUB_AFTER_MS = 30 * 1000,
     /*
-     * Maximum number of tombstones, about ten megabytes. Otherwise a client that deposits and
-     * withdraws forever would fill the storage.
+     * Maximum number of tombstones. Without a maximum, a client that deposits and withdraws again
+     * and again would fill the storage.
      */
     MARKS_MAX = 100000
 };
 
 /*
- * The steps of closing, on the loop. First the reader ends, because its connection would block the
- * last checkpoint. Then the writer runs this checkpoint and ends. Then the async handle is closed.
+ * The steps of closing, on the loop. First the reader ends, because only the connection that is
+ * closed last runs the last checkpoint. Then the writer closes its connection and ends. Then the
+ * async handle is closed.
  */
 enum state { STATE_OPEN, STATE_ENDING_READER, STATE_ENDING_WRITER, STATE_CLOSING_HANDLE };
 
@@ -51,7 +52,7 @@ struct persist_sqlite {
     void (*closed)(void *context);
     void *closed_context;
 
-    uv_mutex_t mutex; /* guards the lists that the threads hand to the loop */
+    uv_mutex_t mutex; /* guards the fields below, which the threads hand to the loop */
     struct persist_op *first_op;
     struct persist_op *last_op;
     struct persist_read *first_read;
@@ -109,8 +110,8 @@ static void on_job_done(void *context, struct persist_job *job)
 }
 
 /*
- * The loop closes the handle only after both threads have reported their end, so the handle and the
- * mutex still exist.
+ * The loop closes the handle, and destroys the mutex, only after both threads have ended. So the
+ * handle and the mutex exist here.
  */
 static void on_writer_ended(void *context)
 {
@@ -225,7 +226,7 @@ static struct store_load load_of(struct persist *persist, char *out_reason)
     return (struct store_load){store_writer_connection(store->writer), store->path, out_reason};
 }
 
-/* After a damage the store does not write to the database any more. Returns `code`. */
+/* If `code` is -ERR_DAMAGED, closing the store will not change the database. Returns `code`. */
 static int keep_damaged(struct persist *persist, int code)
 {
     if (code == -ERR_DAMAGED) {
@@ -461,7 +462,7 @@ int persist_sqlite_open(const struct persist_sqlite_options *given, struct persi
     all.marks_max = all.marks_max != 0 ? all.marks_max : MARKS_MAX;
     /*
      * Compactions write their temporary file into the directory of the database. The variable is
-     * global to the process. No other thread may use SQLite while it is set.
+     * global to the process. No other thread may use SQLite while the variable is being set.
      */
     sqlite3_free(sqlite3_temp_directory);
     sqlite3_temp_directory = sqlite3_mprintf("%s", options->directory);

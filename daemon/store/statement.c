@@ -8,8 +8,8 @@
 /* --- the writer's statements ------------------------------------------------------------------ */
 
 /*
- * Every transaction of the writer takes the write lock at its beginning. So it cannot fail for lack
- * of the lock after it has done half of its work.
+ * STORE_BEGIN takes the write lock at the beginning of a transaction. So the transaction cannot
+ * fail for lack of the lock after it has done half of its work.
  */
 static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
@@ -27,8 +27,9 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
                       " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"
                       " RETURNING host_id, epoch, id, seq"),
     /*
-     * The queries name the index to get rows in the order of eviction. With another index SQLite
-     * would sort all messages of the host. length() does not read the payloads.
+     * NOT INDEXED and INDEXED BY make SQLite read the rows in the order of eviction. With the index
+     * of ids SQLite would have to sort all messages of the host. length(payload) does not read the
+     * payload.
      */
     [STORE_OLDEST] = ("SELECT seq, seq, host_id, epoch, id, " CONTENT_BYTES " FROM message"
                       " NOT INDEXED WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
@@ -95,7 +96,7 @@ void store_statement_reset(sqlite3_stmt *statement)
     (void)sqlite3_clear_bindings(statement);
 }
 
-/* An empty value is not NULL, whatever its pointer is. */
+/* A value of 0 bytes is bound as an empty value, not as NULL, even if its pointer is NULL. */
 static int bind_value(sqlite3_stmt *statement, int place, const struct store_value *value)
 {
     const void *bytes = value->length == 0 ? "" : value->bytes;

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_statement: SQL statements. This module has the texts of all statements of the writer's
- * connection, and the functions that bind values to a statement and run the statement.
- *
- * Results are SQLite's codes.
+ * store_statement: SQL statements. This module has the texts of the statements that the writer's
+ * connection keeps prepared, and the functions that bind values to a statement and run the
+ * statement. Results are SQLite's codes.
  */
 #ifndef DAEMON_STORE_STATEMENT_H
 #define DAEMON_STORE_STATEMENT_H
@@ -72,17 +71,16 @@ struct store_value {
 #define STORE_NO_VALUES NULL, 0
 
 /*
- * Prepares all statements into out_statements (STORE_STATEMENT_COUNT elements, all NULL). After a
- * failure, too, the caller calls store_statement_finalize.
+ * Prepares all statements of enum store_statement into out_statements (STORE_STATEMENT_COUNT
+ * elements, all NULL). After a failure, too, the caller calls store_statement_finalize.
  */
 int store_statement_prepare(sqlite3 *db, sqlite3_stmt **out_statements);
 
-/* Finalizes all statements. A statement that was never prepared (NULL) is skipped. */
+/* Finalizes the STORE_STATEMENT_COUNT statements. NULL is skipped. */
 void store_statement_finalize(sqlite3_stmt **statements);
 
 /*
- * Resets a statement and clears its bindings. The bindings point to data of the operation, which
- * may be freed after the operation.
+ * Resets a statement and clears its bindings, because they point to data of the caller.
  */
 void store_statement_reset(sqlite3_stmt *statement);
 
@@ -114,7 +112,7 @@ int store_run(sqlite3 *db, const char *sql, const struct store_value *values, si
 int store_query_number(sqlite3 *db, const char *sql, const struct store_value *values, size_t count,
                        int64_t *out);
 
-/* Runs one or several statements that return no rows and need no values. */
+/* Runs one or several statements that need no values. Ignores the rows that they return. */
 int store_exec(sqlite3 *db, const char *sql);
 
 #endif

@@ -14,8 +14,8 @@
 /* --- the thread ------------------------------------------------------------------------------- */
 
 /*
- * Waits until there are operations or a job, a scrub is due, or the thread shall stop. The caller
- * holds the mutex.
+ * Waits until there are operations or a job, a scrub is due, or the thread is told to stop. The
+ * caller holds the mutex.
  */
 static void wait_for_work(struct store_writer *writer)
 {
@@ -35,9 +35,9 @@ static void wait_for_work(struct store_writer *writer)
 }
 
 /*
- * Waits until the time `gather_until`, so that the next commit has more operations. Ends early if a
- * batch is full, a job begins or the thread shall stop. Does not wait again for operations that the
- * last batch left in the queue. The caller holds the mutex.
+ * Waits until the time `gather_until`, so that the next commit has more operations. Ends early if
+ * the queue is empty or has a full batch, if there is a job, or if the thread is told to stop. The
+ * caller holds the mutex.
  */
 static void writer_gather(struct store_writer *writer)
 {
@@ -73,8 +73,8 @@ static void measure_room(struct store_writer *writer, struct store_space_room *o
 }
 
 /*
- * Takes the next batch from the queue, which is not empty. If only the storage reserved for
- * deleting is left, the batch is small and its deposits are refused.
+ * Takes the next batch from the queue, which is not empty. If the first operation is a deposit
+ * without enough storage, the batch is small, and its deposits of new messages are refused.
  */
 static void take_batch(struct store_writer *writer, struct store_batch *out_batch)
 {
@@ -86,10 +86,8 @@ static void take_batch(struct store_writer *writer, struct store_batch *out_batc
     fits = store_queue_fits(&writer->queue, &room);
     uv_mutex_unlock(&writer->mutex);
     if (!fits && writer->log_pages > 0) {
-        store_commit_checkpoint(writer,
-                                SQLITE_CHECKPOINT_PASSIVE); /* A checkpoint frees storage: a page in
-                                                               the log reserves storage in the log
-                                                               and in the database. */
+        store_commit_checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE); /* fewer pages of the log need a
+                                                                       reserve afterwards */
         measure_room(writer, &room);
     }
     uv_mutex_lock(&writer->mutex);
@@ -175,8 +173,8 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
     }
     (void)sqlite3_wal_hook(db, store_commit_on_commit, writer);
     /*
-     * The log may have pages from before a crash. The length of the log gives an estimate. The next
-     * checkpoint counts the pages exactly.
+     * The log may have pages from before a crash. The length of the log gives an upper bound of
+     * their number.
      */
     writer->log_pages = store_log_bytes(options->path) / STORE_LOG_FRAME_BYTES;
     code = -ERR_SYSTEM;
