@@ -8,8 +8,9 @@
 enum {
     ARENA_ALIGNMENT = alignof(max_align_t),
     ARENA_BLOCK_MIN = 4 * 1024, /* holds most messages */
-    ARENA_BLOCK_MAX = 64 * 1024 /* each new block has twice the size of the block before, up to this
-                                 * size; a request that is larger gets a block of its own size */
+    ARENA_BLOCK_MAX = 64 * 1024 /* a new block has twice the size of the newest block, but not more
+                                 * than this size, and not more than the arena's limit leaves. An
+                                 * allocation that is larger gets a block of its own size */
 };
 
 /*
@@ -21,8 +22,8 @@ enum {
 struct arena_block {
     struct arena_block *next;
     size_t bytes; /* with this header */
-    size_t used;  /* how many bytes of the block are used, the block's header included; a multiple
-                   * of ARENA_ALIGNMENT */
+    size_t used;  /* bytes of the block that are used, the block's header included; a multiple of
+                   * ARENA_ALIGNMENT */
 };
 
 enum {
@@ -108,8 +109,10 @@ void *arena_take(struct arena *arena, size_t bytes)
         arena->refused = true;
         return NULL;
     }
-    /* An allocation of 0 bytes takes ARENA_ALIGNMENT bytes, so that two allocations never have the
-     * same address. */
+    /*
+     * An allocation of 0 bytes takes ARENA_ALIGNMENT bytes, so that no other allocation has its
+     * address before the next reset.
+     */
     bytes = bytes == 0 ? (size_t)ARENA_ALIGNMENT
                        : (bytes + ARENA_ALIGNMENT - 1) / ARENA_ALIGNMENT * ARENA_ALIGNMENT;
     if (block == NULL || block->bytes - block->used < bytes) {

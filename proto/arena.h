@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arena: memory for one message, freed all at once. An arena has a limit, because protobuf-c
- * allocates as much memory as the bytes on the wire claim.
+ * arena: memory for many small allocations that are freed all at once, such as those of one
+ * message. An arena has a limit, because a few bytes of a frame can make protobuf-c allocate much
+ * memory.
  */
 #ifndef PROTO_ARENA_H
 #define PROTO_ARENA_H
@@ -18,8 +19,10 @@ struct arena {
     struct arena_block *blocks;
     size_t limit_bytes; /* most bytes of all blocks together */
     size_t held_bytes;
-    size_t used_bytes; /* handed out since the last reset */
-    bool refused;      /* a request since the last reset exceeded limit_bytes */
+    size_t used_bytes; /* handed out since the last reset, each allocation rounded up for its
+                        * alignment */
+    bool refused;      /* since the last reset, an allocation failed because the blocks would have
+                        * exceeded limit_bytes */
 };
 
 /* Allocates nothing yet. */
@@ -27,8 +30,8 @@ void arena_init(struct arena *arena, const struct alloc *alloc, size_t limit_byt
 void arena_deinit(struct arena *arena); /* a zeroed struct is fine */
 
 /*
- * Allocates `bytes` bytes, aligned for any type, uninitialised. NULL: no memory, or the arena's
- * limit is exceeded.
+ * Allocates `bytes` bytes, aligned for any type, uninitialised. NULL: no memory, or the blocks
+ * would exceed limit_bytes.
  */
 void *arena_take(struct arena *arena, size_t bytes);
 
@@ -38,8 +41,8 @@ void *arena_take(struct arena *arena, size_t bytes);
 void *arena_take_zeroed(struct arena *arena, size_t count, size_t bytes);
 
 /*
- * Frees all memory that the arena handed out. One block of at most 64 KiB stays allocated for the
- * next message.
+ * Takes back all memory that the arena handed out. Frees the blocks, but keeps the largest block
+ * that has at most 64 KiB.
  */
 void arena_reset(struct arena *arena);
 

@@ -6,7 +6,7 @@
 
 #include "core/base/err.h"
 
-/* The size of the first allocation. Most responses without payloads fit in 256 bytes. */
+/* The smallest allocation, in bytes. */
 enum { BYTES_CAPACITY_MIN = 256 };
 
 void bytes_init(struct bytes *bytes, const struct alloc *alloc)
@@ -23,8 +23,8 @@ void bytes_deinit(struct bytes *bytes)
 }
 
 /*
- * Returns a capacity of at least `needed` bytes and at least twice the present capacity. Doubling
- * keeps appending at amortised O(1) for each byte.
+ * Returns a capacity of at least `needed` bytes, and of at least twice the present capacity
+ * (SIZE_MAX if twice as much overflows). Doubling keeps appending at amortised O(1) for each byte.
  */
 static size_t bytes_next_capacity(const struct bytes *bytes, size_t needed)
 {

@@ -17,15 +17,15 @@ struct bytes {
     size_t capacity;
 };
 
-/* Makes an empty array. `alloc` is borrowed until bytes_deinit. */
+/* Makes an empty array. The array borrows `alloc` until its last use. */
 void bytes_init(struct bytes *bytes, const struct alloc *alloc);
-void bytes_deinit(struct bytes *bytes); /* Frees the array. A zeroed struct is allowed. Before the
-                                         * struct is used again, call bytes_init. */
+void bytes_deinit(struct bytes *bytes); /* Frees the memory of the array, which is then empty. A
+                                         * zeroed struct is allowed. */
 
 /*
- * Allocates space for `more` bytes behind the present bytes and returns its address. `count` does
- * not change: the caller writes the bytes and increases `count`. NULL: no memory. Amortised O(1)
- * for each byte.
+ * Makes room for `more` bytes behind the present bytes and returns the address of the room. `count`
+ * does not change: the caller writes the bytes and increases `count`. NULL: no memory, or the size
+ * would exceed SIZE_MAX.
  */
 uint8_t *bytes_reserve(struct bytes *bytes, size_t more);
 
@@ -34,7 +34,7 @@ int bytes_append(struct bytes *bytes, const void *data, size_t count);
 
 /*
  * Removes the first `count` bytes; count <= bytes->count. Frees the memory if no byte remains.
- * Costs O(remaining bytes).
+ * Moves the bytes that remain.
  */
 void bytes_consume(struct bytes *bytes, size_t count);
 

@@ -49,8 +49,9 @@ static void frame_compact(struct frame_decoder *decoder)
 }
 
 /*
- * Grows the buffer to the bytes that will be read now, not to the length that a frame's header
- * claims. A peer that announces a large frame and sends one byte takes little memory.
+ * Grows the buffer to `needed` bytes or more, at most to the larger of `needed` and `most`.
+ * `needed` counts the bytes that the caller reads now, not the length that a frame's header claims:
+ * a peer that announces a large frame and sends one byte takes little memory.
  */
 static int frame_grow(struct frame_decoder *decoder, size_t needed, size_t most)
 {

@@ -7,8 +7,8 @@
  *   +---------------------------+------------------------+
  *
  * The decoder does no I/O. Its owner reads bytes into the room that frame_decoder_reserve returns,
- * calls frame_decoder_commit, and then frame_next until there is no whole frame. The decoder checks
- * a length before it allocates anything for it.
+ * calls frame_decoder_commit, and then frame_next until there is no whole frame. The decoder
+ * allocates memory for bytes that are read, not for the length that a header claims.
  */
 #ifndef PROTO_FRAME_H
 #define PROTO_FRAME_H
@@ -19,8 +19,8 @@
 #include "core/base/alloc.h"
 
 /*
- * Outcomes of frame_next. After FRAME_EMPTY and FRAME_TOO_LARGE the stream cannot be read any
- * further.
+ * Positive outcomes of frame_next. After FRAME_EMPTY or FRAME_TOO_LARGE no further frame of the
+ * stream can be read.
  */
 enum {
     FRAME_MORE = 1,     /* no whole frame yet */
@@ -31,15 +31,15 @@ enum {
 struct frame_decoder {
     const struct alloc *alloc; /* borrowed */
     size_t limit_bytes;        /* largest frame, without its header */
-    uint8_t *buffer;           /* owned; NULL while nothing is buffered */
+    uint8_t *buffer;           /* owned; `capacity` bytes, or NULL */
     size_t capacity;
     size_t start; /* consumed up to here */
     size_t end;   /* filled up to here */
 };
 
 /*
- * Prepares a decoder with a largest frame of limit_bytes, 1 .. LIMIT_FRAME_BYTES_MAX. Allocates
- * nothing.
+ * Prepares a decoder. limit_bytes: the largest frame without its header, 1 ..
+ * LIMIT_FRAME_BYTES_MAX. Allocates nothing. The decoder borrows `alloc`.
  */
 void frame_decoder_init(struct frame_decoder *decoder, const struct alloc *alloc,
                         size_t limit_bytes);
@@ -47,30 +47,31 @@ void frame_decoder_deinit(struct frame_decoder *decoder); /* a zeroed struct is 
 
 /*
  * Returns memory to read into: *out_room, with *out_bytes bytes, at least 1 and at most `wanted`
- * (wanted >= 1). The buffer never exceeds the frame limit plus the header plus the largest `wanted`
- * so far. Frames that frame_next returned before become invalid. 0; -ERR_NOMEM; -ERR_BUDGET: the
- * buffer is full of whole frames that frame_next has not taken out.
+ * (wanted >= 1). The buffer grows to at most limit_bytes plus 4 bytes of header plus the largest
+ * `wanted` so far. Frames that frame_next returned before become invalid. 0; -ERR_NOMEM;
+ * -ERR_BUDGET: the buffer is full, because the caller did not call frame_next until FRAME_MORE.
  */
 int frame_decoder_reserve(struct frame_decoder *decoder, size_t wanted, uint8_t **out_room,
                           size_t *out_bytes);
 
 /*
- * Tells the decoder that the first `count` bytes of the memory from frame_decoder_reserve are
- * filled. count <= *out_bytes.
+ * Tells the decoder that the caller has filled the first `count` bytes of the memory from the last
+ * frame_decoder_reserve; `count` is not larger than that memory.
  */
 void frame_decoder_commit(struct frame_decoder *decoder, size_t count);
 
 /*
- * Takes out the next whole frame. 0: *out_frame is the frame without its header, borrowed from the
- * decoder until the next frame_decoder_reserve or frame_decoder_release. Otherwise FRAME_MORE,
- * FRAME_EMPTY, or FRAME_TOO_LARGE with the claimed length in *out_length.
+ * Takes out the next whole frame. 0: *out_frame is the frame without its header and *out_length its
+ * length; the frame is borrowed from the decoder until the next frame_decoder_reserve,
+ * frame_decoder_release or frame_decoder_deinit. Otherwise FRAME_MORE, FRAME_EMPTY, or
+ * FRAME_TOO_LARGE with the claimed length in *out_length.
  */
 int frame_next(struct frame_decoder *decoder, const uint8_t **out_frame, size_t *out_length);
 
-/* The number of bytes in the buffer that frame_next has not taken out yet. */
+/* Returns how many bytes of the buffer frame_next has not taken out, headers included. */
 size_t frame_decoder_pending(const struct frame_decoder *decoder);
 
-/* Frees the buffer if no byte is pending. An idle session then holds no memory. */
+/* Frees the buffer if frame_next has taken out every byte. */
 void frame_decoder_release(struct frame_decoder *decoder);
 
 /* Writes the header of a frame of `length` bytes, 1 .. LIMIT_FRAME_BYTES_MAX. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limits: the limits of the protocol. They hold for every server with any configuration. The
- * message Limits in Welcome has the limits that one server sets itself, which are not higher. Sizes
- * are in bytes, counts in elements.
+ * limits: the limits and constants of the protocol, the same for every server. The message Limits
+ * in Welcome has the limits that a server's configuration sets. A server sets no such limit higher
+ * than the limit of this file. Sizes are in bytes, counts in elements.
  */
 #ifndef PROTO_LIMITS_H
 #define PROTO_LIMITS_H
@@ -31,8 +31,8 @@ enum {
     LIMIT_SLICES = 32,         /* in Query.exclude */
     LIMIT_HASHES = 32,         /* of one slice */
     LIMIT_SLICES_HASHES = 256, /* of all slices of a query together */
-    LIMIT_SLICES_PPM = 600000, /* upper bound, in millionths, of the probability that a random id is
-                                * in a slice, summed over all slices */
+    LIMIT_SLICES_PPM = 600000, /* upper bound of a sum over all slices of a query: the probability,
+                                * in millionths, that the slice has a random id */
     LIMIT_DISTANCE_PPM = 1000000, /* distance 1, in millionths */
     LIMIT_RESULTS = 1000,         /* in Results: the largest k */
     LIMIT_EXPORTED = 1000,        /* messages on a page of Exported */
@@ -52,8 +52,7 @@ enum {
     LIMIT_PROFILE_BYTES = 255,
     LIMIT_ERROR_BYTES = 511, /* an error's sentence */
     LIMIT_FIELD_BYTES = 63,  /* an error's field name */
-    LIMIT_REPEATED = 256, /* largest number of entries of a repeated field for which this list has
-                           * no other limit */
+    LIMIT_REPEATED = 256, /* entries of a repeated field for which this list has no other limit */
     LIMIT_UNKNOWN_REQUEST = 256,   /* unknown fields in a request, all together */
     LIMIT_UNKNOWN_RESPONSE = 8192, /* in a response: a few in each of its results */
     LIMIT_NESTING = 4              /* messages within messages */

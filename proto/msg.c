@@ -36,7 +36,8 @@ const char *msg_error_name(enum msg_error_code code)
 }
 
 /*
- * Returns how many of the `length` bytes to keep when `most` bytes fit. No character is cut in two.
+ * Returns how many of the `length` bytes to keep when `most` bytes fit. No UTF-8 character is cut
+ * in two.
  */
 static size_t msg_whole_characters(const char *text, size_t length, size_t most)
 {
@@ -63,8 +64,8 @@ void msg_error_set(struct msg_error *error, enum msg_error_code code, const char
                    const char *format, ...)
 {
     /*
-     * Four bytes longer than the text that is kept: the bytes behind a cut show whether the cut is
-     * within a character.
+     * Longer than the text that is kept: the byte behind a cut shows whether the cut is within a
+     * character.
      */
     char sentence[LIMIT_ERROR_BYTES + 5];
     va_list arguments;

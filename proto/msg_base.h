@@ -12,8 +12,10 @@
 
 #include "proto/limits.h"
 
-/* A field of bytes. `data` is NULL if the field is absent. If the field is present, `data` is not
- * NULL, even if `count` is 0. */
+/*
+ * A field of bytes. `data` is NULL if the field is absent. If the field is present, `data` is not
+ * NULL, also where `count` is 0.
+ */
 struct msg_bytes {
     const uint8_t *data;
     size_t count;
@@ -60,7 +62,7 @@ struct msg_error {
     enum msg_error_code code;
     char message[LIMIT_ERROR_BYTES + 1]; /* a sentence for people */
     char field[LIMIT_FIELD_BYTES +
-               1];           /* the name of the request's wrong field; "": no field is named */
+               1]; /* the name of the field of the request that is wrong; "": no field is named */
     uint64_t retry_after_ms; /* 0: not said */
     uint32_t versions[LIMIT_VERSIONS];
     uint32_t version_count;
@@ -68,14 +70,15 @@ struct msg_error {
 
 /*
  * Fills an error. `format` and its arguments make the sentence as in printf. A sentence longer than
- * LIMIT_ERROR_BYTES is cut on a character boundary. `field` may be NULL.
+ * LIMIT_ERROR_BYTES is cut on a character boundary, and so is a field's name longer than
+ * LIMIT_FIELD_BYTES. field NULL: no field is named.
  */
 void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));
 
 /*
- * Copies `length` bytes of UTF-8 and a NUL into out_text, which has `capacity` >= 1 bytes. A text
- * that does not fit is cut on a character boundary.
+ * Copies a text of `length` bytes of UTF-8, and a NUL behind it, into out_text, which has
+ * `capacity` >= 1 bytes. A text that does not fit is cut on a character boundary.
  */
 void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t length);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * msg_request: the requests of hearsay.proto as plain structs. Include proto/msg.h instead of this
- * file; proto/msg.h also says how absent fields and units are represented.
+ * file; proto/msg.h has the rules for absent fields and the units.
  */
 #ifndef PROTO_MSG_REQUEST_H
 #define PROTO_MSG_REQUEST_H
@@ -94,14 +94,14 @@ struct msg_report {
     struct msg_text host;
     struct msg_bytes id;
     struct msg_text reason; /* why the message is reported: up to LIMIT_REASON_BYTES bytes without
-                             * control characters; may be absent */
+                             * ASCII control characters; may be absent */
     uint64_t work;          /* 0 when absent */
     enum msg_report_kind kind; /* MSG_REPORT_OTHER when absent */
 };
 
 /*
- * All requests of administration share this struct. The comment of a field names the requests that
- * use the field.
+ * The requests of administration whose kinds are MSG_REQUEST_STATS to MSG_REQUEST_LOG_LEVEL share
+ * this struct. The comment of a member names the requests that use the member.
  */
 struct msg_admin {
     struct msg_text host;          /* stats: absent means all of them */
@@ -112,8 +112,8 @@ struct msg_admin {
     struct msg_bytes payload_hash; /* ban, unban: LIMIT_HASH_BYTES or absent */
     struct msg_bytes filter;       /* ban, unban: or absent */
     uint32_t max_distance_ppm;     /* ban */
-    struct msg_text word; /* in Accept the field `mode`, in LogLevel `level`, in Backup `path`;
-                           * other requests have no such field */
+    struct msg_text word; /* the field `mode` of Accept, `level` of LogLevel, `path` of Backup;
+                           * other requests do not use it */
 };
 
 struct msg_here {
@@ -153,7 +153,7 @@ enum msg_request_kind {
 struct msg_request {
     uint64_t id;      /* not 0 */
     const char *name; /* the name in hearsay.proto of the field that holds the request's body; "" if
-                       * this program does not know the body. Static storage */
+                       * the body is absent or not in this schema. Static storage */
     enum msg_request_kind kind;
     union {
         struct msg_hello hello;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * msg_response: the responses of hearsay.proto as plain structs. Include proto/msg.h instead of
- * this file; proto/msg.h also says how absent fields and units are represented.
+ * this file; proto/msg.h has the rules for absent fields and the units.
  */
 #ifndef PROTO_MSG_RESPONSE_H
 #define PROTO_MSG_RESPONSE_H
@@ -20,8 +20,8 @@ struct msg_limits {
     uint32_t ttl_max_s;
     uint32_t parts_max;
     uint32_t requests_in_flight;
-    uint32_t deposits_per_minute; /* deposits a minute from the client's address; 0 (absent): no
-                                   * limit */
+    uint32_t deposits_per_minute; /* tokens that the bucket for deposits regains in a minute; 0
+                                   * (absent): no limit */
     uint32_t queries_per_minute;
     uint32_t deposit_burst;
     uint32_t query_burst;
@@ -55,8 +55,8 @@ struct msg_host {
     int64_t accept_until_ms;    /* 0 when absent: not said */
     bool has_epoch;             /* the current one */
     struct msg_epoch epoch;
-    const struct msg_text *here; /* here_count labels of the access point's surroundings; here_count
-                                  * is also 0 if the labels did not fit in the frame */
+    const struct msg_text *here; /* here_count labels of the access point's surroundings. The server
+                                  * sends none if they do not fit in the frame */
     size_t here_count;
 };
 
@@ -221,8 +221,10 @@ struct msg_checked {
     uint64_t messages;
 };
 
-/* The body of a BackedUp response, whose field `bytes` becomes `after` here, and of a Compacted
- * response. */
+/*
+ * The body of a Compacted response, and of a BackedUp response, whose field `bytes` is `after`
+ * here.
+ */
 struct msg_bytes_taken {
     uint64_t before;
     uint64_t after;
@@ -277,8 +279,8 @@ enum msg_response_kind {
 };
 
 struct msg_response {
-    uint64_t id; /* the id of the request that is answered; 0: a push, or an error about the whole
-                  * connection */
+    uint64_t id; /* the id of the request that this response answers; 0: a push, or an error about
+                  * the whole connection */
     enum msg_response_kind kind;
     union {
         struct msg_error error;

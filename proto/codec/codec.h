@@ -3,9 +3,9 @@
  * codec: turns msg structs into the bytes of a frame, and frames into msg structs. Only the files
  * of this folder use protobuf-c.
  *
- * Decoding first walks the bytes once and checks them against the schema and proto/limits.h:
- * nesting, counts of repeated fields, lengths and varints. Only then protobuf-c unpacks the bytes,
- * with the arena as its allocator. Decoding costs O(length of the frame).
+ * Before protobuf-c unpacks the bytes of a frame, decoding checks them against the schema and
+ * proto/limits.h: nesting, counts of repeated fields, lengths, varints and texts. The memory that
+ * protobuf-c allocates comes from an arena.
  */
 #ifndef PROTO_CODEC_CODEC_H
 #define PROTO_CODEC_CODEC_H
@@ -20,30 +20,31 @@
 
 /* Named outcomes of decoding. */
 enum {
-    CODEC_MALFORMED = 1, /* the bytes are no message of this protocol: the caller should send an
-                          * error, then close the connection */
-    CODEC_INVALID = 2    /* a field of the message is wrong: the caller should send an error with
-                          * out->id, and keep the connection */
+    CODEC_MALFORMED = 1, /* the bytes are no message of this protocol, or a request has no id: the
+                          * caller should send an error, then close the connection */
+    CODEC_INVALID = 2    /* a field of the message is wrong, or the message takes too much memory: a
+                          * server should send an error with out->id, and keep the connection */
 };
 
 /*
- * Upper bounds on the arena's memory for decoding one frame, beyond the length of the frame. With
- * an arena limit of the frame's length plus this number, no frame within proto/limits.h is refused
- * for its memory, on any machine.
+ * With an arena whose limit is the frame's length plus CODEC_REQUEST_ARENA_BYTES, no request within
+ * proto/limits.h is refused because it takes too much memory. CODEC_RESPONSE_ARENA_BYTES is the
+ * number for a response.
  */
 enum { CODEC_REQUEST_ARENA_BYTES = 128 * 1024, CODEC_RESPONSE_ARENA_BYTES = 3 * 1024 * 1024 };
 
 /*
  * Reads a frame (without its header) into *out. *out borrows from the arena, not from `frame`,
  * until the arena is reset. Returns 0; CODEC_MALFORMED or CODEC_INVALID with *out_error filled; or
- * -ERR_NOMEM. With every result, out->id and out->name have what could be read (otherwise id 0 and
- * ""); the rest of *out is valid only after 0.
+ * -ERR_NOMEM. Also without success, out->id has the id if it could be read, else 0, and the name of
+ * a request has the name of its body if that could be read, else "". The rest of *out is valid only
+ * after 0.
  *
- * Decoding checks every rule that needs no state of the server: needed fields (a deposit's id and
- * filter, a query's k and parts, ...), k and ttl of at least 1, sizes of ids, hashes and tokens,
- * enum values, UTF-8 without NUL, host names, media types, distances up to 1,000,000. The handlers
- * check the server's own limits. A message that takes more memory than the arena's limit is
- * CODEC_INVALID, with MSG_TOO_LARGE.
+ * Decoding checks each field for itself, for example: needed fields (a deposit's id and filter, a
+ * query's k and parts), sizes of ids, hashes and tokens, UTF-8 without NUL, host names, media
+ * types, distances up to 1,000,000. The handlers of the server check the limits of the server, and
+ * rules about two or more fields. A message that takes more memory than the arena's limit is
+ * CODEC_INVALID, with MSG_TOO_LARGE in *out_error.
  *
  * A request without a body or with an unknown body is read as MSG_REQUEST_UNKNOWN. A response
  * without a body or with an unknown body is read as MSG_RESPONSE_UNKNOWN. A request without an id,
@@ -56,8 +57,8 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
 
 /*
  * Appends one whole frame, header included, to `out`. Returns 0, -ERR_NOMEM, or CODEC_TOO_LARGE
- * when the frame would exceed limit_bytes; after an error `out->count` is unchanged. The fields are
- * not checked. A field with its default value is left out.
+ * when the frame without its header would exceed limit_bytes or LIMIT_FRAME_BYTES_MAX. If the
+ * result is not 0, out->count is unchanged. The values of the fields are not checked.
  */
 enum { CODEC_TOO_LARGE = 3 };
 int codec_encode_request(const struct msg_request *request, size_t limit_bytes, struct bytes *out);
@@ -67,29 +68,29 @@ int codec_encode_response(const struct msg_response *response, size_t limit_byte
 /*
  * Both return an upper bound in bytes. codec_result_bytes_max: how much longer a Results frame
  * becomes by one result with a payload and a media type of these sizes. codec_exported_bytes_max:
- * how much longer an Exported frame becomes by one message. Before encoding, a caller computes with
- * these bounds how many entries fit in a frame.
+ * how much longer an Exported frame becomes by one message.
  */
 size_t codec_result_bytes_max(size_t payload_bytes, size_t media_type_bytes);
 size_t codec_exported_bytes_max(const struct msg_exported_message *message);
 
 /*
- * Return exact sizes in bytes. codec_result_bytes: one result within a Results frame.
- * codec_results_bytes: a whole Results frame without its header; its results take results_bytes.
- * codec_match_bytes: a whole Match frame without its header. O(1).
+ * Each returns an exact size in bytes. codec_result_bytes: one result within a Results frame.
+ * codec_results_bytes: a Results frame without its header; results_bytes is the sum of
+ * codec_result_bytes over its results. codec_match_bytes: a Match frame without its header.
  */
 size_t codec_result_bytes(const struct msg_result *result);
 size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes);
 size_t codec_match_bytes(const struct msg_response *response);
 
-/* The most bytes that a Results or Exported frame takes without its entries. */
+/*
+ * The most bytes of a Results or Exported frame without its results or messages, header included.
+ */
 enum { CODEC_ENVELOPE_BYTES_MAX = 64 };
 
 /*
  * Returns whether a text is a media type: 1 to LIMIT_MEDIA_TYPE_BYTES visible ASCII characters and
  * spaces, with at least one character before the first '/' and at least one character behind the
- * first '/'. "a//" is a media type, "//a" is none. A media type may have parameters. Terminals show
- * the text.
+ * first '/'. "a//" is a media type, "//a" is none.
  */
 bool codec_is_media_type(const char *text, size_t length);
 

@@ -90,8 +90,7 @@ int codec_unpack(const struct codec_envelope *envelope, struct msg_bytes frame, 
     if (message == NULL && memory.failed) {
         return map_out_of_memory(arena, out_error);
     }
-    if (message == NULL) { /* should never happen, because the scan refuses every frame that
-                            * protobuf-c refuses */
+    if (message == NULL) { /* not expected: the scan should refuse what protobuf-c refuses */
         msg_error_set(out_error, MSG_MALFORMED, NULL, "the bytes are not a %s", envelope->name);
         return CODEC_MALFORMED;
     }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codec_envelope: the code that requests and responses share: from the bytes of a frame to
- * protobuf-c's structs. Only the codec uses this file.
+ * codec_envelope: unpacks the bytes of a frame into protobuf-c's structs, for requests and for
+ * responses. Only the codec uses this file.
  */
 #ifndef PROTO_CODEC_ENVELOPE_H
 #define PROTO_CODEC_ENVELOPE_H
@@ -25,22 +25,20 @@ struct codec_envelope {
     size_t body_count;
 };
 
-/*
- * The limit on the entries of each repeated field of hearsay.proto. Every repeated field has a row.
- */
+/* Has a row for every repeated field of hearsay.proto: the most entries of the field. */
 extern const struct scan_count codec_counts[];
 extern const size_t codec_count_count;
 
 /*
- * Returns the row of an envelope with this field number, or of this kind. NULL: there is no such
- * row.
+ * codec_body_numbered returns the row of envelope->bodies that has this field number,
+ * codec_body_of_kind the row that has this kind. NULL: there is no such row.
  */
 const struct map_body *codec_body_numbered(const struct codec_envelope *envelope, uint32_t number);
 const struct map_body *codec_body_of_kind(const struct codec_envelope *envelope, int kind);
 
 /*
- * Scans a frame (without its header) and unpacks the frame. 0 with *out_message from the arena;
- * CODEC_MALFORMED or CODEC_INVALID with *out_error filled; -ERR_NOMEM.
+ * Scans a frame (without its header), then unpacks the frame. 0 with *out_message, which is in the
+ * arena; CODEC_MALFORMED or CODEC_INVALID with *out_error filled; -ERR_NOMEM.
  */
 int codec_unpack(const struct codec_envelope *envelope, struct msg_bytes frame, struct arena *arena,
                  ProtobufCMessage **out_message, struct msg_error *out_error);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codec_form: the rules for texts in the protocol, such as a host's name. Only the codec uses this
+ * codec_form: rules for texts in the protocol, such as a host's name. Only the codec uses this
  * file.
  */
 #ifndef PROTO_CODEC_FORM_H
@@ -14,10 +14,13 @@ extern const struct map_form codec_form_host;
 /* A media type: see codec_is_media_type. */
 extern const struct map_form codec_form_media_type;
 
-/* A text for lists and terminals: no control characters. */
+/* A text without ASCII control characters (0x00 to 0x1f, 0x7f). */
 extern const struct map_form codec_form_line;
 
-/* Table rows that many messages have: the name of the host, and the id of a message. */
+/*
+ * Table rows that several messages have: the name of the host, which may be absent, and the id of a
+ * message, which is needed.
+ */
 #define FORM_HOST(Wire, own)                                                                       \
     {                                                                                              \
         MAP_FIELD(TEXT, Wire, own, host), MAP_RANGE(1, LIMIT_HOST_BYTES), .form = &codec_form_host \

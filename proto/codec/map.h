@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * codec_map: tables of fields. A table says which field of a message of hearsay.proto is which
- * member of a plain struct, and which values are allowed. Reading and writing use the same table.
- * Only the codec uses this file.
+ * member of a plain struct, and which values are allowed. Only the codec uses this file.
  *
- * The rows of a table stand in the order of the field numbers. The macros below make the rows. A
- * row does not compile if the C type of a field or of a member is not the type that the row says.
+ * The rows of a table must stand in the order of the field numbers. The macros below make the rows.
+ * A row does not compile if the C type of the field in protobuf-c's struct, or of the member in the
+ * plain struct, is not the type that the macro expects.
  *
  * Reading: an absent field gets its default. A needed field that is absent, and a value or size out
- * of range, are refused with a sentence. Writing: a field with its default value is left out,
- * unless the field is needed. Absent bytes and texts are left out. Writing checks nothing.
+ * of range, are refused with a sentence. Writing: absent bytes and texts are left out. A number
+ * with its default value is left out, unless the field is needed or the struct has a bool for its
+ * presence. Writing does not check the values.
  */
 #ifndef PROTO_CODEC_MAP_H
 #define PROTO_CODEC_MAP_H
@@ -42,7 +43,7 @@ enum map_type {
 
 struct map;
 
-/* A rule for texts, and the words for the error "<field> is not <form>". */
+/* A rule for texts. `form` completes the sentence "FIELD is not FORM" of the error. */
 struct map_form {
     bool (*holds)(const char *text, size_t length);
     const char *form;
@@ -53,15 +54,19 @@ struct map_field {
     enum map_type type;
     bool needed;
     uint16_t wire;     /* offset of the value in protobuf-c's struct */
-    uint16_t wire_has; /* offset of the member has_NAME, or for a repeated field of n_NAME; a text
-                        * has neither of the two */
+    uint16_t wire_has; /* offset in protobuf-c's struct of the member has_NAME, or of n_NAME for a
+                        * repeated field; not used for TEXT, CHARS and INNER */
     uint16_t own;      /* offset of the value in our struct */
-    /* offset in our struct of the count of a list, or of a bool that says whether the field is
-     * present; 0: the struct has neither. An INNER message is written if its bool is true */
+    /*
+     * offset in our struct of the count of a repeated field, or of a bool that says whether a U32
+     * or INNER field is present; 0: no such member
+     */
     uint16_t own_count;
-    uint64_t min;   /* least value of a U32 or ENUM; least size of a TEXT or BYTES */
-    uint64_t max;   /* largest value of a number, or largest size in bytes; for CHARS the capacity
-                     * of the array; for NUMBERS the largest number of entries */
+    uint64_t min; /* least value of a U32 or ENUM; least size of a TEXT or BYTES, or of a text of
+                   * TEXTS */
+    uint64_t max; /* largest value of a U32 or ENUM, largest size in bytes of a TEXT or BYTES or of
+                   * a text of TEXTS, 0: no limit; for CHARS the capacity of the array; for NUMBERS
+                   * the most entries */
     int64_t absent; /* the value of an absent number */
     const struct msg_text
         *absent_text;            /* the value of an absent text; NULL: the text stays absent */
@@ -87,18 +92,18 @@ struct map_body {
 
 /*
  * Reads a body that protobuf-c unpacked into the arena. `out` is the struct msg_request or
- * msg_response; the whole struct of the body is written and borrows from the arena. 0;
- * CODEC_INVALID with *out_error filled: a field is wrong, or the message needs more memory than the
- * arena's limit; -ERR_NOMEM.
+ * msg_response; its member for the body is written, and borrows from the arena. 0; CODEC_INVALID
+ * with *out_error filled: a field is wrong, or the message needs more memory than the arena's
+ * limit; -ERR_NOMEM.
  */
 int map_read_body(const struct map_body *body, const void *wire, struct arena *arena, void *out,
                   struct msg_error *out_error);
 
 /*
  * Appends a frame with its header to `out`: the id, and the body of `message`, a struct msg_request
- * or msg_response. body NULL: a frame without a body. 0; CODEC_TOO_LARGE when the frame would have
- * more than limit_bytes or LIMIT_FRAME_BYTES_MAX, -ERR_NOMEM: out->count is unchanged then. The
- * memory of `out` may not be part of the message.
+ * or msg_response. body NULL: a frame without a body. 0; CODEC_TOO_LARGE when the frame without its
+ * header would have more than limit_bytes or LIMIT_FRAME_BYTES_MAX; -ERR_NOMEM. If the result is
+ * not 0, out->count is unchanged. `message` must not point into the memory of `out`.
  */
 int map_write_frame(uint64_t id, const struct map_body *body, const void *message,
                     size_t limit_bytes, struct bytes *out);
@@ -110,9 +115,9 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
 /* --- rows ------------------------------------------------------------------------------------- */
 
 /*
- * A row names the message in hearsay.proto, the plain struct without "msg_", and the field.
- * MAP_FIELD is for a field with the same name in both. MAP_AS is for a field whose member has
- * another name.
+ * The arguments of a row name the message in hearsay.proto, the plain struct without "msg_", and
+ * the field. MAP_FIELD is for a field whose member in the plain struct has the same name, MAP_AS
+ * for a field whose member has another name.
  */
 #define MAP_FIELD(TYPE, Wire, own, field) MAP_AS(TYPE, Wire, field, own, field)
 #define MAP_AS(TYPE, Wire, wire_field, own, own_field) \
@@ -144,8 +149,10 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
     MAP_FLAGGED(MAP_ENUM, Hearsay__V1__##Wire, Hearsay__V1__##WireEnum, field, struct msg_##own, \
                 enum msg_##own_enum, field)
 
-/* protobuf-c has no flag that says whether a text is present: the pointer to an absent text is
- * NULL. */
+/*
+ * protobuf-c's structs have no flag that says whether a text is present: the pointer to an absent
+ * text is NULL.
+ */
 #define MAP_TEXT_ROW(Wire, wire_name, Own, own_name) \
     MAP_VALUE(MAP_TEXT, Wire, char *, wire_name, Own, struct msg_text, own_name)
 #define MAP_CHARS_ROW(Wire, wire_name, Own, own_name)                     \
@@ -169,8 +176,9 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
         .inner = &entry##_map
 
 /*
- * MAP_INNER: a message within a message. MAP_MAYBE: the same, and the bool `own_has` says whether
- * the inner message is present. `own_has` must not be the first member of its struct.
+ * MAP_INNER: a message within a message. MAP_MAYBE: a message within a message; the bool `own_has`
+ * of the plain struct says whether the inner message is present. `own_has` must not be the first
+ * member of its struct.
  */
 #define MAP_INNER(Wire, own, field, Inner, own_inner, map)                                     \
     MAP_VALUE(MAP_INNER, Hearsay__V1__##Wire, Hearsay__V1__##Inner *, field, struct msg_##own, \
@@ -183,7 +191,7 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
 #define MAP_RANGE(least, most) .min = (least), .max = (most)
 
 /*
- * A whole table. MAP_OF takes the rows from the array called <wire>_fields, MAP_OF_ROWS from the
+ * Both make a struct map. MAP_OF takes the rows from the array <wire>_fields, MAP_OF_ROWS from the
  * array `rows`.
  */
 #define MAP_OF(text, wire, own) MAP_OF_ROWS(text, wire, own, wire##_fields)

@@ -9,17 +9,13 @@ _Static_assert(sizeof(enum msg_metric) == sizeof(int32_t), "enums travel as 32 b
 
 struct map_reader {
     const struct map *map;
-    const char *within; /* the name of the list or message that the fields of `map` belong to, for
-                         * error messages; NULL: the fields belong to the outermost message */
+    const char *within; /* for errors: the name of the field that holds the message being read;
+                         * NULL: the message is the body */
     struct arena *arena;
     struct msg_error *error;
 };
 
-/*
- * The address of a member, given its offset in a table. Readers copy values with memcpy: a cast
- * pointer would assume alignment and break aliasing rules. Compilers turn such a copy into one
- * load.
- */
+/* Returns the address of a member, given its offset. */
 static const void *map_at(const void *base, uint16_t offset)
 {
     return (const uint8_t *)base + offset;
@@ -52,8 +48,8 @@ int map_out_of_memory(const struct arena *arena, struct msg_error *out_error)
 }
 
 /*
- * Writes the name of the wrong field into the error, with the name of the list around the field.
- * The caller has set the sentence.
+ * Writes the name of the wrong field into the error, after reader->within and a dot where `within`
+ * is not NULL. The caller has set the sentence.
  */
 static int map_refused_in(const struct map_reader *reader, const struct map_field *field)
 {
@@ -113,8 +109,7 @@ static bool map_size_is_right(const struct map_field *field, size_t size)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-/* Some plain structs have a member that says whether a field was present. Writes this member, if
- * there is one. */
+/* Writes the bool of the plain struct that says whether the field was present, if there is one. */
 static void map_note_presence(const struct map_field *field, bool present, void *own)
 {
     if (field->own_count != 0) {
@@ -220,7 +215,8 @@ static int map_read_bytes(const struct map_reader *reader, const struct map_fiel
     if (map_wire_has(field, wire)) {
         memcpy(&data, map_at(wire, field->wire), sizeof(data));
         /*
-         * protobuf-c has a NULL pointer for an empty field; in struct msg_bytes NULL means absent.
+         * protobuf-c has a NULL pointer for an empty field. In struct msg_bytes NULL means that the
+         * field is absent.
          */
         bytes.data = data.len > 0 ? data.data : nothing;
         bytes.count = data.len;
@@ -265,8 +261,8 @@ static int map_read_numbers(const struct map_reader *reader, const struct map_fi
     if (count == 0 && field->needed) {
         return map_refuse_missing(reader, field);
     }
-    if (count > field->max) { /* proto/codec/scan.c has checked the count before; this second check
-                               * protects the array */
+    if (count > field->max) { /* the scan has checked the count before; this second check protects
+                               * the array */
         return map_refuse_number(reader, field, (int64_t)count);
     }
     memcpy(&numbers, map_at(wire, field->wire), sizeof(numbers));

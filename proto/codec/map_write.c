@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Writes the same bytes as protobuf-c, directly from the plain structs. protobuf-c's own structs
- * would cost a copy of every field and a pass that measures every message.
+ * Writes frames directly from the plain structs. To write with protobuf-c, one would first copy the
+ * fields into the structs of protobuf-c.
  *
  * Encoding: https://protobuf.dev/programming-guides/encoding/
  */
@@ -89,8 +89,9 @@ static int put_data(const struct map_place *place, const void *data, size_t size
 static int map_write(const struct map *map, const void *own, struct bytes *out, size_t end);
 
 /*
- * Writes a message within a message. The length is known only after the content is written. One
- * byte is reserved for the length; a longer length moves the content.
+ * Writes a message within a message: tag, length, content. The length is known after the content is
+ * written. One byte is left free for the length; if the length takes more bytes, the content is
+ * moved.
  */
 static int put_message(const struct map_place *place, const struct map *map, const void *own)
 {
@@ -125,8 +126,9 @@ static int put_message(const struct map_place *place, const struct map *map, con
 /* --- fields ----------------------------------------------------------------------------------- */
 
 /*
- * Writes a number, unless the value is the default, or the plain struct says that the field is
- * absent.
+ * Writes a number field. If the plain struct has a bool for its presence, the bool decides whether
+ * the field is written. Otherwise the field is left out if it is not needed and has its default
+ * value.
  */
 static int map_write_number(const struct map_place *place, const struct map_field *field,
                             const void *own, int64_t value)

@@ -78,7 +78,7 @@ static const struct map_field query_fields[] = {
 };
 static const struct map query_map = MAP_OF("query", query, query);
 
-/* The query of a watch: k is not needed here, and the handler refuses a watch with a k. */
+/* The query of a watch does not need k. The handler refuses a watch whose k is not 0. */
 static const struct map_field watch_query_fields[] = {
     FORM_HOST(Query, query),
     {MAP_FIELD(U32, Query, query, k)},

@@ -9,8 +9,8 @@
 #include "proto/hearsay.pb-c.h"
 
 /*
- * Any positive error code is accepted: a newer server may send unknown codes, and the client shows
- * the error's sentence.
+ * Any positive error code is accepted, because a newer server may send codes that this schema does
+ * not have.
  */
 static const struct map_field error_fields[] = {
     {MAP_ENUM(Error, error, code, ErrorCode, error_code), .needed = true, MAP_RANGE(1, INT32_MAX)},
@@ -102,8 +102,10 @@ static const struct map welcome_map = MAP_OF("welcome", welcome, welcome);
 static const struct map_field deposited_fields[] = {
     {MAP_FIELD(I64, Deposited, deposited, expires_ms)},
     {MAP_FIELD(BOOL, Deposited, deposited, duplicate)},
-    /* The field is needed: without it a client would take the default, and might believe that a
-     * message survives a power failure although the message does not. */
+    /*
+     * The field is needed, so that no client takes an absent field for a promise that the message
+     * survives a power failure.
+     */
     {MAP_ENUM(Deposited, deposited, durability, Durability, durability), .needed = true,
      MAP_RANGE(MSG_DURABILITY_STORAGE, MSG_DURABILITY_RELAXED)},
     {MAP_FIELD(I64, Deposited, deposited, deposited_ms)},

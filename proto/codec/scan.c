@@ -17,8 +17,8 @@ enum {
 };
 
 /*
- * The most bytes of a varint of 64 bits, and of a tag or a length, which have 32 bits. Each byte
- * holds 7 bits.
+ * The most bytes of a varint of 64 bits, and of a tag or a length, which have 32 bits. A byte of a
+ * varint holds 7 bits of the number.
  */
 enum { VARINT_BYTES_MAX = 10, VARINT_32_BYTES_MAX = 5 };
 
@@ -54,8 +54,8 @@ struct scan_level {
 /* --- sentences -------------------------------------------------------------------------------- */
 
 /*
- * Appends a field's name to a path, after a dot if the path is not empty. The part that does not
- * fit is left out.
+ * Appends a field's name to a path, after a dot if the path is not empty. What does not fit in
+ * `capacity` bytes is left out.
  */
 static void scan_path_append(char *path, size_t capacity, const char *name)
 {
@@ -70,8 +70,8 @@ static void scan_path_append(char *path, size_t capacity, const char *name)
 
 /*
  * Writes the dotted path of a field to `out_path`. If `field` is NULL, writes the path of the
- * message that the scan is in. The path does not begin with the name of the request's body, because
- * the error names the request by its id.
+ * message that the scan is in. The path of a field within the body does not begin with the body's
+ * name.
  */
 static void scan_path(const struct scan *scan, const ProtobufCFieldDescriptor *field,
                       char *out_path, size_t capacity)
@@ -219,8 +219,10 @@ static const uint8_t wire_types[] = {
     [PROTOBUF_C_TYPE_MESSAGE] = WIRE_LENGTH,
 };
 
-/* Returns whether a number fits its declared type. Without this check protobuf-c would cut a larger
- * number to 32 bits without an error. */
+/*
+ * Returns whether a number fits its declared type. Without this check protobuf-c cuts a larger
+ * number to 32 bits.
+ */
 static bool scan_number_fits(ProtobufCType type, uint64_t number)
 {
     uint64_t below_zero = UINT64_C(0xffffffff80000000); /* INT32_MIN, sign-extended */
@@ -272,8 +274,10 @@ static int scan_content(struct scan *scan, const ProtobufCFieldDescriptor *field
     return rv;
 }
 
-/* Checks that each element of a packed field is complete and fits the field's type. Counts the
- * elements. */
+/*
+ * Checks that each number in a packed field is complete and fits the field's type. Counts the
+ * numbers.
+ */
 static int scan_packed(struct scan *scan, const ProtobufCFieldDescriptor *field,
                        const struct scan_value *value, uint32_t *out_count)
 {
@@ -328,8 +332,10 @@ static int scan_repeated(struct scan *scan, struct scan_level *level,
     if (rv != 0) {
         return rv;
     }
-    /* A message has fewer than 2^32 bytes, so `added` is exact and *count + added cannot
-     * overflow. */
+    /*
+     * A field has fewer than 2^32 bytes, so `added` is exact. *count is at most `most`, so the
+     * subtraction does not wrap.
+     */
     if (added > most - *count) {
         char path[sizeof(scan->error->field)];
 

@@ -3,9 +3,9 @@
 #include "proto/limits.h"
 
 /*
- * The most bytes of a field on the wire. A tag takes one byte, because every field here has a
- * number below 16. A length takes at most three bytes, because no field is longer than
- * LIMIT_FRAME_BYTES_MAX.
+ * The most bytes that a field takes on the wire. A tag takes one byte where the field's number is
+ * below 16; Results, Match, Result, Exported and ExportedMessage have only such fields. A length
+ * takes at most three bytes, because a field in a frame is not longer than LIMIT_FRAME_BYTES_MAX.
  */
 enum {
     SIZE_TAG = 1,
@@ -51,7 +51,7 @@ static size_t varint_bytes(uint64_t value)
     return count;
 }
 
-/* The size of a number field. A number 0 is left out. */
+/* Returns the size of a number field with its tag; 0 for the number 0, which is left out. */
 static size_t number_bytes(uint64_t value)
 {
     return value == 0 ? 0 : SIZE_TAG + varint_bytes(value);
@@ -87,7 +87,8 @@ size_t codec_result_bytes(const struct msg_result *result)
 }
 
 /*
- * The size of a frame whose body has `body` bytes. The tag of the body's field takes `tag` bytes.
+ * Returns the size of a frame without its header. `body` is the size of the body, `tag` the size of
+ * the tag of the field that holds the body.
  */
 static size_t frame_bytes(uint64_t id, size_t tag, size_t body)
 {

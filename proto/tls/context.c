@@ -17,7 +17,7 @@
 
 /* --- sentences -------------------------------------------------------------------------------- */
 
-/* Returns the text of OpenSSL's first queued error, and empties OpenSSL's error queue. */
+/* Returns the text of the first error in OpenSSL's queue of errors, and empties the queue. */
 static const char *last_words(void)
 {
     unsigned long code = ERR_peek_error();
@@ -38,7 +38,7 @@ static int context_fail(char *out_reason, const char *what, const char *file)
 
 /* --- files ------------------------------------------------------------------------------------ */
 
-/* Refuses a key file that other users may read or change: such a key is no secret. */
+/* Refuses a key file whose mode gives others any right, or the group the right to write. */
 static int check_key_file(const char *file, char *out_reason)
 {
     struct stat info;
@@ -155,7 +155,10 @@ int tls_client_new(const struct tls_client_options *options, struct tls_context 
     if (context == NULL) {
         return -ERR_NOMEM;
     }
-    /* OpenSSL accepts every certificate here. The caller decides with tls_pipe_objection. */
+    /*
+     * The handshake goes on whatever certificate the server shows. The caller decides with
+     * tls_pipe_objection.
+     */
     SSL_CTX_set_verify(context->ssl, SSL_VERIFY_NONE, NULL);
     if (options->ca != NULL) {
         rc = load_roots(context->ssl, options->ca, out_reason);
@@ -184,7 +187,7 @@ void tls_context_free(struct tls_context *context)
 
 /* --- validity --------------------------------------------------------------------------------- */
 
-/* Converts to Unix time in milliseconds. A time before 1970 and a missing time are 0. */
+/* Converts a time to Unix milliseconds. A time before 1970 and a missing time are 0. */
 static int64_t unix_ms(const ASN1_TIME *time)
 {
     ASN1_TIME *epoch = ASN1_TIME_set(NULL, 0);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * tls_none: the functions of tls.h for a build without OpenSSL. Making a context fails. No pipe can
- * be made without a context, so the functions below "never called" abort.
+ * tls_none: the functions of proto/tls/tls.h for a build without OpenSSL, except those in pin.c.
+ * Making a context fails. No pipe can be made without a context, so the functions below "never
+ * called" abort.
  */
 #pragma GCC diagnostic ignored "-Wunused-parameter"
 

@@ -22,9 +22,9 @@ enum {
 };
 
 /*
- * OpenSSL reads any number of records in one call, as long as no record has application data. To
- * bound the work of one call, the pipe buffers the received bytes in `held` and gives OpenSSL one
- * record at a time:
+ * OpenSSL may read many records in one call, as long as no record has application data. To bound
+ * the work of one call, the pipe buffers the received bytes in `held` and gives OpenSSL one record
+ * at a time:
  *
  *   tls_pipe_feed -> held -> wire_in -> SSL_read_ex
  */
@@ -35,11 +35,11 @@ struct tls_pipe {
     uint8_t *held; /* owned; NULL while nothing is held */
     size_t held_start;
     size_t held_end;
-    size_t record_left;    /* bytes of the current record that OpenSSL has not received yet; 0: no
-                              current record */
-    bool record_is_whole;  /* true: OpenSSL has received the whole record, and has not returned data
-                            * of this record */
-    bool was_open;         /* the handshake was done before the current record */
+    size_t record_left; /* bytes of the current record that OpenSSL has not received yet; 0: OpenSSL
+                         * has the whole record, or there is no current record */
+    bool record_is_whole; /* true: OpenSSL has the whole current record, and has returned no data of
+                           * it */
+    bool was_open;        /* the handshake was done before the current record */
     unsigned idle_records; /* since the last application data */
     bool failed;
     bool is_flooded;
@@ -47,7 +47,10 @@ struct tls_pipe {
     char reason[REASON_BYTES];
 };
 
-/* Sets the name or address for which the server's certificate must be valid. */
+/*
+ * Sets the name or address that the server's certificate is compared with. A name is also sent to
+ * the server.
+ */
 static int set_server_name(SSL *ssl, const char *name)
 {
     X509_VERIFY_PARAM *wanted = SSL_get0_param(ssl);
@@ -110,7 +113,7 @@ void tls_pipe_free(struct tls_pipe *pipe)
 
 /* --- what went wrong -------------------------------------------------------------------------- */
 
-/* Plain sentences for the errors that users meet most often. */
+/* Plain sentences for some of OpenSSL's errors. */
 static const struct {
     int reason; /* OpenSSL's */
     const char *sentence;
@@ -203,8 +206,8 @@ static void release_held(struct tls_pipe *pipe)
 }
 
 /*
- * Gives OpenSSL the buffered bytes of the current record, also a part of the record. 0, TLS_MORE
- * when no bytes can be given, or -ERR_NOMEM.
+ * Gives OpenSSL those bytes of the current record that are in `held`; without a current record the
+ * next record begins. 0, TLS_MORE when no bytes can be given, or -ERR_NOMEM.
  */
 static int give_record(struct tls_pipe *pipe)
 {
@@ -232,8 +235,9 @@ static int give_record(struct tls_pipe *pipe)
 }
 
 /*
- * Called when OpenSSL has read a whole record without application data. Counts such records after
- * the handshake, and fails the pipe after TLS_IDLE_RECORDS_MAX of them.
+ * Called when OpenSSL has read a whole record without application data. After the handshake, counts
+ * such records since the last application data, and fails the pipe when they are more than
+ * TLS_IDLE_RECORDS_MAX.
  */
 static int end_record(struct tls_pipe *pipe)
 {
@@ -266,8 +270,8 @@ int tls_pipe_read(struct tls_pipe *pipe, uint8_t *room, size_t bytes, size_t *ou
         if (outcome != TLS_MORE) {
             return outcome;
         }
-        if (pipe->is_odd) { /* OpenSSL accepts SSLv2 records, too. Their length is at another place,
-                             * so the pipe refuses them */
+        if (pipe->is_odd) { /* the length of an SSLv2 record, which OpenSSL may accept, is at
+                             * another place, so the pipe refuses all other types */
             return fail_with(pipe, "the other side does not speak TLS");
         }
         if (pipe->record_is_whole) {
