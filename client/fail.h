@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * fail: functions that fill a hearsay_error. A function of libhearsay returns a public status
- * HEARSAY_ERR_... and describes the error with one of these functions. Only for files of
- * libhearsay.
- */
+/* fail: functions that fill a struct hearsay_error. Only for files of libhearsay. */
 #ifndef CLIENT_FAIL_H
 #define CLIENT_FAIL_H
 

@@ -13,9 +13,10 @@
  *   hearsay/memory.h      files of a reader: epoch keys, messages seen, recent contexts
  *   hearsay/admin.h       the administrator's requests
  *
- * A `struct hearsay` is one connection to one server. A call blocks until its reply arrives or its
- * timeout passes. Callbacks run only within a call. The library has no global state. Only one
- * thread at a time may use a connection. A program may have any number of connections.
+ * A `struct hearsay` is one connection to one server. A call with timeout_ms waits until its reply
+ * arrives, its timeout passes or the connection breaks. The library runs a callback only within the
+ * call that was given the callback. Only one thread at a time may use a connection. Different
+ * threads may use different connections at the same time.
  *
  * A call that can fail returns an int:
  *
@@ -24,13 +25,12 @@
  *             outputs are unchanged.
  *   positive  an outcome that is no error, such as HEARSAY_FULL; the call's comment names it.
  *
- * Units: *_ms are milliseconds; moments are Unix milliseconds on the server's clock. *_s are
- * seconds. Distances and similarities are millionths, 0 to 1,000,000. timeout_ms is 0 (do not wait)
- * to INT_MAX. Strings are UTF-8 and end with NUL.
+ * Units: *_ms are milliseconds; moments that a server sends are Unix milliseconds on its clock. *_s
+ * are seconds. Distances and similarities are millionths, 0 to 1,000,000. timeout_ms is 0 (do not
+ * wait) to INT_MAX. Strings end with NUL.
  *
- * Before the caller fills a struct, the struct is zeros (`= {0}`), or the result of its _init
- * function if there is one. The library borrows the pointers in such a struct until the call
- * returns.
+ * Before you fill a struct for a call, set the struct to zeros (`= {0}`), or call its _init
+ * function if there is one. The library borrows the pointers in the struct until the call returns.
  *
  * A first program, without its error checks:
  *

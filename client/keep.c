@@ -136,9 +136,8 @@ static int keep_check(const char *path, const struct keep_kind *kind, const stru
 }
 
 /*
- * Refuses a secret that other users can access. Returns HEARSAY_ERR_FILE when the file is a regular
- * file of this user and its group or other users have any permission on the file; else 0. ssh has
- * the same rule for private keys.
+ * Returns HEARSAY_ERR_FILE when the file is a regular file of this user and its group or other
+ * users have any permission on the file; else 0.
  */
 static int check_private(const char *path, const struct stat *info, struct hearsay_error *out_error)
 {
@@ -300,7 +299,7 @@ static int keep_replace(const char *path, const struct bytes *whole, struct hear
 
 int keep_write_text(const char *path, const struct bytes *text, struct hearsay_error *out_error)
 {
-    /* If `path` is a symbolic link, the target of the link is replaced, and the link stays. */
+    /* If `path` is a symbolic link to a file, that file is replaced, and the link stays. */
     char *target = realpath(path, NULL);
     int status = keep_replace(target != NULL ? target : path, text, out_error);
     free(target);

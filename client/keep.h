@@ -9,7 +9,8 @@
  *   8 bytes   XXH3-64 of all bytes before, seed 0
  *
  * A file is read as a whole, and its checksum is verified. A file is replaced atomically: a reader
- * sees either the old file or the new file, also after a crash.
+ * sees either the old file or the new file, also after a crash. keep_read_text and keep_write_text
+ * are for text files without this format.
  */
 #ifndef CLIENT_KEEP_H
 #define CLIENT_KEEP_H
@@ -23,8 +24,8 @@ struct keep_kind {
     const char *magic; /* KEEP_MAGIC_BYTES characters */
     uint32_t version;  /* of the body; 0 means 1 */
     const char *what;  /* name in error messages: "memory of messages seen" */
-    bool is_secret;    /* true: the file holds secrets. Then keep_read refuses a file that other
-                        * users can read, and keep_close wipes the body */
+    bool is_secret; /* true: the file holds secrets. Then keep_read refuses a file of this user to
+                     * which the group or others have any right, and keep_close wipes the body */
     size_t body_bytes_max;
     size_t record_bytes; /* the body is an array of records of this size; 0: it is not */
 };
@@ -38,9 +39,9 @@ struct keep_file {
 
 /*
  * Reads the file and appends its body to *out_body, which is initialised. Returns 0; KEEP_ABSENT
- * when there is no such file; HEARSAY_ERR_FILE when the file has another kind or version, is too
- * large, is damaged, or is secret and readable by other users; HEARSAY_ERR_SYSTEM;
- * HEARSAY_ERR_NOMEM. Never changes the file.
+ * when there is no such file; HEARSAY_ERR_FILE when the file is not regular, has another kind or
+ * version, is too large, is damaged, or is refused because of its mode (is_secret);
+ * HEARSAY_ERR_SYSTEM; HEARSAY_ERR_NOMEM. Does not change the file.
  */
 enum { KEEP_ABSENT = 1 };
 int keep_read(const char *path, const struct keep_kind *kind, struct bytes *out_body,
@@ -58,8 +59,8 @@ void keep_close(struct keep_file *file);
 
 /*
  * Creates or replaces the file (mode 0600): writes a temporary file in the same folder, syncs the
- * temporary file, and renames it. Returns 0, HEARSAY_ERR_SYSTEM or HEARSAY_ERR_NOMEM. After an
- * error the old file is unchanged.
+ * temporary file, and renames it. If `path` is a symbolic link to a file, replaces that file.
+ * Returns 0, HEARSAY_ERR_SYSTEM or HEARSAY_ERR_NOMEM. After an error the old file is unchanged.
  */
 int keep_write(const char *path, const struct keep_kind *kind, const struct bytes *body,
                struct hearsay_error *out_error);

@@ -6,8 +6,8 @@
 #include <stdint.h>
 
 /*
- * The monotonic clock. This clock never goes back. Its zero is arbitrary. All deadlines are on this
- * clock.
+ * The monotonic clock. This clock never goes back. Its zero is arbitrary. All deadlines of
+ * libhearsay are on this clock.
  */
 int64_t now_monotonic_ms(void);
 int64_t now_monotonic_ns(void);

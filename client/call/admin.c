@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Implements the calls of hearsay/admin.h, hearsay_report and hearsay_submit_report. Each other
- * call sends one request and waits for the reply.
+ * Implements the calls of hearsay/admin.h, hearsay_report and hearsay_submit_report. All of these
+ * calls but hearsay_submit_report wait for the reply.
  */
 #include <inttypes.h>
 

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Implements the calls that deposit, query, get, withdraw and ping, and that ask for the summary
- * and the here labels. hearsay_submit_* add a request to the output and do not wait.
- * hearsay_deposit, hearsay_query and so on send a request and wait for the reply. The reports are
- * in admin.c; hearsay_next, hearsay_in_flight and hearsay_fd are in client.c.
+ * and the here labels. hearsay_submit_* do not wait for the reply; hearsay_deposit, hearsay_query
+ * and so on do. The reports are in admin.c; hearsay_next, hearsay_in_flight and hearsay_fd are in
+ * client.c.
  */
 #include "client/call/calls.h"
 

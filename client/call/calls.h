@@ -32,7 +32,10 @@ int calls_finish(struct hearsay *server, uint64_t ticket, int timeout_ms,
 int calls_ask(struct hearsay *server, struct msg_request *request, int timeout_ms,
               const struct reply **out_reply, struct hearsay_error *error);
 
-/* Checks the fields of a query. Returns 0 or ERR_ARGUMENT. */
+/*
+ * Checks the fields of a query, except those that only the server can check, such as k. Returns 0
+ * or ERR_ARGUMENT.
+ */
 int calls_check_query(const struct hearsay_query *query, struct hearsay_error *error);
 
 /*

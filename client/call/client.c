@@ -115,9 +115,9 @@ static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *c
 }
 
 /*
- * Limits the reads after the deadline to the number of reads that one answer needs. A call with a
- * timeout of 0 has only these reads. Without this limit, a server that never stops sending would
- * keep the caller reading forever.
+ * Returns how many reads a call may do after its deadline; a call with timeout 0 has only these.
+ * They are enough for two frames of the largest size if each read fills its room. Without this
+ * limit, a server that never stops sending would keep the caller reading forever.
  */
 static size_t late_reads_max(const struct hearsay *server)
 {
@@ -342,8 +342,8 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
 }
 
 /*
- * Reads and keeps all replies that have arrived, without waiting. Returns 0, or the error that
- * broke the connection.
+ * Reads the replies that have arrived, without waiting, and keeps them for hearsay_next, until they
+ * take CLIENT_KEPT_BYTES_MAX. Returns 0 or an error.
  */
 static int catch_up(struct hearsay *server, struct hearsay_error *error)
 {

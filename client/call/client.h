@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * client: the private contents of a struct hearsay: the protocol state, the socket, and the replies
- * that arrived while the caller waited for another reply. Only for files of libhearsay and its
- * tests.
+ * that are kept for hearsay_next. Only for files of libhearsay and its tests.
  */
 #ifndef CLIENT_CALL_CLIENT_H
 #define CLIENT_CALL_CLIENT_H
@@ -20,14 +19,16 @@ enum {
     CLIENT_EPOCHS_MAX = 64                   /* keys of epochs kept: the newest since the Welcome */
 };
 
-/* A reply that arrived while the caller waited for another reply. */
+/*
+ * A reply or push that arrived during a call other than hearsay_next, and is kept for hearsay_next.
+ */
 struct client_kept {
     struct client_kept *next;
     struct arena arena; /* of the reply */
     struct hearsay_reply reply;
 };
 
-/* An epoch that began after the Welcome, with the key that the server gave. */
+/* An epoch, from the Welcome or from a push, with the key that the server gave. */
 struct client_epoch {
     size_t host; /* its index in the Welcome */
     struct hearsay_epoch epoch;
@@ -43,8 +44,8 @@ struct hearsay {
                             * now_monotonic_ms */
     struct secure *secure; /* owned; NULL: no TLS */
     const struct hearsay_tls_info *tls; /* in `secure`; NULL: no TLS */
-    int write_errno; /* errno of a failed write; 0: no write has failed. The client still reads,
-                      * because the server may have sent the reason */
+    int write_errno; /* errno of a failed write; 0: no write has failed. After a failed write the
+                      * client still reads, because the server may have sent the reason */
     struct arena welcome_arena;
     struct hearsay_welcome
         welcome;                /* borrows from welcome_arena; its epochs are the current ones */
@@ -78,7 +79,7 @@ struct client_open {
 int client_begin(const struct client_open *how, struct hearsay **out_server,
                  struct hearsay_error *out_error);
 
-/* Exchanges greetings. Returns what hearsay_connect does. */
+/* Makes a client and exchanges greetings. Returns an error of hearsay_connect, or 0. */
 int client_open(const struct client_open *how, struct hearsay **out_server,
                 struct hearsay_error *out_error);
 
@@ -91,8 +92,8 @@ int client_submit(struct hearsay *server, struct msg_request *request, uint64_t 
 
 /*
  * Waits for the reply to the request with this ticket, and keeps all other replies for
- * hearsay_next. *out_reply is borrowed until the next call on the connection. Returns
- * HEARSAY_ERR_REFUSED with *out_reply when the reply is an error.
+ * hearsay_next. *out_reply is borrowed until the next call on the connection. When the reply is an
+ * error, returns HEARSAY_ERR_REFUSED with *out_reply, and does not fill *out_error.
  */
 int client_await(struct hearsay *server, uint64_t ticket, int timeout_ms,
                  const struct reply **out_reply, struct hearsay_error *out_error);

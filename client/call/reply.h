@@ -24,7 +24,8 @@ struct reply {
  * Converts a decoded response to public structs. *out_reply borrows from the arena of the decoded
  * response; further structs are allocated in the same arena. If the response is a change of here
  * labels, the caller must set the field `host` afterwards. Returns 0, HEARSAY_ERR_NOMEM, or
- * HEARSAY_ERR_PROTOCOL when a required field is missing.
+ * HEARSAY_ERR_PROTOCOL when a required field is missing or the response has a kind that
+ * hearsay_next and the other calls do not return.
  */
 int reply_translate(const struct msg_response *response, struct arena *arena,
                     struct reply *out_reply, struct hearsay_error *out_error);

@@ -84,8 +84,10 @@ int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
 /* The state of a watch that is kept from one connection to the next. */
 struct standing {
     const struct hearsay_watch *watch;
-    /* a watch on a new connection begins after this sequence number: the number of the newest
-     * match that the caller got, or the number with which the watch began */
+    /*
+     * a watch on a new connection begins after this sequence number: the number of the last match,
+     * or before the first match the number with which the watch began
+     */
     uint64_t seq;
     bool was_connected;
     bool is_over; /* a callback ended it */
@@ -179,7 +181,7 @@ static int connect_again(const struct standing *standing, struct hearsay **out_s
     return hearsay_connect(&connection, out_server, error);
 }
 
-/* Connects, watches until the connection ends, and closes it. */
+/* Connects, watches until watch_listen returns, and closes the connection. */
 static int watch_once(struct standing *standing, struct hearsay_error *error)
 {
     const struct hearsay_watch *watch = standing->watch;
@@ -200,8 +202,11 @@ static int watch_once(struct standing *standing, struct hearsay_error *error)
                                      &watching, error);
     }
     if (status == HEARSAY_OK) {
-        /* If the server's number is smaller than the number of the last match, the store was
-         * restored from a backup: continue from the server's number. */
+        /*
+         * If the server's number is smaller than the number of the last match, the store has lost
+         * messages, for example because it was restored from a backup: continue from the server's
+         * number.
+         */
         if (standing->seq == HEARSAY_NO_SEQ || watching.seq < standing->seq) {
             standing->seq = watching.seq;
         }
@@ -231,8 +236,9 @@ static bool may_pass(const struct hearsay_error *error)
 }
 
 /*
- * Chooses the wait before the next connection. Half of the wait is random, so that the clients of a
- * restarted server do not all connect at the same time.
+ * Chooses the wait before the next connection: a random time from half of retry_ms to retry_ms, but
+ * at least RETRY_FIRST_MS. Then doubles retry_ms, so that the waits of several clients differ after
+ * the first one.
  */
 static int choose_wait(struct standing *standing, const struct hearsay_error *error)
 {

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* welcome: the calls that tell what the Welcome said, without asking the server: the greeting, the
- * hosts, the server's clock. */
+/*
+ * welcome: calls that ask the server nothing: the greeting, the hosts, the server's clock,
+ * capabilities, TLS, and the wish for changes of here labels.
+ */
 #include <string.h>
 
 #include "client/call/client.h"

@@ -51,7 +51,7 @@ int context_add_sighting(struct hearsay_context *context, const char *bssid, int
 
 /*
  * Converts a signal percentage p (0 to 100) of NetworkManager to dBm: -40 - ceil(3 (100 - p) / 5).
- * Example: 70 gives -58. This is the exact inverse of NetworkManager's function
+ * Example: 70 gives -58. This is the inverse of NetworkManager's function
  * nm_wifi_utils_level_to_quality, which computes p = 100 - trunc(100 v / 60) from v = -40 - dBm,
  * with v limited to 0 to 60.
  */

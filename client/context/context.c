@@ -12,7 +12,10 @@
 
 _Static_assert((int)PROFILE_BYTES_MAX == HEARSAY_FILTER_BYTES_MAX, "the public filter holds any");
 
-/* Reports that the profile has no section for label `number`; the first label is number 1. */
+/*
+ * Fills the error for label `number`, which the encoder refused for `reason`. The first label is
+ * number 1.
+ */
 static int refuse_label(const struct profile *profile, size_t number, const char *label, int reason,
                         struct hearsay_error *out_error)
 {

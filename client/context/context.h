@@ -9,11 +9,11 @@
 #include "core/profile/profile.h"
 
 /*
- * Encodes `count` labels, at least 1, as a filter of the profile, joint sections included
+ * Encodes `count` labels as a filter of the profile, joint sections included
  * (core/profile/encode.h). `keys` may be NULL: then labels are not keyed. Repeated labels change
- * nothing. Returns 0 or HEARSAY_ERR_ARGUMENT. The error names the refused label; if no section of
- * the profile takes the label's attribute, the error lists the sections. O(labels * d) plus the
- * pairs of joint sections, where d is the number of hashes of the profile.
+ * nothing. Returns 0 or HEARSAY_ERR_ARGUMENT (a refused label, or no labels). The error names the
+ * refused label; if no section of the profile takes the label's attribute, the error lists the
+ * sections.
  */
 int context_encode(const struct profile *profile, const struct hearsay_keys *keys,
                    const char *const *labels, size_t count, struct hearsay_filter *out_filter,

@@ -11,10 +11,9 @@
 #include "proto/limits.h"
 
 /*
- * The salt of Argon2id is the same for all groups: members share only the secret, so a random salt
- * could not be stored anywhere. An attacker could use one table of guesses for all groups. Two
- * things prevent this: each guess costs 64 MiB and some tenths of a second, and a secret has a
- * minimum length.
+ * The salt of Argon2id is the same for all groups: members share only the secret, so there is no
+ * place for a random salt. An attacker can use one table of guesses for all groups. To make the
+ * table expensive, each guess takes 64 MiB of memory and three passes over it.
  */
 static const uint8_t salt[crypto_pwhash_argon2id_SALTBYTES] = "hearsay group v1";
 enum { ARGON2_PASSES = 3, ARGON2_BYTES = 64 * 1024 * 1024 };
@@ -151,8 +150,10 @@ int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
     return HEARSAY_OK;
 }
 
-/* Checks the media type of a message before it is sealed. The server checks the media types of
- * other messages, but it cannot read the media type of a sealed message. */
+/*
+ * Checks the media type of a message before it is sealed. The server cannot check it: the server
+ * cannot read the media type inside a sealed message.
+ */
 static int check_type(const char *type, struct hearsay_error *error)
 {
     return codec_is_media_type(type, strlen(type))
@@ -164,8 +165,8 @@ static int check_type(const char *type, struct hearsay_error *error)
 }
 
 /*
- * Derives the nonce from the message: the same message gets the same nonce, another message gets
- * another nonce.
+ * Derives the nonce from id, media type and payload of the message, so that the same message always
+ * gets the same nonce.
  */
 static void derive_nonce(const struct hearsay_group *group, const struct hearsay_sealing *message,
                          uint8_t out_nonce[GROUP_NONCE_BYTES])
@@ -203,9 +204,10 @@ int hearsay_group_seal(const struct hearsay_group *group, const struct hearsay_s
 }
 
 /*
- * Parses the `count` bytes of a decrypted message. An empty media type means text/plain, as in a
- * deposit. A group member may have sealed any bytes: a media type that is not valid becomes
- * application/octet-stream. Returns false when the length of the media type does not fit.
+ * Parses the `count` bytes of a decrypted message. An empty media type means text/plain. A group
+ * member may have sealed any bytes: a media type that is not valid becomes
+ * application/octet-stream. Returns false when the length of the media type is above
+ * LIMIT_MEDIA_TYPE_BYTES or goes beyond `count`.
  */
 static bool take_apart(const uint8_t *text, size_t count, struct hearsay_content *out)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * group: the two keys derived from the secret of a group. One key is for labels, the other for
- * messages. docs/protocol.md, section Keyed contexts, has the construction with examples. Only for
- * files of libhearsay and its tests.
+ * messages. docs/protocol.md, section Keyed contexts, has the construction. Only for files of
+ * libhearsay and its tests.
  */
 #ifndef CLIENT_CONTEXT_GROUP_H
 #define CLIENT_CONTEXT_GROUP_H
@@ -25,8 +25,8 @@ struct hearsay_group {
 void group_from_key(const uint8_t *label_key, struct hearsay_group *out_group);
 
 /*
- * Seals a message like hearsay_group_seal, but with a given nonce of GROUP_NONCE_BYTES bytes, for
- * test vectors. Does not check the media type.
+ * Seals a message like hearsay_group_seal, but with a given nonce of GROUP_NONCE_BYTES bytes.
+ * Checks only the sizes of media type and payload.
  */
 int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
                     const struct hearsay_sealing *message, struct hearsay_content *out_content,
@@ -35,7 +35,7 @@ int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
 /*
  * Computes the keyed form of a label: BLAKE2b-256 of the label with the group's key, then
  * BLAKE2b-256 of that hash with the epoch's key. A step whose key is NULL is left out. At least one
- * key must not be NULL. O(length).
+ * key must not be NULL.
  */
 void group_key_label(const struct hearsay_keys *keys, const char *label, size_t length,
                      uint8_t out_keyed[HEARSAY_KEY_BYTES]);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan: reads the output of WiFi scanners. There are two formats. The first line decides between
- * them.
+ * scan: reads the output of WiFi scanners. There are two formats. The first line that is not blank
+ * decides between them.
  *
  * Output of `iw dev wlan0 scan`; only the lines with "BSS" and "signal:" are used:
  *

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admin: the requests of an administrator. The daemon accepts these requests only on its Unix
- * socket, and only from its own user, from root and from members of its admin_group. Others get
- * HEARSAY_CODE_FORBIDDEN. Part of hearsay.h.
+ * admin: the requests of an administrator. The daemon accepts these requests only on a Unix socket
+ * that is not a gateway's, and only from its own user, from root and from members of its
+ * admin_group. Others get HEARSAY_CODE_FORBIDDEN. Part of hearsay.h.
  */
 #ifndef HEARSAY_ADMIN_H
 #define HEARSAY_ADMIN_H
@@ -16,8 +16,10 @@
 extern "C" {
 #endif
 
-/* The kind of a request. The comment of each kind names the fields of struct hearsay_admin that the
- * request uses besides `host`. */
+/*
+ * The kind of a request. The comment of a kind names the fields of struct hearsay_admin that the
+ * request uses. The kinds from HEARSAY_ADMIN_STATS to HEARSAY_ADMIN_ACCEPT also use `host`.
+ */
 enum hearsay_admin_kind {
     HEARSAY_ADMIN_STATS = 1, /* host: NULL means all hosts */
     HEARSAY_ADMIN_REMOVE,    /* id; ban: also refuse its payload from now on */
@@ -48,8 +50,8 @@ struct hearsay_admin {
 };
 
 /*
- * A number that the server counts, such as "messages" or "host/NAME/messages".
- * docs/operations/monitoring.md lists all figures.
+ * A figure of the server, such as "messages", or of a host, such as "host/NAME/messages".
+ * docs/operations/monitoring.md describes the figures.
  */
 struct hearsay_figure {
     const char *name;
@@ -103,8 +105,8 @@ struct hearsay_admin_reply {
 
 /*
  * Sends the request and waits for the reply, as the calls of hearsay/message.h do. *out_reply is
- * borrowed until the next call. The time that the requests check, backup and compact take grows
- * with the size of the store: choose timeout_ms accordingly.
+ * borrowed until the next call on the connection. The time that the requests check, backup and
+ * compact take grows with the size of the store: choose timeout_ms accordingly.
  */
 HEARSAY_API int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin,
                               int timeout_ms, const struct hearsay_admin_reply **out_reply,

@@ -68,16 +68,16 @@ enum hearsay_code {
 };
 
 /*
- * Returns the name of a code, such as "RATE_LIMITED"; "UNKNOWN" for a number that is no code.
- * Static storage.
+ * Returns the name of a code, such as "RATE_LIMITED"; "UNKNOWN" for HEARSAY_CODE_NONE and for a
+ * number that is not in the enum. Static storage.
  */
 HEARSAY_API const char *hearsay_code_name(enum hearsay_code code);
 
 struct hearsay_error {
     int status;             /* what the call returned */
     enum hearsay_code code; /* the server's code; HEARSAY_CODE_NONE unless ERR_REFUSED */
-    char sentence[512]; /* a sentence for people, never empty. It may contain text from the server:
-                         * do not trust it */
+    char sentence[512]; /* a sentence for people. The sentence may contain text from the server: do
+                         * not trust it. A long sentence is cut */
     char field[64]; /* the name of the field of the request that is wrong; "" if the server names no
                      * field */
     uint64_t retry_after_ms; /* wait this long before the next try; 0: the server did not say */

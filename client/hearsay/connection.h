@@ -21,13 +21,14 @@ struct hearsay;
  * How to verify a TLS server. All fields may be NULL. The first of these rules that applies
  * decides:
  *
- *   1. `pins` is given: the server's public key must be one of the pins. While an operator replaces
- *      the key, give the pins of the old and of the new key.
+ *   1. `pins` is given: the server is trusted only if its public key is one of the pins. While an
+ *      operator replaces the key, give the pins of the old and of the new key.
  *   2. The server's certificate is valid for its name or address, by the roots in `ca`, or by the
- *      system's roots if `ca` is NULL.
- *   3. `ca` is NULL: the server's key must be the key that the file `known_servers` lists for the
- *      server. A server that the file does not list is trusted, and its key is added to the file
- *      (trust on first use). hearsay_tls_info reports this.
+ *      system's roots if `ca` is NULL: the server is trusted.
+ *   3. `ca` is NULL and `known_servers` is given: the server is trusted if its key is the key that
+ *      the file `known_servers` lists for the server. A server that the file does not list is
+ *      trusted, and its key is added to the file (trust on first use). Otherwise the server is not
+ *      trusted.
  */
 struct hearsay_tls {
     const char *const *pins;   /* the keys that are accepted: SHA-256 of each public key (RFC 7469),
@@ -37,8 +38,9 @@ struct hearsay_tls {
     const char *known_servers; /* path of the file of known servers, a text file. The file is
                                 * created if absent; its folder must exist */
     const char *certificate;   /* path of a PEM file with the client's certificate, for servers that
-                                  demand one */
-    const char *key;           /* path of a PEM file: the key of it; NULL: in the same file */
+                                * demand one */
+    const char *key; /* path of a PEM file with the key of `certificate`; NULL: the key is in the
+                      * file `certificate` */
 };
 
 #define HEARSAY_RESUME_BYTES_MAX 64 /* a resume token */
@@ -51,23 +53,22 @@ struct hearsay_connect {
      */
     const char *server;
     const struct hearsay_tls *tls; /* TLS 1.2 or 1.3; NULL: no TLS. Not for Unix sockets */
-    const char *agent; /* name and version of the program, at most 127 bytes, which the server may
-                        * log; NULL: the name and version of libhearsay */
+    const char *agent; /* name and version of the program, at most 127 bytes. The server may log
+                        * this text. NULL: the name and version of libhearsay */
     const uint8_t *resume_token; /* from an earlier Welcome, see `dropped` there; NULL: none */
     size_t resume_bytes;         /* at most HEARSAY_RESUME_BYTES_MAX */
     int timeout_ms;              /* for connecting and greeting together */
     /*
      * For a gateway, that is, a program that speaks for clients of another protocol: the address of
-     * the client for whom the gateway speaks on this connection. The server must have the
-     * capability on_behalf; an older server ignores the address. NULL: the gateway speaks for
-     * itself.
+     * the client for whom the gateway speaks on this connection. A server without the capability
+     * on_behalf (hearsay_has_capability) ignores the address. NULL: the gateway speaks for itself.
      */
     const uint8_t *on_behalf;
     size_t on_behalf_bytes;         /* 4 (IPv4) or 16 (IPv6); 0 with NULL */
     const uint8_t *on_behalf_local; /* 16 bytes: the gateway's own IPv6 address, to which the client
                                      * of on_behalf has connected; NULL: not said */
-    bool is_small; /* true: the connection takes little memory: it reads at most 4 KiB at a time and
-                    * has at most 16 requests in flight. For connections that mostly send */
+    bool is_small; /* true: to take less memory, the connection reads at most 4 KiB at a time and
+                    * has at most 16 requests in flight */
 };
 
 /* Defaults: all NULL, 0 or false, timeout_ms 10,000. */
@@ -75,12 +76,12 @@ HEARSAY_API void hearsay_connect_init(struct hearsay_connect *options);
 
 /*
  * Connects, verifies the server if TLS is used, and exchanges greetings. If a name has several
- * addresses, tries one after another. A separate thread looks up the name; after a timeout this
- * thread ends by itself.
+ * addresses, tries one after another. A separate thread looks up the name; the thread may still run
+ * for a while after ERR_TIMEOUT.
  *
- * *out_server is owned: hearsay_close. Returns HEARSAY_OK, ERR_ARGUMENT, ERR_CONNECT, ERR_TIMEOUT,
- * ERR_LOST, ERR_PROTOCOL, ERR_REFUSED, ERR_NOMEM or ERR_SYSTEM; with TLS also ERR_TRUST or
- * ERR_FILE.
+ * The caller frees *out_server with hearsay_close. Returns HEARSAY_OK, ERR_ARGUMENT, ERR_CONNECT,
+ * ERR_TIMEOUT, ERR_LOST, ERR_PROTOCOL, ERR_REFUSED, ERR_NOMEM or ERR_SYSTEM; with TLS also
+ * ERR_TRUST or ERR_FILE.
  */
 HEARSAY_API int hearsay_connect(const struct hearsay_connect *options, struct hearsay **out_server,
                                 struct hearsay_error *out_error);
@@ -99,7 +100,7 @@ HEARSAY_API int hearsay_connect_begin(const struct hearsay_connect *options,
  * Continues a connection that hearsay_connect_begin has begun, without waiting. HEARSAY_OK: the
  * greetings are exchanged, and all calls may be used, as after hearsay_connect. HEARSAY_PENDING:
  * wait until the socket of hearsay_fd is ready, or until timeout_ms has passed, and call again.
- * Otherwise an error of hearsay_connect: then only hearsay_close may be called.
+ * After another result, which is an error of hearsay_connect, only hearsay_close may be called.
  */
 HEARSAY_API int hearsay_connect_continue(struct hearsay *server, struct hearsay_error *out_error);
 
@@ -130,26 +131,26 @@ HEARSAY_API const struct hearsay_tls_info *hearsay_tls_info(const struct hearsay
 
 /*
  * Reads the file of known servers and calls `take` for each server, in the order of the file.
- * `take` gets HOST:PORT and the pin as 64 hexadecimal digits; both strings are borrowed for this
- * call. An absent file counts as empty. Returns HEARSAY_OK, ERR_FILE for a line that is neither a
- * server nor a comment, ERR_SYSTEM or ERR_NOMEM.
+ * `take` gets HOST:PORT and the pin as 64 hexadecimal digits; `take` must not keep the two strings.
+ * An absent file counts as empty. At a line that is not empty, not a comment and not a server with
+ * its pin, the call ends with ERR_FILE. Returns HEARSAY_OK, ERR_FILE, ERR_SYSTEM or ERR_NOMEM.
  */
 HEARSAY_API int hearsay_known_each(const char *path,
                                    void (*take)(void *context, const char *server, const char *pin),
                                    void *context, struct hearsay_error *out_error);
 
 /*
- * Removes a server from the file of known servers. `server` has the form that hearsay_connect
- * takes. The next connection to this server counts as the first use. *out_was_known tells whether
- * the file listed the server. Returns ERR_ARGUMENT for anything except a TCP address; else what
- * hearsay_known_each returns. The file is replaced atomically.
+ * Removes a server from the file of known servers, so that the next connection to this server can
+ * be the first use again. `server` has the form that hearsay_connect takes. *out_was_known tells
+ * whether the file listed the server. Returns ERR_ARGUMENT for anything except a TCP address; else
+ * what hearsay_known_each returns. The file is replaced atomically.
  */
 HEARSAY_API int hearsay_known_remove(const char *path, const char *server, bool *out_was_known,
                                      struct hearsay_error *out_error);
 
 /*
  * Computes the pin of the first certificate in a PEM file, as 64 hexadecimal digits and a NUL.
- * Returns ERR_FILE with the reason, also if the library was built without TLS.
+ * Returns HEARSAY_OK or ERR_FILE; ERR_FILE also if the library was built without TLS.
  */
 #define HEARSAY_PIN_TEXT_BYTES 65
 HEARSAY_API int hearsay_certificate_pin(const char *path, char out_pin[HEARSAY_PIN_TEXT_BYTES],
@@ -157,7 +158,7 @@ HEARSAY_API int hearsay_certificate_pin(const char *path, char out_pin[HEARSAY_P
 
 /* --- what a server says about itself ---------------------------------------------------------- */
 
-/* What the server allows; 0 where it does not say. */
+/* What the server allows; 0 where it does not say (sender_share_ppm: 1,000,000). */
 struct hearsay_limits {
     uint32_t frame_bytes;          /* largest frame, without its length field */
     uint32_t payload_bytes;        /* of one message */
@@ -200,8 +201,8 @@ enum hearsay_accept {
 };
 
 /*
- * An epoch: a time interval of a host. The server gives the key of an epoch only to clients on
- * site.
+ * An epoch: a time interval of a host. The server gives the key of an epoch only to clients of
+ * listeners that its operator has marked as local.
  */
 struct hearsay_epoch {
     uint64_t number;                /* 0: the host has no epochs */
@@ -225,9 +226,9 @@ struct hearsay_host {
     int64_t accept_until_ms;    /* when the schedule changes `accept`; 0: not said */
     struct hearsay_epoch epoch; /* the current one as far as read: see hearsay_current_epoch */
     /*
-     * The here_count labels of the access point's surroundings that were in the greeting.
-     * here_count is 0 if there were none, and also if the labels did not fit in the greeting.
-     * hearsay_here gets all labels.
+     * Labels of the access point's surroundings, here_count of them, as in the greeting. here_count
+     * is 0 if there were none, and also if the labels did not fit in the greeting. hearsay_here
+     * gets all labels.
      */
     const char *const *here;
     size_t here_count;
@@ -259,8 +260,8 @@ struct hearsay_welcome {
 HEARSAY_API const struct hearsay_welcome *hearsay_welcome(const struct hearsay *server);
 
 /*
- * Returns the time of the server's clock now: the time in the greeting plus the local time since
- * the greeting.
+ * Returns the time of the server's clock now: the time in the greeting plus the time since the
+ * greeting arrived, by the local monotonic clock.
  */
 HEARSAY_API int64_t hearsay_now_ms(const struct hearsay *server);
 
@@ -274,15 +275,18 @@ HEARSAY_API const struct hearsay_host *hearsay_find_host(const struct hearsay *s
 /*
  * Gets the current epoch of a host; host NULL is the default host. out_epoch->number is 0 if the
  * host has no epochs. The call reads what has arrived from the server, without waiting. A program
- * with a long connection makes this call before it encodes a filter, and keys the filter with
- * *out_epoch. An epoch that has ended accepts deposits and queries until its kept_ms. Returns
- * ERR_ARGUMENT for an unknown host, or the error that broke the connection, as hearsay_next does.
+ * with a long connection should make this call before it encodes a filter, and key the filter with
+ * the epoch's key. An epoch that has ended accepts deposits and queries until its kept_ms. Returns
+ * HEARSAY_OK, ERR_ARGUMENT for an unknown host, or an error of hearsay_next.
  */
 HEARSAY_API int hearsay_current_epoch(struct hearsay *server, const char *host,
                                       struct hearsay_epoch *out_epoch,
                                       struct hearsay_error *out_error);
 
-/* Returns whether the server handles the request with this name, such as "export". */
+/*
+ * Returns whether `capabilities` of the greeting has this name: of a request, such as "export", or
+ * of an extension, such as "on_behalf".
+ */
 HEARSAY_API bool hearsay_has_capability(const struct hearsay *server, const char *name);
 
 #ifdef __cplusplus

@@ -35,7 +35,7 @@ struct hearsay_keys {
 
 /*
  * The labels to encode. Give all labels of a context in one call: some profiles also encode pairs
- * of labels, so the filters of two halves of a context cannot be merged.
+ * of labels, which the filters of two halves of a context do not have.
  */
 struct hearsay_encode {
     const struct hearsay_host *host; /* its profile is used (hearsay_find_host), unless NULL; */
@@ -46,9 +46,10 @@ struct hearsay_encode {
 };
 
 /*
- * Encodes labels as a filter. Labels are compared byte for byte. Returns HEARSAY_OK; ERR_ARGUMENT,
- * which names the wrong label, and lists the sections of the profile if no section takes the
- * label's attribute; ERR_PROTOCOL when this library does not know the host's kind of profile.
+ * Encodes labels as a filter. Returns HEARSAY_OK; ERR_ARGUMENT for a wrong label (the sentence
+ * names the label, and lists the sections of the profile if no section takes the label's
+ * attribute), for no label, or for a wrong `profile`; ERR_PROTOCOL when this library does not know
+ * the host's kind of profile.
  */
 HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
                                struct hearsay_filter *out_filter, struct hearsay_error *out_error);
@@ -67,10 +68,9 @@ HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
  * A set of labels. It converts what a device senses to labels by the rules of docs/contexts.md. All
  * clients must follow these rules; otherwise two contexts of the same place differ.
  *
- * The calls below return HEARSAY_OK, HEARSAY_ERR_ARGUMENT, which names the error, or
- * HEARSAY_ERR_NOMEM. After an error the set may contain some of the new labels: clear or free the
- * set. A repeated label changes nothing. More than HEARSAY_CONTEXT_LABELS_MAX labels are
- * ERR_ARGUMENT.
+ * The calls hearsay_context_add_... return HEARSAY_OK, ERR_ARGUMENT or ERR_NOMEM. After an error
+ * the set may contain some of the new labels: clear or free the set. A label that is already in the
+ * set changes nothing. More than HEARSAY_CONTEXT_LABELS_MAX labels are ERR_ARGUMENT.
  */
 struct hearsay_context;
 
@@ -96,10 +96,10 @@ HEARSAY_API int hearsay_context_add_label(struct hearsay_context *context, const
 
 /*
  * Adds an access point in range. `bssid` is six bytes in hexadecimal digits, in capitals or not,
- * separated by colons, by dashes or by nothing. strength_dbm is HEARSAY_WIFI_DBM_MIN to
- * HEARSAY_WIFI_DBM_MAX, or HEARSAY_WIFI_NO_STRENGTH. Adds the labels wifi:BSSID, wifi:BSSID@2, ...,
- * wifi:BSSID@L, where the level L is max(1, ceil((dBm + 90) / 8)), or 1 without a strength.
- * Example: -60 dBm gives L = 4.
+ * separated by colons, by dashes or by nothing; group addresses and 00:00:00:00:00:00 are
+ * ERR_ARGUMENT. strength_dbm is HEARSAY_WIFI_DBM_MIN to HEARSAY_WIFI_DBM_MAX, or
+ * HEARSAY_WIFI_NO_STRENGTH. Adds the labels wifi:BSSID, wifi:BSSID@2, ..., wifi:BSSID@L, where the
+ * level L is max(1, ceil((dBm + 90) / 8)), or 1 without a strength. Example: -60 dBm gives L = 4.
  */
 HEARSAY_API int hearsay_context_add_wifi(struct hearsay_context *context, const char *bssid,
                                          int strength_dbm, struct hearsay_error *out_error);
@@ -107,8 +107,7 @@ HEARSAY_API int hearsay_context_add_wifi(struct hearsay_context *context, const 
 /*
  * Adds a position in WGS84 degrees: latitude -90 to 90, longitude -180 to 180. Adds geo:HASH with
  * the geohashes of 5, 6, 7 and 8 characters. If `neighbours` is set, also adds the up to eight
- * cells around each cell. Then two people on both sides of a cell's edge share labels, if both set
- * `neighbours`.
+ * cells around each cell, so that two people on both sides of a cell's edge share labels.
  */
 HEARSAY_API int hearsay_context_add_position(struct hearsay_context *context, double latitude,
                                              double longitude, bool neighbours,
@@ -123,17 +122,19 @@ HEARSAY_API int hearsay_context_add_time(struct hearsay_context *context, int64_
 
 /*
  * Adds a topic in UTF-8 as topic:TEXT. TEXT is the topic without ASCII white space at its ends,
- * converted by NFC, full case folding, and NFC again. The locale has no effect.
+ * converted by NFC, full case folding, and NFC again. A library that was built without utf8proc
+ * refuses topics that are not ASCII. The locale has no effect.
  */
 HEARSAY_API int hearsay_context_add_topic(struct hearsay_context *context, const char *topic,
                                           struct hearsay_error *out_error);
 
 /*
  * Adds the access points in the output of `iw dev DEVICE scan` or of `nmcli -t -f BSSID,SIGNAL
- * device wifi list`. The first line of the text decides between the two formats. `text` has
- * byte_count bytes. Lines of iw with other information are ignored. Percentages of nmcli are
+ * device wifi list`. The first line of the text that is not blank decides between the two formats.
+ * `text` has byte_count bytes. Lines of iw with other information are ignored. Percentages are
  * converted to dBm by the inverse of NetworkManager's formula. *out_sightings is the number of
- * access points; out_sightings may be NULL. ERR_ARGUMENT names the wrong line.
+ * access points, repeated ones included; out_sightings may be NULL. ERR_ARGUMENT for a wrong line
+ * names the line.
  */
 HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const char *text,
                                          size_t byte_count, size_t *out_sightings,

@@ -15,17 +15,17 @@ extern "C" {
 #define HEARSAY_SEAL_BYTES       41 /* that sealing adds, besides the media type */
 
 /*
- * A group: people who share a secret. The labels of a group are keyed with the secret (struct
- * hearsay_keys), so that only contexts of the same group are similar. The messages of a group are
- * sealed, which means encrypted.
+ * A group: people who share a secret. If labels are keyed with a group (struct hearsay_keys), their
+ * context is similar to contexts of the same group, and to other contexts by chance only. The
+ * messages of a group are sealed, which means encrypted.
  */
 struct hearsay_group;
 
 /*
- * Makes a group from the bytes of a secret; a secret that people type is UTF-8. The key derivation
- * takes 64 MiB and some tenths of a second, so that guessing secrets is slow. *out_group is owned:
- * hearsay_group_free, which also wipes the keys. Returns HEARSAY_OK, ERR_ARGUMENT for a secret that
- * is too short or too long, ERR_NOMEM or ERR_SYSTEM.
+ * Makes a group from the bytes of a secret; a secret that people type is UTF-8. To make guessing
+ * slow, the derivation of the key takes 64 MiB of memory and much CPU time. The caller frees
+ * *out_group with hearsay_group_free, which wipes the keys. Returns HEARSAY_OK, ERR_ARGUMENT for a
+ * secret that is too short or too long, ERR_NOMEM or ERR_SYSTEM.
  */
 HEARSAY_API int hearsay_group_new(const void *secret, size_t secret_bytes,
                                   struct hearsay_group **out_group,
@@ -34,7 +34,7 @@ HEARSAY_API void hearsay_group_free(struct hearsay_group *group); /* NULL is fin
 
 /*
  * A media type and a payload, sealed or opened. The caller owns the struct: hearsay_content_free
- * frees and wipes its contents.
+ * wipes and frees the payload and zeroes the struct.
  */
 struct hearsay_content {
     char media_type[128];
@@ -62,9 +62,10 @@ struct hearsay_sealing {
 };
 
 /*
- * Seals a message. Deposit the message under the same id, with the media type and payload of
- * *out_content. To repeat the deposit, use the same *out_content. Returns HEARSAY_OK, ERR_ARGUMENT
- * (also for a media type that no server accepts) or ERR_NOMEM.
+ * Seals a message. Deposit the message under the id of `message`, with the media type and payload
+ * of *out_content. To repeat the deposit, use the same *out_content, or seal with is_repeatable
+ * each time. Returns HEARSAY_OK; ERR_ARGUMENT for a media type or payload that no server accepts;
+ * ERR_NOMEM.
  */
 HEARSAY_API int hearsay_group_seal(const struct hearsay_group *group,
                                    const struct hearsay_sealing *message,
@@ -73,9 +74,9 @@ HEARSAY_API int hearsay_group_seal(const struct hearsay_group *group,
 
 /*
  * Opens a sealed message. Returns HEARSAY_OK; HEARSAY_NOT_OURS when the message is not sealed, was
- * sealed by another group or under another id, or was changed; ERR_NOMEM. The media type in
- * *out_content is text/plain if the sealed media type is empty, and application/octet-stream if the
- * sealed media type is not valid.
+ * sealed by another group or under another id, was changed, or has no valid content; ERR_NOMEM. The
+ * media type in *out_content is text/plain if the sealed media type is empty, and
+ * application/octet-stream if the sealed media type is not valid.
  */
 HEARSAY_API int hearsay_group_open(const struct hearsay_group *group,
                                    const struct hearsay_sealing *message,

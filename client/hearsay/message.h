@@ -30,8 +30,10 @@ struct hearsay_deposit {
     uint32_t reach;       /* millionths; queries at a larger distance do not find it */
     const uint8_t *id;    /* HEARSAY_ID_BYTES; NULL: random */
     const uint8_t *token; /* HEARSAY_TOKEN_BYTES; NULL: random */
-    /* HEARSAY_HASH_BYTES bytes, the hash of the message's token, if this program does not know
-     * the token itself; NULL: the hash is computed from `token` */
+    /*
+     * HEARSAY_HASH_BYTES bytes: the hash (hearsay_hash) of the withdraw token, for a program that
+     * does not know the token; NULL: the hash is computed from `token`
+     */
     const uint8_t *withdraw_hash;
     bool no_withdrawal;     /* nobody can withdraw it; token and hash are ignored */
     uint32_t work_bits_max; /* largest proof of work to compute: see hearsay_work_ms */
@@ -45,16 +47,17 @@ HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit);
 
 /*
  * A server may demand a proof of work for each deposit and report (limits.work_bits), so that many
- * deposits cost a client CPU time. The library computes the proof when a deposit is submitted, on
- * the caller's thread, before anything is sent. timeout_ms does not include this time.
+ * deposits cost a client CPU time. The library computes the proof on the caller's thread, before it
+ * sends the deposit or report. timeout_ms does not include this time.
  *
- * Returns the average time of one proof on this machine in ms, or 0 if the server demands none. A
- * single proof may take almost no time, or five times the average. The call itself takes a few ms.
+ * Returns an estimate of the average time of one proof on this machine in ms, or 0 if the server
+ * demands none. A single proof may take almost no time, or several times the average. The call
+ * computes 5,000 hashes for the estimate.
  */
 HEARSAY_API int64_t hearsay_work_ms(const struct hearsay *server);
 
 /*
- * The data that a depositor needs later: the id to get the message; the id and the token to
+ * The data that a depositor needs later: the id to get the message, the id and the token to
  * withdraw the message.
  */
 struct hearsay_receipt {
@@ -106,7 +109,7 @@ struct hearsay_slice {
 
 /*
  * A query for the k nearest messages. The distance of a message is its distance to the nearest part
- * of the query.
+ * of the query that finds the message.
  */
 struct hearsay_query {
     const char *host;                 /* NULL: the default one */
@@ -194,12 +197,12 @@ struct hearsay_summary {
 
 /*
  * Each call of this section sends a request and waits for its reply. ERR_REFUSED means that the
- * server refused the request. What a call returns by pointer is borrowed from the connection until
- * the next call on the connection. `host` NULL is the default host.
+ * server refused the request. *out_results, *out_message and *out_here are borrowed from the
+ * connection until the next call on the connection. `host` NULL is the default host.
  *
- * While a call waits, replies to requests of the next section may arrive. They are kept for
- * hearsay_next. If the kept replies take more than 8 MiB, or if too many requests are in flight,
- * the call returns HEARSAY_FULL.
+ * While a call waits, matches and replies to requests of the next section may arrive. The library
+ * keeps them for hearsay_next. If they take more than 8 MiB, or in the cases of the next section,
+ * the call returns HEARSAY_FULL and sends nothing.
  *
  * After ERR_TIMEOUT the connection is still usable, and the late reply is dropped. After
  * ERR_TIMEOUT or ERR_LOST the server may or may not have stored a deposit. Repeat the deposit with
@@ -207,7 +210,7 @@ struct hearsay_summary {
  * after ERR_ARGUMENT and HEARSAY_FULL.
  *
  * All calls may return ERR_ARGUMENT, ERR_NOMEM, ERR_TIMEOUT, ERR_LOST, ERR_PROTOCOL, ERR_REFUSED
- * and ERR_SYSTEM.
+ * and ERR_SYSTEM; with TLS also ERR_TRUST.
  */
 HEARSAY_API int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposit,
                                 int timeout_ms, struct hearsay_receipt *out_receipt,
@@ -234,8 +237,9 @@ HEARSAY_API int hearsay_withdraw(struct hearsay *server, const char *host, const
 HEARSAY_API int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
                              struct hearsay_error *out_error);
 /*
- * Gets the summary of a host. The summary includes every deposit and withdrawal at once. An expired
- * message is counted for up to 6 s more.
+ * Gets the summary of the messages in a host's open epoch. The summary includes every deposit and
+ * leaves out every withdrawn message that the server has acknowledged. An expired message counts
+ * until the server deletes it.
  */
 HEARSAY_API int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
                                 struct hearsay_summary *out_summary,
@@ -262,8 +266,8 @@ struct hearsay_report {
 };
 
 /*
- * Reports a message to the operator. After reports from several senders the server hides the
- * message until the operator reviews it.
+ * Reports a message to the operator. When enough senders have reported the message, the server
+ * hides it until the operator restores it.
  */
 HEARSAY_API int hearsay_report(struct hearsay *server, const struct hearsay_report *report,
                                int timeout_ms, struct hearsay_error *out_error);
@@ -279,8 +283,10 @@ struct hearsay_watching {
 /* A message that fits a watch. */
 struct hearsay_match {
     uint64_t watch_id;
-    /* sequence number of the match: larger than the number of every earlier match. Some numbers
-     * may be left out. The number is valid as long as the store exists */
+    /*
+     * sequence number of the match: larger than the numbers of earlier matches of this watch.
+     * Numbers may be left out. A number has a meaning in its store only (store_id)
+     */
     uint64_t seq;
     struct hearsay_result result;
 };
@@ -317,18 +323,18 @@ struct hearsay_reply {
 };
 
 /*
- * Each call of this section submits a request and returns without waiting. *out_ticket identifies
- * the request and is never 0. If no other request is in flight, the request is sent at once.
- * Otherwise requests are collected; they are sent together when they reach 32 KiB, or in the next
- * hearsay_next. hearsay_next reads and writes at the same time, so a slow server cannot cause a
- * deadlock.
+ * Each call of this section submits a request and returns without waiting for the server.
+ * *out_ticket identifies the request and is never 0. If hearsay_in_flight is 0, the library sends
+ * the request at once, as far as the socket takes it. Otherwise the library collects requests, and
+ * sends them when they reach 32 KiB, or when a call such as hearsay_next reads from the server.
  *
- * The calls return HEARSAY_OK, ERR_ARGUMENT, ERR_NOMEM, ERR_LOST, ERR_PROTOCOL or HEARSAY_FULL.
- * HEARSAY_FULL means that the request was not submitted, because the number of requests in flight
- * has reached limits.requests_in_flight (1024 at most, 16 with is_small), or because more than 1
- * MiB is unsent. After HEARSAY_FULL call hearsay_next, then submit the request again.
+ * The calls return HEARSAY_OK, ERR_ARGUMENT, ERR_NOMEM, HEARSAY_FULL, or the error that broke the
+ * connection. HEARSAY_FULL means that the request was not submitted, because
+ * limits.requests_in_flight requests (at most 1024; with is_small or without this limit at most 16)
+ * wait for their replies, or because more than 1 MiB is unsent. After HEARSAY_FULL call
+ * hearsay_next, then submit the request again.
  *
- * out_receipt may be NULL if the caller has set id and token.
+ * out_receipt may be NULL, for example if the caller has set id and token.
  */
 HEARSAY_API int hearsay_submit_deposit(struct hearsay *server,
                                        const struct hearsay_deposit *deposit,
@@ -343,8 +349,10 @@ HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host
                                         struct hearsay_error *out_error);
 HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
-/* Asks for the here labels of a client for whom a gateway speaks. The connection itself must have
- * no on_behalf. The client's address has 4 bytes (IPv4) or 16 (IPv6). */
+/*
+ * For a gateway: asks for the here labels of a client with the given address of 4 bytes (IPv4) or
+ * 16 (IPv6). The connection must have been made without on_behalf.
+ */
 HEARSAY_API int hearsay_submit_here_of(struct hearsay *server, const char *host,
                                        const uint8_t *address, size_t address_bytes,
                                        uint64_t *out_ticket, struct hearsay_error *out_error);
@@ -356,10 +364,10 @@ HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket
                                     struct hearsay_error *out_error);
 
 /*
- * Returns the next reply to a submitted request, in the order of arrival; the server may answer in
- * any order. *out_reply is borrowed until the next call on this connection. If the server refused
- * the request, the call returns HEARSAY_OK with a reply of the kind HEARSAY_REPLY_ERROR. Other
- * results:
+ * Returns the next reply to a submitted request, the next match or the next change of here labels,
+ * in the order of arrival; the server may answer in any order. *out_reply is borrowed until the
+ * next call on this connection. If the server refused the request, the call returns HEARSAY_OK with
+ * a reply of the kind HEARSAY_REPLY_ERROR. Other results:
  *
  *   HEARSAY_IDLE     no request is in flight, and this connection has had no watch and no call of
  *                    hearsay_take_here_changes; the call has read what has arrived, without waiting
@@ -375,23 +383,23 @@ HEARSAY_API int hearsay_next(struct hearsay *server, int timeout_ms,
 
 /*
  * After this call, hearsay_next returns HEARSAY_REPLY_HERE_CHANGED when the here labels of a host
- * change, and waits for such changes even if no request is in flight. A gateway without on_behalf
- * gets a reply when the here labels of any place change; it then asks for the labels of each of its
- * clients with hearsay_submit_here_of.
+ * change for this client, and waits for changes even if no request is in flight. A gateway without
+ * on_behalf gets a reply when the here labels of any place change; the gateway should then ask for
+ * the labels of its clients with hearsay_submit_here_of.
  */
 HEARSAY_API void hearsay_take_here_changes(struct hearsay *server);
 
 /*
- * Returns the number of requests in flight. A request is in flight from its submission until
- * hearsay_next has returned its reply.
+ * Returns the number of submitted requests whose reply hearsay_next has not returned, plus the
+ * number of pushes (such as matches) that the library keeps for hearsay_next.
  */
 HEARSAY_API size_t hearsay_in_flight(const struct hearsay *server);
 
 /*
  * Returns the socket, for the event loop of a program. Wait until the socket is readable; if
- * *out_wants_write is set, wait until it is readable or writable. Then call hearsay_next with
- * timeout_ms 0 until it returns HEARSAY_PENDING or HEARSAY_IDLE, before waiting again.
- * out_wants_write may be NULL. The connection owns the socket.
+ * *out_wants_write is set, wait until it is readable or writable. Before waiting again, call
+ * hearsay_next with timeout_ms 0 until it returns something other than HEARSAY_OK. out_wants_write
+ * may be NULL. The connection owns the socket.
  */
 HEARSAY_API int hearsay_fd(const struct hearsay *server, bool *out_wants_write);
 

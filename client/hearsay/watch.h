@@ -21,10 +21,11 @@ extern "C" {
 /*
  * Starts a watch on this connection. From then on, hearsay_next returns HEARSAY_REPLY_MATCH for
  * each message that fits and has a sequence number above `after_seq`. HEARSAY_NO_SEQ means: only
- * messages that are stored after this call. Matches come in order, each message once. hearsay_next
- * waits for matches even if no request is in flight. The fields k, until_ms, order and exclude of
- * the query are ignored. Returns the errors of other requests; for too many watches ERR_REFUSED
- * with HEARSAY_CODE_QUOTA.
+ * messages that get their number after the watch begins. Matches of the watch come in ascending
+ * order of their numbers. hearsay_next waits for matches even if no request is in flight. The
+ * fields k, until_ms, order and exclude of the query have no effect, but `order` and `exclude` must
+ * be valid. Returns the errors of other requests; for too many watches ERR_REFUSED with
+ * HEARSAY_CODE_QUOTA.
  */
 HEARSAY_API int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *query,
                                     uint64_t after_seq, int timeout_ms,
@@ -41,8 +42,7 @@ HEARSAY_API int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int
 /*
  * hearsay_submit_watch starts a watch and hearsay_submit_unwatch ends a watch, without waiting for
  * the answer. The rules of hearsay_submit_query hold. The answers are replies of the kinds
- * HEARSAY_REPLY_WATCHING and HEARSAY_REPLY_UNWATCHED. Matches may come between such an answer and
- * the next one.
+ * HEARSAY_REPLY_WATCHING and HEARSAY_REPLY_UNWATCHED.
  */
 HEARSAY_API int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *query,
                                      uint64_t after_seq, uint64_t *out_ticket,
@@ -58,20 +58,21 @@ HEARSAY_API int hearsay_submit_unwatch(struct hearsay *server, uint64_t watch_id
  * connect, dropped, lost and goes_on may be NULL.
  */
 struct hearsay_watch {
-    struct hearsay_connect connection; /* how to connect to the server; resume_token is ignored, and
-                                        * timeout_ms limits connecting and also each request */
+    /* how to connect to the server; resume_token has no effect. timeout_ms limits connecting, and
+     * the wait for the answer to each request */
+    struct hearsay_connect connection;
     uint64_t after_seq; /* HEARSAY_NO_SEQ: only new messages; 0: all that are stored */
     void *context;
     /*
-     * Connects to the server in place of hearsay_connect. Returns a status. hearsay_watch takes
-     * over *out_server.
+     * Connects to the server in place of hearsay_connect. `token` is the resume token to show;
+     * token_bytes is 0 if there is none. Returns a status. hearsay_watch closes *out_server.
      */
     int (*connect)(void *context, const uint8_t *token, size_t token_bytes,
                    struct hearsay **out_server, struct hearsay_error *error);
     /*
      * Fills the query after each connect; the host may have another profile than before. What the
-     * query points to must stay valid until `prepare` is called again or hearsay_watch returns. Any
-     * status except HEARSAY_OK ends hearsay_watch.
+     * query points to must stay valid until hearsay_watch calls `prepare` again or returns. Any
+     * status except HEARSAY_OK ends hearsay_watch, which returns this status.
      */
     int (*prepare)(void *context, struct hearsay *server, struct hearsay_query *query,
                    struct hearsay_error *error);
@@ -84,16 +85,20 @@ struct hearsay_watch {
 };
 
 /*
- * Connects and watches. After a lost connection, hearsay_watch connects again: after 1 s, then
- * after twice the last wait, up to 60 s. Up to half of each wait is random. `match` gets each
- * message that fits once and in order. No message is missed, even when the server restarts. If the
- * store id has changed, all messages of the new store are reported. When an epoch begins,
- * hearsay_watch connects again at once, and `prepare` sees the new epoch. After 30 s without a
- * match or reply, hearsay_watch pings the server.
+ * Connects and watches. After a lost connection, hearsay_watch connects again: first after 1 s.
+ * After each further failure the longest wait doubles, up to 60 s, and the wait is a random time
+ * from half of the longest wait to the longest wait. If the server asks for a longer wait,
+ * hearsay_watch waits so long, but at most 60 s. `match` gets the matches in ascending order of
+ * their sequence numbers. A new connection continues after the number of the last match, so the
+ * watch also gets messages that came in between. If the store id has changed, the watch begins with
+ * all messages of the new store that fit. When an epoch of any host begins, hearsay_watch connects
+ * again at once, and `prepare` sees the new epoch. After 30 s without a match or reply,
+ * hearsay_watch pings the server.
  *
- * Returns HEARSAY_OK when a callback has ended the watch. Returns an error when the first attempt
- * fails, or when another attempt cannot help: ERR_ARGUMENT, ERR_NOMEM, ERR_SYSTEM, ERR_PROTOCOL and
- * most refusals.
+ * Returns HEARSAY_OK when a callback has ended the watch. Returns an error when the first watch
+ * cannot begin. Later, hearsay_watch tries again after ERR_CONNECT, ERR_TIMEOUT, ERR_LOST, and
+ * ERR_REFUSED with the code RATE_LIMITED, QUOTA, STORAGE, SHUTTING_DOWN or INTERNAL, and returns
+ * every other error.
  */
 HEARSAY_API int hearsay_watch(const struct hearsay_watch *watch, struct hearsay_error *out_error);
 

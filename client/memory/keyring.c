@@ -164,7 +164,7 @@ static size_t find_largest(uint8_t *const *sorted, size_t count)
     return largest;
 }
 
-/* Marks records until RECORDS_MAX of the array are left. */
+/* Marks records as DROPPED until the array has at most RECORDS_MAX other records. */
 static void mark_excess(uint8_t **records, size_t count)
 {
     if (count <= RECORDS_MAX) {
@@ -178,10 +178,7 @@ static void mark_excess(uint8_t **records, size_t count)
     }
 }
 
-/*
- * Removes records until both limits are met. O(n log n + n * excess) for n records; O(1) below the
- * limits.
- */
+/* Removes records until both limits are met. */
 static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *error)
 {
     const struct alloc *alloc = alloc_system();

@@ -23,17 +23,20 @@
 
 enum { LATELY_BYTES_MAX = 1024 * 1024 };
 
-/* Returns whether the bytes are well-formed records of at most `rounds` rounds. O(count). */
+/*
+ * Returns whether the bytes are well-formed records in which no context stays for more than
+ * `rounds` further rounds.
+ */
 bool lately_is_sound(const uint8_t *bytes, size_t count, uint32_t rounds);
 
-/* Limits the remaining rounds of each context to `rounds`. O(contexts). */
+/* Limits the remaining rounds of each context to `rounds`. */
 void lately_set_rounds(struct bytes *contexts, uint32_t rounds);
 
 /*
  * Starts a new round. Writes to *out_contexts (initialised, empty) the contexts that stay, each
  * with one round less, and then the context with the given labels, at least 1. Leaves out an older
  * context with the same labels. Returns 0; HEARSAY_ERR_ARGUMENT when the records take more than
- * LATELY_BYTES_MAX bytes; HEARSAY_ERR_NOMEM. O(bytes).
+ * LATELY_BYTES_MAX bytes; HEARSAY_ERR_NOMEM.
  */
 int lately_round(const struct bytes *contexts, uint32_t rounds, const char *const *labels,
                  size_t label_count, struct bytes *out_contexts, struct hearsay_error *out_error);
@@ -47,7 +50,7 @@ struct lately_encoding {
 
 /*
  * Computes the filter of all contexts in `contexts`. The filter is empty when there are no
- * contexts. Returns 0, HEARSAY_ERR_NOMEM, or an error of context_encode. O(labels).
+ * contexts. Returns 0, HEARSAY_ERR_NOMEM, or an error of context_encode.
  */
 int lately_encode(const struct bytes *contexts, const struct lately_encoding *how,
                   struct hearsay_filter *out_filter, struct hearsay_error *out_error);

@@ -6,7 +6,7 @@
  *
  * The body of the file is an array of records: 16 bytes for the id, and 8 bytes for the time at
  * which the message expires, in milliseconds of the local Unix time. The local clock is used
- * because the clocks of servers differ and may be wrong.
+ * because the file may have messages of several servers, whose clocks may differ.
  */
 #include <inttypes.h>
 #include <stdlib.h>
@@ -129,8 +129,8 @@ static size_t room_for_slices(const struct hearsay *server, const struct hearsay
 }
 
 /*
- * Builds the filter of all ids. Each query uses a new random seed: a message that one query leaves
- * out by a false positive appears in the next query.
+ * Builds the filter of all ids, with a new random seed each time: a message that one query leaves
+ * out by a false positive very probably appears in the next query.
  */
 static int seen_build(struct hearsay_seen *seen, uint32_t miss, size_t room,
                       struct hearsay_error *error)

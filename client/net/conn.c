@@ -276,13 +276,14 @@ static bool is_wanted_push(const struct conn *conn, enum msg_response_kind kind)
 
 /*
  * Checks a decoded response. Returns 0 when the caller gets the response; CONN_MORE when the
- * response is dropped; or the error that broke the connection.
+ * response is dropped; ERR_NOMEM when the Welcome cannot be taken for want of memory; or the error
+ * that broke the connection.
  */
 static int accept_reply(struct conn *conn, const struct msg_response *response,
                         struct hearsay_error *out_error)
 {
     if (response->id == 0) {
-        /* Handles a push of the server, or an error that concerns the whole connection. */
+        /* A push of the server, or an error about the whole connection. */
         if (response->kind == MSG_RESPONSE_ERROR) {
             return break_refused(conn, out_error, &response->error);
         }

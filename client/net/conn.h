@@ -6,9 +6,9 @@
  *   FRESH --greet--> GREETING --Welcome--> READY
  *     any state ----------------------------> BROKEN (final; every call returns the reason)
  *
- * A request in flight is stored in the slot with the index (ticket mod slot_count). Each new ticket
- * is larger than the last one. Tickets whose slot is still in use are skipped. So finding a request
- * takes O(1).
+ * In state BROKEN, conn_submit, conn_next and conn_lose return the reason. A request in flight is
+ * stored in the slot with the index (ticket mod slot_count). Tickets ascend; a ticket whose slot is
+ * still in use is skipped. So finding a request takes O(1).
  */
 #ifndef CLIENT_NET_CONN_H
 #define CLIENT_NET_CONN_H
@@ -93,15 +93,18 @@ struct conn_hello {
 int conn_greet(struct conn *conn, const struct conn_hello *hello, struct hearsay_error *out_error);
 
 /*
- * Adds a request to the output; only in state READY. Chooses the request's id and writes the id to
- * request->id and *out_ticket. Returns 0; CONN_FULL; ERR_ARGUMENT when the request is larger than a
- * frame; ERR_NOMEM; or the error that broke the connection. Nothing changes unless the function
- * returns 0.
+ * Adds a request to the output; only in the states READY and BROKEN. Chooses the request's id and
+ * writes the id to request->id and *out_ticket. Returns 0; CONN_FULL; ERR_ARGUMENT when the request
+ * is larger than a frame; ERR_NOMEM; or the error that broke the connection. Unless the function
+ * returns 0, the conn does not change.
  */
 int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ticket,
                 struct hearsay_error *out_error);
 
-/* Marks a request as abandoned: conn_next will drop its reply. */
+/*
+ * Marks a request as abandoned: conn_next will drop its reply. Does nothing if the request is not
+ * in flight.
+ */
 void conn_abandon(struct conn *conn, uint64_t ticket);
 
 /*
@@ -140,11 +143,15 @@ int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_r
 
 /*
  * Breaks the connection with ERR_LOST, because the server closed the socket (errno_value 0) or
- * because the socket failed with errno_value.
+ * because the socket failed with errno_value. Returns ERR_LOST, or the earlier reason if the
+ * connection was already broken.
  */
 int conn_lose(struct conn *conn, int errno_value, struct hearsay_error *out_error);
 
-/* Breaks the connection with a reason that the caller gives. Returns the status of the reason. */
+/*
+ * Breaks a connection that is not broken yet, with a reason that the caller gives. Returns the
+ * status of the reason.
+ */
 int conn_break(struct conn *conn, const struct hearsay_error *reason,
                struct hearsay_error *out_error);
 

@@ -15,8 +15,9 @@
 
 /*
  * Finds the pin of a server. Returns 0 with *out_pin; KNOWN_NOT when the file does not list the
- * server; HEARSAY_ERR_FILE with the file name and line number in *out_error; HEARSAY_ERR_SYSTEM;
- * HEARSAY_ERR_NOMEM. An absent file counts as empty.
+ * server; HEARSAY_ERR_FILE for a wrong line before the line of the server (*out_error has the line
+ * number), or for a file that is too large or not regular; HEARSAY_ERR_SYSTEM; HEARSAY_ERR_NOMEM.
+ * An absent file counts as empty.
  */
 enum { KNOWN_NOT = 1 };
 int known_find(const char *path, const char *server, uint8_t out_pin[TLS_PIN_BYTES],

@@ -61,8 +61,8 @@ static bool has_twins(const struct msg_results *results)
 }
 
 /*
- * Returns -1 when `a` is nearer than `b`, 1 when `b` is nearer, else 0. Two empty filters have
- * similarity 1.
+ * Returns -1 when `a` is nearer than `b` by the query's metric, 1 when `b` is nearer, else 0. Two
+ * empty filters have similarity 1.
  */
 static int compare_nearness(const struct promise *promise, const struct msg_result *a,
                             const struct msg_result *b)

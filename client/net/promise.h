@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * promise: checks an answer against its request. For example, a query gets at most k results, in
- * the requested order and within the requested distance. Only rules that request and answer alone
- * can show are checked. If the answer breaks a rule, the connection becomes broken (conn.h).
+ * the requested order and within the requested distance. If the answer breaks a rule, the
+ * connection becomes broken (conn.h).
  */
 #ifndef CLIENT_NET_PROMISE_H
 #define CLIENT_NET_PROMISE_H
@@ -28,9 +28,9 @@ struct promise {
 void promise_make(const struct msg_request *request, struct promise *out_promise);
 
 /*
- * Checks an answer. Returns NULL when the answer keeps all rules. Otherwise returns a text that
- * names the broken rule and completes a sentence that begins with "it". The caller has checked that
- * `response` has the kind that answers the request. O(n log n) for n results.
+ * Checks an answer. Returns NULL when no broken rule is found. Otherwise returns a text that names
+ * the broken rule and completes a sentence that begins with "it" (the server). The caller has
+ * checked that `response` has the kind that answers the request.
  */
 const char *promise_broken(const struct promise *promise, const struct msg_response *response);
 

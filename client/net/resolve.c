@@ -25,7 +25,7 @@ struct job {
     char *host;
     char port[6];
     atomic_bool done; /* true: the lookup has ended, and the fields below are valid; set before
-                         done_fd is closed */
+                       * done_fd is closed */
     int code;         /* of getaddrinfo */
     int errno_value;
     struct addrinfo *list;
@@ -83,7 +83,9 @@ static struct job *job_new(const char *host, const char *port, int done_fd)
     return job;
 }
 
-/* Starts the thread with all signals blocked, so that the program's own threads get the signals. */
+/*
+ * Starts the thread with all signals blocked, so that other threads of the program get the signals.
+ */
 static int job_start(struct job *job)
 {
     pthread_attr_t attributes;

@@ -2,9 +2,9 @@
 /*
  * resolve: looks up the addresses of a host name, with a deadline.
  *
- * getaddrinfo has no timeout. So a separate thread looks up the name. A numeric address needs no
- * thread. If the deadline passes first, the caller continues, and the thread frees its memory when
- * getaddrinfo returns.
+ * getaddrinfo has no timeout. So a separate thread looks up a name; a numeric address needs no
+ * thread. If the deadline passes before getaddrinfo returns, resolve_name returns, and the thread
+ * later frees what it has.
  */
 #ifndef CLIENT_NET_RESOLVE_H
 #define CLIENT_NET_RESOLVE_H

@@ -18,7 +18,7 @@
 enum {
     WIRE_BYTES = 16 * 1024,
     READS_MAX = 4, /* most reads of the socket in one call of secure_read; then the caller checks
-                      its deadline */
+                    * its deadline */
     WAITING_BYTES_MAX =
         64 * 1024 /* most encrypted bytes that wait in memory because the server does not read */
 };
@@ -112,8 +112,10 @@ int secure_read(struct secure *secure, void *buffer, size_t count, size_t *out_c
 int secure_write(struct secure *secure, const void *data, size_t count, size_t *out_count,
                  int *out_errno)
 {
-    /* First sends the encrypted bytes that earlier calls left. So at most WIRE_BYTES of plain bytes
-     * wait in memory, encrypted. */
+    /*
+     * First sends the encrypted bytes that earlier calls left. So the encrypted form of at most
+     * WIRE_BYTES plain bytes waits in memory.
+     */
     int status = secure_flush(secure, out_errno);
     if (status != 0) {
         return status;

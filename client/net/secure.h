@@ -31,9 +31,9 @@ const struct hearsay_tls_info *secure_info(const struct secure *secure);
 /*
  * secure_read reads plain bytes, and secure_write writes plain bytes. Both return what sock_read
  * and sock_write return: 0 with *out_count >= 1, SOCK_AGAIN, or SOCK_CLOSED with the errno; the
- * errno is EPROTO when TLS failed. secure_read reads the socket a bounded number of times, so that
- * a server cannot keep the caller beyond its deadline. secure_read may return SOCK_AGAIN after it
- * has read bytes that contain no plain bytes.
+ * errno is EPROTO when TLS failed, ENOMEM when memory is out. One call of secure_read reads the
+ * socket a bounded number of times, so that the caller can check its deadline. secure_read may
+ * return SOCK_AGAIN after it has read bytes that contain no plain bytes.
  */
 int secure_read(struct secure *secure, void *buffer, size_t count, size_t *out_count,
                 int *out_errno);

@@ -17,7 +17,7 @@ struct address;
 /* Named outcomes, besides WAIT_TIMEOUT (client/net/wait.h). */
 enum {
     SOCK_AGAIN = 2, /* nothing to read, or the send buffer is full: wait first */
-    SOCK_CLOSED = 3 /* the peer closed or reset the connection */
+    SOCK_CLOSED = 3 /* the peer closed the connection, or the connection failed */
 };
 
 /*

@@ -17,7 +17,7 @@ enum { WAIT_TIMEOUT = 1 }; /* a named outcome: the deadline has passed */
 
 /*
  * Waits until poll reports one of `events` or an error condition on `fd`. The next read or write of
- * the descriptor tells which error. If the deadline has already passed, polls once without waiting.
+ * the descriptor tells which error. If the deadline has already passed, polls without waiting.
  * Returns 0, WAIT_TIMEOUT or HEARSAY_ERR_SYSTEM.
  */
 int wait_for(int fd, short events, int64_t deadline_ms, struct hearsay_error *out_error);

@@ -46,7 +46,7 @@ struct scan_rules {
     size_t count_count;
     uint32_t repeated_most; /* limit of each repeated field that `counts` does not name */
     uint32_t unknown_most;  /* limit of unknown fields in all messages of a frame together */
-    uint32_t nesting_most;  /* most messages around a field inside the outermost message; at most
+    uint32_t nesting_most;  /* how deep messages may nest inside the outermost message; at most
                              * SCAN_NESTING_MAX */
 };
 

@@ -25,9 +25,9 @@ struct tls_context;
 struct tls_server_options {
     const char *certificate; /* path of a PEM file with the server's certificate, then the
                               * certificates between it and the root */
-    const char
-        *key; /* path of a PEM file with the key of the certificate, without a passphrase. The mode
-               * of the file must give others no right, and the group no right to write */
+    /* path of a PEM file with the key of the certificate, without a passphrase. The mode of the
+     * file must give others no right, and the group no right to write */
+    const char *key;
     const char *client_ca; /* path of a PEM file with the roots of the certificates that clients
                             * must show; NULL: clients need no certificate */
 };
