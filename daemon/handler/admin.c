@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Stats, Reload, LogLevel: requests of an administrator about hearsayd as a whole. */
+/* Stats, Reload and LogLevel, which only an administrator may send. */
 #include <string.h>
 
 #include "daemon/handler/handler.h"
@@ -61,8 +61,8 @@ static void add_host(const struct host *host, struct figures *figures)
     }
     figures_add(figures, host->epoch_count, "host/%s/epochs", name);
     /*
-     * The average share of set bits of a message's filter. `count` is below 2^32, and `bits` is at
-     * most 4096, so the product does not overflow.
+     * The average share of set bits of the filters of shown messages, in millionths. There are at
+     * most 16,000,000 messages and 4096 bits, so the products do not overflow.
      */
     figures_add(figures, count == 0 ? 0 : set * 1000000 / (count * bits), "host/%s/fill_ppm", name);
     figures_add(figures, height, "host/%s/tree_height", name);
@@ -128,7 +128,7 @@ static void add_store(struct service *service, struct figures *figures)
     figures_add(figures, counters.memory_bytes, "store_memory_bytes");
 }
 
-/* Adds all figures. `host` NULL: the figures of all hosts. */
+/* Adds the figures of hearsayd, and the figures of `host`. NULL: the figures of all hosts. */
 static void add_all(struct service *service, const struct host *host, struct figures *figures)
 {
     add_metrics(service, figures);
@@ -187,7 +187,6 @@ void handler_reload(struct ask *ask)
     }
     int rc = control == NULL ? CONFIG_REFUSED : control->reload(control->context, reason);
     if (rc != 0) {
-        /* Out of memory is not the file's fault. */
         ask_refuse(ask, rc < 0 ? MSG_INTERNAL : MSG_INVALID, NULL,
                    "the old configuration stays: %s", reason);
         return;

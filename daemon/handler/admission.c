@@ -57,7 +57,7 @@ static bool check_form(const struct ask *ask)
            check_sizes(ask) && ask_work(ask);
 }
 
-/* Also sets out->state, the state in which the message begins. */
+/* Checks the accept mode, and sets out->state, the first state of the message. */
 static bool check_mode(const struct ask *ask, struct admission *out)
 {
     const char *source = NULL;
@@ -135,9 +135,7 @@ bool admission_decide(const struct ask *ask, struct admission *out_admission)
     out_admission->state = PERSIST_SHOWN;
     out_admission->room.own_count = 0;
     out_admission->room.own = out_admission->room.need = (struct usage){.messages = 0};
-    /*
-     * host_has ignores an expired message of this id, because the store replaces expired messages.
-     */
+    /* An expired message of this id does not count, because the store replaces it. */
     out_admission->is_known =
         host_has(ask->host, ask->request->deposit.id.data, out_admission->now_ms);
     return out_admission->is_known ||

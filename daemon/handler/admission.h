@@ -3,12 +3,12 @@
  * admission: decides whether a deposit is accepted. admission_decide checks in this order:
  *
  *   1. form    epoch, filter, fill, payload size, time to live, proof of work
- *   2. known   if the host has a message of this id, the deposit is accepted without checks 3 to 5
+ *   2. known   if the host has a message of this id that has not expired, the deposit is accepted
+ *              without checks 3 to 5
  *   3. mode    the accept mode is `open` or `review` (accept_mode.h)
- *   4. ban     the operator has banned neither the payload nor the filter
- *   5. room    caps and the sender's share allow the message, or others can be removed (room.h)
+ *   4. ban     no ban of the operator applies to the payload or the filter
  *
- * The rate limits of the sender are checked before, for each request (ask_pay).
+ * ask_pay has checked the rate limits of the sender before.
  */
 #ifndef DAEMON_HANDLER_ADMISSION_H
 #define DAEMON_HANDLER_ADMISSION_H
@@ -18,13 +18,11 @@
 
 struct admission {
     int64_t now_ms; /* the host's clock when admission_decide ran */
-    bool is_known;  /* the host has a message of this id; no room is promised */
+    /* the host has a message of this id that has not expired; `room` is empty then */
+    bool is_known;
     /* the first state of the message: SHOWN, or PENDING for review */
     enum persist_state state;
-    /*
-     * The messages that the store removes for the new message. They are promised (room.h), unless
-     * `is_known` is set.
-     */
+    /* the messages that the store removes for the new message; they are promised (room.h) */
     struct room room;
 };
 

@@ -69,7 +69,7 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
 {
     struct epoch *epoch = host_epoch(ask->host, number);
 
-    /* An epoch is over when kept_ms has come. epochs_tick sets is_over up to a second later. */
+    /* An epoch is over when kept_ms has come. epochs_tick sets is_over later. */
     if (epoch != NULL && number != 0 && epoch->kept_ms <= service_now_ms(ask->service)) {
         epoch = NULL;
     }
@@ -126,7 +126,7 @@ static void feed_hash(void *context, const void *data, size_t count)
     (void)crypto_generichash_update(context, data, count); /* cannot fail */
 }
 
-/* The number of zero bits of the proof of work in a deposit or a report. */
+/* The number of leading zero bits of the hash that proves the work of a deposit or a report. */
 static uint32_t work_bits(const struct ask *ask)
 {
     const struct msg_request *request = ask->request;

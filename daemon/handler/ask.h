@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * ask: a request while its handler runs: the request, its client, the service and the host. Also
- * the checks that several requests share. A check that fails sends the error to the client and
+ * the checks that several requests share. A check that fails sends an error to the client and
  * returns false or NULL.
  *
  * An ask lives until its handler returns. A handler that answers later makes a job (job.h).
@@ -24,7 +24,10 @@ struct ask {
     struct host *host;
 };
 
-/* Sends a response, or an error with a sentence, to the client. */
+/*
+ * ask_respond sends a response to the client. ask_refuse sends an error with a sentence; `field` is
+ * the name of the field that is wrong, or NULL.
+ */
 void ask_respond(const struct ask *ask, const struct msg_response *response);
 void ask_refuse(const struct ask *ask, enum msg_error_code code, const char *field,
                 const char *format, ...) __attribute__((format(printf, 4, 5)));
@@ -33,7 +36,9 @@ void ask_refuse_memory(const struct ask *ask); /* "the server is out of memory" 
 /* Whether the client is an administrator. */
 bool ask_is_administrator(const struct ask *ask);
 
-/* Finds the host of this name, and stores it in ask->host. */
+/*
+ * Finds the host of this name, or the first host if name->text is NULL, and stores it in ask->host.
+ */
 bool ask_host(struct ask *ask, const struct msg_text *name);
 
 /*
@@ -43,27 +48,34 @@ bool ask_host(struct ask *ask, const struct msg_text *name);
 bool ask_administers(struct ask *ask);
 
 /*
- * Finds the epoch of the host ask->host by its number. NULL: the host has no such epoch, or the
- * epoch is over, and an error that names `field` was sent.
+ * Finds the epoch of the host ask->host by its number. If the host has no such epoch, or the epoch
+ * is over, sends an error that names `field` and returns NULL.
  */
 struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *field);
 
-/* Whether the bytes are a filter of the host's profile. If so, writes its words to out_words. */
+/*
+ * Whether the bytes have the form of a filter of the host's profile. If so, writes the words of the
+ * filter to out_words.
+ */
 bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
                 uint64_t *out_words);
 
-/* Whether the share of set bits of a filter is within two bounds, in millionths. */
+/* Whether the share of set bits of a filter is within two bounds, both inclusive, in millionths. */
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm);
 
 /*
  * Takes the tokens that the request costs from the rate limits of the client's sender. Returns true
- * if the tokens were taken, or if the client has no rate limits. Otherwise takes none, sends the
- * error RATE_LIMITED and returns false.
+ * if the tokens were taken, if the request costs nothing, or if the client has no rate limits.
+ * Otherwise takes no token, sets client->is_over_rate, sends the error RATE_LIMITED and returns
+ * false.
  */
 bool ask_pay(const struct ask *ask);
 
-/* Whether a deposit or a report has the proof of work that the configuration requires. */
+/*
+ * Whether a deposit or a report has the proof of work that the configuration requires. A client
+ * without rate limits needs no proof.
+ */
 bool ask_work(const struct ask *ask);
 
 #endif

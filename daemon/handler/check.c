@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Check: compares index, counters and store, while messages are added and removed.
+ * Check: compares index, counters and store while hearsayd serves requests.
  *
  * First the check compares message by message. The store's messages are read in pages on another
  * thread, and each message is looked up in memory. Memory may have changed since the store read the
- * page. So a message that differs is only a suspect. After a barrier, when all submitted operations
- * have changed memory, the suspect is read and compared again. A suspect that differs ROUNDS times
- * is reported.
+ * page. So a message that differs is only a suspect. After a barrier, when all operations that were
+ * submitted before have changed memory, the suspect is read and compared again. A suspect that
+ * still differs in round ROUNDS is reported.
  *
  * Then the check compares sums, which also finds messages that are in memory only. The store counts
  * in an operation (PERSIST_TALLY), in order with the other operations. When `done` of this
- * operation is called, exactly the earlier operations have changed memory. So both sums are of the
- * same moment.
+ * operation is called, the earlier operations have changed memory, and the later ones have not.
+ * Sums that differ are counted again, in ROUNDS rounds at most.
  *
  *   page ... page (suspects? barrier, read each again)    barrier of reads, expire ..., tally
  */
@@ -24,10 +24,10 @@
 #include "daemon/system/container.h"
 
 enum {
-    /* number of messages in a page; comparing one page takes well under a millisecond */
+    /* number of messages in a page */
     PAGE_MESSAGES = 128,
     PAGE_BYTES = 512 * 1024, /* bytes of one read; other reads wait for it */
-    ROUNDS = 5               /* a message that differs in 5 rounds is reported */
+    ROUNDS = 5               /* rounds until a difference is reported */
 };
 
 struct check {
@@ -38,7 +38,7 @@ struct check {
     int64_t after;     /* position of the last page's last message */
     bool more;         /* there are pages after it */
     uint32_t round;
-    /* seq of the messages of this page that differ */
+    /* seq of the messages of this page that have differed so far */
     int64_t suspects[PAGE_MESSAGES];
     size_t suspect_count;
     size_t at;                     /* index of the suspect that is being read again */
@@ -177,7 +177,7 @@ static void on_read_again(struct persist_read *read)
     }
     /*
      * The read asks for the first message with the number of the suspect or a larger number. If the
-     * store returns a larger number, the suspect was deleted.
+     * store returns a larger number or no message, the suspect was deleted or has a new number.
      */
     if (read->entry_count == 1 && read->entries[0].message.seq == seq) {
         const char *reason = check_message(check->base.service, &read->entries[0]);
@@ -277,8 +277,9 @@ static void on_tally(struct persist_op *op)
 }
 
 /*
- * Called when the store has deleted expired messages. Messages that had expired before the start
- * were never loaded into memory.
+ * Called when the store has deleted expired messages, or has failed. Expired messages are deleted
+ * before the sums are compared, because messages that had expired before the start are not in
+ * memory.
  */
 static void on_expired(struct persist_op *op)
 {
@@ -309,8 +310,8 @@ static void on_expired(struct persist_op *op)
 }
 
 /*
- * Called when all earlier reads of the store have ended. A restore reads a message before it adds
- * the message to the index, so the sums have to wait for such reads.
+ * Called when all earlier reads of the store have ended. A restore reads a message before it
+ * submits the operation that shows the message, so the sums wait for such reads.
  */
 static void on_reads_over(struct persist_read *read)
 {

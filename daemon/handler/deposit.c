@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Deposit: adds a message. admission.c decides whether the deposit is accepted. Then the store
- * stores the message. Afterwards the message is added to index and cache, and watches and client
- * are notified.
+ * stores the message. Afterwards the message is added to index and cache, unless it is held for
+ * review. Last, watches are notified and the client gets the answer.
  */
 #include <string.h>
 
@@ -27,10 +27,10 @@ struct deposit_job {
     struct job base; /* first */
     struct persist_op op;
     bool reserved;  /* the usage counts the message */
-    bool is_shared; /* host->shares counts the message for its sender */
+    bool is_shared; /* this deposit has added the message to host->shares */
     /* tag of the /64 of the sender (senders_wide_tag); the address has the tag op.message.sender */
     uint32_t wide_tag;
-    struct going *going; /* owned; NULL: no message goes */
+    struct going *going; /* owned; NULL: no message is removed */
     uint8_t content[];   /* filter, media type, payload */
 };
 
@@ -90,8 +90,8 @@ static void copy_content(struct deposit_job *job, const struct msg_deposit *depo
 }
 
 /*
- * Called when the store has answered. The message does not count as waiting for the store any more,
- * and the promise of the messages that are removed for it ends.
+ * Called when the store has answered. If deposit_reserve has counted the message, takes the message
+ * off the usage again, and ends the promise of the messages that are removed for it.
  */
 static void release_reservation(struct deposit_job *job)
 {
@@ -108,7 +108,10 @@ static void release_reservation(struct deposit_job *job)
     job->reserved = false;
 }
 
-/* Counts the message as one that waits for the store. -ERR_NOMEM: nothing is counted. */
+/*
+ * Counts the message, which waits for the store, in the usage and in its sender's share.
+ * -ERR_NOMEM: nothing is counted.
+ */
 static int deposit_reserve(struct deposit_job *job)
 {
     struct sender_tags sender = {job->op.message.sender, job->wide_tag};
@@ -126,9 +129,10 @@ static int deposit_reserve(struct deposit_job *job)
 }
 
 /*
- * Called when the store has answered a deposit. If the message was not stored, takes it off the
- * sender's share. If the message was stored, adds it to the share unless the share counts it
- * already. The share does not count it yet if an older message of the same id was counted when the
+ * Called when the store has answered a deposit. `is_stored`: this deposit has added a message to
+ * the store and to memory. If so, adds the message to its sender's share unless the share counts
+ * the id already. If not, takes the message off the share if this deposit has added it. The share
+ * does not count a stored message yet if an older message of the same id was counted when the
  * deposit was submitted, and was removed since. If memory is short, the message counts for no
  * sender.
  */
@@ -148,9 +152,9 @@ static void settle_share(struct deposit_job *job, bool is_stored)
 /* --- after the store -------------------------------------------------------------------------- */
 
 /*
- * Adds a stored message to the index. The index may have an item of the same id already. With
- * PERSIST_DUPLICATE the item is this message. Otherwise the item has expired: the store has
- * replaced it, and the sweep has not removed it from the index yet.
+ * Adds a stored message to memory. Memory may have a message of the same id already. With
+ * PERSIST_DUPLICATE it is this message. Otherwise the older message has expired: the store has
+ * replaced it, and the sweep has not removed it from memory yet.
  */
 static int index_message(struct deposit_job *job)
 {
@@ -289,8 +293,8 @@ static void fill_deposit(struct deposit_job *job, const struct msg_deposit *depo
 
 /*
  * Whether the store may delete messages of the host for deposits that wait. A client may deposit
- * one of these messages again. If the store deleted the message before, it must not store the copy:
- * a copy of a known message skips the checks of room, share, bans and review.
+ * one of these messages again. If the store deletes the message before it handles the copy, it must
+ * not store the copy: a copy of a known message skips the checks of room, share, bans and review.
  */
 static bool may_be_leaving(const struct host *host)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Export: sends the stored messages of a host, page by page. */
+/* Export: sends the stored messages of a host that are not hidden, page by page. */
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
@@ -16,7 +16,7 @@ struct export_job {
     struct persist_entry entries[];
 };
 
-/* A cursor is the position of the last message that was sent, as 8 big-endian bytes. */
+/* A cursor is the number (seq) of the last message of a page, as 8 big-endian bytes. */
 static void write_cursor(int64_t position, uint8_t *out)
 {
     for (size_t i = 0; i < CURSOR_BYTES; i++) {
@@ -83,8 +83,8 @@ static void on_exported(struct persist_read *read)
 }
 
 /*
- * Chooses how many messages, and how many bytes of content, a page may have so that the page always
- * fits one frame.
+ * Chooses how many messages, and how many bytes of content, a page may have so that it fits one
+ * frame. `wanted` is the number of messages that the client asks for; 0: as many as possible.
  */
 static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entries,
                         size_t *out_bytes)

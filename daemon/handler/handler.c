@@ -8,7 +8,10 @@
 #include "daemon/handler/inner.h"
 #include "daemon/watch/watch.h"
 
-/* Upper bound of the memory of deposits that wait for the store or for matching. */
+/*
+ * handler_is_congested returns true if deposits, withdrawals and messages that wait hold more
+ * bytes.
+ */
 enum { WRITING_BYTES_MAX = 8 * 1024 * 1024 };
 
 static void handle_ping(struct ask *ask)
@@ -65,7 +68,7 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_LOG_LEVEL] = handler_log_level,
 };
 
-/* Whether a gateway that speaks for itself may send this request. */
+/* Returns false for a request that a gateway may not send for itself. */
 static bool is_reading(enum msg_request_kind kind)
 {
     switch (kind) {

@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * handler: executes requests. A session decodes a request and passes the request to handler_handle.
- * The handler changes or reads the service. The answer goes through the requester's events, either
- * at once or when the store has finished. Handlers have no sockets, no loop and no encoded bytes.
- * Each request has a file; handler.c has the table of all requests. All functions are called on the
- * loop thread.
+ * handler: executes requests. A session decodes a request and calls handler_handle, or
+ * handler_welcome for the first Hello. The handler reads or changes the service. The answer goes
+ * through the requester's events, at once or later. Handlers have no sockets and no loop. handler.c
+ * has the table of all requests. All functions of this header are called on the loop thread.
  */
 #ifndef DAEMON_HANDLER_HANDLER_H
 #define DAEMON_HANDLER_HANDLER_H
@@ -18,20 +17,25 @@
 #include "proto/msg.h"
 
 /*
- * handler_open makes a service and its watches. Its results and reasons are those of service_new.
- * handler_close frees the service and its watches; `service` may be NULL.
+ * handler_open makes a service and its watches. Returns 0, CONFIG_REFUSED or a negative error. On
+ * failure out_reason (CONFIG_REASON_BYTES) has the reason. handler_close frees the service and its
+ * watches; `service` may be NULL.
  */
 int handler_open(const struct service_options *options, struct service **out_service,
                  char *out_reason);
 void handler_close(struct service *service);
 
-/* Executes any request but Hello. Each request gets one answer, at once or later. */
+/*
+ * Executes a request of a client that was sent Welcome, and answers the request at once or later. A
+ * client that has disconnected gets no answer.
+ */
 void handler_handle(struct service *service, struct requester *client,
                     const struct msg_request *request);
 
 /*
- * Whether deposits that wait for the store or for matching hold too much memory. If so, sessions
- * read no more requests.
+ * Whether more than 8 MiB of memory are held together by deposits and withdrawals that wait for the
+ * store, and by messages that wait to be matched with watches. If so, sessions take no more
+ * requests.
  */
 bool handler_is_congested(const struct service *service);
 
@@ -42,18 +46,24 @@ bool handler_is_congested(const struct service *service);
 bool handler_welcome(struct service *service, struct requester *client,
                      const struct msg_request *request);
 
-/* Pushes a host's new epoch to a client that has sent Hello. */
+/*
+ * Pushes the current epoch of a host to a client that was sent Welcome. The host must have a
+ * current epoch.
+ */
 void handler_push_epoch(struct requester *client, const struct host *host);
 
 /*
- * Continues the searches that did not end at once, round robin by sender. A step has 16,384 work
- * units (index_search_step). Runs steps until `budget` units are used up; a budget below one step
- * does nothing. Begins no step after `until_ns` (service_monotonic_ns). Returns whether unfinished
- * searches are left.
+ * Continues the searches that take turns, round robin by sender. Each step takes 16,384 off
+ * `budget`. Runs steps until no search takes turns, `budget` is below 16,384, or the time after a
+ * step is `until_ns` or later (service_monotonic_ns). Returns whether searches are left that take
+ * turns or wait to begin.
  */
 bool handler_run_searches(struct service *service, uint64_t budget, uint64_t until_ns);
 
-/* The number of searches that run in turns, and of searches that wait to begin. O(searches) */
+/*
+ * handler_searches_under_way returns the number of searches that take turns.
+ * handler_searches_waiting returns the number of searches that wait to begin. O(searches)
+ */
 size_t handler_searches_under_way(const struct service *service);
 size_t handler_searches_waiting(const struct service *service);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Hello: answers with Welcome, which lists hosts, limits and capabilities. Also pushes a new epoch
- * to a client.
+ * Hello: answers with Welcome, which lists hosts, limits and capabilities, or with an error.
+ * handler_push_epoch pushes a new epoch to a client.
  */
 #include <string.h>
 
@@ -17,8 +17,8 @@
 /*
  * The names of all requests and extensions that hearsayd serves. Welcome lists a part of this
  * array. The part begins with `on_behalf` for a client on a gateway's listener, and with `hello`
- * for other clients. It ends after READING names for a gateway that speaks for itself, after PUBLIC
- * names for other clients, and after ALL names for an administrator.
+ * for other clients. The last name of the part is number READING of the array for a gateway that
+ * speaks for itself, number ALL for an administrator, and number PUBLIC for other clients.
  */
 static const struct msg_text capabilities[] = {
     TEXT("on_behalf"), TEXT("hello"),  TEXT("query"),   TEXT("get"),      TEXT("ping"),

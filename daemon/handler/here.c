@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Here: answers with the labels of what is around the access point. Welcome has these labels if
- * they fit.
- */
+/* Here: answers with here labels. handler_here_welcome adds here labels to Welcome. */
 #include <string.h>
 
 #include "daemon/handler/inner.h"
@@ -14,8 +11,9 @@ enum {
 };
 
 /*
- * Finds the address whose here labels the client asks for: the client's own address, or the address
- * in on_behalf, which only a gateway may set. Returns false after an error was sent.
+ * Finds the address whose here labels the client asks for: the client's address, or the address in
+ * on_behalf, which only a gateway that speaks for itself may send. Returns false after an error was
+ * sent.
  */
 static bool find_address(const struct ask *ask, struct here_address *out_address)
 {
@@ -52,7 +50,7 @@ void handler_here(struct ask *ask)
     ask_respond(ask, &response);
 }
 
-/* What labels take of a frame, as here_frame_bytes. */
+/* Bytes of labels in a frame, counted as here_frame_bytes does. */
 static size_t labels_bytes(const struct msg_text *labels, size_t count)
 {
     size_t bytes = 0;

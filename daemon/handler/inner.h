@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * inner: the handlers in the table of handler.c. Each handler sends one answer to its request,
- * immediately or later.
- */
+/* inner: the handlers in the table of handler.c that other files define. */
 #ifndef DAEMON_HANDLER_INNER_H
 #define DAEMON_HANDLER_INNER_H
 
@@ -33,9 +30,10 @@ void handler_reload(struct ask *ask);
 void handler_log_level(struct ask *ask);
 
 /*
- * Adds the client's here labels to each host of Welcome; `hosts` has service->host_count elements
- * in order. A host whose labels do not fit the rest of the frame gets no labels, and the next host
- * is tried. The labels are in service->arena.
+ * Adds here labels for the client's address to the hosts of Welcome. `hosts` has
+ * service->host_count elements, in the order of service->hosts. A host gets no labels if they do
+ * not fit the rest of the frame, or if memory is short. The labels are borrowed from service->arena
+ * and service->hosts.
  */
 void handler_here_welcome(struct service *service, const struct requester *client,
                           struct msg_host *hosts);

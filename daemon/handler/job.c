@@ -8,7 +8,7 @@ enum { STORAGE_RETRY_MS = 5000 };
 void *job_new(const struct ask *ask, size_t bytes, size_t extra)
 {
     struct service *service = ask->service;
-    struct job *job = alloc_array(service->alloc, 1, bytes + extra); /* below a few frames */
+    struct job *job = alloc_array(service->alloc, 1, bytes + extra);
 
     if (job == NULL) {
         ask_refuse_memory(ask);

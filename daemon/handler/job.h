@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * job: a request that is answered later, when the store has finished. A handler embeds a struct job
- * as the first member of its own struct:
+ * job: a request whose answer may come later, when the store or a search has finished. A handler
+ * embeds a struct job as the first member of its own struct:
  *
  *   job_new -> job_charge -> the store works -> its callback -> job_finish or job_fail
  *
- * From job_charge to its end the job counts as work of the client and of the service. The service
- * does not stop before the job ends. job_submit and job_read call job_charge if it was not called
- * before.
+ * From job_charge to its end the job counts as work of the client and of the service
+ * (service_work_begin). hearsayd does not close the store before the job ends. job_submit and
+ * job_read call job_charge if the job was not charged before.
  */
 #ifndef DAEMON_HANDLER_JOB_H
 #define DAEMON_HANDLER_JOB_H
@@ -19,38 +19,42 @@ struct job {
     struct requester *client;
     struct host *host; /* ask->host */
     uint64_t request_id;
-    uint64_t began_ns;    /* service_monotonic_ns when the request came */
+    uint64_t began_ns;    /* service_monotonic_ns when job_new was called */
     size_t bytes;         /* bytes of the allocation that begins with this struct */
     size_t held_bytes;    /* memory that the client is charged with */
     size_t answer_bytes;  /* output that the client is charged with */
     size_t writing_bytes; /* part of service->writing_bytes, by job_write */
     bool is_charged;
     struct persist_read *read; /* a read that job_end releases; NULL: none */
-    /* frees the memory that the fields of the job own; NULL: they own none */
+    /* called by job_end: releases what the fields of the job own; NULL: they own nothing */
     void (*deinit)(struct job *job);
 };
 
 /*
- * Makes a job of `bytes`, which are zeroed except for the fields of struct job, followed by `extra`
- * bytes that are not zeroed. NULL: out of memory, and the request was refused.
+ * Allocates a job of `bytes`, sets the fields of struct job, and zeroes the rest of `bytes`.
+ * `extra` more bytes follow, which are not zeroed. NULL: out of memory, and an error was sent.
  */
 void *job_new(const struct ask *ask, size_t bytes, size_t extra);
 
 /*
- * Frees a job without an answer. If the job was charged, this ends its work, and may free the
- * client.
+ * Releases the data of the job's read, and frees the job without an answer. If the job was charged,
+ * ends its work.
  */
 void job_end(struct job *job);
 
 /*
  * Charges the client with `held_bytes` of memory and `answer_bytes` of output until the job ends.
+ * Call at most once for a job.
  */
 void job_charge(struct job *job, size_t held_bytes, size_t answer_bytes);
 
 /* Submits an operation to the store. */
 void job_submit(struct job *job, struct persist_op *op);
 
-/* Submits an operation. handler_is_congested counts the bytes of the job until the job ends. */
+/*
+ * Submits an operation to the store. handler_is_congested counts the bytes of the job until the job
+ * ends.
+ */
 void job_write(struct job *job, struct persist_op *op);
 
 /*
@@ -70,18 +74,20 @@ void job_fail_memory(struct job *job);
 void job_fail_not_found(struct job *job); /* there is no message with this id */
 
 /*
- * Answers with an error of the store, and ends the job. The log gets `what` and the store's reason,
- * the client gets the sentence.
+ * Logs `what` and the store's `reason` (service_storage_failed), answers with the error STORAGE and
+ * `sentence`, and ends the job.
  */
 void job_fail_storage(struct job *job, const char *what, const char *reason, const char *sentence);
-void job_fail_read(struct job *job, const char *reason);   /* while it read */
-void job_fail_change(struct job *job, const char *reason); /* while it changed a message's state */
+void job_fail_read(struct job *job, const char *reason); /* the store failed to read */
+/* the store failed, and nothing was changed */
+void job_fail_change(struct job *job, const char *reason);
 
 /*
- * Answers that the store failed to write, and that the client may try again after some seconds.
- * Ends the job.
+ * Logs `reason`, answers that the store failed to write and that the client may try again after 5
+ * seconds, and ends the job.
  */
 void job_fail_write(struct job *job, const char *reason);
-void job_fail_later(struct job *job, const char *sentence); /* without a line in the log */
+/* Sends the answer of job_fail_write with another sentence, and ends the job. Logs nothing. */
+void job_fail_later(struct job *job, const char *sentence);
 
 #endif

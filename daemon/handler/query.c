@@ -35,7 +35,7 @@ static bool check_query(const struct ask *ask)
                    LIMIT_SLICES_HASHES);
         return false;
     }
-    /* INT64_MAX means that the request has no until_ms, so there is no upper bound of times */
+    /* until_ms of INT64_MAX means that the query has no upper bound of times */
     if (query->since_ms >= query->until_ms && query->until_ms != INT64_MAX) {
         ask_refuse(ask, MSG_INVALID, "until_ms", "until_ms must be after since_ms");
         return false;
@@ -73,9 +73,9 @@ static bool read_part(const struct ask *ask, struct query_job *job, size_t i)
 }
 
 /*
- * Checks how many bits of the query's slices are set. Slices with too many set bits would exclude
- * nearly every message. The search would then find no message that bounds it, and would compare all
- * messages with all parts of the query. Returns false after an error was sent.
+ * Whether the query's slices exclude a message that nobody put into them with a chance of at most
+ * LIMIT_SLICES_PPM. With a chance near 1 the search would exclude nearly every message, find no
+ * message that bounds it, and compare nearly all of them. If the chance is larger, sends an error.
  */
 static bool check_slices(const struct ask *ask, const struct query_job *job)
 {
@@ -95,13 +95,13 @@ static bool check_slices(const struct ask *ask, const struct query_job *job)
 }
 
 /*
- * Copies the slices, since the search needs them after the request was freed. Returns false if
- * memory is short.
+ * Copies the slices of the query into the job, since a search may last longer than the request.
+ * Returns false if memory is short.
  */
 static bool read_exclude(struct query_job *job, const struct msg_query *query)
 {
     const struct alloc *alloc = job->base.service->alloc;
-    size_t total = 0; /* they are parts of one frame */
+    size_t total = 0; /* cannot overflow: the slices are parts of one frame */
 
     if (query->exclude_count == 0) {
         return true;
@@ -162,8 +162,8 @@ static uint32_t share_of(const struct config_limits *limits, uint32_t k)
 }
 
 /*
- * Makes a job for a request whose numbers were checked. NULL: out of memory, and the request was
- * refused.
+ * Makes a job for a request that check_query has accepted. NULL: out of memory, and an error was
+ * sent.
  */
 static struct query_job *query_new(const struct ask *ask)
 {

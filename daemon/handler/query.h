@@ -3,7 +3,7 @@
  * query: a query that is being executed. Only query*.c include this header. Each file calls only
  * the files below it:
  *
- *   query.c         checks a request, makes a job, frees the job
+ *   query.c         checks a request, makes a job, frees what a job owns
  *   query_answer.c  reads payloads, sends the answer; searches again if a message was removed
  *   query_search.c  searches in steps; decides which search runs next
  */
@@ -19,18 +19,21 @@ struct query_job {
     struct index_search *search;               /* owned */
     struct index_query query;
     struct index_part *parts;
-    /* query.part_count elements; the job is a user of each epoch. NULL: not set yet */
+    /*
+     * query.part_count elements; the job is a user of each epoch; an element is NULL until it is
+     * set
+     */
     struct epoch **epochs;
     /* for each part of the query: the words of its filter, then the words of its `contains` */
     uint64_t *filters;
     struct scalable_slice *exclude; /* query.exclude_count of them */
-    uint8_t *exclude_bits;          /* the bits of these slices */
+    uint8_t *exclude_bits; /* the bits of the slices in `exclude`, one slice after the other */
     size_t exclude_bytes;
     enum msg_order order;
     bool with_payload;
     unsigned attempts; /* searches so far */
     struct persist_read read;
-    /* query.k elements, used while payloads are read */
+    /* query.k elements; NULL until payloads are read from the store */
     struct persist_entry *entries;
 };
 
@@ -43,21 +46,22 @@ static inline size_t query_filter_words(const struct query_job *job)
 /* --- query_search.c --------------------------------------------------------------------------- */
 
 /*
- * Charges the client with the memory of the job and of its answer, since the answer comes later. A
- * second call does nothing.
+ * Charges the client with the memory of the job and with the output of its answer, until the job
+ * ends. A second call does nothing.
  */
 void query_charge(struct query_job *job);
 
 /*
  * Begins a new search. Calls job->when_found when the search is over, at once or in a later turn.
+ * If memory is short, or if the client disconnects, the job may end without this call.
  */
 void query_search(struct query_job *job);
 
 /* --- query_answer.c --------------------------------------------------------------------------- */
 
 /*
- * Sends the answer of a search that is over, and ends the job. If the client wants payloads, reads
- * the payloads first.
+ * Sends the answer of a search that is over, and ends the job. If the client wants payloads, gets
+ * them first from the cache or the store. If a message was removed meanwhile, may search again.
  */
 void query_answer(struct query_job *job);
 

@@ -11,9 +11,9 @@
 
 enum {
     /*
-     * Upper bound of the searches for one query. If a message among the results was removed before
-     * its payload was read, the query is searched again. After the last search the answer keeps
-     * such a result without its payload.
+     * Upper bound of the searches for one query. If the message of a result was removed before its
+     * payload was read, the query is searched again. After the last search the answer keeps the
+     * result of a removed message, without the payload.
      */
     ATTEMPTS_MAX = 4
 };
@@ -109,7 +109,8 @@ static void attach_payloads(const struct msg_response *response, struct msg_resu
 }
 
 /*
- * Sends the answer. `messages` has the payloads in the order of the search's results, or is NULL.
+ * Sends the answer. `messages` has the payloads in the order of the search's results. NULL: no
+ * payloads are wanted, or there are no results.
  */
 static void send_answer(struct query_job *job, const struct persist_message *messages)
 {
@@ -149,8 +150,8 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
 
 /*
  * Whether the store's entry is the message that the search found, and this message is still in the
- * index. While the store read, the message may have been withdrawn or hidden, or another message
- * may have got the same id.
+ * index. While the store read, the message may have been removed or hidden, or another message may
+ * have got the same id.
  */
 static bool is_it(const struct query_job *job, const struct persist_entry *entry,
                   const struct nearest_candidate *found)
@@ -164,8 +165,8 @@ static bool is_it(const struct query_job *job, const struct persist_entry *entry
 
 /*
  * Returns an array of the messages that the store has read, in the order of the search's results.
- * The array is in the arena. A message that was removed since the search is left zero, and
- * *out_all_found is false. NULL: out of memory.
+ * The array is in the arena. The element of a message that was removed or hidden since the search
+ * is zero, and *out_all_found is false then. NULL: out of memory.
  */
 static struct persist_message *take_payloads(struct query_job *job, bool *out_all_found)
 {
@@ -207,7 +208,8 @@ static void on_payloads(struct persist_read *read)
             outcome = SENT;
         } else if (messages != NULL) {
             /*
-             * a result was removed while the store read the payloads: the query is searched again
+             * the message of a result was removed or hidden while the store read: the query is
+             * searched again
              */
             outcome = AGAIN;
         }
@@ -264,10 +266,7 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
     job->read.kind = PERSIST_READ_PAYLOADS;
     job->read.entries = job->entries;
     job->read.entry_count = count;
-    /*
-     * Bounds the read to payloads of twice the frame size: the answer holds one frame, and the last
-     * payload read may not fit.
-     */
+    /* The payloads of an answer fit one frame. The store reads at most twice as much. */
     job->read.content_limit = 2 * (size_t)service->config.limits.frame_bytes;
     job->read.done = on_payloads;
     query_charge(job);

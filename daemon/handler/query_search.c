@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Runs searches in steps of bounded work. A search that ends within its first steps is answered at
- * once. Longer searches take turns, round robin by sender. Of all connections of a sender, one
- * search at a time takes turns. The other searches of this sender wait.
+ * Runs searches in steps of bounded work. A search that ends within its first steps takes no turns.
+ * Longer searches take turns, round robin by sender. Of all connections of a sender, one search at
+ * a time takes turns, and the others wait to begin.
  */
 #include "daemon/handler/handler.h"
 #include "daemon/handler/query.h"
@@ -10,21 +10,19 @@
 #include "proto/codec/codec.h"
 
 enum {
-    /*
-     * The work of a step, in units of index_search_step. A step takes less than a millisecond
-     * without vector instructions.
-     */
+    /* The work of a step, in units of index_search_step. */
     STEP_WORK = 16 * 1024,
     /*
-     * A new search runs at most FIRST_STEPS steps at once. After its first step, it begins no step
-     * when FIRST_NS have passed. If it is not over then, it waits for its turns.
+     * A new search runs at most FIRST_STEPS steps at once. After the first step it begins no step
+     * when FIRST_NS nanoseconds have passed. A search that is not over then takes turns or waits to
+     * begin.
      */
     FIRST_STEPS = 4,
     FIRST_NS = 300 * 1000,
     /*
-     * Each part of a running search holds memory, and every deposit is compared with it. So the
-     * number of running parts is bounded. Searches with many parts and searches with few parts have
-     * a bound each: wide searches cannot block narrow ones.
+     * Upper bounds of the parts of the searches that take turns, because each part holds memory.
+     * Searches with more than FEW_PARTS parts (wide) and the other searches (narrow) have a bound
+     * each, so that wide searches do not keep narrow searches from beginning.
      */
     FEW_PARTS = 8,
     NARROW_PARTS_MAX = 128,
@@ -68,8 +66,8 @@ static bool is_wide(const struct query_job *job)
 }
 
 /*
- * Whether a search may begin: its sender has no running search, and the number of running parts
- * stays within the bound.
+ * Whether a search may begin to take turns: no other search of its sender does, and the number of
+ * parts stays within the bound for wide or for narrow searches.
  */
 static bool may_begin(const struct service *service, const struct query_job *job)
 {
@@ -87,7 +85,10 @@ static bool may_begin(const struct service *service, const struct query_job *job
     return parts <= most;
 }
 
-/* Appends a job to a list of the service, and adds one to the searches of its client. */
+/*
+ * Charges the client (query_charge), appends the job to a list of the service, and adds one to the
+ * searches of the client.
+ */
 static void search_enlist(struct query_job *job, struct query_job **list)
 {
     query_charge(job);
@@ -156,9 +157,9 @@ void query_search(struct query_job *job)
 }
 
 /*
- * Returns the job of `list` whose sender has waited longest for a turn; of several jobs of this
- * sender, the first one in the list. With `may_begin_in` only jobs that may begin are looked at.
- * NULL: there is no such job.
+ * Returns the job of `list` whose sender has waited longest since its last turn; of several jobs of
+ * this sender, the first one in the list. With `may_begin_in` only jobs that may begin are looked
+ * at. NULL: there is no such job.
  */
 static struct query_job *next_job(struct query_job *list, const struct service *may_begin_in)
 {
@@ -176,8 +177,9 @@ static struct query_job *next_job(struct query_job *list, const struct service *
 }
 
 /*
- * Begins waiting searches until no more may begin. Called when a search ends. If no search runs,
- * the first waiting one may always begin, so no search waits for ever. O(waiting * running)
+ * Begins waiting searches until no more may begin. Called when a search no longer takes turns. If
+ * no search takes turns, each waiting search may begin. O(waiting * running) for each search that
+ * begins
  */
 static void begin_waiting(struct service *service)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Report: a reader reports a message. A message with enough reports is hidden. */
+/* Report: a reader reports a message. Reports of enough senders hide the message. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -27,7 +27,7 @@ static struct moderated *find_reported(const struct report_job *job)
     return known != NULL && known->deposited_ms == job->op.message.deposited_ms ? known : NULL;
 }
 
-/* The report is stored, and counts. */
+/* The store has stored the report: updates memory. */
 static void take_report(const struct report_job *job, struct moderated *known)
 {
     const struct persist_message *message = &job->op.message;
@@ -41,7 +41,7 @@ static void take_report(const struct report_job *job, struct moderated *known)
     }
 }
 
-/* The store failed to store the report: the sender may report the message again. */
+/* The report was not stored: the sender may report the message again. */
 static void take_report_back(const struct report_job *job, struct moderated *known)
 {
     reports_forget(job->base.service->reports, job->base.host->number, job->op.message.id,
@@ -78,8 +78,8 @@ static void on_reported(struct persist_op *op)
 }
 
 /*
- * Counts a report that waits for the store. Returns the entry of the message, or NULL if memory is
- * short.
+ * Counts a report that waits for the store. Makes a moderation entry if the message has none.
+ * Returns the entry, or NULL if memory is short.
  */
 static struct moderated *count_report(struct host *host, const struct index_item *item)
 {
@@ -104,8 +104,8 @@ static struct moderated *count_report(struct host *host, const struct index_item
 }
 
 /*
- * The network has hidden as many messages in this hour as it may: counts the report as withheld,
- * and logs a warning at most once an hour.
+ * Called when hide_rate_allows has kept a report from hiding its message. Counts the report as
+ * withheld, and logs a warning at most once an hour.
  */
 static void report_withhold(struct service *service, struct host *host)
 {
@@ -118,8 +118,8 @@ static void report_withhold(struct service *service, struct host *host)
 }
 
 /*
- * Whether this report hides its message. known->reporting includes this report. A report does not
- * count if its network has hidden as many messages in this hour as it may.
+ * Whether the store hides the message with this report. known->reporting includes this report. A
+ * report does not count if hide_rate_allows does not let its network hide one more message.
  */
 static bool report_decide(struct report_job *job, struct moderated *known)
 {
@@ -153,8 +153,8 @@ static bool report_decide(struct report_job *job, struct moderated *known)
 }
 
 /*
- * Whether this is the sender's first report of the message. If not, sends the same answer as to the
- * first report.
+ * Records that the sender reports the message. If this report is recorded already, sends the same
+ * answer as to the first report and returns false. Also returns false after an error was sent.
  */
 static bool note_reporter(const struct ask *ask)
 {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Reported: lists the messages that were reported, or that wait for review, for the operator. */
+/*
+ * Reported: lists the messages that are reported or hidden, or that wait for review, for the
+ * operator.
+ */
 #include <string.h>
 
 #include "core/base/expiry.h"
@@ -14,7 +17,7 @@ struct reported_job {
     struct job base; /* first */
     struct persist_read read;
     uint64_t total;
-    /* copies of the entries when the request arrived */
+    /* copies of the moderation entries, made when the request arrived */
     struct moderated moderated[LIST_MAX];
     struct persist_entry entries[LIST_MAX];
 };
@@ -114,8 +117,8 @@ static size_t entry_bytes(const struct msg_reported_message *message)
 }
 
 /*
- * Fills in the messages that fit the frame, in order, each with its payload if the payload fits.
- * Returns the number of messages.
+ * Fills in messages, in order, until one does not fit the frame. Each message has its payload if
+ * the payload fits the rest of the frame. Returns the number of messages.
  */
 static size_t fill_list(struct reported_job *job, struct msg_reported_message *messages)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Restore: the operator shows a message again that reports have hidden, or shows a message that
- * waits for review.
+ * Restore: the operator approves a message that is reported, hidden or waits for review. The
+ * message is shown, and reports do not hide it any more.
  */
 #include <string.h>
 
@@ -13,7 +13,7 @@
 struct restore_job {
     struct job base; /* first */
     struct persist_op op;
-    /* reads the message, which is added to the index again */
+    /* reads the message, so that it can be added to the index */
     struct persist_read read;
     struct persist_entry entry;
 };
@@ -22,8 +22,8 @@ static const char restored_text[] =
     "the message with this id is shown already, and reports do not hide it";
 
 /*
- * Called when the store has made the message visible. Does the same in memory, and answers the
- * client.
+ * Called when the store has stored that the message is approved. Does the same in memory, and
+ * answers the client.
  */
 static void show_restored(struct restore_job *restore, struct moderated *known)
 {
@@ -89,7 +89,9 @@ static void on_read(struct persist_read *read)
     }
 }
 
-/* Whether the message is known and can be restored. If not, sends an error. */
+/*
+ * Whether the message is hidden, pending or reported, and not approved yet. If not, sends an error.
+ */
 static bool check_restore(const struct ask *ask, const uint8_t *id)
 {
     const struct moderated *known = moderation_find(&ask->host->moderation, id);

@@ -40,8 +40,8 @@ static void rule_job_submit(struct rule_job *job, enum persist_kind kind,
 }
 
 /*
- * Whether the store has stored or deleted the rule, and memory has done the same. If not, answers
- * with an error and ends the job.
+ * Whether the store has stored the rule, or has deleted it or did not have it, and memory has done
+ * the same. If not, answers with an error and ends the job.
  */
 static bool is_done(struct rule_job *job)
 {
@@ -89,8 +89,8 @@ static void on_unbanned(struct persist_op *op)
 }
 
 /*
- * Whether the client is an administrator and the request names a host and either a payload hash or
- * a filter.
+ * Whether the client is an administrator, the host exists, and the request has either a payload
+ * hash or a filter of the host's profile. If not, sends an error.
  */
 static bool check_ban(struct ask *ask)
 {
@@ -147,7 +147,7 @@ void handler_unban(struct ask *ask)
 
 /* --- Bans ------------------------------------------------------------------------------------- */
 
-/* Fills in the bans of a host that fit a frame, from number `first` on. */
+/* Fills in the bans of a host, from index `first` on, until one does not fit the frame. */
 static void fill_bans(const struct rules *rules, uint32_t first, size_t frame_bytes,
                       struct msg_ban_entry *entries, struct msg_ban_list *list)
 {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Summary: the union of the filters of an epoch's messages, and the bounds of their set bits. The
- * summary is kept up to date in memory, so the answer is sent at once.
+ * Summary: answers with the number of the messages in an epoch's index, the union of their filters,
+ * and the least and the greatest number of set bits of a filter. Memory has the summary, so the
+ * answer is sent at once.
  */
 #include "core/filter/bloom.h"
 #include "daemon/handler/inner.h"

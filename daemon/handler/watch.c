@@ -6,7 +6,10 @@
 #include "daemon/handler/inner.h"
 #include "daemon/watch/watch.h"
 
-/* Refuses the fields of a query that a watch does not use, so that no client relies on them. */
+/*
+ * Whether the query has 1 to parts_max parts, and none of the fields that a watch does not use. If
+ * not, sends an error.
+ */
 static bool check_watch(const struct ask *ask)
 {
     const struct msg_query *query = &ask->request->watch.query;

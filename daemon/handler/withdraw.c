@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Withdraw: deletes a message on request of its depositor, who proves the right with the token of
- * the deposit.
- */
+/* Withdraw: deletes a message for a client that knows the message's withdraw token. */
 #include <string.h>
 
 #include <sodium.h>
