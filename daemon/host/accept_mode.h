@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * accept_mode: the accept mode of a host: `open` (all deposits are accepted), `review` (deposits
- * wait until the operator has reviewed them) or `closed` (no deposit is accepted). The operator's
- * setting overrides the schedule. The schedule overrides the configuration.
+ * accept_mode: the accept mode of a host: `open` (deposits are shown), `review` (deposits are held
+ * until the operator has reviewed them) or `closed` (new messages are refused). The mode that the
+ * operator has set overrides the schedule. The schedule overrides the key `accept` of the
+ * configuration.
  */
 #ifndef DAEMON_HOST_ACCEPT_MODE_H
 #define DAEMON_HOST_ACCEPT_MODE_H
@@ -13,8 +14,8 @@
 
 /*
  * Returns the host's accept mode at `now_ms`. *out_source says what sets the mode: "operator",
- * "schedule" or "configuration" (static storage). *out_until_ms: the end of the schedule's entry
- * that sets the mode; 0: the schedule does not set the mode.
+ * "schedule" or "configuration" (static storage). *out_until_ms is the time in Unix milliseconds at
+ * which the schedule's entry ends that sets the mode; 0: the schedule does not set the mode.
  */
 enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char **out_source,
                             int64_t *out_until_ms);

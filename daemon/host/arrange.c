@@ -12,40 +12,38 @@
 #include "daemon/system/log.h"
 
 enum {
-    /* With fewer messages the tree is a single node, and arranging makes little difference. */
+    /* An index with so many messages or fewer is rebuilt only if it was loaded at the start. */
     MESSAGES_LEAST = 4096,
     /*
-     * Limits while many messages are deposited: an index is rebuilt when a quarter of its messages
-     * is worn, and rebuilds take a twentieth of one core.
+     * Limits while many messages are deposited: an index is due when a quarter of its messages, and
+     * at least BUSY_LEAST, are worn, and the worker has rested for BUSY_REST times the expected
+     * time of the rebuild.
      */
     BUSY_SHARE = 4,
     BUSY_LEAST = 4096,
     BUSY_REST = 19,
     /*
-     * Limits while few messages are deposited: at the current rate it takes IDLE_TICKS ticks until
-     * the number of worn messages has doubled.
+     * Limits while few messages are deposited: between the last two ticks the worn messages of all
+     * indexes grew by less than the index's worn messages divided by IDLE_TICKS.
      */
     IDLE_SHARE = 32,
     IDLE_LEAST = 1024,
     IDLE_REST = 4,
     IDLE_TICKS = 64,
     /*
-     * A removed message counts as half a worn message (worn_of): the gap that it leaves costs a
-     * query less time than a message beside the tree.
+     * A removed message counts as half a worn message (worn_of), because it costs a search less
+     * time than a message beside the tree.
      */
     REMOVED_WEIGHT = 2,
     FAILED_REST_MS = 60 * 1000,
     /*
-     * CPU time of the worker for each message: the estimate before the first rebuild, and the
-     * bounds of later estimates.
+     * Time of a rebuild for each message, in nanoseconds: the estimate before the first rebuild,
+     * and the bounds of later estimates.
      */
     MESSAGE_NS_FIRST = 20 * 1000,
     MESSAGE_NS_LEAST = 1000,
     MESSAGE_NS_MOST = 10 * 1000 * 1000,
-    /*
-     * The number of changes that one slice applies to the new index. A change takes some
-     * microseconds.
-     */
+    /* The budget of renewal_follow in one slice, in changes. */
     FOLLOW_BUDGET = 128,
     NS_A_MS = 1000 * 1000
 };
@@ -54,8 +52,9 @@ void arrange_tune_memory(void)
 {
 #ifdef __GLIBC__
     /*
-     * glibc returns a freed block above this size to the system. The arrays of tree nodes are
-     * larger. The buffers of most queries are smaller.
+     * glibc takes a block of this size or more from the system by itself, and returns it when it is
+     * freed. The arrays of the nodes of a large tree are larger. The buffers of most queries are
+     * smaller.
      */
     (void)mallopt(M_MMAP_THRESHOLD, 192 * 1024);
 #endif
@@ -134,8 +133,8 @@ static void arrange_end(struct arrange *arrange)
 }
 
 /*
- * Ends a rebuild that has failed: memory was short, or too many messages changed during the
- * rebuild. The next attempt comes after FAILED_REST_MS.
+ * Counts and logs a rebuild that has failed, because memory was short or too many messages changed
+ * meanwhile. No rebuild begins before FAILED_REST_MS have passed.
  */
 static void note_failure(struct arrange *arrange, int outcome)
 {
@@ -167,7 +166,7 @@ static void on_arranged(struct long_work *work)
 
 /*
  * Returns the number of worn messages of an index: the messages beside the tree, and half the
- * number of removed messages. Each worn message costs queries more time than a message in the tree.
+ * number of the arranged messages that were removed.
  */
 static size_t worn_of(const struct index *index)
 {
@@ -178,7 +177,7 @@ static size_t worn_of(const struct index *index)
 }
 
 /*
- * Whether an index with `count` messages, `worn` of them worn, is due for a rebuild. The worn
+ * Whether an index of `count` messages, with `worn` worn messages, is due for a rebuild. The worn
  * messages must be many enough, and the worker must have rested long enough.
  */
 static bool is_due(const struct arrange *arrange, size_t worn, size_t count)
@@ -275,7 +274,7 @@ static bool begin_largest(struct arrange *arrange,
 
 /*
  * Begins to rebuild the largest index that was loaded at the start and is not arranged yet. Logs a
- * line when no such index is left.
+ * line when no such index is left. Does nothing for FAILED_REST_MS after a failure.
  */
 static void begin_loaded(struct arrange *arrange)
 {
@@ -327,8 +326,8 @@ static void arrange_finish(struct arrange *arrange)
     arrange->rests_since_ms = arrange->now_ms;
     arrange->message_ns = message_ns(figures);
     /*
-     * With `seen` 0, the next tick counts all worn messages as new. So the worker rests longer
-     * before the next rebuild.
+     * With `seen` 0, the next tick counts all worn messages as new, as if many messages had been
+     * deposited.
      */
     arrange->seen = 0;
     arrange->epoch->is_loaded = false;

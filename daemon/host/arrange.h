@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * arrange: decides when an index is rebuilt, and rebuilds it in slices. A new message is appended
- * to a list beside the tree of arranged messages. Each query compares its filter with the whole
+ * to a list beside the tree of arranged messages. Each search compares its filters with the whole
  * list. When the list is long, or many arranged messages were removed, the index is rebuilt.
  *
  * A rebuild has four steps (core/index/renewal.h): copy the messages; arrange the copy as a new
@@ -9,13 +9,13 @@
  * slices on the loop's thread. Arrange and free run on a worker thread. Of all hosts together, at
  * most one index is being rebuilt at a time.
  *
- * The CPU time for rebuilds is bounded. A large index needs more new messages before the next
- * rebuild than a small one. Between two rebuilds the worker rests for a multiple of the time that
- * the next rebuild will take. The rest is longer while many messages come.
+ * An index is due for a rebuild when a share of its messages, but at least a minimum, is in the
+ * list or was removed. Between two rebuilds the worker rests for a multiple of the time that the
+ * next rebuild is expected to take. The rest is longer while many messages come.
  *
  * Messages loaded at the start are in such lists, too. hearsayd serves requests at once and
- * rebuilds all loaded indexes one after the other, the largest first. The worker does not rest
- * between these rebuilds.
+ * rebuilds all loaded indexes one after the other, the largest first. The worker rests between
+ * these rebuilds only after a failure.
  */
 #ifndef DAEMON_HOST_ARRANGE_H
 #define DAEMON_HOST_ARRANGE_H
@@ -41,7 +41,7 @@ enum arrange_phase {
 struct arrange_figures {
     uint64_t done;
     uint64_t failed; /* out of memory, or too much changed meanwhile */
-    /* duration of the last rebuild, from its first slice to its last one */
+    /* milliseconds from the first slice of the last successful rebuild to its last slice */
     int64_t last_ms;
     uint64_t last_count; /* messages of the last rebuild */
     bool is_under_way;
@@ -58,45 +58,43 @@ struct arrange {
                                 rebuild */
     int64_t loaded_ms;       /* when arrange_loaded was called */
     const struct host *host; /* whose index is rebuilt, for the log */
-    /* the epoch whose index is rebuilt; arrange counts as a user of the epoch */
+    /* the epoch whose index is rebuilt; arrange counts as a user of the epoch; NULL: none */
     struct epoch *epoch;
     struct long_work work;
     int outcome;      /* of arranging, by the worker */
     atomic_bool stop; /* tells the worker to stop */
     bool stopped;
-    size_t seen;    /* number of worn messages of all indexes at the last tick */
-    size_t came;    /* by how much this number grew since the tick before */
+    size_t seen;    /* number of worn messages of all indexes at the last tick; 0 after a rebuild */
+    size_t came;    /* how much larger that number was than `seen` before */
     int64_t now_ms; /* of the last tick or turn */
     int64_t begun_ms;
-    int64_t rests_since_ms; /* the worker; INT64_MIN before the first tick */
+    int64_t rests_since_ms; /* time since which the worker rests; INT64_MIN at first */
     int64_t not_before_ms;  /* after a failure */
-    /* nanoseconds per message of the last rebuild; an estimate at first */
+    /* nanoseconds that the next rebuild is expected to take for each message */
     int64_t message_ns;
     struct arrange_figures figures;
 };
 
 /*
- * Makes the C library return large blocks to the system as soon as they are freed. Without this
- * call glibc keeps more free blocks the longer a program runs. Call once, at the start of the
- * program.
+ * Makes glibc return freed blocks of 192 KiB or more to the system at once. Does nothing with
+ * another C library. Call once, at the start of the program.
  */
 void arrange_tune_memory(void);
 
-/* `worker` may be NULL. The struct owns no memory; arrange_stop ends its work. */
+/* Borrows `worker` and `working`. `worker` NULL: no index is ever rebuilt. */
 void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *working);
 
 /*
- * Reports that the messages of all hosts were loaded at the start. arrange_turn then rebuilds each
- * index that has messages, without a rest between two rebuilds, and logs when all rebuilds are
- * done. Call at most once. The hosts must outlive the calls of arrange_turn. Does nothing without a
- * worker. O(epochs)
+ * Reports that the messages of all hosts were loaded at the start. arrange_turn and arrange_tick
+ * then rebuild each index that has messages, and log when all rebuilds are done. Call at most once.
+ * The hosts must outlive the calls of arrange_turn. Does nothing without a worker. O(epochs)
  */
 void arrange_loaded(struct arrange *arrange, const struct host *hosts, size_t host_count,
                     int64_t now_ms);
 
 /*
  * Begins to rebuild an index if one is due. Call about once a second. Returns whether arrange_turn
- * has work to do. `now_ms` is monotonic. O(epochs + messages / 4,096)
+ * has a slice to run. `now_ms` is monotonic.
  */
 bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host_count,
                   int64_t now_ms);
@@ -105,14 +103,14 @@ bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host
 bool arrange_is_active(const struct arrange *arrange);
 
 /*
- * Runs one slice of a rebuild, which takes well under a millisecond. Returns whether the next turn
- * has more slices to run.
+ * Runs one slice of a rebuild, or begins to rebuild an index that was loaded at the start. Returns
+ * whether the next turn has a slice to run.
  */
 bool arrange_turn(struct arrange *arrange, int64_t now_ms);
 
 /*
- * Cancels the current rebuild, and prevents further ones. The worker stops within milliseconds.
- * Until then service->working counts the worker's job.
+ * Cancels the current rebuild, and prevents further ones. A job of the worker ends later. Until
+ * then service->working counts the job.
  */
 void arrange_stop(struct arrange *arrange);
 

@@ -138,7 +138,7 @@ void check_ask_tallies(const struct service *service, struct persist_tally *out_
     }
 }
 
-/* Finds an epoch of the host. An epoch that is over is found, too, while it has messages. */
+/* Finds an epoch of the host, even if the epoch is over and not freed yet. */
 static const struct epoch *find_epoch(const struct host *host, uint64_t number)
 {
     for (size_t e = 0; e < host->epoch_count; e++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * check: compares the state in memory (indexes, summaries, counters) with the state that the store
- * returned, and describes each difference in a sentence. daemon/handler/check.c asks the store, and
- * ensures that both states are of the same moment.
+ * returned, and describes differences in sentences. daemon/handler/check.c asks the store, and
+ * compares again if the states may be of different moments.
  */
 #ifndef DAEMON_HOST_CHECK_H
 #define DAEMON_HOST_CHECK_H
@@ -10,7 +10,7 @@
 #include "daemon/host/service.h"
 
 enum {
-    /* at most so many problems get a sentence; the sentences fit the smallest frame */
+    /* maximum number of problems with a sentence; the sentences fit the smallest frame */
     CHECK_PROBLEMS_MAX = 16,
     CHECK_PROBLEM_BYTES = 192
 };
@@ -21,13 +21,15 @@ struct check_problems {
 };
 
 /*
- * Describes how a stored message differs from the state in memory (static storage). NULL: no
- * difference. A row with a wrong checksum is always a difference. Otherwise expired messages, and
- * messages of hosts that are not configured, are ignored. O(epochs)
+ * Returns a text (static storage) that says how a stored message differs from the state in memory.
+ * NULL: no difference. A row with a wrong checksum is always a difference. Otherwise expired
+ * messages, and messages of hosts that are not configured, are ignored. O(epochs)
  */
 const char *check_message(struct service *service, const struct persist_entry *entry);
 
-/* Adds a sentence about a message to `problems`. `reason` is the answer of check_message. */
+/*
+ * Adds a sentence about a message to `problems`. `reason` is the text that check_message returned.
+ */
 void check_tell_message(struct service *service, const struct persist_entry *entry,
                         const char *reason, struct check_problems *problems);
 
@@ -41,8 +43,8 @@ size_t check_tally_count(const struct service *service);
 void check_ask_tallies(const struct service *service, struct persist_tally *out_tallies);
 
 /*
- * Compares the store's tallies with the indexes, summaries and counters. Takes some microseconds
- * for each epoch.
+ * Compares the store's tallies with the indexes, summaries and counters. Adds a sentence for each
+ * difference to `problems`.
  */
 void check_tallies(const struct service *service, const struct persist_tally *tallies, size_t count,
                    struct check_problems *problems);

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * clock: the host's clock. The times of messages, deposit and expiry, are measured by the host's
- * clock. The functions are pure: the readings of the system's clocks are arguments.
+ * clock. The functions read no clock: the caller passes the readings of the system's clocks.
  *
  * An access point often starts without the right time, and sets its clock later, sometimes wrongly.
- * The host's clock never runs backwards, not even over a restart, since the store saves it. The
- * host's clock advances with the monotonic clock. If the system's wall clock is ahead by up to a
- * day, the host's clock is set to the wall clock at once. If the wall clock is further ahead, the
- * host's clock is set after confirmation: the system reports that its clock is synchronised, or the
- * wall clock runs without a step for `patience_ms`.
+ * While hearsayd runs, the host's clock never runs backwards. At the start the host's clock is at
+ * least the time that the store has saved last. The host's clock advances with the monotonic clock.
+ * If the system's wall clock is ahead by up to a day, the host's clock is set to the wall clock at
+ * once. If the wall clock is further ahead, the host's clock is set after confirmation: the system
+ * reports that its clock is synchronised, or the wall clock has run without a step for
+ * `patience_ms`.
  *
  * The wall clock shows a time before 1970: it counts as 1970. The host's clock is never negative.
  *
@@ -23,8 +24,9 @@
  * expires earlier than without the jump.
  *
  * A wrong jump was confirmed: it cannot be undone. The host's clock stays ahead and advances at its
- * normal rate, until the real time has caught up or a new store is made. clock_trusted returns
- * false meanwhile. Lifetimes are still right, as the same clock measures their begin and end.
+ * normal rate, until the real time has caught up or a new store is made. While the wall clock is
+ * more than a minute behind the host's clock, clock_trusted returns false. The lifetime of a
+ * message that is deposited after the jump is right, as the same clock measures its begin and end.
  */
 #ifndef DAEMON_HOST_CLOCK_H
 #define DAEMON_HOST_CLOCK_H

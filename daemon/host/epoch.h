@@ -3,9 +3,9 @@
  * epoch: an epoch of a host in memory: its times, its key, the index and the summary of its
  * messages. Every host has epoch 0, which never ends.
  *
- * A long search uses an index over many turns of the loop. Such a search counts as a user of the
+ * A query or a rebuild may use an index over many turns of the loop. Each counts as a user of the
  * epoch (epoch_use, epoch_leave). Requests cannot name an epoch that is over. An epoch that is over
- * is freed when it has no messages and no users.
+ * is freed when its index has no messages and it has no users.
  */
 #ifndef DAEMON_HOST_EPOCH_H
 #define DAEMON_HOST_EPOCH_H
@@ -20,13 +20,16 @@
 
 struct epoch {
     uint64_t number;        /* 0: the open one */
-    struct index *index;    /* changed by host_admit and host_remove only */
+    struct index *index;    /* messages are added by host_admit and removed by host_remove only */
     struct summary summary; /* of the messages in the index */
-    uint32_t users;         /* number of long searches and rebuilds that use the epoch */
+    uint32_t users;         /* number of queries and rebuilds that use the epoch */
     bool is_over;           /* requests cannot name it any more */
     /* the index has messages that were loaded at the start, and waits for its first rebuild */
     bool is_loaded;
-    /* Time at which the epoch begins. Epoch 0 does not use starts_ms, ends_ms, kept_ms and key. */
+    /*
+     * Unix time in milliseconds at which the epoch begins. Epoch 0 does not use starts_ms, ends_ms,
+     * kept_ms and key.
+     */
     int64_t starts_ms;
     int64_t ends_ms;
     int64_t kept_ms;

@@ -23,8 +23,8 @@ struct epoch_change {
 
 /*
  * Fills in the epoch that begins now. Its number is the current time, or one more than the largest
- * number of the host. The host's clock never runs backwards, so no number is used twice, even when
- * all older epochs were deleted.
+ * number of the host's epochs. The store saves the current time with each epoch, so no number is
+ * used twice, even when all older epochs were deleted and hearsayd was restarted.
  */
 static void make_epoch(const struct host *host, int64_t now_ms, struct persist_epoch *out)
 {
@@ -126,7 +126,7 @@ void epochs_tick(struct service *service)
         end_epochs(host, now_ms);
         /*
          * A host with HOST_EPOCHS_MAX epochs begins no other one: the current epoch stays in use
-         * until an older one is over. This can happen after the configured lengths have changed.
+         * until an older one was freed. This can happen after the configured lengths have changed.
          */
         if (!service->stopping && is_due(host, now_ms) && host->epoch_count < HOST_EPOCHS_MAX) {
             begin_epoch(service, host, now_ms);

@@ -2,12 +2,12 @@
 /*
  * epochs: begins and ends the epochs of the hosts. An epoch becomes the current one only after the
  * store has stored it, so that messages of this epoch are found after a restart. When the time
- * kept_ms of an epoch has come, requests cannot name the epoch any more, and its key is wiped from
- * memory. The next sweep deletes the epoch and its key from the store. The messages of the epoch
- * expire at kept_ms at the latest, and sweeps delete them, too.
+ * kept_ms of an epoch has come, requests cannot name the epoch any more. epochs_tick then wipes its
+ * key from memory. A later sweep deletes the epoch and its key from the store. The messages of the
+ * epoch expire at kept_ms at the latest, and sweeps delete them, too.
  *
- * All times are measured by the host's clock, which never runs backwards. So no epoch begins twice,
- * and no epoch that is over comes back.
+ * All times are measured by the host's clock. While hearsayd runs, this clock never runs backwards,
+ * so an epoch that is over does not come back.
  */
 #ifndef DAEMON_HOST_EPOCHS_H
 #define DAEMON_HOST_EPOCHS_H
@@ -15,13 +15,13 @@
 #include "daemon/host/service.h"
 
 /*
- * Loads the stored epochs that are not over, and begins a current epoch for each host that is
- * configured to have epochs. Returns 0, or negative with a reason. Blocks. Call once at the start,
- * before the messages are loaded.
+ * Loads the stored epochs that are not over. Begins an epoch for each host that is configured to
+ * have epochs and has no current one, unless the host has HOST_EPOCHS_MAX epochs. Returns 0, or a
+ * negative error with a reason. Blocks. Call once at the start, before the messages are loaded.
  */
 int epochs_load(struct service *service, char *out_reason);
 
-/* Ends epochs whose time is over, and begins new ones. Call every second. */
+/* Ends epochs whose time is over, and begins new ones. Call about once a second. */
 void epochs_tick(struct service *service);
 
 /*

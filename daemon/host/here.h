@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * here: labels that describe what is around the access point, for clients that cannot sense their
- * surroundings. The labels come from the configuration, and from a file that a scan script keeps up
- * to date.
+ * surroundings. The labels come from the configuration, and from a file (`here_file`).
  *
  * here_new turns text into labels. It opens no file; daemon/net/here_watch reads the file.
  */
@@ -34,7 +33,7 @@ struct here {
  * lines and lines that begin with # are skipped. Blanks at both ends of a line are dropped. A label
  * that was read before is not added again. `frame_bytes` is the space for all labels in a frame.
  * Returns 0, and the caller owns *out_here (here_free); HERE_REFUSED, and out_reason
- * (HERE_REASON_BYTES) is a sentence with the number of the line; or -ERR_NOMEM.
+ * (HERE_REASON_BYTES) is a sentence, with the number of the line if a line is wrong; or -ERR_NOMEM.
  */
 enum { HERE_REFUSED = 1 };
 int here_new(const struct alloc *alloc, const struct msg_text texts[2], size_t frame_bytes,

@@ -292,7 +292,10 @@ static int text_read(struct here_map *map, const char *text, size_t bytes, size_
     return rc == 0 ? map_finish(map, out_reason) : rc;
 }
 
-/* At most so many prefixes are in the text: one for each `=`. */
+/*
+ * Returns an upper bound of the prefixes that a table of this text may have: the number of `=`, but
+ * at most HERE_MAP_LINES_MAX.
+ */
 static size_t count_prefixes(const char *text, size_t bytes)
 {
     size_t count = 0;
@@ -317,7 +320,7 @@ int here_map_new(const struct alloc *alloc, const char *text, size_t bytes, size
     }
     map->alloc = alloc;
     /*
-     * In `text` a comma, a line feed or the end of the text follows each label. map->text has one
+     * In `text` one byte or more, or the end of the text, follows each label. map->text has one
      * line feed after each label, so `bytes` + 1 are enough.
      */
     map->text = alloc_zeroed(alloc, bytes + 1, 1);

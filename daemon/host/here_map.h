@@ -10,7 +10,7 @@
  *   2001:db8::/64 = geo:u281zd
  *
  * This module makes a table from text. It opens no file: here_watch reads the files. A table does
- * not change after here_map_new, so another thread may make a table.
+ * not change after here_map_new, so another thread may make a table if `alloc` allows that.
  */
 #ifndef DAEMON_HOST_HERE_MAP_H
 #define DAEMON_HOST_HERE_MAP_H
@@ -28,7 +28,7 @@ enum {
     HERE_MAP_REASON_BYTES = 512
 };
 
-/* An address. A mapped IPv6 address (::ffff:192.0.2.1) is written as that IPv4 address. */
+/* An address. A mapped IPv6 address (::ffff:192.0.2.1) is stored as the IPv4 address. */
 struct here_address {
     uint8_t family;    /* 4, 6; 0: unknown, which no prefix holds */
     uint8_t bytes[16]; /* 4 of IPv4, the rest is zero */
@@ -36,7 +36,7 @@ struct here_address {
 
 /*
  * Reads an address of one machine from its 4 or 16 bytes. Returns false if `length` is another
- * number, or if the address is unspecified or multicast.
+ * number, or if the address is unspecified, multicast, or an IPv4 address from 240.0.0.0 on.
  */
 bool here_address_read(const uint8_t *bytes, size_t length, struct here_address *out_address);
 
@@ -48,8 +48,8 @@ struct here_map;
  * `frame_bytes` is the number of bytes that the labels of one line may take in a frame.
  *
  * Returns 0, and the caller owns *out_map (here_map_free); HERE_MAP_REFUSED with a sentence in
- * out_reason (HERE_MAP_REASON_BYTES) that names the line; or -ERR_NOMEM. O(bytes + lines log
- * lines).
+ * out_reason (HERE_MAP_REASON_BYTES) that names the line, unless the text is too large; or
+ * -ERR_NOMEM. O(bytes + lines log lines).
  */
 enum { HERE_MAP_REFUSED = 1 };
 int here_map_new(const struct alloc *alloc, const char *text, size_t bytes, size_t frame_bytes,
@@ -62,7 +62,7 @@ size_t here_map_count(const struct here_map *map);
 /*
  * Finds the longest prefix that holds the address, and writes its labels to out_labels, which has
  * LIMIT_LABELS elements; the texts are borrowed from the table. Returns the number of labels; 0: no
- * prefix holds the address. `map` may be NULL. O(lengths of prefixes in the table * log lines).
+ * prefix holds the address. `map` may be NULL. O(different lengths of prefixes * log lines).
  */
 size_t here_map_find(const struct here_map *map, const struct here_address *address,
                      struct msg_text *out_labels);

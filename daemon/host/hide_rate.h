@@ -4,7 +4,7 @@
  * network is an IPv6 /64 or an IPv4 address. Kept in memory only.
  *
  * The memory is bounded: HIDE_RATE_KEPT hidings are recorded. If all of them are less than an hour
- * old, no report hides a message until the oldest hiding is an hour old.
+ * old, hide_rate_allows returns false for every network until the oldest hiding is an hour old.
  */
 #ifndef DAEMON_HOST_HIDE_RATE_H
 #define DAEMON_HOST_HIDE_RATE_H
@@ -22,7 +22,7 @@ struct hide {
 };
 
 struct hide_rate {
-    /* owned: a ring of the latest HIDE_RATE_KEPT hidden messages; NULL: none yet */
+    /* owned: a ring of the latest HIDE_RATE_KEPT hidings; NULL: none yet */
     struct hide *list;
     uint32_t count;
     uint32_t oldest;
@@ -36,7 +36,8 @@ void hide_rate_deinit(struct hide_rate *rate, const struct alloc *alloc); /* a z
 
 /*
  * Whether a report of the network `by` may hide one more message: the network's reports have hidden
- * fewer than `per_hour` messages in the hour before `now_ms` (monotonic clock). O(HIDE_RATE_KEPT)
+ * fewer than `per_hour` messages in the hour before `now_ms` (monotonic clock), and the reports of
+ * all networks fewer than HIDE_RATE_KEPT. O(HIDE_RATE_KEPT)
  */
 bool hide_rate_allows(const struct hide_rate *rate, uint64_t by, uint32_t per_hour, int64_t now_ms);
 
@@ -47,8 +48,8 @@ bool hide_rate_allows(const struct hide_rate *rate, uint64_t by, uint32_t per_ho
 int hide_rate_note(struct hide_rate *rate, const struct alloc *alloc, uint64_t by, int64_t now_ms);
 
 /*
- * Counts a report that does not hide its message, because its network has hidden as many messages
- * in this hour as it may. Returns true at most once an hour: the caller then logs a warning.
+ * Counts a report that does not hide its message because hide_rate_allows has returned false.
+ * Returns true at most once an hour: the caller then logs a warning.
  */
 bool hide_rate_withhold(struct hide_rate *rate, int64_t now_ms);
 

@@ -134,7 +134,7 @@ int host_admit(struct host *host, const struct persist_message *message)
 int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
               struct index_item *out_item, uint64_t *out_filter)
 {
-    for (size_t i = host->epoch_count; i-- > 0;) { /* the newest messages are asked for most */
+    for (size_t i = host->epoch_count; i-- > 0;) { /* the newest epoch first */
         if (index_find(host->epochs[i]->index, id, out_item, out_filter) == 0) {
             if (out_epoch != NULL) {
                 *out_epoch = host->epochs[i];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * host: the messages of one access point. A host has a profile, and one index for each epoch. An id
+ * host: one message store of hearsayd. A host has a profile, and one index for each epoch. An id
  * names one message of the host: no two epochs have a message of the same id. All functions are
  * called on the loop thread.
  */
@@ -25,7 +25,7 @@
 
 struct epoch_change;
 
-/* Maximum number of epochs of a host. One query can search in all epochs of a host. */
+/* Maximum number of epochs of a host, epoch 0 included. A search may have as many parts. */
 enum { HOST_EPOCHS_MAX = INDEX_PARTS_MAX };
 
 struct host {
@@ -45,14 +45,11 @@ struct host {
     struct rules rules;           /* the operator's bans, and the accept mode */
     struct moderation moderation; /* messages that are hidden, reported, pending or approved */
     struct hide_rate hide_rate;   /* messages that reports have hidden lately */
-    /*
-     * the newest epoch besides epoch 0; NULL: the host has no other epoch, or its configuration has
-     * no epochs any more
-     */
+    /* the current epoch: the newest one besides epoch 0; NULL: there is none */
     struct epoch *current;
     /* an epoch that waits for the store (epochs.c); NULL: none */
     struct epoch_change *change;
-    struct usage usage;   /* of all epochs */
+    struct usage usage;   /* of all epochs, with hidden messages and `waiting` */
     struct usage waiting; /* part of `usage`: messages that wait for the store */
     /*
      * The part of `usage` that is promised: messages that will be removed for new messages
@@ -61,7 +58,8 @@ struct host {
     struct usage leaving;
     struct shares shares; /* messages and bytes of each sender */
     struct {
-        bool is_full; /* set when the host refused a deposit, cleared by room_tick */
+        /* set when a deposit finds the host or the server full, cleared by room_tick */
+        bool is_full;
         bool is_told; /* the log has a line about it */
         struct log_gate gate;
     } fullness;
@@ -71,15 +69,15 @@ struct host {
 /*
  * Returns the number of here labels for a client with this address, and the labels in *out_labels.
  * If here_map has labels for the address, these are used; otherwise the labels of `here`.
- * *out_labels is borrowed: it points into `buffer`, which has LIMIT_LABELS elements, or into the
- * host.
+ * *out_labels points into `buffer`, which has LIMIT_LABELS elements, or into the host. `buffer` may
+ * be NULL if the host has no here_map. The texts are borrowed from the host.
  */
 size_t host_here(const struct host *host, const struct here_address *address,
                  struct msg_text *buffer, const struct msg_text **out_labels);
 
 /*
- * Makes a host with epoch 0 and without messages. Returns 0 or -ERR_NOMEM. Borrows `alloc`. The
- * struct may not be moved afterwards.
+ * Makes a host with epoch 0 and without messages. Returns 0 or -ERR_NOMEM. Borrows `alloc` and
+ * `kernels`. The struct may not be moved afterwards.
  */
 int host_init(struct host *host, const struct config_host *config, uint32_t number,
               const struct alloc *alloc, const struct bits_kernels *kernels, uint64_t hash_seed);
@@ -97,20 +95,20 @@ struct epoch *host_epoch(const struct host *host, uint64_t number);
  */
 void host_add_epoch(struct host *host, struct epoch *epoch);
 
-/* Frees each epoch that is over and has no messages and no users. */
+/* Frees each epoch that is over and has no users and no messages in its index. */
 void host_drop_epochs(struct host *host);
 
 /*
- * Adds a stored message to the index of its epoch, unless the index has the message already.
- * Returns 0; HOST_NO_EPOCH; -ERR_NOMEM; or -ERR_DAMAGED if the filter does not fit the profile. On
- * failure nothing has changed.
+ * Adds a stored message to the index of its epoch, unless the index has a message of this id
+ * already. Returns 0; HOST_NO_EPOCH if the host has no such epoch or the epoch is over; -ERR_NOMEM;
+ * or -ERR_DAMAGED if the filter does not fit the profile. On failure nothing has changed.
  */
 enum { HOST_NO_EPOCH = 1 };
 int host_admit(struct host *host, const struct persist_message *message);
 
 /*
- * Finds a message in the indexes of all epochs. Returns 0 or INDEX_NOT_FOUND. Each output may be
- * NULL. out_filter has filter_words words. O(epochs)
+ * Finds a message in the indexes of all epochs, which have no hidden messages. Returns 0 or
+ * INDEX_NOT_FOUND. Each output may be NULL. out_filter has filter_words words. O(epochs)
  */
 int host_find(const struct host *host, const uint8_t *id, struct epoch **out_epoch,
               struct index_item *out_item, uint64_t *out_filter);
@@ -133,6 +131,7 @@ void usage_subtract(struct usage *usage, uint64_t bytes);
 
 /*
  * The estimated similarity of the labels of a query and of a message that was found, in millionths.
+ * 0 if the message was removed since and the profile has several sections.
  */
 uint32_t host_estimated_similarity_ppm(const struct host *host, const uint64_t *query,
                                        const struct nearest_candidate *found);

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * moderation: the state of the messages of one host that are reported, hidden, pending (they wait
- * for review) or approved by the operator. The store has the same state; this copy is in memory.
+ * for review) or approved by the operator. The store also has the state and the number of reports.
  *
- * A hidden or pending message has an entry here, and is in no index. A reported or approved message
- * has an entry here, and is in its index. All other messages are in their index only.
+ * A hidden or pending message has an entry here, and is in no index. A message that is only
+ * reported, or approved, has an entry here, and is in its index unless memory was short. All other
+ * messages are in their index only.
  */
 #ifndef DAEMON_HOST_MODERATION_H
 #define DAEMON_HOST_MODERATION_H
@@ -34,7 +35,7 @@ struct moderated {
 struct moderation {
     const struct alloc *alloc; /* borrowed */
     struct idmap ids;
-    struct moderated *entries; /* owned: `count` of `room`, in no order */
+    struct moderated *entries; /* owned: `room` elements, `count` in use, in no order */
     uint32_t count;
     uint32_t room;
 };

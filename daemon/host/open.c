@@ -22,14 +22,14 @@ enum {
     ARENA_BYTES_MAX = 4 * 1024 * 1024,
     /*
      * How often an address gets an error message that says why its connection is refused. Above
-     * this rate its connections are closed without a message.
+     * this rate its refused connections are closed without a message.
      */
     TOLD_PER_MINUTE = 60,
     TOLD_BURST = 16,
     /*
      * The rate of errors that an address gets for requests over a rate limit. Such a request costs
-     * the address one token, and one more for each KiB of the request. While the address has too
-     * few tokens, its requests are not read.
+     * the address one token, and one more for each full KiB of the request. When the address has
+     * too few tokens, the session takes no request until the next second.
      */
     OVER_BURST = 128,
     OVER_PER_MINUTE = 60 * OVER_BURST
@@ -203,8 +203,8 @@ static void open_hosts(struct service *service)
 /* --- beginning and end ------------------------------------------------------------------------ */
 
 /*
- * Chooses the word kernels. The environment variable HEARSAY_CPU forces a kernel, for measurements
- * and for finding faults.
+ * Chooses the kernels: the functions for words of filters (core/bits). The environment variable
+ * HEARSAY_CPU chooses the level, for measurements and for finding faults.
  */
 static const struct bits_kernels *choose_kernels(void)
 {
@@ -267,10 +267,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     }
     rc = -ERR_NOMEM;
     service->cache = cache_new(service->config.limits.cache_bytes);
-    /*
-     * One allocation for the largest number of hosts, since a host may not be moved. The system
-     * gives memory to unused hosts only when they are first written.
-     */
+    /* One allocation for the largest number of hosts, since a host may not be moved. */
     service->hosts = alloc_zeroed(options->alloc, LIMIT_HOSTS, sizeof(*service->hosts));
     if (service->cache == NULL || service->hosts == NULL) {
         goto fail;

@@ -4,10 +4,9 @@
  * Kept in memory only, as keyed hashes of host, message and sender: no address can be read from the
  * hashes.
  *
- * The memory is bounded. There are two generations of hashes. When the newer generation has
- * REPORTS_KEPT hashes, the older one is cleared and becomes the newer one. So at least the latest
- * REPORTS_KEPT reports are known, and at most twice as many. A sender whose hash was cleared may
- * report the same message again. So may every sender after a restart.
+ * The memory is bounded. There are two generations of hashes. When REPORTS_KEPT hashes were put
+ * into the newer generation, the older one is cleared and becomes the newer one. A sender whose
+ * hash was cleared may report the same message again. So may every sender after a restart.
  */
 #ifndef DAEMON_HOST_REPORTS_H
 #define DAEMON_HOST_REPORTS_H
@@ -19,7 +18,7 @@ enum { REPORTS_KEPT = 8192, REPORTS_SLOTS = 2 * REPORTS_KEPT, REPORTS_KEY_BYTES 
 
 struct reports {
     uint8_t key[REPORTS_KEY_BYTES];
-    uint32_t used;                    /* hashes in the newer generation */
+    uint32_t used;                    /* hashes that were put into the newer generation */
     unsigned newer;                   /* index of the newer generation */
     uint64_t slots[2][REPORTS_SLOTS]; /* open addressing; 0: free */
 };
@@ -33,7 +32,7 @@ void reports_init(struct reports *reports);
  */
 bool reports_note(struct reports *reports, uint32_t host, const uint8_t *id, uint32_t sender);
 
-/* Removes the record of a report, because the store failed to take the report. */
+/* Removes the record of a report, because the report was not stored. */
 void reports_forget(struct reports *reports, uint32_t host, const uint8_t *id, uint32_t sender);
 
 #endif

@@ -32,15 +32,16 @@ struct requester_events {
     /* Whether a push may be sent now: little output waits to be sent to the client. */
     bool (*has_room)(const struct requester *client);
     /*
-     * Reports that pushes of `bytes` are queued for the client, in addition to the output that
-     * waits. Returns false if both together were over the limit, and the client was dropped (see
-     * `drop`).
+     * Reports that the pushes queued for the client will take `bytes` of output, in addition to the
+     * output that waits already. Returns false if the client was dropped: by this call, because a
+     * limit on output is exceeded (see `drop`), or before.
      */
     bool (*queued)(struct requester *client, size_t bytes);
     /*
      * Drops the client: sets is_gone, and nothing is sent or received any more. The client, its
-     * watches and its sender stay valid until the call returns to the loop. The client gets `code`
-     * and `sentence` when it connects again with its resume token.
+     * watches and its sender stay valid until the call returns to the loop. A client that was sent
+     * Welcome gets `code` and `sentence` when it soon connects again with its resume token
+     * (limits/resume.h).
      */
     void (*drop)(struct requester *client, enum msg_error_code code, const char *sentence);
 };
@@ -54,17 +55,22 @@ struct requester {
     bool is_local; /* the client uses a Unix socket */
     /* the client uses a listener marked local, and gets the keys of epochs */
     bool is_on_site;
-    /* the client uses a Unix socket as the daemon's user or as root */
+    /*
+     * the client uses a Unix socket that is not a gateway's, as the daemon's user, as root, or as a
+     * member of the group admin_group
+     */
     bool is_administrator;
-    /* the client is a gateway that speaks for itself: it only reads, and no limits apply */
+    /* the client is a gateway that speaks for itself, and may only read */
     bool is_gateway;
     bool may_speak_for; /* the client uses a gateway's listener */
     bool is_gone;       /* the client has disconnected, and gets no answers any more */
-    /* the address that decides the client's here labels: its own IP address, or the IP address for
-     * which a gateway speaks. The family is 0 for a client of a Unix socket without a gateway. The
-     * address is never logged or stored */
+    /*
+     * the address that decides the client's here labels: its own IP address, or the IP address for
+     * which a gateway speaks. The family is 0 for other clients of Unix sockets. The address is
+     * never logged or stored
+     */
     struct here_address address;
-    /* the sender whose rate limits apply; NULL: no limits apply */
+    /* the sender whose rate limits apply; NULL: no limits apply, or the client is gone */
     struct sender *sender;
     /* number of the sender's address; 0: the client is exempt from limits */
     uint32_t sender_tag;
@@ -72,13 +78,17 @@ struct requester {
     uint32_t wide_tag;
     /* the client's last request was refused because of a rate limit */
     bool is_over_rate;
-    /* number of the client's searches that run or wait; above 0 no more requests are read */
+    /*
+     * number of the client's searches that take turns or wait to begin; above 0 the session takes
+     * no more requests
+     */
     uint32_t searches;
-    uint64_t turn;                            /* see requester_turn */
-    uint32_t work_count;                      /* requests that were taken and not yet answered */
-    size_t work_bytes;                        /* memory that these requests hold, about */
-    size_t answer_bytes;                      /* output that their answers may take, about */
-    struct watcher *watcher;                  /* its watches; NULL: it never had one */
+    uint64_t turn;           /* see requester_turn */
+    uint32_t work_count;     /* requests that are answered later, and reads of the store for the
+                                client's watches */
+    size_t work_bytes;       /* memory that the work holds, about */
+    size_t answer_bytes;     /* output that the answers may take, about */
+    struct watcher *watcher; /* its watches; NULL: it never had one */
     uint8_t resume_token[RESUME_TOKEN_BYTES]; /* random */
 };
 
@@ -92,18 +102,18 @@ void requester_refuse(struct requester *client, uint64_t id, enum msg_error_code
     __attribute__((format(printf, 5, 6)));
 
 /*
- * requester_work_begin counts the work of a request that is answered later. requester_work_end
- * takes the same work off again. `bytes` is the memory that the work holds. `answer_bytes` is an
- * upper bound of the bytes of the answer.
+ * requester_work_begin counts work for the client that ends in a later turn. requester_work_end
+ * takes the same work off again. `bytes` is about the memory that the work holds. `answer_bytes` is
+ * about the largest output of the answer.
  */
 void requester_work_begin(struct requester *client, size_t bytes, size_t answer_bytes);
 void requester_work_end(struct requester *client, size_t bytes, size_t answer_bytes);
 
 /*
  * The number of the sender's last turn, for round robin among senders. The sender with the smallest
- * number is next; service_take_turn then gives this sender the largest number. A client without
- * rate limits, and a disconnected client, has a turn of its own. The pointer is valid until the
- * client's sender changes.
+ * number is next; service_take_turn then gives this sender the largest number. A client without a
+ * sender, or of the shared sender (sender_turn), has a turn of its own. The pointer is valid until
+ * the client's sender changes.
  */
 uint64_t *requester_turn(struct requester *client);
 

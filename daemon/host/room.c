@@ -51,7 +51,8 @@ static uint64_t room_larger(uint64_t a, uint64_t b)
 }
 
 /*
- * Logs that a host is full: once until it has free capacity again, and at most once in ten seconds.
+ * Logs that a host or the server is full: once until there is room again, and at most once in ten
+ * seconds for each host.
  */
 static void note_full(struct service *service, struct host *host, const char *whose,
                       const char *cap)
@@ -121,7 +122,7 @@ static bool find_in_host(const struct room_wish *wish, struct room *room)
     /*
      * Promised messages (`leaving`) cannot be removed a second time, so they are not available. The
      * other messages in `usage` are, even those that wait for the store: the store works in order,
-     * so it will have stored them by then.
+     * so it will have answered their deposits by then.
      */
     return wish->may_evict && room->need.messages <= ROOM_EVICT_MAX - room->own_count &&
            host->leaving.messages + room->need.messages <= host->usage.messages &&
@@ -186,8 +187,8 @@ static void room_promise(const struct room_wish *wish, const struct usage *usage
 
 /*
  * Promises the removal of the oldest messages of an address, or of a /64, until its share has space
- * for the new message. Returns false if no message may be removed, or if the removable messages are
- * not enough.
+ * for the new message. Returns false if no message may be removed, or if the messages that may be
+ * removed at this host are not enough.
  */
 static bool find_own(const struct room_wish *wish, bool is_wide, struct room *room)
 {

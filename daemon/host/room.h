@@ -4,13 +4,15 @@
  * sender's share. If the configuration key `evict` allows it, other messages are removed for the
  * new one.
  *
- * Shares: an address may use 1/16 of a host's messages and bytes, but always one message. A /64 on
- * link may use 1/2. Example: with messages_max = 8000 an address may have 500 messages.
+ * Shares: an address may have 1/16 of the messages and bytes of a host, and of the server. A /64 on
+ * link may have 1/2. An address or a /64 without any message is not over its share with the first
+ * one. Example: with `messages = 8000` of a host an address may have 500 messages there.
  *
- * A sender over its share loses its own oldest messages. If a /64 is over its share, the address of
- * the /64 that has most loses its oldest messages. shares.h picks these messages. If the host or
- * the server is full, too, the store picks more messages in the transaction that stores the
- * deposit. Until then the messages are promised: they are counted in `leaving`.
+ * If `evict` allows it, a sender over its share loses its own oldest messages. If a /64 is over its
+ * share, the address of the /64 that has most loses its oldest messages. shares.h picks these
+ * messages. If the host or the server is full, too, the store picks more messages in the
+ * transaction that stores the deposit. Until the store has answered, the messages are promised:
+ * they are counted in `leaving`.
  */
 #ifndef DAEMON_HOST_ROOM_H
 #define DAEMON_HOST_ROOM_H
@@ -43,7 +45,7 @@ struct room_wish {
 /* The messages that are removed for a new one. */
 struct room {
     struct usage need; /* how many messages and bytes the store picks */
-    /* the sender's own messages, marked as leaving in host->shares */
+    /* number and bytes of the messages in own_ids, which are marked as leaving in host->shares */
     struct usage own;
     uint32_t own_count;
     uint8_t own_ids[ROOM_EVICT_MAX][MESSAGE_ID_BYTES];
@@ -55,7 +57,7 @@ struct room {
 /*
  * Finds the messages that must be removed for a new message. Returns true: the messages in
  * *out_room are promised until room_unpromise. Returns false: out_room->why and out_room->cap name
- * the limit that is reached, and nothing has changed. Messages that wait for the store count as
+ * the limit that is reached, and no message is promised. Messages that wait for the store count as
  * stored. Promised messages count as removed.
  */
 bool room_find(const struct room_wish *wish, struct room *out_room);
@@ -66,7 +68,10 @@ bool room_find(const struct room_wish *wish, struct room *out_room);
  */
 void room_unpromise(struct service *service, struct host *host, const struct room *room);
 
-/* Logs each host that was full and has 1/20 of its caps free again. Call every few seconds. */
+/*
+ * Notes each full host that has 1/20 of its caps free again, if 1/20 of the server's caps is free,
+ * too. Logs a line if the log has a line that the host is full. Call every few seconds.
+ */
 void room_tick(struct service *service);
 
 #endif

@@ -27,7 +27,7 @@ struct ban {
 
 struct rules {
     const struct alloc *alloc; /* borrowed */
-    struct ban *bans;          /* owned: ban_count of ban_room, oldest first */
+    struct ban *bans;          /* owned: ban_room elements, ban_count in use */
     uint32_t ban_count;
     uint32_t ban_room;
     /* number of banned payloads; with 0 no payload is hashed */
@@ -40,12 +40,15 @@ void rules_init(struct rules *rules, const struct alloc *alloc); /* holds no mem
 void rules_deinit(struct rules *rules);                          /* a zeroed one is fine */
 
 /*
- * Whether rules_put may add this rule: the host has fewer than RULES_BANS_MAX bans, or has this ban
+ * Whether the host may get this rule: the host has fewer than RULES_BANS_MAX bans, or has this ban
  * already. An accept mode may always be added.
  */
 bool rules_have_room(const struct rules *rules, const struct persist_rule *rule);
 
-/* Adds a rule, or replaces an equal one. Copies the rule. Returns 0 or -ERR_NOMEM. */
+/*
+ * Adds a rule, in place of an older rule of the same kind and value. Copies the rule. Returns 0 or
+ * -ERR_NOMEM.
+ */
 int rules_put(struct rules *rules, const struct persist_rule *rule);
 
 /* Removes a rule if it is there. */
@@ -53,8 +56,8 @@ void rules_drop(struct rules *rules, const struct persist_rule *rule);
 
 /*
  * Finds a ban that applies to a message: the payload is banned, or the filter is within the maximum
- * distance of a banned filter. The filter is in stored form. NULL: no ban applies. O(bans); hashes
- * the payload if any payload is banned.
+ * distance of a banned filter. The filters are in stored form. NULL: no ban applies. O(bans);
+ * hashes the payload if any payload is banned.
  */
 const struct ban *rules_find_ban(const struct rules *rules, const uint8_t *filter,
                                  size_t filter_bytes, const uint8_t *payload, size_t payload_bytes);

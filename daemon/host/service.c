@@ -11,7 +11,7 @@
 
 size_t service_here_frame_bytes(const struct service *service)
 {
-    /* bytes of a frame besides the labels: ids, the host's name */
+    /* upper bound of the bytes of a frame besides the labels: ids, the host's name */
     enum { REST_BYTES = 256 };
 
     return service->config.limits.frame_bytes - REST_BYTES;

@@ -75,8 +75,8 @@ struct service_options {
 };
 
 /*
- * The first line of each group of fields names the file that changes them. open.c sets all fields
- * at the start.
+ * The comment above each group of fields names the file or the folder that changes most of them.
+ * open.c sets all fields at the start.
  */
 struct service {
     /* open.c */
@@ -157,10 +157,10 @@ struct service {
 };
 
 /*
- * Makes a service, its hosts, and their indexes from the store. Returns CONFIG_REFUSED if a host's
- * profile differs from the profile of its stored messages; the reason names file and line. Returns
- * a negative error if the store or memory fails. The reason has CONFIG_REASON_BYTES. Blocks; call
- * only at the start.
+ * Makes a service, its hosts, and their indexes from the store. Returns 0; CONFIG_REFUSED if the
+ * configuration cannot be used with this store, for example if a host's profile differs from the
+ * profile of its stored messages; or a negative error if the store or memory fails. On failure
+ * out_reason (CONFIG_REASON_BYTES) has the reason. Blocks; call only at the start.
  */
 int service_new(const struct service_options *options, struct service **out_service,
                 char *out_reason);
@@ -172,12 +172,15 @@ void service_free(struct service *service);
 void service_start_clock(struct service *service);
 
 /*
- * Logs each of these events once: the host's clock was set forward; a jump of the system's clock
- * waits for confirmation, or does not wait any more.
+ * Logs each of these events once: the host's clock was set forward by more than a minute; a jump of
+ * the system's clock waits for confirmation, or does not wait any more.
  */
 void service_tell_clock(struct service *service);
 
-/* The time of the host's clock, which never runs backwards. */
+/*
+ * The time of the host's clock in Unix milliseconds. The clock never runs backwards while hearsayd
+ * runs.
+ */
 int64_t service_now_ms(struct service *service);
 bool service_clock_trusted(struct service *service);
 
@@ -190,8 +193,8 @@ int64_t service_monotonic_ms(struct service *service);
 uint64_t service_monotonic_ns(struct service *service);
 
 /*
- * Counts work that begins, and ends later in a callback of the store or of the worker. hearsayd
- * stops only when no work is under way.
+ * service_work_begin counts work that ends in a later turn of the loop. service_work_end counts the
+ * work off. hearsayd closes the store only when no work is under way.
  */
 void service_work_begin(struct service *service);
 void service_work_end(struct service *service);
@@ -204,11 +207,14 @@ void service_take_turn(struct service *service, struct requester *client);
 
 /*
  * Counts work that begins, and submits an operation to the store. The callback of the operation
- * calls service_work_end.
+ * must call service_work_end.
  */
 void service_submit(struct service *service, struct persist_op *op);
 
-/* Counts a request that arrived at `began_ns` and was answered with success. */
+/*
+ * Counts a request that was answered with success, and the time since `began_ns`
+ * (service_monotonic_ns).
+ */
 void service_note(struct service *service, enum metric metric, uint64_t began_ns);
 
 /* Counts a query that was answered with success, and the comparisons of filters that it took. */
@@ -233,8 +239,8 @@ int service_set_here(struct service *service, struct host *host, const struct ms
                      bool *out_changed, char *out_reason);
 
 /*
- * Adds a stored message of a new id to the counters, and to its index unless the message is hidden.
- * Returns what host_admit returns. On failure nothing has changed.
+ * Adds a stored message of a new id to moderation if needed, to the counters, and to its index
+ * unless the message is hidden. Returns what host_admit returns. On failure nothing has changed.
  */
 int service_keep(struct service *service, struct host *host, const struct persist_message *message);
 
@@ -245,45 +251,52 @@ int service_keep(struct service *service, struct host *host, const struct persis
 void service_count(struct service *service, struct host *host, uint32_t bytes);
 void service_uncount(struct service *service, struct host *host, uint32_t bytes);
 
-/* Removes a message that the store has deleted from its index, the counters and the cache. */
+/*
+ * Takes a message that the store has deleted out of memory: index, counters, moderation, shares and
+ * cache.
+ */
 void service_forget(struct service *service, struct host *host, const uint8_t *id);
 
-/* Calls service_forget for each message that an operation has removed from the store. */
+/*
+ * Calls service_forget for each message of an open host that an operation has removed from the
+ * store.
+ */
 void service_forget_removed(struct service *service, const struct persist_op *op);
 
 /*
  * service_show adds a hidden message to its index after the store has made the message visible.
- * Returns 0, -ERR_NOMEM or HOST_NO_EPOCH; after an error the message stays hidden. service_hide
- * removes a message from its index and from the cache.
+ * Returns what host_admit returns; after an error the message is in no index. service_hide removes
+ * a message from its index and from the cache.
  */
 int service_show(struct host *host, const struct persist_message *message);
 void service_hide(struct service *service, struct host *host, const uint8_t *id);
 
 /*
- * Puts the payload of a stored message into the cache. Does nothing if the message was removed
- * since the store read it, or if another message has its id now.
+ * Puts the payload of a stored message into the cache. Does nothing if no index of the host has a
+ * message of this id and deposit time.
  */
 void service_remember(struct service *service, const struct persist_message *message);
 
 /*
  * Gets the media type and the payload of a message from the cache. Both point into the cache. They
- * are valid until the next call of service_remember, service_forget, service_hide or
- * service_reload. Returns false if the cache has no entry of the message.
+ * are valid until the next call of service_remember, service_forget, service_forget_removed,
+ * service_hide or service_reload. Returns false if the cache has no entry of the message.
  */
 bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
                     struct persist_message *out_message);
 
 /*
- * Changes the configuration to one that config_check_reload has accepted. Opens the added hosts one
- * after the other, each after the store has made it, and logs a line for each. A host that the
- * store has from an earlier configuration is not opened, since messages are loaded only at the
- * start.
+ * Changes the configuration to one that config_check_reload has accepted. Begins to open the added
+ * hosts one after the other, each after the store has made it, and logs a line for each. If a host
+ * cannot be opened, the hosts behind it are not opened either. A host that the store has from an
+ * earlier configuration cannot be opened, since messages are loaded only at the start.
  */
 void service_reload(struct service *service, const struct config *config);
 
 /*
- * Removes expired messages, PERSIST_EXPIRE_MAX in one operation, until no expired message is left.
- * Saves the clock every ten minutes. Logs jumps of the clock. Call every few seconds.
+ * Begins to remove expired messages, at most PERSIST_EXPIRE_MAX in one operation, until no expired
+ * message is left. Saves the clock every ten minutes. Logs jumps of the clock, and full hosts that
+ * have room again (room_tick). Call every few seconds.
  */
 void service_sweep(struct service *service);
 
@@ -302,13 +315,14 @@ bool service_turn(struct service *service);
 void service_stop(struct service *service);
 
 /*
- * Saves the host's clock in the store now, so that the clock does not run backwards over a restart.
+ * Begins to save the host's clock in the store, so that the next start does not begin with an older
+ * time.
  */
 void service_save_clock(struct service *service);
 
 /*
- * Logs that the store failed. `what` names the work that failed, `reason` is the store's reason.
- * Rate limited.
+ * Logs that the store failed, at most one line in ten seconds. `what` names the work that failed.
+ * `reason` is the store's reason; NULL: "failed".
  */
 void service_storage_failed(struct service *service, const char *what, const char *reason);
 

@@ -39,7 +39,7 @@ int64_t service_now_ms(struct service *service)
     struct clock_reading reading = read_clocks(service);
 
     /*
-     * If the wall clock is more than a day ahead, the system is asked whether its clock is
+     * Only if the wall clock is more than a day ahead, the system is asked whether its clock is
      * synchronised. An earlier answer is not used, because setting the clock ends the synchronised
      * state.
      */

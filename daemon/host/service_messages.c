@@ -1,8 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * Adds, removes, hides and shows messages. Each function changes index, counters, cache and
- * moderation together.
- */
+/* Adds, removes, hides and shows messages in memory: in index, counters, cache and moderation. */
 #include <string.h>
 
 #include "core/base/err.h"

@@ -16,9 +16,9 @@
  * A record takes 32 bytes and an entry in the map of ids. A sharer takes 56 bytes and 4 bytes for
  * its chain. There are at most two sharers for each record.
  *
- * A message that will be removed for a new message is marked as leaving (shares_pick). A leaving
- * message does not count for its sender. If the deposit fails, shares_unpick removes the mark, and
- * the message counts again.
+ * A message that shares_pick or shares_pick_wide has picked is marked as leaving: it will be
+ * removed for a new message. A leaving message does not count for its sender. If the deposit fails,
+ * shares_unpick removes the mark, and the message counts again.
  */
 #ifndef DAEMON_HOST_SHARES_H
 #define DAEMON_HOST_SHARES_H
@@ -106,13 +106,14 @@ void shares_usage(const struct shares *shares, uint32_t tag, bool is_wide, struc
 
 /*
  * Picks the oldest message of an address that is not marked as leaving yet, and marks this message.
- * Returns false if every message of the address is marked. O(marked messages of the address)
+ * Returns false if the address has no such message. O(marked messages of the address)
  */
 bool shares_pick(struct shares *shares, uint32_t address_tag, uint8_t *out_id, uint32_t *out_bytes);
 
 /*
- * Marks a message of a /64 as leaving: the oldest one of the address that has the most messages, or
- * with `by_bytes` the most bytes. Returns false if the /64 has no message to mark. O(senders)
+ * Marks a message of a /64 as leaving: the oldest unmarked one of the address that has the most
+ * unmarked messages, or with `by_bytes` the most bytes of them. Returns false if there is no
+ * message to mark. O(senders)
  */
 bool shares_pick_wide(struct shares *shares, uint32_t wide_tag, bool by_bytes, uint8_t *out_id,
                       uint32_t *out_bytes);

@@ -8,8 +8,8 @@
 #include "daemon/system/log.h"
 
 /*
- * Time between two saves of the host's clock in the store. An operation that changes messages saves
- * the clock, too.
+ * Least time between two saves of the host's clock by service_sweep. An operation that changes
+ * messages saves the clock, too.
  */
 enum { CLOCK_SAVE_MS = 10 * 60 * 1000 };
 
@@ -19,7 +19,7 @@ static void on_clock_saved(struct persist_op *op)
 {
     struct service *service = CONTAINER_OF(op, struct service, clock_op);
 
-    service->saving_clock = false; /* after a failure the next sweep saves again */
+    service->saving_clock = false;
     service_work_end(service);
     if (service->save_clock_again) {
         service_save_clock(service);
@@ -52,7 +52,7 @@ static void on_swept(struct persist_op *op)
     service->sweeping = false;
     service_work_end(service);
     if (op->outcome != PERSIST_APPLIED) {
-        return; /* the store has logged the error; the next sweep tries again */
+        return; /* the next sweep tries again */
     }
     service_forget_removed(service, op);
     if (op->removed_count > 0) {
