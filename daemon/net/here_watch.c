@@ -52,8 +52,9 @@ struct watched {
     size_t host; /* index in service->hosts */
     uv_fs_t look;
     uv_work_t work;
-    bool is_busy;                      /* `look` or `work` is under way */
-    bool reads_again;                  /* when `work` is done: the configuration was read again */
+    bool is_busy;     /* `look` or `work` is under way */
+    bool reads_again; /* when `look` or `work` is done, the file is read again: the configuration
+                         has changed */
     struct file_state state;           /* of the file when it was last read */
     char path[CONFIG_HERE_FILE_BYTES]; /* the file that was last read, or tried; "": none */
     struct reading reading;
@@ -196,7 +197,7 @@ static void take_map(struct watched *watched, struct here_map *map)
     here_map_free(old_map);
 }
 
-/* There is no file: then its labels go, too. */
+/* Takes the labels or the table of a file away from the host. */
 static void take_nothing(struct watched *watched)
 {
     if (watched->kind == KIND_MAP) {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * here_watch: watches the files with here labels (`here_file`) and the tables of places
- * (`here_map`). Each file is looked at once a second. A file that has changed is read and checked
- * on a thread of libuv's pool. A file with an error is logged, and the host keeps the labels or the
- * table that it has. For the loop's thread only.
+ * (`here_map`). Each file is looked at once a second. A file that has changed is read on a thread
+ * of libuv's pool. If a file is wrong, the error is logged, and the host keeps the labels or the
+ * table that it has, unless they are from another path. For the loop's thread only.
  */
 #ifndef DAEMON_NET_HERE_WATCH_H
 #define DAEMON_NET_HERE_WATCH_H
@@ -35,23 +35,23 @@ struct here_watch_options {
     void *context;
 };
 
-/* Reads the files of all hosts before it returns. Logs each file that cannot be read. Returns 0 or
- * -ERR_NOMEM. */
+/* Reads the files of all hosts before it returns. Logs each file that is wrong or cannot be read.
+ * Returns 0 or -ERR_NOMEM. */
 int here_watch_start(const struct here_watch_options *options, struct here_watch **out_watch);
 
-/* To be called once a second: looks whether files have changed. NULL is fine. */
+/* Call this function once a second. It looks whether files have changed. `watch` may be NULL. */
 void here_watch_tick(struct here_watch *watch);
 
 /*
- * Call this function after a reload of the configuration. It begins to read the files of all hosts
- * again. `watch` may be NULL.
+ * Call this function after a reload of the configuration, or when a host was added. It begins to
+ * read the files of all hosts again. `watch` may be NULL.
  */
 void here_watch_reload(struct here_watch *watch);
 
-/* No file is read any more. NULL is fine. */
+/* Stops watching. What was read meanwhile is thrown away. NULL is fine. */
 void here_watch_stop(struct here_watch *watch);
 
-/* When the loop has nothing under way any more. NULL is fine. */
+/* Frees the watch. Call this function when the loop has ended all its work. NULL is fine. */
 void here_watch_free(struct here_watch *watch);
 
 #endif

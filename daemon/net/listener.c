@@ -18,16 +18,17 @@
 #include "daemon/system/reason.h"
 
 enum {
-    /* Maximum number of connections that the kernel keeps while they wait to be accepted. If more
-     * clients connect at the same time, the others try again only a second later. */
+    /* Maximum number of connections that the kernel keeps while they wait to be accepted, unless
+     * the system allows fewer. If more clients connect at the same time, the others try again only
+     * about a second later. */
     BACKLOG = 1024,
-    /* A connection costs more CPU time than most requests. Without this limit, libuv would accept
-     * all connections that wait before any session is served. */
+    /* A connection costs more CPU time than most requests. Without this limit, libuv could accept
+     * many connections that wait before any session is served. */
     ACCEPTS_PER_TURN = 4
 };
 
 /* Accepts one connection that waits. Returns what the function `accept` of struct listener_home
- * returns. */
+ * returns, or LISTENER_LATER if this turn has had ACCEPTS_PER_TURN connections. */
 static int accept_one(struct listener *listener)
 {
     if (listener->accepted == ACCEPTS_PER_TURN) {
@@ -83,7 +84,7 @@ static int report_failure(char *out_reason, const char *where, const char *why, 
 }
 
 /* What to do if a port below 1024 cannot be bound. The sentence names reloads, because after the
- * start the daemon is not root any more. */
+ * start the daemon is usually not root any more. */
 #define LOW_PORT_REMEDY                                                                         \
     "; ports below 1024 are root's: choose one from 1024 on, or have root start hearsayd with " \
     "`user`, or use hearsayd.socket; a reload cannot bind such a port, a restart can"
@@ -234,7 +235,7 @@ static bool is_without_directory(const char *path)
     return stat(directory, &status) != 0 && errno == ENOENT;
 }
 
-/* Whether the path is a file that is not a socket. Then no other program listens on the path. */
+/* Whether the path is a file that is not a socket. */
 static bool is_other_file(const char *path)
 {
     struct stat status;
@@ -267,8 +268,8 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
 
 /*
  * Lets other users than the owner connect, before the socket listens. Every user may connect to a
- * gateway's socket; session_accept checks the user. The group of any other socket file becomes the
- * administrators' group. Returns 0 or a libuv error.
+ * gateway's socket; session_accept checks the user. With `admin_group` in the configuration, any
+ * other socket file belongs to this group. Returns 0 or a libuv error.
  */
 static int share_socket(struct listener *listener)
 {

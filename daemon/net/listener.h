@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * listener: one socket on which clients connect. The daemon has bound the socket, or the service
- * manager has passed it. A listener reports each connection to its home by a callback. For the
- * loop's thread only.
+ * manager has passed it. A listener reports each connection to its home (struct listener_home) by a
+ * callback. For the loop's thread only.
  */
 #ifndef DAEMON_NET_LISTENER_H
 #define DAEMON_NET_LISTENER_H
@@ -19,19 +19,20 @@
 struct listener;
 struct loop;
 
-/* The data that all listeners of a server share. Borrowed while a listener is open or closing. */
+/* The data that all listeners of a server share. A listener borrows it while the listener is open
+ * or closing. */
 struct listener_home {
     struct loop *loop;
     /*
      * Called when a connection waits. Returns 0 when the connection was taken (uv_accept) or was
-     * refused. LISTENER_LATER: the connection still waits, and listener_turn reports it again.
-     * UV_ENOMEM: the connection still waits, and listener_retry reports it again. Any other libuv
-     * error is logged.
+     * refused. LISTENER_LATER: the connection still waits, and listener_turn reports it again. A
+     * negative libuv error is logged, at most once in ten seconds; after UV_ENOMEM listener_retry
+     * reports the connection again if it still waits.
      */
     int (*accept)(struct listener *listener);
     void *context;       /* for `accept` */
-    bool shares_sockets; /* Unix sockets are given to the group: */
-    gid_t admin_group;   /* whose members administer */
+    bool shares_sockets; /* whether Unix sockets, except a gateway's, belong to admin_group */
+    gid_t admin_group;   /* its members are administrators */
     uid_t gateway_uid;   /* uid of `gateway_user`, the only user who may connect to a gateway's
                             listener */
 };
@@ -46,17 +47,18 @@ struct listener {
         uv_pipe_t pipe;
     } uv;
     const struct listener_home *home;
-    /* The configuration's line `listen` for this listener. An inherited socket has the line with
-     * its address; all zero if no line has this address. */
+    /* The configuration's line `listen` for this listener. An inherited TCP socket has the line
+     * with its address. An inherited socket without such a line, and an inherited Unix socket, have
+     * no words. */
     struct config_listener config;
     bool is_unix;
     bool is_inherited;
-    bool is_shared; /* all its clients are administrators: `admin_group` */
+    bool is_shared; /* a Unix socket of `admin_group`: its clients are administrators */
     bool is_open;
-    bool is_closing;   /* libuv still uses the handle, for one turn of the loop */
+    bool is_closing;   /* libuv still uses the handle, until a later turn of the loop */
     bool is_held;      /* a connection waits: listener_retry reports it again */
     bool waits_a_turn; /* a connection waits: listener_turn reports it again */
-    uint32_t accepted; /* connections in this turn */
+    uint32_t accepted; /* connections reported in this turn */
     struct log_gate gate;
     char path[108]; /* of the Unix socket that this listener made; "": none */
 };
@@ -75,28 +77,30 @@ enum { LISTENER_SKIPPED = 1 };
 int listener_bind(struct listener *listener, const struct listener_home *home,
                   const struct config_listener *config, char *out_reason);
 
-/* Makes a listener of a socket that the service manager passed, with the results of listener_bind.
- * The listener owns the socket's descriptor from then on. Takes the words (`tls`, `local`, ...) of
- * the line in `config` that has the socket's address. */
+/* Makes a listener of a socket that the service manager passed. Returns 0, or -ERR_SYSTEM with a
+ * sentence in out_reason (CONFIG_REASON_BYTES). After 0 the listener owns the socket's descriptor.
+ * A TCP listener takes the words (`tls`, `local`, ...) of the line in `config` that has the
+ * socket's address. */
 int listener_inherit(struct listener *listener, const struct listener_home *home,
                      const struct config *config, const struct notify_socket *inherited,
                      char *out_reason);
 
-/* Call this function in every turn of the loop. It reports a connection again for which `accept`
- * returned LISTENER_LATER. */
+/* Call this function in every turn of the loop. It reports a connection again that could not be
+ * accepted in an earlier turn because `accept` returned LISTENER_LATER or the turn had enough new
+ * connections. */
 void listener_turn(struct listener *listener);
 
-/* Call this function about once a second. It reports a connection again for which there was no
- * memory. */
+/* Call this function about once a second. It reports a connection that still waits again. */
 void listener_retry(struct listener *listener);
 
 /*
  * For an inherited TCP socket: takes the words (`local`, `tls`, ...) of the `listen` line in
- * `config` with the socket's address. The words hold for later connections.
+ * `config` with the socket's address; without such a line there are no words. The words hold for
+ * later connections.
  */
 void listener_adopt_words(struct listener *listener, const struct config *config);
 
-/* Stops listening; a Unix socket's file is removed. */
+/* Stops listening. Removes the file of a Unix socket that this listener has made. */
 void listener_close(struct listener *listener);
 
 #endif

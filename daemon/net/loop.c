@@ -6,9 +6,9 @@
 enum {
     /*
      * The account of new connections. ARRIVALS_NS: CPU time that new connections may use at once.
-     * ARRIVALS_SHARE: new connections get one part in ARRIVALS_SHARE of the CPU time in the long
-     * run. ARRIVALS_NS_MAX: the account counts no more CPU time, which bounds how long the next
-     * connection waits.
+     * ARRIVALS_SHARE: in the long run new connections get about one part in ARRIVALS_SHARE of the
+     * CPU time. ARRIVALS_NS_MAX: the account counts no more CPU time, which bounds how long the
+     * next connection waits.
      */
     ARRIVALS_NS = 500 * 1000,
     ARRIVALS_SHARE = 4,

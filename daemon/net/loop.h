@@ -29,19 +29,19 @@ struct loop_entry {
     bool is_gone;
 };
 
-/* Fields are written by loop.c only. */
+/* Only loop.c and libuv write the fields. */
 struct loop {
     uv_loop_t uv;
     uv_idle_t idle;          /* active while the next turn must come without waiting */
     uv_timer_t arrival;      /* active until new connections have CPU time again */
     bool is_closing;         /* the handles are closing or closed */
     struct account arrivals; /* CPU time that new connections took lately */
-    uint64_t spent_ns;       /* CPU time that requests took since the last turn */
+    uint64_t spent_ns;       /* CPU time that requests took since the end of the last turn */
 
-    struct loop_entry *ready; /* requests wait for the next turn */
+    struct loop_entry *ready; /* sessions whose requests wait for a turn */
     struct loop_entry *busy;  /* sessions that wait, and are over their share of CPU time */
-    struct loop_entry *dirty; /* output waits to be sent */
-    struct loop_entry *gone;  /* dropped sessions that sessions_reap has to clean up */
+    struct loop_entry *dirty; /* sessions whose output waits to be sent */
+    struct loop_entry *gone;  /* closed sessions that sessions_reap has to clean up */
 };
 
 /* Makes the libuv loop and its handles. Returns 0, or a libuv error; after an error nothing is
@@ -60,8 +60,9 @@ void loop_wake(struct loop *loop);
 
 /* --- lists of sessions ------------------------------------------------------------------------ */
 
-/* Adds an entry to the end of a list and wakes the loop. An entry that is in the list already stays
- * where it is. */
+/* loop_add_ready adds an entry to the end of `ready`, or of `busy` if `is_busy`. loop_add_gone adds
+ * an entry to the end of `gone`. Both wake the loop. An entry that is in one of the lists of the
+ * function already stays where it is. */
 void loop_add_ready(struct loop *loop, struct loop_entry *entry, bool is_busy);
 void loop_add_gone(struct loop *loop, struct loop_entry *entry);
 
@@ -81,22 +82,22 @@ void loop_remove(struct loop *loop, struct loop_entry *entry);
 
 /* --- CPU time --------------------------------------------------------------------------------- */
 
-/* Counts CPU time that a request took in this turn. */
+/* Counts CPU time that requests took in this turn. */
 void loop_spend(struct loop *loop, uint64_t spent_ns);
 
 /*
- * Whether new connections may use CPU time at `now_ns`. All new connections together get a quarter
- * of the CPU time, so clients that connect again and again cannot take the time of connected
- * clients. If the quarter is used up, a timer wakes the loop when some of it is free again.
- * `now_ns` is of any monotonic clock; loop_spend_on_arrivals takes the same clock.
+ * Whether new connections may use CPU time at `now_ns`. In the long run all new connections
+ * together get at most about a quarter of the CPU time, so that clients which connect again and
+ * again leave time for connected clients. If the quarter is used up, a timer wakes the loop when
+ * some of it is free again. `now_ns` is of any monotonic clock; loop_spend_on_arrivals takes the
+ * same clock.
  */
 bool loop_takes_arrivals(struct loop *loop, uint64_t now_ns);
 
 /* Counts `spent_ns` of CPU time as used by new connections. The time ended at `now_ns`. */
 void loop_spend_on_arrivals(struct loop *loop, uint64_t now_ns, uint64_t spent_ns);
 
-/* Whether the timer `arrival` runs. While it runs, new connections wait until they have CPU time
- * again. */
+/* Whether the timer `arrival` runs: new connections wait until they have CPU time again. */
 bool loop_awaits_arrivals(const struct loop *loop);
 
 /* Ends a turn. The next turn comes without waiting if `is_due`, or if a session is in `ready`,

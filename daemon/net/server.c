@@ -23,7 +23,7 @@
 enum {
     TICK_MS = 1000,
     STOPPING_TICK_MS = 100,
-    SWEEP_TICKS = 5,        /* seconds between looks for expired messages */
+    SWEEP_TICKS = 5,        /* ticks between looks for expired messages */
     STOP_PATIENCE_MS = 3500 /* then clients that have not ended yet are dropped */
 };
 
@@ -140,8 +140,7 @@ static void on_watchdog(uv_timer_t *timer)
     notify_watchdog();
 }
 
-/* Makes and starts the server's handles. By libuv's documentation, this fails only if memory has
- * run out. */
+/* Makes and starts the server's handles. Returns 0 or a libuv error. */
 static int init_handles(struct server *server)
 {
     static const struct {
@@ -303,8 +302,8 @@ int server_start(struct server *server, const struct options *options, const str
     return rc == CONFIG_REFUSED ? SERVER_REFUSED : -ERR_SYSTEM;
 }
 
-/* Installs the filter of system calls. Called last, when all files are open and all threads run:
- * serving clients needs no system call that the filter refuses. */
+/* Installs the filter of system calls. Called after the start: serving clients needs no system call
+ * that the filter refuses. */
 static void filter_calls(struct server *server)
 {
     if (server->unfiltered == NULL) {

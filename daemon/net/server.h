@@ -35,7 +35,7 @@ struct here_watch;
 enum { SERVER_LISTENERS = 2 * CONFIG_LISTENERS_MAX };
 
 struct server {
-    /* Written by the functions of the header of their own type. */
+    /* Each is changed by the functions of its own header. */
     struct loop loop;
     struct sessions sessions;
     struct server_tls tls;
@@ -57,30 +57,33 @@ struct server {
     const struct alloc *alloc;
     const struct options *options; /* borrowed: to read the configuration again */
     int lock;                      /* of the data directory; -1: none */
-    const char *unfiltered;        /* why system calls are not filtered; NULL: they are */
-    uv_prepare_t prepare;          /* before the loop waits: sends the output of timers */
-    uv_check_t check;              /* after the loop has waited: a turn */
+    /* why system calls are not filtered; NULL: they are, while server_run runs */
+    const char *unfiltered;
+    uv_prepare_t prepare; /* before the loop waits: sends the output that waits */
+    uv_check_t check;     /* after the loop has waited: a turn */
     uv_timer_t tick;
     uv_timer_t watchdog;
     uv_signal_t signals[3];
     uint64_t tick_count;
     int64_t stop_since_ms;
-    bool stopping;      /* no new connections, no new requests */
+    bool stopping;      /* no new connections; sessions end when their requests are answered */
     bool store_closing; /* nothing is under way any more */
 };
 
 /*
- * Starts the server. Binds the TCP addresses, becomes the configured user, opens the data directory
- * and the store, loads the messages, and binds the Unix sockets. Returns 0, SERVER_REFUSED (the
- * configuration is wrong; exit code 2) or a negative error. On failure a sentence is in out_reason
- * (CONFIG_REASON_BYTES), and nothing is left open. Borrows `options` until server_run returns.
+ * Starts the server. Binds the TCP addresses, becomes the configured user, loads the certificate,
+ * opens the data directory and the store, loads the messages, and binds the Unix sockets. Returns
+ * 0, SERVER_REFUSED (the configuration is wrong; exit code 2) or a negative error. On failure a
+ * sentence is in out_reason (CONFIG_REASON_BYTES), and nothing is left open. Borrows `options`
+ * until server_run returns.
  */
 enum { SERVER_REFUSED = 1 };
 int server_start(struct server *server, const struct options *options, const struct config *config,
                  char *out_reason);
 
-/* Serves until SIGTERM or SIGINT. Then answers all requests, commits, closes all sessions and
- * returns. */
+/* Serves until SIGTERM or SIGINT. Then the sessions answer the requests that they have received,
+ * and end. Sessions that are left after 3.5 s, or at a second signal, are closed. Returns when the
+ * store has committed all operations and is closed. */
 void server_run(struct server *server);
 
 /*
@@ -94,28 +97,29 @@ void server_turn(struct server *server);
 void server_flush(struct server *server);
 
 /*
- * The `accept` function of all listeners. The listener's `context` is the server. Returns
- * LISTENER_LATER when new connections have used their share of the CPU time.
+ * The `accept` function of all listeners. The context of struct listener_home is the server.
+ * Returns LISTENER_LATER if new connections have used their share of the CPU time; 0 if
+ * session_accept has accepted or refused the connection; or a negative libuv error.
  */
 int server_accept(struct listener *listener);
 
 /*
- * Reads the configuration again, opens the new listeners and closes the removed ones. Returns 0, or
- * CONFIG_REFUSED or -ERR_NOMEM. On failure nothing has changed, and the reason is in out_reason
- * (CONFIG_REASON_BYTES). Writes the result to the log and to the service manager.
+ * Reads the configuration again, opens the new listeners and closes the removed ones. Returns 0,
+ * CONFIG_REFUSED or a negative error. On failure the old configuration stays, and the reason is in
+ * out_reason (CONFIG_REASON_BYTES). Writes the result to the log and to the service manager.
  */
 int server_reload(struct server *server, char *out_reason);
 
-/* Warns in the log when the certificate expires soon. Looks once after the certificate was loaded,
- * and then once a day. */
+/* Warns in the log when the certificate expires within two weeks or has expired. Call about once a
+ * second. Looks once after the certificate was loaded, and then once a day. */
 void server_check_certificate(struct server *server, const struct config *config);
 
 /* Returns the server's functions that the service calls: to add figures, to reload, and to report a
  * new epoch or a new host. */
 struct service_control server_control_new(struct server *server);
 
-/* The next three functions read the system's clocks. struct service_options has pointers to them;
- * `context` is unused. */
+/* server_clock_read, server_clock_is_synchronised and server_clock_ns read the system's clocks.
+ * struct service_options has pointers to them; `context` is unused. */
 
 /*
  * *out_wall_ms is Unix time. *out_monotonic_ms is a monotonic clock that also counts the time while
@@ -123,10 +127,11 @@ struct service_control server_control_new(struct server *server);
  */
 void server_clock_read(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
 
-/* Whether a program such as an NTP client keeps the system's clock synchronised. */
+/* Whether the kernel's state says that a program such as an NTP client keeps the system's clock
+ * synchronised. */
 bool server_clock_is_synchronised(void *context);
 
-/* A monotonic clock, for latencies. */
+/* A monotonic clock in nanoseconds, for latencies. */
 uint64_t server_clock_ns(void *context);
 
 #endif

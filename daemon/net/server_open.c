@@ -33,8 +33,7 @@ void server_open_home(struct server *server)
         (struct listener_home){.loop = &server->loop, .accept = server_accept, .context = server};
 }
 
-/* Takes the sockets that the service manager passed. The configured TCP addresses are then not
- * bound. */
+/* Takes the sockets that the service manager passed, and counts them in *out_count. */
 static int take_inherited(struct server *server, size_t *out_count, char *out_reason)
 {
     struct notify_socket sockets[CONFIG_LISTENERS_MAX];
@@ -193,8 +192,8 @@ static struct listener *find_open(struct server *server, const struct server_lis
     return NULL;
 }
 
-/* Adds to out_reason that the daemon itself uses the port, if that is why the bind failed: one port
- * cannot be bound for one address and for all addresses at the same time. */
+/* Adds to out_reason that the daemon itself uses the port, if it does: one port cannot be bound for
+ * one address and for all addresses at the same time. */
 static void explain_own_port(const struct server *server, const struct config_listener *config,
                              char *out_reason)
 {

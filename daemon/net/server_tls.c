@@ -10,8 +10,8 @@
 #include "core/base/err.h"
 #include "daemon/system/log.h"
 
-/* Size of the buffer for one read of encrypted bytes. These bytes and an incomplete record of at
- * most 16 KiB from earlier reads are together less than the 64 KiB of a read without TLS. */
+/* Size of the buffer for one read of encrypted bytes. These bytes and an incomplete record of about
+ * 16 KiB from earlier reads are together less than the 64 KiB of a read without TLS. */
 enum { SCRATCH_BYTES = 32 * 1024 };
 
 static const int64_t DAY_MS = (int64_t)24 * 3600 * 1000;

@@ -12,28 +12,29 @@
 
 struct server_tls {
     struct tls_context *contexts[CONFIG_SECURITIES]; /* by enum config_security; NULL: unused */
-    uint8_t *scratch;     /* shared by all transports with TLS; NULL before the first */
-    bool was_judged;      /* server_tls_tick has looked at the certificate in use */
-    int64_t judged_at_ms; /* loop time: when it last looked */
+    uint8_t *scratch; /* shared by all transports with TLS; NULL until a certificate is loaded */
+    bool was_judged;  /* server_tls_tick has looked at the certificate in use */
+    int64_t judged_at_ms; /* loop_ms when server_tls_tick last looked */
 };
 
 /*
  * Loads the certificate, and makes a TLS context for each kind of listener in use (`tls`,
- * `mutual-tls`). Returns 0, or a negative error with a sentence in out_reason
- * (CONFIG_REASON_BYTES). On failure the certificate that was loaded before stays in use.
+ * `mutual-tls`). Without such a listener no certificate is loaded. Returns 0, or a negative error
+ * with a sentence in out_reason (CONFIG_REASON_BYTES). On failure the certificate that was loaded
+ * before stays in use.
  */
 int server_tls_load(struct server_tls *tls, const struct config *config, char *out_reason);
 
 /* Logs the pin (the hash of the public key) of the certificate, if a certificate is loaded. */
 void server_tls_log_pin(const struct server_tls *tls, const struct config *config);
 
-/* Returns the Unix time when the first certificate of the loaded chain expires. 0: no certificate
- * is loaded. */
+/* Returns the Unix time in milliseconds when the first of the loaded certificates expires. 0: no
+ * certificate is loaded. */
 int64_t server_tls_not_after_ms(const struct server_tls *tls);
 
 /*
- * Judges the certificate at the Unix time `now_ms`. SERVER_TLS_GOOD: the certificate is valid for
- * at least two weeks, or no certificate is loaded. Otherwise a sentence is in out_sentence
+ * Judges the certificate at the Unix time `now_ms`. SERVER_TLS_GOOD: the certificate expires in
+ * more than two weeks, or no certificate is loaded. Otherwise a sentence is in out_sentence
  * (CONFIG_REASON_BYTES).
  */
 enum server_tls_verdict { SERVER_TLS_GOOD, SERVER_TLS_ENDS_SOON, SERVER_TLS_EXPIRED };
@@ -42,8 +43,8 @@ enum server_tls_verdict server_tls_judge(const struct server_tls *tls, const str
 
 /*
  * Call this function about once a second. Examines the certificate after each load, and then once a
- * day. If the certificate expires soon, writes a warning to the log and returns true. `loop_ms` is
- * of any monotonic clock; `now_ms` is Unix time.
+ * day. If the certificate expires within two weeks or has expired, writes a warning to the log and
+ * returns true. `loop_ms` is of any monotonic clock; `now_ms` is Unix time.
  */
 bool server_tls_tick(struct server_tls *tls, const struct config *config, int64_t loop_ms,
                      int64_t now_ms);

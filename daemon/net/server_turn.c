@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What happens in a turn of the loop, and how much CPU time each part gets. The work of a turn is
- * bounded whatever clients ask for, so no client waits for long. Requests of a session that uses
- * little CPU time are handled as soon as their bytes arrive. Sessions that use much CPU time take
- * turns, round robin.
+ * bounded. Requests of a session that uses little CPU time are mostly handled when their bytes
+ * arrive, before server_turn. Sessions that use much CPU time take turns, round robin by sender.
  */
 
 #include "daemon/net/server.h"
@@ -12,15 +11,15 @@
 #include "daemon/watch/watch.h"
 
 enum {
-    SEARCH_BUDGET = 64 * 1024, /* filters that all searches together compare in a turn */
-    /* CPU time of a turn. READY_NS is for all sessions on the list `ready`. BUSY_NS is for all
-     * sessions on the list `busy`, and once more for searches of several steps. In most turns both
-     * lists are empty. */
+    /* work of all searches together in a turn, in units of index_search_step */
+    SEARCH_BUDGET = 64 * 1024,
+    /* Nanoseconds of CPU time in a turn. READY_NS is for all sessions on the list `ready`. BUSY_NS
+     * is for all sessions on the list `busy`, and once more for searches that take turns. */
     READY_NS = 200 * 1000,
     BUSY_NS = 100 * 1000,
     /* The CPU time of a refused connection counts 16 times against the quarter that all new
-     * connections share. So refused connections use at most a 64th of the CPU time in the long run.
-     */
+     * connections share. So refused connections use about a 64th of the CPU time at most in the
+     * long run. */
     REFUSALS_COUNT = 16
 };
 
@@ -84,8 +83,8 @@ static bool process_until(struct server *server, struct loop_entry *entry, uint6
     return service_monotonic_ns(server->service) < until_ns;
 }
 
-/* Serves the sessions that are ready now. The sessions share READY_NS of CPU time equally. A
- * session that becomes ready meanwhile waits for the next turn. */
+/* Serves the sessions that are ready now, each for an equal part of READY_NS, until READY_NS have
+ * passed. A session that becomes ready meanwhile waits for the next turn. */
 static void process_ready(struct server *server)
 {
     uint64_t until_ns = service_monotonic_ns(server->service) + READY_NS;

@@ -13,11 +13,12 @@
 enum {
     LINGER_MS = 2000,           /* for the client to take the last answers and end */
     STUCK_MS = 30 * 1000,       /* for a client to take some of the output that waits */
-    HANDSHAKE_MS = 2000,        /* for a TLS handshake while handshakes are short */
+    HANDSHAKE_MS = 2000,        /* for a TLS handshake while handshakes are scarce */
     PUSH_BYTES_MAX = 64 * 1024, /* output up to which pushes are made */
     READ_BYTES = 64 * 1024,     /* of one read, so that one busy client cannot fill a turn */
-    /* Bytes of one read of a session whose requests wait for the next turn. The read is short,
-     * because many sessions may hold the bytes of such a read at the same time. */
+    /* Bytes of one read of a session whose requests wait for a turn, or when this turn has used
+     * much CPU time. The read is short, because many sessions may hold the bytes of such a read at
+     * the same time. */
     READ_BYTES_LATER = 2 * 1024,
     DECODE_BYTES_MAX = 4 * LIMIT_FRAME_BYTES_MAX
 };
@@ -95,7 +96,7 @@ static size_t on_reading(struct transport *transport)
 }
 
 /* Handles the requests at once if the session is within its share of CPU time and requests have not
- * used the CPU time of this turn. Otherwise the session waits for its turn. */
+ * used SESSION_SLICE_NS in this turn yet. Otherwise the session waits for its turn. */
 static void on_readable(struct transport *transport)
 {
     struct session *session = session_of(transport);
@@ -110,8 +111,7 @@ static void on_readable(struct transport *transport)
         return;
     } else if (transport->tls != NULL) {
         transport_pause(transport); /* until the bytes that were read are decrypted */
-    } /* Otherwise reading goes on: the input buffer has memory for one more short read, and the
-         session is usually served before that read. */
+    } /* Otherwise reading goes on, with short reads, until the session's turn. */
     session_spend(session, began_ns);
     session_mark_ready(session);
 }

@@ -13,7 +13,8 @@
  *
  * Three figures of a session are bounded: requests in flight, the memory of these requests, and
  * output that the client has not read. At a bound the session stops taking requests until it is
- * below the bound again. A client that does not read its answers is dropped.
+ * below the bound again. A client is dropped if too much output waits for it, or if output waits
+ * and the client reads none of it for 30 s, or for 2 s at the end of the session.
  *
  * What a callback may hold, and what it may free. The callbacks of a session are the functions of
  * session_client_events (handlers and watches call them) and of session_transport_events (the
@@ -21,14 +22,14 @@
  *
  *   - A callback may use the session, its requester, its watches and its sender until it returns.
  *     It may drop the session, or another session. It frees none of them.
- *   - session_close, and every function that drops a session, closes the stream and moves the
+ *   - session_close, session_reset, session_drop and session_fail close the stream and move the
  *     session to SESSION_CLOSED at once. From then on nothing is sent or received.
  *   - Only sessions_reap frees. Until then a dropped session stays valid. The loop calls
  *     sessions_reap once a turn; a session calls it before it takes requests, and session_accept
  *     calls it before it accepts a connection.
- *   - Work for a request that ends in a later turn may hold the requester until requester_work_end:
- *     sessions_reap frees a session only when its stream is closed and it has no such work. After
- *     a drop the requester has no watches and no sender, and its responses are thrown away.
+ *   - Work for a client that ends in a later turn may hold the requester until requester_work_end:
+ *     sessions_reap frees a session only when its stream is closed and it has no such work. When
+ *     sessions_reap has handled a closed session, its requester has no watches and no sender.
  *
  * For the loop's thread only.
  */
@@ -58,19 +59,19 @@ struct sessions {
     struct service *service;
     struct server_tls *tls;
 
-    /* Written by session_state.c. */
-    struct session *first;    /* in the order in which they came */
-    size_t count;             /* of the list */
-    size_t refused_count;     /* sessions that end since there was no place for them */
-    uint64_t total;           /* since the start */
-    size_t output_bytes;      /* that wait to be sent, of all sessions together */
-    uint32_t handshakes;      /* TLS handshakes under way */
-    struct drops drops;       /* for the figures and the log */
+    /* Written by session_state.c, and `refusals` also by session_admit.c. */
+    struct session *first; /* in the order in which they came */
+    size_t count;          /* of the list */
+    size_t refused_count;  /* sessions that are ending because they were refused or gave way */
+    uint64_t total;        /* since the start */
+    size_t output_bytes; /* that wait to be sent, with pushes in queues, of all sessions together */
+    uint32_t handshakes; /* TLS handshakes under way */
+    struct drops drops;  /* for the figures and the log */
     struct refusals refusals; /* the same */
 
     /* Written by session_requests.c. */
     struct arena decode_arena; /* holds one request at a time */
-    /* A session has stopped taking requests because the store is slow. */
+    /* A session has stopped taking requests because of handler_is_congested. */
     bool was_congested;
 
     /* Written by session.c. */
@@ -96,21 +97,22 @@ struct session {
     int64_t activity_ms;    /* loop time: when bytes last came in */
     struct account spent;   /* CPU time that its requests took lately */
     uint64_t fresh_ns;      /* rest of its first slice: also charged to new connections */
-    uint64_t read_began_ns; /* when the read began that `readable` reports */
+    uint64_t read_began_ns; /* time when the read began that the event `readable` reports
+                               (service_monotonic_ns) */
     size_t counted_output;  /* its part of all->output_bytes */
     size_t queued_bytes;    /* of pushes that are still to be made */
     bool is_shaking_hands;  /* counted in all->handshakes */
-    bool peer_ended;        /* the client has ended its side of the stream; it may still read */
-    bool stream_closed;     /* libuv does not use the transport any more */
-    bool is_refused;        /* counted in all->refused_count */
+    bool peer_ended;    /* the client has ended its side of the stream, or the stream has failed */
+    bool stream_closed; /* libuv does not use the transport any more */
+    bool is_refused;    /* counted in all->refused_count */
     /* Requests of the session's sender were refused too often because of rate limits. The session
-     * takes no request until the next second. */
+     * takes no request until the next session_tick. */
     bool is_held_back;
 };
 
 /* --- all sessions ----------------------------------------------------------------------------- */
 
-/* Borrows all four until sessions_deinit. */
+/* Borrows `loop`, `alloc`, `service` and `tls`. */
 void sessions_init(struct sessions *all, struct loop *loop, const struct alloc *alloc,
                    struct service *service, struct server_tls *tls);
 
@@ -118,10 +120,10 @@ void sessions_init(struct sessions *all, struct loop *loop, const struct alloc *
 void sessions_deinit(struct sessions *all);
 
 /*
- * Cleans up after dropped sessions. Ends their watches, takes them off the counts of their senders,
- * and frees each session whose stream is closed and that has no request in flight. The loop calls
- * this function in each turn. The functions that take requests or accept a connection call it
- * first. No other function of a dropped session may be on the stack. O(dropped sessions)
+ * Cleans up after closed sessions. Ends their watches, takes them off the counts of their senders,
+ * and frees each session whose stream is closed and that has no work under way. The loop calls this
+ * function in each turn. The functions that take requests or accept a connection call it first. No
+ * other function of a closed session may be on the stack. O(closed sessions)
  */
 void sessions_reap(struct sessions *all);
 
@@ -145,41 +147,45 @@ void sessions_stop(struct sessions *all);
 /* Closes all sessions at once. */
 void sessions_close(struct sessions *all);
 
-/* If the store was slow and is no longer slow, all sessions take requests again. */
+/* If a session has stopped taking requests because of handler_is_congested, and the store is not
+ * congested any more, all sessions go on. */
 void sessions_end_congestion(struct sessions *all);
 
 /* --- one session ------------------------------------------------------------------------------ */
 
 /*
- * Accepts the connection that waits at `listener`. A connection over the limit of all sessions, or
- * over the limit of its address, is refused: it gets an error and ends. If the address has got this
- * error too often, the connection is closed without the error. Returns 0, SESSION_REFUSED or a
- * negative libuv error. After a libuv error no session is left.
+ * Accepts the connection that waits at `listener`. Returns 0; SESSION_REFUSED; or a negative libuv
+ * error, after which the connection is closed or still waits. A connection is refused if it exceeds
+ * a limit of its address, if there are too many sessions and none may be dropped for it
+ * (session_evict.h), or if its user may not use a gateway's listener. A refused client gets an
+ * error, unless there were too many such errors lately.
  */
 enum { SESSION_REFUSED = 1 };
 int session_accept(struct sessions *all, struct listener *listener);
 
 /*
- * CPU time that a session may use in a turn, and for one read. A session is busy while its account
- * of recent CPU time holds more than this.
+ * CPU time in nanoseconds for which a session takes requests at a time. A session is busy while its
+ * account of recent CPU time holds more than this.
  */
 enum { SESSION_SLICE_NS = 100 * 1000 };
 
 /*
- * Takes requests that wait until `slice_ns` of CPU time are used, and at least one if no bound is
- * reached. If other sessions have used the CPU time of the sender, the session waits in `busy`.
+ * Takes requests for `slice_ns` nanoseconds of CPU time, and at least one request if no bound is
+ * reached. If other sessions have used the CPU time of the sender, takes none: the session then
+ * waits in loop->busy.
  */
 void session_process(struct session *session, uint64_t slice_ns);
 
-/* Call this function when the session may be below its bounds again. If the session has stopped
- * taking requests, it goes on in the next turn. */
+/* Call this function when the session may be below its bounds again. A session that takes requests
+ * goes on in the next turn. */
 void session_resume(struct session *session);
 
-/* Sends the output that waits. */
+/* Sends the output that waits. Ends the stream of a session that is ending and has no work under
+ * way. */
 void session_flush(struct session *session);
 
-/* Call this function once a second with the loop's time. It checks the timeouts of Hello, of idle
- * clients, of ending sessions, and of output that the client does not take. */
+/* Call this function once a second with the loop's time. It checks the timeouts of a TLS handshake,
+ * of Hello, of idle clients, of ending sessions, and of output that the client does not take. */
 void session_tick(struct session *session, int64_t now_ms);
 
 /* Closes the stream at once. Does nothing for a session that is closed already. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * How a session begins: which user connects, and from which address. The parts that only lasting
- * sessions need are set up last, because thousands of connections may be refused.
+ * sessions need are set up last, because many connections may be refused.
  */
 #include <inttypes.h>
 #include <netinet/in.h>
@@ -29,9 +29,10 @@ static bool find_credentials(uv_stream_t *stream, struct ucred *out_peer)
 
 /*
  * Whether the client of a Unix socket is an administrator. Administrators are the daemon's own
- * user, root, and all clients of a socket that only the administrators' group may open. In a user
- * namespace all unknown users share the uid PRIVILEGE_UNKNOWN_UID, which may be the daemon's own
- * uid. So a peer with that uid is no administrator.
+ * user, root, and all clients of a socket that belongs to the administrators' group. The client of
+ * a gateway's socket is none. In a user namespace all unknown users share the uid
+ * PRIVILEGE_UNKNOWN_UID, which may be the daemon's own uid. So a peer with that uid is no
+ * administrator.
  */
 static bool is_administrator(uv_stream_t *stream, const struct listener *listener)
 {
@@ -44,8 +45,8 @@ static bool is_administrator(uv_stream_t *stream, const struct listener *listene
            (peer.uid == geteuid() || peer.uid == 0 || listener->is_shared);
 }
 
-/* Whether the client of a gateway's socket is `gateway_user`. Logs the uid of another user, at most
- * once in ten seconds. */
+/* Whether the client of a gateway's socket is `gateway_user`. If not, logs the uid, at most one
+ * line in ten seconds. */
 static bool is_gateway_user(uv_stream_t *stream, struct listener *listener)
 {
     struct ucred peer;
@@ -66,8 +67,8 @@ static bool is_gateway_user(uv_stream_t *stream, struct listener *listener)
     return false;
 }
 
-/* Gets the addresses of both ends; AF_UNIX for a Unix socket. Returns false if the client has gone
- * already. */
+/* Gets the client's address and, for an IPv6 client, the server's own address. Both are AF_UNIX for
+ * a Unix socket. Returns false if the client has gone already. */
 static bool find_address(const struct session *session, bool is_unix,
                          struct sockaddr_storage *out_peer, struct sockaddr_storage *out_local)
 {
@@ -83,8 +84,7 @@ static bool find_address(const struct session *session, bool is_unix,
     if (uv_tcp_getpeername(tcp, (struct sockaddr *)out_peer, &peer_size) != 0) {
         return false;
     }
-    /* The server's own address is needed for IPv6 only: it tells whether the client's address is on
-     * link. */
+    /* The server's own address tells whether an IPv6 client is on link. */
     return out_peer->ss_family != AF_INET6 ||
            uv_tcp_getsockname(tcp, (struct sockaddr *)out_local, &local_size) == 0;
 }
@@ -104,7 +104,7 @@ static void note_address(struct requester *client, const struct sockaddr_storage
 }
 
 /* Applies the limits of the connection's address, unless the address is exempt. Returns false if
- * the connection was refused. */
+ * the connection was refused or closed. */
 static bool count_address(struct session *session, const struct listener *listener)
 {
     struct sockaddr_storage peer;

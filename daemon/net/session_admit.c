@@ -24,8 +24,8 @@ int session_begin_tls(struct session *session, enum config_security security)
 
 /*
  * Answers a new connection with an error and ends the session. Resets the connection without an
- * error if `is_told` is false, if many refused sessions are ending already, or with TLS if
- * handshakes are scarce.
+ * error if `is_told` is false, or if many refused sessions are ending already. With TLS, also
+ * resets the connection if handshakes are scarce or no handshake can begin.
  */
 static void refuse_new(struct session *session, enum config_security security, bool is_told,
                        uint64_t retry_after_ms, const char *sentence)

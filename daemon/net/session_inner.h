@@ -9,7 +9,7 @@
 #include "daemon/limits/drops.h"
 #include "daemon/net/session.h"
 
-/* After an error RATE_LIMITED, a client may connect again after this time. */
+/* retry_after_ms of the error that says that too many connections are open */
 enum { SESSION_RETRY_MS = 5000 };
 
 /* --- session_state.c: one session ------------------------------------------------------------- */
@@ -25,8 +25,9 @@ void session_add(struct sessions *all, struct session *session);
 /* No request is in flight, and no output waits. */
 bool session_is_done(const struct session *session);
 
-/* Whether the session's account of recent CPU time is over its share. The share is a 16th of the
- * CPU time, and all connections of one sender use the same account. */
+/* Whether the account of CPU time that the session is charged to holds more than SESSION_SLICE_NS.
+ * The account shrinks by a 16th of the time that passes. All connections of one sender use the same
+ * account, unless the sender is the shared one (sender_account). */
 bool session_is_over_share(struct session *session, uint64_t now_ns);
 
 /* Charges the session's account with the CPU time from `began_ns` until now. */
@@ -36,8 +37,8 @@ void session_spend(struct session *session, uint64_t began_ns);
  * share of CPU time. */
 void session_mark_ready(struct session *session);
 
-/* Adds the session to `ready` or `busy` (session_mark_ready), but only if the session has stopped
- * reading because a bound was reached. */
+/* Adds the session to `ready` or `busy` (session_mark_ready), but only if its transport is not
+ * reading. */
 void session_mark_ready_if_held(struct session *session);
 
 /* Has the output sent before the loop waits. */
@@ -51,7 +52,8 @@ void session_end_handshake(struct session *session);
 /* --- session_state.c: output ------------------------------------------------------------------ */
 
 /* Encodes a response into the output. If the response does not fit a frame, encodes an error
- * instead. Drops the session if memory is short, or if a bound on output is exceeded. */
+ * instead. Drops the session if memory is short. Checks the bounds on output
+ * (session_check_output). Does nothing if the session is closed. */
 void session_respond(struct requester *client, const struct msg_response *response);
 
 /* Updates all->output_bytes with the output that waits in this session. */
@@ -67,14 +69,15 @@ void session_check_output(struct session *session);
 /* Counts and logs why the daemon ends the session. The caller then ends the session. */
 void session_note_drop(const struct session *session, enum drop reason);
 
-/* Closes the session. The client gets the reason when it reconnects with its resume token. */
+/* Closes the session. A client that was sent Welcome gets the reason when it soon reconnects with
+ * its resume token. */
 void session_drop(struct session *session, enum msg_error_code code, const char *sentence);
 
 /* Drops the session because the client does not read. `reason` is DROP_UNREAD, DROP_STUCK or
  * DROP_OUTPUT. */
 void session_drop_slow_reader(struct session *session, enum drop reason);
 
-/* Drops the session because memory has run out and an answer would be missing. */
+/* Drops the session because an answer would be missing, for example because memory has run out. */
 void session_fail(struct session *session);
 
 /* Stops taking requests. The stream ends when the last answer has been sent. */
@@ -83,8 +86,8 @@ void session_end(struct session *session);
 /* Closes the session at once. TCP resets the connection. */
 void session_reset(struct session *session);
 
-/* Counts a session that is refused because all places are taken. Returns false if too many refused
- * sessions are ending already; then the caller should reset the connection. */
+/* Counts a session that is refused or gives way. Returns false if too many such sessions are ending
+ * already; then the caller should reset the connection. */
 bool session_count_refused(struct session *session);
 
 /* Ends a session that session_evict.c has chosen for a newcomer. The client gets an error, or a
@@ -93,8 +96,8 @@ void session_give_way(struct session *session);
 
 /* --- session_admit.c -------------------------------------------------------------------------- */
 
-/* Begins a TLS handshake if `security` asks for TLS. Returns UV_EBUSY if too many handshakes are
- * under way: each one costs far more CPU time than a request. */
+/* Begins a TLS handshake if `security` asks for TLS. Returns 0; UV_EBUSY if too many handshakes are
+ * under way and none may be dropped; or UV_ENOMEM. */
 int session_begin_tls(struct session *session, enum config_security security);
 
 /*
@@ -122,8 +125,8 @@ bool session_take_on_behalf(struct session *session, const struct msg_request *r
 
 /* --- session_requests.c ----------------------------------------------------------------------- */
 
-/* Takes requests until `slice_ns` after `began_ns`. Charges the session's account with the CPU time
- * since `began_ns`. */
+/* Takes requests until `slice_ns` after `began_ns`, and at least one request if no bound is
+ * reached. Charges the session's account with the CPU time since `began_ns`. */
 void session_process_since(struct session *session, uint64_t began_ns, uint64_t slice_ns);
 
 /* --- session.c -------------------------------------------------------------------------------- */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * How a session takes requests from its received bytes. A session takes requests as long as no
- * bound is reached, and for a time that depends on the CPU time that it has used lately.
+ * How a session takes requests from its received bytes. A session takes requests while no bound is
+ * reached and its time is not used up.
  */
 #include <inttypes.h>
 
@@ -11,8 +11,8 @@
 #include "proto/codec/codec.h"
 
 enum {
-    /* A refused request counts as one refusal, and as one more for each OVER_BYTES of its length.
-     */
+    /* A request over a rate limit counts as one refusal, and as one more for each full OVER_BYTES
+     * of its length. */
     OVER_BYTES = 1024,
     FRAMES_PER_WRITE = 16,        /* so that the client reads its first answers early */
     WORK_BYTES_MAX = 1024 * 1024, /* held by requests in flight; one more may go over it */
@@ -75,7 +75,7 @@ static void handle_request(struct session *session, const struct msg_request *re
 }
 
 /* Refusals of requests over a rate limit have a rate limit of their own, because a refusal costs
- * CPU time, too. A session over this second limit takes no request until the next second. */
+ * CPU time, too. A session over this second limit takes no request until the next session_tick. */
 static void hold_back_if_over(struct session *session, size_t length)
 {
     struct service *service = session->all->service;
@@ -139,8 +139,8 @@ static bool pull_record(struct session *session)
 
 /*
  * Takes requests until no request is left, a bound is reached, or the time is `until_ns`. If no
- * bound is reached, takes at least one request or one TLS record. Returns whether there may be more
- * requests.
+ * bound is reached, takes at least one request or one TLS record. Returns true if the time is up:
+ * there may be more requests.
  */
 static bool take_some(struct session *session, uint64_t until_ns)
 {

@@ -14,10 +14,11 @@
 #include "proto/codec/codec.h"
 
 enum {
-    /* A session that uses more than a 16th (1 / SHARE) of the CPU time is busy. */
+    /* A session that uses more than a 16th (1 / SHARE) of the CPU time for a while is busy. */
     SHARE = 16,
-    SPENT_NS_MAX = 16 * SESSION_SLICE_NS, /* so a session stays busy for 25 ms at most */
-    REFUSED_MAX = 64                      /* refused sessions that may be ending at a time */
+    /* so a session that takes no requests stays busy for 24 ms at most */
+    SPENT_NS_MAX = 16 * SESSION_SLICE_NS,
+    REFUSED_MAX = 64 /* refused sessions that may be ending at a time */
 };
 
 struct session *session_of_client(struct requester *client)
@@ -78,8 +79,8 @@ void session_end_handshake(struct session *session)
 /* --- CPU time --------------------------------------------------------------------------------- */
 
 /* Returns the account of CPU time that the session is charged to. The account of the session's
- * sender counts all connections of the sender. A session whose sender has no limits has an account
- * of its own. */
+ * sender counts all connections of the sender. A session without a sender, or of the shared sender
+ * (sender_account), has an account of its own. */
 static struct account *account_of(struct session *session)
 {
     struct sender *sender = session->client.sender;
@@ -230,7 +231,7 @@ void session_note_drop(const struct session *session, enum drop reason)
 }
 
 /* Stores why the session is dropped. The client reads the reason in the field `dropped` of Welcome
- * when it reconnects with its resume token. */
+ * when it soon reconnects with its resume token. */
 static void note_for_resume(const struct session *session, enum msg_error_code code,
                             const char *sentence)
 {

@@ -89,9 +89,9 @@ static void throw_away(struct transport *transport, size_t count)
 
 /*
  * Decrypts at most one record of the bytes that the pipe holds. Adds the plain bytes to `input`, or
- * throws them away when the transport is ending. Returns 0 or TLS_RECORD (there may be more
- * records), TLS_MORE (no complete record is left), or TLS_ENDED, TLS_FAILED or -ERR_NOMEM (the
- * stream has ended).
+ * throws them away when the transport is ending. Returns 0 or TLS_RECORD: there may be more
+ * records. Returns TLS_MORE: no complete record is left. Returns TLS_ENDED, TLS_FAILED or
+ * -ERR_NOMEM: no more records can be read.
  */
 static int tls_pull(struct transport *transport)
 {
@@ -314,8 +314,8 @@ static int tls_send(struct transport *transport)
     return take_wire(transport);
 }
 
-/* Moves `output` into `writing`; with TLS, the bytes are encrypted. Returns whether `writing` has
- * any bytes. */
+/* Moves `output` into `writing`; with TLS, encrypts a part of `output` into `writing`. Returns
+ * whether `writing` has any bytes to write. May call `ended`. */
 static bool fill_writing(struct transport *transport)
 {
     if (transport->tls != NULL) {

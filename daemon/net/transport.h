@@ -28,8 +28,9 @@ struct transport_events {
     /* Called when bytes were added to `input`. With TLS: called when transport_pull may add bytes.
      */
     void (*readable)(struct transport *transport);
-    /* Called when the stream has ended. `clean`: the client has ended its side of the stream; this
-     * call may come more than once. Not `clean`: reading or writing has failed. */
+    /* Called when the stream has ended; may be called more than once. `clean`: the client has ended
+     * its side of the stream. Not `clean`: reading, writing or TLS has failed, or memory is short.
+     */
     void (*ended)(struct transport *transport, bool clean);
     /* A write is done. */
     void (*written)(struct transport *transport);
@@ -57,7 +58,7 @@ struct transport {
     uv_shutdown_t shutdown_request;
     size_t write_remaining; /* bytes that libuv had still to write, when last asked */
     size_t thrown_away;     /* bytes read and thrown away since transport_end */
-    int64_t progress_ms;    /* loop time: the client last took bytes, or none waited */
+    int64_t progress_ms;    /* loop time when the client last took bytes, or a write began */
     bool reading;           /* reads are on */
     bool write_active;      /* libuv has `writing` */
     bool ending;            /* transport_end was called: received bytes are thrown away */
@@ -88,15 +89,17 @@ void transport_secure(struct transport *transport, struct tls_pipe *pipe, uint8_
 bool transport_is_shaking_hands(const struct transport *transport);
 
 /* transport_tls_failed: whether TLS has failed for any reason. transport_is_flooded: whether TLS
- * has failed because the client has sent more than TLS_IDLE_RECORDS_MAX records without data. */
+ * has failed because the client has sent more than TLS_IDLE_RECORDS_MAX records without data in a
+ * row. */
 bool transport_tls_failed(const struct transport *transport);
 bool transport_is_flooded(const struct transport *transport);
 
 /*
- * With TLS: decrypts at most one record of the read bytes, or does one step of the handshake, and
- * adds the plain bytes to `input`. Returns whether there may be more; without TLS always false. May
- * call `ended` before it returns. The owner repeats the call until the result is false, or pauses
- * the transport; only then may more bytes be read.
+ * With TLS: decrypts at most one record of the read bytes, or does one step of the handshake. Adds
+ * the plain bytes to `input`; throws them away after transport_end. Returns whether there may be
+ * more; without TLS always false. May call `ended` and `written` before it returns. The owner
+ * repeats the call until the result is false, or pauses the transport; only then may more bytes be
+ * read.
  */
 bool transport_pull(struct transport *transport);
 
@@ -117,18 +120,18 @@ bool transport_is_stuck(struct transport *transport, int64_t now_ms, int64_t pat
 
 /*
  * Ends the stream gently: writes `output`, and then ends our side. Until the client ends its side
- * (`ended`), received bytes are read and thrown away: unread bytes would make the kernel reset the
- * connection and lose the last answers. After 256 KiB of such bytes the transport stops reading,
- * and does not report that the client ends its side. The owner calls transport_close after `ended`,
- * or after a timeout.
+ * (`ended`), received bytes are read and, except those of a TLS handshake, thrown away: unread
+ * bytes could make the kernel reset the connection and lose the last answers. After more than 256
+ * KiB of such bytes the transport stops reading, and does not report that the client ends its side.
+ * The owner calls transport_close after `ended`, or after a timeout.
  */
 void transport_end(struct transport *transport);
 
-/* Closes the stream at once. The event `closed` comes in a later turn of the loop. May be called
+/* Closes the stream at once. The event `closed` comes after this call has returned. May be called
  * twice. */
 void transport_close(struct transport *transport);
 
-/* Closes the stream at once, and resets a TCP connection: bytes under way in both directions are
+/* Closes the stream at once, and resets a TCP connection: bytes under way in both directions may be
  * lost, and the kernel keeps no TIME_WAIT state. May be called where transport_close may be called.
  */
 void transport_reset(struct transport *transport);
