@@ -7,6 +7,7 @@
  *              without checks 3 to 5
  *   3. mode    the accept mode is `open` or `review` (accept_mode.h)
  *   4. ban     no ban of the operator applies to the payload or the filter
+ *   5. room    caps and the sender's share allow the message, or others can be removed (room.h)
  *
  * ask_pay has checked the rate limits of the sender before.
  */

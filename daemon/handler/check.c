@@ -26,7 +26,7 @@
 enum {
     /* number of messages in a page */
     PAGE_MESSAGES = 128,
-    PAGE_BYTES = 512 * 1024, /* bytes of one read; other reads wait for it */
+    PAGE_BYTES = 512 * 1024, /* most bytes of one read */
     ROUNDS = 5               /* rounds until a difference is reported */
 };
 

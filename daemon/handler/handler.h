@@ -40,8 +40,8 @@ void handler_handle(struct service *service, struct requester *client,
 bool handler_is_congested(const struct service *service);
 
 /*
- * Answers Hello. Returns false if client and server have no protocol version in common. Then an
- * error was sent, and the session has to end.
+ * Answers Hello with Welcome and returns true. If client and server have no protocol version in
+ * common, sends an error and returns false: the session has to end.
  */
 bool handler_welcome(struct service *service, struct requester *client,
                      const struct msg_request *request);

@@ -73,9 +73,9 @@ static bool read_part(const struct ask *ask, struct query_job *job, size_t i)
 }
 
 /*
- * Whether the query's slices exclude a message that nobody put into them with a chance of at most
- * LIMIT_SLICES_PPM. With a chance near 1 the search would exclude nearly every message, find no
- * message that bounds it, and compare nearly all of them. If the chance is larger, sends an error.
+ * Whether the chances that a slice of the query excludes a message which nobody put into it add up
+ * to at most LIMIT_SLICES_PPM. If not, sends an error. With a sum near 1 the query could exclude
+ * nearly every message, and the search would compare nearly all messages.
  */
 static bool check_slices(const struct ask *ask, const struct query_job *job)
 {

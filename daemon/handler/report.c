@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Report: a reader reports a message. Reports of enough senders hide the message. */
+/* Report: a reader reports a message. Reports of enough senders can hide the message. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -27,7 +27,7 @@ struct reports {
 void reports_init(struct reports *reports);
 
 /*
- * Records that a sender has reported a message. Returns false if this report was recorded before.
+ * Records that a sender has reported a message. Returns false if this report is recorded already.
  * O(1)
  */
 bool reports_note(struct reports *reports, uint32_t host, const uint8_t *id, uint32_t sender);

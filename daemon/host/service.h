@@ -76,7 +76,6 @@ struct service_options {
 
 /*
  * The comment above each group of fields names the file or the folder that changes most of them.
- * open.c sets all fields at the start.
  */
 struct service {
     /* open.c */

@@ -7,7 +7,7 @@
  *   server_open.c     addresses, the user, sockets
  *   server_turn.c     what happens in a turn of the loop, and how much CPU time it gets
  *   server_reload.c   reads the configuration again
- *   server_control.c  what administrators ask by way of the service
+ *   server_control.c  functions that the service calls
  *   server_clock.c    the system's clocks
  *   server_tls.c      the certificate
  */

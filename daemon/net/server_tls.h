@@ -28,8 +28,8 @@ int server_tls_load(struct server_tls *tls, const struct config *config, char *o
 /* Logs the pin (the hash of the public key) of the certificate, if a certificate is loaded. */
 void server_tls_log_pin(const struct server_tls *tls, const struct config *config);
 
-/* Returns the Unix time in milliseconds when the first of the loaded certificates expires. 0: no
- * certificate is loaded. */
+/* Returns the earliest expiry of the certificates in the loaded chain, as Unix time in
+ * milliseconds. 0: no certificate is loaded. */
 int64_t server_tls_not_after_ms(const struct server_tls *tls);
 
 /*

@@ -69,8 +69,8 @@ void server_flush(struct server *server)
     }
 }
 
-/* Lets a session take requests for at most `slice_ns` of CPU time. Returns whether time is left
- * before `until_ns` to serve another session. */
+/* Lets a session take requests for about `slice_ns` of CPU time, but not longer than
+ * SESSION_SLICE_NS. Returns whether time is left before `until_ns` to serve another session. */
 static bool process_until(struct server *server, struct loop_entry *entry, uint64_t slice_ns,
                           uint64_t until_ns)
 {

@@ -116,8 +116,7 @@ static void on_readable(struct transport *transport)
     session_mark_ready(session);
 }
 
-/* Drops a session that sends TLS records without data. The client gets the reason when it connects
- * again with its resume token. */
+/* Drops a session that has sent too many TLS records without data in a row. */
 static void drop_flooder(struct session *session)
 {
     session_note_drop(session, DROP_RECORDS);

@@ -131,7 +131,8 @@ void sessions_reap(struct sessions *all);
 void sessions_push(struct sessions *all, const struct msg_response *response);
 
 /*
- * Sends the new here labels to each greeted client whose labels have changed, and to each gateway.
+ * Sends the new here labels to each client that was sent Welcome and whose labels have changed, and
+ * to each gateway that speaks for itself.
  */
 void sessions_push_here(struct sessions *all, const struct here_change *change);
 

@@ -20,7 +20,7 @@
  *   - Both have the same number otherwise: an idle session without a watch may be dropped. So a
  *     device with many addresses cannot push out clients that watch.
  *
- * Sessions of exempt addresses are never dropped for a newcomer. An exempt newcomer counts as a
+ * Sessions of exempt clients are never dropped for a newcomer. An exempt newcomer counts as a
  * sender with one session.
  *
  * A session that is dropped for a newcomer gets an error with the reason, or a reset if too many

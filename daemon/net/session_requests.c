@@ -138,7 +138,7 @@ static bool pull_record(struct session *session)
 }
 
 /*
- * Takes requests until no request is left, a bound is reached, or the time is `until_ns`. If no
+ * Takes requests until no request is left, a bound is reached, or `until_ns` has come. If no
  * bound is reached, takes at least one request or one TLS record. Returns true if the time is up:
  * there may be more requests.
  */

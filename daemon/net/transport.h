@@ -5,7 +5,7 @@
  *
  * The owner appends bytes to `output` and calls transport_flush. While a write is under way, new
  * bytes collect in `output`. The transport is embedded in memory of the owner. The owner may free
- * this memory only after the event `closed`.
+ * this memory from the event `closed` on.
  *
  * For the loop's thread only. An event may close the transport.
  */
@@ -57,7 +57,7 @@ struct transport {
     uv_write_t write_request;
     uv_shutdown_t shutdown_request;
     size_t write_remaining; /* bytes that libuv had still to write, when last asked */
-    size_t thrown_away;     /* bytes read and thrown away since transport_end */
+    size_t thrown_away;     /* bytes read since transport_end */
     int64_t progress_ms;    /* loop time when the client last took bytes, or a write began */
     bool reading;           /* reads are on */
     bool write_active;      /* libuv has `writing` */
