@@ -18,7 +18,8 @@
 /* Exit codes. */
 enum {
     CLI_DONE = 0,
-    CLI_NEGATIVE = 1,   /* nothing found, lines skipped, or a local error: disk, memory */
+    CLI_NEGATIVE =
+        1, /* a negative answer (nothing found), lines skipped, or a local error: disk, memory */
     CLI_USAGE = 2,      /* the command was wrong */
     CLI_CONNECTION = 3, /* no connection, or it broke */
     CLI_REFUSED = 4,    /* the server refused the request */
@@ -35,7 +36,7 @@ struct cli {
     const char *server;  /* --server, else HEARSAY_SERVER, else the default */
     bool server_is_said; /* --server was given */
     uint64_t timeout_ms; /* --timeout, of each wait; 0: not given */
-    bool tls;            /* --tls; the options below imply it */
+    bool tls;            /* --tls; TLS is also used with --pin, --ca or --cert */
     struct args_list tls_pins;
     const char *tls_ca; /* NULL: not given; also the next two */
     const char *tls_certificate;
@@ -57,9 +58,9 @@ struct cli_command {
     const void *defaults; /* the default options, options_bytes long; NULL: zeros */
     size_t options_bytes;
     /*
-     * The largest number of words that may follow the options of the command; main refuses more.
-     * CLI_ANY_WORDS: no limit. CLI_ONLY_LABELS: main refuses every word, and the error names
-     * --label.
+     * The largest number of words, that is, of arguments that are no options; main refuses more.
+     * CLI_ANY_WORDS: no limit. CLI_ONLY_LABELS: main refuses every word, and the error says that
+     * labels are given as -l LABEL.
      */
     int words_max;
     /*
@@ -84,7 +85,8 @@ enum { CLI_OPTIONS_BYTES_MAX = 512, CLI_ANY_WORDS = -1, CLI_ONLY_LABELS = -2 };
     .options_bytes = sizeof(type)
 
 /*
- * Prints "hearsay: " and a sentence to standard error. Escapes control characters in the sentence.
+ * Prints "hearsay: ", a sentence of at most 1,023 bytes and a line feed to standard error. Escapes
+ * unsafe characters in the sentence (text.h).
  */
 void cli_complain(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
@@ -107,7 +109,8 @@ int cli_report_nomem(const struct cli *cli);
  */
 int cli_print_json(const struct cli *cli, json_t *line);
 
-/* Returns a JSON array of `count` strings, or NULL when memory is out. */
+/* Returns a JSON array of `count` strings. Returns NULL when memory is out or a string is not
+ * UTF-8. */
 json_t *cli_json_strings(const char *const *strings, size_t count);
 
 /*
@@ -123,7 +126,7 @@ int cli_conclude(const struct cli *cli, int status, const struct hearsay_error *
  */
 int cli_flush(const struct cli *cli);
 
-/* Prints a warning if the proof of work for one message will take a second or more. */
+/* Prints a warning if the proof of work for one message is expected to take a second or more. */
 void cli_say_work(const struct cli *cli, const struct hearsay *server);
 
 /* Returns the timeout of one request in milliseconds: the value of --timeout, or 10 s without the
@@ -132,7 +135,8 @@ int cli_timeout(const struct cli *cli);
 
 /*
  * Finds the server's host called `name` (NULL: the default host). Returns CLI_DONE. If the host
- * does not exist, prints the names of all hosts and returns CLI_USAGE.
+ * does not exist, prints an error with the names of the server's hosts (cut to 255 bytes together)
+ * and returns CLI_USAGE.
  */
 int cli_find_host(const struct cli *cli, const struct hearsay *server, const char *name,
                   const struct hearsay_host **out_host);

@@ -5,20 +5,22 @@
 
 #include "client/cli/base/cli.h"
 
-/* The name of the file that lists the known servers. The file is in the folder PLACE_STATE. */
+/* The name of the file that lists the known servers. The file is in the folder hearsay/ of
+ * PLACE_STATE. */
 #define CONNECT_KNOWN_SERVERS "known_servers"
 
 /*
  * Connects to cli->server; with TLS if --tls, --ca, --pin or --cert is given. Without --ca and
- * --pin, a server that is not in the file of known servers is trusted on the first connection: a
- * notice with the server's pin is printed. Returns CLI_DONE with *out_server owned by the caller,
- * or an exit code after printing the error.
+ * --pin, a server may be trusted on first use, as struct hearsay_tls describes: then a notice with
+ * the server's pin is printed. Returns CLI_DONE with *out_server owned by the caller, or an exit
+ * code after printing the error.
  */
 int connect_server(const struct cli *cli, struct hearsay **out_server);
 
 /*
  * Connects as connect_server does, and finds the host called `name` (NULL: the default host).
- * *out_host is borrowed from *out_server. If one of the two fails, *out_server is NULL.
+ * *out_host is borrowed from *out_server. Returns an exit code. If one of the two fails,
+ * *out_server is NULL, and the error was printed.
  */
 int connect_host(const struct cli *cli, const char *name, struct hearsay **out_server,
                  const struct hearsay_host **out_host);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin list, remove, restore: list reported messages, remove one, or show one again. */
+/* admin list, remove, restore: list the messages that are reported or wait for review, remove one,
+ * or show one again. */
 #include <inttypes.h>
 #include <string.h>
 

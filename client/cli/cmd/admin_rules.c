@@ -19,8 +19,8 @@ struct rules_options {
 };
 
 /*
- * admin bans prints the first HANDLE_DIGITS digits of a handle: they tell 1,000 bans apart, the
- * most that a host has. admin unban takes HANDLE_DIGITS_MIN or more digits.
+ * admin bans prints the first HANDLE_DIGITS digits of a handle: enough to tell 1,000 bans apart,
+ * with few exceptions. admin unban takes HANDLE_DIGITS_MIN or more digits.
  */
 enum { HANDLE_DIGITS = 8, HANDLE_DIGITS_MIN = 4 };
 

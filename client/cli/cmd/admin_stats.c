@@ -92,8 +92,8 @@ static void print_field(const struct cli *cli, const char *label, const char *fo
 
 /*
  * Prints the value of one placeholder of a pattern to `out`. {NAME} is the figure called NAME.
- * {NAME:size} prints the figure as bytes, kB or MB. {NAME:percent} converts the figure from parts
- * per million. {s} and {es} print a plural ending unless *count, the figure before, is 1.
+ * {NAME:size} prints the figure as a size, such as 1.4 kB. {NAME:percent} converts the figure from
+ * parts per million. {s} and {es} print a plural ending unless *count, the figure before, is 1.
  */
 static void fill_in(const struct hearsay_admin_reply *reply, const char *prefix, char *name,
                     uint64_t *count, char out[24])
@@ -142,7 +142,7 @@ static void print_figures(const struct cli *cli, const struct hearsay_admin_repl
 
 #define USAGE_PATTERN "{messages} of {messages_max} messages, {bytes:size} of {bytes_max:size}"
 
-/* Prints microseconds as milliseconds, in 5 columns after a blank. */
+/* Prints microseconds as milliseconds, in at least 5 columns after a blank. */
 static void print_ms(FILE *stream, uint64_t us)
 {
     double ms = (double)us / 1000;
@@ -222,7 +222,8 @@ static void print_hosts(const struct cli *cli, const struct hearsay_welcome *wel
     }
 }
 
-/* Prints all figures whose names begin with `prefix` and end with "_total", except those of 0. */
+/* Prints the figures above 0 whose names begin with `prefix`. These names end with "_total". Each
+ * name is printed without `prefix` and without "_total". */
 static void print_counts(const struct cli *cli, const struct hearsay_admin_reply *reply,
                          const char *label, const char *prefix)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * ask_admin: connects the commands of the operator (admin_*.c) to the daemon's Unix socket, and
- * sends one request.
+ * ask_admin: connects the commands admin and export to the daemon, usually over its Unix socket,
+ * and sends requests of administration.
  */
 #ifndef CLIENT_CLI_CMD_ASK_ADMIN_H
 #define CLIENT_CLI_CMD_ASK_ADMIN_H

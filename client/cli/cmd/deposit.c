@@ -95,8 +95,8 @@ static void print_lines(const struct cli *cli, const struct left *left)
 }
 
 /*
- * Refuses a payload that is too large for the server. The error names the size and the limit. The
- * server cannot name the two when even the frame is too large.
+ * Refuses a payload that is too large for the server. The error names the size, as far as it is
+ * known, and the limit.
  */
 static int check_size(const struct cli *cli, const struct hearsay *server, const char *file,
                       const struct payload *payload, size_t sealing_bytes)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* export: prints all stored messages as lines of JSON, one line a message. */
+/* export: prints the stored messages of one host or of all hosts as lines of JSON, one line for
+ * each message. */
 #include <string.h>
 
 #include "client/cli/cmd/ask_admin.h"

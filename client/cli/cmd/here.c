@@ -60,7 +60,7 @@ static int here_print(const struct cli *cli, const struct here_options *options,
     return cli_print_json(cli, line);
 }
 
-/* Stores one round in the file of --memory. After an error, the file is unchanged. */
+/* Stores one round in the file of --memory, and prints the result. */
 static int here_remember(const struct cli *cli, const struct here_options *options,
                          const struct hearsay_context *context, const char *profile)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * import: deposits the lines of a file, many at a time. A repeated import stores no message twice,
- * because the id of a message is derived from a secret, the number and the bytes of the line, and
- * the key of the group. The epoch does not change the id, so this also holds for an import that is
- * repeated in a later epoch.
+ * import: deposits the lines of a file, many at a time. A repeated import does not store a message
+ * that is already there again, because the message gets the same id: the id in the line, or an id
+ * derived from a secret, the number and the bytes of the line, and the key of the group. The epoch
+ * does not change the id, so this also holds for an import that is repeated in a later epoch.
  */
 #include <inttypes.h>
 #include <signal.h>
@@ -276,7 +276,7 @@ static enum pump_verdict import_reply(struct pump_work *work, struct pump_item *
     }
     const struct hearsay_error *error = &reply->error;
     if (error->code == HEARSAY_CODE_UNSUPPORTED || error->code == HEARSAY_CODE_UNKNOWN_HOST) {
-        /* Every other line would get the same answer. */
+        /* Most of the other lines would get the same answer. */
         progress_hide(&import->progress);
         return import_stop(import, cli_report(import->cli, error));
     }
@@ -388,8 +388,8 @@ static int import_lines(struct import *import, int fd, struct hearsay *server)
 }
 
 /*
- * Reads the secret from which ids are derived. With --group, derives another secret that only the
- * group's members can compute.
+ * Reads the secret from which ids are derived. With --group, derives another secret from this
+ * secret and the key of the group.
  */
 static int open_secret(struct import *import)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* known: lists or removes the servers whose certificates --tls has accepted, with their pins. */
+/* known: lists the servers in the file of known servers with their pins, or removes one of them. */
 #include <string.h>
 
 #include "client/cli/base/connect.h"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ping: measures how fast the server answers, and prints its name, version and clock. */
+/* ping: measures how fast the server answers, and prints its program, store id and clock. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -75,8 +75,8 @@ static uint32_t whole_labels(const struct sized *sized)
 /* --- how many labels -------------------------------------------------------------------------- */
 
 /*
- * Returns how many labels of a section a typical context has: 20 access points, geohashes of 4
- * lengths, 2 labels of time, 3 topics, 1 label of any other kind.
+ * Returns how many labels of a section a typical context has: 20 without sections, in the section
+ * any and in the section wifi, 4 in geo, 2 in time, 3 in topic, 1 in any other section.
  */
 static uint32_t usual_labels(const struct profile_section *section)
 {
@@ -200,7 +200,8 @@ static int parse_rate(const struct cli *cli, const char *text, double *out_rate)
     return CLI_DONE;
 }
 
-/* Computes the smallest profile for a number of labels and a rate of false positives. */
+/* Computes a profile without sections for a number of labels and a rate of false positives, by the
+ * formulas of core/filter/sizing.h. */
 static int size_for(const struct cli *cli, const struct profile_options *chosen, struct sized *out)
 {
     double rate = 0;

@@ -167,7 +167,7 @@ static int query_ask(const struct cli *cli, struct hearsay *server,
 }
 
 /* Sends the query. With --unseen, the server leaves out the messages whose ids are in the file of
- * --unseen, and the shown messages are added to the file. */
+ * --unseen, and the ids of the shown messages are added to the file. */
 static int ask_unseen(const struct cli *cli, struct hearsay *server,
                       const struct query_options *options, struct hearsay_query *query)
 {
@@ -185,8 +185,8 @@ static int ask_unseen(const struct cli *cli, struct hearsay *server,
     }
     size_t before = hearsay_seen_count(seen);
     int code = query_ask(cli, server, options, query, seen);
-    /* The output is flushed before the file is saved: a message that was saved but not printed
-     * would never be shown. */
+    /* The output is flushed before the file is saved: a message whose id was saved, but which was
+     * not printed, would not be shown the next time. */
     if (code == CLI_DONE) {
         code = cli_flush(cli);
     }
@@ -289,7 +289,7 @@ static int query_with_channel(const struct cli *cli, struct query_options *chose
     struct hearsay_context *context = NULL;
     int code = CLI_DONE;
     /*
-     * Without a context and without --memory, the context is the surroundings of the access point.
+     * Without a context, --memory and --batch, the context is the surroundings of the access point.
      */
     bool given = sensed_given(&chosen->sensed) || channel->labels != NULL;
     chosen->here = chosen->here || (chosen->batch == NULL && chosen->memory == NULL && !given);

@@ -57,7 +57,8 @@ int query_open_memory(const struct query_options *options, const struct hearsay_
 
 /*
  * Finds the channel called `name` (NULL: no channel). If *group or *host is NULL, sets it from the
- * channel. Returns CLI_DONE, or an exit code after printing the error.
+ * channel. *out_channel is zeroed before the call. Returns CLI_DONE, or an exit code after printing
+ * the error.
  */
 int query_find_channel(const struct cli *cli, const char *name, struct channel *out_channel,
                        const char **group, const char **host);

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch: prints new messages near to a context as soon as they are deposited. */
+/* watch: prints the messages near to a context that the server pushes: new ones, and with --since
+ * or --after-seq also stored ones. */
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
@@ -93,7 +94,8 @@ static int fail_with(struct watch_run *run, int code, struct hearsay_error *erro
 }
 
 /*
- * Finds the epochs to watch: the newest, at most as many as the server allows watches in a session.
+ * Finds the epochs to watch: the newest, with the open epoch at most as many as the server allows
+ * filters in the watches of a session.
  */
 static int find_epochs(const struct watch_run *run, const struct hearsay *server,
                        const struct hearsay_host *host, struct epochs *out)

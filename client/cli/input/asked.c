@@ -36,7 +36,7 @@ static int asked_blend(const struct asked_from *from, const struct hearsay_keys 
 
 /*
  * Makes the next part of the query, keyed with the key of `epoch`; NULL is the open epoch, which
- * has no key. Makes no part when both the context and the recent contexts are empty.
+ * has no key. With recent contexts, makes no part if the filter would have no bits.
  */
 static int make_part(struct asked *asked, const struct asked_from *from,
                      const struct hearsay_epoch *epoch, bool *out_about_contains,

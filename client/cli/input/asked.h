@@ -16,7 +16,7 @@ struct asked_from {
     const struct epochs *epochs;         /* to search */
     const char *const *labels;           /* of the context */
     size_t label_count;                  /* 0: only `lately` counts */
-    const char *const *contains;         /* labels that each message must have */
+    const char *const *contains;         /* labels that the filter of each result must have */
     size_t contains_count;               /* 0: no condition */
     const struct hearsay_recent *lately; /* recent contexts to add to the filter; NULL: none */
 };
@@ -29,10 +29,11 @@ struct asked {
 
 /*
  * Makes the parts and sets them in the query, which borrows them. The first part is for the open
- * epoch, the next ones for the other epochs, in their order, as many as the server allows. Returns
- * HEARSAY_OK; HEARSAY_ERR_ARGUMENT when the memory of recent contexts is empty; or an error of
- * hearsay_encode. *out_about_contains is set when the error concerns `contains`. Call asked_free
- * afterwards, also after an error.
+ * epoch, if it is to be searched or no other epoch is known; the next ones are for the known
+ * epochs, in their order, as many as the server allows and as fit in a frame. Returns HEARSAY_OK;
+ * HEARSAY_ERR_ARGUMENT when the memory of recent contexts is empty; HEARSAY_ERR_NOMEM; or an error
+ * of hearsay_encode or hearsay_recent_filter. If the error concerns `contains`, *out_about_contains
+ * is true. Call asked_free afterwards, also after an error.
  */
 int asked_make(struct asked *asked, const struct hearsay *server, const struct asked_from *from,
                struct hearsay_query *query, bool *out_about_contains,

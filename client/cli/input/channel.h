@@ -25,8 +25,8 @@ struct channel {
 };
 
 /*
- * Returns whether a name of a channel is allowed: letters, digits, '.', '_' and '-', and no '-' at
- * its start.
+ * Returns whether a name of a channel is allowed: 1 to CHANNEL_NAME_BYTES characters of a-z, A-Z,
+ * 0-9, '.', '_' and '-', and no '-' at the start.
  */
 bool channel_is_name(const char *name);
 
@@ -44,8 +44,8 @@ json_t *channel_table(const json_t *file);
 
 /*
  * Finds a channel by its name. Returns CLI_DONE, or an exit code after printing the error. If no
- * channel has this name, the exit code is CLI_USAGE, and the error lists the names that fit 400
- * bytes; if there is no channel, the error names the command that makes one.
+ * channel has this name, the exit code is CLI_USAGE, and the error lists the names of the channels,
+ * cut to 399 bytes; if there is no channel, the error names the command that makes one.
  */
 int channel_find(const struct cli *cli, const char *name, struct channel *out_channel);
 void channel_free(struct channel *channel); /* a zeroed one is fine */

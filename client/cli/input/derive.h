@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * derive: derives message ids and withdraw tokens for import. The same line always gets the same id
- * and token. So a repeated import stores no message twice.
+ * derive: derives message ids and withdraw tokens for import. With the same secret and line number,
+ * the same line gets the same id and token. So a repeated import does not store a message that is
+ * already there again.
  *
  *   hash  = BLAKE2b-256, keyed with the secret, of: letter | line number, 8 bytes LE | line
  *   id    = the first 16 bytes of the hash with the letter 'i'
  *   token = the 32 bytes of the hash with the letter 't'
  *
- * Without the secret nobody can find out which line a message came from, and nobody can withdraw
- * the message.
+ * Without the secret nobody can tell from an id which line it was derived from, and nobody can
+ * compute the token.
  */
 #ifndef CLIENT_CLI_INPUT_DERIVE_H
 #define CLIENT_CLI_INPUT_DERIVE_H
@@ -32,8 +33,8 @@ int derive_open(const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES],
 
 /*
  * Replaces the secret by a secret derived from the old secret and from `count` bytes, count >= 1.
- * Import calls this function with a group's key, so that the same line gets another id in each
- * group.
+ * Import calls this function with bytes that depend on the key of a group, so that the same line
+ * gets another id in each group.
  */
 void derive_secret(uint8_t secret[DERIVE_SECRET_BYTES], const void *bytes, size_t count);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * epoch: the option --epoch, and the file of epoch keys. A server gives the key of its current
- * epoch to clients on site. Every command that queries or deposits updates the file.
+ * epoch to clients on site. The commands that query, watch or deposit store the key in the file.
  */
 #ifndef CLIENT_CLI_INPUT_EPOCH_H
 #define CLIENT_CLI_INPUT_EPOCH_H
@@ -11,7 +11,7 @@
 enum { EPOCH_KNOWN_MAX = 63 }; /* without the open epoch: the parts of one query, less 1 */
 
 enum epoch_choice {
-    /* without the option: a query searches epoch 0 and every epoch whose key is known; a deposit
+    /* without the option: a query searches epoch 0 and the epochs whose keys are known; a deposit
      * goes to the current epoch if its key is known, else to epoch 0 */
     EPOCH_AUTO,
     EPOCH_OPEN,    /* epoch 0, which has no key */
@@ -37,10 +37,10 @@ struct epochs {
 
 /*
  * Stores the keys that the server gave, and finds the epochs to search. Returns CLI_DONE; or, for
- * EPOCH_CURRENT, CLI_USAGE after printing that the key of the current epoch is not known or not
- * certain (see hearsay_keyring_living). An epoch whose key is not certain is searched only together
- * with the open epoch. Prints a warning and continues when the file cannot be read or written.
- * Prints a warning when a key has replaced another key.
+ * EPOCH_CURRENT, CLI_USAGE after printing that the host has no epochs, or that the key of the
+ * current epoch is not known or not certain (see hearsay_keyring_living). An epoch whose key is not
+ * certain is searched only together with the open epoch. Prints a warning and continues when the
+ * file cannot be read or written. Prints a warning when a key has replaced another key.
  */
 int epoch_find(const struct cli *cli, const struct hearsay *server, const struct hearsay_host *host,
                enum epoch_choice choice, struct epochs *out_epochs);
@@ -52,8 +52,8 @@ int epoch_find(const struct cli *cli, const struct hearsay *server, const struct
 struct epoch_follower {
     struct epochs epochs; /* to be used */
     bool is_known;
-    uint64_t number;  /* of the current epoch when they were found */
-    int64_t until_ms; /* when the first of them ends, on the server's clock */
+    uint64_t number;  /* of the current epoch when the epochs were found */
+    int64_t until_ms; /* when the server deletes the first of the epochs, on the server's clock */
     uint8_t store_id[HEARSAY_ID_BYTES];
     uint8_t
         resume_token[HEARSAY_RESUME_BYTES_MAX]; /* identifies the connection: each has another */
@@ -63,9 +63,10 @@ struct epoch_follower {
 
 /*
  * Updates follower->epochs with epoch_find, but only if something has changed since the last call:
- * an epoch has begun or ended, or `host`, the store or the connection is another one. A new
- * connection counts as a change because a key is certain only on the connection that received it.
- * O(1) if nothing has changed. Does not wait for the server.
+ * an epoch has begun, the server has deleted one of the epochs, or `host`, the store or the
+ * connection is another one. A new connection counts as a change because a key is certain only on
+ * the connection that received it. Returns what epoch_find returns. O(1) if nothing has changed.
+ * Does not wait for the server.
  */
 int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
                  enum epoch_choice choice, struct epoch_follower *follower);

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * jsonline: parses one line of input as a JSON object with known keys. Error messages name the key.
+ * jsonline: parses one line of input as a JSON object with known keys. An error about a value names
+ * its key.
  */
 #ifndef CLIENT_CLI_INPUT_JSONLINE_H
 #define CLIENT_CLI_INPUT_JSONLINE_H
@@ -32,8 +33,8 @@ int jsonline_parse(const char *line, size_t length, const char *const *keys, jso
                    struct jsonline_error *out_error);
 
 /*
- * Gets the strings of the array under `key`; the key is required. *out_labels is an owned array
- * (free); its strings are borrowed from the object.
+ * Gets the 1 to JSONLINE_LABELS_MAX strings of the array under `key`; the key is required.
+ * *out_labels is an owned array (free); its strings are borrowed from the object.
  */
 int jsonline_labels(const json_t *object, const char *key, const char ***out_labels,
                     size_t *out_count, struct jsonline_error *out_error);
@@ -50,15 +51,16 @@ int jsonline_number(const json_t *object, const char *key, uint64_t min, uint64_
  * Refuses a number that is not a whole number of millionths. */
 int jsonline_distance(const json_t *object, const char *key, uint32_t *out,
                       struct jsonline_error *out_error);
-/* Gets a number of seconds: a JSON number, or a duration as a string such as "2h". */
+/* Gets a whole number of seconds from 1 to UINT32_MAX: a JSON number, or a duration as a string
+ * such as "2h". */
 int jsonline_seconds(const json_t *object, const char *key, uint32_t *out,
                      struct jsonline_error *out_error);
 /* Gets `count` bytes from a string of exactly 2 * count hexadecimal digits. Sets *out_found when
- * the key is present. */
+ * the key has a value. */
 int jsonline_hex(const json_t *object, const char *key, uint8_t *out, size_t count, bool *out_found,
                  struct jsonline_error *out_error);
-/* Decodes a string in Base64 with padding. The caller frees *out, which is not NULL when the key is
- * present. */
+/* Decodes a string in Base64 with padding. The caller frees *out, which is not NULL when the key
+ * has a value. */
 int jsonline_base64(const json_t *object, const char *key, uint8_t **out, size_t *out_count,
                     struct jsonline_error *out_error);
 

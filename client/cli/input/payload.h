@@ -12,7 +12,7 @@
 
 #include "client/cli/base/cli.h"
 
-/* No server takes a larger payload; reading stops there. */
+/* No server takes a larger payload. Reading stops one byte after this number of bytes. */
 enum { PAYLOAD_BYTES_MAX = 1024 * 1024 };
 
 struct payload {
@@ -27,7 +27,8 @@ struct payload {
 
 /*
  * Reads the payload. If `file` is NULL, the payload is the words joined by spaces; without words,
- * standard input is read. Returns CLI_DONE, or an exit code after printing the error. Call
+ * and for the file "-", standard input is read. An empty payload is an error, and so are words
+ * together with a file. Returns CLI_DONE, or an exit code after printing the error. Call
  * payload_free afterwards, also after an error.
  */
 int payload_read(const struct cli *cli, const char *file, int word_count, char *const *words,

@@ -13,8 +13,8 @@
 #include "client/cli/base/connect.h"
 #include "client/cli/term/clock.h"
 
-/* Some steps return PUMP_GO_ON to say that the pump continues. Any other result is an exit code;
- * exit codes are not negative. */
+/* Some steps return PUMP_GO_ON to say that the pump continues. A result that is not negative is an
+ * exit code. */
 enum { PUMP_GO_ON = -1 };
 
 int64_t pump_now_ms(void)
@@ -193,7 +193,7 @@ static int pump_recover(struct pump *pump, const struct hearsay_error *error)
 }
 
 /* Called after a submit has failed because the connection was lost. Calls hearsay_next until it
- * returns the error of the connection, then connects again. */
+ * returns no more replies, then handles the error of the connection. */
 static int recover_lost(struct pump *pump)
 {
     const struct hearsay_reply *reply = NULL;

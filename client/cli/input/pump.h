@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * pump: sends a request for each line of input, without waiting for each reply, and returns the
+ * pump: sends requests for the lines of the input, without waiting for each reply, and returns the
  * replies in the order of the lines.
  *
  *   lines --> ring of items: TO_SEND --submit--> SENT --reply--> DONE --> given out in order
@@ -8,15 +8,15 @@
  *                               +-- rate limited, connection lost --+
  *
  * The window is the largest number of requests in flight. When the server refuses a request by its
- * rate limit, the server names a time to wait. After the wait, the window is the number of replies
- * since the last wait. Each further reply increases the window by one. So the server refuses few
- * requests.
+ * rate limit, the pump waits for the time that the server names. After the wait, the window is the
+ * number of replies since the last wait, but at least 1. Each further reply increases the window by
+ * one, up to PUMP_RING.
  *
  * The pump waits for input and for the server at the same time. So a program that writes the input
- * through a pipe gets the reply to a line before it must send the next line. The pump waits when
- * the server is busy, and connects again after a lost connection. The number of such waits and
- * connections without progress is bounded. A request without a reply is sent again, so a request
- * must be safe to repeat.
+ * through a pipe can get the reply to a line before it sends the next line. The pump waits when the
+ * server is busy, and connects again after a lost connection. The number of such waits and
+ * connections without progress is bounded. A request without a reply is sent again after the
+ * connection is made again, so a request must be safe to repeat.
  */
 #ifndef CLIENT_CLI_INPUT_PUMP_H
 #define CLIENT_CLI_INPUT_PUMP_H
@@ -64,11 +64,11 @@ struct pump_work {
     /* Called for each reply, except refusals that the pump handles itself, such as rate limits. */
     enum pump_verdict (*reply)(struct pump_work *work, struct pump_item *item,
                                const struct hearsay_reply *reply);
-    /* Called once for each item, in the order of the lines. */
+    /* Called once for each item that is done, in the order of the lines. */
     enum pump_verdict (*given)(struct pump_work *work, struct pump_item *item);
     /*
      * Shows progress. If `hide` is set, removes the progress bar, because the pump is about to
-     * write to standard error. May be NULL.
+     * write to standard error, or ends. May be NULL.
      */
     void (*show)(struct pump_work *work, const struct lines *lines, bool hide);
     int stop_code; /* the exit code of PUMP_STOP */
@@ -94,7 +94,7 @@ struct pump {
     size_t held_bytes;
     bool input_ended;
     int64_t paused_until_ms;  /* monotonic; nothing is sent before */
-    int64_t progress_ms;      /* monotonic; when the server last answered */
+    int64_t progress_ms;      /* monotonic; the timeout of the server counts from this time */
     unsigned pause_count;     /* in a row */
     unsigned reconnect_count; /* in a row */
 };
@@ -107,9 +107,9 @@ void pump_deinit(struct pump *pump); /* closes the server */
 
 /*
  * Processes the input up to its end. Returns CLI_DONE, or an exit code after printing the error.
- * After an error the remaining items are lost; the first of them is pump->ring[pump->head %
- * PUMP_RING]. A signal on pump->signals ends the run without a message: then pump->signalled is the
- * number of the signal, and the exit code is 128 plus this number.
+ * After an error the items that were not given out are lost; if there are any, the first of them is
+ * pump->ring[pump->head % PUMP_RING]. A signal on pump->signals ends the run without a message:
+ * then pump->signalled is the number of the signal, and the exit code is 128 plus this number.
  */
 int pump_run(struct pump *pump);
 

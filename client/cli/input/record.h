@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * record: parses one line of the input of import: a message with labels, or a message in the format
- * of export. No I/O.
+ * record: parses one line of the input of import: a message with labels or sensed data, or a
+ * message in the format of export. No I/O.
  */
 #ifndef CLIENT_CLI_INPUT_RECORD_H
 #define CLIENT_CLI_INPUT_RECORD_H
@@ -46,7 +46,8 @@ void record_deinit(struct record *record);
 
 /*
  * Computes the remaining lifetime of a message in seconds; 0 means the server's default. `now_ms`
- * is the time of the server. Returns false if the message has expired.
+ * is the time of the server. Returns false if the message has expired, or has less than a second
+ * left.
  */
 bool record_ttl(const struct record *record, int64_t now_ms, uint32_t *out_ttl_s);
 

@@ -47,8 +47,8 @@ static void on_signal(int number)
 }
 
 /*
- * Prompts for the secret and reads it without echo. Restores the terminal afterwards, also when the
- * user interrupts the program.
+ * Prompts for the secret and reads it without echo. Restores the terminal afterwards, also after
+ * SIGINT and SIGTERM.
  */
 static ssize_t read_quietly(int fd, char *line)
 {

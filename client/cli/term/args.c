@@ -54,7 +54,8 @@ const char *args_nearest(const char *word, const char *const *names, size_t coun
     if (length == 0 || length > WORD_MAX) {
         return NULL;
     }
-    /* A name is suggested only if at most one in three of its characters is wrong. */
+    /* A name is suggested only if `word` needs at most one edit for every three characters (one
+     * edit if `word` is shorter), or if the name begins with `word`. */
     size_t best_edits = (length < 3 ? 1 : length / 3) + 1;
     for (size_t i = 0; i < count; i++) {
         if (strlen(names[i]) > WORD_MAX) {
@@ -247,8 +248,9 @@ static int set_option(const struct args_option *option, void *target, const char
 }
 
 /*
- * Reports an unknown option. getopt's variable optopt is the letter of a short option. For a long
- * option optopt is 0, and argv[optind - 1] is the option.
+ * Reports an unknown option, or a value of an option that takes none. getopt's variable optopt is
+ * the letter of an unknown short option, or the code of a long option that takes no value. For an
+ * unknown long option optopt is 0, and argv[optind - 1] is the option.
  */
 static int unknown_option(const struct table *table, char **argv, char *out_sentence)
 {

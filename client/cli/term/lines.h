@@ -42,7 +42,8 @@ enum { LINES_MORE = 1, LINES_END = 2, LINES_TOO_LONG = 3 };
 int lines_next(struct lines *lines, const char **out_line, size_t *out_length);
 
 /*
- * Reads once from the descriptor. Blocks until there is something to read. Returns 0 or the errno.
+ * Reads once from the descriptor. Blocks until there is something to read or the input ends.
+ * Returns 0, or a number of errno.
  */
 int lines_read(struct lines *lines);
 

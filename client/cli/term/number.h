@@ -2,8 +2,8 @@
 /*
  * number: parses and prints numbers in the forms that people write.
  *
- * number_parse_* return 0, or NUMBER_REFUSED with *out_value unchanged. They refuse signs, spaces,
- * trailing characters and empty strings.
+ * number_parse_* return 0, or NUMBER_REFUSED with *out_value unchanged (number_parse_hex may have
+ * changed *out_bytes). They refuse signs, spaces, trailing characters and empty strings.
  */
 #ifndef CLIENT_CLI_TERM_NUMBER_H
 #define CLIENT_CLI_TERM_NUMBER_H
@@ -23,21 +23,21 @@ int number_parse(const char *text, uint64_t min, uint64_t max, uint64_t *out_val
 int number_parse_duration(const char *text, uint64_t *out_ms);
 
 /*
- * Prints a duration in the largest unit that gives a whole number: 250ms, 90s, 24h, 3d. Days are
- * used for 48 hours and more.
+ * Prints a duration in the largest of the units d, h, m, s and ms that gives a whole number: 250ms,
+ * 90s, 24h, 3d. Days are used for 48 hours and more.
  */
 enum { NUMBER_DURATION_BYTES = 24 };
 void number_print_duration(uint64_t ms, char out[NUMBER_DURATION_BYTES]);
 
 /*
- * Parses a distance or similarity from 0 to 1 with at most six decimals: "0", "1", "0.75", ".5",
- * "1.0". Writes millionths. Uses no floating point.
+ * Parses a distance or similarity from 0 to 1 that is a whole number of millionths: "0", "1",
+ * "0.75", ".5", "1.0". Writes millionths. Uses no floating point.
  */
 int number_parse_distance(const char *text, uint32_t *out_millionths);
 
 /*
  * Converts a JSON number from 0 to 1 to millionths. Refuses a value that is not a whole number of
- * millionths.
+ * millionths (rounding errors of a double are allowed).
  */
 int number_round_distance(double value, uint32_t *out_millionths);
 

@@ -64,7 +64,8 @@ void out_text(const struct out *out, const char *text, size_t width)
     (void)text_print(out->stream, text, strlen(text), width);
 }
 
-/* Returns how many bytes of `text` fit in a line of `room` columns. */
+/* Returns how many bytes of `text` to print on a line of `room` columns (0: no limit). A word that
+ * is wider than the line is not cut. */
 static size_t fold_length(const char *text, size_t room)
 {
     size_t length = strlen(text);
@@ -160,8 +161,8 @@ void out_print_millionths(uint32_t millionths, char out[16])
 }
 
 /*
- * Numbers in JSON are printed with six significant digits. The fractions that the command prints
- * are whole millionths from 0 to 1, which have at most six significant digits, so no digit is lost.
+ * Fractions in JSON are printed with six significant digits. Whole millionths from 0 to 1 have at
+ * most six significant digits, so they lose no digit.
  */
 #define JSON_FLAGS (JSON_COMPACT | JSON_REAL_PRECISION(6))
 

@@ -40,7 +40,8 @@ void out_text(const struct out *out, const char *text, size_t width);
 
 /*
  * Prints ASCII text at the column `column`. On a terminal, breaks lines after blanks and commas so
- * that the text fits. Further lines start at the same column. Prints no newline at the end.
+ * that the text fits, unless a word is wider than the line. Further lines start at the same column.
+ * Prints no newline at the end.
  */
 void out_fold(const struct out *out, const char *text, size_t column);
 
@@ -48,8 +49,8 @@ void out_fold(const struct out *out, const char *text, size_t column);
 void out_hex(const struct out *out, const uint8_t *bytes, size_t count);
 
 /*
- * Prints a similarity as a bar of `cells` cells, in steps of an eighth of a cell, and with two
- * decimals.
+ * Prints a similarity as a bar of `cells` cells, in steps of an eighth of a cell, and as a number
+ * with two decimals, rounded down.
  */
 void out_similarity(const struct out *out, uint32_t millionths, size_t cells);
 
@@ -67,19 +68,23 @@ void out_print_millionths(uint32_t millionths, char out[16]);
 enum { OUT_NOMEM = 1, OUT_WRITE = 2 };
 int out_json(const struct out *out, json_t *value);
 
-/* Converts a JSON value to the same line as out_json, but returns the line as a string, which the
- * caller frees. Returns NULL when memory is out. */
+/* Returns a JSON value as the line that out_json prints to a terminal, without the line feed. The
+ * caller frees the string, and keeps the reference to `value`. Returns NULL when `value` is NULL or
+ * memory is out. */
 char *out_json_text(json_t *value);
 
-/* Flushes the stream. Returns 0, or OUT_WRITE with errno when any write since out_init failed. */
+/* Flushes the stream. Returns 0, or OUT_WRITE when a write since out_init has failed: errno has the
+ * error of the flush, or 0. */
 int out_flush(const struct out *out);
 
 /*
- * Returns whether the stream is a pipe or socket whose other end is closed. Does not change errno.
+ * Returns whether errno is EPIPE, or the stream is a pipe or socket whose other end is closed. Does
+ * not change errno.
  */
 bool out_has_no_reader(const struct out *out);
 
-/* JSON values; NULL when memory is out. */
+/* JSON values; NULL when memory is out, or for more than HEARSAY_FILTER_BYTES_MAX bytes in
+ * hexadecimal. */
 json_t *out_json_hex(const uint8_t *bytes, size_t count);
 json_t *out_json_base64(const uint8_t *bytes, size_t count);
 json_t *out_json_time(int64_t ms);
@@ -96,8 +101,9 @@ int out_json_payload(json_t *object, const char *media_type, const uint8_t *payl
 
 /*
  * Converts a result to the JSON object that the query command prints, with the keys id, distance,
- * intersection, union, estimated_similarity, deposited and expires, and one of text, payload_base64
- * and payload_omitted. If `typed` is set, also with the key type. Returns NULL when memory is out.
+ * intersection, union, estimated_similarity, deposited and expires, and at most one of text,
+ * payload_base64 and payload_omitted. If `typed` is set, also with the key type if the media type
+ * is known. Returns NULL when memory is out.
  */
 json_t *out_json_result(const struct hearsay_result *result, bool typed);
 

@@ -11,8 +11,8 @@ struct range {
 
 /*
  * Characters that are printed as escapes: C0 and C1 controls, DEL, characters that change the
- * direction of text, invisible characters, line and paragraph separators, tags, private use
- * characters, and code points that are no characters.
+ * direction of text, most invisible characters, line and paragraph separators, tags, private use
+ * characters, and some code points that are no characters.
  */
 static const struct range unsafe[] = {
     {0x0000, 0x001f}, {0x007f, 0x009f},   {0x00ad, 0x00ad},   {0x061c, 0x061c},    {0x115f, 0x1160},
@@ -22,8 +22,8 @@ static const struct range unsafe[] = {
 };
 
 /*
- * Characters that take no column: combining marks, joiners and variation selectors (Unicode 15,
- * shortened).
+ * Characters that take no column: combining marks, joiners, variation selectors and skin tones of
+ * emoji (Unicode 15, shortened).
  */
 static const struct range combining[] = {
     {0x0300, 0x036f}, {0x0483, 0x0489},   {0x0591, 0x05bd}, {0x0610, 0x061a}, {0x064b, 0x065f},

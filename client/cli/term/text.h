@@ -2,8 +2,8 @@
 /*
  * text: escapes text from other users for a terminal.
  *
- * Unsafe characters are controls, characters that change the direction of text, invisible
- * characters, line separators, tags, private use characters, and code points that are no
+ * Unsafe characters are controls, characters that change the direction of text, most invisible
+ * characters, line separators, tags, private use characters, and some code points that are no
  * characters. A newline is printed as \n and a tab as \t. Every other unsafe character below 128,
  * and every byte that is not UTF-8, is printed as \x and two hexadecimal digits. An unsafe
  * character from 128 on is printed as \u{...}, for example \u{202e}. All other characters are
