@@ -28,8 +28,8 @@ enum {
                                 nor epoch 0 */
     CONFIG_PATH_BYTES = 4096,
     CONFIG_ADDRESS_BYTES = 64,
-    CONFIG_HERE_BYTES = 2048,     /* maximum bytes of one host's labels, with one separator for
-                                     each label */
+    CONFIG_HERE_BYTES =
+        2048, /* maximum bytes of one host's labels, with one separator for each label and a NUL */
     CONFIG_HERE_FILE_BYTES = 192, /* longer than a line of a configuration may be */
     CONFIG_USER_BYTES = 33,       /* as long as useradd takes them, with the NUL */
     CONFIG_REASON_BYTES = SETTINGS_REASON_BYTES

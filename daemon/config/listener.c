@@ -129,8 +129,8 @@ static void take_words(char *text, struct config_listener *listener)
 }
 
 /*
- * Returns a sentence if a word after the address is not allowed for this kind of listener. NULL:
- * all words are allowed.
+ * Returns a sentence if a word after the address is not allowed for this kind of listener, or not
+ * together with another word. NULL: all words are allowed.
  */
 static const char *broken_rule(const struct config_listener *listener)
 {

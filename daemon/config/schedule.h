@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * schedule: decides which deposits a host accepts at a time of the day. The functions read no
- * clock: the time is an argument.
+ * schedule: entries that say which deposits a host accepts at a time of the day. The functions
+ * parse and print entries, and find the entry for a time. They read no clock.
  */
 #ifndef DAEMON_CONFIG_SCHEDULE_H
 #define DAEMON_CONFIG_SCHEDULE_H

@@ -59,8 +59,8 @@ static bool is_default_socket(const struct config *config, const struct config_l
 /*
  * Whether the listener is one that config_finish adds by default. Only the default listener
  * [::1]:7117 is `optional`, so an `optional` listener means that config_finish has added both
- * loopback addresses. A Unix socket counts as a default if it has the default path, and all other
- * listeners are TCP.
+ * loopback addresses. A Unix socket counts as a default if it has the default path, and there are
+ * other listeners, all of them TCP.
  */
 static bool is_implied(const struct config *config, size_t index)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * account: CPU time that a client, or a group of clients, has used lately. account_leak takes a
- * share of the time that has passed off the account. So the account of a client that uses less than
- * this share does not grow. All times are in nanoseconds. The caller reads a monotonic clock for
+ * account: CPU time that a client, or a group of clients, has used lately. account_leak subtracts a
+ * share of the time that has passed. So the account of a client that uses less than this share does
+ * not grow in the long run. All times are in nanoseconds. The caller reads a monotonic clock for
  * `now_ns`.
  */
 #ifndef DAEMON_LIMITS_ACCOUNT_H

@@ -9,8 +9,8 @@ _Static_assert(COST_MOST ==
  * hashes of `exclude`, rounded up. */
 static uint32_t query_cost(const struct msg_query *query)
 {
-    /* The codec bounds the number of parts, of slices and of their hashes. A query without parts
-     * costs as much as a query with one part; it is refused later. */
+    /* The codec bounds the number of parts, of slices and of their hashes. A query without parts,
+     * which is refused later, costs as much as a query with one part. */
     uint32_t parts = query->part_count > 0 ? (uint32_t)query->part_count : 1;
     uint32_t looks = (uint32_t)query->exclude_count;
 

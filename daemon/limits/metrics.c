@@ -9,9 +9,8 @@ void metrics_init(struct metrics *metrics, int64_t now_ms)
     metrics->since_ms = metrics->window_ms = metrics->before_ms = now_ms;
 }
 
-/* Begins a new window of counts if the newer window began at least a minute ago. Then the newer
- * window becomes the older one. If it began at least two minutes ago, it is thrown away, and both
- * windows are empty. */
+/* If the newer window of counts began at least one minute ago, it becomes the older window, and a
+ * new window begins. If it began at least two minutes ago, both windows are emptied. */
 static void metrics_turn(struct metrics *metrics, int64_t now_ms)
 {
     int64_t age_ms = now_ms - metrics->window_ms;

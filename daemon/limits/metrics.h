@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * metrics: counts the answered requests since the start, and the latencies of the requests of the
- * last few minutes (two windows of at least a minute each). Only numbers are kept: nothing says who
- * sent a request, or what was in it.
+ * last few minutes. Only numbers are kept: nothing says who sent a request, or what was in it.
  */
 #ifndef DAEMON_LIMITS_METRICS_H
 #define DAEMON_LIMITS_METRICS_H

@@ -21,7 +21,8 @@ struct sender {
     struct bucket buckets[SENDER_ACTIONS];
     struct account spent;
     uint64_t turn;
-    struct sender *prefix; /* valid while connected: the /64, which counts the same; NULL: none */
+    struct sender *prefix; /* valid while connected: the sender for the /64, which counts the same
+                              uses; NULL: none */
     bool is_wide;
 };
 

@@ -7,7 +7,7 @@
  *   IPv4                  each address is a sender
  *   IPv6, on link         each address is a sender, and its /64 has SENDERS_WIDE times the rates.
  *                         A guest network is one /64, and one device can take many of its addresses
- *   IPv6, further away each /64 is a sender: a customer of a provider usually has at least a /64
+ *   IPv6, further away    each /64 is a sender: a provider usually gives a customer at least a /64
  *   Unix socket           all clients of limited Unix sockets are one sender
  *
  * A sender is kept while it has a connection or a bucket that is not full. Later its place may be
@@ -127,14 +127,14 @@ uint64_t sender_take(struct sender *sender, enum sender_action action,
 uint64_t sender_take_spare(struct sender *sender, enum sender_action action,
                            const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
 
-/* Returns the account of CPU time of all connections of the sender. The caller changes the account.
- * NULL: `sender` is the shared sender, which stands for all addresses without a place in the table.
- */
+/* Returns a pointer to the account of CPU time of all connections of the sender. The caller changes
+ * the account. NULL: `sender` is the shared sender, which stands for all addresses without a place
+ * in the table. */
 struct account *sender_account(struct sender *sender);
 
-/* Returns the number of the last turn that any connection of the sender had. The caller changes the
- * number. NULL: `sender` is the shared sender, which stands for all addresses without a place in
- * the table. */
+/* Returns a pointer to the number of the last turn that a connection of the sender had
+ * (service_take_turn). The caller changes the number. NULL: `sender` is the shared sender, which
+ * stands for all addresses without a place in the table. */
 uint64_t *sender_turn(struct sender *sender);
 
 #endif

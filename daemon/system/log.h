@@ -22,7 +22,7 @@ const char *log_level_name(enum log_level level);
 /*
  * Writes one line, formatted as by printf, unless `level` is less important than the log level.
  * Control characters and bytes that are not UTF-8 are escaped, so that bytes of a peer cannot forge
- * a line. A text that has more than 1000 bytes after this is cut, and ends in "...".
+ * a line. A text that has more than 1000 bytes after escaping is cut, and ends in "...".
  */
 void log_write(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 

@@ -24,8 +24,8 @@ void notify_stopping(const char *status);
 
 /*
  * Returns the interval at which notify_watchdog is to be called, in milliseconds: half of the
- * watchdog timeout of the service manager, and at least 1. 0: the service manager watches no
- * watchdog of this process.
+ * watchdog timeout of the service manager, and at least 1. 0: the service manager does not watch
+ * this process.
  */
 uint64_t notify_watchdog_interval_ms(void);
 /* The loop still runs. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * privilege: gives up privileges for good. A program that root has started binds its addresses as
- * root, and then becomes the user of the setting `user`. Before it serves, it asks the kernel to
- * refuse system calls that it does not need.
+ * privilege: gives up privileges for good. A program that root has started binds its TCP addresses
+ * as root, and then becomes the user of the setting `user`, if that is set. A filter in the kernel
+ * refuses system calls that the program does not need when it serves.
  */
 #ifndef DAEMON_SYSTEM_PRIVILEGE_H
 #define DAEMON_SYSTEM_PRIVILEGE_H
@@ -36,8 +36,8 @@ enum { PRIVILEGE_UNKNOWN_UID = 65534 };
 int privilege_look_up(const char *key, const char *name, struct privilege_user *out_user,
                       char *out_reason);
 
-/* Looks up the user of the setting `user`. Also fails if the process runs neither as root nor as
- * this user. */
+/* Looks up the user of the setting `user` as privilege_look_up does. Also fails if the process runs
+ * neither as root nor as this user. */
 int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason);
 
 /*

@@ -7,8 +7,8 @@
 
 /*
  * Opens /dev/null for each standard stream that is closed. Otherwise a file or socket that is
- * opened later could get the descriptor of the stream, and what is written to the stream would go
- * there. Reading from such an input, and writing to such an output, still fails.
+ * opened later could get the descriptor of the stream, and writes to the stream would go there.
+ * Reading from such an input, and writing to such an output, still fails.
  */
 void streams_keep(void);
 

@@ -106,7 +106,7 @@ struct watch_payloads {
 struct watcher *watcher_of(struct service *service, struct requester *client);
 
 /* The list `ready` has the watchers that wait for their turn to send. watcher_make_ready adds a
- * watcher to its end. watcher_make_unready removes a watcher. */
+ * watcher to the end of the list. watcher_make_unready removes a watcher. */
 void watcher_make_ready(struct watcher *watcher);
 void watcher_make_unready(struct watcher *watcher);
 
@@ -115,8 +115,8 @@ void watcher_free_if_unused(struct watcher *watcher);
 
 /* --- queue.c ---------------------------------------------------------------------------------- */
 
-/* Queues a copy of a match. Returns false if memory has run out or a limit is reached; then the
- * client was dropped, or the next turn drops it. */
+/* Queues a copy of a match. Returns false if memory has run out, or if more than session_output is
+ * queued for the client already; then the next turn drops the client. */
 bool watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes);
 
 /* Removes all queued matches of a watch. */

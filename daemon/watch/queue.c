@@ -212,9 +212,9 @@ static void on_payloads(struct persist_read *read)
     requester_work_end(client, sizeof(struct watch_payloads), 0);
 }
 
-/* Sends the first queued match and takes it off the queue. If its message is gone, only takes it
- * off the queue. Returns false, and leaves the match queued, if its content has to be read from the
- * store first. */
+/* Sends the first queued match and takes it off the queue. If the message of the match is gone,
+ * only takes the match off the queue. Returns false, and leaves the match queued, if its content
+ * has to be read from the store first. */
 static bool send_first(struct watcher *watcher)
 {
     struct watch_match *match = watcher->queue;

@@ -171,8 +171,8 @@ int watch_begin(struct service *service, struct requester *client, const struct 
     }
     watch->with_payload = order->with_payload;
     watch->since_ms = order->since_ms;
-    /* `after_seq` may be above the number of the newest message if a backup has replaced the store
-     * since. Then there is no page to read. */
+    /* `after_seq` may be above the number of the newest message, for example after a backup has
+     * replaced the store. Then there is no page to read. */
     if (order->after_seq < (uint64_t)watch->live_after) {
         watch_catch_begin(watch, (int64_t)order->after_seq);
         if (watch->catch == NULL) {

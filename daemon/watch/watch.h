@@ -3,7 +3,7 @@
  * watch: standing queries of clients. A watch pushes the messages that fit its query to its client.
  * On the loop thread.
  *
- *   deposit committed -> pending -> matched in the next turn -> queued for a client -> pushed
+ *   deposit committed -> pending -> matched in a turn -> queued for a client -> pushed
  *   message stored before the watch began -> read in pages -> queued for a client -> pushed
  *
  * A queued match holds a few numbers, not the message. The message is looked up when the match can
@@ -59,8 +59,8 @@ struct watch_state {
     struct watch_counts counts;
 };
 
-/* watch_init makes service->watch: 0 or -ERR_NOMEM. watch_deinit frees it, after all clients are
- * gone and before service_free; service->watch may be NULL. */
+/* watch_init makes service->watch. Returns 0 or -ERR_NOMEM. watch_deinit frees service->watch,
+ * which may be NULL, after all watches have ended. */
 int watch_init(struct service *service);
 void watch_deinit(struct service *service);
 
@@ -69,8 +69,9 @@ struct watch_order {
     struct host *host;
     struct standing_terms terms; /* borrowed for the call */
     bool with_payload;
-    int64_t since_ms;   /* older messages are not pushed */
-    uint64_t after_seq; /* fitting stored messages with numbers above this one are pushed, too */
+    int64_t since_ms; /* older messages are not pushed */
+    uint64_t
+        after_seq; /* stored messages that fit and have a number above this one are pushed, too */
 };
 
 struct watch_begun {

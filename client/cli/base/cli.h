@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cli: the parts that all commands share: exit codes, the table of commands, error messages. */
+/* cli: the parts that all commands share: exit codes, the struct that describes a command, error
+ * messages. */
 #ifndef CLIENT_CLI_BASE_CLI_H
 #define CLIENT_CLI_BASE_CLI_H
 
@@ -92,7 +93,8 @@ void cli_complain(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /*
- * Prints a sentence as cli_complain does, and names the --help of the command. Returns CLI_USAGE.
+ * Prints a sentence as cli_complain does, and a line that says how to get the help of the command.
+ * Returns CLI_USAGE.
  */
 int cli_misuse(const struct cli *cli, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -19,15 +19,15 @@ struct rules_options {
 };
 
 /*
- * admin bans prints the first HANDLE_DIGITS digits of a handle: enough to tell 1,000 bans apart,
- * with few exceptions. admin unban takes HANDLE_DIGITS_MIN or more digits.
+ * admin bans prints the first HANDLE_DIGITS digits of a handle. A host has at most 1,000 bans, so
+ * two bans seldom have the same digits. admin unban takes HANDLE_DIGITS_MIN or more digits.
  */
 enum { HANDLE_DIGITS = 8, HANDLE_DIGITS_MIN = 4 };
 
 /* --- handles ---------------------------------------------------------------------------------- */
 
 /*
- * Prints the handle of a ban: the hash of the banned payload or of the banned filter, as 64
+ * Writes the handle of a ban: the hash of the banned payload or of the banned filter, as 64
  * hexadecimal digits. A prefix of the handle names the ban if no other handle has this prefix.
  */
 static void make_handle(const struct hearsay_ban *ban, char out[2 * HEARSAY_HASH_BYTES + 1])

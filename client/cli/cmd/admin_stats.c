@@ -92,8 +92,9 @@ static void print_field(const struct cli *cli, const char *label, const char *fo
 
 /*
  * Prints the value of one placeholder of a pattern to `out`. {NAME} is the figure called NAME.
- * {NAME:size} prints the figure as a size, such as 1.4 kB. {NAME:percent} converts the figure from
- * parts per million. {s} and {es} print a plural ending unless *count, the figure before, is 1.
+ * {NAME:size} prints the figure as a size, such as 1.4 kB. {NAME:percent} prints the figure, which
+ * is in parts per million, as a percentage. {s} and {es} print a plural ending unless *count, the
+ * figure before, is 1.
  */
 static void fill_in(const struct hearsay_admin_reply *reply, const char *prefix, char *name,
                     uint64_t *count, char out[24])
@@ -400,7 +401,7 @@ static struct fullness fullness_of(const struct hearsay_admin_reply *reply, cons
                              admin_stats_amount(reply, prefix, "bytes_max")};
 }
 
-/* Returns the used share of messages or of bytes, whichever is greater, from 0 to 1. */
+/* Returns the used share of messages or of bytes, whichever is greater; 1 is full. */
 static double full_share(const struct fullness *full)
 {
     double messages =

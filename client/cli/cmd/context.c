@@ -49,7 +49,7 @@ static int encode_label(const struct cli *cli, const struct shown *shown, size_t
     return hearsay_encode(&encode, out, &error) == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
 
-/* Computes shown->joint: the bits that no single label sets, but a pair of labels. */
+/* Computes shown->joint: the bits that pairs of labels set, and that no single label sets. */
 static int find_joint(const struct cli *cli, struct shown *shown)
 {
     shown->joint = shown->filter;

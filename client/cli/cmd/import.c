@@ -181,7 +181,8 @@ static enum pump_verdict submit_deposit(struct import *import, struct pump_item 
     }
 }
 
-/* Sends a line whose filter is complete: encoded from labels, or exported. */
+/* Sends the message of a line whose filter is complete: encoded from labels, or exported. A message
+ * that has expired is counted and not sent. */
 static enum pump_verdict deposit_record(struct import *import, struct pump_item *item,
                                         const char *host, const struct record *record)
 {
@@ -330,8 +331,9 @@ static int import_summarise(const struct import *import)
 }
 
 /*
- * Turns SIGINT and SIGTERM into input of a file descriptor, so that the pump can end the import in
- * order. Returns the descriptor. Returns -1 if this fails: a signal then kills the program.
+ * Turns SIGINT and SIGTERM into input of a file descriptor, so that the import can tell how far it
+ * came before it ends. Returns the descriptor. Returns -1 if this fails: a signal then kills the
+ * program.
  */
 static int catch_signals(void)
 {
@@ -389,7 +391,7 @@ static int import_lines(struct import *import, int fd, struct hearsay *server)
 
 /*
  * Reads the secret from which ids are derived. With --group, derives another secret from this
- * secret and the key of the group.
+ * secret and from bytes that depend on the key of the group.
  */
 static int open_secret(struct import *import)
 {

@@ -3,7 +3,8 @@
 #ifndef CLIENT_CLI_CMD_MODERATE_H
 #define CLIENT_CLI_CMD_MODERATE_H
 
-/* Ends with NULL. The index is the number of the kind (enum hearsay_report_kind); other has 0. */
+/* Ends with NULL. The index of a name is the number of the kind (enum hearsay_report_kind). The
+ * name "other" has the index 0. */
 extern const char *const moderate_kinds[];
 
 #endif

@@ -64,14 +64,14 @@ struct epoch_follower {
 /*
  * Updates follower->epochs with epoch_find, but only if something has changed since the last call:
  * an epoch has begun, the server has deleted one of the epochs, or `host`, the store or the
- * connection is another one. A new connection counts as a change because a key is certain only on
- * the connection that received it. Returns what epoch_find returns. O(1) if nothing has changed.
+ * connection is another one. A new connection counts as a change because a key may be certain on
+ * one connection and not on another. Returns what epoch_find returns. O(1) if nothing has changed.
  * Does not wait for the server.
  */
 int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
                  enum epoch_choice choice, struct epoch_follower *follower);
 
-/* Returns the epoch with this number, or NULL when its key is not known. */
+/* Returns the epoch with this number, or NULL when *epochs does not have it. */
 const struct hearsay_epoch *epoch_among(const struct epochs *epochs, uint64_t number);
 
 /*

@@ -336,7 +336,7 @@ static int pause_sending(struct pump *pump, struct pump_item *item,
     if (now_ms < pump->paused_until_ms) {
         return PUMP_GO_ON; /* one of many that were under way */
     }
-    /* A full store does not become empty by waiting, unless the server names a time to wait. */
+    /* If a quota is used up and the server names no time to wait, waiting does not help. */
     bool hopeless = error->code == HEARSAY_CODE_QUOTA && error->retry_after_ms == 0;
     if (hopeless || pump->pause_count >= PUMP_PAUSES_MAX) {
         pump_show(pump, true);
@@ -459,8 +459,8 @@ static int wait_for_work(struct pump *pump)
         waited[1].fd = hearsay_fd(pump->server, &writes);
         waited[1].events = writes ? POLLIN | POLLOUT : POLLIN;
     }
-    int flushed = cli_flush(pump->cli); /* The program that reads the output may need these lines
-                                         * before it sends the next line */
+    int flushed = cli_flush(pump->cli); /* the program that reads the answers may write its next
+                                           line only after it has read them */
     if (flushed != CLI_DONE) {
         return flushed;
     }

@@ -8,9 +8,9 @@
  *                               +-- rate limited, connection lost --+
  *
  * The window is the largest number of requests in flight. When the server refuses a request by its
- * rate limit, the pump waits for the time that the server names. After the wait, the window is the
- * number of replies since the last wait, but at least 1. Each further reply increases the window by
- * one, up to PUMP_RING.
+ * rate limit, the pump waits, usually for the time that the server names. After the wait, the
+ * window is the number of replies since the last wait, but at least 1. Each further reply increases
+ * the window by one, up to PUMP_RING.
  *
  * The pump waits for input and for the server at the same time. So a program that writes the input
  * through a pipe can get the reply to a line before it sends the next line. The pump waits when the

@@ -20,8 +20,9 @@
  * Makes the group from the value of the option:
  *
  *   "-"              asks for the secret on the terminal
- *   a file           the secret is the first line of the file; any value with a '/' is a file. A
- *                    file that other users can read is refused (place_check_private)
+ *   a file           the secret is the first line of the file. Any value with a '/' is a file. A
+ *                    file of this user that others may read or change is refused
+ *                    (place_check_private)
  *   anything else    the value is the secret itself; prints a warning
  *
  * Returns CLI_DONE with *out_group owned (hearsay_group_free), or an exit code after printing the

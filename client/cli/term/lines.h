@@ -43,7 +43,7 @@ int lines_next(struct lines *lines, const char **out_line, size_t *out_length);
 
 /*
  * Reads once from the descriptor. Blocks until there is something to read or the input ends.
- * Returns 0, or a number of errno.
+ * Returns 0, or the value of errno.
  */
 int lines_read(struct lines *lines);
 

@@ -39,9 +39,9 @@ void out_colour(const struct out *out, enum out_colour colour);
 void out_text(const struct out *out, const char *text, size_t width);
 
 /*
- * Prints ASCII text at the column `column`. On a terminal, breaks lines after blanks and commas so
- * that the text fits, unless a word is wider than the line. Further lines start at the same column.
- * Prints no newline at the end.
+ * Prints ASCII text. The cursor is at the column `column`. On a terminal, breaks lines after blanks
+ * and commas so that the text fits, unless a word is wider than the line. Further lines start at
+ * the same column. Prints no newline at the end.
  */
 void out_fold(const struct out *out, const char *text, size_t column);
 

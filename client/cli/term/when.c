@@ -9,8 +9,8 @@
 enum { DAY_MS = 86400000, ERA_DAYS = 146097, UNIX_FROM_MARCH_0000 = 719468 };
 
 /*
- * A date of the proleptic Gregorian calendar. The functions below count days from 1 March of year
- * 0, so that the leap day is the last day of a year. 400 years have 146,097 days.
+ * A date of the proleptic Gregorian calendar. The functions below compute with years that begin on
+ * 1 March, so that the leap day is the last day of a year. 400 years have 146,097 days.
  */
 struct date {
     int64_t year;
