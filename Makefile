@@ -49,7 +49,7 @@ demo: ## install what is missing, build, and show messages left and found again
 check: check-plain check-asan ## install what is missing, build and test, plain and under sanitizers
 
 check-plain:
-	@sh scripts/install-packages build test
+	@sh scripts/install-packages build test browser
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
 	@echo "building and testing in $(BUILD)"
 	@ninja -C $(BUILD)
