@@ -10,8 +10,9 @@ enum { TOKEN = 60000 }; /* a token in the unit of bucket.used: milliseconds in a
  */
 static uint64_t used_at(const struct bucket *bucket, const struct bucket_rate *rate, int64_t now_ms)
 {
-    uint64_t most = (uint64_t)rate->burst * TOKEN; /* a reload of the configuration may have made
-                                                      `burst` smaller */
+    uint64_t most =
+        (uint64_t)rate->burst * TOKEN; /* bucket->used may be larger, because a reload
+                                          of the configuration may make `burst` smaller */
     uint64_t used = bucket->used < most ? bucket->used : most;
 
     if (rate->per_minute == 0) {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * bits: the inner loops of core, called kernels. Each instruction set has one table of kernels.
+ * bits: the inner loops of core, called kernels. Each supported instruction set has one table of
+ * kernels.
  *
  * core/bits/scalar.c is the reference and is in every build. An index gets a table when the index
  * is made, and keeps a pointer to the table. The kernels do not test the processor. The kernels of

@@ -10,8 +10,8 @@
  *   zero_lanes(words)                       which of the BITS_BLOCK words in an array of vectors
  *                                           are zero, a bit for each word
  *
- * These functions are static, so that the compiler can inline them and keep the counts in registers
- * until a lane reaches the floor.
+ * In the tables with vectors the compiler can inline these functions and keep the counts in
+ * registers until a lane reaches the floor.
  */
 #ifndef CORE_BITS_ROWS_H
 #define CORE_BITS_ROWS_H

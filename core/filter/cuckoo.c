@@ -13,7 +13,7 @@ enum {
     REBUILDS_MAX = 8
 };
 
-/* The fingerprint of an id, and the two buckets that may hold it. */
+/* The fingerprint of an id, and the two buckets that may have this fingerprint. */
 struct entry {
     uint32_t fingerprint; /* 1 .. FINGERPRINT_MASK */
     uint32_t bucket;

@@ -29,8 +29,8 @@ void summary_add(struct summary *summary, const uint64_t *filter);
 void summary_remove(struct summary *summary, const uint64_t *filter);
 
 /*
- * Returns the OR of all filters, m bits. The array is borrowed. Adding or removing a filter changes
- * it.
+ * Returns the OR of all filters, m bits. The array is borrowed. Adding or removing a filter may
+ * change the array.
  */
 const uint64_t *summary_union(const struct summary *summary);
 

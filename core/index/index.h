@@ -55,8 +55,9 @@ int index_new(const struct index_engine *engine, const struct index_options *opt
 void index_free(struct index *index);
 
 /*
- * Adds a message; item and filter (profile words) are copied. 0, INDEX_EXISTS, -ERR_NOMEM; unless
- * 0, nothing has changed. Running searches will consider the message.
+ * Adds a message; `item` and `filter` are copied. `filter` has bloom_words(m) words for the m bits
+ * of the profile. 0, INDEX_EXISTS, -ERR_NOMEM; unless 0, nothing has changed. Running searches will
+ * consider the message.
  */
 int index_insert(struct index *index, const struct index_item *item, const uint64_t *filter);
 
@@ -102,8 +103,8 @@ void index_wear(const struct index *index, struct index_wear *out_wear);
 int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item);
 
 /*
- * Looks up a message: 0 or INDEX_NOT_FOUND. Copies item and filter (profile words); out_item and
- * out_filter may be NULL.
+ * Looks up a message: 0 or INDEX_NOT_FOUND. Copies the item and the filter (bloom_words(m) words
+ * for the m bits of the profile); out_item and out_filter may be NULL.
  */
 int index_find(const struct index *index, const uint8_t *id, struct index_item *out_item,
                uint64_t *out_filter);
@@ -183,7 +184,10 @@ int index_search_step(struct index_search *search, uint64_t budget, int64_t now_
 const struct nearest_candidate *index_search_results(struct index_search *search,
                                                      uint32_t *out_count);
 
-/* The number of filters of messages and summaries of groups that the search has compared so far. */
+/*
+ * Returns the number of comparisons so far: with filters of messages, with unions of groups and
+ * with lanes of summaries.
+ */
 uint64_t index_search_comparisons(const struct index_search *search);
 
 /* Returns whether the answer would have other messages without the limit sender_share. Only after

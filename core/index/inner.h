@@ -34,7 +34,7 @@ struct index {
     struct profile profile; /* what options.profile points to */
     size_t words;
     struct search_part *parts; /* of searches under way */
-    struct notes *notes;       /* notes of a running renewal that copies this index; or NULL */
+    struct notes *notes;       /* notes of a running renewal of this index; or NULL */
 };
 
 struct index_search {

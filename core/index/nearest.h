@@ -2,7 +2,7 @@
 /*
  * nearest: the k best candidates of a search so far.
  *
- * Candidates are sorted: the more similar message first; if equal, the newer deposit; if equal, the
+ * Candidates are ranked: the more similar message first; if equal, the newer deposit; if equal, the
  * smaller id (unsigned bytes). The k best are in a heap with the worst on top. nearest_offer costs
  * O(log k) if the candidate enters the heap, else O(1).
  *

@@ -34,7 +34,10 @@ struct seeker {
     uint16_t positions[PROFILE_BITS_MAX];
 };
 
-/* The most similar group found so far. Its Jaccard similarity with the part is shared / all. */
+/*
+ * The most similar group found so far. The Jaccard similarity of its key and the part's key is
+ * shared / all.
+ */
 struct choice {
     struct standing_group *group;
     uint32_t shared;

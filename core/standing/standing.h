@@ -37,7 +37,7 @@ void standing_free(struct standing *standing);
 
 struct standing_part {
     const uint64_t *filter;   /* profile words */
-    const uint64_t *contains; /* profile words; NULL: the part has no such condition */
+    const uint64_t *contains; /* as many words as `filter`; NULL: the part has no such condition */
     uint64_t scope; /* the scope of the part, for example the number of an epoch; a message fits the
                      * part only if the message has the same scope */
 };
@@ -58,7 +58,10 @@ int standing_query_new(const struct standing *standing, const struct standing_te
 void standing_query_free(struct standing *standing, struct standing_query *query);
 void *standing_owner(const struct standing_query *query);
 
-/* Returns the filter of one part, an array of profile words that the query owns. */
+/*
+ * Returns the filter of one part; the query owns it. The filter has bloom_words(m) words for the m
+ * bits of the profile.
+ */
 const uint64_t *standing_part_filter(const struct standing_query *query, uint32_t part);
 
 /*

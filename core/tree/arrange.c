@@ -76,8 +76,8 @@ bool tree_is_small(const struct tree *tree)
 
 /*
  * Returns whether unions can rule out queries: filters have at most 40 % of their bits set, on
- * average. If the filters have more bits, the union of a group has nearly all bits set. Example:
- * eight unrelated filters with 40 % of their bits set 1 - 0.6^8 = 98 % of the bits.
+ * average. If filters have more bits set, the union of a full group may have nearly all bits.
+ * Example: eight unrelated filters with 40 % of their bits set 1 - 0.6^8 = 98 % of the bits.
  */
 bool tree_is_sparse(const struct tree *tree)
 {

@@ -2,10 +2,10 @@
 /*
  * change: inserts and removes messages.
  *
- * An insert puts the message into the last group of the tree, or into another group without
- * messages. So a deposit does not wait until messages are arranged; a later rebuild (build.c)
- * arranges them. A removal may join one small group to another group, and may merge two nodes. So
- * each change does a bounded amount of work on the nodes.
+ * An insert puts the message into the last group of the tree, or into a group that has no messages.
+ * So a deposit does not wait until messages are arranged; a later rebuild (build.c) arranges them.
+ * A removal may join one small group to another group, and may merge two nodes. So each change does
+ * a bounded amount of work on the nodes.
  */
 #include "core/base/err.h"
 #include "core/bits/sliced.h"

@@ -100,8 +100,8 @@ static void clustering_deinit(struct clustering *c)
  * The nearness of message x and centre c is o - |c| / 4, where o is the number of bits they share
  * and |c| the number of bits of c. Nearness is computed as the sum of two bit-sliced numbers: o and
  * (m - |c|) / 4, rounded down, where m is the bits of a filter. Nearness orders centres about as
- * the Jaccard similarity does, and costs less. The number of differing bits would not do so: it
- * prefers small centres that belong to no place.
+ * the Jaccard similarity does. The number of differing bits would not do so: it prefers small
+ * centres that belong to no place.
  *
  * clear_slices clears the columns and the penalties of all centres.
  */

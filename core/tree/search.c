@@ -7,8 +7,8 @@
  *          of its groups. Opens its best groups until another node has a higher reach, and so on,
  *          until no reach is above the floor of the k-th best. A node whose columns do not help is
  *          compared in order at once
- *   sweep  visits all nodes in order, if messages were inserted or removed since the search began
- * or the search computes no bounds of nodes
+ *   sweep  visits all nodes one after another, if messages were inserted or removed since the
+ *          search began, or if the search cannot or should not rank the nodes
  *
  * The sweep keeps the answer right while the tree changes. Nodes at places below `left` are still
  * to be visited, and tree_cursors_replaced updates `left` when nodes come and go.

@@ -18,10 +18,9 @@
 enum {
     PENDING_MAX = 64,
     WALK_LINE_BYTES = TREE_LINE_WORDS * (int)sizeof(uint64_t),
-    KEPT_NODES = 32, /* largest number of counted nodes that a cursor keeps */
-    WALK_SETTLED =
-        32,         /* after this many opened groups the search takes the k best as nearly final */
-    REACH_DONE = 0, /* opened, or proven to hold no answer */
+    KEPT_NODES = 32,   /* largest number of counted nodes that a cursor keeps */
+    WALK_SETTLED = 32, /* after this many opened groups the k best count as nearly final */
+    REACH_DONE = 0,    /* opened, or proven to hold no answer */
     REACH_MOST = 1 + (1 << (INDEX_FLOOR_SHIFT - 1)),
     REACH_PLAIN = UINT16_MAX /* compare the node in order, before all other nodes */
 };
@@ -118,7 +117,7 @@ static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_
  * Queues a group whose messages will be compared with the query. `reach` is the group's reach.
  * `shared` is an upper bound of the number of bits that the group's union shares with the query.
  * Does nothing if no message of the group can be one of the k best. walk_flush compares the
- * messages later, and leaves most groups out that can have none of the k best by then.
+ * messages later; it may leave out a group that can have none of the k best by then.
  */
 void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint16_t reach,
                uint16_t shared);
