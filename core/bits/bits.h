@@ -226,8 +226,8 @@ static inline size_t bits_planes(size_t most)
 }
 
 /*
- * The instruction sets of all architectures that have a table of kernels. bits_select starts at
- * `most` and goes down to the first level that this build has and this machine can run.
+ * The instruction sets for which there is a table of kernels, of all architectures. bits_select
+ * starts at `most` and goes down to the first level that this build has and this machine can run.
  */
 enum bits_level {
     BITS_SCALAR,

@@ -38,8 +38,10 @@ static void fail_notes(struct notes *notes, int failure)
     notes_deinit(notes);
 }
 
-/* Returns the newest block. If the newest block is full, appends a new block and returns it.
- * Returns NULL without memory. */
+/*
+ * Returns the newest block. If there is no block, or if the newest block is full, appends a new
+ * block and returns it. Returns NULL without memory.
+ */
 static struct note_block *block_to_fill(struct notes *notes)
 {
     if (notes->newest != NULL && notes->newest->end < NOTES_A_BLOCK) {

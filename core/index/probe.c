@@ -168,8 +168,10 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
     if (!nearest_wants(probe->nearest, &candidate)) {
         return;
     }
-    /* The test whether the query excludes the message's id comes last, because this test costs the
-     * most. Only candidates for the k best need it. */
+    /*
+     * The test whether the query excludes the message's id comes last, because this test usually
+     * costs the most. Only candidates for the k best need it.
+     */
     if (is_excluded(probe, item, place)) {
         return;
     }

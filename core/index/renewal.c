@@ -7,8 +7,10 @@
 #include "core/base/err.h"
 #include "core/index/inner.h"
 
-/* The queue of notes (notes.h) may have as many notes as the index has messages, but at least this
- * many. */
+/*
+ * The queue of notes (notes.h) may have as many notes as the index had messages when the renewal
+ * began, but at least this many.
+ */
 enum { NOTES_LEAST = 65536 };
 
 /* Messages that one call copied out of the first index. They are not in the second index yet. */

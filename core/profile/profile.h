@@ -14,10 +14,10 @@
  *   +------------------------+---------+-----+----------+----------------+
  *
  * A filter has the sections side by side, in the order of the text. Section s has the bits
- * first_bit .. first_bit + bits - 1. A label goes to the section of its attribute. A label whose
- * attribute has no section goes to the section `any`. If there is no section `any`, the label is
- * refused. A joint section has pairs: a label of one attribute with a label of another attribute
- * (encode.h).
+ * first_bit .. first_bit + bits - 1. A single section without a name takes all labels. If the
+ * sections have names, a label goes to the section of its attribute. A label whose attribute has no
+ * section goes to the section `any`. If there is no section `any`, the label is refused. A joint
+ * section has pairs: a label of one attribute with a label of another attribute (encode.h).
  *
  * Each profile has exactly one text: numbers have no leading zeros, the attributes of a joint
  * section are in alphabetical order, and a single section for all labels has no name.
@@ -110,10 +110,10 @@ int profile_parse(const char *text, size_t length, struct profile *out, const ch
 
 /*
  * Writes a sentence that tells people why profile_parse refuses a text, and a NUL, into
- * out_sentence (PROFILE_SENTENCE_MAX bytes). If one section is wrong and not empty, the sentence
- * quotes it: at most 80 bytes, with a question mark for each byte that is not visible ASCII. If the
- * sum of the bits of several sections is wrong, the sentence has the sum. If profile_parse accepts
- * the text, the sentence is empty.
+ * out_sentence (PROFILE_SENTENCE_MAX bytes). If the reason is one section, and this section is not
+ * empty, the sentence quotes it: at most 80 bytes, with a question mark for each byte that is not
+ * visible ASCII. If the reason is the sum of the bits of the named sections, the sentence has the
+ * sum. If profile_parse accepts the text, the sentence is empty.
  */
 void profile_explain(const char *text, size_t length, char *out_sentence);
 

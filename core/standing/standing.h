@@ -109,8 +109,8 @@ bool standing_fits(const struct standing *standing, struct standing_query *query
 /*
  * Looks at `budget` parts of queries, or a few more, or at the parts that are left if these are
  * fewer. Moves each part to a better group if there is one. Returns whether more parts are left to
- * look at. Parts become left when queries are inserted, and when messages have shown that groups
- * are too wide or too narrow. Changes only speed; without memory a part stays where it is.
+ * look at. After queries are inserted, and after messages have shown that groups are too wide or
+ * too narrow, parts are left. Changes only speed; without memory a part stays where it is.
  */
 bool standing_arrange(struct standing *standing, size_t budget);
 

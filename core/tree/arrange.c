@@ -77,7 +77,8 @@ bool tree_is_small(const struct tree *tree)
 /*
  * Returns whether unions can rule out queries: filters have at most 40 % of their bits set, on
  * average. If filters have more bits set, the union of a full group may have nearly all bits.
- * Example: eight unrelated filters with 40 % of their bits set 1 - 0.6^8 = 98 % of the bits.
+ * Example: if eight unrelated filters each have 40 % of their bits set, their union has 1 - 0.6^8 =
+ * 98 % of its bits set.
  */
 bool tree_is_sparse(const struct tree *tree)
 {

@@ -6,7 +6,10 @@
 #include "core/tree/inner.h"
 
 enum {
-    /* A rebuild of a big tree fills 7/8 of the groups that a node can have. */
+    /*
+     * A rebuild of a big tree gives each new node 7/8 of the groups that a node can have, rounded
+     * up; the last node gets the rest.
+     */
     FILL_NUMERATOR = 7,
     FILL_DENOMINATOR = 8,
     HOLES = 64 /* a rebuild may leave about 1/HOLES of the slots of a new node unused, so that fewer
@@ -272,8 +275,8 @@ static uint32_t filled_groups(const struct tree *tree)
 
 /*
  * Returns how many groups a new node gets, given the number of all groups. A small tree gets as few
- * nodes as possible, all with about the same number of groups, so that no node has only a few
- * groups.
+ * nodes as possible, all with about the same number of groups, so that no node has far fewer groups
+ * than the others.
  */
 static uint32_t built_groups(const struct tree *tree, size_t groups)
 {

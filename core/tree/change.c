@@ -11,7 +11,7 @@
 #include "core/bits/sliced.h"
 #include "core/tree/inner.h"
 
-/* A removal joins a group of at most this many messages to another group. */
+/* A removal may join a group of at most this many messages to another group. */
 enum { FEW = TREE_GROUP / 2 };
 
 const uint8_t *tree_id_at(const void *tree, uint32_t position)

@@ -319,8 +319,10 @@ struct tree_order {
     size_t group_count;
 };
 
-/* A new group of a window. Its messages have the numbers scores[first .. first + size - 1] of the
- * tree_arranger; a number counts the messages of the window. */
+/*
+ * A new group of a window. Its messages have the numbers scores[first .. first + size - 1] of the
+ * tree_arranger. Number n is that of the window's message n, counted from 0.
+ */
 struct tree_formed {
     uint32_t first;
     uint32_t size;

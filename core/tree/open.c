@@ -62,8 +62,10 @@ static uint32_t lanes_asked(struct walk *walk, const struct tree_node *node, uin
                                             tree->words);
 }
 
-/* Compares the query with the messages in slots first .. end - 1. Offers the messages that are near
- * enough to the search. */
+/*
+ * Compares the query with the messages in slots first .. end - 1. Offers the messages that pass the
+ * floor of the search to the k best.
+ */
 static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t first,
                        uint32_t end)
 {
