@@ -76,10 +76,14 @@ void html_raw(struct html *html, const char *literal)
 
 void html_number(struct html *html, uint64_t number)
 {
-    char digits[24];
+    char digits[20];
+    size_t at = sizeof(digits);
 
-    (void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
-    html_raw(html, digits);
+    do {
+        digits[--at] = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    html_put(html, digits + at, sizeof(digits) - at);
 }
 
 /* --- characters ------------------------------------------------------------------------------- */
@@ -191,6 +195,28 @@ static bool run_lets_pass(struct html_run *run, uint32_t character)
     return true;
 }
 
+/*
+ * Writes the characters up to the next one that is not printable ASCII or is escaped, at most
+ * `most`. Most texts consist of such runs. Returns the number of characters.
+ */
+static size_t html_put_plain(struct html *html, struct html_run *run, size_t most)
+{
+    const unsigned char *at = run->at;
+    const unsigned char *end = (size_t)(run->end - at) < most ? run->end : at + most;
+
+    while (at < end && *at >= 0x20 && *at < 0x7f && *at != '&' && *at != '<' && *at != '>' &&
+           *at != '"' && *at != '\'' && *at != '\\') {
+        at++;
+    }
+    size_t count = (size_t)(at - run->at);
+    if (count > 0) {
+        html_put(html, (const char *)run->at, count);
+        run->at = at;
+        run->marks = 0;
+    }
+    return count;
+}
+
 static void html_put_escaped(struct html *html, struct html_run *run, uint32_t character)
 {
     if (!run_lets_pass(run, character)) {
@@ -243,6 +269,9 @@ static void html_put_text(struct html *html, const char *text, size_t count, uin
     struct html_run run = run_of(text, count);
 
     while (run.at < run.end && !html->has_failed) {
+        if (html_put_plain(html, &run, SIZE_MAX) > 0) {
+            continue;
+        }
         uint32_t character = run_take_with_ends(&run);
 
         if (character == '\n') {
@@ -318,6 +347,8 @@ bool html_message(struct html *html, const char *text, size_t count, size_t char
         }
         html_put_escaped(html, &run, character == '\t' ? ' ' : character);
         characters++;
+        characters +=
+            html_put_plain(html, &run, characters_max > 0 ? characters_max - characters : SIZE_MAX);
     }
     lines_close(html, &lines);
     return is_whole;
@@ -338,6 +369,9 @@ void html_json(struct html *html, const char *text, size_t count)
 
     html_raw(html, "\"");
     while (run.at < run.end && !html->has_failed) {
+        if (html_put_plain(html, &run, SIZE_MAX) > 0) {
+            continue;
+        }
         uint32_t character = run_take_with_ends(&run);
 
         if (character == '\n') {

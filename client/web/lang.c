@@ -236,8 +236,11 @@ enum { MINUTE_S = 60, HOUR_S = 60 * MINUTE_S, DAY_S = 24 * HOUR_S };
 /* The word "about" and a space, where a time is no more than that. out_about has 32 bytes. */
 static const char *about_of(const struct lang *lang, bool is_about, char *out_about)
 {
+    if (!is_about) {
+        return "";
+    }
     (void)snprintf(out_about, 32, "%s ", lang_text(lang, "time.about"));
-    return is_about ? out_about : "";
+    return out_about;
 }
 
 void lang_write_ago(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about)

@@ -13,10 +13,11 @@ enum {
     LIVE_LIFE_MS = 15 * 60 * 1000,
     LIVE_RETRY_MS = 60 * 1000, /* longest pause before a refused watch is tried again */
     LIVE_CATCH_UP = 1000,      /* numbers; who is further behind loads the list again */
-    LIVE_KNOWN = 64,           /* messages of a view that phones may show */
-    LIVE_CHECKS = 8,           /* of them that are asked for at a time */
-    LIVE_LIST_MS = 30 * 1000,  /* between two looks at the list of a view */
-    LIVE_SOON_MS = 1500        /* behind a new stream; longer than lists are cached */
+    LIVE_CAUGHT_BYTES = HTTP_STREAM_BYTES / 2, /* of missed events; who lacks more does, too */
+    LIVE_KNOWN = 64,                           /* messages of a view that phones may show */
+    LIVE_CHECKS = 8,                           /* of them that are asked for at a time */
+    LIVE_LIST_MS = 30 * 1000,                  /* between two looks at the list of a view */
+    LIVE_SOON_MS = 1500 /* behind a new stream; longer than lists are cached */
 };
 
 /* A match that is kept. */
@@ -105,8 +106,8 @@ struct live_stream {
     struct live_place place; /* where the client says that it was */
     bool is_settled;         /* sent_seq is known */
     bool is_behind;
-    bool is_ending;  /* nothing is sent any more */
-    unsigned caught; /* matches that it got while the watch was catching up */
+    bool is_ending;      /* nothing is sent any more */
+    size_t caught_bytes; /* of the events that it had missed and got */
     uint64_t sent_seq;
     int64_t since_ms; /* gets messages of the list from that time on, once; 0: no */
     int64_t began_ms;
@@ -125,6 +126,13 @@ int64_t live_now_ms(const struct live *live);
 /* Sends an event, unless the stream is ending. */
 void live_stream_send(struct live_stream *stream, const char *event, size_t bytes);
 void live_stream_end(struct live_stream *stream);
+
+/*
+ * Sends an event that a stream has missed. If a stream has missed more than LIVE_CAUGHT_BYTES, it
+ * gets `gone` instead, and goes on behind `newest`. Returns false then.
+ */
+bool live_stream_send_missed(struct live_stream *stream, const struct live_entry *entry,
+                             uint64_t newest);
 
 /* The client loads its list again; from `seq` on it gets what is new. */
 void live_stream_send_gone(struct live_stream *stream, uint64_t seq);

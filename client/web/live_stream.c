@@ -35,15 +35,28 @@ void live_stream_send_gone(struct live_stream *stream, uint64_t seq)
     stream->is_behind = false;
 }
 
-static void stream_send_ring(struct live_stream *stream)
+bool live_stream_send_missed(struct live_stream *stream, const struct live_entry *entry,
+                             uint64_t newest)
+{
+    stream->caught_bytes += entry->bytes;
+    if (stream->caught_bytes > LIVE_CAUGHT_BYTES) {
+        live_stream_send_gone(stream, newest);
+        return false;
+    }
+    live_stream_send(stream, entry->event, entry->bytes);
+    stream->sent_seq = entry->seq;
+    return true;
+}
+
+static void stream_send_ring(struct live_stream *stream, uint64_t newest)
 {
     const struct live_ring *ring = &stream->view->ring;
 
     for (size_t i = 0; i < ring->count; i++) {
         const struct live_entry *entry = live_ring_at(ring, i);
-        if (entry->seq > stream->sent_seq && entry->event != NULL) {
-            live_stream_send(stream, entry->event, entry->bytes);
-            stream->sent_seq = entry->seq;
+        if (entry->seq > stream->sent_seq && entry->event != NULL &&
+            !live_stream_send_missed(stream, entry, newest)) {
+            return;
         }
     }
 }
@@ -63,7 +76,7 @@ void live_stream_settle(struct live_stream *stream)
         stream->sent_seq = place->seq;
         stream->is_behind = place->seq < view->ring.from_seq;
         if (!stream->is_behind) {
-            stream_send_ring(stream);
+            stream_send_ring(stream, newest);
         }
     }
     stream->is_settled = true;

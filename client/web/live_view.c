@@ -34,14 +34,14 @@ static void view_begun(void *context, uint64_t seq)
     view->has_begun = true;
     view->pause_ms = 0;
     DL_FOREACH (view->streams, stream) {
-        stream->caught = 0;
+        stream->caught_bytes = 0;
         if (!stream->is_settled) {
             live_stream_settle(stream);
         }
     }
 }
 
-/* Sends a match to a stream that lacks it. Who lacks more than a ring holds loads the list. */
+/* Sends a match to a stream that lacks it. */
 static void stream_take_match(struct live_stream *stream, const struct live_entry *entry)
 {
     const struct live_view *view = stream->view;
@@ -49,8 +49,8 @@ static void stream_take_match(struct live_stream *stream, const struct live_entr
     if (!stream->is_settled || stream->is_behind || entry->seq <= stream->sent_seq) {
         return;
     }
-    if (entry->seq <= view->until_seq && ++stream->caught > LIVE_RING) {
-        live_stream_send_gone(stream, view->until_seq);
+    if (entry->seq <= view->until_seq) {
+        (void)live_stream_send_missed(stream, entry, view->until_seq);
         return;
     }
     live_stream_send(stream, entry->event, entry->bytes);

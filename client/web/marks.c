@@ -99,6 +99,9 @@ bool marks_is_combining(uint32_t character)
     size_t low = 0;
     size_t high = sizeof(ranges) / sizeof(ranges[0]);
 
+    if (character < ranges[0].first) {
+        return false; /* most characters */
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 

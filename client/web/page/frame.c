@@ -98,9 +98,13 @@ void page_write_name(struct html *html, const struct page *page)
 
 void page_hex_of(const uint8_t *id, char *out_text)
 {
+    static const char hex[] = "0123456789abcdef";
+
     for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
-        (void)snprintf(out_text + 2 * i, 3, "%02x", id[i]);
+        out_text[2 * i] = hex[id[i] >> 4];
+        out_text[2 * i + 1] = hex[id[i] & 15];
     }
+    out_text[2 * (size_t)HEARSAY_ID_BYTES] = '\0';
 }
 
 void page_path_of(const uint8_t *id, char *out_path)
