@@ -58,6 +58,14 @@ int bench_epochs(int argc, char **argv);
 int bench_thesis(int argc, char **argv);
 int bench_watch(int argc, char **argv);
 int bench_load(int argc, char **argv);
+int bench_web(int argc, char **argv);
+int bench_phones(int argc, char **argv);
+
+/*
+ * Returns the path of a program of this build, such as `daemon/hearsayd`, by the path of
+ * hearsay-bench. The text is allocated once and stays until the process ends.
+ */
+const char *bench_program(const char *name);
 
 /* The profile that a text names. 0, or -1: it is said. */
 int bench_profile(const char *text, struct profile *out);

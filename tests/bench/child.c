@@ -87,14 +87,10 @@ static int write_config(const char *directory, const struct child_config *config
     return fclose(file) == 0 ? 0 : bench_fail("%s: %s", out_path, strerror(errno));
 }
 
-static void run_daemon(const char *hearsayd, const char *config, const char *data, int log)
+static void run_program(const char *const *arguments, int log)
 {
-    const char *const arguments[] = {
-        hearsayd, "--config", config, "--data", data, NULL,
-    };
-
     if (dup2(log, STDERR_FILENO) >= 0) {
-        execv(hearsayd, (char *const *)arguments);
+        execvp(arguments[0], (char *const *)arguments);
     }
     _exit(EXIT_EXEC);
 }
@@ -162,6 +158,30 @@ int child_wait_until_arranged(struct child *child)
     return wait_until(child, &child->times.arranged_ms);
 }
 
+int child_start(struct child *child, const char *const *arguments)
+{
+    int log[2];
+    const pid_t parent = getpid();
+
+    *child = (struct child){.log = -1};
+    if (pipe2(log, O_CLOEXEC) != 0) {
+        return bench_fail("pipe: %s", strerror(errno));
+    }
+    child->start_ns = stats_now_ns();
+    child->pid = fork();
+    if (child->pid == 0) {
+        end_with(parent);
+        run_program(arguments, log[1]);
+    }
+    (void)close(log[1]);
+    child->log = log[0];
+    if (child->pid < 0) {
+        child->pid = 0;
+        return bench_fail("fork: %s", strerror(errno));
+    }
+    return 0;
+}
+
 int child_start_daemon(struct child *child, const char *hearsayd, const char *directory)
 {
     const struct child_config none = {0};
@@ -174,8 +194,7 @@ int child_start_daemon_with(struct child *child, const char *hearsayd, const cha
 {
     char config[CHILD_PATH_BYTES];
     char data[CHILD_PATH_BYTES];
-    int log[2];
-    const pid_t parent = getpid();
+    const char *const arguments[] = {hearsayd, "--config", config, "--data", data, NULL};
 
     *child = (struct child){.log = -1};
     const int length = snprintf(data, sizeof(data), "%s/data", directory);
@@ -185,23 +204,14 @@ int child_start_daemon_with(struct child *child, const char *hearsayd, const cha
     if (access(hearsayd, X_OK) != 0) {
         return bench_fail("%s: %s; name the daemon with --hearsayd", hearsayd, strerror(errno));
     }
-    if (pipe2(log, O_CLOEXEC) != 0) {
-        return bench_fail("pipe: %s", strerror(errno));
-    }
+    return child_start(child, arguments) == 0 ? wait_until_ready(child) : -1;
+}
 
-    child->start_ns = stats_now_ns();
-    child->pid = fork();
-    if (child->pid == 0) {
-        end_with(parent);
-        run_daemon(hearsayd, config, data, log[1]);
-    }
-    (void)close(log[1]);
-    child->log = log[0];
-    if (child->pid < 0) {
-        child->pid = 0;
-        return bench_fail("fork: %s", strerror(errno));
-    }
-    return wait_until_ready(child);
+int child_start_web(struct child *child, const char *hearsay_web, const char *config)
+{
+    const char *const arguments[] = {hearsay_web, "--config", config, NULL};
+
+    return child_start(child, arguments) == 0 ? wait_until_ready(child) : -1;
 }
 
 /* Returns a listening socket on loopback, on any free port, or -1 if there is no free port. */

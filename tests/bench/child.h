@@ -66,6 +66,18 @@ struct child_config {
 int child_start_daemon_with(struct child *child, const char *hearsayd, const char *directory,
                             const struct child_config *config);
 
+/*
+ * Starts a program. Its standard error goes to `log`. Returns 0 or -1; call child_stop in both
+ * cases. arguments[0] is a path, or a name that is looked for in PATH; the last is NULL.
+ */
+int child_start(struct child *child, const char *const *arguments);
+
+/*
+ * Starts `hearsay-web` with a file of configuration that has one listener, on 127.0.0.1, and waits
+ * until the program is ready. Returns 0 or -1; call child_stop in both cases.
+ */
+int child_start_web(struct child *child, const char *hearsay_web, const char *config);
+
 /* Waits until a daemon has arranged the messages that it loaded. Returns 0 or -1. */
 int child_wait_until_arranged(struct child *child);
 

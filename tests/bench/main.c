@@ -37,6 +37,8 @@ static const struct command commands[] = {
     {"thesis", "the thesis's tree beside the index: docs/thesis.md", NULL, bench_thesis},
     {"watch", "what standing queries add to a deposit: docs/watch.md", NULL, bench_watch},
     {"load", "a daemon under a steady load, and under attack", NULL, bench_load},
+    {"web", "the page for phones, beside lighttpd, and under attack", NULL, bench_web},
+    {"phones", "phones in front of a page that runs", NULL, bench_phones},
 };
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
 
@@ -89,27 +91,20 @@ int bench_profile(const char *text, struct profile *out)
                : bench_fail("profile %s: %s", text, reason);
 }
 
-/*
- * Finds hearsayd by the path of this program: build/tests/bench/hearsay-bench belongs to
- * build/daemon/hearsayd.
- */
-static const char *default_daemon(void)
+/* build/tests/bench/hearsay-bench belongs to the programs below build/. */
+const char *bench_program(const char *name)
 {
-    static char path[PATH_BYTES + 32];
     char self[PATH_BYTES];
+    char *path = NULL;
     const ssize_t length = readlink("/proc/self/exe", self, sizeof(self) - 1);
 
-    if (length <= 0) {
-        return "hearsayd";
-    }
-    self[length] = '\0';
-    snprintf(path, sizeof(path), "%s/../../daemon/hearsayd", dirname(self));
-    return path;
+    self[length > 0 ? length : 0] = '\0';
+    return length > 0 && asprintf(&path, "%s/../../%s", dirname(self), name) > 0 ? path : name;
 }
 
 struct bench_options bench_standard(void)
 {
-    return (struct bench_options){.hearsayd = default_daemon(), .dir = "."};
+    return (struct bench_options){.hearsayd = bench_program("daemon/hearsayd"), .dir = "."};
 }
 
 void bench_rows(struct bench_options *options, bool *json, struct option_row out[BENCH_ROWS])
@@ -140,7 +135,7 @@ static void print_commands(char *out, size_t room)
                          commands[i].help);
     }
     (void)snprintf(out + used, room - (size_t)used,
-                   "\nThe last six have options of their own: hearsay-bench index --help.\n"
+                   "\nThe last eight have options of their own: hearsay-bench index --help.\n"
                    "Options of the others:");
 }
 
