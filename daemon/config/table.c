@@ -50,7 +50,7 @@ static const struct settings_section sections[CONFIG_SECTIONS] = {
 static const struct settings_key keys[] = {
     {DAEMON_KEY("data", data), SETTINGS_TYPE_PATH,
      .standard_note = "the service's state directory; without one /var/lib/hearsay for root, "
-                      "$XDG_STATE_HOME/hearsayd for others",
+                      "$XDG_STATE_HOME/hearsayd or ~/.local/state/hearsayd for others",
      .example = "/var/lib/hearsay",
      .help = "Directory of the database. The daemon makes it if it is not there. One daemon for "
              "each directory."},
@@ -62,14 +62,14 @@ static const struct settings_key keys[] = {
     {DAEMON_KEY("admin_group", admin_group), SETTINGS_TYPE_GROUP, .example = "hearsay",
      .standard_note = "none",
      .help = "A group whose members may administer the daemon, as its user and root may. Its Unix "
-             "sockets then belong to that group, with mode 0660, and the default socket is "
+             "sockets, except for those with `gateway`, then belong to that group, with mode 0660, "
+             "and the default socket is "
              "/run/hearsay/admin.sock instead of hearsayd.sock in the data directory. The daemon's "
              "user must be a member, unless root starts the daemon and `user` is set."},
     {DAEMON_KEY("gateway_user", gateway_user), SETTINGS_TYPE_USER, .example = "hearsay-web",
      .standard_note = "none",
-     .help =
-         "The user that connects to the listeners with `gateway`, and nobody else may: the user "
-         "of hearsay-web. It is no administrator there."},
+     .help = "The only user that may connect to the listeners with `gateway`: the user of "
+             "hearsay-web. There this user is no administrator."},
     {DAEMON_KEY("call_filter", no_call_filter), SETTINGS_TYPE_CHOICE, .words = call_filter_words,
      .standard = "yes",
      .help = "Whether the kernel refuses the daemon what it never needs: to run other programs, to "
@@ -98,7 +98,8 @@ static const struct settings_key keys[] = {
              "certificates between it and its root. A reload reads it again."},
     {DAEMON_KEY("tls_key", tls_key), SETTINGS_TYPE_PATH, .reloadable = true,
      .standard_note = "none", .example = "/etc/hearsay/key.pem",
-     .help = "PEM file with the key of that certificate, without a passphrase. Others may not read "
+     .help = "PEM file with the key of the certificate in tls_certificate, without a passphrase. "
+             "Others may not read "
              "the file."},
     {DAEMON_KEY("tls_client_ca", tls_client_ca), SETTINGS_TYPE_PATH, .reloadable = true,
      .standard_note = "none", .example = "/etc/hearsay/clients.pem",
@@ -130,11 +131,11 @@ static const struct settings_key keys[] = {
     {LIMITS_KEY("deposit_fill_min", deposit_fill_min_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "0.5%", .reloadable = true,
      .help = "Smallest share of bits that may be set in a deposited filter. Emptier filters are "
-             "near to nothing."},
+             "near to hardly any query."},
     {LIMITS_KEY("deposit_fill_max", deposit_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "90%", .reloadable = true,
-     .help = "Largest share of bits that may be set in a deposited filter. Fuller filters match "
-             "everything."},
+     .help = "Largest share of bits that may be set in a deposited filter. Fuller filters seem to "
+             "contain nearly every label."},
     {LIMITS_KEY("query_fill_max", query_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "90%", .reloadable = true,
      .help = "Largest share of bits that may be set in the filter of a query."},
@@ -142,9 +143,9 @@ static const struct settings_key keys[] = {
      .standard = "100", .reloadable = true, .help = "Most messages that a query may ask for."},
     {LIMITS_KEY("sender_share", sender_share_ppm), SETTINGS_TYPE_PERCENT, 1, PPM, .standard = "30%",
      .reloadable = true,
-     .help = "Largest share of the k messages of an answer that may come from one address; at "
-             "least one message may, and more if other addresses have none. 100%: all. Messages of "
-             "exempt clients, and those from before the start of the daemon, are never left out."},
+     .help = "Largest share of the k messages of an answer that may come from one address, rounded "
+             "down; one message always may. 100%: all. Messages of exempt clients, and messages "
+             "from before the start of the daemon, are not limited."},
     {LIMITS_KEY("parts", parts_max), SETTINGS_TYPE_COUNT, 1, LIMIT_PARTS, .unit = "filters",
      .standard = "64", .reloadable = true, .help = "Most filters that one query may combine."},
     {LIMITS_KEY("ttl_default", ttl_default_s), SETTINGS_TYPE_DURATION, 1, 10 * YEARS,
@@ -165,36 +166,40 @@ static const struct settings_key keys[] = {
              "is copied once. Deposits keep this much storage free, and 2M more."},
     {LIMITS_KEY("sessions", sessions_max), SETTINGS_TYPE_COUNT, 1, 65536, .unit = "sessions",
      .standard = "256", .reloadable = true,
-     .help = "Most clients connected at a time. When one more comes, the daemon drops the oldest "
-             "idle session of the address that has most, and tells it why."},
+     .help =
+         "Most clients connected at a time. When one more comes, the daemon drops a session of the "
+         "address that has most, an idle one first, and tells its client why. If no other address "
+         "has more sessions than the new client's, only an idle session may be dropped."},
     {LIMITS_KEY("sessions_per_address", sessions_per_address), SETTINGS_TYPE_COUNT, 1, 65536,
      .unit = "sessions", .standard = "16", .reloadable = true,
-     .help = "Most clients of one address connected at a time, and never more than an eighth of "
-             "sessions. For this key and the next four: clients of this machine are exempt, unless "
+     .help = "Most clients of one address connected at a time, but at most an eighth of sessions, "
+             "or 1. For this key and the next four: clients of this machine are exempt, unless "
              "their listener is limited; an IPv6 address on link counts by itself, and its /64 has "
              "16 times the rates; an IPv6 address from further away counts by its /64."},
     {LIMITS_KEY("deposits_per_minute", deposits_per_minute), SETTINGS_TYPE_COUNT, 0, 1000000,
      .unit = "deposits", .standard = "60", .reloadable = true,
-     .help = "How many deposits and withdrawals a minute one address may send on average; 0: any "
-             "number."},
+     .help = "How many deposits, withdrawals and reports a minute one address may send on average; "
+             "0: any number."},
     {LIMITS_KEY("deposit_burst", deposit_burst), SETTINGS_TYPE_COUNT, 1, 1000000,
      .unit = "deposits", .standard = "60", .reloadable = true,
-     .help = "How many of them one address may send at once, after a while without any."},
+     .help = "How many deposits, withdrawals and reports one address may send at once, after a "
+             "while without any."},
     {LIMITS_KEY("queries_per_minute", queries_per_minute), SETTINGS_TYPE_COUNT, 0, 1000000,
      .unit = "queries", .standard = "1200", .reloadable = true,
      .help = "How many queries, and other requests that read, one address may send a minute on "
-             "average; 0: any number. A query counts once for each of its filters, and once for "
-             "each 3 slices and hashes of the ids that it leaves out; a watch also counts once for "
-             "each 64 messages that it catches up with."},
+             "average; 0: any number. A query counts once for each of its parts, and once for each "
+             "3 slices and hashes of the ids that it leaves out; a watch also counts once for each "
+             "page of at most 64 messages with which it catches up."},
     {LIMITS_KEY("query_burst", query_burst), SETTINGS_TYPE_COUNT, 1, 1000000, .unit = "queries",
      .standard = "300", .reloadable = true,
-     .help = "How many of them one address may send at once, after a while without any."},
+     .help = "How many queries, counted as for queries_per_minute, one address may send at once, "
+             "after a while without any."},
     {LIMITS_KEY("work_bits", work_bits), SETTINGS_TYPE_COUNT, 0, LIMIT_WORK_BITS, .unit = "bits",
      .standard = "0", .reloadable = true,
-     .help =
-         "Proof of work that each deposit and report needs: the number of zero bits. Finding them "
-         "takes 2^bits tries: about a second for 21 bits on a laptop, and a multiple of that on a "
-         "phone. 0: none. Clients that are exempt from the limits of an address need none."},
+     .help = "Proof of work that each deposit and report needs: the number of zero bits. Finding "
+             "them takes 2^bits tries on average: about a second for 21 bits on a laptop, and a "
+             "multiple of that on a phone. 0: none. Clients that are exempt from the limits of an "
+             "address need none."},
     {LIMITS_KEY("addresses", addresses), SETTINGS_TYPE_COUNT, 16, 1000000, .unit = "addresses",
      .standard = "4096",
      .help = "How many addresses the daemon tells apart (as salted hashes, in memory only): those "
@@ -203,7 +208,8 @@ static const struct settings_key keys[] = {
     {LIMITS_KEY("tls_handshakes", tls_handshakes_max), SETTINGS_TYPE_COUNT, 1, 65536,
      .unit = "handshakes", .standard = "64", .reloadable = true,
      .help = "Most TLS handshakes under way at a time, an eighth of them by one address. For one "
-             "more, the daemon closes the oldest one of the address that has most. A handshake may "
+             "more, the daemon closes the oldest one of the address that has most, or of the new "
+             "client's address if this address has its eighth. A handshake may "
              "take 2 s while more than half of them are under way."},
     {LIMITS_KEY("requests_in_flight", requests_in_flight), SETTINGS_TYPE_COUNT, 1, 65536,
      .unit = "requests", .standard = "4096", .reloadable = true,
@@ -232,11 +238,12 @@ static const struct settings_key keys[] = {
      .help = "How long a client may take to send its Hello."},
     {LIMITS_KEY("idle_timeout", idle_timeout_s), SETTINGS_TYPE_DURATION, 0, 7 * DAY,
      .standard = "10m", .reloadable = true,
-     .help = "How long a session may send no request before it is closed; 0: for ever."},
+     .help = "How long a session without a watch may send no request before it is closed; 0: for "
+             "ever."},
 
     {HOST_KEY("profile", profile), SETTINGS_TYPE_OWN, .own = &config_type_profile,
      .standard = "v1:512/4",
-     .help = "How contexts become filters: v1, bits, hashes for each label; or sections by "
+     .help = "How contexts become filters: v1:bits/hashes for each label; or sections by "
              "attribute, as in v1:wifi=288/2,time=32/1,topic=96/2,any=96/2. It cannot change once "
              "the host has messages."},
     {HOST_KEY("suggested_max_distance", suggested_max_distance_ppm), SETTINGS_TYPE_DISTANCE, 0, PPM,
@@ -246,13 +253,15 @@ static const struct settings_key keys[] = {
     {HOST_KEY("here", here), SETTINGS_TYPE_OWN, .own = &config_type_labels, .standard_note = "none",
      .example = "geo:u281zd, wifi:a4:2b:8c:01:02:03", .repeatable = true, .reloadable = true,
      .help = "Labels of what is around the access point, such as geo:u281zd, for clients that "
-             "cannot scan. Several labels with commas between them, on any number of lines, 2,000 "
-             "bytes together. More labels, and labels with commas, go into here_file."},
+             "cannot scan. Several labels with commas between them, on any number of lines, 2,047 "
+             "bytes together with a separator for each. More labels, and labels with commas, go "
+             "into here_file."},
     {HOST_KEY("here_file", here_file), SETTINGS_TYPE_PATH, .standard_note = "none",
      .example = "/run/hearsay/here", .reloadable = true,
-     .help = "A file with more of these labels, one a line, at most 64K; # begins a comment. The "
-             "daemon looks at it every second, so that a scanning program may write it. Wrong "
-             "content is logged and changes nothing."},
+     .help =
+         "A file with more labels for `here`, one a line, at most 64K; # begins a comment. The "
+         "daemon looks at the file every second, so that a scanning program may write it. Wrong "
+         "content is logged and changes nothing."},
     {HOST_KEY("here_map", here_map), SETTINGS_TYPE_PATH, .standard_note = "none",
      .reloadable = true, .example = "/etc/hearsay/places",
      .help =
@@ -269,8 +278,9 @@ static const struct settings_key keys[] = {
     {HOST_KEY("accept_schedule", schedule), SETTINGS_TYPE_OWN, .own = &config_type_schedule,
      .standard_note = "none", .example = "22:00-06:00 closed", .repeatable = true,
      .reloadable = true,
-     .help = "The same for a part of each day, local time, such as 22:00-06:00 closed. Up to 8 "
-             "lines; the first line that covers the time overrides accept."},
+     .help =
+         "Like `accept`, for a part of each day, local time, such as 22:00-06:00 closed. Up to 8 "
+         "lines; the first line that covers the time overrides accept."},
     {HOST_KEY("hide_after", hide_after), SETTINGS_TYPE_COUNT, 0, 65536, .unit = "reports",
      .standard = "5", .reloadable = true,
      .help = "How many different senders must report a message to hide it, until the operator has "
@@ -287,8 +297,9 @@ static const struct settings_key keys[] = {
              "of them of one IPv6 /64 on link."},
     {HOST_KEY("bytes", bytes_max), SETTINGS_TYPE_SIZE, 4 * KIB, 16 * GIB,
      .standard_note = "bytes of [limits]", .example = "64M", .reloadable = true,
-     .help = "Most bytes of payloads, media types and filters that this host stores, with the same "
-             "shares; one message of an address is always taken."},
+     .help = "Most bytes of payloads, media types and filters that this host stores, with the "
+             "shares of one address and of one /64 as for messages; one message of an address is "
+             "always taken."},
     {HOST_KEY("evict", evict), SETTINGS_TYPE_CHOICE, .words = evict_words, .standard = "reject",
      .reloadable = true,
      .help = "What happens to a deposit when the host, or all hosts together, are full, or when "
