@@ -96,7 +96,7 @@ struct config_host {
     struct schedule_entry schedule[SCHEDULE_MAX]; /* schedule_count of them */
     size_t schedule_count;
     uint32_t hide_after;    /* reports by different senders; 0: never */
-    uint32_t hide_per_hour; /* messages that reports of one network hide in an hour */
+    uint32_t hide_per_hour; /* messages that reports of one network may hide in an hour */
 };
 
 struct config_limits {

@@ -9,7 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Stored as numbers in the database, too. */
+/* The numbers are stored in the database, too. */
 enum accept { ACCEPT_OPEN = 0, ACCEPT_REVIEW = 1, ACCEPT_CLOSED = 2, ACCEPT_MODES };
 
 enum { SCHEDULE_MAX = 8, SCHEDULE_BYTES = 32, DAY_MINUTES = 24 * 60 };

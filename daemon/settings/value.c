@@ -121,7 +121,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* value * factor + more, UINT64_MAX where that does not fit. */
+/* Returns value * factor + more, or UINT64_MAX if this does not fit in 64 bits. */
 static uint64_t multiply_add(uint64_t value, uint64_t factor, uint64_t more)
 {
     return value > (UINT64_MAX - more) / factor ? UINT64_MAX : value * factor + more;

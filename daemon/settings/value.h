@@ -28,7 +28,7 @@ enum settings_type {
     SETTINGS_TYPE_MILLISECONDS, /* milliseconds: 50ms, 2s and the other units of a duration; 0 */
     SETTINGS_TYPE_PERCENT,      /* millionths: 0.5% is 5000 */
     SETTINGS_TYPE_DISTANCE,     /* millionths: 0.85 is 850000 */
-    SETTINGS_TYPE_CHOICE,       /* one of some words: its number among them */
+    SETTINGS_TYPE_CHOICE,       /* one of several words: the number of the word */
     SETTINGS_TYPE_PATH,
     SETTINGS_TYPE_USER,  /* the name of a user of the system */
     SETTINGS_TYPE_GROUP, /* the name of a group of the system */

@@ -2,7 +2,7 @@
 /*
  * privilege: gives up privileges for good. A program that root has started binds its TCP addresses
  * as root, and then becomes the user of the setting `user`, if that is set. A filter in the kernel
- * refuses system calls that the program does not need when it serves.
+ * may then refuse system calls that the program does not need.
  */
 #ifndef DAEMON_SYSTEM_PRIVILEGE_H
 #define DAEMON_SYSTEM_PRIVILEGE_H

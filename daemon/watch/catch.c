@@ -7,8 +7,8 @@
  * slowly needs no memory for matches of new deposits.
  *
  * The read of a page begins only if no match of the client is queued, little output waits for the
- * client, and the client has a token for the page or no limits. Otherwise the watch is paused. At
- * most WATCH_READS pages are read at a time. Watches are served round robin.
+ * client, and the client has enough tokens for the page or no limits. Otherwise the watch is
+ * paused. At most WATCH_READS pages are read at a time. Watches are served round robin.
  */
 #include <assert.h>
 #include <string.h>

@@ -70,7 +70,7 @@ struct watch_catch {
     struct watch *watch;      /* NULL: the watch has ended */
     struct requester *client; /* while a page is being read, else NULL */
     bool is_paused;
-    int64_t caught;        /* number of the last message that was read */
+    int64_t caught;        /* all messages up to this number have been read */
     int64_t wanted;        /* live_after of the watch at the time when the page was asked for */
     int64_t not_before_ms; /* monotonic: earlier, the client has no tokens for a page */
 };

@@ -239,7 +239,8 @@ static void send_all(struct service *service)
         watcher_make_unready(watcher);
         uint32_t sent = watch_send(watcher, share);
         if (watcher->queue == NULL) {
-            watch_catch_resume(watcher); /* also when all that waited had gone from the index */
+            watch_catch_resume(watcher); /* also if all queued matches were dropped because their
+                                            messages were gone */
         }
         left -= sent < left ? sent : left;
     }

@@ -115,10 +115,11 @@ bool watch_client_has_room(struct service *service, struct requester *client);
 
 /*
  * Call this function once for each number `seq` that the store gives to a message, in ascending
- * order. `message` was deposited, released from review or restored, and is in the index of its
- * host. A later turn matches the message with the watches, usually the next one. A client that got
- * the message under an earlier number gets it again. If `message` is NULL, the message is hidden or
- * in no index, and only the number counts. Borrows `message` for the call.
+ * order, unless watch_missed reports the message. `message` was deposited, released from review or
+ * restored, and is in the index of its host. A later turn matches the message with the watches,
+ * usually the next one. A client that got the message under an earlier number gets it again. If
+ * `message` is NULL, the message is hidden or in no index, and only the number counts. Borrows
+ * `message` for the call.
  */
 void watch_numbered(struct service *service, struct host *host,
                     const struct persist_message *message, int64_t seq);

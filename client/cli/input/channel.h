@@ -36,7 +36,7 @@ bool channel_is_name(const char *name);
  */
 int channel_read_all(const struct cli *cli, json_t **out_file);
 
-/* Replaces the file. CLI_DONE or an exit code. */
+/* Replaces the file. Returns CLI_DONE, or an exit code after printing the error. */
 int channel_write_all(const struct cli *cli, const json_t *file);
 
 /* Returns the object with the channels of a file. */

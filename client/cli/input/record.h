@@ -14,7 +14,7 @@
 #include "client/hearsay.h"
 
 struct record {
-    json_t *object;                  /* owned; the strings below are borrowed from it */
+    json_t *object;                  /* owned; the strings of the line are borrowed from it */
     struct hearsay_context *context; /* owned; NULL with has_filter */
     bool has_filter;
     struct hearsay_filter filter;

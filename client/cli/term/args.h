@@ -91,9 +91,10 @@ void args_free(const struct args_group *group);
 void args_print_help(FILE *stream, const struct args_group *group);
 
 /*
- * Returns a name that begins with `word`, else the name with the smallest edit distance to `word`,
- * where an edit inserts, deletes or changes a character or swaps two neighbours. Returns NULL when
- * no name is similar enough to be suggested, or `word` has more than 40 bytes.
+ * Returns a name that begins with `word` (of 2 bytes or more), else the name with the smallest edit
+ * distance to `word`, where an edit inserts, deletes or changes a character or swaps two
+ * neighbours. Returns NULL when no name is similar enough to be suggested, or `word` is empty or
+ * has more than 40 bytes.
  */
 const char *args_nearest(const char *word, const char *const *names, size_t count);
 

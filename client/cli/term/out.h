@@ -19,7 +19,7 @@
 struct out {
     FILE *stream;  /* borrowed */
     bool terminal; /* the stream is a terminal */
-    bool colour;   /* terminal, and neither NO_COLOR nor TERM=dumb */
+    bool colour;   /* terminal, TERM is set and not "dumb", and NO_COLOR is not set */
     size_t width;  /* columns; 0: no limit */
 };
 

@@ -79,7 +79,7 @@ void when_print(int64_t ms, char out[WHEN_BYTES])
                    within % 1000);
 }
 
-/* `count` digits, then moves behind them. */
+/* Reads exactly `count` digits and moves *at behind them. */
 static bool take_digits(const char **at, int count, int *out_value)
 {
     int value = 0;
