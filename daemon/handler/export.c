@@ -84,7 +84,7 @@ static void on_exported(struct persist_read *read)
 
 /*
  * Chooses how many messages, and how many bytes of content, a page may have so that it fits one
- * frame. `wanted` is the number of messages that the client asks for; 0: as many as possible.
+ * frame. `wanted` is the number of messages that the client asks for; 0: EXPORT_PAGE_MAX.
  */
 static void choose_page(uint32_t frame_bytes, uint32_t wanted, size_t *out_entries,
                         size_t *out_bytes)

@@ -2,7 +2,7 @@
 /*
  * Runs searches in steps of bounded work. A search that ends within its first steps takes no turns.
  * Longer searches take turns, round robin by sender. Of all connections of a sender, one search at
- * a time takes turns, and the others wait to begin.
+ * a time takes turns, and the other long searches wait to begin.
  */
 #include "daemon/handler/handler.h"
 #include "daemon/handler/query.h"

@@ -16,8 +16,9 @@
 
 /*
  * Loads the stored epochs that are not over. Begins an epoch for each host that is configured to
- * have epochs and has no current one, unless the host has HOST_EPOCHS_MAX epochs. Returns 0, or a
- * negative error with a reason. Blocks. Call once at the start, before the messages are loaded.
+ * have epochs and has no current epoch, or one whose time has ended, unless the host has
+ * HOST_EPOCHS_MAX epochs. Returns 0, or a negative error with a reason. Blocks. Call once at the
+ * start, before the messages are loaded.
  */
 int epochs_load(struct service *service, char *out_reason);
 

@@ -189,7 +189,7 @@ uint32_t host_estimated_similarity_ppm(const struct host *host, const uint64_t *
     uint64_t filter[PROFILE_WORDS_MAX];
     uint32_t n_query, n_found, n_union;
 
-    if (host->config.profile.section_count == 1) { /* counts say all: no look at the filter */
+    if (host->config.profile.section_count == 1) { /* the counts are enough */
         const uint32_t *table = estimate_table(host->estimate, 0);
         n_query = table[found->union_count - found->cardinality + found->intersection];
         n_found = table[found->cardinality];

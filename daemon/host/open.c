@@ -59,7 +59,7 @@ static int load_message(void *context, const struct persist_message *message)
     }
     int rc = service_keep(service, host, message);
     loading->loaded += rc == 0;
-    return rc == HOST_NO_EPOCH ? 0 : rc; /* the sweep deletes what is left of an epoch */
+    return rc == HOST_NO_EPOCH ? 0 : rc; /* the sweep deletes the message later */
 }
 
 static int load_rule(void *context, const struct persist_rule *rule)

@@ -4,9 +4,9 @@
  * Kept in memory only, as keyed hashes of host, message and sender: no address can be read from the
  * hashes.
  *
- * The memory is bounded. There are two generations of hashes. When REPORTS_KEPT hashes were put
- * into the newer generation, the older one is cleared and becomes the newer one. A sender whose
- * hash was cleared may report the same message again. So may every sender after a restart.
+ * The memory is bounded. There are two generations of hashes. If REPORTS_KEPT hashes were put into
+ * the newer generation, the next report clears the older one, which becomes the newer one. A sender
+ * whose hash was cleared may report the same message again. So may every sender after a restart.
  */
 #ifndef DAEMON_HOST_REPORTS_H
 #define DAEMON_HOST_REPORTS_H

@@ -19,8 +19,8 @@
 
 enum {
     /* Maximum number of connections that the kernel keeps while they wait to be accepted, unless
-     * the system allows fewer. If more clients connect at the same time, the others try again only
-     * about a second later. */
+     * the system allows fewer. If more TCP clients connect at the same time, the others try
+     * again only about a second later. */
     BACKLOG = 1024,
     /* A connection costs more CPU time than most requests. Without this limit, libuv could accept
      * many connections that wait before any session is served. */

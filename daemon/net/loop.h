@@ -52,7 +52,7 @@ int loop_init(struct loop *loop);
  * uv_loop_close. */
 void loop_close_handles(struct loop *loop);
 
-/* The monotonic time of the loop. libuv reads the clock once a turn. */
+/* The monotonic time of the loop: the time when libuv last read the clock. */
 int64_t loop_now_ms(const struct loop *loop);
 
 /* Lets the next turn come without waiting. */

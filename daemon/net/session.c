@@ -30,7 +30,7 @@ static void on_work_ended(struct requester *client)
     struct session *session = session_of_client(client);
 
     if (session->state == SESSION_CLOSED) {
-        loop_add_gone(session->all->loop, &session->entry); /* if all has ended, it is freed */
+        loop_add_gone(session->all->loop, &session->entry); /* may be freed now */
     } else if (session_takes_requests(session)) {
         session_mark_ready_if_held(session);
     } else {
@@ -165,7 +165,7 @@ static void on_closed(struct transport *transport)
     struct session *session = session_of(transport);
 
     session->stream_closed = true;
-    loop_add_gone(session->all->loop, &session->entry); /* if all has ended, it is freed */
+    loop_add_gone(session->all->loop, &session->entry); /* may be freed now */
 }
 
 const struct transport_events session_transport_events = {

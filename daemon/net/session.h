@@ -24,7 +24,7 @@
  *     It may drop the session, or another session. It frees none of them.
  *   - session_close, session_reset, session_drop and session_fail close the stream and move the
  *     session to SESSION_CLOSED at once. From then on nothing is sent or received.
- *   - Only sessions_reap frees. Until then a dropped session stays valid. The loop calls
+ *   - Only sessions_reap frees sessions. Until then a dropped session stays valid. The loop calls
  *     sessions_reap once a turn; a session calls it before it takes requests, and session_accept
  *     calls it before it accepts a connection.
  *   - Work for a client that ends in a later turn may hold the requester until requester_work_end:
@@ -159,7 +159,7 @@ void sessions_end_congestion(struct sessions *all);
  * error, after which the connection is closed or still waits. A connection is refused if it exceeds
  * a limit of its address, if there are too many sessions and none may be dropped for it
  * (session_evict.h), or if its user may not use a gateway's listener. A refused client gets an
- * error, unless there were too many such errors lately.
+ * error, or its connection is closed without one.
  */
 enum { SESSION_REFUSED = 1 };
 int session_accept(struct sessions *all, struct listener *listener);

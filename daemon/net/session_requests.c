@@ -64,7 +64,7 @@ static void handle_request(struct session *session, const struct msg_request *re
         return;
     } else if (handler_welcome(service, &session->client, request)) {
         if (session->state == SESSION_CLOSED) {
-            return; /* dropped: no memory for the Welcome */
+            return; /* the session was dropped */
         }
         session_move_to(session, SESSION_OPEN);
         log_debug("session %" PRIu64 " speaks version %d, %s", session->number, LIMIT_VERSION,
