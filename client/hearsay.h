@@ -22,7 +22,7 @@
  *
  *   0         HEARSAY_OK.
  *   negative  HEARSAY_ERR_...; *out_error describes the error, unless out_error is NULL. Other
- *             outputs are unchanged.
+ *             outputs are unchanged, except the receipt of a deposit.
  *   positive  an outcome that is no error, such as HEARSAY_FULL; the call's comment names it.
  *
  * Units: *_ms are milliseconds; moments that a server sends are Unix milliseconds on its clock. *_s

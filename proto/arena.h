@@ -36,7 +36,8 @@ void arena_deinit(struct arena *arena); /* a zeroed struct is fine */
 void *arena_take(struct arena *arena, size_t bytes);
 
 /*
- * Allocates an array of `count` elements of `bytes` bytes each, all zero. NULL as with arena_take.
+ * Allocates an array of `count` elements of `bytes` bytes each, all zero. NULL: as with arena_take,
+ * or the size of the array overflows.
  */
 void *arena_take_zeroed(struct arena *arena, size_t count, size_t bytes);
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * limits: the limits and constants of the protocol, the same for every server. The message Limits
- * in Welcome has the limits that a server's configuration sets. A server sets no such limit higher
- * than the limit of this file. Sizes are in bytes, counts in elements.
+ * in Welcome has the limits that a server's configuration sets. Where this file has a limit, no
+ * server sets it higher. Sizes are in bytes, counts in elements.
  */
 #ifndef PROTO_LIMITS_H
 #define PROTO_LIMITS_H
@@ -50,9 +50,9 @@ enum {
     LIMIT_WORK_BITS = 32, /* of a deposit's proof of work */
     LIMIT_LABEL_BYTES = 240,
     LIMIT_PROFILE_BYTES = 255,
-    LIMIT_ERROR_BYTES = 511, /* an error's sentence */
-    LIMIT_FIELD_BYTES = 63,  /* an error's field name */
-    LIMIT_REPEATED = 256, /* entries of a repeated field for which this list has no other limit */
+    LIMIT_ERROR_BYTES = 511,       /* an error's sentence */
+    LIMIT_FIELD_BYTES = 63,        /* an error's field name */
+    LIMIT_REPEATED = 256,          /* most entries of a repeated field without another limit here */
     LIMIT_UNKNOWN_REQUEST = 256,   /* unknown fields in a request, all together */
     LIMIT_UNKNOWN_RESPONSE = 8192, /* in a response: a few in each of its results */
     LIMIT_NESTING = 4              /* messages within messages */

@@ -66,7 +66,7 @@ static int client_lose(struct hearsay *server, int reason, struct hearsay_error 
     return conn_break(&server->conn, &refused, error);
 }
 
-/* Reads once from the socket. Returns 0, SOCK_AGAIN, or the error that broke the connection. */
+/* Reads from the socket. Returns 0, SOCK_AGAIN, or an error. */
 static int client_fill(struct hearsay *server, struct hearsay_error *error)
 {
     uint8_t *room = NULL;

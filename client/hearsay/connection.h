@@ -60,8 +60,9 @@ struct hearsay_connect {
     int timeout_ms;              /* for connecting and greeting together */
     /*
      * For a gateway, that is, a program that speaks for clients of another protocol: the address of
-     * the client for whom the gateway speaks on this connection. A server without the capability
-     * on_behalf (hearsay_has_capability) ignores the address. NULL: the gateway speaks for itself.
+     * the client for whom the gateway speaks on this connection. A server that does not know
+     * gateways ignores the address; check hearsay_has_capability with "on_behalf". NULL: the
+     * gateway speaks for itself.
      */
     const uint8_t *on_behalf;
     size_t on_behalf_bytes;         /* 4 (IPv4) or 16 (IPv6); 0 with NULL */

@@ -66,7 +66,7 @@ HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
 
 /*
  * A set of labels. It converts what a device senses to labels by the rules of docs/contexts.md. All
- * clients must follow these rules; otherwise two contexts of the same place differ.
+ * clients must follow these rules; otherwise two contexts of the same place may differ.
  *
  * The calls hearsay_context_add_... return HEARSAY_OK, ERR_ARGUMENT or ERR_NOMEM. After an error
  * the set may contain some of the new labels: clear or free the set. A label that is already in the

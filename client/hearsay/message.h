@@ -237,9 +237,9 @@ HEARSAY_API int hearsay_withdraw(struct hearsay *server, const char *host, const
 HEARSAY_API int hearsay_ping(struct hearsay *server, int timeout_ms, struct hearsay_pong *out_pong,
                              struct hearsay_error *out_error);
 /*
- * Gets the summary of the messages in a host's open epoch. The summary includes every deposit and
- * leaves out every withdrawn message that the server has acknowledged. An expired message counts
- * until the server deletes it.
+ * Gets the summary of the messages in a host's open epoch. The summary includes every message that
+ * is not hidden and whose deposit the server has acknowledged, until the server deletes the
+ * message.
  */
 HEARSAY_API int hearsay_summary(struct hearsay *server, const char *host, int timeout_ms,
                                 struct hearsay_summary *out_summary,
@@ -373,7 +373,7 @@ HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket
  *                    hearsay_take_here_changes; the call has read what has arrived, without waiting
  *   HEARSAY_PENDING  no reply arrived within timeout_ms
  *   ERR_REFUSED      the server ended the connection with a reason
- *   ERR_LOST, ERR_PROTOCOL, ERR_NOMEM, ERR_SYSTEM
+ *   ERR_LOST, ERR_PROTOCOL, ERR_NOMEM, ERR_SYSTEM, ERR_ARGUMENT; with TLS also ERR_TRUST
  *
  * Replies that arrived before an error are returned before the error.
  */

@@ -35,8 +35,8 @@ void lately_set_rounds(struct bytes *contexts, uint32_t rounds);
 /*
  * Starts a new round. Writes to *out_contexts (initialised, empty) the contexts that stay, each
  * with one round less, and then the context with the given labels, at least 1. Leaves out an older
- * context with the same labels. Returns 0; HEARSAY_ERR_ARGUMENT when the records take more than
- * LATELY_BYTES_MAX bytes; HEARSAY_ERR_NOMEM.
+ * context with the same labels in the same order. Returns 0; HEARSAY_ERR_ARGUMENT when the records
+ * take more than LATELY_BYTES_MAX bytes; HEARSAY_ERR_NOMEM.
  */
 int lately_round(const struct bytes *contexts, uint32_t rounds, const char *const *labels,
                  size_t label_count, struct bytes *out_contexts, struct hearsay_error *out_error);

@@ -4,7 +4,7 @@
  * owner moves bytes between the conn and a socket.
  *
  *   FRESH --greet--> GREETING --Welcome--> READY
- *     any state ----------------------------> BROKEN (final; every call returns the reason)
+ *     any state ----------------------------> BROKEN (final)
  *
  * In state BROKEN, conn_submit, conn_next and conn_lose return the reason. A request in flight is
  * stored in the slot with the index (ticket mod slot_count). Tickets ascend; a ticket whose slot is
@@ -95,8 +95,8 @@ int conn_greet(struct conn *conn, const struct conn_hello *hello, struct hearsay
 /*
  * Adds a request to the output; only in the states READY and BROKEN. Chooses the request's id and
  * writes the id to request->id and *out_ticket. Returns 0; CONN_FULL; ERR_ARGUMENT when the request
- * is larger than a frame; ERR_NOMEM; or the error that broke the connection. Unless the function
- * returns 0, the conn does not change.
+ * is larger than the largest frame that the server takes; ERR_NOMEM; or the error that broke the
+ * connection. Unless the function returns 0, the conn does not change.
  */
 int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ticket,
                 struct hearsay_error *out_error);
@@ -133,6 +133,7 @@ void conn_filled(struct conn *conn, size_t count);
  *   ERR_PROTOCOL  the connection is broken: the server broke the protocol
  *   ERR_REFUSED   the connection is broken: the server sent the reason
  *   ERR_NOMEM     memory is out; the caller may call again later
+ *   other errors  the reason why the connection was broken before
  *
  * A push is a response that answers no request; its id is 0. Three kinds of pushes are returned:
  * the start of an epoch, matches if a watch was submitted, and changed here labels if the caller
