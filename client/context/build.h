@@ -2,8 +2,8 @@
 /*
  * build: functions that turn sensed data into labels. wifi.c, geohash.c, time.c, topic.c and scan.c
  * each handle one kind of data; labels.c stores the set of labels. None of these files does I/O or
- * uses a clock or a locale. Only for files of libhearsay and its tests. docs/contexts.md has the
- * rules.
+ * reads a clock, and labels do not depend on the locale. Only for files of libhearsay and its
+ * tests. docs/contexts.md has the rules.
  */
 #ifndef CLIENT_CONTEXT_BUILD_H
 #define CLIENT_CONTEXT_BUILD_H
