@@ -72,8 +72,8 @@ static const struct settings_key keys[] = {
              "hearsay-web. There this user is no administrator."},
     {DAEMON_KEY("call_filter", no_call_filter), SETTINGS_TYPE_CHOICE, .words = call_filter_words,
      .standard = "yes",
-     .help = "Whether the kernel refuses the daemon what it never needs: to run other programs, to "
-             "trace them, to mount, to change users."},
+     .help = "Whether the kernel refuses the daemon system calls that it never needs, such as "
+             "those to run or trace other programs, to mount, and to change users."},
     {DAEMON_KEY("listen", listeners), SETTINGS_TYPE_OWN, .own = &config_type_listener,
      .repeatable = true, .reloadable = true,
      .standard_note = "127.0.0.1:7117, [::1]:7117 and the Unix socket hearsayd.sock in the data "
@@ -120,8 +120,9 @@ static const struct settings_key keys[] = {
     {DAEMON_KEY("clock_patience", clock_patience_s), SETTINGS_TYPE_DURATION, 0, YEARS,
      .standard = "1h", .reloadable = true,
      .help = "If the system's clock is more than a day ahead of the store's, and the system does "
-             "not say that it is synchronised: how long it must run without a step before the "
-             "daemon believes it. Nothing expires by it before. 0: at once."},
+             "not say that it is synchronised: how long the system's clock must run without a step "
+             "before the daemon believes it. Until then nothing expires by the system's clock. 0: "
+             "at once."},
 
     {LIMITS_KEY("frame", frame_bytes), SETTINGS_TYPE_SIZE, LIMIT_FRAME_BYTES_MIN,
      LIMIT_FRAME_BYTES_MAX, .standard = "64K", .help = "Largest frame in either direction."},
@@ -147,7 +148,8 @@ static const struct settings_key keys[] = {
              "down; one message always may. 100%: all. Messages of exempt clients, and messages "
              "from before the start of the daemon, are not limited."},
     {LIMITS_KEY("parts", parts_max), SETTINGS_TYPE_COUNT, 1, LIMIT_PARTS, .unit = "filters",
-     .standard = "64", .reloadable = true, .help = "Most filters that one query may combine."},
+     .standard = "64", .reloadable = true,
+     .help = "Most parts that one query may have, each with a filter."},
     {LIMITS_KEY("ttl_default", ttl_default_s), SETTINGS_TYPE_DURATION, 1, 10 * YEARS,
      .standard = "24h", .reloadable = true,
      .help = "Lifetime of a message whose deposit names none."},
@@ -202,9 +204,10 @@ static const struct settings_key keys[] = {
              "address need none."},
     {LIMITS_KEY("addresses", addresses), SETTINGS_TYPE_COUNT, 16, 1000000, .unit = "addresses",
      .standard = "4096",
-     .help = "How many addresses the daemon tells apart (as salted hashes, in memory only): those "
-             "that are connected, or have not regained all their tokens. Further addresses share "
-             "16 times the limits of one address. About 120 bytes each."},
+     .help =
+         "How many addresses the daemon tells apart (as salted hashes, in memory only). It forgets "
+         "an address that is not connected and has regained all its tokens. Further addresses "
+         "share 16 times the limits of one address. An address takes about 120 bytes."},
     {LIMITS_KEY("tls_handshakes", tls_handshakes_max), SETTINGS_TYPE_COUNT, 1, 65536,
      .unit = "handshakes", .standard = "64", .reloadable = true,
      .help = "Most TLS handshakes under way at a time, an eighth of them by one address. For one "
@@ -304,19 +307,21 @@ static const struct settings_key keys[] = {
      .reloadable = true,
      .help = "What happens to a deposit when the host, or all hosts together, are full, or when "
              "its sender is over its share. reject: it is refused with QUOTA. oldest, "
-             "soonest-expiring: messages of this host, at most 64, make room for it. A sender over "
+             "soonest-expiring: messages of this host, at most 64, are removed to make room for "
+             "it. A sender over "
              "its share loses its own oldest messages first; then those go that were deposited "
              "first, or that have the least time left."},
     {HOST_KEY("epoch_length", epoch_length_s), SETTINGS_TYPE_DURATION, 0, 365 * DAY,
      .standard = "0", .reloadable = true,
-     .help = "How long an epoch lasts; it ends at a multiple of this time since 1970. Each epoch "
+     .help = "How long an epoch lasts at most; it ends at a multiple of this time since 1970. Each "
+             "epoch "
              "has a random key, which only clients of listeners marked local are given. 0: there "
              "are no epochs."},
     {HOST_KEY("epoch_keep", epoch_keep_s), SETTINGS_TYPE_DURATION, 0, 10 * YEARS, .standard = "24h",
      .reloadable = true,
-     .help =
-         "How long an epoch is kept after its end. Then it is destroyed, with its key and all its "
-         "messages. At most 60 times epoch_length. A change holds for epochs that begin later."},
+     .help = "How long an epoch is kept after its end. Then the epoch is deleted, with its key and "
+             "all its messages. At most 60 times epoch_length. A change holds for epochs that "
+             "begin later."},
     {HOST_KEY("epoch_open", refuses_open), SETTINGS_TYPE_CHOICE, .words = epoch_open_words,
      .standard = "accept", .reloadable = true,
      .help = "Whether messages may be deposited in epoch 0, the open epoch, which has no key."},
