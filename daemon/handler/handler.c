@@ -9,8 +9,8 @@
 #include "daemon/watch/watch.h"
 
 /*
- * handler_is_congested returns true if deposits, withdrawals and messages that wait hold more
- * bytes.
+ * handler_is_congested returns true if deposits, withdrawals and messages that wait hold more than
+ * this many bytes together.
  */
 enum { WRITING_BYTES_MAX = 8 * 1024 * 1024 };
 

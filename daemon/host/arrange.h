@@ -65,7 +65,7 @@ struct arrange {
     atomic_bool stop; /* tells the worker to stop */
     bool stopped;
     size_t seen;    /* number of worn messages of all indexes at the last tick; 0 after a rebuild */
-    size_t came;    /* how much larger that number was than `seen` before */
+    size_t came;    /* by how much `seen` grew at the last tick */
     int64_t now_ms; /* of the last tick or turn */
     int64_t begun_ms;
     int64_t rests_since_ms; /* time since which the worker rests; INT64_MIN at first */

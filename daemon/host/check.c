@@ -159,7 +159,7 @@ static void check_epoch(const struct host *host, const struct persist_tally *tal
     uint32_t high = 0;
 
     if (epoch == NULL) {
-        return; /* it was empty, and went */
+        return; /* the epoch had no messages and was freed */
     }
     if (tally->shown != index_count(epoch->index)) {
         check_tell(problems,

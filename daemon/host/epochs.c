@@ -143,7 +143,7 @@ static int load_epoch(void *context, const struct persist_epoch *stored)
     struct epoch *epoch = NULL;
 
     if (host == NULL || stored->kept_ms <= service_now_ms(service)) {
-        return 0; /* the sweep takes it */
+        return 0; /* the sweep deletes the epoch */
     }
     if (host->epoch_count == HOST_EPOCHS_MAX) {
         log_warning("host %s: there are more epochs than can be served; the newest are left out",

@@ -67,7 +67,7 @@ struct sessions {
     size_t output_bytes; /* that wait to be sent, with pushes in queues, of all sessions together */
     uint32_t handshakes; /* TLS handshakes under way */
     struct drops drops;  /* for the figures and the log */
-    struct refusals refusals; /* the same */
+    struct refusals refusals; /* for the figures */
 
     /* Written by session_requests.c. */
     struct arena decode_arena; /* holds one request at a time */

@@ -32,7 +32,7 @@ struct transport_events {
      * its side of the stream. Not `clean`: reading, writing or TLS has failed, or memory is short.
      */
     void (*ended)(struct transport *transport, bool clean);
-    /* A write is done. */
+    /* Called when all bytes of a write were written. */
     void (*written)(struct transport *transport);
     /* Called after transport_close or transport_reset, when libuv does not use the transport any
      * more. */
