@@ -203,24 +203,47 @@ static void head_write_statics(struct html *html, const struct page *page)
     }
 }
 
-/* Writes a document up to the inside of <header>. `heading` may be NULL. */
-static void page_begin_document(struct html *html, const struct page *page, const char *heading)
+/* Writes a document up to its <title>. `heading` may be NULL. */
+static void document_write_head(struct html *html, const struct page *page, const char *heading)
 {
     html_raw(html, "<!DOCTYPE html>\n<html");
     html_attribute(html, "lang", lang_tag(page->lang));
     html_attribute(html, "dir", lang_is_right_to_left(page->lang) ? "rtl" : "ltr");
     html_raw(html, ">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-                   "content=\"width=device-width, initial-scale=1\">\n"
-                   "<meta name=\"color-scheme\" content=\"light dark\">\n<title>");
+                   "content=\"width=device-width, initial-scale=1\">\n<title>");
     if (heading != NULL) {
         lang_write(html, page->lang, heading, NULL, NULL);
         html_raw(html, " \xc2\xb7 ");
     }
     html_string(html, page->title);
     html_raw(html, "</title>\n");
+}
+
+void page_begin_bare(struct html *html, const struct page *page, const char *heading)
+{
+    document_write_head(html, page, heading);
+    html_raw(html, "</head>\n<body>\n<main>\n");
+    page_write_element(html, page, "h1", NULL, heading);
+}
+
+void page_end_bare(struct html *html)
+{
+    html_raw(html, "</main>\n</body>\n</html>\n");
+}
+
+/* Writes a document up to the inside of <header>. `heading` may be NULL. */
+static void page_begin_document(struct html *html, const struct page *page, const char *heading)
+{
+    document_write_head(html, page, heading);
+    html_raw(html, "<meta name=\"color-scheme\" content=\"light dark\">\n");
     head_write_statics(html, page);
     html_raw(html, "</head>\n<body");
     html_attribute(html, "data-store", page->store == NULL ? "" : page->store);
+    if (page->now_ms > 0) {
+        html_raw(html, " data-now=\"");
+        html_number(html, (uint64_t)page->now_ms);
+        html_raw(html, "\"");
+    }
     html_raw(html, ">\n<p class=\"over\"><a class=\"skip\" href=\"#main\">");
     lang_write(html, page->lang, "skip", NULL, NULL);
     html_raw(html, "</a></p>\n<header class=\"top\">\n");

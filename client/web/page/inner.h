@@ -18,6 +18,10 @@ void page_begin(struct html *html, const struct page *page, const char *heading)
  * said. */
 void page_begin_list(struct html *html, const struct page *page, const size_t *count);
 
+/* Begins and ends a document without style, script and links to other pages. */
+void page_begin_bare(struct html *html, const struct page *page, const char *heading);
+void page_end_bare(struct html *html);
+
 /* Ends a document. `sealed`: messages of groups that were left out. `path`: of this page, for the
  * links to other languages; NULL: these lead to the list. */
 void page_end(struct html *html, const struct page *page, size_t sealed, const char *path);

@@ -192,11 +192,13 @@ static bool list_shows_nearness(const struct board_list *list)
     return false;
 }
 
-static void list_write_empty(struct html *html, const struct page *page)
+/* Written above messages, too: they may all leave an open page. */
+static void list_write_empty(struct html *html, const struct page *page, bool is_hidden)
 {
     bool is_filtered = page->view->topic_count > 0 || page->view->is_now;
 
-    html_raw(html, "<div class=\"empty\" id=\"empty\">\n");
+    html_raw(html, is_hidden ? "<div class=\"empty\" id=\"empty\" hidden>\n"
+                             : "<div class=\"empty\" id=\"empty\">\n");
     page_write_element(html, page, "p", NULL, is_filtered ? "list.empty_filter" : "list.empty");
     html_raw(html, "<p><a class=\"link\"");
     if (is_filtered) {
@@ -209,13 +211,32 @@ static void list_write_empty(struct html *html, const struct page *page)
     html_raw(html, "</a></p>\n</div>\n");
 }
 
-/* The script shows the button when there are new messages; nothing else is a live region. */
+/* The script shows the button when there are new messages; nothing else is a live region. It stands
+ * above the page, so that no text moves. */
 static void list_write_new_button(struct html *html, const struct page *page)
 {
-    html_raw(html, "<div role=\"status\"><button class=\"button wide\" type=\"button\" id=\"new\" "
-                   "hidden");
+    html_raw(html, "<div role=\"status\" class=\"news\"><button class=\"button\" type=\"button\" "
+                   "id=\"new\" hidden");
     page_write_plurals(html, page, "new", "list.new");
     html_raw(html, "></button></div>\n");
+}
+
+/* The words of times, for the script, which brings them up to date. */
+static void list_write_words(struct html *html, const struct page *page)
+{
+    static const char *const words[][2] = {
+        {"ago-minutes", "ago.minutes"}, {"ago-hours", "ago.hours"},
+        {"ago-days", "ago.days"},       {"until-minutes", "until.minutes"},
+        {"until-hours", "until.hours"}, {"until-days", "until.days"},
+    };
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        page_write_plurals(html, page, words[i][0], words[i][1]);
+    }
+    html_attribute(html, "data-gone", lang_text(page->lang, "item.gone"));
+    if (!page->is_clock_trusted) {
+        html_attribute(html, "data-about", lang_text(page->lang, "time.about"));
+    }
 }
 
 static void list_write_messages(struct html *html, const struct page *page,
@@ -226,14 +247,13 @@ static void list_write_messages(struct html *html, const struct page *page,
     html_raw(html, "<ol class=\"list\" id=\"messages\"");
     html_attribute(html, "data-new", lang_text(page->lang, "item.new"));
     html_attribute(html, "data-mine", lang_text(page->lang, "item.mine"));
+    list_write_words(html, page);
     html_raw(html, list->count == 0 ? " hidden>\n" : ">\n");
     for (size_t i = 0; i < list->count; i++) {
         page_write_item(html, page, &list->messages[i], shows_nearness);
     }
     html_raw(html, "</ol>\n");
-    if (list->count == 0) {
-        list_write_empty(html, page);
-    }
+    list_write_empty(html, page, list->count > 0);
 }
 
 static void list_write_pages(struct html *html, const struct page *page,

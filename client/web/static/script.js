@@ -8,6 +8,8 @@
   const lang = document.documentElement.lang || 'en';
   const list = document.getElementById('messages');
   const button = document.getElementById('new');
+  const empty = document.getElementById('empty');
+  const main = document.getElementById('main');
   const title = document.title;
   const atLoad = Date.now();
   const serverAtLoad = Number(body.dataset.now) || atLoad;
@@ -76,16 +78,16 @@
 
   // --- times
 
-  function relative(seconds) {
-    const steps = [[60, 'minute'], [3600, 'hour'], [86400, 'day']];
-    const size = Math.abs(seconds);
-    const [unit, name] = size < 3570 ? steps[0] : size < 84600 ? steps[1] : steps[2];
-    return new Intl.RelativeTimeFormat(lang, {numeric: 'always', style: 'short'})
-      .format(Math.round(seconds / unit), name);
-  }
+  // As lang.c rounds and says them.
+  const timeSay = (name, number) => plural(list, name, number)
+    .replace('{1}', list.dataset.about ? list.dataset.about + ' ' : '');
+  const agoSay = (s) => s < 3600 ? timeSay('agoMinutes', Math.floor(s / 60)) :
+    s < 86400 ? timeSay('agoHours', Math.floor(s / 3600)) : timeSay('agoDays', Math.floor(s / 86400));
+  const untilSay = (s) => s < 3570 ? timeSay('untilMinutes', Math.max(1, Math.round(s / 60))) :
+    s < 171000 ? timeSay('untilHours', Math.round(s / 3600)) :
+    timeSay('untilDays', Math.round(s / 86400));
 
   function timesUpdate() {
-    const about = list.dataset.about ? list.dataset.about + ' ' : '';
     for (const item of [...list.children]) {
       const [left, goes] = item.querySelectorAll('time[data-ms]');
       if (!left || !goes) {
@@ -94,19 +96,35 @@
       const age = (serverNow() - Number(left.dataset.ms)) / 1000;
       const rest = (Number(goes.dataset.ms) - serverNow()) / 1000;
       if (rest <= 0) {
-        item.remove();
+        itemRemove(item);
         continue;
       }
       if (age >= 60) {
-        left.textContent = about + relative(-age);
+        left.textContent = agoSay(age);
       }
-      if (list.dataset.gone) {
-        goes.textContent = list.dataset.gone.replace('{0}', about + relative(Math.max(rest, 60)));
-      }
+      goes.textContent = list.dataset.gone.replace('{0}', untilSay(rest));
     }
   }
 
-  // --- items: unread, yours, hidden
+  // --- items: unread, yours, hidden, gone
+
+  // Takes an item out. The focus goes to the next one, so that the keyboard stays where it was.
+  function itemRemove(item) {
+    const next = item.nextElementSibling || item.previousElementSibling;
+    const target = next && next.querySelector('.link') || main;
+    if (item.contains(document.activeElement)) {
+      target.focus({preventScroll: true});
+    }
+    item.remove();
+    emptyShow();
+  }
+
+  function emptyShow() {
+    list.hidden = list.children.length === 0;
+    if (empty) {
+      empty.hidden = !list.hidden;
+    }
+  }
 
   function badgeAdd(item, name, text) {
     const meta = item.querySelector('.meta');
@@ -164,13 +182,17 @@
     showAgain.hidden = hidden === 0 || !showAgain.textContent;
   }
 
+  function itemMs(item) {
+    const left = item.querySelector('time[data-ms]');
+    return left ? Number(left.dataset.ms) : 0;
+  }
+
   // The newest message is seen now. Returns the ids of those that were not.
   function itemsSee() {
     const fresh = new Set();
     let newest = kept.seen;
     for (const item of list.children) {
-      const left = item.querySelector('time[data-ms]');
-      const ms = left ? Number(left.dataset.ms) : 0;
+      const ms = itemMs(item);
       if (kept.seen && ms > kept.seen) {
         fresh.add(itemId(item));
       }
@@ -193,6 +215,9 @@
     if (count) {
       button.textContent = plural(button, 'new', count);
     }
+    if (!count && document.activeElement === button) {
+      main.focus({preventScroll: true});
+    }
     button.hidden = count === 0;
   }
 
@@ -211,11 +236,11 @@
   }
 
   function listReplace(page, next) {
+    const hadFocus = list.contains(document.activeElement);
     list.replaceChildren(...[...next.children].map((item) => document.adoptNode(item)));
-    list.hidden = list.children.length === 0;
-    const empty = document.getElementById('empty');
-    if (empty) {
-      empty.hidden = !list.hidden;
+    emptyShow();
+    if (hadFocus) {
+      main.focus({preventScroll: true});
     }
     const older = document.querySelector('a[rel=next]');
     const nextOlder = page.querySelector('a[rel=next]');
@@ -242,7 +267,19 @@
     });
   }
 
-  // Events were missed, or this is another place.
+  // Takes out what a newer list has no more. Items beyond its end may still be there.
+  function itemsCompare(page, next) {
+    const newest = !page.querySelector('a[rel=next]') ? 0 : Math.min(...[...next.children].map(itemMs));
+    const isFull = next.children.length >= list.children.length;
+    const isByTime = !location.search.includes('o=near');
+    for (const item of [...list.children]) {
+      if (!page.getElementById(item.id) && (!isFull || isByTime && itemMs(item) > newest)) {
+        itemRemove(item);
+      }
+    }
+  }
+
+  // Events were missed, or may have been, or this is another place.
   function listCheck() {
     listLoad((page, next) => {
       const now = page.body.dataset.store || '';
@@ -252,6 +289,7 @@
         listReplace(page, next);
         return;
       }
+      itemsCompare(page, next);
       for (const item of next.children) {
         messageNote(itemId(item));
       }
@@ -261,6 +299,7 @@
   // --- live updates
 
   let source = null;
+  let timer = 0; // until the list is compared: the stream tells what goes while it is open only
   let last = ''; // the id of the last event
   let listAt = serverAtLoad; // when the list was written
 
@@ -280,6 +319,7 @@
   }
 
   function liveClose() {
+    clearTimeout(timer);
     if (source) {
       source.close();
       source = null;
@@ -297,6 +337,10 @@
       query.set('since', String(Math.round(listAt - 2000))); // what came behind the page
     }
     const mine = source = new EventSource('/events?' + query);
+    mine.addEventListener('open', () => {
+      clearTimeout(timer);
+      timer = setTimeout(listCheck, 20000 + 20000 * Math.random());
+    });
     mine.addEventListener('message', (event) => {
       last = event.lastEventId || last;
       messageNote(eventRead(event).id);
@@ -305,7 +349,7 @@
       const id = eventRead(event).id;
       const item = isId(id) && itemOf(id);
       if (item) {
-        item.remove();
+        itemRemove(item);
       }
       if (waiting.delete(id)) {
         newShow();
@@ -370,7 +414,7 @@
     showAgain.textContent = list.dataset.show || '';
     list.after(showAgain);
     itemsUpdate(itemsSee());
-    if (window.Intl && Intl.RelativeTimeFormat && body.dataset.now) {
+    if (body.dataset.now) {
       setInterval(timesUpdate, 30000);
     }
   }

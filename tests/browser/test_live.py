@@ -1,0 +1,260 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens on an open page while others write: new messages, messages that go, programs that
+start again."""
+
+import re
+import urllib.parse
+
+import pytest
+
+import hearsay_wire as wire
+from harness import fill_list
+from test_web import fields_of
+
+WHERE = "return arguments[0].getBoundingClientRect().top"
+BROKEN_STORAGE = """
+  for (const name of ['getItem', 'setItem', 'removeItem', 'key', 'clear']) {
+    Storage.prototype[name] = () => { throw new DOMException('no storage here', 'QuotaExceededError'); };
+  }
+"""
+# What a page does each minute it does each second.
+FAST = """
+  const slow = setInterval;
+  window.setInterval = (act, ms) => slow(act, ms / 60);
+"""
+NO_STORAGE = """
+  for (const name of ['sessionStorage', 'localStorage']) {
+    Object.defineProperty(window, name, {get() { throw new DOMException('none', 'SecurityError'); }});
+  }
+"""
+
+
+def new_button(phone, count):
+    """Waits until the button says how many messages are new."""
+    words = "Show 1 new message" if count == 1 else f"Show {count} new messages"
+    phone.until(lambda: phone.text("#new") == words, words)
+
+
+@pytest.mark.parametrize("scrolled", [0, 900])
+def test_new_messages_wait_behind_a_button(phone, place, scrolled):
+    """The text that somebody reads does not move."""
+    fill_list(place, 20)
+    phone.open(place)
+    before = phone.messages
+    phone.run("scrollTo({top: arguments[0], behavior: 'instant'})", scrolled)
+    reading = phone.all("#messages > li")[4]
+    top = phone.run(WHERE, reading)
+    for number in range(3):
+        place.leave(f"new {number}", source="127.0.0.9")
+    new_button(phone, 3)
+    assert phone.run(WHERE, reading) == top
+    assert phone.messages == before
+    assert phone.driver.title.startswith("(3) ")
+    button = phone.find("#new")
+    live = phone.run("return arguments[0].closest('[role=status], [aria-live]').getAttribute('role')",
+                     button)
+    assert live == "status" and len(phone.all("[role=status], [role=alert], [aria-live]")) == 1
+    button.click()
+    phone.until(lambda: phone.messages[:3] == ["new 2", "new 1", "new 0"], "the new messages")
+    assert not button.is_displayed() and not phone.driver.title.startswith("(")
+    focused = phone.driver.switch_to.active_element
+    assert "new 2" in focused.text and focused.is_displayed()
+
+
+def test_a_message_is_not_new_twice(phone, place):
+    phone.open(place)
+    place.leave("first", source="127.0.0.9")
+    new_button(phone, 1)
+    phone.find("#new").click()
+    phone.until(lambda: phone.messages == ["first"], "the message")
+    place.leave("second", source="127.0.0.9")
+    new_button(phone, 1)
+    phone.find("#new").click()
+    phone.until(lambda: phone.messages == ["second", "first"], "both")
+
+
+def deposit(daemon, rng, text):
+    """A message that does not come through the page, so that the page may be away."""
+    with daemon.client() as client:
+        client.call(wire.deposit_of(rng, ["place:default"], payload=text.encode(),
+                                    media_type="text/plain"))
+
+
+def test_nothing_is_lost_over_restarts(phone, place, rng):
+    """And nothing comes twice."""
+    phone.open(place)
+    daemon = place.gateway.daemon
+    deposit(daemon, rng, "one")
+    new_button(phone, 1)
+    daemon.restart()
+    deposit(daemon, rng, "two")
+    new_button(phone, 2)
+    place.stop()
+    deposit(daemon, rng, "three")
+    place.start()
+    new_button(phone, 3)
+    place.stop()
+    deposit(daemon, rng, "four")
+    daemon.restart()
+    deposit(daemon, rng, "five")
+    place.start()
+    new_button(phone, 5)
+    deposit(daemon, rng, "six")
+    new_button(phone, 6)
+    phone.find("#new").click()
+    phone.until(lambda: phone.messages == ["six", "five", "four", "three", "two", "one"], "all six")
+
+
+def test_what_is_gone_leaves_the_page(phone, make_place):
+    """Withdrawn, hidden or expired: within a minute. The keyboard stays near where it was."""
+    place = make_place("", "[host default]\nhide_after = 1\n")
+    for number, text in enumerate(("stays", "is withdrawn", "is hidden", "stays, too")):
+        left = place.leave(text, source=f"127.0.0.{number + 10}")
+        if text == "is withdrawn":
+            withdraw = fields_of(left.text, "/withdraw")
+        if text == "is hidden":
+            hidden = fields_of(left.text, "/withdraw")["id"]
+    phone.open(place)
+    assert phone.messages == ["stays, too", "is hidden", "is withdrawn", "stays"]
+    place.leave("expires", source="127.0.0.20", ttl="2")
+    new_button(phone, 1)
+    phone.run("arguments[0].focus()", phone.all("#messages .link")[1])
+    assert place.post("/withdraw", withdraw, "127.0.0.11").status == 200
+    report = fields_of(place.get("/m/" + hidden, source="127.0.0.30").text, "/report")
+    assert place.post("/report", {**report, "why": "spam"}, "127.0.0.30").status == 200
+    phone.until(lambda: phone.messages == ["stays, too", "stays"], "two messages left", 60)
+    phone.until(lambda: not phone.has("#new"), "nothing is new any more", 60)
+    focused = phone.driver.switch_to.active_element
+    assert focused.tag_name != "body" and focused.is_displayed()
+
+
+def test_an_expired_message_leaves_without_news(phone, place):
+    """The page knows by itself when a message ends, and that none is left."""
+    phone.before_each_page(FAST + "delete window.EventSource;")
+    place.leave("expires", source="127.0.0.20", ttl="3")
+    phone.open(place)
+    phone.until(lambda: phone.messages == [], "no message left")
+    assert "Nothing here yet." in phone.text("main")
+
+
+def test_times_go_on(phone, place):
+    """In the words that the server has, by the server's clock: the phone's may be wrong."""
+    phone.before_each_page(FAST + """
+      const now = Date.now;
+      window.ahead = 3600000;
+      Date.now = () => now() + window.ahead;
+      window.EventSource = class { constructor(url) { window.stream = url; } addEventListener() {} };
+    """)
+    place.leave("an hour", source="127.0.0.10", ttl="3600")
+    place.leave("two days", source="127.0.0.11", ttl="172800")
+    phone.open(place)
+
+    def times():
+        return [tuple(time.text for time in item.find_elements("css selector", "time"))
+                for item in phone.all("#messages > li")]
+
+    assert times() == [("just now", "gone in 2 days"), ("just now", "gone in 1 h")]
+    since = int(re.search(r"since=(\d+)", phone.run("return window.stream")).group(1))
+    with place.gateway.daemon.client() as client:
+        assert abs(since - client.welcome.now_ms) < 60000  # a phone's clock would be an hour ahead
+    for minutes, wanted in ((5, [("5 min ago", "gone in 2 days"), ("5 min ago", "gone in 55 min")]),
+                            (65, [("1 h ago", "gone in 47 h")])):
+        phone.run("window.ahead += arguments[0]", 60000 * minutes + 1000)
+        phone.until(lambda: times() == wanted, str(wanted))
+        phone.run("window.ahead -= arguments[0]", 60000 * minutes + 1000)
+
+
+@pytest.mark.parametrize("storage", [BROKEN_STORAGE, NO_STORAGE], ids=["throws", "is not there"])
+def test_a_browser_that_keeps_nothing(phone, place, storage):
+    """As the small browsers are in which captive portals open."""
+    phone.before_each_page(storage)
+    phone.open(place)
+    phone.leave("from here")
+    assert phone.heading == "Your message is here"
+    phone.follow("=Back to the messages")
+    assert phone.messages == ["from here"]
+    place.leave("from there", source="127.0.0.9")
+    new_button(phone, 1)
+    phone.find("#new").click()
+    phone.until(lambda: phone.messages == ["from there", "from here"], "both")
+    phone.follow("#messages .link")
+    assert phone.heading == "A message"
+
+
+def test_mine_and_new(phone, place):
+    place.leave("old", source="127.0.0.9")
+    phone.open(place)
+    phone.leave("of this phone")
+    phone.follow("=Back to the messages")
+    assert phone.text("#messages li:first-child .badge") == "Yours"
+    place.leave("of another phone", source="127.0.0.9")
+    new_button(phone, 1)
+    phone.find("#new").click()
+    phone.until(lambda: len(phone.messages) == 3, "three messages")
+    assert phone.text("#messages li:first-child .badge") == "New"
+    assert [len(item.find_elements("css selector", ".badge")) for item in
+            phone.all("#messages > li")] == [1, 1, 0]
+
+
+XSS = (
+    "<script>window.xss = 1</script>",
+    "<img src=x onerror=window.xss=1>",
+    "\"><svg onload=window.xss=1>",
+    "'><details open ontoggle=window.xss=1>",
+    "</textarea><script>window.xss=1</script>",
+    "</p></article></li></ol><iframe srcdoc='<script>parent.xss=1</script>'>",
+    "javascript:window.xss=1",
+    "<a href=\"javascript:window.xss=1\">here</a>",
+    "&lt;script&gt;window.xss=1&lt;/script&gt; &amp; &#60;b&#62;",
+    "<!-- --><b>bold</b><style>body{display:none}</style>",
+    "{{constructor.constructor('window.xss=1')()}} ${window.xss=1} %3Cscript%3E",
+    "<math><mtext></form><form><mglyph><style></math><img src onerror=window.xss=1>",
+    "data: {\"id\":\"x\"}\n\nevent: gone\ndata: 1",
+    "<base href=//evil.lan/><meta http-equiv=refresh content=0;url=//evil.lan/>",
+    "\u202egnp.exe\u2066<b>\u2069\u200f",
+)
+OURS = {"LI", "ARTICLE", "DIV", "P", "SPAN", "TIME", "A", "BDI", "BUTTON", "I"}
+
+
+def check_harmless(phone):
+    tags, attributes, happened = phone.run("""
+      const all = [...document.querySelectorAll('#messages *')];
+      return [[...new Set(all.map((e) => e.tagName))],
+              [...new Set(all.flatMap((e) => e.getAttributeNames()))], window.xss || null];""")
+    assert set(tags) <= OURS and happened is None
+    assert not [name for name in attributes if name.startswith("on")], attributes
+    assert len(phone.all("iframe, object, embed, style, base, meta[http-equiv]")) == 0
+
+
+def test_text_stays_text(phone, place):
+    """In the list, behind the button, on the page of a message, in fields that keep it, as a topic."""
+    half = len(XSS) // 2
+    for number, text in enumerate(XSS[:half]):
+        assert place.leave(text, source=f"127.0.0.{number + 10}").status == 200
+    phone.open(place)
+    check_harmless(phone)
+    for number, text in enumerate(XSS[half:]):
+        assert place.leave(text, source=f"127.0.0.{number + 40}").status == 200
+    new_button(phone, len(XSS) - half)
+    phone.find("#new").click()
+    phone.until(lambda: len(phone.messages) == len(XSS), "all")
+    check_harmless(phone)
+    shown = "\n".join(phone.messages)
+    for text in XSS[:-1]:
+        assert text.split("\n")[0] in shown, text
+    assert "\u202e" not in shown and "gnp.exe<b>" in shown
+    for text in XSS[:half]:
+        phone.go("/")
+        phone.fill("#text", text + "x" * 500)
+        phone.follow("form#leave button")
+        assert phone.find("#text").get_attribute("value").startswith(text)
+        check_harmless(phone)
+    for text in ("<script>window.xss=1</script>", "\"><img src=x onerror=window.xss=1>", "'onfocus='"):
+        phone.go("/?" + urllib.parse.urlencode({"t": text, "l": "en"}))
+        check_harmless(phone)
+        assert text in phone.text(".tools ul[aria-label]")
+    phone.go("/")
+    for link in [one.get_attribute("href") for one in phone.all("#messages .link")][:3]:
+        phone.driver.get(link)
+        assert phone.heading == "A message"
+        assert phone.run("return window.xss || null") is None
