@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The pages for people who see, read or type in another way."""
+
+import difflib
+import os
+import re
+
+from selenium.webdriver.common.keys import Keys
+
+from harness import fill_list, tour
+from test_layout import STICKING_OUT
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+PSEUDO = os.environ.get("HEARSAY_WEB_PSEUDO", "")
+TREE = os.path.join(HERE, "tree.txt")
+
+# WCAG 1.4.12. A style sheet that is built is no inline style, which the pages refuse.
+SPACING = """
+  const sheet = new CSSStyleSheet();
+  sheet.replaceSync(`* { line-height: 1.5 !important; letter-spacing: .12em !important;
+    word-spacing: .16em !important } p { margin-block-end: 2em !important }`);
+  document.adoptedStyleSheets = [sheet];
+"""
+
+
+# --- seeing ---------------------------------------------------------------------------------------
+
+
+def test_text_spacing(phone, make_place, faults):
+    phone.width(320)
+    for name in tour(phone, make_place):
+        phone.run(SPACING)
+        faults.add(name, phone.run(STICKING_OUT, phone.screen))
+    faults.check()
+
+
+def test_zoom(phone, make_place, faults):
+    """400 % of a screen of 1280 x 1024: 320 x 256 are left."""
+    phone.width(320, height=256, scale=4)
+    for name in tour(phone, make_place):
+        faults.add(name, phone.run(STICKING_OUT, phone.screen))
+    faults.check()
+
+
+def test_dark_and_light(phone, place):
+    colours = {}
+    for scheme in ("light", "dark"):
+        phone.media(prefers_color_scheme=scheme)
+        phone.open(place)
+        colours[scheme] = phone.run("""
+          const style = getComputedStyle(document.body);
+          return [style.backgroundColor, style.color].map((colour) =>
+            colour.match(/\\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0));""")
+    assert colours["light"][0] > 600 > 200 > colours["light"][1]
+    assert colours["dark"][0] < 200 < 600 < colours["dark"][1]
+
+
+def test_forced_colours(phone, place):
+    """What says something by its colour alone says it in another way, too."""
+    for number in range(6):
+        place.leave(f"number {number}", source=f"127.0.0.{number + 10}",
+                    t="jazz" if number % 2 else "tea")
+    phone.media(forced_colors="active")
+    phone.open(place, "/?t=jazz&o=near")
+    current, other = (phone.run("return getComputedStyle(arguments[0]).outlineStyle", chip)
+                      for chip in (phone.find("=Nearest"), phone.find("=Newest")))
+    assert current == "solid" and other == "none"
+    bars = phone.run("""
+      return [...document.querySelectorAll('.bar i')].map((e) => [e.className,
+        getComputedStyle(e).backgroundColor])""")
+    if bars:
+        on, off = ({colour for name, colour in bars if (name == "on") == is_on}
+                   for is_on in (True, False))
+        assert on and off and not on & off
+    for selector in (".button", ".chip", "textarea", ".list > li"):
+        assert phone.run("return getComputedStyle(arguments[0]).borderTopStyle",
+                         phone.find(selector)) == "solid", selector
+    phone.find("body").send_keys(Keys.TAB)
+    assert phone.run("return getComputedStyle(document.activeElement).outlineStyle") != "none"
+
+
+def test_reduced_motion(phone, make_place):
+    phone.media(prefers_reduced_motion="reduce")
+    for name in tour(phone, make_place):
+        moving = phone.run("""
+          return [...document.querySelectorAll('*')].filter((e) => {
+            const style = getComputedStyle(e);
+            return style.transitionDuration !== '0s' || style.animationName !== 'none' ||
+              style.scrollBehavior === 'smooth';
+          }).map((e) => e.tagName + '.' + e.className)""")
+        assert not moving and not phone.run("return document.getAnimations().length"), name
+
+
+# --- typing ---------------------------------------------------------------------------------------
+
+# Where the focus is: what has it, whether one can see it there, and whether a line shows it.
+FOCUS = """
+  const element = document.activeElement, box = element.getBoundingClientRect();
+  if (element === document.body || element === document.documentElement) { return null; }
+  const style = getComputedStyle(element);
+  const points = [[.5, .5], [.02, .5], [.98, .5], [.5, .02], [.5, .98]].map(([x, y]) =>
+    document.elementFromPoint(box.left + x * box.width, box.top + y * box.height));
+  const labels = [...(element.labels || [])];
+  window.seenFocus = window.seenFocus || new Map();
+  const isNew = !seenFocus.has(element);
+  seenFocus.set(element, true);
+  return {html: element.outerHTML.slice(0, 100), isNew,
+    isSeen: points.some((p) => p && (element.contains(p) || p.contains(element) &&
+      p.tagName === 'SUMMARY' || labels.includes(p))),
+    hasLine: style.outlineStyle === 'auto' || style.outlineStyle !== 'none' &&
+      parseFloat(style.outlineWidth) >= 2};
+"""
+TARGETS = """
+  const groups = new Set();
+  return [...document.querySelectorAll('a[href], button, input:not([type=hidden]), select, textarea, summary')]
+    .filter((e) => e.checkVisibility() && !e.disabled)
+    .filter((e) => {
+      if (e.type !== 'radio') { return true; }
+      const isFirst = !groups.has(e.name);
+      groups.add(e.name);
+      return isFirst;
+    }).length;
+"""
+
+
+def press(phone, *keys):
+    phone.driver.switch_to.active_element.send_keys(*keys)
+
+
+def walk(phone):
+    """Goes through a page by the key Tab; yields what is wrong on the way."""
+    phone.run("""
+      window.seenFocus = undefined;
+      document.body.tabIndex = -1;
+      document.body.focus();  // Tab begins at the top
+      document.body.removeAttribute('tabindex');""")
+    seen = 0
+    wanted = phone.run(TARGETS)
+    for _ in range(wanted + 5):
+        press(phone, Keys.TAB)
+        focus = phone.run(FOCUS)
+        if focus is None or not focus["isNew"]:
+            break
+        seen += 1
+        if not focus["isSeen"] or not focus["hasLine"]:
+            yield str(focus)
+    if seen < wanted:
+        yield f"Tab comes to {seen} of {wanted}"
+
+
+def test_the_keyboard_comes_everywhere(phone, make_place, faults):
+    """What has the focus can be seen, and has a line around it."""
+    for name in tour(phone, make_place):
+        faults.add(name, walk(phone))
+    faults.check()
+
+
+def test_the_button_for_new_messages_hides_no_focus(phone, place, faults):
+    fill_list(place, 20)
+    phone.open(place)
+    place.leave("new", source="127.0.0.9")
+    phone.until(lambda: phone.has("#new"), "the button")
+    faults.add("list", walk(phone))
+    faults.check()
+
+
+def tab_to(phone, selector):
+    """Presses Tab until that has the focus."""
+    wanted = phone.find(selector)
+    for _ in range(80):
+        press(phone, Keys.TAB)
+        if phone.driver.switch_to.active_element == wanted:
+            return
+    raise AssertionError(f"Tab does not come to {selector}")
+
+
+def test_tasks_by_keyboard(phone, place):
+    """Leaving, reading, reporting, taking back: by Tab, Enter, Space and arrows alone."""
+    phone.open(place)
+    press(phone, Keys.TAB, Keys.ENTER)  # the link that skips to the content
+    assert phone.driver.switch_to.active_element.get_attribute("id") == "main"
+    tab_to(phone, "#text")
+    press(phone, "by keyboard")
+    tab_to(phone, "#leave summary")
+    press(phone, Keys.ENTER)
+    tab_to(phone, "#t")
+    press(phone, "jazz")
+    tab_to(phone, "#now")
+    press(phone, Keys.SPACE)
+    tab_to(phone, "#leave .send")
+    phone.follow("#leave .send", act=lambda _: press(phone, Keys.ENTER))
+    assert phone.heading == "Your message is here"
+    code = phone.text("section .code")
+    tab_to(phone, "main .button")
+    phone.follow("main .button", act=lambda _: press(phone, Keys.ENTER))
+    assert phone.messages == ["by keyboard"]
+    tab_to(phone, "#messages .link")
+    phone.follow("#messages .link", act=lambda _: press(phone, Keys.ENTER))
+    tab_to(phone, "#report summary")
+    press(phone, Keys.ENTER)
+    tab_to(phone, "#report [name=why]")
+    press(phone, Keys.SPACE)
+    press(phone, Keys.ARROW_DOWN)
+    tab_to(phone, "#report button")
+    phone.follow("#report button", act=lambda _: press(phone, Keys.ENTER))
+    assert phone.heading == "Thank you"
+    phone.driver.back()
+    tab_to(phone, "#withdraw summary")
+    press(phone, Keys.ENTER)
+    tab_to(phone, "#code")
+    press(phone, code)
+    phone.follow("#withdraw button", act=lambda _: press(phone, Keys.ENTER))
+    assert phone.heading == "Taken back"
+
+
+# --- listening ------------------------------------------------------------------------------------
+
+MASKS = (
+    (r"\b[A-Z2-7]{26}\b", "CODE"),
+    (r"(http://[a-z.]+):\d+", r"\1:PORT"),
+    (r"\?p=[0-9a-f]{6}", "?p=STORE"),
+    (r"just now|\d+ min ago", "AGO"),
+    (r"\bin \d+ (min|h|days?)\b", "IN TIME"),
+)
+
+
+def tree_of(phone):
+    """Roles and names, as they are read out."""
+    nodes = phone.cdp("Accessibility.getFullAXTree")["nodes"]
+    by_id = {node["nodeId"]: node for node in nodes}
+    lines = []
+
+    def write(node, depth):
+        role = node.get("role", {}).get("value", "")
+        name = node.get("name", {}).get("value", "")
+        if role == "InlineTextBox":
+            return
+        shows = not node.get("ignored") and role not in ("none", "generic")
+        if shows and not (role == "StaticText" and lines and lines[-1].endswith(f' "{name}"')):
+            lines.append("  " * depth + role + (f' "{name}"' if name else ""))
+        for child in node.get("childIds", []):
+            if child in by_id:
+                write(by_id[child], depth + (1 if shows else 0))
+
+    write(nodes[0], 0)
+    text = "\n".join(lines)
+    for pattern, mask in MASKS:
+        text = re.sub(pattern, mask, text)
+    return text
+
+
+def test_the_pages_as_they_are_read_out(phone, make_place):
+    """With HEARSAY_UPDATE=1 the file is written anew; read the difference."""
+    text = "".join(f"--- {name} ---\n{tree_of(phone)}\n\n" for name in tour(phone, make_place))
+    if os.environ.get("HEARSAY_UPDATE"):
+        with open(TREE, "w", encoding="utf-8") as file:
+            file.write(text)
+    with open(TREE, encoding="utf-8") as file:
+        wanted = file.read()
+    assert text == wanted, "\n".join(
+        difflib.unified_diff(wanted.splitlines(), text.splitlines(), "tree.txt", "now", lineterm=""))
+
+
+# --- languages ------------------------------------------------------------------------------------
+
+
+def test_arabic_runs_from_the_right(phone, make_place, faults):
+    for width in (320, 412):
+        phone.width(width)
+        for name in tour(phone, make_place, "?l=ar"):
+            assert phone.run("return getComputedStyle(document.documentElement).direction") == "rtl"
+            assert phone.find("html").get_attribute("lang") == "ar", name
+            faults.add(name, phone.run(STICKING_OUT, phone.screen))
+            chips = phone.all("nav .chip")
+            if chips:
+                assert chips[0].rect["x"] > chips[1].rect["x"], name
+    faults.check()
+
+
+# Texts of the page that are in no language file: those of people, of the place, names and numbers.
+UNTRANSLATED = """
+  const out = [], walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
+  while (walker.nextNode()) {
+    const node = walker.currentNode, parent = node.parentElement;
+    if (/[a-z]{2}/i.test(node.data) && !/[áçéğïñöšúýÁÇÉĞÏÑÖŠÚÝ]/.test(node.data) &&
+        !parent.closest('.text, bdi, .code, textarea, [hreflang], svg')) {
+      out.push(parent.tagName + ': ' + node.data.trim());
+    }
+  }
+  for (const element of document.querySelectorAll('[aria-label], [title], [placeholder], [alt]')) {
+    for (const name of ['aria-label', 'title', 'placeholder', 'alt']) {
+      const text = element.getAttribute(name);
+      if (text && !/[áçéğïñöšúýÁÇÉĞÏÑÖŠÚÝ]/.test(text)) { out.push(name + ': ' + text); }
+    }
+  }
+  return out;
+"""
+
+
+def test_a_longer_language(phone, make_place, faults):
+    """With texts 40 % longer, from the right, nothing is cut off, and nothing is untranslated."""
+    phone.width(320)
+    for name in tour(phone, make_place, "?l=qps", program=PSEUDO):
+        assert phone.find("html").get_attribute("lang") == "qps", name
+        assert phone.find("html").get_attribute("dir") == "rtl", name
+        faults.add(name, phone.run(STICKING_OUT, phone.screen))
+        faults.add(name, phone.run(UNTRANSLATED))
+    faults.check()
