@@ -468,6 +468,16 @@ def test_cli_of_rules(make_daemon, rng):
     assert cli.run("admin", "accept", "shut")[0] == 4
 
 
+def test_cli_of_unknown_hosts(make_daemon):
+    """A host that the server does not have is an error of use, in each command that takes --host."""
+    cli = cli_runner.of_daemon(make_daemon(), unix=True)
+    key = bytes(16).hex()
+    for words in (["list"], ["remove", key], ["restore", key], ["accept"], ["bans"],
+                  ["ban", "--text", "a"], ["unban", "--text", "a"], ["stats"]):
+        code, out, err = cli.run("admin", *words, "--host", "nosuch")
+        assert (code, out) == (2, "") and "nosuch" in err, words
+
+
 def test_cli_of_handles(make_daemon):
     """Every ban that is listed can be taken back by the short name that stands before it."""
     daemon = make_daemon()

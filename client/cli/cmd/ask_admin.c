@@ -73,6 +73,7 @@ int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_
         code = cli_find_host(cli, *out_server, host, &found);
         if (code != CLI_DONE) {
             hearsay_close(*out_server);
+            *out_server = NULL;
         }
     }
     return code;

@@ -14,7 +14,8 @@ enum { ADMIN_PATIENCE_MS = 15 * 60 * 1000 };
 /*
  * Connects to --server, else to HEARSAY_ADMIN, else to HEARSAY_SERVER if it is a path, else to the
  * first usual socket of a daemon that exists. Checks that the server has `host` (NULL: no check).
- * Returns CLI_DONE with *out_server owned, or an exit code after printing the error.
+ * Returns CLI_DONE with *out_server owned, or an exit code after printing the error. If the server
+ * does not have the host, closes the connection, and *out_server is NULL.
  */
 int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_server);
 
