@@ -94,8 +94,10 @@ bool privilege_find_owner(const char *directory, struct privilege_user *out_user
     } else {
         (void)snprintf(out_name, PRIVILEGE_NAME_BYTES, "%lu", (unsigned long)info.st_uid);
     }
-    *out_user = (struct privilege_user){
-        .name = out_name, .uid = info.st_uid, .gid = entry != NULL ? entry->pw_gid : info.st_gid};
+    *out_user = (struct privilege_user){.name = out_name,
+                                        .uid = info.st_uid,
+                                        .gid = entry != NULL ? entry->pw_gid : info.st_gid,
+                                        .admin_group = PRIVILEGE_NO_GROUP};
     return true;
 }
 

@@ -240,6 +240,38 @@ static void test_root_becomes_the_user_for_good(void **state)
     assert_int_equal(in_child(without_way_back), 0);
 }
 
+/* The group of root does not stay with the owner of a directory. */
+static int without_the_group_of_root(void)
+{
+    char base[] = "privilege-test-XXXXXX"; /* in the build folder */
+    char name[PRIVILEGE_NAME_BYTES];
+    char why[REASON_BYTES] = "";
+    struct privilege_user owner;
+    gid_t groups[64];
+
+    EXPECT(mkdtemp(base) != NULL);
+    bool is_owned = chown(base, OTHER_USER, OTHER_USER) == 0;
+    bool is_found = is_owned && privilege_find_owner(base, &owner, name);
+    EXPECT(rmdir(base) == 0);
+    EXPECT(is_found && owner.uid == OTHER_USER && owner.admin_group == PRIVILEGE_NO_GROUP);
+    EXPECT(privilege_drop(&owner, why) == 0);
+    int count = getgroups(64, groups);
+    EXPECT(count >= 0);
+    for (int i = 0; i < count; i++) {
+        EXPECT(groups[i] != 0);
+    }
+    return 0;
+}
+
+static void test_root_becomes_the_owner_of_a_directory(void **state)
+{
+    (void)state;
+    if (geteuid() != 0) {
+        skip(); /* only root can become somebody else */
+    }
+    assert_int_equal(in_child(without_the_group_of_root), 0);
+}
+
 static int others_are_not_ours_to_become(void)
 {
     char why[REASON_BYTES] = "";
@@ -308,6 +340,7 @@ int main(void)
         cmocka_unit_test(test_loop_runs_under_the_filter),
         cmocka_unit_test(test_unknown_users_and_root_are_refused),
         cmocka_unit_test(test_root_becomes_the_user_for_good),
+        cmocka_unit_test(test_root_becomes_the_owner_of_a_directory),
         cmocka_unit_test(test_who_is_not_root_becomes_nobody_else),
         cmocka_unit_test(test_directory_is_made_for_the_user),
         cmocka_unit_test(test_directory_that_cannot_be_made),
