@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls: functions that calls.c, watch.c and admin.c share. Only for files of libhearsay. */
+/*
+ * calls: functions that calls.c, connect.c, watch.c and admin.c use. Only for files of libhearsay.
+ */
 #ifndef CLIENT_CALL_CALLS_H
 #define CLIENT_CALL_CALLS_H
 

@@ -151,8 +151,8 @@ int group_seal_with(const struct hearsay_group *group, const uint8_t *nonce,
 }
 
 /*
- * Checks the media type of a message before it is sealed. The server cannot check it: the server
- * cannot read the media type inside a sealed message.
+ * Checks the media type of a message before it is sealed. The server cannot read the media type
+ * inside a sealed message, and so cannot check it.
  */
 static int check_type(const char *type, struct hearsay_error *error)
 {
@@ -165,8 +165,8 @@ static int check_type(const char *type, struct hearsay_error *error)
 }
 
 /*
- * Derives the nonce from id, media type and payload of the message, so that the same message always
- * gets the same nonce.
+ * Derives the nonce from the group's seal key and from id, media type and payload of the message,
+ * so that the same message always gets the same nonce in the group.
  */
 static void derive_nonce(const struct hearsay_group *group, const struct hearsay_sealing *message,
                          uint8_t out_nonce[GROUP_NONCE_BYTES])
