@@ -106,8 +106,7 @@ struct config_limits {
     uint32_t deposit_fill_max_ppm;
     uint32_t query_fill_max_ppm;
     uint32_t k_max;
-    uint32_t sender_share_ppm; /* largest share of the k results from one sender, if other senders
-                                  have enough */
+    uint32_t sender_share_ppm; /* largest share of the k results that may come from one sender */
     uint32_t parts_max;
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
