@@ -18,6 +18,8 @@ BUILD_SMALL ?= build-small
 # Of `make torture`: a few minutes.
 TORTURE_CUTS ?= 50000
 TORTURE_KILLS ?= 100
+# Of `make play`: the address of the page, loopback when none is named.
+PLAY_LISTEN ?=
 # Sanitizers are slow, and so are small machines.
 ASAN_TIMES ?= 4
 
@@ -30,7 +32,7 @@ ROWS ?=
 # meson's list of what it has installed.
 INSTALL_LOG = $(BUILD)/meson-logs/install-log.txt
 
-.PHONY: all build demo check check-plain check-asan bench eval fuzz torture small matrix lint install uninstall clean format help
+.PHONY: all build demo play check check-plain check-asan bench eval fuzz torture small matrix lint install uninstall clean format help
 
 all: build
 
@@ -45,6 +47,13 @@ demo: ## install what is missing, build, and show messages left and found again
 	@echo "building hearsayd and hearsay in $(BUILD)"
 	@ninja -C $(BUILD) --quiet daemon/hearsayd client/hearsay
 	@sh scripts/demo $(BUILD)
+
+play: ## install what is missing, build, and serve the page with sample messages; PLAY_LISTEN=ADDRESS for phones
+	@sh scripts/install-packages build
+	@sh scripts/configure $(BUILD) $(MESON_ARGS)
+	@echo "building hearsayd, hearsay and hearsay-web in $(BUILD)"
+	@ninja -C $(BUILD) --quiet daemon/hearsayd client/hearsay client/hearsay-web scripts/libearlier.so
+	@PLAY_LISTEN="$(PLAY_LISTEN)" python3 -B scripts/play $(BUILD)
 
 check: check-plain check-asan ## install what is missing, build and test, plain and under sanitizers
 

@@ -260,6 +260,7 @@ def test_pages_and_files(make_web):
     assert "The Bar" in about and "bar@example.org" in about and "Be kind." in about
     assert web.get("/poster").status == 200
     assert web.get("/qr/page.svg").text.startswith("<svg")
+    assert web.get("/qr/page.txt").text.count("\n") > 10
     assert web.get("/qr/join.svg").status == 404
     assert web.get("/robots.txt").status == 200
     assert web.get("/nothing").status == 404

@@ -407,6 +407,7 @@ static void paths_lead_to_pages(void **state)
     assert_string_equal(exchange.body, "events");
     assert_int_equal(get("/robots.txt"), 200);
     assert_int_equal(get("/qr/page.svg"), 200);
+    assert_int_equal(get("/qr/page.txt"), 200);
     assert_int_equal(get("/qr/join.svg"), 404); /* no WiFi is configured */
     assert_int_equal(get("/m/xyz"), 404);
     assert_int_equal(get("/stay"), 404); /* portal = off */

@@ -252,6 +252,19 @@ void reading_page_code(struct visit *visit)
     answer_code(visit, false);
 }
 
+void reading_text_code(struct visit *visit)
+{
+    char url[PAGE_URL_BYTES];
+    char code[QR_SVG_BYTES];
+
+    write_url(visit, url);
+    if (qr_terminal(url, code) != 0) {
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+        return;
+    }
+    visit_answer_text(visit, 200, code);
+}
+
 void reading_poster(struct visit *visit)
 {
     const struct web_config *config = visit->router->config;

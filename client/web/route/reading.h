@@ -12,6 +12,7 @@ void reading_about(struct visit *visit);     /* /about */
 void reading_poster(struct visit *visit);    /* /poster */
 void reading_join_code(struct visit *visit); /* /qr/join.svg */
 void reading_page_code(struct visit *visit); /* /qr/page.svg */
+void reading_text_code(struct visit *visit); /* /qr/page.txt */
 void reading_static(struct visit *visit);    /* /s/RANDOM/NAME */
 void reading_icon(struct visit *visit);      /* /favicon.svg */
 void reading_robots(struct visit *visit);    /* /robots.txt */

@@ -30,6 +30,7 @@ static const struct route routes[] = {
     {"/poster", .act = reading_poster},
     {"/qr/join.svg", .act = reading_join_code},
     {"/qr/page.svg", .act = reading_page_code},
+    {"/qr/page.txt", .act = reading_text_code},
     {"/s/", .is_prefix = true, .act = reading_static},
     {"/favicon.svg", .act = reading_icon},
     {"/robots.txt", .act = reading_robots},
