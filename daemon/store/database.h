@@ -28,7 +28,8 @@ struct store_evicted {
 struct store_state {
     int64_t next_seq;
     int64_t clock_ms;
-    int64_t tombstones; /* an upper bound of their number; 0: deposits need not search for one */
+    int64_t tombstones; /* an upper bound of the number of tombstones; 0: deposits need not search
+                           for one */
     int64_t moderated;  /* an upper bound of the rows of `moderation`; 0: no need to search */
     bool removed;       /* the transaction has deleted something whose bytes the log may have */
     bool changed;       /* the commit has to write */
@@ -93,7 +94,7 @@ int store_database_rollback(struct store_database *database);
 
 /*
  * Takes the next message number (`seq`). The commit saves the number that follows. After a rollback
- * the number is taken again, by another message.
+ * a later transaction takes the number again.
  */
 int64_t store_database_take_number(struct store_database *database);
 

@@ -5,8 +5,9 @@
  * makes about one deposit in a thousand search (cuckoo.h). While the filter is not usable, for
  * example for lack of memory, every deposit searches.
  *
- * A usable filter contains every id with a tombstone. It may also contain ids whose tombstones are
- * deleted. When an expiry deletes a tombstone, the commit removes the id from the filter.
+ * A usable filter contains every id with a tombstone. The filter may also contain ids whose
+ * tombstones are deleted. When an expiry deletes a tombstone, the commit removes the id from the
+ * filter.
  *
  * One thread at a time uses a store_marks.
  */

@@ -175,8 +175,8 @@ struct persist_tally {
     uint64_t epoch; /* set by the caller */
     uint64_t shown;
     uint64_t shown_bytes; /* bytes of filters, media types and payloads of the shown messages */
-    uint64_t hidden;      /* hidden and pending messages of the epoch; the tally of epoch 0 also
-                             counts those of the host's epochs without a tally */
+    uint64_t hidden; /* hidden and pending messages of the epoch; the tally of epoch 0 also counts
+                        hidden and pending messages of the host's epochs without a tally */
     uint64_t hidden_bytes;
     uint64_t strays;                   /* tally of epoch 0: shown messages of the host's epochs
                                           without a tally */
@@ -326,9 +326,9 @@ struct persist_read {
     uint32_t page_host;      /* PAGE */
     int64_t page_after;      /* PAGE, CHECK: read messages with a greater seq than this; 0: from
                                 the start */
-    size_t page_bytes_limit; /* bytes of payloads, filters and media types. PAGE: a message that
-                                exceeds them is left for the next page, unless it is the first one.
-                                CHECK: a message that exceeds them is the last one of the page */
+    size_t page_bytes_limit; /* bytes of payloads, filters and media types. PAGE: a message with
+                                which the page would exceed this number is left out, unless it is
+                                the first one. CHECK: such a message is the last one of the page */
     int64_t page_last;       /* filled: seq of the last message found; none: page_after */
     bool page_more;          /* filled: there are more messages */
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_reader: the thread that reads messages. The thread has its own read-only connection, and
- * does jobs one after another. No read transaction stays open after a job, because an open read
- * transaction holds up checkpoints.
+ * does jobs one after another. No read transaction stays open after a job, because a checkpoint may
+ * have to wait for open read transactions.
  */
 #ifndef DAEMON_STORE_READER_H
 #define DAEMON_STORE_READER_H

@@ -57,7 +57,8 @@ int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 int store_row_put_epoch(sqlite3 *db, const struct persist_epoch *epoch);
 int store_row_read_epoch(sqlite3_stmt *statement, struct persist_epoch *out_epoch);
 
-/* Each function returns the checksum of a row, as a signed number, because SQLite stores such. */
+/* Each function returns the checksum of a row, as a signed number, because SQLite stores signed
+ * numbers. */
 int64_t store_message_checksum(int64_t seq, const struct persist_message *message);
 int64_t store_host_checksum(uint32_t host, const char *name, const char *profile);
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);
