@@ -28,11 +28,10 @@ struct phone {
     uint32_t address;
     uint32_t place;
     enum phone_step step;
-    bool has_page;    /* it has opened the page once */
-    bool streams;     /* its stream has begun */
-    int64_t due_ns;   /* of the request under way */
-    int64_t retry_ns; /* when its stream is opened again; 0: not planned */
-    char message_id[64];
+    bool has_page;                 /* it has opened the page once */
+    bool streams;                  /* its stream has begun */
+    int64_t due_ns;                /* of the request under way */
+    int64_t retry_ns;              /* when its stream is opened again; 0: not planned */
     char event_id[EVENT_ID_BYTES]; /* of the last event */
 };
 
@@ -111,10 +110,10 @@ static void open_stream(struct phones *phones, size_t number)
 }
 
 /*
- * Copies the hidden fields of the form that leaves a message, as a body of a form. Notes the
- * message's id. False: the page has no such form.
+ * Copies the hidden fields of the form that leaves a message, as a body of a form. False: the page
+ * has no such form.
  */
-static bool read_fields(const char *page, struct phone *phone, char out[FIELDS_BYTES])
+static bool read_fields(const char *page, char out[FIELDS_BYTES])
 {
     static const char hidden[] = "<input type=\"hidden\" name=\"";
     const char *form = strstr(page, "action=\"/leave\"");
@@ -127,9 +126,6 @@ static bool read_fields(const char *page, struct phone *phone, char out[FIELDS_B
         if (sscanf(form + sizeof(hidden) - 1, "%15[^\"]\" value=\"%95[^\"]\"", name, value) >= 1 &&
             used + strlen(name) + strlen(value) + 3 < FIELDS_BYTES) {
             used += (size_t)snprintf(out + used, FIELDS_BYTES - used, "%s=%s&", name, value);
-            if (strcmp(name, "id") == 0) {
-                (void)snprintf(phone->message_id, sizeof(phone->message_id), "%s", value);
-            }
         }
         form += sizeof(hidden) - 1;
     }
@@ -144,7 +140,7 @@ static void leave(struct phones *phones, size_t number, const char *page)
     char body[2 * FIELDS_BYTES];
     char text[REQUEST_BYTES];
 
-    if (!read_fields(page, phone, fields)) {
+    if (!read_fields(page, fields)) {
         phones->result->refused++;
         phone->step = PHONE_IDLE;
         return;
@@ -200,15 +196,26 @@ static void take_page(struct phones *phones, size_t number, const struct web_ans
     }
 }
 
-static void take_left(struct phones *phones, struct phone *phone)
+/* The page after a message was left has a form to withdraw it, with its id. */
+static void note_acknowledged(const struct phones *phones, const char *page)
+{
+    static const char field[] = "name=\"id\" value=\"";
+    const char *form = strstr(page, "action=\"/withdraw\"");
+    const char *id = form == NULL ? NULL : strstr(form, field);
+
+    if (id != NULL && phones->plan->acknowledged != NULL) {
+        id += sizeof(field) - 1;
+        fprintf(phones->plan->acknowledged, "%.*s\n", (int)strcspn(id, "\""), id);
+        (void)fflush(phones->plan->acknowledged);
+    }
+}
+
+static void take_left(struct phones *phones, struct phone *phone, const char *page)
 {
     histogram_add(&phones->result->leave_us, since_us(phone->due_ns));
     phones->result->left++;
     phone->step = PHONE_IDLE;
-    if (phones->plan->acknowledged != NULL) {
-        fprintf(phones->plan->acknowledged, "%s\n", phone->message_id);
-        (void)fflush(phones->plan->acknowledged);
-    }
+    note_acknowledged(phones, page);
 }
 
 static void on_answer(void *context, size_t connection, const struct web_answer *answer)
@@ -228,7 +235,7 @@ static void on_answer(void *context, size_t connection, const struct web_answer 
         phone->step = PHONE_IDLE;
         phones->opened -= phone->has_page ? 0 : 1; /* it is asked again */
     } else if (phone->step == PHONE_LEAVE) {
-        take_left(phones, phone);
+        take_left(phones, phone, answer->body);
     } else {
         take_page(phones, number, answer);
     }
