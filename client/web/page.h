@@ -5,11 +5,12 @@
  * request the same; html_failed tells when memory was out.
  *
  * The fields that the forms send, beside `h` and `l` of the view where it has them:
- *   POST /leave      text, t (topics with commas between), now (1), ttl (seconds), id, f
- *   POST /withdraw   id, code, f
- *   POST /report     id, why (illegal, harassment, spam, other), text, f
+ *   POST /leave      text, t (topics with commas between), now (1), ttl (seconds), id, f, place
+ *   POST /withdraw   id, code, f, place
+ *   POST /report     id, why (illegal, about-me, harassment, spam, other), text, f, place
  *   POST /stay       f
  *   GET /            t (once for each topic; may be empty), o, now
+ * `place` is page.store: by it the page at another access point knows that a phone has moved.
  */
 #ifndef CLIENT_WEB_PAGE_H
 #define CLIENT_WEB_PAGE_H
@@ -75,6 +76,7 @@ struct page_error {
     enum page_notice notice;
     const char *field;    /* of PAGE_FIELD */
     const char *sentence; /* of PAGE_REFUSED */
+    const char *kept;     /* typed words or a code, to copy, where no form has them; NULL: none */
     uint64_t seconds;
     int64_t until_ms; /* 0: not known */
 };

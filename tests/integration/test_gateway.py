@@ -71,8 +71,8 @@ def open_folder():
 
 @pytest.fixture
 def make_gateway(make_daemon, open_folder):
-    def make(config="", words=""):
-        path = os.path.join(open_folder, "gateway.sock")
+    def make(config="", words="", name="gateway.sock"):
+        path = os.path.join(open_folder, name)
         return Gateway(
             make_daemon(f"listen = {path} gateway{words}\ngateway_user = {GATEWAY.pw_name}\n{config}"),
             path,

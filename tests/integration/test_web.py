@@ -2,6 +2,7 @@
 """The page for phones: hearsay-web in front of a real hearsayd."""
 
 import http.client
+import json
 import os
 import re
 import signal
@@ -26,7 +27,7 @@ class Web:
     def __init__(self, gateway, folder, config=""):
         self.gateway = gateway
         user = f"user = {GATEWAY.pw_name}\n" if os.geteuid() == 0 else ""
-        self.file = os.path.join(folder, "web.conf")
+        self.file = os.path.join(folder, os.path.basename(gateway.path) + ".web.conf")
         with open(self.file, "w", encoding="utf-8") as file:
             file.write(f"[web]\nlisten = 127.0.0.1:0\nserver = {gateway.path}\n{user}{config}\n")
         os.chmod(self.file, 0o644)
@@ -93,6 +94,9 @@ class Web:
     def leave(self, text, source="127.0.0.1", **fields):
         return self.post("/leave", {**self.form(source), "text": text, **fields}, source)
 
+    def events(self, path="/events", source="127.0.0.1", **headers):
+        return Events(self, path, source, headers)
+
     def stop(self):
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
@@ -100,6 +104,36 @@ class Web:
         self.reader.join(wire.PATIENCE)
         log = "".join(self.lines)
         assert "left open" not in log and "Sanitizer" not in log, log
+
+
+class Events:
+    """A stream of events."""
+
+    def __init__(self, web, path, source, headers):
+        self.connection = http.client.HTTPConnection(
+            "127.0.0.1", web.port, timeout=wire.PATIENCE, source_address=(source, 0))
+        headers = {key.replace("_", "-"): value for key, value in headers.items()}
+        self.connection.request("GET", path, headers={"Host": f"{NAME}:{web.port}", **headers})
+        self.answer = self.connection.getresponse()
+        assert self.answer.status == 200
+        assert self.answer.headers["Content-Type"].startswith("text/event-stream")
+        assert self.next() == {"retry": "5000"}
+
+    def next(self):
+        """The next event, as its fields. Comments are skipped."""
+        fields = {}
+        while True:
+            line = self.answer.readline().decode()
+            assert line, "the stream has ended"
+            if line == "\n" and fields:
+                return fields
+            name, colon, value = line.rstrip("\n").partition(": ")
+            if colon and name:
+                fields[name] = json.loads(value) if name == "data" else value
+
+    def close(self):
+        self.answer.close()
+        self.connection.close()
 
 
 def fields_of(page, action):
@@ -113,7 +147,8 @@ def make_web(make_gateway, open_folder):  # noqa: F811
     made = []
 
     def make(config="", daemon=""):
-        web = Web(make_gateway(daemon), open_folder, "reads_per_minute = 0\n" + config)
+        gateway = make_gateway(daemon, name=f"gateway{len(made)}.sock")
+        web = Web(gateway, open_folder, "reads_per_minute = 0\n" + config)
         made.append(web)
         web.wait_healthy()
         return web
@@ -187,6 +222,51 @@ def test_forms_of_others_keep_the_text(make_web):
     fresh = {**fields_of(answer.text, "/leave"), "text": "typed with love"}
     assert web.post("/leave", fresh, source="127.0.0.7").status == 200
     assert web.post("/leave", form, source="127.0.0.7", Content_Type="text/plain").status == 400
+
+
+def test_a_phone_moves_to_another_place(make_web):
+    """Both places have the same name: a form of the one is not done at the other unasked."""
+    before, now = make_web("cache = 0\n"), make_web("cache = 0\n")
+    at_before = before.leave("at the first place").text
+    message = fields_of(at_before, "/withdraw")
+    report = fields_of(before.get("/m/" + message["id"]).text, "/report")
+    form = {**before.form(), "text": "typed on the way", "t": "jazz"}
+    moved = now.post("/leave", form)
+    assert moved.status == 409 and "You have moved to another access point. Send again?" in moved.text
+    assert "typed on the way" in moved.text and 'value="jazz"' in moved.text
+    assert "typed on the way" not in now.get().text
+    fresh = {**fields_of(moved.text, "/leave"), "text": "typed on the way"}
+    assert fresh["place"] != form["place"] and fresh["id"] != form["id"]
+    assert now.post("/leave", fresh).status == 200
+    assert "typed on the way" in now.get().text and "typed on the way" not in before.get().text
+    for path, fields, kept in (("/withdraw", message, message["code"]),
+                               ("/report", {**report, "why": "spam", "text": "my words"},
+                                "my words")):
+        moved = now.post(path, fields)
+        assert moved.status == 409 and "You have moved" in moved.text and kept in moved.text
+    assert before.post("/withdraw", message).status == 200
+
+
+def test_events_go_on_where_they_were(make_web):
+    """At the same place nothing is missed or doubled; at another one the list is loaded again."""
+    before, now = make_web(), make_web()
+    stream = before.events()
+    assert before.leave("the first").status == 200
+    first = stream.next()
+    assert first["event"] == "message" and first["data"]["text"] == "the first"
+    stream.close()
+    for text in ("the second", "the third"):
+        assert before.leave(text).status == 200
+    stream = before.events(Last_Event_ID=first["id"])
+    assert [stream.next()["data"]["text"] for _ in range(2)] == ["the second", "the third"]
+    stream.close()
+    for stream in (now.events(Last_Event_ID=first["id"]), now.events("/events?last=" + first["id"])):
+        assert stream.next()["event"] == "gone"
+        assert now.leave("of the other place").status == 200
+        there = stream.next()
+        assert there["event"] == "message" and there["data"]["text"] == "of the other place"
+        assert there["id"].split("-")[0] != first["id"].split("-")[0]
+        stream.close()
 
 
 def test_other_names_are_refused(make_web):

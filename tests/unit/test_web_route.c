@@ -70,7 +70,8 @@ static struct {
     char text[2100];
     struct view view;
     uint32_t ttl_s;
-    char reason[256];
+    enum hearsay_report_kind kind;
+    char reason[1001];
     board_done *done;
     void *context;
     int forgotten;
@@ -181,7 +182,7 @@ void board_report(struct board *unused, const struct http_address *client, const
     (void)client;
     (void)host;
     (void)id;
-    (void)kind;
+    board.kind = kind;
     snprintf(board.reason, sizeof(board.reason), "%s", reason);
     board_answer(done, context);
 }
@@ -192,6 +193,11 @@ void board_forget(struct board *unused, const void *context)
     (void)context;
     board.forgotten++;
 }
+
+/* The digits of this place, of its host "garden", and of another place. */
+#define PLACE "01234567"
+#define GARDEN "01234568"
+#define OTHER "76543210"
 
 /* --- fake pages and live updates -------------------------------------------------------------- */
 
@@ -206,6 +212,7 @@ static struct {
     enum page_notice notice;
     uint64_t seconds;
     char field[32];
+    char kept[200];
     bool has_form;
 } shown;
 
@@ -232,6 +239,7 @@ static void show_error(const struct page_error *error)
         shown.notice = error->notice;
         shown.seconds = error->seconds;
         snprintf(shown.field, sizeof(shown.field), "%s", error->field != NULL ? error->field : "");
+        snprintf(shown.kept, sizeof(shown.kept), "%s", error->kept != NULL ? error->kept : "");
     }
 }
 
@@ -286,8 +294,7 @@ void page_write_poster(struct html *html, const struct page *page, const struct 
 void live_write_store(const struct hearsay_welcome *welcome, const char *host, char *out_store)
 {
     (void)welcome;
-    (void)host;
-    snprintf(out_store, LIVE_STORE_BYTES, "01234567");
+    snprintf(out_store, LIVE_STORE_BYTES, "%s", strcmp(host, "garden") == 0 ? GARDEN : PLACE);
 }
 
 void live_begin(struct live *live, struct http_exchange *exchange,
@@ -636,6 +643,55 @@ static void an_old_form_is_sent_again(void **state)
     assert_string_equal(board.text, "Hello");
 }
 
+/* A phone that has come to another access point sends the form of the one before. */
+static void a_phone_has_moved(void **state)
+{
+    char body[4096];
+    struct http_request request = form_of(
+        "/leave", "text=Hello&t=jazz&ttl=3600&h=garden&place=" OTHER "&id=" SEED "&l=de", body);
+    (void)state;
+
+    nonce_init(&router.nonce);
+    assert_int_equal(send_request(&request), 409);
+    assert_int_equal(shown.notice, PAGE_MOVED);
+    assert_string_equal(shown.lang, "de");
+    assert_string_equal(shown.text, "Hello");
+    assert_string_not_equal(shown.seed, SEED);
+    assert_int_equal(post("/leave", "text=Hello&place=" OTHER "&id=" SEED), 409); /* new store */
+    assert_int_equal(board.leaves, 0);
+    assert_int_equal(post("/report", "id=" SEED "&why=spam&text=Stop&place=" OTHER), 409);
+    assert_int_equal(shown.notice, PAGE_MOVED);
+    assert_false(shown.has_form);
+    assert_string_equal(shown.kept, "Stop");
+    assert_int_equal(post("/withdraw", "id=" SEED "&code=ABC&place=" OTHER), 409);
+    assert_string_equal(shown.kept, "ABC");
+}
+
+/* Forms of this place are none of another: also of a second host, and of before hearsayd came. */
+static void a_phone_has_not_moved(void **state)
+{
+    char body[4096];
+    struct http_request request = form_of("/report", "id=" SEED "&why=spam&text=Stop&place=" PLACE,
+                                          body);
+    struct hearsay_host hosts[] = {board.host, board.host};
+    (void)state;
+
+    assert_int_equal(post("/leave", "text=Hello&place=" PLACE "&id=" SEED), 200);
+    assert_int_equal(post("/leave", "text=Hello&place=&id=" SEED), 200);
+    hosts[1].name = "garden";
+    board.welcome.hosts = hosts;
+    board.welcome.host_count = 2;
+    assert_int_equal(post("/leave", "text=Hello&h=garden&place=" GARDEN "&id=" SEED), 200);
+    assert_int_equal(post("/leave", "text=Hello&h=garden&place=" PLACE "&id=" SEED), 409);
+    nonce_init(&router.nonce);
+    assert_int_equal(send_request(&request), 403);
+    assert_int_equal(shown.notice, PAGE_EXPIRED);
+    assert_string_equal(shown.kept, "Stop");
+    board.is_away = true;
+    board.outcome = BOARD_AWAY;
+    assert_int_equal(post("/leave", "text=Hello&place=" OTHER "&id=" SEED), 503);
+}
+
 /* --- writing ---------------------------------------------------------------------------------- */
 
 static void a_message_is_left(void **state)
@@ -783,17 +839,20 @@ static void reports_have_one_line(void **state)
     size_t used;
     (void)state;
 
+    assert_int_equal(post("/report", "id=" SEED "&why=rude"), 400);
     assert_int_equal(post("/report", "id=" SEED "&why=spam"), 200);
     assert_string_equal(exchange.body, "reported");
-    assert_string_equal(board.reason, "spam");
-    assert_int_equal(post("/report", "id=" SEED "&why=other&text=a%0Ab"), 200);
-    assert_string_equal(board.reason, "other: a b");
+    assert_int_equal(board.kind, HEARSAY_REPORT_SPAM);
+    assert_string_equal(board.reason, "");
+    assert_int_equal(post("/report", "id=" SEED "&why=about-me&text=a%0Ab"), 200);
+    assert_int_equal(board.kind, HEARSAY_REPORT_ABOUT_ME);
+    assert_string_equal(board.reason, "a b");
     used = (size_t)snprintf(fields, sizeof(fields), "id=" SEED "&why=harassment&text=");
     for (int i = 0; i < 150; i++) {
-        used += (size_t)snprintf(fields + used, sizeof(fields) - used, "\xE3\x81\x82");
+        used += (size_t)snprintf(fields + used, sizeof(fields) - used, "\xF0\x9F\x8E\xB7");
     }
     assert_int_equal(post("/report", fields), 200);
-    assert_int_equal(strlen(board.reason), 12 + 188 / 3 * 3);
+    assert_int_equal(strlen(board.reason), 4 * 150);
     snprintf(fields + used, sizeof(fields) - used, "x");
     assert_int_equal(post("/report", fields), 400);
 }
@@ -831,6 +890,8 @@ int main(void)
         cmocka_unit_test_setup(a_portal_redirects, set_up),
         cmocka_unit_test_setup(forged_forms_are_refused, set_up),
         cmocka_unit_test_setup(an_old_form_is_sent_again, set_up),
+        cmocka_unit_test_setup(a_phone_has_moved, set_up),
+        cmocka_unit_test_setup(a_phone_has_not_moved, set_up),
         cmocka_unit_test_setup(a_message_is_left, set_up),
         cmocka_unit_test_setup(the_same_form_is_one_message, set_up),
         cmocka_unit_test_setup(a_withdrawn_message_asks_again, set_up),

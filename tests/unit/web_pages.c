@@ -329,6 +329,14 @@ static void write_error_gone(struct html *html, const struct page *page,
     page_write_error(html, page, &(struct page_error){.notice = PAGE_GONE}, NULL);
 }
 
+static void write_error_moved_message(struct html *html, const struct page *page,
+                                      const struct web_pages_values *values)
+{
+    struct page_error error = {.notice = PAGE_MOVED, .kept = values->code};
+
+    page_write_error(html, page, &error, NULL);
+}
+
 static void write_error_name(struct html *html, const struct page *page,
                              const struct web_pages_values *values)
 {
@@ -406,6 +414,7 @@ const struct web_pages_sample web_pages_samples[] = {
     {"error-ttl", write_error_ttl, true, false},
     {"error-expired", write_error_expired, true, false},
     {"error-moved", write_error_moved, true, false},
+    {"error-moved-message", write_error_moved_message, false, false},
     {"error-too-long", write_error_too_long, true, false},
     {"error-limited", write_error_limited, true, false},
     {"error-away", write_error_away, true, false},

@@ -67,8 +67,6 @@ static const char *notice_key(enum page_notice notice)
     switch (notice) {
     case PAGE_EXPIRED:
         return "error.expired";
-    case PAGE_MOVED:
-        return "error.moved";
     case PAGE_GONE:
         return "error.gone";
     case PAGE_TOO_LONG:
@@ -83,7 +81,7 @@ static const char *notice_key(enum page_notice notice)
 }
 
 static void notice_write_sentence(struct html *html, const struct page *page,
-                                  const struct page_error *error)
+                                  const struct page_error *error, bool has_form)
 {
     switch (error->notice) {
     case PAGE_FIELD:
@@ -102,19 +100,34 @@ static void notice_write_sentence(struct html *html, const struct page *page,
         lang_write(html, page->lang, "error.refused",
                    error->sentence == NULL ? "?" : error->sentence, NULL);
         break;
+    case PAGE_MOVED:
+        lang_write(html, page->lang, has_form ? "error.moved" : "error.moved_message", NULL, NULL);
+        break;
     default:
         lang_write(html, page->lang, notice_key(error->notice), NULL, NULL);
     }
+}
+
+/* Writes a text that was typed, to copy. */
+static void kept_write(struct html *html, const struct page *page, const char *text)
+{
+    html_raw(html, "<label for=\"text\">");
+    lang_write(html, page->lang, "form.kept", NULL, NULL);
+    html_raw(html, "</label>\n<textarea id=\"text\" rows=\"4\" readonly dir=\"auto\">\n");
+    html_textarea(html, text, strlen(text));
+    html_raw(html, "</textarea>\n");
 }
 
 void page_write_notice(struct html *html, const struct page *page, const struct page_error *error,
                        bool keeps_text)
 {
     html_raw(html, "<div class=\"notice bad\" role=\"alert\">\n<p id=\"error\">");
-    notice_write_sentence(html, page, error);
+    notice_write_sentence(html, page, error, keeps_text);
     html_raw(html, "</p>\n");
     if (keeps_text) {
         page_write_element(html, page, "p", NULL, "error.kept");
+    } else if (error->kept != NULL && error->kept[0] != '\0') {
+        kept_write(html, page, error->kept);
     }
     if (error->notice == PAGE_NAME) {
         page_write_name(html, page);
@@ -251,11 +264,7 @@ static void form_write_closed(struct html *html, const struct page *page,
         html_raw(html, "</p>\n");
     }
     if (form->text != NULL && form->text[0] != '\0') {
-        html_raw(html, "<label for=\"text\">");
-        lang_write(html, page->lang, "form.kept", NULL, NULL);
-        html_raw(html, "</label>\n<textarea id=\"text\" rows=\"4\" readonly dir=\"auto\">\n");
-        html_textarea(html, form->text, strlen(form->text));
-        html_raw(html, "</textarea>\n");
+        kept_write(html, page, form->text);
     }
     html_raw(html, "</section>\n");
 }
@@ -276,8 +285,7 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
         lang_write(html, page->lang, "form.review", NULL, NULL);
     }
     html_raw(html, "</p>\n");
-    page_write_kept_fields(html, page);
-    page_write_hidden(html, "f", form->token);
+    page_write_form_fields(html, page, form->token);
     page_write_hidden(html, "id", form->id);
     form_write_text(html, page, form, error);
     form_write_choices(html, page, form, error);

@@ -41,6 +41,13 @@ void page_write_kept_fields(struct html *html, const struct page *page)
     }
 }
 
+void page_write_form_fields(struct html *html, const struct page *page, const char *token)
+{
+    page_write_kept_fields(html, page);
+    page_write_hidden(html, "place", page->store == NULL ? "" : page->store);
+    page_write_hidden(html, "f", token);
+}
+
 static void href_add(struct html *html, const char *name, const char *value, bool *is_first)
 {
     if (value[0] != '\0') {

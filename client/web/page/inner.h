@@ -36,6 +36,9 @@ void page_write_hidden(struct html *html, const char *name, const char *value);
 /* Writes the hidden fields that keep the host and the language of the view. */
 void page_write_kept_fields(struct html *html, const struct page *page);
 
+/* Writes the hidden fields of each form that writes. */
+void page_write_form_fields(struct html *html, const struct page *page, const char *token);
+
 /* Writes ` href="..."` for a path of ours, with host and language; `fragment` may be NULL. */
 void page_write_href(struct html *html, const struct page *page, const char *path,
                      const char *fragment);

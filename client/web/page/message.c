@@ -37,7 +37,7 @@ static void message_write_text(struct html *html, const struct page *page,
 
 /* Begins a form behind a heading that opens it, with its hidden fields. */
 static void task_begin(struct html *html, const struct page *page, const char *heading,
-                       const char *action, bool is_open)
+                       const char *action, bool is_open, const char *token, const char *id)
 {
     html_raw(html, is_open ? "<details open" : "<details");
     html_attribute(html, "id", action + 1);
@@ -46,7 +46,8 @@ static void task_begin(struct html *html, const struct page *page, const char *h
     html_raw(html, "</summary>\n<form class=\"card\" method=\"post\"");
     html_attribute(html, "action", action);
     html_raw(html, ">\n");
-    page_write_kept_fields(html, page);
+    page_write_form_fields(html, page, token);
+    page_write_hidden(html, "id", id);
 }
 
 static void report_write_reason(struct html *html, const struct page *page, const char *why,
@@ -65,9 +66,8 @@ static void report_write_reason(struct html *html, const struct page *page, cons
 static void report_write_reasons(struct html *html, const struct page *page, const char *chosen)
 {
     static const char *const reasons[][2] = {
-        {"illegal", "report.illegal"},
-        {"harassment", "report.harassment"},
-        {"spam", "report.spam"},
+        {"illegal", "report.illegal"},       {"about-me", "report.about_me"},
+        {"harassment", "report.harassment"}, {"spam", "report.spam"},
         {"other", "report.other"},
     };
 
@@ -88,9 +88,7 @@ static void message_write_report(struct html *html, const struct page *page,
                    page_error_is_about(message->error, "words") || message->why != NULL ||
                    message->words != NULL;
 
-    task_begin(html, page, "report.heading", "/report", is_open);
-    page_write_hidden(html, "f", message->token);
-    page_write_hidden(html, "id", id);
+    task_begin(html, page, "report.heading", "/report", is_open, message->token, id);
     page_write_element(html, page, "p", "soft", "report.help");
     report_write_reasons(html, page, message->why);
     html_raw(html, "<label for=\"words\">");
@@ -109,9 +107,8 @@ static void message_write_withdraw(struct html *html, const struct page *page,
     bool is_wrong = page_error_is_about(message->error, "code") ||
                     (message->error != NULL && message->error->notice == PAGE_WRONG_CODE);
 
-    task_begin(html, page, "withdraw.heading", "/withdraw", is_wrong || message->code != NULL);
-    page_write_hidden(html, "f", message->token);
-    page_write_hidden(html, "id", id);
+    task_begin(html, page, "withdraw.heading", "/withdraw", is_wrong || message->code != NULL,
+               message->token, id);
     html_raw(html, "<label for=\"code\">");
     lang_write(html, page->lang, "withdraw.code", NULL, NULL);
     html_raw(html, "</label>\n<input type=\"text\" id=\"code\" name=\"code\" required dir=\"ltr\" "
@@ -162,8 +159,7 @@ static void left_write_code(struct html *html, const struct page *page,
     html_raw(html, ">");
     lang_write(html, page->lang, "left.link", NULL, NULL);
     html_raw(html, "</a></p>\n<form method=\"post\" action=\"/withdraw\">\n");
-    page_write_kept_fields(html, page);
-    page_write_hidden(html, "f", left->token);
+    page_write_form_fields(html, page, left->token);
     page_write_hidden(html, "id", left->id);
     page_write_hidden(html, "code", left->code);
     page_write_element(html, page, "button", "button quiet", "withdraw.send");

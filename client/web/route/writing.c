@@ -9,8 +9,8 @@
 #include "core/base/label.h"
 
 enum {
-    REASON_BYTES_MAX = 200, /* of hearsayd */
     REPORT_TEXT_CHARACTERS = 150,
+    REASON_BYTES_MAX = 4 * REPORT_TEXT_CHARACTERS, /* hearsayd takes 1,000 */
     TTL_DIGITS_MAX = 9
 };
 
@@ -89,10 +89,39 @@ static void fail_field(struct visit *visit, const char *field)
     visit_fail(visit, 400, &(struct page_error){.notice = PAGE_FIELD, .field = field});
 }
 
-bool writing_accept(struct visit *visit)
+/*
+ * Whether a form was written at another place that has the same name: the phone has moved to
+ * another access point. A form that was written before hearsayd was there says no place.
+ */
+static bool is_of_other_place(const struct visit *visit)
+{
+    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
+    const char *place = visit_field(visit, "place");
+    const char *host = visit_field(visit, "h");
+    char store[LIVE_STORE_BYTES];
+
+    if (welcome == NULL || welcome->host_count == 0 || place == NULL || place[0] == '\0') {
+        return false;
+    }
+    live_write_store(welcome, host != NULL && host[0] != '\0' ? host : visit_host(visit), store);
+    return strcmp(place, store) != 0;
+}
+
+/* Whether a form is ours and was written for this address, not long ago. */
+static bool is_ours(const struct visit *visit)
 {
     const struct http_request *request = visit->request;
     const struct router *router = visit->router;
+    const char *token = visit_field(visit, "f");
+
+    return names_allow_origin(&router->names, request->host, request->origin) && token != NULL &&
+           nonce_check(&router->nonce, &request->client, token, router_now_ms(router));
+}
+
+bool writing_accept(struct visit *visit)
+{
+    const struct http_request *request = visit->request;
+    struct page_error error = {.notice = PAGE_EXPIRED};
 
     if (!is_form_type(request->content_type)) {
         fail_field(visit, "Content-Type");
@@ -111,13 +140,17 @@ bool writing_accept(struct visit *visit)
     keep_fields(visit);
     const char *language = visit_field(visit, "l");
     visit_choose_language(visit, language != NULL ? language : "");
-    const char *token = visit_field(visit, "f");
-    if (!names_allow_origin(&router->names, request->host, request->origin) || token == NULL ||
-        !nonce_check(&router->nonce, &request->client, token, router_now_ms(router))) {
-        visit_fail(visit, 403, &(struct page_error){.notice = PAGE_EXPIRED});
-        return false;
+    bool has_moved = is_of_other_place(visit);
+    if (!has_moved && is_ours(visit)) {
+        return true;
     }
-    return true;
+    error.kept = visit_field(visit, strcmp(request->path, "/report") == 0 ? "text" : "code");
+    if (has_moved) {
+        error.notice = PAGE_MOVED;
+        visit->seed[0] = '\0'; /* this place gets an id of its own */
+    }
+    visit_fail(visit, has_moved ? 409 : 403, &error);
+    return false;
 }
 
 /* Reads `h`, `l`, `t` and `now` of the form into the view. False: the visit was answered. */
@@ -332,20 +365,14 @@ static void report_done(void *context, const struct board_reply *reply)
     }
 }
 
-/* Writes the reason of a report as one line of at most REASON_BYTES_MAX bytes, cut between
- * characters. */
-static void write_reason(const char *why, const char *text, char *out_reason)
+/* Writes the reason of a report, of at most REPORT_TEXT_CHARACTERS, as one line. */
+static void write_reason(const char *text, char *out_reason)
 {
-    size_t count = (size_t)snprintf(out_reason, REASON_BYTES_MAX + 1, "%s%s", why,
-                                    text[0] != '\0' ? ": " : "");
+    size_t count = 0;
 
     for (; *text != '\0'; text++) {
         unsigned char c = (unsigned char)*text;
-        size_t bytes = c < 0x80 ? 1 : c < 0xE0 ? 2 : c < 0xF0 ? 3 : 4;
 
-        if ((c & 0xC0) != 0x80 && count + bytes > REASON_BYTES_MAX) {
-            break;
-        }
         out_reason[count++] = c < 0x20 || c == 0x7F ? ' ' : *text;
     }
     out_reason[count] = '\0';
@@ -391,7 +418,7 @@ void writing_report(struct visit *visit)
                count_characters(text) > REPORT_TEXT_CHARACTERS) {
         fail_field(visit, "text");
     } else {
-        write_reason(why, text, reason);
+        write_reason(text, reason);
         board_report(visit->router->board, &visit->request->client, visit->view.host, id,
                      kind_of(why), reason, report_done, visit);
     }
