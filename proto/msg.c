@@ -23,6 +23,7 @@ static const char *const msg_error_names[] = {
     [MSG_STORAGE] = "STORAGE",
     [MSG_SHUTTING_DOWN] = "SHUTTING_DOWN",
     [MSG_INTERNAL] = "INTERNAL",
+    [MSG_REMOVED] = "REMOVED",
 };
 
 const char *msg_error_name(enum msg_error_code code)

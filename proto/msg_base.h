@@ -49,7 +49,9 @@ enum msg_error_code {
     MSG_FORBIDDEN = 14,
     MSG_STORAGE = 15,
     MSG_SHUTTING_DOWN = 16,
-    MSG_INTERNAL = 17
+    MSG_INTERNAL = 17,
+    MSG_REMOVED = 18,
+    MSG_ERROR_LAST = MSG_REMOVED
 };
 
 /*

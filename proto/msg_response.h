@@ -245,6 +245,12 @@ struct msg_here_changed {
     size_t label_count;
 };
 
+struct msg_accept_changed {
+    struct msg_text host;
+    enum msg_acceptance accept;
+    int64_t accept_until_ms; /* 0: not said */
+};
+
 enum msg_response_kind {
     MSG_RESPONSE_UNKNOWN = 0,
     MSG_RESPONSE_ERROR,
@@ -275,7 +281,8 @@ enum msg_response_kind {
     MSG_RESPONSE_COMPACTED,
     MSG_RESPONSE_RELOADED,
     MSG_RESPONSE_LOG_LEVEL_SET,
-    MSG_RESPONSE_EPOCH_CHANGED /* a push */
+    MSG_RESPONSE_EPOCH_CHANGED, /* a push */
+    MSG_RESPONSE_ACCEPT_CHANGED /* a push */
 };
 
 struct msg_response {
@@ -303,6 +310,7 @@ struct msg_response {
         struct msg_bytes_taken bytes_taken; /* backed_up, compacted */
         struct msg_log_level log_level;
         struct msg_epoch_changed epoch_changed;
+        struct msg_accept_changed accept_changed;
     };
 };
 

@@ -114,6 +114,34 @@ static void take_epoch(struct hearsay *server, const struct msg_epoch_changed *c
     }
 }
 
+/* A host accepts other deposits: writes it to the host in the Welcome. */
+static void take_acceptance(struct hearsay *server, const struct msg_accept_changed *changed)
+{
+    for (size_t i = 0; i < server->welcome.host_count; i++) {
+        struct hearsay_host *host = &server->hosts[i];
+
+        if (strcmp(host->name, changed->host.text) == 0) {
+            host->accept = (enum hearsay_accept)changed->accept;
+            host->accept_until_ms = changed->accept_until_ms;
+        }
+    }
+}
+
+/* Takes a push that changes the Welcome. False: the response is something else. */
+static bool take_push(struct hearsay *server, const struct msg_response *response)
+{
+    switch (response->kind) {
+    case MSG_RESPONSE_EPOCH_CHANGED:
+        take_epoch(server, &response->epoch_changed);
+        return true;
+    case MSG_RESPONSE_ACCEPT_CHANGED:
+        take_acceptance(server, &response->accept_changed);
+        return true;
+    default:
+        return false;
+    }
+}
+
 /*
  * Returns how many reads a call may do after its deadline; a call with timeout 0 has only these.
  * They are enough for two frames of the largest size if each read fills its room. Without this
@@ -135,8 +163,7 @@ static int client_receive(struct hearsay *server, struct arena *arena, int64_t d
 
     for (;;) {
         int status = conn_next(&server->conn, arena, out_response, error);
-        if (status == HEARSAY_OK && out_response->kind == MSG_RESPONSE_EPOCH_CHANGED) {
-            take_epoch(server, &out_response->epoch_changed);
+        if (status == HEARSAY_OK && take_push(server, out_response)) {
             arena_reset(arena);
             continue;
         }

@@ -57,6 +57,7 @@ enum board_outcome {
     BOARD_BUSY,    /* no connection was free in time: try again later */
     BOARD_LIMITED, /* RATE_LIMITED: `error` says how long to wait */
     BOARD_GONE,    /* NOT_FOUND */
+    BOARD_REMOVED, /* by the operator */
     BOARD_WRONG_CODE,
     BOARD_CLOSED,  /* the host takes no messages now */
     BOARD_FULL,    /* QUOTA */

@@ -121,7 +121,7 @@ static void check_done(void *context, const struct board_reply *reply)
     struct live_view *view = check->view;
 
     check->view = NULL;
-    if (reply->outcome == BOARD_GONE) {
+    if (reply->outcome == BOARD_GONE || reply->outcome == BOARD_REMOVED) {
         view_send_out(view, check->known.id);
     }
 }

@@ -62,6 +62,7 @@ enum page_notice {
     PAGE_EXPIRED,  /* 403: the form was open too long; send again */
     PAGE_MOVED,    /* the phone has moved to another access point; send again? */
     PAGE_GONE,     /* 404 */
+    PAGE_REMOVED,  /* 410: by the operator */
     PAGE_TOO_LONG, /* 413 */
     PAGE_NAME,     /* 421: another name was asked for */
     PAGE_LIMITED,  /* 429: wait `seconds` */

@@ -27,6 +27,13 @@ static void fill_got(uint64_t epoch, const struct index_item *item,
     };
 }
 
+static const char removed_text[] = "the operator has removed this message";
+
+static bool is_removed(struct service *service, const struct host *host, const uint8_t *id)
+{
+    return removed_has(&host->removed, id, service_now_ms(service));
+}
+
 static void on_got(struct persist_read *read)
 {
     struct get_job *get = CONTAINER_OF(read, struct get_job, read);
@@ -35,6 +42,8 @@ static void on_got(struct persist_read *read)
 
     if (read->failed) {
         job_fail_read(job, read->reason);
+    } else if (!get->entry.found && is_removed(job->service, job->host, get->item.id)) {
+        job_fail(job, MSG_REMOVED, "id", removed_text);
     } else if (!get->entry.found || moderation_hides(&job->host->moderation, message->id)) {
         job_fail_not_found(job);
     } else {
@@ -84,7 +93,9 @@ void handler_get(struct ask *ask)
     }
     if (host_find(ask->host, id, &epoch, &item, NULL) != 0 ||
         message_expired(item.expires_ms, service_now_ms(service))) {
-        ask_refuse(ask, MSG_NOT_FOUND, "id", "there is no message with this id");
+        bool was_removed = is_removed(service, ask->host, id);
+        ask_refuse(ask, was_removed ? MSG_REMOVED : MSG_NOT_FOUND, "id", "%s",
+                   was_removed ? removed_text : "there is no message with this id");
         return;
     }
     if (!service_recall(service, ask->host->number, id, &cached)) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hello: answers with Welcome, which lists hosts, limits and capabilities, or with an error.
- * handler_push_epoch pushes a new epoch to a client.
+ * handler_push_epoch and handler_push_accept push to a client what has changed since: a new epoch,
+ * which deposits a host accepts.
  */
 #include <string.h>
 
@@ -107,7 +108,8 @@ void handler_push_epoch(struct requester *client, const struct host *host)
     client->events->respond(client, &response);
 }
 
-static void fill_acceptance(const struct host *host, int64_t now_ms, struct msg_host *out)
+static enum msg_acceptance find_acceptance(const struct host *host, int64_t now_ms,
+                                           int64_t *out_until_ms)
 {
     static const enum msg_acceptance modes[ACCEPT_MODES] = {
         [ACCEPT_OPEN] = MSG_ACCEPT_OPEN,
@@ -116,7 +118,19 @@ static void fill_acceptance(const struct host *host, int64_t now_ms, struct msg_
     };
     const char *source = NULL;
 
-    out->accept = modes[accept_mode_now(host, now_ms, &source, &out->accept_until_ms)];
+    return modes[accept_mode_now(host, now_ms, &source, out_until_ms)];
+}
+
+void handler_push_accept(struct requester *client, const struct host *host, int64_t now_ms)
+{
+    struct msg_response response = {
+        .kind = MSG_RESPONSE_ACCEPT_CHANGED,
+        .accept_changed = {.host = {host->config.name, strlen(host->config.name)}},
+    };
+
+    response.accept_changed.accept =
+        find_acceptance(host, now_ms, &response.accept_changed.accept_until_ms);
+    client->events->respond(client, &response);
 }
 
 bool handler_welcome(struct service *service, struct requester *client,
@@ -150,7 +164,7 @@ bool handler_welcome(struct service *service, struct requester *client,
         if (host->current != NULL) {
             fill_epoch(client, host->current, &hosts[i].epoch);
         }
-        fill_acceptance(host, now_ms, &hosts[i]);
+        hosts[i].accept = find_acceptance(host, now_ms, &hosts[i].accept_until_ms);
     }
     handler_here_welcome(service, client, hosts);
     response.kind = MSG_RESPONSE_WELCOME;

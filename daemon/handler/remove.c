@@ -23,6 +23,10 @@ static void on_removed(struct persist_op *op)
         job_fail_change(job, op->reason);
     } else {
         service_forget(job->service, job->host, op->message.id);
+        if (removed_put(&job->host->removed, job->host->alloc, op->message.id,
+                        op->message.expires_ms) != 0) {
+            log_warning("memory is short: `get` says of a removed message that there is none");
+        }
         if (op->rule != NULL) {
             remove->rule.value = op->payload_hash;
             remove->rule.value_bytes = sizeof(op->payload_hash);

@@ -216,6 +216,10 @@ static void on_accepting(struct persist_op *op)
         log_info("host %s: deposits are %.*s (%.*s)", job->host->config.name,
                  (int)response.accepting.mode.length, response.accepting.mode.text,
                  (int)response.accepting.source.length, response.accepting.source.text);
+        const struct service_control *control = job->service->control;
+        if (control != NULL && control->accept_changed != NULL) {
+            control->accept_changed(control->context);
+        }
         job_finish(job, &response);
     }
 }

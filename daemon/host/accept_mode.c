@@ -35,3 +35,15 @@ enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char 
     *out_source = "configuration";
     return host->config.accept;
 }
+
+bool accept_mode_changed(struct host *host, int64_t now_ms)
+{
+    const char *source = NULL;
+    int64_t until_ms = 0;
+    enum accept mode = accept_mode_now(host, now_ms, &source, &until_ms);
+    bool has_changed = mode != host->told_accept || until_ms != host->told_accept_until_ms;
+
+    host->told_accept = mode;
+    host->told_accept_until_ms = until_ms;
+    return has_changed;
+}

@@ -8,6 +8,7 @@
 #ifndef DAEMON_HOST_ACCEPT_MODE_H
 #define DAEMON_HOST_ACCEPT_MODE_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "daemon/host/host.h"
@@ -19,5 +20,11 @@
  */
 enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char **out_source,
                             int64_t *out_until_ms);
+
+/*
+ * Whether the mode or its end differs from the last call for this host. A new host has told the
+ * mode `open` without an end.
+ */
+bool accept_mode_changed(struct host *host, int64_t now_ms);
 
 #endif

@@ -18,6 +18,7 @@
 #include "daemon/host/here_map.h"
 #include "daemon/host/hide_rate.h"
 #include "daemon/host/moderation.h"
+#include "daemon/host/removed.h"
 #include "daemon/host/rules.h"
 #include "daemon/host/shares.h"
 #include "daemon/store/persist.h"
@@ -40,11 +41,14 @@ struct host {
     /* owned: epoch_count epochs; the first one is epoch 0 */
     struct epoch *epochs[HOST_EPOCHS_MAX];
     size_t epoch_count;
-    struct here *here;            /* owned: the here labels, by service_set_here */
-    struct here_map *here_map;    /* owned: other here labels by address; NULL: none */
-    struct rules rules;           /* the operator's bans, and the accept mode */
+    struct here *here;         /* owned: the here labels, by service_set_here */
+    struct here_map *here_map; /* owned: other here labels by address; NULL: none */
+    struct rules rules;        /* the operator's bans, and the accept mode */
+    enum accept told_accept;   /* accept_mode.c: what gateways know */
+    int64_t told_accept_until_ms;
     struct moderation moderation; /* messages that are hidden, reported, pending or approved */
     struct hide_rate hide_rate;   /* messages that reports have hidden lately */
+    struct removed removed;       /* messages that the operator has removed */
     /* the current epoch: the newest one besides epoch 0; NULL: there is none */
     struct epoch *current;
     /* an epoch that waits for the store (epochs.c); NULL: none */

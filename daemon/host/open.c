@@ -69,6 +69,15 @@ static int load_rule(void *context, const struct persist_rule *rule)
     return host == NULL ? 0 : rules_put(&host->rules, rule);
 }
 
+static int load_removed(void *context, const struct persist_message *message)
+{
+    struct host *host = service_host_numbered(context, message->host);
+
+    return host == NULL
+               ? 0
+               : removed_put(&host->removed, host->alloc, message->id, message->expires_ms);
+}
+
 static int load_all(struct service *service, char *out_reason)
 {
     struct loading loading = {.service = service, .now_ms = service_now_ms(service)};
@@ -280,6 +289,11 @@ int service_new(const struct service_options *options, struct service **out_serv
     }
     rc =
         service->persist->interface->replay_rules(service->persist, load_rule, service, out_reason);
+    if (rc != 0) {
+        goto fail;
+    }
+    rc = service->persist->interface->replay_removed(service->persist, load_removed, service,
+                                                     out_reason);
     if (rc != 0) {
         goto fail;
     }

@@ -52,6 +52,8 @@ struct service_control {
      * service->hosts.
      */
     void (*host_opened)(void *context);
+    /* Reports that an operator has changed which deposits a host accepts. */
+    void (*accept_changed)(void *context);
 };
 
 struct service_options {

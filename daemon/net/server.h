@@ -118,6 +118,10 @@ void server_check_certificate(struct server *server, const struct config *config
  * new epoch or a new host. */
 struct service_control server_control_new(struct server *server);
 
+/* Pushes to gateways which deposits each host accepts, where that has changed. `context` is the
+ * server. Called once a second, and when an operator has changed it. */
+void server_tell_accept(void *context);
+
 /* server_clock_read, server_clock_is_synchronised and server_clock_ns read the system's clocks.
  * struct service_options has pointers to them; `context` is unused. */
 

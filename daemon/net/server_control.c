@@ -2,6 +2,8 @@
 /* Functions of the server that the service calls: when an administrator asks for figures or for a
  * reload, when a host has a new epoch, and when a new host is open. */
 
+#include "daemon/handler/handler.h"
+#include "daemon/host/accept_mode.h"
 #include "daemon/limits/figures.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server.h"
@@ -56,11 +58,31 @@ static void host_opened(void *context)
     here_watch_reload(server->here_watch);
 }
 
+void server_tell_accept(void *context)
+{
+    struct server *server = context;
+    int64_t now_ms = service_now_ms(server->service);
+    struct session *session;
+
+    for (size_t i = 0; i < server->service->host_count; i++) {
+        struct host *host = &server->service->hosts[i];
+        if (!accept_mode_changed(host, now_ms)) {
+            continue;
+        }
+        DL_FOREACH (server->sessions.first, session) {
+            if (session->state == SESSION_OPEN && session->client.is_gateway) {
+                handler_push_accept(&session->client, host, now_ms);
+            }
+        }
+    }
+}
+
 struct service_control server_control_new(struct server *server)
 {
     return (struct service_control){.context = server,
                                     .add_figures = add_figures,
                                     .reload = on_reload,
                                     .epoch_changed = epoch_changed,
-                                    .host_opened = host_opened};
+                                    .host_opened = host_opened,
+                                    .accept_changed = server_tell_accept};
 }

@@ -317,6 +317,32 @@ int store_load_rules(const struct store_load *load,
     return code;
 }
 
+int store_load_removed(const struct store_load *load,
+                       int (*visit)(void *context, const struct persist_message *message),
+                       void *context)
+{
+    sqlite3_stmt *statement;
+    int code = 0;
+    int rc =
+        store_query(load->db, "SELECT host_id, id, expires_ms FROM tombstone WHERE host_id >= ?1",
+                    STORE_VALUES(STORE_NUMBER(STORE_REMOVED_HOST)), &statement);
+
+    for (; code == 0 && rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
+        /* The check at the start has verified the checksum of each row. */
+        struct persist_message message = {
+            .host = (uint32_t)(sqlite3_column_int64(statement, 0) - STORE_REMOVED_HOST),
+            .expires_ms = sqlite3_column_int64(statement, 2),
+        };
+        memcpy(message.id, sqlite3_column_blob(statement, 1), MESSAGE_ID_BYTES);
+        code = visit(context, &message);
+    }
+    if (code == 0 && rc != SQLITE_DONE) {
+        code = load_refuse(load, rc, NULL);
+    }
+    (void)sqlite3_finalize(statement);
+    return code;
+}
+
 int store_load_epochs(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_epoch *epoch), void *context)
 {

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_load: the work of start-up between opening a database and its first operation. Hosts get
- * their numbers; messages, rules and epochs are read, and their checksums are verified. Four of the
- * functions implement add_host, replay, replay_rules and replay_epochs of persist.h. All block.
+ * their numbers; messages, rules and epochs are read, and their checksums are verified. Five of the
+ * functions implement add_host, replay, replay_rules, replay_removed and replay_epochs of
+ * persist.h. All block.
  */
 #ifndef DAEMON_STORE_LOAD_H
 #define DAEMON_STORE_LOAD_H
@@ -41,6 +42,12 @@ int store_load_replay(const struct store_load *load,
 /* Calls `visit` for every rule, as replay_rules of persist.h does. */
 int store_load_rules(const struct store_load *load,
                      int (*visit)(void *context, const struct persist_rule *rule), void *context);
+
+/* Calls `visit` for every message that the operator has removed: see replay_removed in persist.h.
+ */
+int store_load_removed(const struct store_load *load,
+                       int (*visit)(void *context, const struct persist_message *message),
+                       void *context);
 
 /* Calls `visit` for every epoch of every host, as replay_epochs of persist.h does. */
 int store_load_epochs(const struct store_load *load,

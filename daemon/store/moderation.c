@@ -159,6 +159,17 @@ static int put_rule(struct store_database *database, const struct persist_rule *
     return store_row_put_rule(database->statements[STORE_RULE_PUT], rule);
 }
 
+/* Stores that the id of a message is refused, and that the operator has removed the message. */
+static int put_marks(struct store_database *database, const struct persist_message *message,
+                     int64_t expires_ms)
+{
+    struct persist_message removed = *message;
+    int rc = store_database_put_tombstone(database, message, expires_ms);
+
+    removed.host = (uint32_t)(STORE_REMOVED_HOST + message->host);
+    return rc == SQLITE_OK ? store_database_put_tombstone(database, &removed, expires_ms) : rc;
+}
+
 int store_moderation_remove(struct store_database *database, struct persist_op *op)
 {
     struct persist_message stored;
@@ -175,7 +186,8 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
     }
     rc = store_database_delete(database, stored.seq);
     if (rc == SQLITE_OK) {
-        rc = store_database_put_tombstone(database, &op->message, stored.expires_ms);
+        rc = put_marks(database, &op->message, stored.expires_ms);
+        op->message.expires_ms = stored.expires_ms;
     }
     if (rc == SQLITE_OK && op->rule != NULL) {
         struct persist_rule rule = *op->rule;

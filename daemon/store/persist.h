@@ -135,8 +135,9 @@ enum persist_kind {
     PERSIST_HOST,
     /*
      * Deletes the message that message.host and message.id name, without a withdraw token, and
-     * stores a tombstone. If `rule` is not NULL, the store also bans the payload of the message.
-     * The kind of the rule is PERSIST_BAN_PAYLOAD.
+     * stores a tombstone, and that the operator removed the message. Sets message.expires_ms. If
+     * `rule` is not NULL, the store also bans the payload of the message. The kind of the rule is
+     * PERSIST_BAN_PAYLOAD.
      */
     PERSIST_REMOVE,
     /*
@@ -438,6 +439,16 @@ struct persist_interface {
     int (*replay_rules)(struct persist *persist,
                         int (*visit)(void *context, const struct persist_rule *rule), void *context,
                         char *out_reason);
+
+    /*
+     * Calls `visit` for every message that the operator has removed and that has not expired, with
+     * its host, its id and its expires_ms; the other fields are 0. A negative result of `visit`
+     * ends the calls and is returned. On failure returns a negative error with a reason. Blocks:
+     * only for start-up, before the first submit.
+     */
+    int (*replay_removed)(struct persist *persist,
+                          int (*visit)(void *context, const struct persist_message *message),
+                          void *context, char *out_reason);
 
     void (*submit)(struct persist *persist, struct persist_op *op);
     void (*read)(struct persist *persist, struct persist_read *read);

@@ -57,6 +57,13 @@ int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 int store_row_put_epoch(sqlite3 *db, const struct persist_epoch *epoch);
 int store_row_read_epoch(sqlite3_stmt *statement, struct persist_epoch *out_epoch);
 
+/*
+ * The table of tombstones also keeps which messages the operator has removed: a message of host h
+ * has a second row, with the host STORE_REMOVED_HOST + h. No host has such a number, so these rows
+ * refuse no deposit, and they expire like all others.
+ */
+#define STORE_REMOVED_HOST INT64_C(0x80000000)
+
 /* Each function returns the checksum of a row, as a signed number, because SQLite stores signed
  * numbers. */
 int64_t store_message_checksum(int64_t seq, const struct persist_message *message);

@@ -279,6 +279,15 @@ static int replay_rules(struct persist *persist,
     return keep_damaged(persist, store_load_rules(&load, visit, context));
 }
 
+static int replay_removed(struct persist *persist,
+                          int (*visit)(void *context, const struct persist_message *message),
+                          void *context, char *out_reason)
+{
+    struct store_load load = load_of(persist, out_reason);
+
+    return keep_damaged(persist, store_load_removed(&load, visit, context));
+}
+
 static void sqlite_submit(struct persist *persist, struct persist_op *op)
 {
     struct persist_sqlite *store = sqlite_self(persist);
@@ -352,6 +361,7 @@ static const struct persist_interface sqlite_interface = {
     .replay_epochs = replay_epochs,
     .begin_epoch = begin_epoch,
     .replay_rules = replay_rules,
+    .replay_removed = replay_removed,
     .submit = sqlite_submit,
     .read = read_entries,
     .read_release = read_release,

@@ -84,6 +84,16 @@ static const struct map_field host_info_fields[] = {
 };
 static const struct map host_map = MAP_OF("a host", host_info, host);
 
+static const struct map_field accept_changed_fields[] = {
+    {MAP_FIELD(TEXT, AcceptChanged, accept_changed, host), .needed = true,
+     MAP_RANGE(1, LIMIT_HOST_BYTES), .form = &codec_form_host},
+    {MAP_ENUM(AcceptChanged, accept_changed, accept, Acceptance, acceptance),
+     MAP_RANGE(MSG_ACCEPT_OPEN, MSG_ACCEPT_CLOSED), .absent = MSG_ACCEPT_OPEN},
+    {MAP_FIELD(I64, AcceptChanged, accept_changed, accept_until_ms)},
+};
+static const struct map accept_changed_map =
+    MAP_OF("accept_changed", accept_changed, accept_changed);
+
 static const struct map_field welcome_fields[] = {
     {MAP_FIELD(U32, Welcome, welcome, version), .needed = true, .min = 1},
     {MAP_FIELD(BYTES, Welcome, welcome, store_id), .needed = true,
@@ -339,6 +349,7 @@ static const struct map_body response_bodies[] = {
     EMPTY(RELOADED),
     BODY(LOG_LEVEL_SET, log_level_set, log_level),
     BODY(EPOCH_CHANGED, epoch_changed, epoch_changed),
+    BODY(ACCEPT_CHANGED, accept_changed, accept_changed),
 };
 
 static const struct codec_envelope response_envelope = {

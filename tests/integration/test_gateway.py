@@ -338,6 +338,26 @@ def test_a_phone_that_moves_is_told(places):
         assert labels_of(stays) == ["place:two", "topic:food"] and stays.pushes == []
 
 
+def test_a_gateway_is_told_which_deposits_are_taken(make_gateway):
+    """By the operator's word and by a reload; only who speaks for itself is told."""
+    gateway = make_gateway()
+    with gateway.connect() as itself, gateway.connect("10.1.2.3") as phone, \
+            gateway.daemon.administrator() as operator:
+        for mode in ("closed", "review", "open"):
+            operator.call(pb.Accept(mode=mode))
+            push = itself.receive()
+            assert push.id == 0 and push.accept_changed.host == "default"
+            assert push.accept_changed.accept == pb.Acceptance.Value(mode.upper())
+            assert not push.accept_changed.HasField("accept_until_ms")
+        operator.call(pb.Accept(mode="auto"))  # open, as before
+        with open(gateway.daemon.config_file, "a", encoding="utf-8") as file:
+            file.write("[host default]\naccept = review\n")
+        operator.call(pb.Reload())
+        assert itself.receive().accept_changed.accept == pb.REVIEW
+        assert phone.call(pb.Ping()) and phone.pushes == []
+        assert operator.pushes == []
+
+
 def test_a_bad_line_keeps_the_table(places):
     """The line is named, and the next good table is taken."""
     gateway, path = places

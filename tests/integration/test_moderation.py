@@ -148,6 +148,7 @@ def test_lasts_over_a_restart(make_daemon, rng, how):
         assert set(found(client)) == {counted.id, restored.id}
         assert {m.id: m.reports for m in listed(client).messages} == {hidden.id: 3, counted.id: 2}
         assert client.refused(removed).code == "ALREADY_EXISTS"
+        assert client.refused(pb.Get(id=removed.id)).code == "REMOVED"
         assert client.call(hidden).held
         From(daemon).report(9, counted.id)
         assert set(found(client)) == {restored.id}
@@ -191,7 +192,7 @@ def test_removed(make_daemon, rng):
         assert client.call(pb.Get(id=bad.id)).payload == bad.payload  # is in the cache
         client.call(pb.Remove(id=bad.id))
         assert not found(client)
-        assert client.refused(pb.Get(id=bad.id)).code == "NOT_FOUND"
+        assert client.refused(pb.Get(id=bad.id)).code == "REMOVED"
         refusal = client.refused(bad)
         assert refusal.code == "ALREADY_EXISTS" and "removed" in refusal.error.message
         assert client.refused(pb.Remove(id=bad.id)).code == "NOT_FOUND"
@@ -205,6 +206,7 @@ def test_removed(make_daemon, rng):
                 return False
 
         wire.wait_until(free_again, "the removed id is free after its expiry")
+        assert client.call(pb.Get(id=bad.id)).payload == bad.payload
 
 
 def test_nothing_is_left_within_a_minute(make_daemon, rng):

@@ -183,6 +183,27 @@ def test_a_message_is_withdrawn(make_web):
     assert web.get("/m/" + fields["id"]).status == 404
 
 
+def test_a_removed_message_says_so(make_web):
+    """In each language, also after a restart of hearsayd, until its id is free again."""
+    web = make_web("cache = 0\n")
+    ids = [fields_of(web.leave(text).text, "/withdraw")["id"] for text in ("rude", "also rude")]
+    assert web.get("/m/" + ids[0]).status == 200  # is in the cache
+    with web.gateway.daemon.administrator() as operator:
+        for one in ids:
+            operator.call(wire.pb.Remove(id=bytes.fromhex(one)))
+    for _ in range(2):
+        for one in ids:
+            page = web.get("/m/" + one)
+            assert page.status == 410 and "Removed by the operator" in page.text
+        assert "Vom Betreiber entfernt" in web.get(f"/m/{ids[0]}?l=de").text
+        assert "\u0623\u0632\u0627\u0644\u0647\u0627 \u0627\u0644\u0645\u0634\u063a\u0651\u0644" in web.get(f"/m/{ids[0]}?l=ar").text
+        web.gateway.daemon.stop()
+        web.wait_healthy(503)
+        web.gateway.daemon.restart()
+        web.wait_healthy()
+    assert web.get("/m/" + 32 * "0").status == 404
+
+
 def test_a_double_tap_is_one_message(make_web):
     """A second tap, and a reload of the answer, send the same form again."""
     web = make_web("cache = 0\n")
@@ -299,6 +320,26 @@ def test_a_closed_host_says_so(make_web):
     web = make_web("", "[host default]\naccept = closed\n")
     page = web.get()
     assert page.status == 200 and 'action="/leave"' not in page.text
+
+
+def test_the_operator_closes_and_opens(make_web):
+    """The page knows within a second, on the connection that it has."""
+    web = make_web("cache = 0\n")
+
+    def page_says(text, leaves):
+        page = web.get().text
+        return text in page and ('action="/leave"' in page) == leaves
+
+    with web.gateway.daemon.administrator() as operator:
+        for mode, text, leaves in (("closed", "No new messages", False),
+                                   ("review", "The operator looks at each message first", True),
+                                   ("open", "Leave a message", True)):
+            operator.call(wire.pb.Accept(mode=mode))
+            wire.wait_until(lambda: page_says(text, leaves), f"the page says {mode}")
+            form = {**web.form(), "text": mode} if leaves else None
+        operator.call(wire.pb.Accept(mode="closed"))
+        closed = web.post("/leave", form)
+        assert closed.status == 403 and "No new messages" in closed.text and "open" in closed.text
 
 
 def test_deposits_are_limited_by_phone(make_web):

@@ -136,6 +136,22 @@ static int replay_rules(struct persist *persist,
     return rc;
 }
 
+static int replay_removed(struct persist *persist,
+                          int (*visit)(void *context, const struct persist_message *message),
+                          void *context, char *out_reason)
+{
+    const struct fake *fake = fake_of(persist);
+    int rc = 0;
+    (void)out_reason;
+
+    for (size_t i = 0; i < fake->count && rc == 0; i++) {
+        if (fake->messages[i].removed) {
+            rc = visit(context, &fake->messages[i].message);
+        }
+    }
+    return rc;
+}
+
 static void submit(struct persist *persist, struct persist_op *op)
 {
     struct fake *fake = fake_of(persist);
@@ -178,6 +194,7 @@ static const struct persist_interface interface = {
     .replay_epochs = replay_epochs,
     .begin_epoch = begin_epoch,
     .replay_rules = replay_rules,
+    .replay_removed = replay_removed,
     .submit = submit,
     .read = fake_read,
     .read_release = fake_read_release,

@@ -24,6 +24,7 @@ struct fake_message {
     uint8_t content[FAKE_CONTENT_MAX]; /* what the message points to */
     int64_t seq;                       /* grows with each deposit: the position of pages */
     bool withdrawn;
+    bool removed;                   /* withdrawn, and by the operator */
     char words[FAKE_WORDS_MAX + 1]; /* of the latest reports, each with its newline */
 };
 

@@ -48,7 +48,7 @@ static void keep(struct fake_message *stored, const struct persist_message *mess
 {
     fake_copy_message(message, stored->content, &stored->message);
     stored->message.sender = 0; /* is not stored */
-    stored->withdrawn = false;
+    stored->withdrawn = stored->removed = false;
     stored->words[0] = '\0';
 }
 
@@ -80,6 +80,7 @@ static void take_out(struct fake *fake, size_t i, struct persist_op *op)
         keep(&fake->messages[i], &moved);
         fake->messages[i].seq = last->seq;
         fake->messages[i].withdrawn = last->withdrawn;
+        fake->messages[i].removed = last->removed;
         memcpy(fake->messages[i].words, last->words, sizeof(last->words));
     }
 }
@@ -255,7 +256,8 @@ static enum persist_outcome remove_message(struct fake *fake, struct persist_op 
     if (stored == NULL || stored->withdrawn || stored->message.expires_ms <= op->now_ms) {
         return PERSIST_NOT_FOUND;
     }
-    stored->withdrawn = true;
+    stored->withdrawn = stored->removed = true;
+    op->message.expires_ms = stored->message.expires_ms;
     if (op->rule != NULL) {
         struct persist_rule rule = *op->rule;
         (void)crypto_generichash(op->payload_hash, LIMIT_HASH_BYTES, stored->message.payload,

@@ -109,12 +109,19 @@ static void query_read(struct world *world, struct w_request *request,
     }
 }
 
+static void expect_no_message(struct world *world, struct w_request *request)
+{
+    const bool was_removed = m_removed(&world->model, request->host, request->message_id);
+
+    expect_error(request, was_removed ? MSG_REMOVED : MSG_NOT_FOUND, "id");
+}
+
 static void expect_get(struct world *world, struct w_request *request)
 {
     const struct m_message *message = m_served(&world->model, request->host, request->message_id);
 
     if (message == NULL || !m_visible(&world->model, message)) {
-        expect_error(request, MSG_NOT_FOUND, "id");
+        expect_no_message(world, request);
         return;
     }
     expect(request, MSG_RESPONSE_GOT);
@@ -125,8 +132,9 @@ static void get_read(struct world *world, struct w_request *request, const struc
 {
     if (held->read->failed) {
         expect_error(request, MSG_STORAGE, "");
-    } else if (held->found[0] == M_MESSAGES ||
-               is_hidden(world, request->host, request->message_id)) {
+    } else if (held->found[0] == M_MESSAGES) {
+        expect_no_message(world, request);
+    } else if (is_hidden(world, request->host, request->message_id)) {
         expect_error(request, MSG_NOT_FOUND, "id");
     } else {
         expect(request, MSG_RESPONSE_GOT);

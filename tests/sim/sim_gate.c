@@ -377,6 +377,16 @@ static int replay_rules(struct persist *persist,
     return store->interface->replay_rules(store, visit, context, out_reason);
 }
 
+static int replay_removed(struct persist *persist,
+                          int (*visit)(void *context, const struct persist_message *message),
+                          void *context, char *out_reason)
+{
+    struct persist *store = the_world->store;
+    (void)persist;
+
+    return store->interface->replay_removed(store, visit, context, out_reason);
+}
+
 static bool begin_job(struct persist *persist, struct persist_job *job)
 {
     struct world *world = the_world;
@@ -416,6 +426,7 @@ const struct persist_interface sim_gate_interface = {
     .replay_epochs = replay_epochs,
     .begin_epoch = begin_epoch,
     .replay_rules = replay_rules,
+    .replay_removed = replay_removed,
     .submit = submit,
     .read = hold_read,
     .read_release = read_release,

@@ -184,6 +184,18 @@ struct m_message *m_served(struct model *model, uint32_t host, const uint8_t *id
     return NULL;
 }
 
+bool m_removed(const struct model *model, uint32_t host, const uint8_t *id)
+{
+    for (uint32_t i = 0; i < model->message_count; i++) {
+        const struct m_message *one = &model->messages[i];
+        if (one->removed && !one->served && one->expires_ms > model->now_ms &&
+            is_it(one, host, id)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool m_visible(const struct model *model, const struct m_message *message)
 {
     return message->served && message->shown && message->expires_ms > model->now_ms;

@@ -49,10 +49,11 @@ struct m_message {
     bool can_withdraw;
     uint32_t token; /* number */
 
-    int64_t seq; /* its place in the order in which messages were shown */
-    bool stored; /* the store has it */
-    bool served; /* the service has it: it counts, and is found if it is shown */
-    bool shown;  /* to whom it fits */
+    int64_t seq;  /* its place in the order in which messages were shown */
+    bool stored;  /* the store has it */
+    bool removed; /* by the operator */
+    bool served;  /* the service has it: it counts, and is found if it is shown */
+    bool shown;   /* to whom it fits */
     enum persist_state state;
     uint32_t reports;
     uint32_t reporting;          /* that are on their way to the store */
@@ -198,6 +199,9 @@ const char *m_payload_text(uint32_t payload); /* static until the next call */
 
 /* NULL: there is none. */
 struct m_message *m_stored(struct model *model, uint32_t host, const uint8_t *id);
+/* Whether the operator has removed the message of this id, which the service does not serve any
+ * more and which has not expired. */
+bool m_removed(const struct model *model, uint32_t host, const uint8_t *id);
 struct m_message *m_served(struct model *model, uint32_t host, const uint8_t *id);
 bool m_visible(const struct model *model, const struct m_message *message);
 struct m_epoch *m_epoch(struct model *model, uint32_t host, uint64_t number); /* not over */

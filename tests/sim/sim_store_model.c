@@ -142,6 +142,7 @@ enum persist_outcome m_remove(struct model *model, uint32_t host, const uint8_t 
         return PERSIST_NOT_FOUND;
     }
     message->stored = false;
+    message->removed = true;
     put_tombstone(model, message);
     if (ban) {
         struct m_ban rule = {.is_payload = true, .since_ms = now_ms};

@@ -250,6 +250,15 @@ static void put_epoch(struct fake_peer *peer, const char *host, uint64_t number)
     fake_put(peer, &response);
 }
 
+static void put_acceptance(struct fake_peer *peer, const char *host)
+{
+    struct msg_response response = {.kind = MSG_RESPONSE_ACCEPT_CHANGED};
+    response.accept_changed.host = (struct msg_text){host, strlen(host)};
+    response.accept_changed.accept = MSG_ACCEPT_CLOSED;
+    response.accept_changed.accept_until_ms = 77;
+    fake_put(peer, &response);
+}
+
 /* Epochs begin before the answer to the first request, and after that to the second. */
 static void script_epochs(struct fake_peer *peer, void *context)
 {
@@ -264,6 +273,8 @@ static void script_epochs(struct fake_peer *peer, void *context)
             put_epoch(peer, "default", 6);
             put_epoch(peer, "attic", 9); /* which the Welcome does not have */
             put_epoch(peer, "upstairs", 3);
+            put_acceptance(peer, "attic");
+            put_acceptance(peer, "upstairs");
         }
         fake_put(peer, &pong);
         if (i == 1) {
@@ -307,6 +318,9 @@ static void test_epochs_turn(void **state)
     assert_int_equal(hearsay_next(client, LONG_MS, &reply, &error), 0);
     assert_int_equal(reply->kind, HEARSAY_REPLY_PONG);
     assert_int_equal(hearsay_find_host(client, "upstairs")->epoch.number, 3);
+    assert_int_equal(hearsay_find_host(client, "upstairs")->accept, HEARSAY_ACCEPT_CLOSED);
+    assert_true(hearsay_find_host(client, "upstairs")->accept_until_ms == 77);
+    assert_int_not_equal(hearsay_find_host(client, "default")->accept, HEARSAY_ACCEPT_CLOSED);
 
     /* Unasked, and with nothing under way: hearsay_next takes it in, or the socket would stay
      * readable for ever. */

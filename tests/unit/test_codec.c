@@ -429,8 +429,9 @@ static void test_error_names(void **state)
     (void)state;
     assert_string_equal(msg_error_name(MSG_MALFORMED), "MALFORMED");
     assert_string_equal(msg_error_name(MSG_INTERNAL), "INTERNAL");
+    assert_string_equal(msg_error_name(MSG_REMOVED), "REMOVED");
     assert_string_equal(msg_error_name((enum msg_error_code)0), "UNKNOWN");
-    assert_string_equal(msg_error_name((enum msg_error_code)18), "UNKNOWN");
+    assert_string_equal(msg_error_name((enum msg_error_code)19), "UNKNOWN");
     assert_string_equal(msg_error_name((enum msg_error_code) - 1), "UNKNOWN");
 }
 

@@ -206,10 +206,16 @@ static void removed_is_gone(void **state)
                      MSG_NOT_FOUND);
     assert_int_equal(handler_fixture_refused(fixture, handler_fixture_deposit(1, "rude", LONG_S)),
                      MSG_ALREADY_EXISTS);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, 1)),
+                     MSG_REMOVED);
     hide(fixture, 2);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, 2)),
+                     MSG_NOT_FOUND);
     assert_int_equal(usage(fixture), 1);
     assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 2)),
                      MSG_RESPONSE_REMOVED);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, 2)),
+                     MSG_REMOVED);
     assert_int_equal(usage(fixture), 0);
 }
 

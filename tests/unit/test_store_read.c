@@ -127,12 +127,68 @@ static void test_replay_stops_when_told(void **state)
 #define TEST(name) \
     cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
 
+/* --- what the operator has removed ------------------------------------------------------------ */
+
+struct removals {
+    uint32_t count;
+    struct persist_message last;
+};
+
+static int visit_removed(void *context, const struct persist_message *message)
+{
+    struct removals *removals = context;
+
+    removals->count++;
+    removals->last = *message;
+    return 0;
+}
+
+static struct removals replay_removed(void)
+{
+    struct removals removals = {.count = 0};
+
+    assert_int_equal(fixture.persist->interface->replay_removed(fixture.persist, visit_removed,
+                                                                &removals, fixture.reason),
+                     0);
+    return removals;
+}
+
+/* Who removed a message is kept until the message would have expired; of a withdrawn one nothing.
+ */
+static void test_removed_is_told(void **state)
+{
+    struct removals removals;
+    struct store_op op;
+    struct store_op expiry;
+    (void)state;
+
+    assert_int_equal(store_deposit(&fixture, 1, 1, 500), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 2, 1, 500), PERSIST_APPLIED);
+    assert_int_equal(store_withdraw(&fixture, 1, 10), PERSIST_APPLIED);
+    store_make_withdraw(&fixture, &op, 2, 10);
+    op.op.kind = PERSIST_REMOVE;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_true(op.op.message.expires_ms == 500);
+    store_reopen(&fixture);
+    removals = replay_removed();
+    assert_int_equal(removals.count, 1);
+    assert_int_equal(removals.last.host, fixture.host);
+    assert_memory_equal(removals.last.id, op.op.message.id, MESSAGE_ID_BYTES);
+    assert_true(removals.last.expires_ms == 500);
+    store_make_expire(&expiry, 500, 10);
+    assert_int_equal(store_do(&fixture, &expiry), PERSIST_APPLIED);
+    store_reopen(&fixture);
+    assert_int_equal(replay_removed().count, 0);
+    assert_int_equal(store_read_number(&fixture, "SELECT count(*) FROM tombstone"), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_reads_payloads),
         TEST(test_pages_in_order),
         TEST(test_replay_stops_when_told),
+        TEST(test_removed_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

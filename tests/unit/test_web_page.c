@@ -606,7 +606,7 @@ static void test_sentences(void **state)
     assert_true(sample_has("list-empty", &web_pages_plain, "Nothing here yet."));
     assert_true(sample_has("list-no-match", &web_pages_plain, "proof of work"));
     assert_true(sample_has("list-closed", &web_pages_plain, "Try again in 8 h"));
-    assert_true(sample_has("error-gone", &web_pages_plain, "removed by the operator"));
+    assert_true(sample_has("error-removed", &web_pages_plain, "Removed by the operator"));
     assert_true(sample_has("error-limited", &web_pages_plain, "in 2 min"));
     assert_true(sample_has("error-refused", &web_pages_plain, web_pages_plain.sentence));
     assert_true(sample_has("about", &web_pages_plain, "at the latest after 7 days"));

@@ -195,9 +195,9 @@ void board_forget(struct board *unused, const void *context)
 }
 
 /* The digits of this place, of its host "garden", and of another place. */
-#define PLACE "01234567"
+#define PLACE  "01234567"
 #define GARDEN "01234568"
-#define OTHER "76543210"
+#define OTHER  "76543210"
 
 /* --- fake pages and live updates -------------------------------------------------------------- */
 
@@ -497,13 +497,10 @@ static void outcomes_have_their_statuses(void **state)
         unsigned status;
         enum page_notice notice;
     } rows[] = {
-        {BOARD_AWAY, 503, PAGE_AWAY},
-        {BOARD_BUSY, 503, PAGE_LIMITED},
-        {BOARD_LIMITED, 429, PAGE_LIMITED},
-        {BOARD_GONE, 404, PAGE_GONE},
-        {BOARD_WRONG_CODE, 403, PAGE_WRONG_CODE},
-        {BOARD_CLOSED, 403, PAGE_CLOSED},
-        {BOARD_FULL, 507, PAGE_FULL},
+        {BOARD_AWAY, 503, PAGE_AWAY},       {BOARD_BUSY, 503, PAGE_LIMITED},
+        {BOARD_LIMITED, 429, PAGE_LIMITED}, {BOARD_GONE, 404, PAGE_GONE},
+        {BOARD_REMOVED, 410, PAGE_REMOVED}, {BOARD_WRONG_CODE, 403, PAGE_WRONG_CODE},
+        {BOARD_CLOSED, 403, PAGE_CLOSED},   {BOARD_FULL, 507, PAGE_FULL},
         {BOARD_REFUSED, 400, PAGE_REFUSED},
     };
     (void)state;
@@ -671,8 +668,8 @@ static void a_phone_has_moved(void **state)
 static void a_phone_has_not_moved(void **state)
 {
     char body[4096];
-    struct http_request request = form_of("/report", "id=" SEED "&why=spam&text=Stop&place=" PLACE,
-                                          body);
+    struct http_request request =
+        form_of("/report", "id=" SEED "&why=spam&text=Stop&place=" PLACE, body);
     struct hearsay_host hosts[] = {board.host, board.host};
     (void)state;
 

@@ -329,6 +329,13 @@ static void write_error_gone(struct html *html, const struct page *page,
     page_write_error(html, page, &(struct page_error){.notice = PAGE_GONE}, NULL);
 }
 
+static void write_error_removed(struct html *html, const struct page *page,
+                                const struct web_pages_values *values)
+{
+    (void)values;
+    page_write_error(html, page, &(struct page_error){.notice = PAGE_REMOVED}, NULL);
+}
+
 static void write_error_moved_message(struct html *html, const struct page *page,
                                       const struct web_pages_values *values)
 {
@@ -423,6 +430,7 @@ const struct web_pages_sample web_pages_samples[] = {
     {"error-refused", write_error_refused, true, false},
     {"error-closed", write_error_closed, true, false},
     {"error-gone", write_error_gone, false, false},
+    {"error-removed", write_error_removed, false, false},
     {"error-name", write_error_name, false, false},
     {"error-request", write_error_request, false, false},
     {"about", write_about, false, false},

@@ -397,6 +397,17 @@ static void put_here_changed(json_t *body, const struct msg_response *response)
     put_labels(body, "labels", response->here_changed.labels, response->here_changed.label_count);
 }
 
+static void put_accept_changed(json_t *body, const struct msg_response *response)
+{
+    const struct msg_accept_changed *changed = &response->accept_changed;
+
+    put_text(body, "host", changed->host);
+    if (changed->accept != MSG_ACCEPT_OPEN) {
+        put_name(body, "accept", changed->accept == MSG_ACCEPT_REVIEW ? "REVIEW" : "CLOSED");
+    }
+    put_i64(body, "accept_until_ms", changed->accept_until_ms, 0);
+}
+
 static void put_welcome(json_t *body, const struct msg_response *response)
 {
     const struct msg_welcome *welcome = &response->welcome;
@@ -679,6 +690,7 @@ static const struct {
     [MSG_RESPONSE_SUMMARIZED] = {"summarized", put_summarized},
     [MSG_RESPONSE_HERE_LABELS] = {"here_labels", put_here_labels},
     [MSG_RESPONSE_HERE_CHANGED] = {"here_changed", put_here_changed},
+    [MSG_RESPONSE_ACCEPT_CHANGED] = {"accept_changed", put_accept_changed},
     [MSG_RESPONSE_WATCHING] = {"watching", put_watching},
     [MSG_RESPONSE_UNWATCHED] = {"unwatched", put_no_response},
     [MSG_RESPONSE_MATCH] = {"match", put_match},

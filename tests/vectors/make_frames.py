@@ -516,6 +516,10 @@ def good_messages():
          {"labels": ["geo:u281zd", "wifi:a4:2b:8c:01:02:03"]}),
         ("here changed", "response", 0, "here_changed",
          {"host": "default", "labels": ["geo:u281zd"]}),
+        ("accept changed, least", "response", 0, "accept_changed", {"host": "default"}),
+        ("accept changed", "response", 0, "accept_changed",
+         {"host": "default", "accept": pb.CLOSED, "accept_until_ms": NOW}),
+        ("error, removed", "response", 27, "error", {"code": pb.REMOVED, "field": "id"}),
         ("an error about the connection", "response", 0, "error", {"code": pb.MALFORMED}),
     ]  # fmt: skip
     for name, side, n, kind, fields in rows:

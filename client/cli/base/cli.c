@@ -56,7 +56,9 @@ int cli_report(const struct cli *cli, const struct hearsay_error *error)
             cli_complain(cli, "worth trying again in %" PRIu64 " s",
                          error->retry_after_ms / 1000 + (error->retry_after_ms % 1000 != 0));
         }
-        return error->code == HEARSAY_CODE_NOT_FOUND ? CLI_NEGATIVE : CLI_REFUSED;
+        return error->code == HEARSAY_CODE_NOT_FOUND || error->code == HEARSAY_CODE_REMOVED
+                   ? CLI_NEGATIVE
+                   : CLI_REFUSED;
     case HEARSAY_ERR_ARGUMENT:
         cli_complain(cli, "%s", error->sentence);
         return CLI_USAGE;

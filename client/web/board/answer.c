@@ -149,6 +149,8 @@ enum board_outcome answer_outcome(const struct hearsay_error *error)
         return BOARD_LIMITED;
     case HEARSAY_CODE_NOT_FOUND:
         return BOARD_GONE;
+    case HEARSAY_CODE_REMOVED:
+        return BOARD_REMOVED;
     case HEARSAY_CODE_QUOTA:
         return BOARD_FULL;
     case HEARSAY_CODE_SHUTTING_DOWN:

@@ -217,8 +217,10 @@ static void take_answer(struct house *house, struct ask *ask, const struct hears
         break;
     default: /* an error */
         ask->is_fresh = false;
-        if (reply->error.code == HEARSAY_CODE_NOT_FOUND && ask->pins == 0) {
-            free(ask->answer); /* withdrawn: not shown again while hearsayd is away */
+        if ((reply->error.code == HEARSAY_CODE_NOT_FOUND ||
+             reply->error.code == HEARSAY_CODE_REMOVED) &&
+            ask->pins == 0) {
+            free(ask->answer); /* gone: not shown again while hearsayd is away */
             ask->answer = NULL;
         }
         ask_refuse(house, ask, answer_outcome(&reply->error), &reply->error);

@@ -69,6 +69,8 @@ static const char *notice_key(enum page_notice notice)
         return "error.expired";
     case PAGE_GONE:
         return "error.gone";
+    case PAGE_REMOVED:
+        return "error.removed";
     case PAGE_TOO_LONG:
         return "error.too_long";
     case PAGE_NAME:

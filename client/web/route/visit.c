@@ -230,6 +230,8 @@ struct visit_failure visit_failure_of(const struct visit *visit, const struct bo
              .seconds = seconds_of(reply->error != NULL ? reply->error->retry_after_ms : 0)}};
     case BOARD_GONE:
         return (struct visit_failure){404, {.notice = PAGE_GONE}};
+    case BOARD_REMOVED:
+        return (struct visit_failure){410, {.notice = PAGE_REMOVED}};
     case BOARD_WRONG_CODE:
         return (struct visit_failure){403, {.notice = PAGE_WRONG_CODE}};
     case BOARD_CLOSED:
