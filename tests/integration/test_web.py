@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page for phones: hearsay-web in front of a real hearsayd."""
 
+import datetime
 import http.client
 import json
 import os
@@ -340,6 +341,17 @@ def test_the_operator_closes_and_opens(make_web):
         operator.call(wire.pb.Accept(mode="closed"))
         closed = web.post("/leave", form)
         assert closed.status == 403 and "No new messages" in closed.text and "open" in closed.text
+
+
+def test_a_schedule_says_until_when(make_web, monkeypatch):
+    monkeypatch.setenv("TZ", "XYZ-1")
+    now = datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=1)))
+    begin, end = (now + datetime.timedelta(hours=hours) for hours in (-2, 4))
+    web = make_web("", f"[host default]\naccept_schedule = {begin:%H:%M}-{end:%H:%M} closed\n")
+    page = web.get().text
+    # A clock that is not trusted, as on a machine that has just started, says no time of the day.
+    assert f"Open again at {end:%H:%M}." in page or "Try again in about 4 h" in page \
+        or "Try again in about 3 h" in page
 
 
 def test_deposits_are_limited_by_phone(make_web):

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/web/lang_inner.h"
 #include "client/web/statics.h"
@@ -655,8 +656,22 @@ static void test_statics(void **state)
     }
 }
 
+/* Where the zone is known, the page says by the clock when messages are taken again. */
+static void test_closed_by_the_clock(void **state)
+{
+    (void)state;
+    assert_int_equal(setenv("TZ", "XYZ-1", 1), 0);
+    tzset();
+    assert_true(sample_has("list-closed", &web_pages_plain, "Open again at 20:20."));
+    assert_true(sample_has("error-closed", &web_pages_plain, "Open again at 16:00."));
+    assert_int_equal(setenv("TZ", "UTC", 1), 0);
+    tzset();
+    assert_true(sample_has("error-closed", &web_pages_plain, "Try again in 4 h"));
+}
+
 int main(void)
 {
+    (void)setenv("TZ", "UTC", 1);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_well_formed),
         cmocka_unit_test(test_attacks),
@@ -664,6 +679,7 @@ int main(void)
         cmocka_unit_test(test_worst_list),
         cmocka_unit_test(test_nothing_untranslated),
         cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_closed_by_the_clock),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_statics),
     };

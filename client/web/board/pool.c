@@ -115,8 +115,7 @@ static void place_done(struct place *place, const struct board_reply *reply)
 
 static void place_refuse(struct place *place, const struct hearsay_error *error)
 {
-    struct board_reply reply = {
-        .outcome = wish_outcome(place->wish, link_server(place->link), error), .error = error};
+    struct board_reply reply = {.outcome = wish_outcome(place->wish, error), .error = error};
 
     place_done(place, &reply);
 }

@@ -143,8 +143,7 @@ int wish_submit(const struct wish *wish, struct hearsay *server, uint64_t *out_t
     }
 }
 
-enum board_outcome wish_outcome(const struct wish *wish, const struct hearsay *server,
-                                const struct hearsay_error *error)
+enum board_outcome wish_outcome(const struct wish *wish, const struct hearsay_error *error)
 {
     enum board_outcome outcome = answer_outcome(error);
 
@@ -154,12 +153,6 @@ enum board_outcome wish_outcome(const struct wish *wish, const struct hearsay *s
     if (wish->kind == POOL_WITHDRAW) {
         return BOARD_WRONG_CODE;
     }
-    if (wish->kind == POOL_LEAVE && server != NULL) {
-        const struct hearsay_host *host = hearsay_find_host(server, query_host(wish->view->host));
-
-        if (host != NULL && host->accept == HEARSAY_ACCEPT_CLOSED) {
-            return BOARD_CLOSED;
-        }
-    }
-    return outcome;
+    /* A ban names the field that is banned. */
+    return wish->kind == POOL_LEAVE && error->field[0] == '\0' ? BOARD_CLOSED : outcome;
 }

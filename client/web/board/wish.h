@@ -36,7 +36,6 @@ int wish_submit(const struct wish *wish, struct hearsay *server, uint64_t *out_t
                 struct hearsay_error *out_error);
 
 /* What a refusal means: as answer_outcome, with the reasons of withdrawals and of closed hosts. */
-enum board_outcome wish_outcome(const struct wish *wish, const struct hearsay *server,
-                                const struct hearsay_error *error);
+enum board_outcome wish_outcome(const struct wish *wish, const struct hearsay_error *error);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <time.h>
 
 #include <sodium.h>
 
@@ -24,6 +25,7 @@ int main(int argc, char **argv)
     struct web_options options;
 
     streams_keep();
+    tzset(); /* reads the zone's file while the system calls are not filtered */
     if (web_options_parse(argc, argv, &options, reason) != 0) {
         fprintf(stderr, "hearsay-web: %s\n", reason);
         return EXIT_USAGE;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/web/page/inner.h"
 
@@ -61,6 +62,27 @@ static void notice_write_until(struct html *html, const struct page *page, int64
     }
 }
 
+/* Writes a time of the day by the clock of this machine. False: its zone or clock is not known. */
+static bool clock_write(const struct page *page, int64_t ms, char *out_text, size_t size)
+{
+    time_t seconds = (time_t)(ms / 1000);
+    struct tm parts;
+
+    return page->is_clock_trusted && localtime_r(&seconds, &parts) != NULL &&
+           parts.tm_gmtoff != 0 && strftime(out_text, size, "%H:%M", &parts) > 0;
+}
+
+static void closed_write(struct html *html, const struct page *page, int64_t until_ms)
+{
+    char text[8];
+
+    if (until_ms > page->now_ms && clock_write(page, until_ms, text, sizeof(text))) {
+        lang_write(html, page->lang, "form.closed_at", text, NULL);
+    } else {
+        notice_write_until(html, page, until_ms, "form.closed", "form.closed_until");
+    }
+}
+
 /* The key of an error that needs no value. */
 static const char *notice_key(enum page_notice notice)
 {
@@ -96,7 +118,7 @@ static void notice_write_sentence(struct html *html, const struct page *page,
         notice_write_until(html, page, error->until_ms, "error.full", "error.full_until");
         break;
     case PAGE_CLOSED:
-        notice_write_until(html, page, error->until_ms, "form.closed", "form.closed_until");
+        closed_write(html, page, error->until_ms);
         break;
     case PAGE_REFUSED:
         lang_write(html, page->lang, "error.refused",
@@ -262,7 +284,7 @@ static void form_write_closed(struct html *html, const struct page *page,
         page_write_element(html, page, "p", NULL, "form.work");
     } else if (error == NULL || error->notice != PAGE_CLOSED) {
         html_raw(html, "<p>");
-        notice_write_until(html, page, form->accept_until_ms, "form.closed", "form.closed_until");
+        closed_write(html, page, form->accept_until_ms);
         html_raw(html, "</p>\n");
     }
     if (form->text != NULL && form->text[0] != '\0') {

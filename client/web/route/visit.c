@@ -215,10 +215,20 @@ static uint64_t seconds_of(uint64_t ms)
     return ms / 1000 + 1; /* rounded up; at least 1 */
 }
 
+/* When a refusal will be over; 0: not known. */
+static int64_t until_of(const struct visit *visit, const struct board_reply *reply)
+{
+    int64_t now_ms = 0;
+
+    return reply->error != NULL && reply->error->retry_after_ms > 0 &&
+                   reply->error->retry_after_ms < INT64_MAX / 2 &&
+                   board_now_ms(visit->router->board, &now_ms)
+               ? now_ms + (int64_t)reply->error->retry_after_ms
+               : 0;
+}
+
 struct visit_failure visit_failure_of(const struct visit *visit, const struct board_reply *reply)
 {
-    const struct hearsay_host *host = visit_find_host(visit);
-    int64_t until_ms = host != NULL ? host->accept_until_ms : 0;
 
     switch (reply->outcome) {
     case BOARD_BUSY:
@@ -235,9 +245,11 @@ struct visit_failure visit_failure_of(const struct visit *visit, const struct bo
     case BOARD_WRONG_CODE:
         return (struct visit_failure){403, {.notice = PAGE_WRONG_CODE}};
     case BOARD_CLOSED:
-        return (struct visit_failure){403, {.notice = PAGE_CLOSED, .until_ms = until_ms}};
+        return (struct visit_failure){403,
+                                      {.notice = PAGE_CLOSED, .until_ms = until_of(visit, reply)}};
     case BOARD_FULL:
-        return (struct visit_failure){507, {.notice = PAGE_FULL}};
+        return (struct visit_failure){507,
+                                      {.notice = PAGE_FULL, .until_ms = until_of(visit, reply)}};
     case BOARD_REFUSED:
         return (struct visit_failure){
             400,
