@@ -35,6 +35,7 @@ struct board_message {
     const char *media_type;
     const char *text; /* `bytes` of it, of any content; only for text/plain */
     size_t bytes;     /* of the payload, of any media type */
+    bool is_omitted; /* type and text did not fit into hearsayd's answer: only board_get has them */
     int64_t deposited_ms;
     int64_t expires_ms;
     uint32_t similarity_ppm; /* estimated */

@@ -17,7 +17,8 @@ enum {
     LIVE_KNOWN = 64,                           /* messages of a view that phones may show */
     LIVE_CHECKS = 8,                           /* of them that are asked for at a time */
     LIVE_LIST_MS = 30 * 1000,                  /* between two looks at the list of a view */
-    LIVE_SOON_MS = 1500 /* behind a new stream; longer than lists are cached */
+    LIVE_POLL_MS = 5 * 1000, /* the same, while no watch reports new messages to the view */
+    LIVE_SOON_MS = 1500      /* behind a new stream; longer than lists are cached */
 };
 
 /* A match that is kept. */

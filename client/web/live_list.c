@@ -195,7 +195,7 @@ void live_list_tick(struct live_view *view, int64_t now_ms)
         !board_is_connected(board)) {
         return;
     }
-    view->list_ms = now_ms + LIVE_LIST_MS;
+    view->list_ms = now_ms + (view->has_begun ? LIVE_LIST_MS : LIVE_POLL_MS);
     view->is_listing = true;
     board_list(board, &view->view, list_done, view);
 }

@@ -130,6 +130,23 @@ static void view_check_store(struct live_view *view, const struct hearsay_welcom
     }
 }
 
+/*
+ * There are too many watches, so nobody tells what came since the place of a stream: the page loads
+ * its list again. From then on the list is looked at every LIVE_POLL_MS (live_list.c).
+ */
+static void view_poll(struct live_view *view)
+{
+    struct live_stream *stream;
+
+    DL_FOREACH (view->streams, stream) {
+        if (!stream->is_settled && stream->place.store[0] != '\0') {
+            live_stream_send_gone(stream, 0);
+            stream->place.store[0] = '\0';
+            stream->is_settled = false;
+        }
+    }
+}
+
 void live_view_watch(struct live_view *view)
 {
     struct board *board = view->live->options.board;
@@ -144,6 +161,7 @@ void live_view_watch(struct live_view *view)
                               &watch_events, view);
     if (view->watch == NULL) {
         view_pause(view);
+        view_poll(view);
     }
 }
 

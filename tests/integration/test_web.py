@@ -2,6 +2,7 @@
 """The page for phones: hearsay-web in front of a real hearsayd."""
 
 import datetime
+import html
 import http.client
 import json
 import os
@@ -10,6 +11,7 @@ import signal
 import socket
 import subprocess
 import threading
+import time
 import urllib.parse
 
 import pytest
@@ -291,6 +293,45 @@ def test_events_go_on_where_they_were(make_web):
         stream.close()
 
 
+def test_more_views_than_watches(make_web):
+    """Views beyond the watches of hearsayd are looked at every few seconds, and nothing is doubled."""
+    web = make_web("events_per_address = 4\n", "[limits]\nwatches_per_session = 2\n")
+    since = int(time.time() * 1000) - 2000  # as the script of the page says it
+    streams = [web.events(f"/events?t=topic{number}&since={since}", source="127.0.0.9")
+               for number in range(4)]
+    for number, stream in enumerate(streams):
+        for text in ("one", "two"):
+            left = web.leave(f"{text} about {number}", source=f"127.0.1.{number + 1}",
+                             t=f"topic{number}")
+            assert left.status == 200, left.text
+    for number, stream in enumerate(streams):
+        texts = [stream.next()["data"]["text"] for _ in range(2)]
+        assert sorted(texts) == [f"one about {number}", f"two about {number}"]
+        stream.close()
+    # Who comes from another place to such a view is told to load the list.
+    streams = [web.events(f"/events?t=topic{number}", source="127.0.0.9") for number in range(3)]
+    stranger = web.events("/events?t=topic3", source="127.0.0.8", Last_Event_ID="01234567-5")
+    assert stranger.next()["event"] == "gone"
+    for stream in (*streams, stranger):
+        stream.close()
+
+
+def test_long_messages_do_not_fit_into_the_list(make_web, rng):
+    """What hearsayd leaves out of its answer is a link."""
+    web = make_web("per_page = 30\ncache = 0\n")
+    with web.gateway.daemon.client() as client:
+        for number in range(25):
+            client.call(wire.deposit_of(rng, ["topic:long"], payload=b"%02d " % number + b"x" * 4000,
+                                        media_type="text/plain"))
+    page = web.get().text
+    items = re.findall(r'<li id="m-([0-9a-f]{32})">(.*?)</li>', page, re.S)
+    omitted = [(one, text) for one, text in items if "did not fit into the list" in text]
+    assert len(items) == 25 and 0 < len(omitted) < 25
+    for one, text in omitted:
+        assert f'href="/m/{one}' in text
+        assert "xxxx" in web.get("/m/" + one).text
+
+
 def test_other_names_are_refused(make_web):
     """A page that has its own name led here (DNS rebinding) reads nothing."""
     web = make_web()
@@ -363,6 +404,66 @@ def test_deposits_are_limited_by_phone(make_web):
     assert web.leave("of another phone", source="127.0.0.8").status == 200
 
 
+def proxied(web):
+    """The port behind a proxy."""
+    web.port = int(web.wait_log(r"listening on 127\.0\.0\.1:(\d+) proxied").group(1))
+    return web
+
+
+def test_a_proxy_tells_the_phones_apart(make_web):
+    """The one address of X-Forwarded-For has the limits; without one there is no answer."""
+    web = proxied(make_web("listen = 127.0.0.1:0 proxied\ncache = 0\n",
+                           "[limits]\ndeposits_per_minute = 1\ndeposit_burst = 1\n"))
+
+    def leave(text, phone):
+        page = web.get(X_Forwarded_For=phone)
+        fields = {**fields_of(page.text, "/leave"), "text": text}
+        return web.post("/leave", fields, X_Forwarded_For=phone).status
+
+    for phone in ("192.0.2.7", "192.0.2.8", "2001:db8::7"):
+        assert [leave(f"{number} of {phone}", phone) for number in (1, 2)] == [200, 429]
+    assert leave("again", "198.51.100.1, 192.0.2.7") == 429  # what the phone claims is not heard
+    form = fields_of(web.get(X_Forwarded_For="192.0.2.9").text, "/leave")
+    stolen = web.post("/leave", {**form, "text": "not mine"}, X_Forwarded_For="192.0.2.10")
+    assert stolen.status == 403
+    for wrong in ("", "unknown", "phone.example", "192.0.2.7:80", "192.0.2", "192.0.2.7, ",
+                  "[2001:db8::7]"):
+        assert web.get(X_Forwarded_For=wrong).status == 400, wrong
+    assert web.get().status == 400
+    with socket.create_connection(("127.0.0.1", web.port), wire.PATIENCE) as raw:
+        raw.sendall(f"GET / HTTP/1.1\r\nHost: {NAME}:{web.port}\r\nX-Forwarded-For: 192.0.2.7\r\n"
+                    "X-Forwarded-For: 192.0.2.8\r\n\r\n".encode())
+        assert raw.recv(100).startswith(b"HTTP/1.1 400 ")
+
+
+def test_a_portal_without_internet(make_web):
+    """All names lead here: phones are sent to ours until they have pressed the button."""
+    web = make_web("portal = offline\n")
+    probes = {"/generate_204": (204, ""), "/hotspot-detect.html": (200, "Success"),
+              "/connecttest.txt": (200, "Microsoft Connect Test"), "/success.txt": (200, "success")}
+    here = f"http://{NAME}:{web.port}/"
+
+    def probe(path, source):
+        return web.get(path, host="connectivity.example", source=source)
+
+    for path in (*probes, "/"):
+        answer = probe(path, "127.0.0.7")
+        assert answer.status == 302 and answer.headers["Location"] == here
+    form = web.request("POST", "/leave", "text=x", host="shop.example",
+                       Content_Type="application/x-www-form-urlencoded")
+    assert form.status == 421 and NAME not in form.text
+    stay = fields_of(web.get(source="127.0.0.7").text, "/stay")
+    done = web.post("/stay", stay, "127.0.0.7")
+    assert done.status == 200 and here in done.text
+    for path, (status, text) in probes.items():
+        answer = probe(path, "127.0.0.7")
+        assert answer.status == status and text in answer.text
+        assert probe(path, "127.0.0.8").status == 302
+    assert probe("/", "127.0.0.7").status == 302
+    assert 'action="/stay"' not in web.get(source="127.0.0.7").text
+    assert 'action="/stay"' in web.get(source="127.0.0.8").text
+
+
 def test_a_full_board_keeps_the_text(make_web):
     web = make_web("", "[limits]\nmessages = 1\n")
     assert web.leave("the only one", source="127.0.0.7").status == 200
@@ -430,6 +531,9 @@ def test_reload_and_refusal(make_web):
     ("wifi_password = long enough", "wifi_ssid"),
     ("events = 512", "connections"),
     ("listn = 127.0.0.1:80", "listen"),
+    ("rules = /nowhere/rules.txt", "/nowhere/rules.txt"),
+    ("rules = One.\nrules = /etc/passwd", "not both"),
+    ("rules = /bin/sh", "UTF-8"),
 ])
 def test_refusals_say_what_would_be_right(tmp_path, config, sentence):
     file = tmp_path / "web.conf"
@@ -448,6 +552,52 @@ def test_check_config_warns_of_nobody(tmp_path):
         done = subprocess.run(command, capture_output=True, text=True, timeout=wire.PATIENCE,
                               check=True)
         assert ("who runs it" in done.stderr) == warns
+
+
+def check_config(web, config=""):
+    """--check-config as the gateway's user, with the file of a page and more lines."""
+    file = web.file + ".more"
+    with open(web.file, encoding="utf-8") as old, open(file, "w", encoding="utf-8") as new:
+        new.write(old.read() + config)
+    os.chmod(file, 0o644)
+    other = {"user": GATEWAY.pw_uid, "group": GATEWAY.pw_gid} if os.geteuid() == 0 else {}
+    return subprocess.run([conftest.binary(HEARSAY_WEB), "--config", file, "--check-config"],
+                          capture_output=True, text=True, timeout=wire.PATIENCE, check=False,
+                          **other)
+
+
+def test_check_config_asks_hearsayd(make_web):
+    """500 characters of 4 bytes each must fit; the host must be there."""
+    web = make_web("", "[limits]\npayload = 1999\n")
+    done = check_config(web, "host = attic\n")
+    assert done.returncode == 2, done.stderr
+    assert "500 characters may have 2000 bytes" in done.stderr
+    assert "`payload` of hearsayd is 1999" in done.stderr
+    assert "no host attic" in done.stderr
+    fits = make_web("", "[limits]\npayload = 2000\n")
+    done = check_config(fits)
+    assert done.returncode == 0 and "payload" not in done.stderr, done.stderr
+    fits.gateway.daemon.stop()
+    done = check_config(fits)
+    assert done.returncode == 0 and "was not asked whether its limits fit" in done.stderr
+
+
+def test_rules_come_from_a_file(make_web):
+    """Those that are installed are good rules; a file that is none is refused."""
+    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../client/web/rules")
+    for name in ("ar.txt", "de.txt", "en.txt"):
+        path = os.path.abspath(os.path.join(folder, name))
+        web = make_web(f"rules = {path}\n")
+        with open(path, encoding="utf-8") as file:
+            about = web.get("/about").text
+            assert all(line.strip() in html.unescape(about) for line in file)
+    printed = subprocess.run(
+        [conftest.binary(HEARSAY_WEB), "--config", web.file, "--print-config"],
+        capture_output=True, text=True, check=True).stdout
+    assert f"rules = {path}\n" in printed and printed.count("rules = ") == 1
+    for config, sentence in (("rules = Be kind.\n", "not both"), ("", "")):
+        done = check_config(web, config)
+        assert (done.returncode == 2) == bool(sentence) and sentence in done.stderr, done.stderr
 
 
 def test_print_config_is_a_file(tmp_path):

@@ -175,12 +175,18 @@ bool board_is_connected(const struct board *board)
     return is_connected;
 }
 
+static bool has_too_many; /* watches */
+
 struct board_watch *board_watch(struct board *board, const struct view *view, uint64_t after_seq,
                                 const struct board_watch_events *events, void *context)
 {
-    struct board_watch *watch = &watches[watch_count++];
+    struct board_watch *watch = &watches[watch_count];
 
     (void)board;
+    if (has_too_many) {
+        return NULL;
+    }
+    watch_count++;
     assert_true(is_connected && watch_count < WATCHES_MAX);
     assert_int_equal(view->order, VIEW_NEWEST);
     assert_true(view->before_ms == INT64_MAX);
@@ -955,6 +961,26 @@ static void without_a_watch_the_list_tells_what_is_new(void **state)
     assert_null(strstr(got(stream), "l2"));
 }
 
+/* There are too many watches: the page loads its list, and then the list tells what is new, soon.
+ */
+static void views_beyond_the_watches_are_looked_at(void **state)
+{
+    (void)state;
+    has_too_many = true;
+    struct http_stream *stream = stream_open(1, 5);
+    assert_string_equal(got(stream), "G");
+    list_is(2, (unsigned[]){2, 1}, false);
+    ticks_pass(LIVE_SOON_MS);
+    list_is(3, (unsigned[]){3, 2, 1}, false);
+    ticks_pass(LIVE_POLL_MS + LIVE_TICK_MS);
+    assert_string_equal(got(stream), "G l3");
+    has_too_many = false;
+    ticks_pass(LIVE_RETRY_MS);
+    watch_begins(7);
+    watch_matches(8);
+    assert_non_null(strstr(got(stream), "m8"));
+}
+
 #define LIVE_TEST(name) cmocka_unit_test_setup_teardown(name, live_set_up, live_tear_down)
 
 int main(void)
@@ -977,6 +1003,7 @@ int main(void)
         LIVE_TEST(a_store_that_was_set_back_is_gone_for_all),
         LIVE_TEST(the_digits_tell_hosts_apart),
         LIVE_TEST(a_refused_watch_is_tried_more_and_more_seldom),
+        LIVE_TEST(views_beyond_the_watches_are_looked_at),
         LIVE_TEST(a_quiet_stream_gets_comments_and_ends),
         LIVE_TEST(a_slow_stream_does_not_hold_others_up),
         LIVE_TEST(an_address_keeps_its_newest_streams),

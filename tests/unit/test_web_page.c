@@ -607,6 +607,8 @@ static void test_sentences(void **state)
     assert_true(sample_has("list-empty", &web_pages_plain, "Nothing here yet."));
     assert_true(sample_has("list-no-match", &web_pages_plain, "proof of work"));
     assert_true(sample_has("list-closed", &web_pages_plain, "Try again in 8 h"));
+    assert_true(sample_has("list-omitted", &web_pages_plain, "did not fit into the list"));
+    assert_true(sample_has("list-omitted", &web_pages_plain, "Read on"));
     assert_true(sample_has("error-removed", &web_pages_plain, "Removed by the operator"));
     assert_true(sample_has("error-limited", &web_pages_plain, "in 2 min"));
     assert_true(sample_has("error-refused", &web_pages_plain, web_pages_plain.sentence));

@@ -329,6 +329,20 @@ static void write_error_gone(struct html *html, const struct page *page,
     page_write_error(html, page, &(struct page_error){.notice = PAGE_GONE}, NULL);
 }
 
+static void write_list_omitted(struct html *html, const struct page *page,
+                               const struct web_pages_values *values)
+{
+    struct page_form form = pages_form(NULL);
+    struct board_message message = pages_message("", 1);
+    struct board_list list = {.messages = &message, .count = 1, .now_ms = PAGES_NOW_MS};
+
+    (void)values;
+    message.media_type = "";
+    message.text = NULL;
+    message.is_omitted = true;
+    page_write_list(html, page, &(struct page_list){.list = &list, .form = &form});
+}
+
 static void write_error_removed(struct html *html, const struct page *page,
                                 const struct web_pages_values *values)
 {
@@ -408,6 +422,7 @@ const struct web_pages_sample web_pages_samples[] = {
     {"list-away", write_list_away, true, false},
     {"list-error", write_list_error, true, true},
     {"list-closed", write_list_closed, false, true},
+    {"list-omitted", write_list_omitted, false, false},
     {"message", write_message, false, false},
     {"message-kind", write_message_kind, false, false},
     {"message-code", write_message_code, true, false},

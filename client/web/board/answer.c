@@ -24,6 +24,7 @@ bool answer_borrow(const struct hearsay_result *result, struct board_message *ou
         .media_type = type,
         .text = is_text(type) ? (const char *)result->payload : NULL,
         .bytes = result->payload_bytes,
+        .is_omitted = result->payload_omitted,
         .deposited_ms = result->deposited_ms,
         .expires_ms = result->expires_ms,
         .similarity_ppm = result->estimated_similarity,

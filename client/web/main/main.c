@@ -11,11 +11,34 @@
 
 #include <sodium.h>
 
+#include "client/web/main/look.h"
 #include "client/web/main/program.h"
 #include "client/web/setup/options.h"
 #include "daemon/system/streams.h"
 
 enum { EXIT_USAGE = 2 };
+
+static void print_warning(const char *sentence)
+{
+    fprintf(stderr, "hearsay-web: warning: %s\n", sentence);
+}
+
+/* What --check-config says beside the errors of the file. False: the configuration is refused. */
+static bool check_more(const struct web_config *config)
+{
+    char reason[SETTINGS_REASON_BYTES];
+
+    if (web_config_warning(config) != NULL) {
+        print_warning(web_config_warning(config));
+    }
+    int rc = look_at_server(config, reason);
+    if (rc == LOOK_UNKNOWN) {
+        print_warning(reason);
+    } else if (rc != 0) {
+        settings_complain(&web_program, reason, stderr);
+    }
+    return rc == 0 || rc == LOOK_UNKNOWN;
+}
 
 int main(int argc, char **argv)
 {
@@ -37,8 +60,8 @@ int main(int argc, char **argv)
         settings_complain(&web_program, reason, stderr);
         return EXIT_USAGE;
     }
-    if (options.common.action == SETTINGS_CHECK_CONFIG && web_config_warning(&config) != NULL) {
-        fprintf(stderr, "hearsay-web: warning: %s\n", web_config_warning(&config));
+    if (options.common.action == SETTINGS_CHECK_CONFIG && !check_more(&config)) {
+        return EXIT_USAGE;
     }
     if (web_options_answer(&options, &config, stdout)) {
         return streams_finish("hearsay-web") ? EXIT_SUCCESS : EXIT_FAILURE;

@@ -61,6 +61,9 @@ void page_write_item(struct html *html, const struct page *page,
     if (message->text != NULL) {
         is_whole =
             html_message(html, message->text, message->bytes, PAGE_TEXT_CHARACTERS, LIST_LINES_MAX);
+    } else if (message->is_omitted) {
+        page_write_element(html, page, "p", "soft", "item.omitted");
+        is_whole = false;
     } else {
         page_write_kind(html, page, message);
     }

@@ -22,6 +22,7 @@ enum {
     WEB_CONFIG_NAME_BYTES = 128,
     WEB_CONFIG_TEXT_BYTES = 160,
     WEB_CONFIG_RULES_BYTES = 2048,
+    WEB_CONFIG_RULES_FILE_BYTES = 1024,
     WEB_CONFIG_PATH_BYTES = 108, /* as long as sun_path may be, with its NUL */
     WEB_CONFIG_FILE_BYTES = 4096,
     WEB_CONFIG_USER_BYTES = 33,
@@ -47,15 +48,16 @@ struct web_config {
     struct web_config_listener listeners[HTTP_LISTENERS_MAX];
     size_t listener_count; /* after web_config_finish at least 1 */
     char names[WEB_CONFIG_NAMES_MAX][WEB_CONFIG_NAME_BYTES];
-    size_t name_count;                         /* after web_config_finish at least 1 */
-    char server[WEB_CONFIG_PATH_BYTES];        /* the gateway's socket of hearsayd */
-    char host[WEB_CONFIG_HOST_BYTES];          /* "": the first */
-    char title[WEB_CONFIG_TEXT_BYTES];         /* of the place */
-    char operator_name[WEB_CONFIG_TEXT_BYTES]; /* "": not said */
-    char contact[WEB_CONFIG_TEXT_BYTES];       /* "": not said */
-    char rules[WEB_CONFIG_RULES_BYTES];        /* lines, a line feed behind each; "": none */
-    char user[WEB_CONFIG_USER_BYTES];          /* the user to become; "": stay the same user */
-    bool no_call_filter;                       /* call_filter = no */
+    size_t name_count;                            /* after web_config_finish at least 1 */
+    char server[WEB_CONFIG_PATH_BYTES];           /* the gateway's socket of hearsayd */
+    char host[WEB_CONFIG_HOST_BYTES];             /* "": the first */
+    char title[WEB_CONFIG_TEXT_BYTES];            /* of the place */
+    char operator_name[WEB_CONFIG_TEXT_BYTES];    /* "": not said */
+    char contact[WEB_CONFIG_TEXT_BYTES];          /* "": not said */
+    char rules[WEB_CONFIG_RULES_BYTES];           /* lines, a line feed behind each; "": none */
+    char rules_file[WEB_CONFIG_RULES_FILE_BYTES]; /* where they came from; "": from `rules` */
+    char user[WEB_CONFIG_USER_BYTES];             /* the user to become; "": stay the same user */
+    bool no_call_filter;                          /* call_filter = no */
     enum web_portal portal;
     char wifi_ssid[WEB_CONFIG_SSID_BYTES]; /* "": not said */
     char wifi_password[WEB_CONFIG_PASSWORD_BYTES];
@@ -92,8 +94,8 @@ int web_config_read(const char *file, struct web_config *out_config, char *out_r
 int web_config_set(struct web_config *config, const char *name, const char *key, const char *value,
                    char *out_reason);
 
-/* Sets the default listener and name, and checks the rules about several keys. 0, or
- * SETTINGS_REFUSED with a line for each error. */
+/* Sets the default listener and name, reads the file of the place's rules, and checks the rules
+ * about several keys. 0, or SETTINGS_REFUSED with a line for each error. */
 int web_config_finish(struct web_config *config, char *out_reason);
 
 /* Whether a reload may replace `running` by `fresh`. 0; or SETTINGS_REFUSED with a sentence about

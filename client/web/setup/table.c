@@ -46,8 +46,9 @@ static const struct settings_key keys[] = {
      .help = "How to reach the operator, such as an address for mail. Shown on the same page."},
     {WEB_KEY("rules", rules), SETTINGS_TYPE_OWN, .own = &web_type_rules, .repeatable = true,
      .standard_note = "none", .example = "Be kind.", .reloadable = true,
-     .help = "The rules of the place. Each line is a paragraph; 2,000 bytes together. Shown on the "
-             "same page."},
+     .help = "The rules of the place. Each line is a paragraph; 2,000 bytes together. Or the path "
+             "of a file with them, such as /usr/share/hearsay/rules.en.txt, which is installed. "
+             "Shown on the same page."},
     {WEB_KEY("user", user), SETTINGS_TYPE_USER, .standard_note = "who started the program",
      .example = "hearsay-web",
      .help = "The user that the program becomes when root starts it, after it has bound its "

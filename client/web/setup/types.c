@@ -237,6 +237,14 @@ static int rules_add(const struct settings_source *source, const struct settings
     size_t used = strlen(config->rules);
     size_t length = strlen(value);
 
+    if (config->rules_file[0] != '\0' || (value[0] == '/' && used > 0)) {
+        return settings_refuse(source, "`%s` must be lines, or the path of one file; not both",
+                               key->name);
+    }
+    if (value[0] == '/') {
+        return settings_parse_path(source, key->name, value, config->rules_file,
+                                   sizeof(config->rules_file));
+    }
     if (used + length + 2 > sizeof(config->rules)) {
         return settings_refuse(source, "`%s`: all lines together may have %zu bytes", key->name,
                                sizeof(config->rules) - 1);
@@ -248,8 +256,13 @@ static int rules_add(const struct settings_source *source, const struct settings
 
 static void rules_print(const struct settings_key *key, const void *base, FILE *out)
 {
-    const char *line = ((const struct web_config *)base)->rules;
+    const struct web_config *config = base;
+    const char *line = config->rules;
 
+    if (config->rules_file[0] != '\0') {
+        (void)fprintf(out, "%s = %s\n", key->name, config->rules_file);
+        return;
+    }
     while (*line != '\0') {
         size_t length = strcspn(line, "\n") + 1; /* each has one behind it */
 

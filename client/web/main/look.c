@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/main/look.h"
+
+#include <stdio.h>
+
+#include "client/hearsay.h"
+#include "client/web/page.h"
+
+enum { CHARACTER_BYTES = 4, TEXT_BYTES = CHARACTER_BYTES * PAGE_TEXT_CHARACTERS };
+
+static int check_welcome(const struct web_config *config, const struct hearsay *server,
+                         char *out_reason)
+{
+    struct settings_source source = {
+        .name = config->server, .reason = out_reason, .collects = true};
+    const struct hearsay_welcome *welcome = hearsay_welcome(server);
+    uint32_t most = welcome->limits.payload_bytes;
+    int rc = 0;
+
+    out_reason[0] = '\0';
+    if (!hearsay_has_capability(server, "on_behalf")) {
+        rc = settings_refuse(&source, "hearsayd does not know on_behalf here: mark its `listen` "
+                                      "line with the word gateway");
+    }
+    if (config->host[0] != '\0' && hearsay_find_host(server, config->host) == NULL) {
+        rc = settings_refuse(&source, "`host`: hearsayd has no host %s", config->host);
+    }
+    if (most > 0 && most < TEXT_BYTES) {
+        rc = settings_refuse(&source,
+                             "a text of %d characters may have %d bytes, and `payload` of hearsayd "
+                             "is %u: set `payload = %d` or more in [limits] of hearsayd.conf",
+                             PAGE_TEXT_CHARACTERS, TEXT_BYTES, (unsigned)most, TEXT_BYTES);
+    }
+    return rc;
+}
+
+int look_at_server(const struct web_config *config, char *out_reason)
+{
+    struct hearsay_connect options;
+    struct hearsay_error error;
+    struct hearsay *server = NULL;
+
+    hearsay_connect_init(&options);
+    options.server = config->server;
+    options.timeout_ms = LOOK_MS;
+    if (hearsay_connect(&options, &server, &error) != HEARSAY_OK) {
+        (void)snprintf(out_reason, SETTINGS_REASON_BYTES,
+                       "hearsayd at %s was not asked whether its limits fit: %s", config->server,
+                       error.sentence);
+        return LOOK_UNKNOWN;
+    }
+    int rc = check_welcome(config, server, out_reason);
+    hearsay_close(server);
+    return rc;
+}

@@ -1,0 +1,17 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* look: what --check-config asks the hearsayd that runs. */
+#ifndef CLIENT_WEB_MAIN_LOOK_H
+#define CLIENT_WEB_MAIN_LOOK_H
+
+#include "client/web/setup/config.h"
+
+/*
+ * Compares the configuration with that of the hearsayd at `server`: whether it is a gateway's
+ * socket, whether the host is there, and whether the longest text fits. Returns 0; SETTINGS_REFUSED
+ * with a line for each error; or LOOK_UNKNOWN with a sentence why hearsayd could not be asked.
+ * out_reason has SETTINGS_REASON_BYTES. Waits for LOOK_MS at most.
+ */
+enum { LOOK_UNKNOWN = 100, LOOK_MS = 3000 };
+int look_at_server(const struct web_config *config, char *out_reason);
+
+#endif
