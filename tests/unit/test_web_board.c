@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "client/web/board/pool.h"
+#include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fake_server.h"
 
@@ -807,6 +808,173 @@ static void test_stops(void **state)
     }
 }
 
+/* --- memory that fails ------------------------------------------------------------------------ */
+
+/* Of the thread of hearsay-web, not of hearsayd. */
+static _Thread_local unsigned fail_at;   /* the allocation that fails, counted from 1; 0: none */
+static _Thread_local void *blocks[4096]; /* that are not freed; of other libraries none */
+static _Thread_local size_t block_count;
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *block, size_t bytes);
+char *__real_strdup(const char *text);
+void __real_free(void *block);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *block, size_t bytes);
+char *__wrap_strdup(const char *text);
+void __wrap_free(void *block);
+
+static bool memory_fails(void)
+{
+    return fail_at > 0 && --fail_at == 0;
+}
+
+static void *noted(void *block)
+{
+    if (block != NULL) {
+        assert_true(block_count < sizeof(blocks) / sizeof(blocks[0]));
+        blocks[block_count++] = block;
+    }
+    return block;
+}
+
+static void forgotten(const void *block)
+{
+    for (size_t i = 0; i < block_count; i++) {
+        if (blocks[i] == block) {
+            blocks[i] = blocks[--block_count];
+            return;
+        }
+    }
+}
+
+void *__wrap_malloc(size_t bytes)
+{
+    return memory_fails() ? NULL : noted(__real_malloc(bytes));
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return memory_fails() ? NULL : noted(__real_calloc(count, bytes));
+}
+
+void *__wrap_realloc(void *block, size_t bytes)
+{
+    if (memory_fails()) {
+        return NULL;
+    }
+    forgotten(block);
+    void *moved = __real_realloc(block, bytes);
+    (void)noted(moved != NULL ? moved : block);
+    return moved;
+}
+
+char *__wrap_strdup(const char *text)
+{
+    return memory_fails() ? NULL : noted(__real_strdup(text));
+}
+
+void __wrap_free(void *block)
+{
+    forgotten(block);
+    __real_free(block);
+}
+
+/* Whether the allocation that was to fail has failed. */
+static bool has_failed(void)
+{
+    return fail_at == 0;
+}
+
+/* Asks for everything that a board does, and waits until all are told. */
+static void ask_everything(struct fixture *fixture)
+{
+    const struct http_address client = phone_address(7);
+    const struct view view = tea_view();
+    struct watcher watcher = {.begun = 0};
+    struct told told[6];
+    memset(told, 0, sizeof(told));
+
+    struct board_watch *watch =
+        board_watch(fixture->board, &view, HEARSAY_NO_SEQ, &events, &watcher);
+    board_list(fixture->board, &view, on_done, &told[0]);
+    board_get(fixture->board, "", some_id, on_done, &told[1]);
+    board_place(fixture->board, "", &client, on_done, &told[2]);
+    leave(fixture, 7, &told[3]);
+    board_withdraw(fixture->board, &client, "", some_id, some_token, on_done, &told[4]);
+    board_report(fixture->board, &client, "", some_id, HEARSAY_REPORT_SPAM, "spam", on_done,
+                 &told[5]);
+    for (unsigned i = 0; i < 6; i++) {
+        wait_told(fixture, &told[i]);
+    }
+    while (watch != NULL && watcher.begun == 0 && watcher.ended == 0) {
+        turn(fixture);
+    }
+    if (watcher.ended == 0) {
+        board_unwatch(watch);
+    }
+    for (unsigned i = 0; i < 6; i++) {
+        assert_int_equal(told[i].count, 1);
+        assert_true(has_failed() || told[i].outcome == BOARD_DONE);
+    }
+}
+
+/* A board whose n-th allocation fails. Returns whether there were as many. */
+static bool live_with_failure(unsigned n)
+{
+    struct fixture fixture;
+
+    world_init(&fixture.world);
+    fake_server_listen_many(&fixture.server, script, &fixture.world);
+    assert_int_equal(uv_loop_init(&fixture.loop), 0);
+    assert_int_equal(uv_timer_init(&fixture.loop, &fixture.guard), 0);
+    const struct board_options options = {.loop = &fixture.loop,
+                                          .server = fixture.server.path,
+                                          .cache_ms = CACHE_MS,
+                                          .per_page = PER_PAGE,
+                                          .views = 4,
+                                          .upstreams = 2};
+    block_count = 0;
+    fail_at = n;
+    int rc = board_new(&options, &fixture.board);
+    if (rc == 0) {
+        while (!board_is_connected(fixture.board) && !has_failed()) {
+            turn(&fixture);
+        }
+        ask_everything(&fixture);
+    } else {
+        assert_int_equal(rc, -ERR_NOMEM);
+        assert_true(has_failed());
+        fixture.board = NULL;
+    }
+    bool was_reached = has_failed();
+    fail_at = 0;
+    if (fixture.board != NULL) {
+        board_stop(fixture.board);
+    }
+    uv_close((uv_handle_t *)&fixture.guard, NULL);
+    assert_int_equal(uv_run(&fixture.loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&fixture.loop), 0);
+    board_free(fixture.board);
+    assert_int_equal(block_count, 0);
+    fake_server_stop(&fixture.server);
+    return was_reached;
+}
+
+/* Each allocation fails in turn: everybody is told, once, and nothing is lost. */
+static void test_no_memory(void **state)
+{
+    (void)state;
+    unsigned n = 1;
+    while (live_with_failure(n)) {
+        n++;
+    }
+    print_message("%u allocations failed, each in its turn\n", n - 1);
+    assert_true(n > 20);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -823,6 +991,7 @@ int main(void)
         cmocka_unit_test(test_networks),
         cmocka_unit_test(test_old_server),
         cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
