@@ -6,12 +6,16 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
 #include <microhttpd.h>
 
 #include "client/web/http_inner.h"
 #include "daemon/system/list.h"
 
 enum {
+    SEND_BYTES = 32 * 1024,   /* what the kernel keeps for one client; it takes twice that */
     STREAM_FIRST_BYTES = 512, /* of a stream's buffer */
     STREAM_BLOCK_BYTES = 512, /* of MHD's own, where the client speaks HTTP/1.0 */
     REFUSAL_RETRY_SECONDS = 5
@@ -159,6 +163,45 @@ bool http_server_make_room(struct http_server *server, const struct http_connect
     }
     http_connection_close(victim);
     return true;
+}
+
+static void descriptor_set_up(int descriptor)
+{
+    unsigned user_timeout_ms = HTTP_ANSWER_SECONDS * 1000;
+    int send_bytes = SEND_BYTES;
+    /* without these the kernel only keeps more for longer */
+    (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes));
+    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms,
+                     sizeof(user_timeout_ms));
+}
+
+struct http_connection *http_connection_new(const struct http_server_listener *listener,
+                                            int descriptor, const struct sockaddr *address)
+{
+    struct http_server *server = listener->server;
+    struct http_connection *connection = alloc_zeroed(server->alloc, 1, sizeof(*connection));
+    if (connection == NULL) {
+        return NULL;
+    }
+    connection->server = server;
+    connection->descriptor = descriptor;
+    connection->is_proxied = listener->is_proxied;
+    connection->exchange.connection = connection;
+    connection->idle_since_ms = uv_now(server->options.loop);
+    http_connection_set_deadline(connection, HTTP_REQUEST_SECONDS);
+    bool is_welcome = true;
+    if (!listener->is_proxied) {
+        is_welcome = http_peer_from_socket(address, &connection->address) &&
+                     http_connection_enter(connection) == HTTP_ENTRY_DONE;
+        http_peer_learn_local(descriptor, &connection->address);
+    }
+    if (is_welcome && http_server_make_room(server, connection)) {
+        descriptor_set_up(descriptor);
+        return connection;
+    }
+    http_connection_leave(connection);
+    alloc_release(server->alloc, connection);
+    return NULL;
 }
 
 /* Adds a header; a value of NULL adds none. False: memory is out, or the value has a line end. */

@@ -19,6 +19,7 @@
 #include "client/web/http_peer.h"
 #include "core/base/alloc.h"
 
+struct sockaddr;
 struct MHD_Connection;
 struct MHD_Daemon;
 struct MHD_Response;
@@ -111,6 +112,11 @@ struct http_server {
     uv_timer_cb on_turn;  /* lets MHD run */
     uv_timer_t deadlines; /* looks for connections that are late */
 };
+
+/* Makes a connection for a descriptor that was accepted. NULL: the client has too many connections,
+ * or memory is out. */
+struct http_connection *http_connection_new(const struct http_server_listener *listener,
+                                            int descriptor, const struct sockaddr *address);
 
 /* Lets MHD run when the loop turns. */
 void http_server_want_turn(struct http_server *server);

@@ -14,13 +14,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
-#include <netinet/in.h>
-#include <netinet/tcp.h>
-
 #include <microhttpd.h>
 
 #include "client/web/http_inner.h"
-#include "client/web/http_peer.h"
 #include "client/web/http_request.h"
 #include "core/base/err.h"
 #include "daemon/system/container.h"
@@ -30,8 +26,7 @@
 enum {
     ACCEPTS_A_TURN = 16,
     HANGUPS_A_TURN = 16,
-    POOL_BYTES = 6 * 1024,  /* of MHD for one connection: both heads, and 25 headers of 64 bytes */
-    SEND_BYTES = 32 * 1024, /* what the kernel keeps for one client; it takes twice that */
+    POOL_BYTES = 6 * 1024, /* of MHD for one connection: both heads, and 25 headers of 64 bytes */
     DEADLINES_PERIOD_MS = 1000
 };
 
@@ -236,16 +231,6 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
 
 /* Accepting. */
 
-static void descriptor_set_up(int descriptor)
-{
-    unsigned user_timeout_ms = HTTP_ANSWER_SECONDS * 1000;
-    int send_bytes = SEND_BYTES;
-    /* without these the kernel only keeps more for longer */
-    (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes));
-    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms,
-                     sizeof(user_timeout_ms));
-}
-
 /* Gives a connection to MHD. MHD closes the descriptor, also where it fails. */
 static void server_add(struct http_server *server, struct http_connection *connection,
                        const struct sockaddr *address, socklen_t address_bytes)
@@ -268,35 +253,6 @@ static void server_add(struct http_server *server, struct http_connection *conne
     }
 }
 
-/* NULL: the client has too many connections, or memory is out. */
-static struct http_connection *connection_new(const struct http_server_listener *listener,
-                                              int descriptor, const struct sockaddr *address)
-{
-    struct http_server *server = listener->server;
-    struct http_connection *connection = alloc_zeroed(server->alloc, 1, sizeof(*connection));
-    if (connection == NULL) {
-        return NULL;
-    }
-    connection->server = server;
-    connection->descriptor = descriptor;
-    connection->is_proxied = listener->is_proxied;
-    connection->exchange.connection = connection;
-    connection->idle_since_ms = uv_now(server->options.loop);
-    http_connection_set_deadline(connection, HTTP_REQUEST_SECONDS);
-    bool is_welcome = true;
-    if (!listener->is_proxied) {
-        is_welcome = http_peer_from_socket(address, &connection->address) &&
-                     http_connection_enter(connection) == HTTP_ENTRY_DONE;
-        http_peer_learn_local(descriptor, &connection->address);
-    }
-    if (is_welcome && http_server_make_room(server, connection)) {
-        return connection;
-    }
-    http_connection_leave(connection);
-    alloc_release(server->alloc, connection);
-    return NULL;
-}
-
 /* Accepts one connection. False: there is none, or the listeners must pause. */
 static bool listener_accept(struct http_server_listener *listener)
 {
@@ -315,12 +271,11 @@ static bool listener_accept(struct http_server_listener *listener)
         return errno == EINTR || errno == ECONNABORTED;
     }
     struct http_connection *connection =
-        connection_new(listener, descriptor, (const struct sockaddr *)&address);
+        http_connection_new(listener, descriptor, (const struct sockaddr *)&address);
     if (connection == NULL) {
         (void)close(descriptor);
         return true;
     }
-    descriptor_set_up(descriptor);
     server_add(server, connection, (const struct sockaddr *)&address, address_bytes);
     return true;
 }

@@ -101,6 +101,11 @@ bool http_peer_equals(const struct http_address *a, const struct http_address *b
     return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
+bool http_peer_shares_network(const struct http_address *a, const struct http_address *b)
+{
+    return a->family == 6 && b->family == 6 && memcmp(a->bytes, b->bytes, NETWORK_6_BYTES) == 0;
+}
+
 struct http_owner *http_owner_find(struct http_owner *owners, const struct http_address *address)
 {
     size_t bytes = address->family == 4 ? ADDRESS_4_BYTES : NETWORK_6_BYTES;

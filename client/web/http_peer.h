@@ -27,6 +27,9 @@ bool http_peer_from_forwarded(const char *header, struct http_address *out);
 /* Whether two clients have the same address. */
 bool http_peer_equals(const struct http_address *a, const struct http_address *b);
 
+/* Whether two IPv6 addresses are of one /64. */
+bool http_peer_shares_network(const struct http_address *a, const struct http_address *b);
+
 /* An owner with its connections. */
 struct http_owner {
     struct http_owner *prev, *next;

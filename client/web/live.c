@@ -6,18 +6,12 @@
 #include <string.h>
 
 #include "client/web/form.h"
+#include "client/web/http_peer.h"
 #include "client/web/live_inner.h"
 #include "core/base/err.h"
 #include "daemon/system/list.h"
 
 /* --- limits ----------------------------------------------------------------------------------- */
-
-static bool address_is_equal(const struct http_address *a, const struct http_address *b,
-                             size_t bytes_of_six)
-{
-    return a->family == b->family &&
-           memcmp(a->bytes, b->bytes, a->family == 4 ? 4 : bytes_of_six) == 0;
-}
 
 /* The streams that there are, from the view of a client. */
 struct live_count {
@@ -36,8 +30,8 @@ static struct live_count streams_count(const struct live *live, const struct htt
     DL_FOREACH (live->views, view) {
         DL_FOREACH (view->streams, stream) {
             count.all++;
-            count.of_network += client->family == 6 && address_is_equal(&stream->client, client, 8);
-            if (stream->is_ending || !address_is_equal(&stream->client, client, 16)) {
+            count.of_network += http_peer_shares_network(&stream->client, client);
+            if (stream->is_ending || !http_peer_equals(&stream->client, client)) {
                 continue;
             }
             count.of_address++;

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/web/http_peer.h"
+
 void asks_init(struct asks *asks, size_t views)
 {
     *asks = (struct asks){.limits = {views, ASK_GETS_MAX, ASK_PLACES_MAX}};
@@ -28,11 +30,6 @@ void asks_deinit(struct asks *asks)
 
 /* --- finding and adding ----------------------------------------------------------------------- */
 
-static bool same_address(const struct http_address *a, const struct http_address *b)
-{
-    return a->family == b->family && memcmp(a->bytes, b->bytes, a->family == 4 ? 4 : 16) == 0;
-}
-
 static bool same_question(const struct ask *a, const struct ask *b)
 {
     if (a->kind != b->kind) {
@@ -44,7 +41,7 @@ static bool same_question(const struct ask *a, const struct ask *b)
     case ASK_GET:
         return memcmp(a->id, b->id, sizeof(a->id)) == 0 && strcmp(a->host, b->host) == 0;
     default:
-        return same_address(&a->client, &b->client) && strcmp(a->host, b->host) == 0;
+        return http_peer_equals(&a->client, &b->client) && strcmp(a->host, b->host) == 0;
     }
 }
 

@@ -7,9 +7,10 @@
 #include "client/web/board/answer.h"
 #include "client/web/board/link.h"
 #include "client/web/board/wish.h"
+#include "client/web/http_peer.h"
 #include "core/base/err.h"
 
-enum { IPV4_BYTES = 4, NETWORK_BYTES = 8, TICK_MS = 250 };
+enum { IPV4_BYTES = 4, TICK_MS = 250 };
 
 /* A connection on behalf of a phone. */
 struct place {
@@ -42,24 +43,6 @@ static void pool_serve(struct pool *pool);
 static int64_t loop_now(const struct pool *pool)
 {
     return (int64_t)uv_now(pool->options.loop);
-}
-
-/* --- senders ---------------------------------------------------------------------------------- */
-
-static size_t address_bytes(const struct http_address *address)
-{
-    return address->family == 4 ? IPV4_BYTES : sizeof(address->bytes);
-}
-
-static bool same_sender(const struct http_address *a, const struct http_address *b)
-{
-    return a->family == b->family && memcmp(a->bytes, b->bytes, address_bytes(a)) == 0;
-}
-
-/* Whether both are of one IPv6 /64. */
-static bool same_network(const struct http_address *a, const struct http_address *b)
-{
-    return a->family == 6 && b->family == 6 && memcmp(a->bytes, b->bytes, NETWORK_BYTES) == 0;
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -209,7 +192,8 @@ static void place_open(struct place *place, struct wish *wish)
     connection.agent = "hearsay-web/" HEARSAY_VERSION;
     connection.is_small = true;
     connection.on_behalf = place->client.bytes;
-    connection.on_behalf_bytes = address_bytes(&place->client);
+    connection.on_behalf_bytes =
+        place->client.family == 4 ? IPV4_BYTES : sizeof(place->client.bytes);
     if (place->client.family == 6 && place->client.has_local) {
         connection.on_behalf_local = place->client.local;
     }
@@ -228,7 +212,7 @@ static struct place *find_place(const struct pool *pool, const struct http_addre
     for (unsigned i = 0; i < pool->options.upstreams; i++) {
         struct place *place = &pool->places[i];
 
-        if (place->link != NULL && same_sender(&place->client, client)) {
+        if (place->link != NULL && http_peer_equals(&place->client, client)) {
             return place;
         }
     }
@@ -244,7 +228,7 @@ static struct place *find_idle(const struct pool *pool, const struct http_addres
         struct place *place = &pool->places[i];
 
         if (place->link == NULL || place->wish != NULL ||
-            (client != NULL && !same_network(&place->client, client))) {
+            (client != NULL && !http_peer_shares_network(&place->client, client))) {
             continue;
         }
         if (found == NULL || place->idle_ms < found->idle_ms) {
@@ -259,7 +243,8 @@ static size_t count_network(const struct pool *pool, const struct http_address *
     size_t count = 0;
 
     for (unsigned i = 0; i < pool->options.upstreams; i++) {
-        count += pool->places[i].link != NULL && same_network(&pool->places[i].client, client);
+        count += pool->places[i].link != NULL &&
+                 http_peer_shares_network(&pool->places[i].client, client);
     }
     return count;
 }
@@ -335,7 +320,7 @@ static void pool_serve(struct pool *pool)
 
     while (!pool->is_stopped && (wish = choose_wish(pool, &place)) != NULL) {
         wish_unqueue(pool, wish);
-        if (place->link != NULL && !same_sender(&place->client, &wish->client)) {
+        if (place->link != NULL && !http_peer_equals(&place->client, &wish->client)) {
             place_close(place);
         }
         place->served = ++pool->served;
@@ -386,8 +371,8 @@ static bool has_room(const struct pool *pool, const struct http_address *client)
     size_t network = 0;
 
     for (const struct wish *wish = pool->first; wish != NULL; wish = wish->next) {
-        own += same_sender(&wish->client, client);
-        network += same_network(&wish->client, client);
+        own += http_peer_equals(&wish->client, client);
+        network += http_peer_shares_network(&wish->client, client);
     }
     return pool->waiting < POOL_QUEUE_MAX && own < POOL_PER_SENDER && network < POOL_QUEUE_MAX / 2;
 }
