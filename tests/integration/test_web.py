@@ -464,6 +464,14 @@ def test_a_portal_without_internet(make_web):
     assert 'action="/stay"' in web.get(source="127.0.0.8").text
 
 
+def test_proofs_of_work_leave_reading(make_web):
+    """The page cannot do them: it says so, and has no form."""
+    web = make_web("", "[limits]\nwork_bits = 8\n")
+    page = web.get()
+    assert page.status == 200 and "proof of work" in page.text
+    assert 'action="/leave"' not in page.text
+
+
 def test_a_full_board_keeps_the_text(make_web):
     web = make_web("", "[limits]\nmessages = 1\n")
     assert web.leave("the only one", source="127.0.0.7").status == 200
