@@ -124,6 +124,9 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
         return reason_set(out_reason, "the data directory's name is empty or too long");
     }
     memcpy(path, directory, length + 1);
+    while (length > 1 && path[length - 1] == '/') { /* the directory itself is no parent */
+        path[--length] = '\0';
+    }
     for (char *slash = strchr(path + 1, '/'); slash != NULL && rc == 0;
          slash = strchr(slash + 1, '/')) {
         *slash = '\0';

@@ -324,6 +324,26 @@ static void test_directory_is_made_for_the_user(void **state)
     assert_int_equal(rmdir(base), 0);
 }
 
+static void test_directory_with_slashes_at_its_end(void **state)
+{
+    char base[] = "privilege-test-XXXXXX"; /* in the build folder */
+    char path[64];
+    struct stat info;
+
+    (void)state;
+    if (geteuid() != 0) {
+        skip(); /* only root can give a directory away */
+    }
+    assert_non_null(mkdtemp(base));
+    (void)snprintf(path, sizeof(path), "%s/a//", base);
+    assert_int_equal(privilege_make_directory(path, &nobody, reason), 0);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_uid, OTHER_USER);
+    assert_int_equal(info.st_mode & 0777, 0700);
+    assert_int_equal(rmdir(path), 0);
+    assert_int_equal(rmdir(base), 0);
+}
+
 static void test_directory_that_cannot_be_made(void **state)
 {
     (void)state;
@@ -343,6 +363,7 @@ int main(void)
         cmocka_unit_test(test_root_becomes_the_owner_of_a_directory),
         cmocka_unit_test(test_who_is_not_root_becomes_nobody_else),
         cmocka_unit_test(test_directory_is_made_for_the_user),
+        cmocka_unit_test(test_directory_with_slashes_at_its_end),
         cmocka_unit_test(test_directory_that_cannot_be_made),
     };
 
