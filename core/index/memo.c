@@ -43,8 +43,11 @@ bool index_memo_get(const struct index_memo *memo, size_t place, bool *out_answe
     }
     unsigned byte = memo->known[place / PLACES_A_BYTE];
     unsigned bits = byte >> place % PLACES_A_BYTE * BITS_A_PLACE;
+    if ((bits & TESTED) == 0) {
+        return false;
+    }
     *out_answer = (bits & ANSWER) != 0;
-    return (bits & TESTED) != 0;
+    return true;
 }
 
 void index_memo_put(struct index_memo *memo, size_t place, bool answer)

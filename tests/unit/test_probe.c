@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
 
 /* A probe whose k best (k = 1) has this rank, or none yet. */
@@ -99,12 +100,34 @@ static void test_empty_filters(void **state)
     check_floor(&fixture, 0, 0);
 }
 
+/* What is not stored is not answered: the caller's answer stays. */
+static void test_memo_of_what_was_not_tested(void **state)
+{
+    struct fail_alloc alloc;
+    struct index_memo memo;
+    bool answer = true;
+
+    (void)state;
+    fail_alloc_init(&alloc);
+    assert_int_equal(index_memo_init(&memo, &alloc.alloc, 8), 0);
+    assert_false(index_memo_get(&memo, 3, &answer));
+    assert_true(answer);
+    index_memo_put(&memo, 3, false);
+    assert_true(index_memo_get(&memo, 3, &answer));
+    assert_false(answer);
+    index_memo_put(&memo, 4, true);
+    assert_true(index_memo_get(&memo, 4, &answer));
+    assert_true(answer);
+    index_memo_deinit(&memo);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_floor_rules_out_only_what_cannot_pass),
         cmocka_unit_test(test_equal_rank_may_pass),
         cmocka_unit_test(test_empty_filters),
+        cmocka_unit_test(test_memo_of_what_was_not_tested),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
