@@ -365,7 +365,7 @@ const struct cli_command command_admin_stats = {
     .summary = "show the daemon's numbers",
     .arguments = "[OPTION]...",
     .details =
-        "Messages and bytes, rates, latencies (percentiles of the last one to two minutes,\n"
+        "Messages and bytes, rates, latencies (percentiles of the last one to three minutes,\n"
         "from a request taken to its answer given), queues, watches, and the store. With --json\n"
         "all of them by name; docs/operations/monitoring.md says what each is.\n",
     .examples = "  hearsay admin stats --watch\n"
