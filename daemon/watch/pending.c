@@ -116,6 +116,19 @@ static size_t match_batch(struct service *service, uint32_t *out_deposits)
     return taken;
 }
 
+/*
+ * Matches the first deposits of the list `pending`, as match_batch does. If the host of the first
+ * deposit has no watch, only frees this deposit.
+ */
+static size_t match_first(struct service *service, uint32_t *out_deposits)
+{
+    if (is_watched(service->watch->pending->host)) {
+        return match_batch(service, out_deposits);
+    }
+    free_pending(service, service->watch->pending);
+    return 0;
+}
+
 static void load_filter(struct watch_pending *pending, const struct persist_message *message,
                         uint64_t *out_filter)
 {
@@ -126,15 +139,15 @@ static void load_filter(struct watch_pending *pending, const struct persist_mess
 }
 
 /* Matches a deposit now, because there is no memory to add it to the list of waiting deposits.
- * First matches the deposits of this list, to keep the order, up to one whose host has no watch. */
+ * First matches the deposits of this list, to keep the order. */
 static void match_at_once(struct service *service, struct watch_pending *pending,
                           const struct persist_message *message)
 {
     uint64_t filter[PROFILE_WORDS_MAX];
     uint32_t count = 0;
 
-    while (service->watch->pending != NULL && is_watched(service->watch->pending->host)) {
-        (void)match_batch(service, &count);
+    while (service->watch->pending != NULL) {
+        (void)match_first(service, &count);
     }
     load_filter(pending, message, filter);
     count = 1;
@@ -185,11 +198,7 @@ void watch_match_pending(struct service *service)
     size_t matches = 0;
 
     while (state->pending != NULL && deposits < TURN_DEPOSITS && matches < TURN_MATCHES) {
-        if (is_watched(state->pending->host)) {
-            matches += match_batch(service, &deposits);
-        } else {
-            free_pending(service, state->pending);
-        }
+        matches += match_first(service, &deposits);
     }
 }
 

@@ -177,6 +177,50 @@ static void test_no_memory_for_a_match(void **state)
     assert_int_equal(client->count, 0);
 }
 
+/*
+ * The n-th request for memory fails when a deposit is committed; another one waits, behind one of a
+ * host that nobody watches any more. The client has both in order, or is dropped. Returns whether
+ * the deposit was matched at once.
+ */
+static bool is_matched_at_once(size_t n)
+{
+    void *state = NULL;
+
+    assert_int_equal(watch_fixture_setup_two_hosts(&state), 0);
+    struct watch_fixture *fixture = state;
+    struct watch_client *client = &fixture->clients[0];
+    struct watch_client *other = &fixture->clients[1];
+    watch_fixture_watch(fixture, client, WATCH_FIXTURE_NOW);
+    fixture->host = "hall";
+    watch_fixture_watch(fixture, other, WATCH_FIXTURE_NOW);
+    watch_fixture_deposit(fixture, 1, 1);
+    assert_true(watch_end(fixture->service, &other->client, other->watch_id));
+    fixture->host = "lobby";
+    watch_fixture_deposit(fixture, 1, 1);
+    watch_fixture_deposit_for(fixture, 1, 3600);
+    fail_alloc_arm(&fixture->alloc, n);
+    (void)fake_persist_commit(fixture->persist);
+    fail_alloc_arm(&fixture->alloc, 0);
+    bool at_once = watch_waiting_bytes(fixture->service) == 0;
+    watch_fixture_settle(fixture);
+    if (client->dropped == 0) {
+        watch_fixture_expect(client, 2, 2);
+    }
+    assert_int_equal(watch_fixture_teardown(&state), 0);
+    return at_once;
+}
+
+static void test_order_without_memory_to_wait(void **state)
+{
+    bool at_once = false;
+
+    (void)state;
+    for (size_t n = 1; n <= 16; n++) {
+        at_once = is_matched_at_once(n) || at_once;
+    }
+    assert_true(at_once);
+}
+
 /* After Unwatch nothing of it is pushed, and the client's other watch goes on. */
 static void test_unwatch(void **state)
 {
@@ -289,6 +333,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_too_much, watch_fixture_setup, watch_fixture_teardown),
         cmocka_unit_test_setup_teardown(test_no_memory_for_a_match, watch_fixture_setup,
                                         watch_fixture_teardown),
+        cmocka_unit_test(test_order_without_memory_to_wait),
         cmocka_unit_test_setup_teardown(test_unwatch, watch_fixture_setup, watch_fixture_teardown),
         cmocka_unit_test_setup_teardown(test_limits, watch_fixture_setup, watch_fixture_teardown),
         {"test_payloads_from_the_cache", test_payloads, watch_fixture_setup, watch_fixture_teardown,

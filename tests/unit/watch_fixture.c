@@ -101,7 +101,7 @@ static void client_init(struct watch_fixture *fixture, struct watch_client *clie
     client->queued_max = SIZE_MAX;
 }
 
-static int setup_with(void **state, const char *cache)
+static int setup_with(void **state, const char *hosts, const char *cache)
 {
     struct watch_fixture *fixture = calloc(1, sizeof(*fixture));
     char reason[CONFIG_REASON_BYTES];
@@ -109,7 +109,7 @@ static int setup_with(void **state, const char *cache)
     assert_non_null(fixture);
     fake_clock_init(&fixture->clock);
     fixture->clock.is_single = true;
-    config_defaults(&fixture->config);
+    assert_int_equal(config_parse(hosts, strlen(hosts), "test", &fixture->config, reason), 0);
     (void)snprintf(fixture->config.data, sizeof(fixture->config.data), "/nowhere");
     assert_int_equal(config_set(&fixture->config, "test", "limits", "cache", cache, reason), 0);
     assert_int_equal(
@@ -132,12 +132,17 @@ static int setup_with(void **state, const char *cache)
 
 int watch_fixture_setup(void **state)
 {
-    return setup_with(state, "1M");
+    return setup_with(state, "", "1M");
 }
 
 int watch_fixture_setup_uncached(void **state)
 {
-    return setup_with(state, "0");
+    return setup_with(state, "", "0");
+}
+
+int watch_fixture_setup_two_hosts(void **state)
+{
+    return setup_with(state, "[host lobby]\n[host hall]\n", "1M");
 }
 
 /* Nothing may be left of watches whose clients have gone, also while reads were under way. */
@@ -187,6 +192,7 @@ void watch_fixture_deposit_for(struct watch_fixture *fixture, unsigned place, ui
     id[0] = (uint8_t)number;
     memcpy(id + 1, &number, sizeof(number));
     request.deposit = (struct msg_deposit){
+        .host = {fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0},
         .id = {id, sizeof(id)},
         .filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES},
         .media_type = {"text/plain", 10},
@@ -215,6 +221,7 @@ void watch_fixture_watch_place(struct watch_fixture *fixture, struct watch_clien
     struct msg_request request = {.id = 5, .name = "watch", .kind = MSG_REQUEST_WATCH};
 
     request.watch.query = (struct msg_query){
+        .host = {fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0},
         .parts = &part,
         .part_count = 1,
         .max_distance_ppm = 500000,

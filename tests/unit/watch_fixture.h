@@ -44,6 +44,7 @@ struct watch_fixture {
     struct watch_client clients[WATCH_FIXTURE_CLIENTS]; /* the last one deposits */
     struct fake_clock clock;
     uint32_t deposits;
+    const char *host; /* of what is deposited and watched; NULL: the first one */
 };
 
 /* How often clients were asked whether they have room. */
@@ -52,6 +53,7 @@ extern unsigned watch_fixture_room_asked;
 /* For cmocka: with a cache of payloads, or without one. At the end no watch may be left. */
 int watch_fixture_setup(void **state);
 int watch_fixture_setup_uncached(void **state);
+int watch_fixture_setup_two_hosts(void **state); /* lobby, hall */
 int watch_fixture_teardown(void **state);
 
 /* The client goes, as a session does: its watches go at once. */
