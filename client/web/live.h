@@ -18,8 +18,10 @@ struct live;
 
 enum { LIVE_STORE_BYTES = 9 }; /* 8 digits and NUL */
 
-/* Writes the digits that stand for a store and a host. `host`: its name; "" is the first. */
-void live_write_store(const struct hearsay_welcome *welcome, const char *host, char *out_store);
+/* Writes the digits that stand for a store, a host and here labels. `host`: its name; "" is the
+ * first. `place`: as in struct view; "" is none. */
+void live_write_store(const struct hearsay_welcome *welcome, const char *host, const char *place,
+                      char *out_store);
 
 struct live_options {
     uv_loop_t *loop;     /* borrowed */

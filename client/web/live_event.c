@@ -10,12 +10,16 @@
 
 enum { TEXT_BYTES_MAX = 4096 /* of one event, so that the event fits into a stream's queue */ };
 
-void live_write_store(const struct hearsay_welcome *welcome, const char *host, char *out_store)
+void live_write_store(const struct hearsay_welcome *welcome, const char *host, const char *place,
+                      char *out_store)
 {
     const char *name = host[0] != '\0' ? host : welcome->hosts[0].name;
     uint64_t seed = hash_seeded(welcome->store_id, sizeof(welcome->store_id), 0);
     uint64_t hash = hash_seeded(name, strlen(name), seed);
 
+    if (place[0] != '\0') {
+        hash = hash_seeded(place, strlen(place), hash);
+    }
     (void)snprintf(out_store, LIVE_STORE_BYTES, "%08x", (unsigned)(hash & 0xffffffff));
 }
 

@@ -113,7 +113,7 @@ static void view_check_store(struct live_view *view, const struct hearsay_welcom
     char store[LIVE_STORE_BYTES];
     struct live_stream *stream;
 
-    live_write_store(welcome, view->view.host, store);
+    live_write_store(welcome, view->view.host, view->view.place, store);
     if (strcmp(store, view->store) == 0) {
         return;
     }

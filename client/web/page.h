@@ -5,12 +5,11 @@
  * request the same; html_failed tells when memory was out.
  *
  * The fields that the forms send, beside `h` and `l` of the view where it has them:
- *   POST /leave      text, t (topics with commas between), now (1), ttl (seconds), id, f, place
- *   POST /withdraw   id, code, f, place
- *   POST /report     id, why (illegal, about-me, harassment, spam, other), text, f, place
- *   POST /stay       f
- *   GET /            t (once for each topic; may be empty), o, now
- * `place` is page.store: by it the page at another access point knows that a phone has moved.
+ *   POST /leave      text, t (topics with commas between), now (1), ttl (seconds), id, f, place,
+ * here POST /withdraw   id, code, f, place POST /report     id, why (illegal, about-me, harassment,
+ * spam, other), text, f, place POST /stay       f GET /            t (once for each topic; may be
+ * empty), o, now `place` is page.store and `here` is page.here: by them the page at another access
+ * point knows that a phone has moved.
  */
 #ifndef CLIENT_WEB_PAGE_H
 #define CLIENT_WEB_PAGE_H
@@ -31,7 +30,8 @@ struct page {
     const struct lang *lang;
     const char *title;         /* of the place, from the configuration */
     const char *name;          /* the address of the page, such as hearsay.lan */
-    const char *store;         /* digits of live_write_store; "": not known */
+    const char *store;         /* digits of live_write_store without a place; "": not known */
+    const char *here;          /* the same with the reader's place; "": not known */
     const char *statics;       /* the folder of style and script, such as /s/0123456789abcdef/ */
     const char *operator_name; /* NULL: not said */
     const char *contact;       /* NULL: not said */

@@ -271,6 +271,28 @@ def test_a_phone_moves_to_another_place(make_web):
     assert before.post("/withdraw", message).status == 200
 
 
+def test_a_phone_moves_within_a_server(make_web, tmp_path):
+    """One server tells many places apart by address (here_map); each is a place of its own."""
+    places = tmp_path / "places"
+    places.write_text("127.0.1.0/24 = place:one\n127.0.2.0/24 = place:two\n")
+    web = make_web("cache = 0\n", f"[host default]\nhere_map = {places}\n")
+    stream = web.events(source="127.0.1.7")
+    assert web.leave("at one", source="127.0.1.7").status == 200
+    at_one = stream.next()
+    assert at_one["data"]["text"] == "at one"
+    stream.close()
+    form = {**web.form("127.0.1.7"), "text": "on the way"}
+    moved = web.post("/leave", form, source="127.0.2.7")
+    assert moved.status == 409 and "You have moved to another access point" in moved.text
+    assert "on the way" in moved.text
+    fresh = {**fields_of(moved.text, "/leave"), "text": "on the way"}
+    assert web.post("/leave", fresh, source="127.0.2.7").status == 200
+    assert "on the way" not in web.get(source="127.0.1.7").text
+    stream = web.events(source="127.0.2.7", Last_Event_ID=at_one["id"])
+    assert stream.next()["event"] == "gone"
+    stream.close()
+
+
 def test_events_go_on_where_they_were(make_web):
     """At the same place nothing is missed or doubled; at another one the list is loaded again."""
     before, now = make_web(), make_web()

@@ -310,7 +310,7 @@ static int live_set_up(void **state)
     gone_id = 0;
     hosts[0] = (struct hearsay_host){.name = "cafe"};
     welcome = (struct hearsay_welcome){.hosts = hosts, .host_count = 1, .store_id = {7}};
-    live_write_store(&welcome, "", store);
+    live_write_store(&welcome, "", "", store);
     plain = (struct view){.before_ms = INT64_MAX};
     return live_new(&options, &live);
 }
@@ -663,7 +663,7 @@ static void a_new_store_is_gone_for_all(void **state)
     watch_ends();
     memcpy(before, store, sizeof(store));
     welcome.store_id[0] = 8;
-    live_write_store(&welcome, "", store);
+    live_write_store(&welcome, "", "", store);
     assert_string_not_equal(before, store);
     ticks_pass(LIVE_TICK_MS);
     assert_true(watches[1].after_seq == HEARSAY_NO_SEQ);
@@ -690,9 +690,11 @@ static void the_digits_tell_hosts_apart(void **state)
     char text[LIVE_STORE_BYTES];
 
     (void)state;
-    live_write_store(&welcome, "cafe", text);
+    live_write_store(&welcome, "cafe", "", text);
     assert_string_equal(text, store);
-    live_write_store(&welcome, "bar", text);
+    live_write_store(&welcome, "bar", "", text);
+    assert_string_not_equal(text, store);
+    live_write_store(&welcome, "cafe", "place:hall\n", text);
     assert_string_not_equal(text, store);
 }
 

@@ -198,6 +198,7 @@ void board_forget(struct board *unused, const void *context)
 #define PLACE  "01234567"
 #define GARDEN "01234568"
 #define OTHER  "76543210"
+#define HERE   "89abcdef" /* this place, for who is at place:bar */
 
 /* --- fake pages and live updates -------------------------------------------------------------- */
 
@@ -291,10 +292,14 @@ void page_write_poster(struct html *html, const struct page *page, const struct 
     show_page(html, page, poster->url);
 }
 
-void live_write_store(const struct hearsay_welcome *welcome, const char *host, char *out_store)
+void live_write_store(const struct hearsay_welcome *welcome, const char *host, const char *place,
+                      char *out_store)
 {
     (void)welcome;
-    snprintf(out_store, LIVE_STORE_BYTES, "%s", strcmp(host, "garden") == 0 ? GARDEN : PLACE);
+    snprintf(out_store, LIVE_STORE_BYTES, "%s",
+             place[0] != '\0'              ? HERE
+             : strcmp(host, "garden") == 0 ? GARDEN
+                                           : PLACE);
 }
 
 void live_begin(struct live *live, struct http_exchange *exchange,
@@ -664,6 +669,35 @@ static void a_phone_has_moved(void **state)
     assert_string_equal(shown.kept, "ABC");
 }
 
+/* One store may serve many places: another address, or the same one with other labels. */
+static void a_phone_has_moved_within_a_store(void **state)
+{
+    static const char form[] = "text=Hello&place=" PLACE "&id=" SEED "&here=";
+    char fields[200];
+    char body[4096];
+    (void)state;
+
+    snprintf(fields, sizeof(fields), "%s" HERE, form);
+    assert_int_equal(post("/leave", fields), 200);
+    struct http_request stale = form_of("/leave", fields, body);
+    stale.client.bytes[3]++;
+    assert_int_equal(send_request(&stale), 403);
+    assert_int_equal(shown.notice, PAGE_EXPIRED);
+    snprintf(fields, sizeof(fields), "%s" OTHER, form);
+    assert_int_equal(post("/leave", fields), 409);
+    assert_int_equal(shown.notice, PAGE_MOVED);
+    assert_string_equal(shown.text, "Hello");
+    assert_string_not_equal(shown.seed, SEED);
+    stale = form_of("/leave", fields, body);
+    stale.client.bytes[3]++;
+    assert_int_equal(send_request(&stale), 409);
+    assert_int_equal(board.leaves, 1);
+    stale = form_of("/withdraw", "id=" SEED "&code=AAAAAAAAAAAAAAAAAAAAAAAAAA&here=" OTHER, body);
+    stale.client.bytes[3]++;
+    assert_int_equal(send_request(&stale), 403);
+    assert_int_equal(shown.notice, PAGE_EXPIRED);
+}
+
 /* Forms of this place are none of another: also of a second host, and of before hearsayd came. */
 static void a_phone_has_not_moved(void **state)
 {
@@ -888,6 +922,7 @@ int main(void)
         cmocka_unit_test_setup(forged_forms_are_refused, set_up),
         cmocka_unit_test_setup(an_old_form_is_sent_again, set_up),
         cmocka_unit_test_setup(a_phone_has_moved, set_up),
+        cmocka_unit_test_setup(a_phone_has_moved_within_a_store, set_up),
         cmocka_unit_test_setup(a_phone_has_not_moved, set_up),
         cmocka_unit_test_setup(a_message_is_left, set_up),
         cmocka_unit_test_setup(the_same_form_is_one_message, set_up),

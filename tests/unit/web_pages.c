@@ -44,6 +44,7 @@ struct page web_pages_page(const struct web_pages_values *values, const struct l
         .title = values->title,
         .name = values->name,
         .store = "0123abcd",
+        .here = "0123abce",
         .statics = "/s/0123456789abcdef/",
         .operator_name = values->operator_name,
         .contact = values->contact,

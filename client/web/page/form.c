@@ -310,6 +310,7 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
     }
     html_raw(html, "</p>\n");
     page_write_form_fields(html, page, form->token);
+    page_write_hidden(html, "here", page->here);
     page_write_hidden(html, "id", form->id);
     form_write_text(html, page, form, error);
     form_write_choices(html, page, form, error);

@@ -248,6 +248,7 @@ static void list_write_messages(struct html *html, const struct page *page,
     bool shows_nearness = list_shows_nearness(list);
 
     html_raw(html, "<ol class=\"list\" id=\"messages\"");
+    html_attribute(html, "data-place", page->here);
     html_attribute(html, "data-new", lang_text(page->lang, "item.new"));
     html_attribute(html, "data-mine", lang_text(page->lang, "item.mine"));
     list_write_words(html, page);

@@ -94,20 +94,11 @@ static void list_done(void *context, const struct board_reply *reply)
     visit_answer_page(visit, failure.status, visit_retry_s(failure.status, &failure.error), &html);
 }
 
-/* Goes on with the labels of the reader's place; without them where they are not known. */
-static void take_place(struct visit *visit, const struct board_reply *reply)
-{
-    if (reply->outcome == BOARD_DONE && reply->place != NULL &&
-        strlen(reply->place) < sizeof(visit->view.place)) {
-        memcpy(visit->view.place, reply->place, strlen(reply->place) + 1);
-    }
-}
-
 static void list_place_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
 
-    take_place(visit, reply);
+    visit_take_place(visit, reply);
     board_list(visit->router->board, &visit->view, list_done, visit);
 }
 
@@ -126,7 +117,7 @@ static void events_place_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
 
-    take_place(visit, reply);
+    visit_take_place(visit, reply);
     http_exchange_set_context(visit->exchange, NULL);
     live_begin(visit->router->live, visit->exchange, visit->request, &visit->view);
     visit_free(visit);

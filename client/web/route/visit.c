@@ -79,6 +79,20 @@ const struct hearsay_host *visit_find_host(const struct visit *visit)
     return NULL;
 }
 
+void visit_take_place(struct visit *visit, const struct board_reply *reply)
+{
+    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
+
+    if (reply->outcome != BOARD_DONE || reply->place == NULL ||
+        strlen(reply->place) >= sizeof(visit->view.place)) {
+        return;
+    }
+    memcpy(visit->view.place, reply->place, strlen(reply->place) + 1);
+    if (welcome != NULL && visit_find_host(visit) != NULL) {
+        live_write_store(welcome, visit_host(visit), visit->view.place, visit->here);
+    }
+}
+
 static const char *text_or_null(const char *text)
 {
     return text[0] != '\0' ? text : NULL;
@@ -93,6 +107,7 @@ void visit_page(struct visit *visit, struct page *out_page)
         .title = router->config->title,
         .name = router->name,
         .store = visit->store,
+        .here = visit->here,
         .statics = router->statics,
         .operator_name = text_or_null(router->config->operator_name),
         .contact = text_or_null(router->config->contact),
@@ -101,7 +116,7 @@ void visit_page(struct visit *visit, struct page *out_page)
     };
 
     if (welcome != NULL && visit_find_host(visit) != NULL) {
-        live_write_store(welcome, visit_host(visit), visit->store);
+        live_write_store(welcome, visit_host(visit), "", visit->store);
     }
     (void)board_now_ms(router->board, &page.now_ms); /* 0 while it is not known */
     nonce_write(&router->nonce, &visit->request->client, router_now_ms(router), visit->token);

@@ -30,11 +30,13 @@ struct visit {
     size_t text_bytes;
     const char *topics; /* in `body`; NULL: none */
     uint32_t ttl_s;
+    bool is_stale;               /* the token of the form is not right */
     char seed[SECRET_HEX_BYTES]; /* "": not drawn yet */
     struct secret secret;
     /* Buffers of struct page and struct page_form. */
     char token[NONCE_TEXT_BYTES];
-    char store[16];
+    char store[LIVE_STORE_BYTES];
+    char here[LIVE_STORE_BYTES]; /* "": visit_take_place was not called */
 };
 
 /* Makes a visit. NULL: no memory. */
@@ -56,6 +58,10 @@ void visit_name_host(struct visit *visit);
 
 /* What hearsayd says about that host; NULL: not known, or there is none. */
 const struct hearsay_host *visit_find_host(const struct visit *visit);
+
+/* Takes the labels of the reader's place, which may be none, into the view. Does nothing where they
+ * are not known. */
+void visit_take_place(struct visit *visit, const struct board_reply *reply);
 
 /* Fill what every page has, and the form. The structs borrow from the visit. */
 void visit_page(struct visit *visit, struct page *out_page);

@@ -103,7 +103,8 @@ static bool is_of_other_place(const struct visit *visit)
     if (welcome == NULL || welcome->host_count == 0 || place == NULL || place[0] == '\0') {
         return false;
     }
-    live_write_store(welcome, host != NULL && host[0] != '\0' ? host : visit_host(visit), store);
+    live_write_store(welcome, host != NULL && host[0] != '\0' ? host : visit_host(visit), "",
+                     store);
     return strcmp(place, store) != 0;
 }
 
@@ -116,6 +117,14 @@ static bool is_ours(const struct visit *visit)
 
     return names_allow_origin(&router->names, request->host, request->origin) && token != NULL &&
            nonce_check(&router->nonce, &request->client, token, router_now_ms(router));
+}
+
+/* Whether writing_leave has to find out why the token of a form is not right. */
+static bool may_be_elsewhere(const struct visit *visit)
+{
+    const char *here = visit_field(visit, "here");
+
+    return strcmp(visit->request->path, "/leave") == 0 && here != NULL && here[0] != '\0';
 }
 
 bool writing_accept(struct visit *visit)
@@ -141,7 +150,8 @@ bool writing_accept(struct visit *visit)
     const char *language = visit_field(visit, "l");
     visit_choose_language(visit, language != NULL ? language : "");
     bool has_moved = is_of_other_place(visit);
-    if (!has_moved && is_ours(visit)) {
+    visit->is_stale = !is_ours(visit);
+    if (!has_moved && (!visit->is_stale || may_be_elsewhere(visit))) {
         return true;
     }
     error.kept = visit_field(visit, strcmp(request->path, "/report") == 0 ? "text" : "code");
@@ -231,6 +241,34 @@ static void place_fallback(struct visit *visit)
     }
 }
 
+/*
+ * Whether the phone is at another place of the same store now: its here labels are others than
+ * those that the form was written for.
+ */
+static bool is_elsewhere(const struct visit *visit)
+{
+    const char *here = visit_field(visit, "here");
+
+    return here != NULL && here[0] != '\0' && visit->here[0] != '\0' &&
+           strcmp(here, visit->here) != 0;
+}
+
+/* Answers a form that must be sent again. False: the form may be done. */
+static bool ask_again(struct visit *visit)
+{
+    bool has_moved = is_elsewhere(visit);
+
+    if (has_moved || visit->is_stale) {
+        if (has_moved) {
+            visit->seed[0] = '\0'; /* this place gets an id of its own */
+        }
+        visit_fail(visit, has_moved ? 409 : 403,
+                   &(struct page_error){.notice = has_moved ? PAGE_MOVED : PAGE_EXPIRED});
+        return true;
+    }
+    return false;
+}
+
 static void leave_place_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
@@ -243,8 +281,9 @@ static void leave_place_done(void *context, const struct board_reply *reply)
     }
     view_write(&visit->view, sent); /* the place is not part of it: phones move */
     (void)snprintf(sent + strlen(sent), 16, " %u", (unsigned)visit->ttl_s);
-    if (reply->place != NULL && strlen(reply->place) < sizeof(visit->view.place)) {
-        memcpy(visit->view.place, reply->place, strlen(reply->place) + 1);
+    visit_take_place(visit, reply);
+    if (ask_again(visit)) {
+        return;
     }
     place_fallback(visit);
     (void)secret_read_hex(visit->seed, seed); /* checked when it was kept */

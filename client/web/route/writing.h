@@ -7,7 +7,8 @@
 
 /*
  * Reads the body of a form, and checks where it comes from: Content-Type, Origin, and the token f.
- * False: something is wrong, and the visit was answered; with the text kept.
+ * False: something is wrong, and the visit was answered; with the text kept. A form to leave a
+ * message may be accepted with visit->is_stale: writing_leave refuses it when it knows why.
  */
 bool writing_accept(struct visit *visit);
 

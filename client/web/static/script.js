@@ -283,9 +283,12 @@
   function listCheck() {
     listLoad((page, next) => {
       const now = page.body.dataset.store || '';
-      if (now !== store) {
-        store = now;
-        keptRead();
+      if (now !== store || next.dataset.place !== list.dataset.place) {
+        if (now !== store) {
+          store = now;
+          keptRead();
+        }
+        list.dataset.place = next.dataset.place;
         listReplace(page, next);
         return;
       }
