@@ -12,6 +12,8 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "client/web/board/answer.h"
+#include "client/web/board/ask.h"
 #include "client/web/board/pool.h"
 #include "core/base/err.h"
 #include "tests/lib/check.h"
@@ -412,6 +414,39 @@ static void test_shares(void **state)
     assert_int_equal(look(&fixture, &fixture.world.queries), 2);
     assert_int_equal(look(&fixture, &fixture.world.watches), 1);
     stop(&fixture);
+}
+
+/* Somebody who asks for many new lists does not hold up those who read a known one. */
+static void test_known_lists_take_turns_with_new_ones(void **state)
+{
+    (void)state;
+    struct asks asks;
+    struct view views[4];
+    struct ask *lists[4];
+    struct ask place = {.kind = ASK_PLACE, .host = "default", .client = phone_address(1)};
+
+    asks_init(&asks, 4);
+    for (size_t i = 0; i < 4; i++) {
+        views[i] = tea_view();
+        views[i].before_ms = (int64_t)i;
+        lists[i] = asks_take(&asks, &(struct ask){.kind = ASK_LIST, .view = &views[i]});
+        lists[i]->turn = i + 1;
+    }
+    lists[2]->answer = lists[3]->answer = calloc(1, sizeof(struct answer));
+    assert_ptr_equal(asks_next(&asks, true), lists[2]); /* the first known one */
+    lists[2]->turn = 0;
+    lists[2]->ticket = 1;
+    asks.took_known = true;
+    assert_int_equal(asks_lists_under_way(&asks), 1);
+    assert_ptr_equal(asks_next(&asks, true), lists[0]); /* then the first new one */
+    assert_null(asks_next(&asks, false));
+    struct ask *small = asks_take(&asks, &place);
+    small->turn = 5;
+    assert_ptr_equal(asks_next(&asks, true), small);
+    assert_ptr_equal(asks_next(&asks, false), small);
+    assert_ptr_equal(asks_oldest(&asks), lists[0]);
+    lists[3]->answer = NULL; /* both had the same */
+    asks_deinit(&asks);
 }
 
 /* One message, and the labels of a phone's place until they change. */
@@ -980,6 +1015,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_known_lists_take_turns_with_new_ones),
         cmocka_unit_test(test_get_and_place),
         cmocka_unit_test(test_many_views),
         cmocka_unit_test(test_away_and_back),

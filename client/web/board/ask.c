@@ -124,7 +124,7 @@ struct ask *asks_find_ticket(const struct asks *asks, uint64_t ticket)
     return ask;
 }
 
-struct ask *asks_next_turn(const struct asks *asks)
+struct ask *asks_oldest(const struct asks *asks)
 {
     struct ask *found = NULL;
 
@@ -134,6 +134,42 @@ struct ask *asks_next_turn(const struct asks *asks)
         }
     }
     return found;
+}
+
+/* 0: a small question; 1: a list whose turn it is; 2: the other lists. */
+static unsigned ask_rank(const struct asks *asks, const struct ask *ask)
+{
+    if (ask->kind != ASK_LIST) {
+        return 0;
+    }
+    return (ask->answer != NULL) == asks->took_known ? 2 : 1;
+}
+
+struct ask *asks_next(const struct asks *asks, bool may_list)
+{
+    struct ask *found = NULL;
+
+    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        if (ask->turn == 0 || (ask->kind == ASK_LIST && !may_list)) {
+            continue;
+        }
+        unsigned rank = ask_rank(asks, ask);
+        unsigned least = found == NULL ? rank + 1 : ask_rank(asks, found);
+        if (rank < least || (rank == least && ask->turn < found->turn)) {
+            found = ask;
+        }
+    }
+    return found;
+}
+
+size_t asks_lists_under_way(const struct asks *asks)
+{
+    size_t count = 0;
+
+    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        count += ask->kind == ASK_LIST && ask->ticket != 0;
+    }
+    return count;
 }
 
 /* --- those who wait --------------------------------------------------------------------------- */

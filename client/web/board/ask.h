@@ -50,6 +50,7 @@ struct asks {
     size_t limits[ASK_KINDS];
     size_t waiter_count;
     uint64_t last_turn;
+    bool took_known; /* the list that was sent last had been answered before */
 };
 
 void asks_init(struct asks *asks, size_t views);
@@ -77,8 +78,18 @@ void ask_take_answer(struct asks *asks, struct ask *ask, struct answer *answer, 
 /* The question with this ticket; NULL: none. O(questions). */
 struct ask *asks_find_ticket(const struct asks *asks, uint64_t ticket);
 
-/* The one that waits longest to be sent; NULL: none. O(questions). */
-struct ask *asks_next_turn(const struct asks *asks);
+/* The question that waits longest to be sent; NULL: none. O(questions). */
+struct ask *asks_oldest(const struct asks *asks);
+
+/*
+ * The question to send next; NULL: none. Small questions come before lists. If `may_list` is false,
+ * lists wait. Lists that were answered before and new lists take turns, so that readers of a list
+ * that others read, too, do not wait behind somebody who asks for many new ones. O(questions).
+ */
+struct ask *asks_next(const struct asks *asks, bool may_list);
+
+/* The number of lists that are sent and not answered. O(questions). */
+size_t asks_lists_under_way(const struct asks *asks);
 
 /* The answers to all questions of a kind have changed: the next reader asks anew. */
 void asks_drop_answers(struct asks *asks, enum ask_kind kind);

@@ -127,19 +127,34 @@ static void on_send(uv_timer_t *timer)
     house_send(timer->data);
 }
 
-/* Sends questions in turn, as many as may go out now. */
+/* Takes a token for a question. False: there is none yet, and the timer waits for it. */
+static bool ask_pay(struct house *house, const struct ask *ask)
+{
+    bool is_query = ask->kind == ASK_LIST;
+    uint64_t wait_ms = bucket_take(is_query ? &house->queries : &house->small,
+                                   is_query ? &query_rate : &small_rate, 1, loop_now(house));
+
+    if (wait_ms > 0) {
+        (void)uv_timer_start(&house->send, on_send, wait_ms, 0);
+    }
+    return wait_ms == 0;
+}
+
+/* Sends questions in turn, as many as may go out now. An answer lets the next ones go. */
 static void house_send(struct house *house)
 {
+    size_t under_way = asks_lists_under_way(&house->asks);
+    bool may_list = under_way < HOUSE_QUERIES_AT_A_TIME;
     struct hearsay_error error;
     struct ask *ask;
 
-    while (house->is_greeted && (ask = asks_next_turn(&house->asks)) != NULL) {
-        bool is_query = ask->kind == ASK_LIST;
-        uint64_t wait_ms = bucket_take(is_query ? &house->queries : &house->small,
-                                       is_query ? &query_rate : &small_rate, 1, loop_now(house));
-        if (wait_ms > 0) {
-            (void)uv_timer_start(&house->send, on_send, wait_ms, 0);
-            return;
+    while (house->is_greeted && (ask = asks_next(&house->asks, may_list)) != NULL) {
+        if (!ask_pay(house, ask)) {
+            if (ask->kind != ASK_LIST) {
+                return;
+            }
+            may_list = false;
+            continue;
         }
         int status = ask_submit(house, ask, &error);
         if (status == HEARSAY_FULL) {
@@ -149,6 +164,10 @@ static void house_send(struct house *house)
         if (status != HEARSAY_OK) {
             ask_refuse(house, ask, answer_outcome(&error), &error);
             continue;
+        }
+        if (ask->kind == ASK_LIST) {
+            house->asks.took_known = ask->answer != NULL;
+            may_list = ++under_way < HOUSE_QUERIES_AT_A_TIME;
         }
         ask->turn = 0;
         ask->has_changed = false;
@@ -360,8 +379,7 @@ static void on_tick(uv_timer_t *timer)
     int64_t now_ms = loop_now(house);
     struct ask *ask;
 
-    while ((ask = asks_next_turn(&house->asks)) != NULL &&
-           now_ms - ask->asked_ms > ASK_PATIENCE_MS) {
+    while ((ask = asks_oldest(&house->asks)) != NULL && now_ms - ask->asked_ms > ASK_PATIENCE_MS) {
         ask_refuse(house, ask, BOARD_BUSY, NULL);
     }
     asks_age(&house->asks, now_ms);

@@ -13,7 +13,7 @@
 #include "client/web/board.h"
 #include "client/web/board/ask.h"
 
-enum { HOUSE_QUERIES_PER_SECOND = 50 };
+enum { HOUSE_QUERIES_PER_SECOND = 50, HOUSE_QUERIES_AT_A_TIME = 4 };
 
 struct house;
 
