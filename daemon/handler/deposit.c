@@ -175,11 +175,29 @@ static int index_message(struct deposit_job *job)
     return rc;
 }
 
+/* Tells the watches about the message, which is in memory now. `was_missed`: the message was stored
+ * earlier, but there was no memory to index it then. */
+static void tell_watches(struct deposit_job *job, bool was_missed)
+{
+    const struct persist_message *message = &job->op.message;
+    struct service *service = job->base.service;
+    struct host *host = job->base.host;
+    bool is_shown = message->state < PERSIST_HIDDEN;
+
+    if (job->op.outcome == PERSIST_APPLIED) {
+        watch_numbered(service, host, is_shown ? message : NULL, message->seq);
+    } else if (was_missed && is_shown) {
+        watch_found(service, host, message);
+    }
+}
+
 /* The message is in the store. */
 static void answer_stored(struct deposit_job *job)
 {
     const struct persist_op *op = &job->op;
 
+    bool was_missed =
+        op->outcome == PERSIST_DUPLICATE && !host_has(job->base.host, op->message.id, INT64_MIN);
     int rc = index_message(job);
     if (op->outcome == PERSIST_APPLIED) {
         settle_share(job, rc == 0);
@@ -209,11 +227,7 @@ static void answer_stored(struct deposit_job *job)
                                                                      : MSG_DURABILITY_STORAGE},
     };
     service_note(job->base.service, METRIC_DEPOSIT, job->base.began_ns);
-    if (op->outcome == PERSIST_APPLIED) {
-        bool is_shown = op->message.state < PERSIST_HIDDEN;
-        watch_numbered(job->base.service, job->base.host, is_shown ? &op->message : NULL,
-                       op->message.seq);
-    }
+    tell_watches(job, was_missed);
     job_finish(&job->base, &response);
 }
 

@@ -166,6 +166,7 @@ static void note_success(struct store_writer *writer, const struct store_batch *
         if (op->kind == PERSIST_DEPOSIT && op->outcome == PERSIST_DUPLICATE) {
             op->message.deposited_ms = writer->times[i].deposited_ms;
             op->message.expires_ms = writer->times[i].expires_ms;
+            op->message.seq = writer->times[i].seq;
             op->message.state = writer->times[i].state;
             op->message.reports = writer->times[i].reports;
         } else if (op->kind == PERSIST_MODERATE && op->outcome == PERSIST_APPLIED) {

@@ -56,6 +56,7 @@ struct store_times {
     int64_t expires_ms;
     enum persist_state state;
     uint32_t reports;
+    int64_t seq; /* of a duplicate */
 };
 
 /*

@@ -43,7 +43,8 @@ static int compare_stored(struct store_database *database, struct persist_op *op
         op->outcome =
             store_row_same_content(&stored, &op->message) ? PERSIST_DUPLICATE : PERSIST_CONFLICT;
         *out_times = (struct store_times){.deposited_ms = stored.deposited_ms,
-                                          .expires_ms = stored.expires_ms};
+                                          .expires_ms = stored.expires_ms,
+                                          .seq = stored.seq};
         *out_seq = stored.seq;
     }
     store_statement_reset(database->statements[STORE_FIND]);

@@ -191,8 +191,8 @@ enum persist_evict { PERSIST_EVICT_NONE, PERSIST_EVICT_OLDEST, PERSIST_EVICT_SOO
 
 enum persist_outcome {
     PERSIST_APPLIED,   /* done, and on storage as the durability setting promises */
-    PERSIST_DUPLICATE, /* deposit: the same message is stored already; op->message gets the times,
-                          the state and the reports of the stored message */
+    PERSIST_DUPLICATE, /* deposit: the same message is stored already; op->message gets the number,
+                          the times, the state and the reports of the stored message */
     PERSIST_CONFLICT,  /* deposit: the id is stored with other content; host: the name is stored */
     PERSIST_GONE,      /* deposit: the id has a tombstone, because its message was withdrawn or
                           removed */

@@ -191,6 +191,15 @@ void watch_numbered(struct service *service, struct host *host,
     }
 }
 
+void watch_found(struct service *service, struct host *host, const struct persist_message *message)
+{
+    if (message->seq > service->watch->newest_seq) {
+        watch_numbered(service, host, message, message->seq);
+    } else {
+        watch_missed(service, host);
+    }
+}
+
 void watch_match_pending(struct service *service)
 {
     struct watch_state *state = service->watch;

@@ -131,6 +131,14 @@ void watch_numbered(struct service *service, struct host *host,
  */
 void watch_missed(struct service *service, const struct host *host);
 
+/*
+ * A message that watch_missed has reported was deposited again, and is in the index of its host
+ * now. If it still has the largest number, it is matched as by watch_numbered. If not, the next
+ * turn drops each client that watches the host, because the message may fit a watch. A client that
+ * then resumes after a smaller number gets the message. Borrows `message` for the call.
+ */
+void watch_found(struct service *service, struct host *host, const struct persist_message *message);
+
 /* Runs one turn: matches deposits, sends matches and begins to read pages, each up to a limit.
  * Drops clients for which too much is queued or memory has failed. */
 void watch_turn(struct service *service);

@@ -188,6 +188,7 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
         op->message.expires_ms = stored->message.expires_ms;
         op->message.state = stored->message.state;
         op->message.reports = stored->message.reports;
+        op->message.seq = stored->seq;
         return PERSIST_DUPLICATE;
     }
     if (stored == NULL) {

@@ -221,6 +221,67 @@ static void test_order_without_memory_to_wait(void **state)
     assert_true(at_once);
 }
 
+/* The n-th request for memory fails when message 1 is committed. Returns whether it was stored, but
+ * not indexed. */
+static bool is_missed(struct watch_fixture *fixture, size_t n)
+{
+    struct watch_client *sender = &fixture->clients[WATCH_FIXTURE_CLIENTS - 1];
+
+    watch_fixture_deposit_for(fixture, 1, 3600);
+    fail_alloc_arm(&fixture->alloc, n);
+    (void)fake_persist_commit(fixture->persist);
+    fail_alloc_arm(&fixture->alloc, 0);
+    return sender->answer == MSG_RESPONSE_ERROR;
+}
+
+/*
+ * A message was stored without memory to index it, and is deposited again. A watch that began
+ * before that gets it, and so does one that begins behind it. If a later message has a number
+ * already, the first client is dropped, and gets it when it resumes.
+ */
+static void message_comes_again(size_t n, bool is_last, bool *out_missed)
+{
+    void *state = NULL;
+
+    assert_int_equal(watch_fixture_setup(&state), 0);
+    struct watch_fixture *fixture = state;
+    if (is_missed(fixture, n)) {
+        *out_missed = true;
+        watch_fixture_watch(fixture, &fixture->clients[0], WATCH_FIXTURE_NOW);
+        if (!is_last) {
+            watch_fixture_deposit(fixture, 30, 1);
+            fixture->deposits--;
+        }
+        fixture->deposits--; /* the same one again */
+        watch_fixture_deposit(fixture, 1, 1);
+        watch_fixture_watch(fixture, &fixture->clients[1], 0);
+        watch_fixture_settle(fixture);
+        watch_fixture_expect(&fixture->clients[1], 1, 1);
+        if (is_last) {
+            watch_fixture_expect(&fixture->clients[0], 1, 1);
+        } else {
+            assert_int_equal(fixture->clients[0].dropped, MSG_INTERNAL);
+            watch_fixture_watch(fixture, &fixture->clients[2],
+                                (int64_t)fixture->clients[0].watching_seq);
+            watch_fixture_settle(fixture);
+            watch_fixture_expect(&fixture->clients[2], 1, 1);
+        }
+    }
+    assert_int_equal(watch_fixture_teardown(&state), 0);
+}
+
+static void test_message_that_was_not_indexed(void **state)
+{
+    bool is_missed_once[2] = {false, false};
+
+    (void)state;
+    for (size_t n = 1; n <= 16; n++) {
+        message_comes_again(n, true, &is_missed_once[0]);
+        message_comes_again(n, false, &is_missed_once[1]);
+    }
+    assert_true(is_missed_once[0] && is_missed_once[1]);
+}
+
 /* After Unwatch nothing of it is pushed, and the client's other watch goes on. */
 static void test_unwatch(void **state)
 {
@@ -334,6 +395,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_no_memory_for_a_match, watch_fixture_setup,
                                         watch_fixture_teardown),
         cmocka_unit_test(test_order_without_memory_to_wait),
+        cmocka_unit_test(test_message_that_was_not_indexed),
         cmocka_unit_test_setup_teardown(test_unwatch, watch_fixture_setup, watch_fixture_teardown),
         cmocka_unit_test_setup_teardown(test_limits, watch_fixture_setup, watch_fixture_teardown),
         {"test_payloads_from_the_cache", test_payloads, watch_fixture_setup, watch_fixture_teardown,
