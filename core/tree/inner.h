@@ -353,7 +353,12 @@ int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
                        struct tree_order *order, size_t window);
 void tree_arranger_deinit(struct tree_arranger *arranger);
 
-/* Puts the messages of a window into groups, and appends the groups to the order. O(count^2) */
+/*
+ * Puts the messages of a window into groups of similar messages. Messages that are similar to no
+ * others are grouped, too. `positions` points to the window: `count` consecutive positions of the
+ * order. The function reorders these positions, so that the messages of a group are consecutive,
+ * and appends the size of each group to the order's `sizes`. O(count^2)
+ */
 void tree_arrange_window(struct tree_arranger *arranger, uint32_t *positions, size_t count);
 
 /* Moves similar groups next to one another, within each window of groups. Starts with group number

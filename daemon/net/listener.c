@@ -307,9 +307,11 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
         listener_close(listener);
         return report_failure(
             out_reason, config->path, uv_strerror(rc),
-            "; its group could not be set to `admin_group`: the user that hearsayd runs as "
-            "must be a member of that group (`usermod -aG GROUP USER`, or "
-            "SupplementaryGroups= in the unit)");
+            config->gateway
+                ? "; other users could not be let in"
+                : "; its group could not be set to `admin_group`: the user that hearsayd runs as "
+                  "must be a member of that group (`usermod -aG GROUP USER`, or "
+                  "SupplementaryGroups= in the unit)");
     }
     rc = rc == 0 ? uv_listen(&listener->uv.stream, BACKLOG, on_connection) : rc;
     if (rc != 0) {

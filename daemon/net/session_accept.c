@@ -45,8 +45,11 @@ static bool is_administrator(uv_stream_t *stream, const struct listener *listene
            (peer.uid == geteuid() || peer.uid == 0 || listener->is_shared);
 }
 
-/* Whether the client of a gateway's socket is `gateway_user`. If not, logs the uid, at most one
- * line in ten seconds. */
+/*
+ * Whether the client of a gateway's socket is `gateway_user`. If the client is another user, logs
+ * the uid, at most one line in ten seconds. Returns false without a line if the kernel does not
+ * tell the user.
+ */
 static bool is_gateway_user(uv_stream_t *stream, struct listener *listener)
 {
     struct ucred peer;

@@ -293,8 +293,8 @@ static int take_wire(struct transport *transport)
 }
 
 /*
- * Encrypts up to WRITE_BYTES of `output` into `writing`, and adds the bytes that the handshake
- * sends. Returns 0, TLS_FAILED or -ERR_NOMEM.
+ * Encrypts up to WRITE_BYTES of `output` into `writing`, and adds the other bytes that TLS sends,
+ * of the handshake or of the end. Returns 0, TLS_FAILED or -ERR_NOMEM.
  */
 static int tls_send(struct transport *transport)
 {

@@ -63,8 +63,11 @@ struct store_writer {
 /* --- commit.c --------------------------------------------------------------------------------- */
 
 /*
- * Commits a batch in one transaction. If this transaction lacks storage or memory, tries the
- * operations again in smaller transactions. Afterwards each operation has its outcome.
+ * Commits a batch in one transaction. If the storage is full, makes space and commits the batch in
+ * parts, and the operations of a part that fails one by one. After 8 operations have failed for
+ * lack of storage, the remaining operations fail without another try. If memory is short and the
+ * batch has several operations, commits the batch in parts. Each other failure fails the whole
+ * batch. Afterwards each operation has its outcome.
  */
 void store_commit_run(struct store_writer *writer, const struct store_batch *batch);
 

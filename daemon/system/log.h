@@ -29,9 +29,9 @@ void log_write(enum log_level level, const char *format, ...) __attribute__((for
 /*
  * A rate limit for the log lines of an event that a peer can repeat: at most one line in ten
  * seconds. A gate is all zeros at first. log_gate_opens is called for each event, and returns
- * whether to write a line now. If true, *out_withheld is the number of events since the last line
- * for which it has returned false. `now_ms` is the time of a monotonic clock, the same clock in
- * each call.
+ * whether to write a line now. If true, *out_withheld is the number of calls that have returned
+ * false since the last call that returned true. `now_ms` is the time of a monotonic clock, the same
+ * clock in each call.
  */
 struct log_gate {
     bool opened;

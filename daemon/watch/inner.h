@@ -115,8 +115,10 @@ void watcher_free_if_unused(struct watcher *watcher);
 
 /* --- queue.c ---------------------------------------------------------------------------------- */
 
-/* Queues a copy of a match. Returns false if memory has run out, or if more than session_output is
- * queued for the client already; then the next turn drops the client. */
+/*
+ * Queues a copy of a match. Returns false if memory has run out, or if more than session_output is
+ * queued for the client already. In both cases the next turn drops the client.
+ */
 bool watch_queue(struct watch *watch, const struct watch_match *match, size_t content_bytes);
 
 /* Removes all queued matches of a watch. */

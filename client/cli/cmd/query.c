@@ -289,7 +289,8 @@ static int query_with_channel(const struct cli *cli, struct query_options *chose
     struct hearsay_context *context = NULL;
     int code = CLI_DONE;
     /*
-     * Without a context, --memory and --batch, the context is the surroundings of the access point.
+     * If neither the options nor the channel give a label, and there is neither --memory nor
+     * --batch, the query works as with --here: its context has the `here` labels of the server.
      */
     bool given = sensed_given(&chosen->sensed) || channel->labels != NULL;
     chosen->here = chosen->here || (chosen->batch == NULL && chosen->memory == NULL && !given);
