@@ -211,7 +211,7 @@ static int watch_once(struct standing *standing, struct hearsay_error *error)
             standing->seq = watching.seq;
         }
         standing->was_connected = true;
-        standing->retry_ms = RETRY_FIRST_MS;
+        standing->retry_ms = 2 * RETRY_FIRST_MS;
         status = watch_listen(standing, server, error);
     }
     hearsay_close(server);
@@ -236,15 +236,13 @@ static bool may_pass(const struct hearsay_error *error)
 }
 
 /*
- * Chooses the wait before the next connection: a random time from half of retry_ms to retry_ms, but
- * at least RETRY_FIRST_MS. Then doubles retry_ms, so that the waits of several clients differ after
- * the first one.
+ * Chooses the wait before the next connection: a random time from half of retry_ms to retry_ms.
+ * Then doubles retry_ms. So the clients of a server that starts again do not come back together.
  */
 static int choose_wait(struct standing *standing, const struct hearsay_error *error)
 {
     int64_t wait_ms =
         standing->retry_ms / 2 + (int64_t)randombytes_uniform((uint32_t)standing->retry_ms / 2 + 1);
-    wait_ms = wait_ms < RETRY_FIRST_MS ? RETRY_FIRST_MS : wait_ms;
     if (error->status == HEARSAY_ERR_REFUSED && error->retry_after_ms > (uint64_t)wait_ms) {
         wait_ms =
             error->retry_after_ms > RETRY_MOST_MS ? RETRY_MOST_MS : (int64_t)error->retry_after_ms;
@@ -269,7 +267,7 @@ int hearsay_watch(const struct hearsay_watch *watch, struct hearsay_error *out_e
     struct standing standing = {
         .watch = watch,
         .seq = watch->after_seq,
-        .retry_ms = RETRY_FIRST_MS,
+        .retry_ms = 2 * RETRY_FIRST_MS,
     };
     struct hearsay_error error;
     while (goes_on(&standing)) {

@@ -85,15 +85,14 @@ struct hearsay_watch {
 };
 
 /*
- * Connects and watches. After a lost connection, hearsay_watch connects again: first after 1 s.
- * After each further failure the longest wait doubles, up to 60 s, and the wait is a random time
- * from half of the longest wait to the longest wait. If the server asks for a longer wait,
- * hearsay_watch waits so long, but at most 60 s. `match` gets the matches in ascending order of
- * their sequence numbers. A new connection continues after the number of the last match, so the
- * watch also gets messages that came in between. If the store id has changed, the watch begins with
- * all messages of the new store that fit. When an epoch of any host begins, hearsay_watch connects
- * again at once, and `prepare` sees the new epoch. After 30 s without a match or reply,
- * hearsay_watch pings the server.
+ * Connects and watches. After a lost connection, hearsay_watch connects again, first after a random
+ * time from 1 to 2 s. After each further failure both times double, up to 30 and 60 s. If the
+ * server asks for a longer wait, hearsay_watch waits so long, but at most 60 s. `match` gets the
+ * matches in ascending order of their sequence numbers. A new connection continues after the number
+ * of the last match, so the watch also gets messages that came in between. If the store id has
+ * changed, the watch begins with all messages of the new store that fit. When an epoch of any host
+ * begins, hearsay_watch connects again at once, and `prepare` sees the new epoch. After 30 s
+ * without a match or reply, hearsay_watch pings the server.
  *
  * Returns HEARSAY_OK when a callback has ended the watch. Returns an error when the first watch
  * cannot begin. Later, hearsay_watch tries again after ERR_CONNECT, ERR_TIMEOUT, ERR_LOST, and

@@ -261,17 +261,6 @@ void sessions_deinit(struct sessions *all)
 
 /* The functions below walk over the list of sessions, and may drop sessions meanwhile. A dropped
  * session stays in the list until sessions_reap removes it. */
-void sessions_push(struct sessions *all, const struct msg_response *response)
-{
-    struct session *session;
-
-    DL_FOREACH (all->first, session) {
-        if (session->state == SESSION_OPEN) {
-            session_respond(&session->client, response);
-        }
-    }
-}
-
 /*
  * Whether the change gives a client other here labels. A client whose address is in the table
  * here_map has the labels of the table. Any other client has the labels of the host. A gateway gets

@@ -127,9 +127,6 @@ void sessions_deinit(struct sessions *all);
  */
 void sessions_reap(struct sessions *all);
 
-/* Sends a response with id 0 to each session that is open: its client was sent Welcome. */
-void sessions_push(struct sessions *all, const struct msg_response *response);
-
 /*
  * Sends the new here labels to each client that was sent Welcome and whose labels have changed, and
  * to each gateway that speaks for itself.
