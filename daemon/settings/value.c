@@ -8,7 +8,8 @@
 #include <strings.h>
 
 /*
- * A sentence is appended to others only if at least this number of bytes is left in the buffer.
+ * An error is appended to others only if at least this number of bytes is left in the buffer.
+ * Otherwise the line `and more; mend these first` is appended, once.
  */
 enum { SENTENCE_ROOM_BYTES = 1200 };
 

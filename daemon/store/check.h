@@ -8,7 +8,7 @@
  *   `message`. store_load_replay verifies the checksums of the messages, because start-up reads
  *   every message anyway.
  * - Indexes: SQLite's integrity_check compares the indexes of the tables `host` and `tombstone`
- * with their rows. store_load_replay compares the indexes of `message` with its rows.
+ *   with their rows. store_load_replay compares the indexes of `message` with its rows.
  */
 #ifndef DAEMON_STORE_CHECK_H
 #define DAEMON_STORE_CHECK_H

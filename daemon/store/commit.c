@@ -175,8 +175,8 @@ static void note_success(struct store_writer *writer, const struct store_batch *
         }
     }
     /*
-     * The first commit also schedules a scrub: the log may have bytes of messages that were removed
-     * before a crash.
+     * The first commit also schedules a scrub, a checkpoint that truncates the WAL: the WAL may
+     * have bytes of messages that were removed before a crash.
      */
     if ((writer->database.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0) {
         writer->scrub_due = uv_hrtime() + STORE_NS_PER_MS * writer->options.scrub_after_ms;

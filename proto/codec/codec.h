@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codec: turns msg structs into the bytes of a frame, and frames into msg structs. Only the files
- * of this folder use protobuf-c.
+ * codec: turns msg structs into the bytes of a frame, and frames into msg structs. In the programs
+ * and the library, only the files of this folder use protobuf-c.
  *
  * Before protobuf-c unpacks the bytes of a frame, decoding checks them against the schema and
  * proto/limits.h: nesting, counts of repeated fields, lengths, varints and texts. The memory that
