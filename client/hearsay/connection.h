@@ -223,7 +223,7 @@ struct hearsay_host {
     uint64_t messages;               /* most messages that it stores; 0: not said */
     uint64_t bytes;                  /* of their payloads, media types and filters; 0: not said */
     enum hearsay_evict evict;
-    enum hearsay_accept accept; /* at the time of the greeting */
+    enum hearsay_accept accept; /* at the greeting; for a gateway that speaks for itself: now */
     int64_t accept_until_ms;    /* when the schedule changes `accept`; 0: not said */
     struct hearsay_epoch epoch; /* the current one as far as read: see hearsay_current_epoch */
     /*

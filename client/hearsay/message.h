@@ -221,7 +221,7 @@ HEARSAY_API int hearsay_query(struct hearsay *server, const struct hearsay_query
                               struct hearsay_error *out_error);
 /*
  * Gets a message by its id of HEARSAY_ID_BYTES bytes. If there is no such message: ERR_REFUSED with
- * HEARSAY_CODE_NOT_FOUND.
+ * HEARSAY_CODE_NOT_FOUND; if the operator has removed the message: with HEARSAY_CODE_REMOVED.
  */
 HEARSAY_API int hearsay_get(struct hearsay *server, const char *host, const uint8_t *id,
                             int timeout_ms, const struct hearsay_message **out_message,
