@@ -84,3 +84,18 @@ const struct schedule_entry *schedule_find(const struct schedule_entry *entries,
     }
     return NULL;
 }
+
+uint32_t schedule_next(const struct schedule_entry *entries, size_t count, uint32_t minute,
+                       enum accept mode)
+{
+    uint32_t soonest = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint32_t left = ((uint32_t)entries[i].from + DAY_MINUTES - minute) % DAY_MINUTES;
+
+        if (entries[i].mode != mode && (soonest == 0 || left < soonest)) {
+            soonest = left;
+        }
+    }
+    return soonest;
+}

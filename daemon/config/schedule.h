@@ -47,4 +47,11 @@ void schedule_print(const struct schedule_entry *entry, char *out);
 const struct schedule_entry *schedule_find(const struct schedule_entry *entries, size_t count,
                                            uint32_t minute, uint32_t *out_left);
 
+/*
+ * Returns in how many minutes the next entry with another mode than `mode` begins, 1 or more; 0:
+ * there is none. No entry includes `minute`.
+ */
+uint32_t schedule_next(const struct schedule_entry *entries, size_t count, uint32_t minute,
+                       enum accept mode);
+
 #endif

@@ -25,15 +25,16 @@ enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char 
         *out_source = "operator";
         return host->rules.accept;
     }
-    const struct schedule_entry *entry = schedule_find(
-        host->config.schedule, host->config.schedule_count, local_minute(now_ms), &left);
-    if (entry != NULL) {
-        *out_source = "schedule";
-        *out_until_ms = (now_ms / 60000 + left) * 60000;
-        return entry->mode;
+    const struct config_host *config = &host->config;
+    uint32_t minute = local_minute(now_ms);
+    const struct schedule_entry *entry =
+        schedule_find(config->schedule, config->schedule_count, minute, &left);
+    if (entry == NULL) {
+        left = schedule_next(config->schedule, config->schedule_count, minute, config->accept);
     }
-    *out_source = "configuration";
-    return host->config.accept;
+    *out_until_ms = left > 0 ? (now_ms / 60000 + left) * 60000 : 0;
+    *out_source = entry != NULL ? "schedule" : "configuration";
+    return entry != NULL ? entry->mode : config->accept;
 }
 
 bool accept_mode_changed(struct host *host, int64_t now_ms)

@@ -16,7 +16,8 @@
 /*
  * Returns the host's accept mode at `now_ms`. *out_source says what sets the mode: "operator",
  * "schedule" or "configuration" (static storage). *out_until_ms is the time in Unix milliseconds at
- * which the schedule's entry ends that sets the mode; 0: the schedule does not set the mode.
+ * which the schedule's entry ends that sets the mode; or, if the configuration sets the mode, at
+ * which the next entry with another mode begins; 0: the schedule does not change the mode.
  */
 enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char **out_source,
                             int64_t *out_until_ms);

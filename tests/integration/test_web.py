@@ -406,12 +406,17 @@ def test_the_operator_closes_and_opens(make_web):
         assert closed.status == 403 and "No new messages" in closed.text and "open" in closed.text
 
 
-def test_a_schedule_says_until_when(make_web, monkeypatch):
+@pytest.mark.parametrize("is_closing", [True, False])
+def test_a_schedule_says_until_when(make_web, monkeypatch, is_closing):
+    """A schedule closes, or it opens what else is closed."""
     monkeypatch.setenv("TZ", "XYZ-1")
     now = datetime.datetime.now(datetime.timezone(datetime.timedelta(hours=1)))
     begin, end = (now + datetime.timedelta(hours=hours) for hours in (-2, 4))
-    web = make_web("", f"[host default]\naccept_schedule = {begin:%H:%M}-{end:%H:%M} closed\n")
+    lines = (f"accept_schedule = {begin:%H:%M}-{end:%H:%M} closed\n" if is_closing else
+             f"accept = closed\naccept_schedule = {end:%H:%M}-{begin:%H:%M} open\n")
+    web = make_web("", "[host default]\n" + lines)
     page = web.get().text
+    assert 'action="/leave"' not in page
     # A clock that is not trusted, as on a machine that has just started, says no time of the day.
     assert f"Open again at {end:%H:%M}." in page or "Try again in about 4 h" in page \
         or "Try again in about 3 h" in page

@@ -311,6 +311,15 @@ enum accept m_accept(const struct model *model, uint32_t host, const char **out_
         }
     }
     *out_source = "configuration";
+    for (uint32_t ahead = 1; ahead <= DAY_MINUTES && *out_until_ms == 0; ahead++) {
+        for (size_t i = 0; i < own->config->schedule_count; i++) {
+            const struct schedule_entry *entry = &own->config->schedule[i];
+            if (entry->from == (minute + ahead) % DAY_MINUTES &&
+                entry->mode != own->config->accept) {
+                *out_until_ms = (model->now_ms / minute_ms + ahead) * minute_ms;
+            }
+        }
+    }
     return own->config->accept;
 }
 

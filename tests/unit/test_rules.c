@@ -70,6 +70,24 @@ static void test_schedule_minutes(void **state)
     }
 }
 
+/* Where no entry holds, the next one with another mode is known. */
+static void test_schedule_next(void **state)
+{
+    const struct schedule_entry entries[] = {
+        {.from = 20 * 60, .to = 22 * 60, .mode = ACCEPT_REVIEW},
+        {.from = 7 * 60, .to = 8 * 60, .mode = ACCEPT_CLOSED},
+        {.from = 9 * 60, .to = 18 * 60, .mode = ACCEPT_OPEN},
+    };
+    (void)state;
+
+    assert_int_equal(schedule_next(entries, 3, 6 * 60, ACCEPT_CLOSED), 3 * 60);
+    assert_int_equal(schedule_next(entries, 3, 6 * 60, ACCEPT_OPEN), 60);
+    assert_int_equal(schedule_next(entries, 3, 19 * 60 + 59, ACCEPT_CLOSED), 1);
+    assert_int_equal(schedule_next(entries, 3, 23 * 60, ACCEPT_CLOSED), 10 * 60);
+    assert_int_equal(schedule_next(entries, 1, 23 * 60, ACCEPT_REVIEW), 0);
+    assert_int_equal(schedule_next(entries, 0, 0, ACCEPT_OPEN), 0);
+}
+
 /* --- bans ------------------------------------------------------------------------------------- */
 
 static struct persist_rule ban_of(enum persist_rule_kind kind, const uint8_t *value, size_t bytes,
@@ -174,8 +192,11 @@ static void test_without_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_schedule_texts), cmocka_unit_test(test_schedule_minutes),
-        cmocka_unit_test(test_bans),           cmocka_unit_test(test_cap),
+        cmocka_unit_test(test_schedule_texts),
+        cmocka_unit_test(test_schedule_minutes),
+        cmocka_unit_test(test_schedule_next),
+        cmocka_unit_test(test_bans),
+        cmocka_unit_test(test_cap),
         cmocka_unit_test(test_without_memory),
     };
 
