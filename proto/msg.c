@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "core/base/label.h"
+
 static const char *const msg_error_names[] = {
     [MSG_MALFORMED] = "MALFORMED",
     [MSG_UNSUPPORTED_VERSION] = "UNSUPPORTED_VERSION",
@@ -61,6 +63,33 @@ void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t len
     out_text[kept] = '\0';
 }
 
+/* Returns the length of the character at the start of `text`; 0 if it is not UTF-8. */
+static size_t msg_character(const char *text, size_t length)
+{
+    for (size_t bytes = 1; bytes <= 4 && bytes <= length; bytes++) {
+        if (label_is_utf8(text, bytes)) {
+            return bytes;
+        }
+    }
+    return 0;
+}
+
+/* Replaces each byte that is not UTF-8 by a question mark. */
+static void msg_text_repair(char *text)
+{
+    size_t length = strlen(text);
+
+    for (size_t at = 0; at < length;) {
+        size_t bytes = msg_character(text + at, length - at);
+
+        if (bytes == 0) {
+            text[at] = '?';
+            bytes = 1;
+        }
+        at += bytes;
+    }
+}
+
 void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
                    const char *format, ...)
 {
@@ -79,6 +108,7 @@ void msg_error_set(struct msg_error *error, enum msg_error_code code, const char
 
     *error = (struct msg_error){.code = code};
     msg_text_copy(error->message, sizeof(error->message), sentence, strlen(sentence));
+    msg_text_repair(error->message);
     if (field != NULL) {
         msg_text_copy(error->field, sizeof(error->field), field, strlen(field));
     }

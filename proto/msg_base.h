@@ -73,7 +73,8 @@ struct msg_error {
 /*
  * Fills an error. `format` and its arguments make the sentence as in printf. A sentence longer than
  * LIMIT_ERROR_BYTES is cut on a character boundary, and so is a field's name longer than
- * LIMIT_FIELD_BYTES. field NULL: no field is named.
+ * LIMIT_FIELD_BYTES. Each byte of the sentence that is not UTF-8, for example of a path, becomes a
+ * question mark. field NULL: no field is named.
  */
 void msg_error_set(struct msg_error *error, enum msg_error_code code, const char *field,
                    const char *format, ...) __attribute__((format(printf, 4, 5)));

@@ -279,3 +279,7 @@ def test_cli(make_daemon, rng):
     assert os.path.isabs(said) and os.path.samefile(said, file + "2")
     assert os.path.getsize(file + "2") > 0
     assert cli.run("admin", "backup")[0] == 2
+    for shift in "a", "ab":  # the sentence cuts the path, within a character of one of the two
+        path = f"/{shift}/" + "/".join(["\u00e4" * 100] * 3)
+        code, _, err = cli.run("admin", "backup", path)
+        assert code == 4 and "No such file" in err, err

@@ -458,6 +458,27 @@ static void test_long_sentences_are_cut(void **state)
     }
 }
 
+/* A sentence with a path or a line of a file may have bytes that are no text: peers would refuse
+ * it. */
+static void test_sentences_are_text(void **state)
+{
+    static const char *const cases[][2] = {
+        {"", ""},
+        {"\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", "\xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80"},
+        {"\xe4rger", "?rger"},                     /* Latin-1 */
+        {"cut \xf0\x9f\x98: why", "cut ???: why"}, /* as by %.6s */
+        {"\x80\xed\xa0\x80\xc3\xa4", "????\xc3\xa4"},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct msg_error error;
+
+        msg_error_set(&error, MSG_INVALID, NULL, "%s", cases[i][0]);
+        assert_string_equal(error.message, cases[i][1]);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -473,6 +494,7 @@ int main(void)
         cmocka_unit_test(test_unknown_fields_are_ignored),
         cmocka_unit_test(test_error_names),
         cmocka_unit_test(test_long_sentences_are_cut),
+        cmocka_unit_test(test_sentences_are_text),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
