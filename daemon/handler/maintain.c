@@ -52,7 +52,8 @@ static void maintain_begin(const struct ask *ask, enum persist_job_kind kind)
         memcpy(maintain->path, path->text, path->length); /* the codec checked its length */
         maintain->work.path = maintain->path;
     }
-    job_charge(&maintain->base, sizeof(*maintain), REQUESTER_ANSWER_BYTES);
+    /* the answer to a failure has the reason of the store */
+    job_charge(&maintain->base, sizeof(*maintain), REQUESTER_ANSWER_BYTES + PERSIST_REASON_BYTES);
     if (!persist->interface->begin_job(persist, &maintain->work)) {
         job_fail(&maintain->base, MSG_RATE_LIMITED, NULL,
                  "a backup or a compaction is under way; try again when it is done");

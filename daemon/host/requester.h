@@ -92,8 +92,8 @@ struct requester {
     uint8_t resume_token[RESUME_TOKEN_BYTES]; /* random */
 };
 
-/* Output bytes that a job reserves for an answer without content, or for an error. An error with a
- * long sentence may need more: a failed backup names its path. */
+/* Output bytes that a job reserves for an answer without content, or for an error. A job whose
+ * error may have a longer sentence reserves more. */
 enum { REQUESTER_ANSWER_BYTES = 256 };
 
 /* Sends an error as the answer to request `id`. With `id` 0 the error is about the connection. */

@@ -58,6 +58,7 @@ size_t fake_persist_commit(struct persist *persist)
     fake->job = NULL;
     if (job != NULL) {
         job->failed = failing;
+        memset(job->reason, 'x', failing ? sizeof(job->reason) - 1 : 0);
         job->done(job);
     }
 

@@ -62,7 +62,10 @@ static void failures_are_told(void **state)
     assert_string_equal(fixture->answer.error.field, "path");
     fake_persist_fail_next(fixture->persist);
     handler_fixture_ask(fixture, &compact);
+    size_t answer_bytes = fixture->client.answer_bytes; /* that are kept for the answer */
     assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_ERROR);
+    assert_int_equal(strlen(fixture->answer.error.message), LIMIT_ERROR_BYTES);
+    assert_true(answer_bytes > LIMIT_ERROR_BYTES);
     assert_int_equal(fixture->answer.error.code, MSG_STORAGE);
     fake_persist_fail_next(fixture->persist);
     handler_fixture_ask(fixture, &backup);
