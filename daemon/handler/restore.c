@@ -35,7 +35,7 @@ static void show_restored(struct restore_job *restore, struct moderated *known)
         known->reports = op->message.reports;
     }
     int rc = service_show(job->host, &restore->entry.message);
-    if (op->shown_seq != 0) {
+    if (op->shown_seq != 0 && rc >= 0) {
         watch_numbered(job->service, job->host, rc == 0 ? &restore->entry.message : NULL,
                        op->shown_seq);
     }

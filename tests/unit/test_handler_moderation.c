@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/watch/watch.h"
 #include "tests/lib/handler_fixture.h"
 #include "tests/lib/host_count.h"
 
@@ -327,6 +328,42 @@ static void memory_out_is_answered(void **state)
     assert_int_equal(usage(fixture), 0);
 }
 
+/* Restores a message that waits for review, without memory for the n-th request. Returns whether it
+ * is shown after the next start only. */
+static bool is_shown_later(size_t n)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+
+    config_add_host(&fixture->config, "default");
+    handler_fixture_set(fixture, "host default", "accept", "review");
+    handler_fixture_start(fixture);
+    deposit(fixture, 1, "text");
+    int64_t newest = fixture->service->watch->newest_seq;
+    const struct msg_request request = *handler_fixture_about(MSG_REQUEST_RESTORE, 1);
+    fail_alloc_arm(&fixture->alloc, n);
+    enum msg_response_kind kind = handler_fixture_do(fixture, &request);
+    fail_alloc_arm(&fixture->alloc, 0);
+    bool is_later = kind == MSG_RESPONSE_ERROR &&
+                    strstr(fixture->answer.error.message, "after its next start") != NULL;
+    if (is_later) {
+        assert_int_equal(fixture->service->watch->newest_seq, newest);
+    }
+    handler_fixture_free(fixture);
+    return is_later;
+}
+
+/* A watch that begins before the next start is not told the number: it resumes before it. */
+static void shown_later_has_no_number_yet(void **state)
+{
+    bool is_later = false;
+
+    (void)state;
+    for (size_t n = 1; n <= 16; n++) {
+        is_later = is_shown_later(n) || is_later;
+    }
+    assert_true(is_later);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -340,6 +377,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_are_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(only_the_operator_may, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_out_is_answered, setup, teardown),
+        cmocka_unit_test(shown_later_has_no_number_yet),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
