@@ -32,6 +32,7 @@ struct page {
     const char *name;          /* the address of the page, such as hearsay.lan */
     const char *store;         /* digits of live_write_store without a place; "": not known */
     const char *here;          /* the same with the reader's place; "": not known */
+    const char *key;           /* by which the script hides what it keeps; NULL: it keeps nothing */
     const char *statics;       /* the folder of style and script, such as /s/0123456789abcdef/ */
     const char *operator_name; /* NULL: not said */
     const char *contact;       /* NULL: not said */

@@ -342,6 +342,9 @@ void view_write(const struct view *view, char *out_url)
     if (view->language[0] != '\0') {
         url_put_field(&url, "l", view->language);
     }
+    if (view->store[0] != '\0') {
+        url_put_field(&url, "p", view->store);
+    }
     out_url[url.bytes] = '\0';
 }
 

@@ -15,6 +15,7 @@ enum {
     VIEW_TOPIC_BYTES = 240, /* UTF-8, at most 60 characters */
     VIEW_HOST_BYTES = 64,
     VIEW_PLACE_BYTES = 2048,
+    VIEW_STORE_BYTES = 9,
     VIEW_URL_BYTES = 1024
 };
 
@@ -28,6 +29,10 @@ struct view {
     enum view_order order;
     int64_t before_ms; /* messages that were deposited before; INT64_MAX: all */
     char language[8];  /* of `l`; "": the browser's */
+    /* Digits of live_write_store, or "". Links have them as `p`: a phone may have kept a page of
+     * another place that has the same name, and would show that for the same address. Never read
+     * from a URL. */
+    char store[VIEW_STORE_BYTES];
     /* Here labels of the reader's place, a line feed behind each; not part of the URL. */
     char place[VIEW_PLACE_BYTES];
 };

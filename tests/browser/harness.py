@@ -31,6 +31,7 @@ import test_web
 from conftest import make_daemon, rng  # noqa: F401 (fixtures)
 from test_gateway import GATEWAY, Gateway
 from test_service import LAUNCHER
+from test_web import fields_of
 
 PROGRAM = os.environ.get("HEARSAY_WEB", "build/client/hearsay-web")
 NAME = test_web.NAME
@@ -43,8 +44,10 @@ NO_LIMITS = "[limits]\nqueries_per_minute = 0\ndeposits_per_minute = 0\n"
 
 
 def new_door():
-    """A listening socket on a free port."""
-    return socket.create_server(("127.0.0.1", 0), backlog=64)
+    """A listening socket on a free port. It does not block, as the programs want it to be."""
+    door = socket.create_server(("127.0.0.1", 0), backlog=64)
+    door.setblocking(False)
+    return door
 
 
 class Place(test_web.Web):
@@ -52,7 +55,7 @@ class Place(test_web.Web):
 
     def __init__(self, gateway, folder, door, config="", program=PROGRAM):
         self.gateway, self.door, self.program = gateway, door, program
-        self.port = door.getsockname()[1]
+        self.address, self.port = door.getsockname()
         self.file = os.path.join(folder, "web.conf")
         self.configure(config)
         self.start()
@@ -132,7 +135,8 @@ def _options(profile):
             "--no-sandbox",  # root cannot have one, and the pages are the test's
             "--disable-background-networking", "--disable-component-update", "--disable-sync",
             "--disable-default-apps", "--lang=en-US", f"--user-data-dir={profile}",
-            "--host-resolver-rules=MAP *.lan 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1"):
+            "--host-resolver-rules=MAP *.lan 127.0.0.1, MAP * ~NOTFOUND, EXCLUDE 127.0.0.1, "
+            "EXCLUDE 192.168.8.1"):
         options.add_argument(argument)
     options.set_capability("goog:loggingPrefs", {"performance": "ALL", "browser": "ALL"})
     return options
@@ -151,7 +155,7 @@ def browser():
 
 
 class Phone:
-    """A new tab, without what the tabs before it were told."""
+    """A new tab, without what the tabs before it were told and kept."""
 
     def __init__(self, driver):
         self.driver, self.place = driver, None
@@ -162,6 +166,8 @@ class Phone:
         driver.close()
         driver.switch_to.window(new)
         driver.get_log("browser"), driver.get_log("performance")  # of tabs before
+        self.cdp("Network.clearBrowserCookies")
+        self.cdp("Network.clearBrowserCache")
         self.width(360)
         self.cdp("Emulation.setTouchEmulationEnabled", enabled=True)
 
@@ -373,6 +379,11 @@ def _tour_errors(phone, make_place, query, options):
     phone.follow("form#leave button")
     yield "too-long"
     phone.go("/" + query)
+    phone.fill("#text", "Of another place.")
+    phone.run("arguments[0].value = '00000000'", phone.find("#leave [name=place]"))
+    phone.follow("form#leave button")
+    yield "moved"
+    phone.go("/" + query)
     phone.fill("#text", "Five topics.")
     phone.unfold("#leave details")
     phone.fill("#t", "a, b, c, d, e")
@@ -419,6 +430,11 @@ def tour(phone, make_place, query="", **options):
     yield "poster"
     phone.go("/m/" + 32 * "0" + query)
     yield "gone"
+    removed = fields_of(phone.place.leave("rude", source="127.0.2.1").text, "/withdraw")["id"]
+    with phone.place.gateway.daemon.administrator() as operator:
+        operator.call(wire.pb.Remove(id=bytes.fromhex(removed)))
+    phone.go(f"/m/{removed}{query}")
+    yield "removed"
     yield from _tour_message(phone, query)
     yield from _tour_errors(phone, make_place, query, options)
 

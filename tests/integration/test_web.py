@@ -27,6 +27,8 @@ NAME = "hearsay.lan"
 class Web:
     """A hearsay-web that runs."""
 
+    address = "127.0.0.1"
+
     def __init__(self, gateway, folder, config=""):
         self.gateway = gateway
         user = f"user = {GATEWAY.pw_name}\n" if os.geteuid() == 0 else ""
@@ -59,7 +61,7 @@ class Web:
 
     def request(self, method, path, body=None, source="127.0.0.1", host=None, **headers):
         connection = http.client.HTTPConnection(
-            "127.0.0.1", self.port, timeout=wire.PATIENCE, source_address=(source, 0))
+            self.address, self.port, timeout=wire.PATIENCE, source_address=(source, 0))
         headers = {key.replace("_", "-"): value for key, value in headers.items()}
         connection.request(method, path, body,
                            {"Host": host or f"{NAME}:{self.port}", **headers})

@@ -67,6 +67,7 @@ void page_write_href(struct html *html, const struct page *page, const char *pat
     html_string(html, path);
     href_add(html, "h=", page->view->host, &is_first);
     href_add(html, "l=", page->view->language, &is_first);
+    href_add(html, "p=", page->view->store, &is_first);
     if (fragment != NULL) {
         html_raw(html, "#");
         html_url(html, fragment, strlen(fragment));
@@ -198,11 +199,14 @@ static void static_write_link(struct html *html, const struct page *page, const 
 static void head_write_statics(struct html *html, const struct page *page)
 {
     const struct statics_file *style = statics_find("style.css");
+    const struct statics_file *icon = statics_find("favicon.svg");
     const struct statics_file *script = statics_find("script.js");
 
     html_raw(html, "<link rel=\"stylesheet\"");
     static_write_link(html, page, "href", style);
-    html_raw(html, ">\n<link rel=\"icon\" href=\"/favicon.svg\" type=\"image/svg+xml\">\n");
+    html_raw(html, ">\n<link rel=\"icon\" type=\"image/svg+xml\"");
+    static_write_link(html, page, "href", icon);
+    html_raw(html, ">\n");
     if (script != NULL) {
         html_raw(html, "<script defer");
         static_write_link(html, page, "src", script);
@@ -246,6 +250,9 @@ static void page_begin_document(struct html *html, const struct page *page, cons
     head_write_statics(html, page);
     html_raw(html, "</head>\n<body");
     html_attribute(html, "data-store", page->store == NULL ? "" : page->store);
+    if (page->key != NULL) {
+        html_attribute(html, "data-key", page->key);
+    }
     if (page->now_ms > 0) {
         html_raw(html, " data-now=\"");
         html_number(html, (uint64_t)page->now_ms);

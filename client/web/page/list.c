@@ -161,6 +161,7 @@ static void topics_write_form(struct html *html, const struct page *page)
     if (view->is_now) {
         page_write_hidden(html, "now", "1");
     }
+    page_write_hidden(html, "p", view->store);
     html_raw(html, "<div class=\"row\">\n<div><label for=\"topic\">");
     lang_write(html, page->lang, "topics.label", NULL, NULL);
     html_raw(html, "</label>\n<input type=\"text\" id=\"topic\" name=\"t\" maxlength=\"60\" "

@@ -8,6 +8,7 @@
 enum {
     HOUR_MS = 3600 * 1000,
     HOURS_RIGHT = 3, /* this hour and the two before */
+    HOUR_OF_KEY = -1,
     HASH_BYTES = 16
 };
 
@@ -36,6 +37,11 @@ void nonce_write(const struct nonce *nonce, const struct http_address *client, i
                  char *out_text)
 {
     write_hour(nonce, client, now_ms / HOUR_MS, out_text);
+}
+
+void nonce_write_key(const struct nonce *nonce, const struct http_address *client, char *out_text)
+{
+    write_hour(nonce, client, HOUR_OF_KEY, out_text);
 }
 
 bool nonce_check(const struct nonce *nonce, const struct http_address *client, const char *text,

@@ -28,6 +28,10 @@ void nonce_init(struct nonce *nonce);
 void nonce_write(const struct nonce *nonce, const struct http_address *client, int64_t now_ms,
                  char *out_text);
 
+/* Writes a key of an address, in the same form: the same one until the program ends. No token is
+ * one. */
+void nonce_write_key(const struct nonce *nonce, const struct http_address *client, char *out_text);
+
 /* Whether a text is a token of this address that is right now. */
 bool nonce_check(const struct nonce *nonce, const struct http_address *client, const char *text,
                  int64_t now_ms);

@@ -76,7 +76,7 @@ static void visit_go(struct visit *visit)
     } else if (route == NULL) {
         visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
     } else if (route->is_form && visit->request->method != HTTP_POST) {
-        visit_redirect(visit, "/"); /* the address of a form's answer was opened again */
+        visit_redirect_to_list(visit); /* the address of a form's answer was opened again */
     } else if (!route->is_form && visit->request->method == HTTP_POST) {
         visit_fail(visit, 405, &(struct page_error){.notice = PAGE_GONE});
     } else if (!route->is_form || writing_accept(visit)) {

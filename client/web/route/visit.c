@@ -108,6 +108,7 @@ void visit_page(struct visit *visit, struct page *out_page)
         .name = router->name,
         .store = visit->store,
         .here = visit->here,
+        .key = visit->key,
         .statics = router->statics,
         .operator_name = text_or_null(router->config->operator_name),
         .contact = text_or_null(router->config->contact),
@@ -117,7 +118,9 @@ void visit_page(struct visit *visit, struct page *out_page)
 
     if (welcome != NULL && visit_find_host(visit) != NULL) {
         live_write_store(welcome, visit_host(visit), "", visit->store);
+        memcpy(visit->view.store, visit->store, sizeof(visit->view.store));
     }
+    nonce_write_key(&router->nonce, &visit->request->client, visit->key);
     (void)board_now_ms(router->board, &page.now_ms); /* 0 while it is not known */
     nonce_write(&router->nonce, &visit->request->client, router_now_ms(router), visit->token);
     if (router->config->portal == WEB_PORTAL_OFFLINE &&
@@ -195,9 +198,14 @@ void visit_answer_page(struct visit *visit, unsigned status, uint64_t retry_afte
     html_deinit(html);
 }
 
-void visit_redirect(struct visit *visit, const char *location)
+void visit_redirect_to_list(struct visit *visit)
 {
-    visit_answer(visit, &(struct http_answer){.status = 303, .location = location});
+    char url[VIEW_URL_BYTES];
+    struct page page;
+
+    visit_page(visit, &page);
+    view_write(&visit->view, url);
+    visit_answer(visit, &(struct http_answer){.status = 303, .location = url});
 }
 
 /* --- errors ----------------------------------------------------------------------------------- */

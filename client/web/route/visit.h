@@ -35,6 +35,7 @@ struct visit {
     struct secret secret;
     /* Buffers of struct page and struct page_form. */
     char token[NONCE_TEXT_BYTES];
+    char key[NONCE_TEXT_BYTES];
     char store[LIVE_STORE_BYTES];
     char here[LIVE_STORE_BYTES]; /* "": visit_take_place was not called */
 };
@@ -72,7 +73,7 @@ void visit_answer(struct visit *visit, const struct http_answer *answer);
 void visit_answer_text(struct visit *visit, unsigned status, const char *text);
 void visit_answer_page(struct visit *visit, unsigned status, uint64_t retry_after_s,
                        struct html *html); /* frees what html has */
-void visit_redirect(struct visit *visit, const char *location);
+void visit_redirect_to_list(struct visit *visit);
 
 /* Answers with a page about an error; with the form to send again, where a text was sent. */
 void visit_fail(struct visit *visit, unsigned status, const struct page_error *error);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the pages can do besides, where scripts run: live updates, unread, "yours", hiding, times,
 // a counter. Everything else works without this file. Text of others is only ever textContent, or
-// comes as a document that the server wrote. Nothing is kept but in sessionStorage, under the store.
+// comes as a document that the server wrote. What is kept is in
+// sessionStorage, and says nothing to other places.
 'use strict';
 (() => {
   const body = document.body;
@@ -36,42 +37,75 @@
 
   const KEPT_MAX = 500;
   let store = body.dataset.store || '';
-  const kept = {mine: [], hidden: [], seen: 0};
+  let key = body.dataset.key || '';
+  const kept = {mine: [], hidden: [], seen: []};
 
-  // Other places may have the same address: what was kept for them goes. Storage may throw.
+  // Other places may have the same address, and read what is kept: so that is SipHash-2-4 of ids, with a
+  // key that this place gives this phone and that is not kept.
+  function keptName(id) {
+    const part = (text) => BigInt('0x' + text);
+    const rotate = (x, n) => BigInt.asUintN(64, x << n | x >> (64n - n));
+    const add = (x, y) => BigInt.asUintN(64, x + y);
+    const [k, l] = [part(key.slice(0, 16)), part(key.slice(16))];
+    let [a, b, c, d] = [k ^ 0x736f6d6570736575n, l ^ 0x646f72616e646f6dn,
+      k ^ 0x6c7967656e657261n, l ^ 0x7465646279746573n];
+    const mix = () => {
+      a = add(a, b);
+      b = rotate(b, 13n) ^ a;
+      c = add(c, d);
+      d = rotate(d, 16n) ^ c;
+      a = add(rotate(a, 32n), d);
+      d = rotate(d, 21n) ^ a;
+      c = add(c, b);
+      b = rotate(b, 17n) ^ c;
+      c = rotate(c, 32n);
+    };
+    for (const word of [part(id.slice(0, 16)), part(id.slice(16)), 16n << 56n]) {
+      d ^= word;
+      mix();
+      mix();
+      a ^= word;
+    }
+    c ^= 0xffn;
+    mix();
+    mix();
+    mix();
+    mix();
+    return (a ^ b ^ c ^ d).toString(16);
+  }
+
+  // What another place kept goes. Storage may throw.
   function keptRead() {
     kept.mine = [];
     kept.hidden = [];
-    kept.seen = 0;
-    if (!store) {
+    kept.seen = [];
+    if (!key) {
       return;
     }
     try {
-      for (let i = sessionStorage.length - 1; i >= 0; i--) {
-        const key = sessionStorage.key(i);
-        if (key !== 'hearsay.' + store) {
-          sessionStorage.removeItem(key);
-        }
+      const found = JSON.parse(sessionStorage.getItem('hearsay')) || {};
+      sessionStorage.clear();
+      if (found.place === keptName('0'.repeat(32))) {
+        const names = (value) => Array.isArray(value) ? value.slice(-KEPT_MAX) : [];
+        kept.mine = names(found.mine);
+        kept.hidden = names(found.hidden);
+        kept.seen = names(found.seen);
+        keptWrite();
       }
-      const found = JSON.parse(sessionStorage.getItem('hearsay.' + store)) || {};
-      const ids = (value) => Array.isArray(value) ? value.filter(isId).slice(-KEPT_MAX) : [];
-      kept.mine = ids(found.mine);
-      kept.hidden = ids(found.hidden);
-      kept.seen = Number(found.seen) || 0;
     } catch (e) { /* nothing was kept */ }
   }
 
   function keptWrite() {
     try {
-      if (store) {
-        sessionStorage.setItem('hearsay.' + store, JSON.stringify(kept));
-      }
+      sessionStorage.setItem('hearsay', JSON.stringify({place: keptName('0'.repeat(32)), ...kept}));
     } catch (e) { /* nothing is kept */ }
   }
 
+  const keptHas = (name, id) => kept[name].length > 0 && kept[name].includes(keptName(id));
+
   function keptAdd(name, id) {
-    if (isId(id) && !kept[name].includes(id)) {
-      kept[name] = kept[name].concat(id).slice(-KEPT_MAX);
+    if (key && isId(id) && !keptHas(name, id)) {
+      kept[name] = kept[name].concat(keptName(id)).slice(-KEPT_MAX);
       keptWrite();
     }
   }
@@ -170,9 +204,9 @@
     let hidden = 0;
     for (const item of list.children) {
       const id = itemId(item);
-      item.hidden = kept.hidden.includes(id);
+      item.hidden = keptHas('hidden', id);
       hidden += item.hidden ? 1 : 0;
-      if (kept.mine.includes(id)) {
+      if (keptHas('mine', id)) {
         badgeAdd(item, 'mine', list.dataset.mine);
       } else if (fresh.has(id)) {
         badgeAdd(item, 'fresh', list.dataset.new);
@@ -187,22 +221,14 @@
     return left ? Number(left.dataset.ms) : 0;
   }
 
-  // The newest message is seen now. Returns the ids of those that were not.
+  // All messages are seen now. Returns the ids of those that were not; none on the first page.
   function itemsSee() {
-    const fresh = new Set();
-    let newest = kept.seen;
-    for (const item of list.children) {
-      const ms = itemMs(item);
-      if (kept.seen && ms > kept.seen) {
-        fresh.add(itemId(item));
-      }
-      newest = Math.max(newest, ms);
+    const isFirst = kept.seen.length === 0;
+    const fresh = [...list.children].map(itemId).filter((id) => !keptHas('seen', id));
+    for (const id of fresh) {
+      keptAdd('seen', id);
     }
-    if (newest !== kept.seen) {
-      kept.seen = newest;
-      keptWrite();
-    }
-    return fresh;
+    return new Set(isFirst ? [] : fresh);
   }
 
   // --- the list, loaded again
@@ -286,6 +312,7 @@
       if (now !== store || next.dataset.place !== list.dataset.place) {
         if (now !== store) {
           store = now;
+          key = page.body.dataset.key || '';
           keptRead();
         }
         list.dataset.place = next.dataset.place;
@@ -307,7 +334,7 @@
   let listAt = serverAtLoad; // when the list was written
 
   function messageNote(id) {
-    if (isId(id) && !itemOf(id) && !kept.hidden.includes(id)) {
+    if (isId(id) && !itemOf(id) && !keptHas('hidden', id)) {
       waiting.add(id);
       newShow();
     }
