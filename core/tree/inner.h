@@ -86,7 +86,7 @@ struct tree_summary {
     uint32_t used;                        /* units that nodes have */
     uint64_t *columns; /* the columns of the cores of all spans of this summary: a pointer into
                         * `storage`, at the start of a cache line */
-    uint64_t storage[];
+    _Alignas(8) uint64_t storage[]; /* i386 aligns uint64_t to 4 bytes */
 };
 
 /*
@@ -130,7 +130,7 @@ struct tree_node {
     uint64_t *columns; /* the columns of the unions of the node's groups: a pointer into `storage`,
                         * at the start of a cache line */
     uint64_t *whole;   /* the union filter of all messages; points into storage */
-    uint64_t storage[];
+    _Alignas(8) uint64_t storage[]; /* i386 aligns uint64_t to 4 bytes */
 };
 
 struct tree_cursor;

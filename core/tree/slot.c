@@ -36,8 +36,8 @@ size_t tree_slots_bytes(const struct tree *tree, size_t room)
     return slots_words(tree, room) * sizeof(uint64_t);
 }
 
-/* Returns the first word of `storage` that is at the start of a cache line. `storage` has
- * TREE_LINE_WORDS - 1 spare words for this. */
+/* Returns the first word of `storage` that is at the start of a cache line. `storage` begins at a
+ * multiple of 8 bytes, and has TREE_LINE_WORDS - 1 spare words for this. */
 static uint64_t *at_line(uint64_t *storage)
 {
     size_t past = (uintptr_t)storage / sizeof(uint64_t) % TREE_LINE_WORDS;

@@ -70,7 +70,7 @@ struct settings_table {
 };
 
 /*
- * Whether the value of a key is a number or a choice. Only such values may be passed to
+ * Whether the value of a key is a number or a choice. Only such keys may be passed to
  * settings_get and settings_put.
  */
 bool settings_is_number(const struct settings_key *key);

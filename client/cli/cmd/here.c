@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * here: prints the labels of the surroundings, as the access point sends them. With --memory,
- * stores the present context in a file.
+ * here: without --memory, prints the labels that the access point sends. With --memory, stores the
+ * present context in a file as one round, and prints how many bits the filters have set, and no
+ * labels. The present context has the labels that the user gives; if the user gives none, the
+ * labels that the access point sends.
  */
 #include <errno.h>
 #include <inttypes.h>
