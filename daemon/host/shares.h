@@ -111,9 +111,9 @@ void shares_usage(const struct shares *shares, uint32_t tag, bool is_wide, struc
 bool shares_pick(struct shares *shares, uint32_t address_tag, uint8_t *out_id, uint32_t *out_bytes);
 
 /*
- * Marks a message of a /64 as leaving: the oldest unmarked one of the address that has the most
- * unmarked messages, or with `by_bytes` the most bytes of them. Returns false if there is no
- * message to mark. O(senders)
+ * Chooses the address of a /64 that has the most unmarked messages (with `by_bytes`: whose unmarked
+ * messages have the most bytes), and marks the oldest unmarked message of this address as leaving.
+ * Returns false if the /64 has no unmarked message. O(sharer_room + marked messages of the address)
  */
 bool shares_pick_wide(struct shares *shares, uint32_t wide_tag, bool by_bytes, uint8_t *out_id,
                       uint32_t *out_bytes);

@@ -83,8 +83,11 @@ static bool process_until(struct server *server, struct loop_entry *entry, uint6
     return service_monotonic_ns(server->service) < until_ns;
 }
 
-/* Serves the sessions that are ready now, each for an equal part of READY_NS, until READY_NS have
- * passed. A session that becomes ready meanwhile waits for the next turn. */
+/*
+ * Serves the sessions that are on the list `ready` now, until READY_NS have passed. Each session
+ * gets an equal part of READY_NS, but at most SESSION_SLICE_NS. A session that is added to `ready`
+ * meanwhile waits for the next turn.
+ */
 static void process_ready(struct server *server)
 {
     uint64_t until_ns = service_monotonic_ns(server->service) + READY_NS;

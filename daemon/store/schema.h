@@ -51,9 +51,10 @@ int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, ch
 const char *store_schema_vfs(sqlite3 *db);
 
 /*
- * Closes the last connection. SQLite then runs a checkpoint and deletes the log, so that the
- * database is one file; if the checkpoint fails, the log stays. sqlite3_close alone runs no
- * checkpoint and keeps the log.
+ * Closes the last connection of a database. The functions of this header open each connection with
+ * SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, so sqlite3_close alone runs no checkpoint and keeps the WAL.
+ * This function clears the setting first: SQLite then runs a checkpoint and deletes the WAL, so
+ * that the database is one file. If the checkpoint fails, the WAL stays.
  */
 void store_schema_close_last(sqlite3 *db);
 
