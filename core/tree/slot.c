@@ -17,8 +17,8 @@ size_t tree_node_bytes(const struct tree *tree)
 
 /*
  * Returns how many words of storage `room` slots take: filters, items, cardinalities, and spare
- * words, because the filters begin at a cache line. `room` is a multiple of BITS_BLOCK, so each
- * array is aligned.
+ * words, because the filters begin at a cache line. `room` is a multiple of BITS_BLOCK, because
+ * filters are stored in whole blocks.
  */
 static size_t slots_words(const struct tree *tree, size_t room)
 {

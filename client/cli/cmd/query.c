@@ -289,8 +289,9 @@ static int query_with_channel(const struct cli *cli, struct query_options *chose
     struct hearsay_context *context = NULL;
     int code = CLI_DONE;
     /*
-     * If neither the options nor the channel give a label, and there is neither --memory nor
-     * --batch, the query works as with --here: its context has the `here` labels of the server.
+     * If no option of SENSED_OPTIONS was given, the channel has no labels, and there is neither
+     * --memory nor --batch, the query works as with --here: its context has the `here` labels of
+     * the server.
      */
     bool given = sensed_given(&chosen->sensed) || channel->labels != NULL;
     chosen->here = chosen->here || (chosen->batch == NULL && chosen->memory == NULL && !given);
