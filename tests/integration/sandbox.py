@@ -208,12 +208,12 @@ def filter_calls(settings, calls):
 
 
 APPLIED = {
-    "AmbientCapabilities", "CapabilityBoundingSet", "Group", "LimitCORE", "LimitNOFILE", "LockPersonality", "MemoryDenyWriteExecute",
-    "NoNewPrivileges", "PrivateDevices", "PrivateIPC", "PrivateMounts", "PrivateTmp", "ProcSubset",
-    "ProtectHome", "ProtectHostname", "ProtectProc", "ProtectSystem", "RestrictAddressFamilies",
-    "RestrictNamespaces", "RestrictRealtime", "RestrictSUIDSGID", "RuntimeDirectory",
-    "RuntimeDirectoryMode", "StateDirectory", "StateDirectoryMode", "SystemCallFilter", "UMask",
-    "User",
+    "AmbientCapabilities", "CapabilityBoundingSet", "Group", "LimitCORE", "LimitNOFILE",
+    "LockPersonality", "MemoryDenyWriteExecute", "NoNewPrivileges", "PrivateDevices",
+    "PrivateIPC", "PrivateMounts", "PrivateTmp", "ProcSubset", "ProtectHome", "ProtectHostname",
+    "ProtectProc", "ProtectSystem", "RestrictAddressFamilies", "RestrictNamespaces",
+    "RestrictRealtime", "RestrictSUIDSGID", "RuntimeDirectory", "RuntimeDirectoryMode",
+    "StateDirectory", "StateDirectoryMode", "SystemCallFilter", "UMask", "User",
 }
 
 
