@@ -182,6 +182,9 @@ def test_a_message_is_withdrawn(make_web):
     assert len(fields["code"]) == 26
     wrong = web.post("/withdraw", {**fields, "code": "A" * 26})
     assert wrong.status == 403
+    again = fields_of(wrong.text, "/withdraw")  # the form is there again, with what was typed
+    assert again["id"] == fields["id"] and 'value="' + "A" * 26 in wrong.text
+    assert "to be taken back" in wrong.text
     assert web.get("/m/" + fields["id"]).status == 200
     assert web.post("/withdraw", fields).status == 200
     assert "to be taken back" not in web.get().text
@@ -376,6 +379,20 @@ def test_texts_are_bounded(make_web):
     assert web.leave("  \n ").status == 400
 
 
+def test_a_topic_is_a_filter(make_web):
+    """A list of a topic has the messages with this topic, and no others of the place."""
+    web = make_web("cache = 0\n", "[host default]\nhere = place:bar, wifi:a, wifi:b\n")
+    assert web.leave("about coffee", t="Coffee").status == 200
+    assert web.leave("about both", source="127.0.0.8", t="coffee, cake").status == 200
+    assert web.leave("about nothing", source="127.0.0.9").status == 200
+    assert "about nothing" in web.get().text
+    page = web.get("/?t=coffee").text
+    assert "about coffee" in page and "about both" in page and "about nothing" not in page
+    page = web.get("/?t=coffee&t=cake").text
+    assert "about both" in page and "about coffee" not in page
+    assert "<article" not in web.get("/?t=tea").text
+
+
 def test_reviewed_messages_wait(make_web):
     web = make_web("cache = 0\n", "[host default]\naccept = review\n")
     assert web.leave("wait for me").status == 200
@@ -386,6 +403,7 @@ def test_a_closed_host_says_so(make_web):
     web = make_web("", "[host default]\naccept = closed\n")
     page = web.get()
     assert page.status == 200 and 'action="/leave"' not in page.text
+    assert "Leave " not in page.text, "nothing asks for a message"
 
 
 def test_the_operator_closes_and_opens(make_web):

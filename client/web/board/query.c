@@ -35,14 +35,25 @@ static int add_place(struct hearsay_context *context, const char *place,
     return status;
 }
 
+static int add_topics(const struct view *view, struct hearsay_context *context,
+                      struct hearsay_error *error)
+{
+    int status = HEARSAY_OK;
+
+    for (size_t i = 0; i < view->topic_count && status == HEARSAY_OK; i++) {
+        status = hearsay_context_add_topic(context, view->topics[i], error);
+    }
+    return status;
+}
+
 /* Adds all labels of a view to the empty set. */
 static int add_labels(const struct hearsay *server, const struct view *view,
                       struct hearsay_context *context, struct hearsay_error *error)
 {
     int status = add_place(context, view->place, error);
 
-    for (size_t i = 0; i < view->topic_count && status == HEARSAY_OK; i++) {
-        status = hearsay_context_add_topic(context, view->topics[i], error);
+    if (status == HEARSAY_OK) {
+        status = add_topics(view, context, error);
     }
     if (view->is_now && status == HEARSAY_OK) {
         status = hearsay_context_add_time(context, hearsay_now_ms(server), error);
@@ -121,6 +132,28 @@ static int encode_parts(const struct hearsay_host *host, const struct hearsay_co
     return status;
 }
 
+/* Sets what a message must contain: the topics of the view. */
+static int require_topics(const struct hearsay_host *host, const struct view *view,
+                          struct query_parts *parts, size_t part_count, struct hearsay_error *error)
+{
+    struct hearsay_context *context = NULL;
+    int status = HEARSAY_OK;
+
+    if (view->topic_count > 0) {
+        status = hearsay_context_new(&context, error);
+    }
+    if (context == NULL) {
+        return status;
+    }
+    status = add_topics(view, context, error);
+    for (size_t i = 0; i < part_count && status == HEARSAY_OK; i++) {
+        status = encode_labels(host, context, i > 0, &parts->topics[i], error);
+        parts->parts[i].contains = &parts->topics[i];
+    }
+    hearsay_context_free(context);
+    return status;
+}
+
 int query_fill(const struct hearsay *server, const struct view *view, struct query_parts *parts,
                struct hearsay_query *out_query, struct hearsay_error *out_error)
 {
@@ -139,6 +172,9 @@ int query_fill(const struct hearsay *server, const struct view *view, struct que
     status = add_labels(server, view, context, out_error);
     if (status == HEARSAY_OK) {
         status = encode_parts(host, context, parts, &out_query->part_count, out_error);
+    }
+    if (status == HEARSAY_OK) {
+        status = require_topics(host, view, parts, out_query->part_count, out_error);
     }
     (void)hearsay_context_labels(context, &labels);
     hearsay_context_free(context);
