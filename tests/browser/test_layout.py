@@ -9,7 +9,7 @@ from harness import OTHER_NAME, fill_list, tour
 WIDTHS = (320, 360, 412)
 TARGET = 44  # CSS pixels
 
-# What sticks out of the screen, or out of its box. Boxes scroll in no page.
+# What sticks out of the screen, or out of its box. No box scrolls but a field of one line.
 STICKING_OUT = """
   const [width] = arguments, out = [];
   if (document.documentElement.scrollWidth > width) {
@@ -24,7 +24,7 @@ STICKING_OUT = """
     if (box.left < -0.5 || box.right > width + 0.5) {
       out.push(name + ' from ' + box.left + ' to ' + box.right);
     }
-    if (getComputedStyle(element).display !== 'inline' && !element.closest('svg') &&
+    if (getComputedStyle(element).display !== 'inline' && !element.closest('svg, input') &&
         element.scrollWidth > element.clientWidth + 1 && element.clientWidth > 0) {
       out.push(name + ' is ' + element.scrollWidth + ' wide in ' + element.clientWidth);
     }

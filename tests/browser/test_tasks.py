@@ -86,7 +86,7 @@ def test_leave(phone, place):
     phone.find("#ttl option[value='3600']").click()
     phone.leave("Café & <b>bold</b>\nsecond line")
     assert phone.heading == "Your message is here"
-    assert re.search(r"goes by itself in (1 h|60 min|59 min)\.", phone.text("main"))
+    assert re.search(r"disappears by itself in (1 h|60 min|59 min)\.", phone.text("main"))
     phone.follow("=Back to the messages")
     assert "Café & <b>bold</b>\nsecond line" in phone.messages
     for topic in ("jazz", "coffee"):

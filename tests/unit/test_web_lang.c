@@ -235,9 +235,9 @@ static void test_times(void **state)
     check_until("ar", 7200, true, "بعد نحو ساعتين");
     html_init(&html);
     lang_write_with_until(&html, lang_find("en"), "left.goes", 3600, false);
-    check_bytes(&html, "It goes by itself in 1 h.");
+    check_bytes(&html, "It disappears by itself in 1 h.");
     lang_write_with_lasts(&html, lang_find("en"), "about.time_max", 86400);
-    check_bytes(&html, "A message goes by itself when its time is over, at the latest after 24 "
+    check_bytes(&html, "A message disappears by itself when its time is over, at the latest after 24 "
                        "hours.");
 }
 

@@ -256,6 +256,8 @@ void page_write_message(struct html *html, const struct page *page,
 {
     show_page(html, page, "message");
     snprintf(shown.token, sizeof(shown.token), "%s", message->token);
+    snprintf(shown.code, sizeof(shown.code), "%s", message->code != NULL ? message->code : "");
+    show_error(message->error);
 }
 
 void page_write_left(struct html *html, const struct page *page, const struct page_left *left)
@@ -861,6 +863,8 @@ static void codes_are_read_as_people_type(void **state)
     assert_memory_equal(board.token, token, sizeof(token));
     assert_int_equal(post("/withdraw", "id=" SEED "&code=AAAA"), 403);
     assert_int_equal(shown.notice, PAGE_WRONG_CODE);
+    assert_string_equal(exchange.body, "message");
+    assert_string_equal(shown.code, "AAAA"); /* to be mended, not typed again */
     assert_int_equal(post("/withdraw", "id=" SEED "&code=AAAAAAAAAAAAAAAAAAAAAAAAAAA"), 403);
 }
 

@@ -293,10 +293,15 @@ static void form_write_closed(struct html *html, const struct page *page,
     html_raw(html, "</section>\n");
 }
 
+bool page_form_is_open(const struct page_form *form)
+{
+    return !form->needs_work && form->accept != HEARSAY_ACCEPT_CLOSED;
+}
+
 void page_write_form(struct html *html, const struct page *page, const struct page_form *form,
                      const struct page_error *error)
 {
-    if (form->needs_work || form->accept == HEARSAY_ACCEPT_CLOSED) {
+    if (!page_form_is_open(form)) {
         form_write_closed(html, page, form, error);
         return;
     }

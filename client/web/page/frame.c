@@ -274,7 +274,8 @@ void page_begin(struct html *html, const struct page *page, const char *heading)
     page_write_element(html, page, "h1", NULL, heading);
 }
 
-void page_begin_list(struct html *html, const struct page *page, const size_t *count)
+void page_begin_list(struct html *html, const struct page *page, const size_t *count,
+                     bool can_leave)
 {
     page_begin_document(html, page, NULL);
     html_raw(html, "<div>\n<h1><a");
@@ -287,9 +288,13 @@ void page_begin_list(struct html *html, const struct page *page, const size_t *c
         lang_write_count(html, page->lang, "list.count", *count);
         html_raw(html, "</p>\n");
     }
-    html_raw(html, "</div>\n<a class=\"button\" href=\"#leave\">");
-    lang_write(html, page->lang, "list.leave", NULL, NULL);
-    html_raw(html, "</a>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n");
+    html_raw(html, "</div>\n");
+    if (can_leave) {
+        html_raw(html, "<a class=\"button\" href=\"#leave\">");
+        lang_write(html, page->lang, "list.leave", NULL, NULL);
+        html_raw(html, "</a>\n");
+    }
+    html_raw(html, "</header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }
 
 static void footer_write_link(struct html *html, const struct page *page, const char *path,

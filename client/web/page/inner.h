@@ -16,7 +16,8 @@ void page_begin(struct html *html, const struct page *page, const char *heading)
 
 /* The same for the list, whose <h1> is the title of the place. `count`: messages; NULL: none is
  * said. */
-void page_begin_list(struct html *html, const struct page *page, const size_t *count);
+void page_begin_list(struct html *html, const struct page *page, const size_t *count,
+                     bool can_leave);
 
 /* Begins and ends a document without style, script and links to other pages. */
 void page_begin_bare(struct html *html, const struct page *page, const char *heading);
@@ -80,6 +81,9 @@ void page_write_notice(struct html *html, const struct page *page, const struct 
 bool page_error_is_about(const struct page_error *error, const char *field);
 
 /* Writes the form to leave a message, or why there is none, with the typed text. */
+/* Whether the form takes messages. */
+bool page_form_is_open(const struct page_form *form);
+
 void page_write_form(struct html *html, const struct page *page, const struct page_form *form,
                      const struct page_error *error);
 

@@ -165,9 +165,12 @@ static void topics_write_form(struct html *html, const struct page *page)
     html_raw(html, "<div class=\"row\">\n<div><label for=\"topic\">");
     lang_write(html, page->lang, "topics.label", NULL, NULL);
     html_raw(html, "</label>\n<input type=\"text\" id=\"topic\" name=\"t\" maxlength=\"60\" "
-                   "dir=\"auto\" autocomplete=\"off\"></div>\n<button class=\"button quiet\">");
+                   "dir=\"auto\" autocomplete=\"off\" "
+                   "aria-describedby=\"topic-help\"></div>\n<button class=\"button quiet\">");
     lang_write(html, page->lang, "topics.show", NULL, NULL);
-    html_raw(html, "</button>\n</div>\n</form>\n</details>\n");
+    html_raw(html, "</button>\n</div>\n<p class=\"help\" id=\"topic-help\">");
+    lang_write(html, page->lang, "topics.help", NULL, NULL);
+    html_raw(html, "</p>\n</form>\n</details>\n");
 }
 
 static void tools_write(struct html *html, const struct page *page)
@@ -197,22 +200,26 @@ static bool list_shows_nearness(const struct board_list *list)
 }
 
 /* Written above messages, too: they may all leave an open page. */
-static void list_write_empty(struct html *html, const struct page *page, bool is_hidden)
+static void list_write_empty(struct html *html, const struct page *page, bool is_hidden,
+                             bool can_leave)
 {
     bool is_filtered = page->view->topic_count > 0 || page->view->is_now;
 
     html_raw(html, is_hidden ? "<div class=\"empty\" id=\"empty\" hidden>\n"
                              : "<div class=\"empty\" id=\"empty\">\n");
     page_write_element(html, page, "p", NULL, is_filtered ? "list.empty_filter" : "list.empty");
-    html_raw(html, "<p><a class=\"link\"");
     if (is_filtered) {
+        html_raw(html, "<p><a class=\"link\"");
         page_write_href(html, page, "/", NULL);
-    } else {
-        html_raw(html, " href=\"#leave\"");
+        html_raw(html, ">");
+        lang_write(html, page->lang, "list.everything", NULL, NULL);
+        html_raw(html, "</a></p>\n");
+    } else if (can_leave) {
+        html_raw(html, "<p><a class=\"link\" href=\"#leave\">");
+        lang_write(html, page->lang, "list.empty_hint", NULL, NULL);
+        html_raw(html, "</a></p>\n");
     }
-    html_raw(html, ">");
-    lang_write(html, page->lang, is_filtered ? "list.everything" : "list.empty_hint", NULL, NULL);
-    html_raw(html, "</a></p>\n</div>\n");
+    html_raw(html, "</div>\n");
 }
 
 /* The script shows the button when there are new messages; nothing else is a live region. It stands
@@ -244,7 +251,7 @@ static void list_write_words(struct html *html, const struct page *page)
 }
 
 static void list_write_messages(struct html *html, const struct page *page,
-                                const struct board_list *list)
+                                const struct board_list *list, bool can_leave)
 {
     bool shows_nearness = list_shows_nearness(list);
 
@@ -258,7 +265,7 @@ static void list_write_messages(struct html *html, const struct page *page,
         page_write_item(html, page, &list->messages[i], shows_nearness);
     }
     html_raw(html, "</ol>\n");
-    list_write_empty(html, page, list->count > 0);
+    list_write_empty(html, page, list->count > 0, can_leave);
 }
 
 static void list_write_pages(struct html *html, const struct page *page,
@@ -299,7 +306,7 @@ static void list_write_stay(struct html *html, const struct page *page)
 }
 
 static void list_write_body(struct html *html, const struct page *page,
-                            const struct board_list *list)
+                            const struct board_list *list, bool can_leave)
 {
     tools_write(html, page);
     if (list->age_ms > PAGE_STALE_MS) {
@@ -309,7 +316,7 @@ static void list_write_body(struct html *html, const struct page *page,
     }
     page_write_element(html, page, "h2", "unseen", "list.heading");
     list_write_new_button(html, page);
-    list_write_messages(html, page, list);
+    list_write_messages(html, page, list, can_leave);
     list_write_pages(html, page, list);
 }
 
@@ -322,7 +329,8 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
     if (error == NULL && list->list == NULL) {
         error = &away;
     }
-    page_begin_list(html, page, list->list == NULL ? NULL : &list->list->count);
+    page_begin_list(html, page, list->list == NULL ? NULL : &list->list->count,
+                    page_form_is_open(list->form));
     if (error != NULL) {
         page_write_notice(html, page, error, keeps_text);
     }
@@ -331,7 +339,7 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
         page_write_form(html, page, list->form, error);
     }
     if (list->list != NULL) {
-        list_write_body(html, page, list->list);
+        list_write_body(html, page, list->list, page_form_is_open(list->form));
     }
     if (!keeps_text) {
         page_write_form(html, page, list->form, error);

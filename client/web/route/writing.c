@@ -6,6 +6,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "client/web/route/reading.h"
 #include "core/base/label.h"
 
 enum {
@@ -360,12 +361,45 @@ static void answer_done(struct visit *visit, enum page_done done)
     visit_answer_page(visit, 200, 0, &html);
 }
 
+static void wrong_code_done(void *context, const struct board_reply *reply)
+{
+    static const struct page_error wrong = {.notice = PAGE_WRONG_CODE};
+    struct visit *visit = context;
+    struct page page;
+    struct html html;
+
+    if (reply->outcome != BOARD_DONE) {
+        visit_fail(visit, 403, &wrong);
+        return;
+    }
+    html_init(&html);
+    visit_page(visit, &page);
+    page_write_message(&html, &page,
+                       &(struct page_message){.message = reply->message,
+                                              .token = visit->token,
+                                              .error = &wrong,
+                                              .code = visit_field(visit, "code")});
+    visit_answer_page(visit, 403, 0, &html);
+}
+
+/* Shows the message again with the wrong code in its form. */
+static void answer_wrong_code(struct visit *visit)
+{
+    uint8_t id[HEARSAY_ID_BYTES];
+
+    if (secret_read_hex(visit_field(visit, "id"), id) && reading_may_read(visit)) {
+        board_get(visit->router->board, visit->view.host, id, wrong_code_done, visit);
+    }
+}
+
 static void withdraw_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
 
     if (reply->outcome == BOARD_DONE) {
         answer_done(visit, PAGE_WITHDRAWN);
+    } else if (reply->outcome == BOARD_WRONG_CODE) {
+        answer_wrong_code(visit);
     } else {
         visit_fail_reply(visit, reply);
     }
@@ -385,7 +419,7 @@ void writing_withdraw(struct visit *visit)
     if (id_text == NULL || !secret_read_hex(id_text, id)) {
         fail_field(visit, "id");
     } else if (code_text == NULL || !secret_read_code(code_text, code)) {
-        visit_fail(visit, 403, &(struct page_error){.notice = PAGE_WRONG_CODE});
+        answer_wrong_code(visit);
     } else {
         secret_token(code, token);
         board_withdraw(visit->router->board, &visit->request->client, visit->view.host, id, token,
