@@ -141,6 +141,8 @@ def test_others_may_read_it(folder):
     with playing(folder, address) as (_, output):
         assert f"http://{address}:" in output and "Everybody in this network" in output
         assert "<article" in get(url_in(output))
+        poster = get(url_in(output) + "poster")  # by name, and by address
+        assert "http://hearsay.lan:" in poster and f"http://{address}:" in poster
 
 
 @pytest.mark.parametrize("listen, sentence", [

@@ -547,7 +547,9 @@ def test_pages_and_files(make_web):
         assert web.get(path).status == 200
     about = web.get("/about").text
     assert "The Bar" in about and "bar@example.org" in about and "Be kind." in about
-    assert web.get("/poster").status == 200
+    poster = web.get("/poster")
+    assert poster.status == 200 and f"http://{NAME}:{web.port}/<" in poster.text
+    assert "?p=" not in poster.text, "nobody types that"
     assert web.get("/qr/page.svg").text.startswith("<svg")
     assert web.get("/qr/page.txt").text.count("\n") > 10
     assert web.get("/qr/join.svg").status == 404

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "client/web/page/inner.h"
@@ -117,6 +118,23 @@ static void poster_write_value(struct html *html, const struct page *page, const
     html_raw(html, "</bdi></p>\n");
 }
 
+/* Writes what people may type: the name, and the address of the code without the digits behind it,
+ * where that is another one. */
+static void poster_write_addresses(struct html *html, const struct page *page, const char *url)
+{
+    char name[PAGE_NAME_LINK_BYTES];
+    char address[PAGE_NAME_LINK_BYTES];
+
+    (void)snprintf(name, sizeof(name), "http://%s/", page->name);
+    (void)snprintf(address, sizeof(address), "%.*s", (int)strcspn(url, "?"), url);
+    poster_write_value(html, page, "poster.address", name);
+    if (strcmp(name, address) != 0) {
+        html_raw(html, "<p><bdi class=\"code\">");
+        html_string(html, address);
+        html_raw(html, "</bdi></p>\n");
+    }
+}
+
 static void poster_begin_code(struct html *html, const struct page *page, const char *step,
                               const char *key, const char *svg)
 {
@@ -152,7 +170,7 @@ void page_write_poster(struct html *html, const struct page *page, const struct 
         html_raw(html, "</div>\n");
     }
     poster_begin_code(html, page, has_join ? "2. " : "", "poster.open", poster->open_svg);
-    poster_write_value(html, page, "poster.address", poster->url);
+    poster_write_addresses(html, page, poster->url);
     html_raw(html, "</div>\n</div>\n");
     if (has_join && poster->join_svg != NULL && poster->open_svg != NULL) {
         page_write_element(html, page, "p", "soft", "poster.help");
