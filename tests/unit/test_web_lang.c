@@ -237,8 +237,9 @@ static void test_times(void **state)
     lang_write_with_until(&html, lang_find("en"), "left.goes", 3600, false);
     check_bytes(&html, "It disappears by itself in 1 h.");
     lang_write_with_lasts(&html, lang_find("en"), "about.time_max", 86400);
-    check_bytes(&html, "A message disappears by itself when its time is over, at the latest after 24 "
-                       "hours.");
+    check_bytes(&html,
+                "A message disappears by itself when its time is over, at the latest after 24 "
+                "hours.");
 }
 
 int main(void)
