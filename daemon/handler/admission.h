@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * admission: decides whether a deposit is accepted. admission_decide checks in this order:
+ * admission: checks a deposit before the store gets it; the store may still refuse the deposit.
+ * admission_decide checks in this order:
  *
  *   1. form    epoch, filter, fill, payload size, time to live, proof of work
- *   2. known   if the host has a message of this id that has not expired, the deposit is accepted
- *              without checks 3 to 5
+ *   2. known   if the host has a message of this id that has not expired, checks 3 to 5 are
+ *              skipped
  *   3. mode    the accept mode is `open` or `review` (accept_mode.h)
  *   4. ban     no ban of the operator applies to the payload or the filter
  *   5. room    caps and the sender's share allow the message, or others can be removed (room.h)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Deposit: adds a message. admission.c decides whether the deposit is accepted. Then the store
- * stores the message. Afterwards the message is added to index and cache, unless it is held for
+ * Deposit: adds a message. First, admission.c checks the deposit, and may refuse it. Then the store
+ * stores the message, or refuses it: for example, because another message has its id, or because
+ * the storage is nearly full. A stored message is added to index and cache, unless it is held for
  * review. Last, watches are notified and the client gets the answer.
  */
 #include <string.h>
