@@ -125,8 +125,8 @@ int tree_reserve(struct tree *tree, struct tree_node *node, uint32_t slots)
     return resize_slots(tree, node, (room + BITS_BLOCK - 1) / BITS_BLOCK * BITS_BLOCK);
 }
 
-/* Shrinks a node's storage. If there is no memory to allocate the smaller storage, the node keeps
- * the larger one. */
+/* Shrinks a node's storage if it is large and less than half of it is needed: inner.h has the
+ * rule. If there is no memory to allocate the smaller storage, the node keeps the larger one. */
 void tree_trim(struct tree *tree, struct tree_node *node)
 {
     enum { SMALL = 128 };

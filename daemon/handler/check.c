@@ -8,12 +8,13 @@
  * submitted before have changed memory, the suspect is read and compared again. A suspect that
  * still differs in round ROUNDS is reported.
  *
- * Then the check compares sums, which also finds messages that are in memory only. The store counts
- * in an operation (PERSIST_TALLY), in order with the other operations. When `done` of this
- * operation is called, the earlier operations have changed memory, and the later ones have not.
- * Sums that differ are counted again, in ROUNDS rounds at most.
+ * Then the check compares sums, which also finds messages that are in memory only. First the check
+ * waits until all earlier reads have ended, and deletes expired messages. Then the store counts in
+ * an operation (PERSIST_TALLY), in order with the other operations. When `done` of this operation
+ * is called, the earlier operations have changed memory, and the later ones have not. If a sum
+ * differs, all three steps are repeated, in ROUNDS rounds at most.
  *
- *   page ... page (suspects? barrier, read each again)    barrier of reads, expire ..., tally
+ *   page ... page (suspects? barrier, read each again)    wait for reads, expire ..., tally
  */
 #include <stdio.h>
 #include <string.h>

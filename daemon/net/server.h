@@ -114,8 +114,10 @@ int server_reload(struct server *server, char *out_reason);
  * second. Looks once after the certificate was loaded, and then once a day. */
 void server_check_certificate(struct server *server, const struct config *config);
 
-/* Returns the server's functions that the service calls: to add figures, to reload, and to report a
- * new epoch or a new host. */
+/*
+ * Returns the functions of the server that the service and the handlers call: to add figures, to
+ * reload, and to report a new epoch, a new host, or a change of which deposits a host accepts.
+ */
 struct service_control server_control_new(struct server *server);
 
 /* Pushes to gateways which deposits each host accepts, where that has changed. `context` is the

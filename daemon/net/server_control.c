@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Functions of the server that the service calls: when an administrator asks for figures or for a
- * reload, when a host has a new epoch, and when a new host is open. */
+/*
+ * Functions of the server that the service and the handlers call: when an administrator asks for
+ * figures or for a reload, when a host has a new epoch, when a new host is open, and when an
+ * operator has changed which deposits a host accepts.
+ */
 
 #include "daemon/handler/handler.h"
 #include "daemon/host/accept_mode.h"

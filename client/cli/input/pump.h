@@ -106,10 +106,12 @@ int pump_init(struct pump *pump, const struct cli *cli, struct pump_work *work, 
 void pump_deinit(struct pump *pump); /* closes the server */
 
 /*
- * Processes the input up to its end. Returns CLI_DONE, or an exit code after printing the error.
- * After an error the items that were not given out are lost; if there are any, the first of them is
- * pump->ring[pump->head % PUMP_RING]. A signal on pump->signals ends the run without a message:
- * then pump->signalled is the number of the signal, and the exit code is 128 plus this number.
+ * Processes the input up to its end. Returns CLI_DONE or an exit code. Prints the error before it
+ * returns an exit code, except in three cases: CLI_NO_READER; a function of `work` returned
+ * PUMP_STOP and has printed its error; a signal on pump->signals ended the run. Then
+ * pump->signalled is the number of the signal, and the exit code is 128 plus this number. If the
+ * result is not CLI_DONE, the items that were not given out are lost; if there are any, the first
+ * of them is pump->ring[pump->head % PUMP_RING].
  */
 int pump_run(struct pump *pump);
 
