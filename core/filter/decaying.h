@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * decaying: a time-decaying Bloom filter. A bit stays set for a number of rounds. Afterwards the
- * bit is cleared, unless it was set again in the meantime. Cheng, Xiang, Iyengar, "Time-Decaying
- * Bloom Filters for Data Streams with Skewed Distributions", RIDE 2005.
+ * bit is cleared, unless it was set again in the meantime. Cheng, Xiang, Iwaihara, Xu, Mohania,
+ * "Time-Decaying Bloom Filters for Data Streams with Skewed Distributions", RIDE 2005.
  *
  * Each bit has a counter of one byte. decaying_add sets the counters of a filter's bits to
  * `rounds`. decaying_advance begins a new round and decrements all counters that are not 0. So a

@@ -28,8 +28,9 @@ struct here_watch_options {
     uv_loop_t *loop;         /* borrowed, as the service is */
     struct service *service; /* whose hosts have the files */
     /*
-     * Called when the labels or the table of a host have changed, also before here_watch_start
-     * returns.
+     * Called when the labels of a host have changed, when the host gets a newly read table of
+     * places, which may equal the old one, or when the host loses its table. here_watch_start reads
+     * the files itself, and makes these calls before it returns.
      */
     void (*changed)(void *context, const struct here_change *change);
     void *context;

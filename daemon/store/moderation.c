@@ -200,8 +200,9 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
 }
 
 /*
- * Makes a hidden or pending message visible: gives the message a new number. *seq: the old number,
- * then the new one. `checksum`: the checksum of the row with the new number.
+ * Makes a hidden or pending message visible. Takes the next message number and moves the message's
+ * row to this number. *seq: the old number at the call, the new number afterwards. `checksum` comes
+ * from the caller: the checksum of the row with `state.next_seq`, which is the new number.
  */
 static int moderation_show(struct store_database *database, struct persist_op *op, int64_t checksum,
                            int64_t *seq)
