@@ -91,6 +91,12 @@ class Place(test_web.Web):
     def url(self, path="/", name=NAME):
         return f"http://{name}:{self.port}{path}"
 
+    @property
+    def digits(self):
+        """What the code on the poster says of the store, behind `?p=`."""
+        with self.gateway.daemon.client() as client:
+            return client.welcome.store_id.hex()[:6]
+
 
 @pytest.fixture
 def make_place(make_daemon):  # noqa: F811
