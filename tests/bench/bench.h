@@ -63,7 +63,7 @@ int bench_phones(int argc, char **argv);
 
 /*
  * Returns the path of a program of this build, such as `daemon/hearsayd`, by the path of
- * hearsay-bench. The text is allocated once and stays until the process ends.
+ * hearsay-bench. The text is static; there is room for four.
  */
 const char *bench_program(const char *name);
 
