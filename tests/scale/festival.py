@@ -28,8 +28,8 @@ import tempfile
 import time
 
 PATIENCE = 60
-WHOLE = {"phones": 5000, "places": 200, "opened": 250, "deposits": 5, "roams": 500, "pages": 20,
-         "seconds": 180}
+WHOLE = {"phones": 5000, "places": 200, "opened": 120, "deposits": 5, "roams": 500, "pages": 20,
+         "seconds": 120}
 BRIEF = {"phones": 200, "places": 20, "opened": 0, "deposits": 5, "roams": 60, "pages": 5,
          "seconds": 21}
 PAGE_P99_MS = 300
