@@ -319,8 +319,8 @@ static uint32_t far_centre(const struct clustering *c, const uint32_t *order, si
 
 /*
  * Orders the centres so that similar centres are near one another. Chooses two centres that are far
- * from each other, sorts all centres by which of the two they resemble more, and does the same with
- * each half. The recursion is at most log2(CENTRES_MAX) levels deep.
+ * from each other, and sorts all centres by which of the two they resemble more. Then calls itself
+ * for each half. The calls are nested at most log2(CENTRES_MAX) deep.
  */
 static void order_centres(struct clustering *c, uint32_t *order, size_t count)
 {

@@ -20,9 +20,10 @@ enum {
     FIRST_STEPS = 4,
     FIRST_NS = 300 * 1000,
     /*
-     * Upper bounds of the parts of the searches that take turns, because each part holds memory.
-     * Searches with more than FEW_PARTS parts (wide) and the other searches (narrow) have a bound
-     * each, so that wide searches do not keep narrow searches from beginning.
+     * A query has one part or several, and each part of a search that takes turns holds memory. So
+     * the number of these parts is bounded. Searches with more than FEW_PARTS parts (wide) and
+     * other searches (narrow) have a bound each: wide searches cannot keep narrow searches from
+     * beginning.
      */
     FEW_PARTS = 8,
     NARROW_PARTS_MAX = 128,

@@ -165,8 +165,8 @@ static void on_arranged(struct long_work *work)
 /* --- which, and when -------------------------------------------------------------------------- */
 
 /*
- * Returns the number of worn messages of an index: the messages beside the tree, and half the
- * number of the arranged messages that were removed.
+ * Returns the number of worn messages of an index: the messages that came since the last rebuild,
+ * and half the number of the arranged messages that were removed.
  */
 static size_t worn_of(const struct index *index)
 {
@@ -177,8 +177,8 @@ static size_t worn_of(const struct index *index)
 }
 
 /*
- * Whether an index of `count` messages, with `worn` worn messages, is due for a rebuild. The worn
- * messages must be many enough, and the worker must have rested long enough.
+ * Whether an index of `count` messages is due for a rebuild. The number of worn messages, `worn`,
+ * must be large enough, and the worker must have rested long enough.
  */
 static bool is_due(const struct arrange *arrange, size_t worn, size_t count)
 {

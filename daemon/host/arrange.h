@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * arrange: decides when an index is rebuilt, and rebuilds it in slices. A new message is appended
- * to a list beside the tree of arranged messages. Each search compares its filters with the whole
- * list. When the list is long, or many arranged messages were removed, the index is rebuilt.
+ * arrange: decides when an index is rebuilt, and rebuilds the index in slices. Only a rebuild puts
+ * similar messages into the same group of the tree. A new message goes into a group that has a free
+ * slot, beside messages that need not be similar, so searches compare most new messages. When an
+ * index has many new messages, or many arranged messages were removed, the index is rebuilt.
  *
  * A rebuild has four steps (core/index/renewal.h): copy the messages; arrange the copy as a new
  * tree; follow, which repeats the changes made meanwhile; free the old tree. Copy and follow run in
  * slices on the loop's thread. Arrange and free run on a worker thread. Of all hosts together, at
  * most one index is being rebuilt at a time.
  *
- * An index is due for a rebuild when a share of its messages, but at least a minimum, is in the
- * list or was removed. Between two rebuilds the worker rests for a multiple of the time that the
- * next rebuild is expected to take. The rest is longer while many messages come.
+ * An index is due for a rebuild when a share of its messages, but at least a minimum, is worn:
+ * worn_of in arrange.c counts new and removed messages. Between two rebuilds the worker rests for a
+ * multiple of the time that the next rebuild is expected to take. The rest is longer while many
+ * messages come.
  *
- * Messages loaded at the start are in such lists, too. hearsayd serves requests at once and
- * rebuilds all loaded indexes one after the other, the largest first. The worker rests between
+ * Messages that were loaded at the start count as new messages. hearsayd serves requests at once
+ * and rebuilds all loaded indexes one after the other, the largest first. The worker rests between
  * these rebuilds only after a failure.
  */
 #ifndef DAEMON_HOST_ARRANGE_H

@@ -2,8 +2,8 @@
 /*
  * refusals: counts the requests that were answered with an error, by error code, and the
  * connections that were refused. Only numbers are kept: nothing says who sent a request. The log
- * gets at most one line in ten seconds, with the numbers of requests over a rate, requests over a
- * quota and refused connections since the last line.
+ * gets at most one line in ten seconds. The line has three numbers, counted since the line before:
+ * requests over a rate, requests over a quota, and refused connections.
  */
 #ifndef DAEMON_LIMITS_REFUSALS_H
 #define DAEMON_LIMITS_REFUSALS_H

@@ -53,7 +53,7 @@ bool store_log_is_damaged(const char *path, const struct store_log_scan *scan, c
 void store_log_warn(const char *path);
 
 /*
- * Truncates the log behind its last commit, where SQLite leaves the pages of a failed transaction.
+ * Truncates the log after its last commit. SQLite leaves the pages of a failed transaction there.
  * A log with a damaged header is not truncated. Only the writer may call this function, outside a
  * transaction. Returns an SQLite result code; SQLITE_BUSY: another program writes.
  */

@@ -22,18 +22,22 @@ ARCH_I386 = 0x40000003
 UNKNOWN_CALL = -1
 
 
-@pytest.fixture(scope="module")
-def unit():
-    """Each setting of the unit: the values of all its lines, in order."""
-    if not os.path.exists(UNIT):
-        pytest.skip("built without libsystemd")
+def settings_of(path):
+    """Each setting of a unit: the values of all its lines, in order."""
     settings = {}
-    with open(UNIT, encoding="utf-8") as file:
+    with open(path, encoding="utf-8") as file:
         for line in file:
             name, equals, value = line.rstrip("\n").partition("=")
             if equals and not line.startswith("#"):
                 settings.setdefault(name, []).append(value)
     return settings
+
+
+@pytest.fixture(scope="module")
+def unit():
+    if not os.path.exists(UNIT):
+        pytest.skip("built without libsystemd")
+    return settings_of(UNIT)
 
 
 # --- system calls ---------------------------------------------------------------------------------

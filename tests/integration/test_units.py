@@ -25,7 +25,7 @@ import test_web
 from hearsay_wire import pb
 from test_gateway import acting_as, packed
 from test_service import LAUNCHER
-from test_systemd import allowed_calls
+from test_systemd import allowed_calls, settings_of
 
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 DAEMON_UNIT = os.environ.get("HEARSAY_UNIT", "build/systemd/hearsayd.service")
@@ -38,17 +38,6 @@ GATEWAY = "/run/hearsay-web/gateway.sock"  # the default of hearsay-web
 def built_with_systemd():
     if not os.path.exists(WEB_UNIT):
         pytest.skip("built without libsystemd")
-
-
-def settings_of(path):
-    """Each setting of a unit: the values of all its lines, in order."""
-    settings = {}
-    with open(path, encoding="utf-8") as file:
-        for line in file:
-            name, equals, value = line.rstrip("\n").partition("=")
-            if equals and not line.startswith("#"):
-                settings.setdefault(name, []).append(value)
-    return settings
 
 
 # --- the files ------------------------------------------------------------------------------------

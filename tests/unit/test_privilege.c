@@ -291,6 +291,22 @@ static void test_who_is_not_root_becomes_nobody_else(void **state)
 
 /* --- the data directory ----------------------------------------------------------------------- */
 
+/* Makes a directory for the other user below `base`, a template of mkdtemp. */
+static void make_for_the_user(char *base, const char *below, char path[64])
+{
+    struct stat info;
+
+    if (geteuid() != 0) {
+        skip(); /* only root can give a directory away */
+    }
+    assert_non_null(mkdtemp(base));
+    (void)snprintf(path, 64, "%s/%s", base, below);
+    assert_int_equal(privilege_make_directory(path, &nobody, reason), 0);
+    assert_int_equal(stat(path, &info), 0);
+    assert_int_equal(info.st_uid, OTHER_USER);
+    assert_int_equal(info.st_mode & 0777, 0700);
+}
+
 static void test_directory_is_made_for_the_user(void **state)
 {
     char base[] = "privilege-test-XXXXXX"; /* in the build folder */
@@ -298,15 +314,7 @@ static void test_directory_is_made_for_the_user(void **state)
     struct stat info;
 
     (void)state;
-    if (geteuid() != 0) {
-        skip(); /* only root can give a directory away */
-    }
-    assert_non_null(mkdtemp(base));
-    (void)snprintf(path, sizeof(path), "%s/a/b", base);
-    assert_int_equal(privilege_make_directory(path, &nobody, reason), 0);
-    assert_int_equal(stat(path, &info), 0);
-    assert_int_equal(info.st_uid, OTHER_USER);
-    assert_int_equal(info.st_mode & 0777, 0700);
+    make_for_the_user(base, "a/b", path);
 
     /* One that is there is the user's, or is not taken. */
     assert_int_equal(privilege_make_directory(path, &nobody, reason), 0);
@@ -328,18 +336,9 @@ static void test_directory_with_slashes_at_its_end(void **state)
 {
     char base[] = "privilege-test-XXXXXX"; /* in the build folder */
     char path[64];
-    struct stat info;
 
     (void)state;
-    if (geteuid() != 0) {
-        skip(); /* only root can give a directory away */
-    }
-    assert_non_null(mkdtemp(base));
-    (void)snprintf(path, sizeof(path), "%s/a//", base);
-    assert_int_equal(privilege_make_directory(path, &nobody, reason), 0);
-    assert_int_equal(stat(path, &info), 0);
-    assert_int_equal(info.st_uid, OTHER_USER);
-    assert_int_equal(info.st_mode & 0777, 0700);
+    make_for_the_user(base, "a//", path);
     assert_int_equal(rmdir(path), 0);
     assert_int_equal(rmdir(base), 0);
 }
