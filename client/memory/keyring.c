@@ -190,7 +190,7 @@ static int keep_limit(struct hearsay_keyring *keyring, struct hearsay_error *err
     if (records == NULL) {
         return fail_set_nomem(error);
     }
-    for (uint8_t kind = WITHOUT_PIN; kind <= WITH_PIN; kind++) {
+    for (int kind = WITHOUT_PIN; kind <= WITH_PIN; kind++) {
         size_t count = 0;
         for (size_t i = 0; i < all; i++) {
             uint8_t *record = keyring->file.body.data + i * RECORD_BYTES;

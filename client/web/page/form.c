@@ -226,7 +226,7 @@ static size_t form_lifetimes(const struct page_form *form, uint32_t *out_lifetim
 static void form_write_lifetimes(struct html *html, const struct page *page,
                                  const struct page_form *form, const struct page_error *error)
 {
-    uint32_t lifetimes[FORM_LIFETIMES_MAX];
+    uint32_t lifetimes[FORM_LIFETIMES_MAX] = {0};
     size_t count = form_lifetimes(form, lifetimes);
     uint32_t chosen = form->ttl_s == 0 ? form->ttl_default_s : form->ttl_s;
 
