@@ -5,6 +5,7 @@
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "tests/lib/handler_fixture.h"
 
@@ -208,6 +209,43 @@ static void schedules(void **state)
     assert_true(takes(fixture, 3, "text"));
 }
 
+/*
+ * The told end is right on the days on which the local time is set forward and back: a mode lasts
+ * an hour less or more, ends in the hour that is left out, or holds twice.
+ */
+static void daylight_saving(void **state)
+{
+    enum { MARCH = 1806192000, OCTOBER = 1824940800 }; /* midnight UTC, 28 March and 31 October */
+    static const struct {
+        int64_t now_s;
+        uint32_t from, to; /* minutes */
+        uint32_t end;      /* in so many minutes */
+    } cases[] = {
+        {MARCH, 22 * 60, 6 * 60, 4 * 60},          /* at 1:00 CET until 6:00 CEST */
+        {MARCH, 22 * 60, 2 * 60 + 30, 60},         /* there is no 2:30: until 3:00 CEST */
+        {MARCH, 2 * 60, 3 * 60, 24 * 60},          /* there is no 2:00: until tomorrow's */
+        {OCTOBER, 22 * 60, 6 * 60, 5 * 60},        /* at 2:00 CEST until 6:00 CET */
+        {OCTOBER, 2 * 60 + 30, 4 * 60, 30},        /* until 2:30 CEST */
+        {OCTOBER + 2400, 2 * 60 + 30, 4 * 60, 20}, /* at 2:40 CEST until 2:00 CET */
+        {OCTOBER + 3600, 2 * 60 + 30, 4 * 60, 30}, /* at 2:00 CET until 2:30 CET */
+        {OCTOBER + 6000, 2 * 60 + 30, 4 * 60, 80}, /* at 2:40 CET until 4:00 CET */
+    };
+    struct handler_fixture *fixture = *state;
+    struct config_host *config = &fixture->service->hosts[0].config;
+
+    assert_int_equal(setenv("TZ", "CET-1CEST,M3.5.0,M10.5.0/3", 1), 0);
+    tzset();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        config->schedule[0].from = (uint16_t)cases[i].from;
+        config->schedule[0].to = (uint16_t)cases[i].to;
+        fixture->clock.wall_ms = cases[i].now_s * 1000;
+        assert_int_equal(accept_mode(fixture, NULL)->until_ms,
+                         (cases[i].now_s + 60 * cases[i].end) * 1000);
+    }
+    assert_int_equal(setenv("TZ", "UTC", 1), 0);
+    tzset();
+}
+
 /* --- what fails ------------------------------------------------------------------------------- */
 
 static void failing_storage_changes_nothing(void **state)
@@ -264,6 +302,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(lists_of_bans, setup, teardown),
         cmocka_unit_test_setup_teardown(modes, setup, teardown),
         cmocka_unit_test_setup_teardown(schedules, setup, teardown),
+        cmocka_unit_test_setup_teardown(daylight_saving, setup, teardown),
         cmocka_unit_test_setup_teardown(failing_storage_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_and_rights, setup, teardown),
     };
