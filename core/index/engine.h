@@ -121,7 +121,8 @@ struct index_engine {
     size_t (*places)(
         const void *engine); /* all places are below this number: see index_probe_offer */
     size_t (*bytes)(const void *engine);
-    uint32_t (*height)(const void *engine); /* NULL: 1 */
+    uint32_t (*height)(const void *engine);    /* NULL: 1 */
+    int64_t (*soonest_ms)(const void *engine); /* see index_soonest_ms */
 
     /* Arranges the messages: see index_arrange. NULL: the engine does not arrange messages. */
     int (*arrange)(void *engine, const struct index_stop *stop);

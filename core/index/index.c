@@ -148,6 +148,11 @@ size_t index_bytes(const struct index *index)
     return sizeof(*index) + index->engine->bytes(index->handle);
 }
 
+int64_t index_soonest_ms(const struct index *index)
+{
+    return index->engine->soonest_ms(index->handle);
+}
+
 uint32_t index_height(const struct index *index)
 {
     return index->engine->height != NULL ? index->engine->height(index->handle) : 1;

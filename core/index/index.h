@@ -116,6 +116,9 @@ int index_find(const struct index *index, const uint8_t *id, struct index_item *
 size_t index_count(const struct index *index);
 size_t index_bytes(const struct index *index);
 
+/* Returns the smallest expires_ms of all messages; INT64_MAX: there is no message. O(messages). */
+int64_t index_soonest_ms(const struct index *index);
+
 /*
  * Returns the number of levels that a search goes through, at least 1. A list has 1 level. A tree
  * with messages has its root, nodes and groups, and summaries of nodes if there are any. O(1).

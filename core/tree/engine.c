@@ -97,6 +97,26 @@ static uint32_t tree_height(const void *engine)
     return tree->summary_count > 0 ? 4 : 3;
 }
 
+static int64_t tree_soonest_ms(const void *engine)
+{
+    const struct tree *tree = engine;
+    int64_t soonest_ms = INT64_MAX;
+
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        struct tree_node *node = tree->nodes[n];
+
+        for (uint32_t g = 0; g < node->group_count; g++) {
+            for (uint32_t i = 0; i < node->groups[g].used; i++) {
+                struct tree_spot spot = {node, (uint32_t)node->groups[g].first + i};
+                int64_t expires_ms = tree_item(spot)->expires_ms;
+
+                soonest_ms = expires_ms < soonest_ms ? expires_ms : soonest_ms;
+            }
+        }
+    }
+    return soonest_ms;
+}
+
 static int tree_arrange(void *engine, const struct index_stop *stop)
 {
     struct tree *tree = engine;
@@ -128,6 +148,7 @@ const struct index_engine tree_engine = {
     .places = tree_places,
     .bytes = tree_bytes,
     .height = tree_height,
+    .soonest_ms = tree_soonest_ms,
     .arrange = tree_arrange,
     .wear = tree_wear,
     .cursor_new = tree_cursor_new,

@@ -115,9 +115,12 @@ static bool check_room(const struct ask *ask, struct admission *out)
         return true;
     }
     bool is_share = out->room.why == ROOM_ADDRESS_FULL || out->room.why == ROOM_WIDE_FULL;
-    ask_refuse(ask, MSG_QUOTA, NULL,
-               "%s (its limit of %s is reached); there is room again when %smessages expire",
-               whose[out->room.why], out->room.cap, is_share ? "its " : "");
+    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
+    msg_error_set(&response.error, MSG_QUOTA, NULL,
+                  "%s (its limit of %s is reached); there is room again when %smessages expire",
+                  whose[out->room.why], out->room.cap, is_share ? "its " : "");
+    response.error.retry_after_ms = room_next_ms(&wish, &out->room);
+    ask_respond(ask, &response);
     return false;
 }
 

@@ -66,6 +66,8 @@ struct host {
         bool is_full;
         bool is_told; /* the log has a line about it */
         struct log_gate gate;
+        int64_t next_ms;      /* when the next message expires, as room_next_ms found it */
+        int64_t next_from_ms; /* from that moment on, room_next_ms looks again */
     } fullness;
     struct standing *standing; /* owned: the watches; NULL before the first watch */
 };

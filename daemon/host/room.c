@@ -227,6 +227,51 @@ void room_unpromise(struct service *service, struct host *host, const struct roo
     service->leaving.bytes -= bytes;
 }
 
+/* The next expiry of a host; INT64_MAX: no message. O(messages), every ROOM_SWEEP_MS at most. */
+static int64_t host_next_ms(struct host *host, int64_t now_ms)
+{
+    int64_t next_ms = INT64_MAX;
+
+    if (now_ms < host->fullness.next_from_ms &&
+        host->fullness.next_from_ms <= now_ms + ROOM_SWEEP_MS) {
+        return host->fullness.next_ms;
+    }
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        int64_t of_epoch_ms = index_soonest_ms(host->epochs[i]->index);
+        next_ms = of_epoch_ms < next_ms ? of_epoch_ms : next_ms;
+    }
+    for (uint32_t i = 0; i < host->moderation.count; i++) {
+        int64_t expires_ms = host->moderation.entries[i].expires_ms;
+        next_ms = expires_ms < next_ms ? expires_ms : next_ms;
+    }
+    host->fullness.next_ms = next_ms;
+    host->fullness.next_from_ms = next_ms == INT64_MAX ? now_ms : now_ms + ROOM_SWEEP_MS;
+    return next_ms;
+}
+
+uint64_t room_next_ms(const struct room_wish *wish, const struct room *room)
+{
+    struct service *service = wish->service;
+    int64_t now_ms = service_now_ms(service);
+    int64_t next_ms = INT64_MAX;
+
+    if (wish->bytes > wish->host->config.bytes_max ||
+        wish->bytes > service->config.limits.bytes_max) {
+        return 0;
+    }
+    for (size_t i = 0; i < service->host_count; i++) {
+        struct host *host = &service->hosts[i];
+        if (room->why == ROOM_SERVER_FULL || (room->why == ROOM_HOST_FULL && host == wish->host)) {
+            int64_t of_host_ms = host_next_ms(host, now_ms);
+            next_ms = of_host_ms < next_ms ? of_host_ms : next_ms;
+        }
+    }
+    if (next_ms == INT64_MAX) {
+        return 0;
+    }
+    return (next_ms > now_ms ? (uint64_t)next_ms - (uint64_t)now_ms : 0) + ROOM_SWEEP_MS;
+}
+
 bool room_find(const struct room_wish *wish, struct room *out_room)
 {
     out_room->own_count = 0;

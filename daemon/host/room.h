@@ -27,7 +27,9 @@ enum {
     /* maximum number of messages that are removed for one new message, however large that is */
     ROOM_EVICT_MAX = 64,
     ROOM_OF_ADDRESS = 16, /* an address may have 1/16 of a host */
-    ROOM_OF_WIDE = 2      /* a /64 on link may have 1/2 */
+    ROOM_OF_WIDE = 2,     /* a /64 on link may have 1/2 */
+    /* expired messages are deleted every 5 seconds (server.c) */
+    ROOM_SWEEP_MS = 5000
 };
 
 /* Whose limit leaves no room for a message. */
@@ -61,6 +63,13 @@ struct room {
  * stored. Promised messages count as removed.
  */
 bool room_find(const struct room_wish *wish, struct room *out_room);
+
+/*
+ * After room_find returned false: in how many milliseconds the next message of a full host, or of
+ * all hosts if the server is full, will have expired and be deleted. 0: not known, or no message
+ * that expires makes room for this one. Messages that wait for the store do not count.
+ */
+uint64_t room_next_ms(const struct room_wish *wish, const struct room *room);
 
 /*
  * Ends the promise of room_find: the messages in *room do not count as removed any more. Call this

@@ -85,6 +85,21 @@ def test_messages_of_a_host(make_daemon, rng):
         assert len(stored_ids(client)) == 3
 
 
+def test_a_full_host_says_when_the_next_message_expires(make_daemon, rng):
+    """That is, of its own messages: those of another host make no room here."""
+    daemon = make_daemon("[host small]\nmessages = 2\n[host large]\n")
+    with daemon.client() as client:
+        client.call(deposit(rng, host="large", ttl_s=100))
+        client.call(deposit(rng, ttl_s=7200))
+        expires_ms = client.call(deposit(rng, ttl_s=3600)).expires_ms
+        before_ms = client.call(pb.Ping()).now_ms
+        [answer] = client.pipeline([deposit(rng, ttl_s=10)])
+        after_ms = client.call(pb.Ping()).now_ms
+        assert codes([answer]) == ["QUOTA"]
+        goes_ms = expires_ms + 5000  # messages that have expired are deleted every 5 s
+        assert goes_ms - after_ms <= answer.error.retry_after_ms <= goes_ms - before_ms
+
+
 def test_messages_in_all(make_daemon, rng):
     """The cap of all hosts together."""
     daemon = make_daemon("[limits]\nmessages = 4\n[host one]\n[host two]\n")

@@ -524,6 +524,8 @@ def test_a_full_board_keeps_the_text(make_web):
     assert web.leave("the only one", source="127.0.0.7").status == 200
     answer = web.leave("no room for me", source="127.0.0.8")
     assert answer.status == 507 and "no room for me" in answer.text
+    # The tests' time zone says no time of the day: docs/web.md.
+    assert "The next place is free in about" in answer.text
 
 
 def test_hearsayd_goes_and_comes(make_web):

@@ -59,15 +59,19 @@ void check_store(const struct store *store)
 /* Every message can be looked up, and what is held is what is accounted for. */
 void check_contents(const struct store *store)
 {
+    int64_t soonest_ms = INT64_MAX;
+
     for (uint32_t i = 0; i < store->count; i++) {
         struct index_item item;
         uint64_t filter[WORDS_MAX];
 
         assert_int_equal(index_find(store->index, store->messages[i].item.id, &item, filter), 0);
         check_item(&item, &store->messages[i].item);
+        soonest_ms = item.expires_ms < soonest_ms ? item.expires_ms : soonest_ms;
         assert_memory_equal(filter, store->messages[i].filter,
                             bloom_words(world.profile.bits) * sizeof *filter);
     }
+    assert_int_equal(index_soonest_ms(store->index), soonest_ms);
 }
 
 /* ---- operations ---- */

@@ -346,6 +346,19 @@ static size_t list_count(const void *engine)
     return list->count;
 }
 
+static int64_t list_soonest_ms(const void *engine)
+{
+    const struct list *list = engine;
+    int64_t soonest_ms = INT64_MAX;
+
+    for (size_t i = 0; i < list->count; i++) {
+        int64_t expires_ms = chunk_of(list, i)->expires_ms[chunk_at(i)];
+
+        soonest_ms = expires_ms < soonest_ms ? expires_ms : soonest_ms;
+    }
+    return soonest_ms;
+}
+
 static size_t list_bytes(const void *engine)
 {
     const struct list *list = engine;
@@ -585,6 +598,7 @@ const struct index_engine list_engine = {
     .count = list_count,
     .places = list_count,
     .bytes = list_bytes,
+    .soonest_ms = list_soonest_ms,
     .cursor_new = list_cursor_new,
     .cursor_free = list_cursor_free,
     .cursor_restart = list_cursor_restart,

@@ -4,6 +4,7 @@
  */
 #include "core/filter/bloom.h"
 #include "daemon/handler/handler.h"
+#include "daemon/host/room.h"
 #include "tests/lib/fake_clock.h"
 #include "tests/lib/fake_persist.h"
 #include "tests/lib/host_count.h"
@@ -25,6 +26,7 @@ struct answer {
     uint64_t id;
     enum msg_response_kind kind;
     enum msg_error_code code;
+    uint64_t retry_after_ms;
     char field[64];
     bool duplicate;
     int64_t expires_ms;
@@ -71,6 +73,7 @@ static void on_respond(struct requester *client, const struct msg_response *resp
     answer->kind = response->kind;
     if (response->kind == MSG_RESPONSE_ERROR) {
         answer->code = response->error.code;
+        answer->retry_after_ms = response->error.retry_after_ms;
         memcpy(answer->field, response->error.field, sizeof(answer->field));
         assert_true(strlen(response->error.message) > 10); /* a sentence, always */
     } else if (response->kind == MSG_RESPONSE_DEPOSITED) {
@@ -283,6 +286,37 @@ static void waiting_deposits_count_against_quota(void **state)
     fake_persist_commit(fixture->persist);
     assert_true(last_answer(fixture)->duplicate);
     assert_int_equal(fixture->service->usage.messages, 2);
+}
+
+/* A full host says when its next message goes, unless the new one would not fit even then. */
+static void a_full_host_says_until_when(void **state)
+{
+    struct fixture *fixture = *state;
+    struct host *host = &fixture->service->hosts[0];
+
+    host->config.messages_max = 2;
+    send_deposit(fixture, 1, "a", 3600);
+    send_deposit(fixture, 2, "b", 60);
+    send_deposit(fixture, 3, "c", 0); /* nothing is stored yet that could expire */
+    assert_int_equal(last_answer(fixture)->code, MSG_QUOTA);
+    assert_int_equal(last_answer(fixture)->retry_after_ms, 0);
+    fake_persist_commit(fixture->persist);
+    send_deposit(fixture, 3, "c", 0);
+    assert_int_equal(last_answer(fixture)->retry_after_ms, 60 * 1000 + ROOM_SWEEP_MS);
+    fixture->clock.wall_ms += 50 * 1000;
+    fixture->clock.monotonic_ms += 50 * 1000;
+    send_deposit(fixture, 3, "c", 0);
+    assert_int_equal(last_answer(fixture)->retry_after_ms, 10 * 1000 + ROOM_SWEEP_MS);
+    withdraw(fixture, 2);
+    deposit(fixture, 3, "c", 1000);
+    fixture->clock.wall_ms += ROOM_SWEEP_MS;
+    fixture->clock.monotonic_ms += ROOM_SWEEP_MS;
+    send_deposit(fixture, 4, "d", 0);
+    assert_int_equal(last_answer(fixture)->retry_after_ms, 1000 * 1000);
+    host->config.bytes_max = 20; /* a filter alone is larger */
+    send_deposit(fixture, 4, "d", 0);
+    assert_int_equal(last_answer(fixture)->code, MSG_QUOTA);
+    assert_int_equal(last_answer(fixture)->retry_after_ms, 0);
 }
 
 /* A full host makes room as it is told to; what went is gone from the index, and told to nobody. */
@@ -651,6 +685,7 @@ int main(void)
         TEST(deposit_shows_after_commit_only),
         TEST(failed_commit_changes_nothing),
         TEST(waiting_deposits_count_against_quota),
+        TEST(a_full_host_says_until_when),
         TEST(the_oldest_make_room),
         TEST(room_for_all_is_made_by_one),
         TEST(waiting_deposits_make_room),

@@ -286,6 +286,12 @@ static void test_busy(void **state)
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_REFUSED);
     refusals = (struct refusals){MSG_QUOTA, 0, 100000};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_REFUSED);
+    /* A place that is free soon is waited for; one that is free in an hour is not. */
+    refusals = (struct refusals){MSG_QUOTA, 20, 5};
+    assert_int_equal(run_refused(&fixture, refusals, 10), CLI_DONE);
+    check_given(&fixture, 10);
+    refusals = (struct refusals){MSG_QUOTA, 3600000, 1};
+    assert_int_equal(run_refused(&fixture, refusals, 10), CLI_REFUSED);
     /* Any other refusal is an answer to its line. */
     refusals = (struct refusals){MSG_INVALID, 0, 3};
     assert_int_equal(run_refused(&fixture, refusals, 10), CLI_DONE);

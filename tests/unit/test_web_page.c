@@ -658,17 +658,22 @@ static void test_statics(void **state)
     }
 }
 
-/* Where the zone is known, the page says by the clock when messages are taken again. */
-static void test_closed_by_the_clock(void **state)
+/* Where the zone is known, the page says by the clock when messages are taken again. A time of the
+ * day that is not within a day would be misread. */
+static void test_times_of_the_day(void **state)
 {
     (void)state;
     assert_int_equal(setenv("TZ", "XYZ-1", 1), 0);
     tzset();
     assert_true(sample_has("list-closed", &web_pages_plain, "Open again at 20:20."));
     assert_true(sample_has("error-closed", &web_pages_plain, "Open again at 16:00."));
+    assert_true(sample_has("error-full", &web_pages_plain, "is free about 13:30."));
+    assert_true(sample_has("error-full-days", &web_pages_plain, "is free in about 3 days."));
     assert_int_equal(setenv("TZ", "UTC", 1), 0);
     tzset();
     assert_true(sample_has("error-closed", &web_pages_plain, "Try again in 4 h"));
+    assert_true(sample_has("error-full", &web_pages_plain, "is free in about 2 h."));
+    assert_true(sample_has("error-full-unknown", &web_pages_plain, "Please try again later."));
 }
 
 int main(void)
@@ -681,7 +686,7 @@ int main(void)
         cmocka_unit_test(test_worst_list),
         cmocka_unit_test(test_nothing_untranslated),
         cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_closed_by_the_clock),
+        cmocka_unit_test(test_times_of_the_day),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_statics),
     };

@@ -308,6 +308,7 @@ ERROR(too_long, .notice = PAGE_TOO_LONG)
 ERROR(limited, .notice = PAGE_LIMITED, .seconds = 140)
 ERROR(away, .notice = PAGE_AWAY)
 ERROR(full, .notice = PAGE_FULL, .until_ms = PAGES_NOW_MS + 90 * PAGES_MIN_MS)
+ERROR(full_days, .notice = PAGE_FULL, .until_ms = PAGES_NOW_MS + 3 * 24 * 60 * PAGES_MIN_MS)
 ERROR(full_unknown, .notice = PAGE_FULL)
 ERROR(refused, .notice = PAGE_REFUSED, .sentence = values->sentence)
 
@@ -442,6 +443,7 @@ const struct web_pages_sample web_pages_samples[] = {
     {"error-limited", write_error_limited, true, false},
     {"error-away", write_error_away, true, false},
     {"error-full", write_error_full, true, false},
+    {"error-full-days", write_error_full_days, true, false},
     {"error-full-unknown", write_error_full_unknown, true, false},
     {"error-refused", write_error_refused, true, false},
     {"error-closed", write_error_closed, true, false},

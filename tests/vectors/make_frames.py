@@ -420,6 +420,8 @@ def good_messages():
         ("error, every field", "response", 1, "error",
          {"code": pb.UNSUPPORTED_VERSION, "message": "version 9 is not spoken here; 1 is",
           "field": "versions", "retry_after_ms": 1000, "versions": [1]}),
+        ("error, full until", "response", 3, "error",
+         {"code": pb.QUOTA, "message": "this host is full", "retry_after_ms": 7200000}),
         ("welcome, least", "response", 1, "welcome",
          {"version": 1, "store_id": STORE, "limits": {}}),
         ("welcome, two hosts", "response", 2, "welcome",

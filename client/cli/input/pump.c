@@ -336,8 +336,11 @@ static int pause_sending(struct pump *pump, struct pump_item *item,
     if (now_ms < pump->paused_until_ms) {
         return PUMP_GO_ON; /* one of many that were under way */
     }
-    /* If a quota is used up and the server names no time to wait, waiting does not help. */
-    bool hopeless = error->code == HEARSAY_CODE_QUOTA && error->retry_after_ms == 0;
+    /* If a quota is used up, waiting helps only if the server names a time, and a short one: the
+     * next message of a full host may expire in days. */
+    bool hopeless =
+        error->code == HEARSAY_CODE_QUOTA &&
+        (error->retry_after_ms == 0 || error->retry_after_ms > (uint64_t)PUMP_BACKOFF_LAST_MS);
     if (hopeless || pump->pause_count >= PUMP_PAUSES_MAX) {
         pump_show(pump, true);
         return cli_report(pump->cli, error);

@@ -5,7 +5,7 @@
 
 #include "client/web/page/inner.h"
 
-enum { FORM_LIFETIMES_MAX = 5, FORM_DESCRIBED_BYTES = 64 };
+enum { FORM_LIFETIMES_MAX = 5, FORM_DESCRIBED_BYTES = 64, DAY_MS = 24 * 60 * 60 * 1000 };
 
 /* --- errors ----------------------------------------------------------------------------------- */
 
@@ -52,34 +52,50 @@ static void notice_write_field(struct html *html, const struct page *page, const
 
 /* Writes a sentence with a time where that is known, and another one where not. */
 static void notice_write_until(struct html *html, const struct page *page, int64_t until_ms,
-                               const char *key, const char *key_until)
+                               bool is_about, const char *key, const char *key_until)
 {
     if (until_ms > page->now_ms) {
         lang_write_with_until(html, page->lang, key_until, page_seconds_until(page, until_ms),
-                              !page->is_clock_trusted);
+                              is_about);
     } else {
         lang_write(html, page->lang, key, NULL, NULL);
     }
 }
 
-/* Writes a time of the day by the clock of this machine. False: its zone or clock is not known. */
+/*
+ * Writes a time of the day by the clock of this machine. False: its zone or clock is not known, or
+ * the time is not within a day.
+ */
 static bool clock_write(const struct page *page, int64_t ms, char *out_text, size_t size)
 {
     time_t seconds = (time_t)(ms / 1000);
     struct tm parts;
 
-    return page->is_clock_trusted && localtime_r(&seconds, &parts) != NULL &&
-           parts.tm_gmtoff != 0 && strftime(out_text, size, "%H:%M", &parts) > 0;
+    return page->is_clock_trusted && ms > page->now_ms && ms - page->now_ms < DAY_MS &&
+           localtime_r(&seconds, &parts) != NULL && parts.tm_gmtoff != 0 &&
+           strftime(out_text, size, "%H:%M", &parts) > 0;
 }
 
 static void closed_write(struct html *html, const struct page *page, int64_t until_ms)
 {
     char text[8];
 
-    if (until_ms > page->now_ms && clock_write(page, until_ms, text, sizeof(text))) {
+    if (clock_write(page, until_ms, text, sizeof(text))) {
         lang_write(html, page->lang, "form.closed_at", text, NULL);
     } else {
-        notice_write_until(html, page, until_ms, "form.closed", "form.closed_until");
+        notice_write_until(html, page, until_ms, !page->is_clock_trusted, "form.closed",
+                           "form.closed_until");
+    }
+}
+
+static void full_write(struct html *html, const struct page *page, int64_t until_ms)
+{
+    char text[8];
+
+    if (clock_write(page, until_ms, text, sizeof(text))) {
+        lang_write(html, page->lang, "error.full_at", text, NULL);
+    } else {
+        notice_write_until(html, page, until_ms, true, "error.full", "error.full_until");
     }
 }
 
@@ -115,7 +131,7 @@ static void notice_write_sentence(struct html *html, const struct page *page,
         lang_write_with_until(html, page->lang, "error.limited", error->seconds, false);
         break;
     case PAGE_FULL:
-        notice_write_until(html, page, error->until_ms, "error.full", "error.full_until");
+        full_write(html, page, error->until_ms);
         break;
     case PAGE_CLOSED:
         closed_write(html, page, error->until_ms);
