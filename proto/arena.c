@@ -63,13 +63,12 @@ void arena_deinit(struct arena *arena)
 static size_t arena_block_size(const struct arena *arena, size_t room)
 {
     size_t left = arena->limit_bytes - arena->held_bytes;
-    size_t least, bytes;
 
     if (left < ARENA_HEADER_BYTES || left - ARENA_HEADER_BYTES < room) {
         return 0;
     }
-    least = ARENA_HEADER_BYTES + room;
-    bytes = arena->blocks == NULL ? (size_t)ARENA_BLOCK_MIN : arena->blocks->bytes;
+    size_t least = ARENA_HEADER_BYTES + room;
+    size_t bytes = arena->blocks == NULL ? (size_t)ARENA_BLOCK_MIN : arena->blocks->bytes;
     if (arena->blocks != NULL) {
         bytes = bytes < ARENA_BLOCK_MAX / 2 ? bytes * 2 : (size_t)ARENA_BLOCK_MAX;
     }
@@ -82,13 +81,12 @@ static size_t arena_block_size(const struct arena *arena, size_t room)
 static struct arena_block *arena_add_block(struct arena *arena, size_t room)
 {
     size_t bytes = arena_block_size(arena, room);
-    struct arena_block *block;
 
     if (bytes == 0) {
         arena->refused = true;
         return NULL;
     }
-    block = alloc_array(arena->alloc, bytes, 1);
+    struct arena_block *block = alloc_array(arena->alloc, bytes, 1);
     if (block == NULL) {
         return NULL;
     }
@@ -103,7 +101,6 @@ static struct arena_block *arena_add_block(struct arena *arena, size_t room)
 void *arena_take(struct arena *arena, size_t bytes)
 {
     struct arena_block *block = arena->blocks;
-    void *room;
 
     if (bytes > SIZE_MAX - ARENA_ALIGNMENT) {
         arena->refused = true;
@@ -121,7 +118,7 @@ void *arena_take(struct arena *arena, size_t bytes)
             return NULL;
         }
     }
-    room = (uint8_t *)block + block->used;
+    void *room = (uint8_t *)block + block->used;
     block->used += bytes;
     arena->used_bytes += bytes;
     return room;
@@ -130,7 +127,6 @@ void *arena_take(struct arena *arena, size_t bytes)
 void *arena_take_zeroed(struct arena *arena, size_t count, size_t bytes)
 {
     size_t total;
-    void *room;
 
     if (count == 0 || bytes == 0) {
         total = 0;
@@ -138,7 +134,7 @@ void *arena_take_zeroed(struct arena *arena, size_t count, size_t bytes)
         arena->refused = true;
         return NULL;
     }
-    room = arena_take(arena, total);
+    void *room = arena_take(arena, total);
     if (room != NULL && total > 0) {
         memset(room, 0, total);
     }
@@ -152,7 +148,6 @@ void *arena_take_zeroed(struct arena *arena, size_t count, size_t bytes)
 static struct arena_block *arena_detach_block(struct arena *arena)
 {
     struct arena_block **best = NULL;
-    struct arena_block *block;
 
     for (struct arena_block **link = &arena->blocks; *link != NULL; link = &(*link)->next) {
         if ((*link)->bytes <= ARENA_BLOCK_MAX &&
@@ -163,7 +158,7 @@ static struct arena_block *arena_detach_block(struct arena *arena)
     if (best == NULL) {
         return NULL;
     }
-    block = *best;
+    struct arena_block *block = *best;
     *best = block->next;
     block->next = NULL;
     return block;

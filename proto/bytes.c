@@ -36,9 +36,6 @@ static size_t bytes_next_capacity(const struct bytes *bytes, size_t needed)
 
 uint8_t *bytes_reserve(struct bytes *bytes, size_t more)
 {
-    uint8_t *data;
-    size_t capacity;
-
     if (more > SIZE_MAX - bytes->count) {
         return NULL;
     }
@@ -46,8 +43,8 @@ uint8_t *bytes_reserve(struct bytes *bytes, size_t more)
         return bytes->data + bytes->count;
     }
 
-    capacity = bytes_next_capacity(bytes, bytes->count + more);
-    data = alloc_resize(bytes->alloc, bytes->data, capacity, 1);
+    size_t capacity = bytes_next_capacity(bytes, bytes->count + more);
+    uint8_t *data = alloc_resize(bytes->alloc, bytes->data, capacity, 1);
     if (data == NULL) {
         return NULL;
     }
@@ -58,12 +55,10 @@ uint8_t *bytes_reserve(struct bytes *bytes, size_t more)
 
 int bytes_append(struct bytes *bytes, const void *data, size_t count)
 {
-    uint8_t *room;
-
     if (count == 0) {
         return 0;
     }
-    room = bytes_reserve(bytes, count);
+    uint8_t *room = bytes_reserve(bytes, count);
     if (room == NULL) {
         return -ERR_NOMEM;
     }

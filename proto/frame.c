@@ -57,12 +57,11 @@ static int frame_grow(struct frame_decoder *decoder, size_t needed, size_t most)
 {
     size_t doubled = decoder->capacity * 2;
     size_t capacity = doubled > most ? most : doubled;
-    uint8_t *buffer;
 
     if (capacity < needed) {
         capacity = needed;
     }
-    buffer = alloc_resize(decoder->alloc, decoder->buffer, capacity, 1);
+    uint8_t *buffer = alloc_resize(decoder->alloc, decoder->buffer, capacity, 1);
     if (buffer == NULL) {
         return -ERR_NOMEM;
     }
@@ -75,18 +74,17 @@ int frame_decoder_reserve(struct frame_decoder *decoder, size_t wanted, uint8_t 
                           size_t *out_bytes)
 {
     size_t frame_most = decoder->limit_bytes + LIMIT_FRAME_HEADER_BYTES;
-    size_t most, room;
     int rv;
 
     if (wanted > SIZE_MAX / 4) {
         wanted = SIZE_MAX / 4;
     }
-    most = frame_most + wanted;
+    size_t most = frame_most + wanted;
     frame_compact(decoder);
     if (decoder->end >= most) {
         return -ERR_BUDGET;
     }
-    room = most - decoder->end < wanted ? most - decoder->end : wanted;
+    size_t room = most - decoder->end < wanted ? most - decoder->end : wanted;
     if (decoder->capacity - decoder->end < room) {
         rv = frame_grow(decoder, decoder->end + room, most);
         if (rv != 0) {
@@ -112,12 +110,11 @@ static size_t frame_read_header(const uint8_t *header)
 int frame_next(struct frame_decoder *decoder, const uint8_t **out_frame, size_t *out_length)
 {
     size_t pending = frame_decoder_pending(decoder);
-    size_t length;
 
     if (pending < LIMIT_FRAME_HEADER_BYTES) {
         return FRAME_MORE;
     }
-    length = frame_read_header(decoder->buffer + decoder->start);
+    size_t length = frame_read_header(decoder->buffer + decoder->start);
     if (length == 0) {
         return FRAME_EMPTY;
     }

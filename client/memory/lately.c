@@ -86,7 +86,6 @@ static int append_labels(struct bytes *contexts, uint32_t rounds, const char *co
 {
     uint8_t head[HEAD_BYTES];
     size_t bytes = 0;
-    int rc;
 
     for (size_t i = 0; i < count; i++) {
         bytes += strlen(labels[i]) + 1; /* at most 4,096 of 241 bytes */
@@ -94,7 +93,7 @@ static int append_labels(struct bytes *contexts, uint32_t rounds, const char *co
     keep_put_u32(head, rounds);
     keep_put_u32(head + COUNT_AT, (uint32_t)count);
     keep_put_u32(head + BYTES_AT, (uint32_t)bytes);
-    rc = bytes_append(contexts, head, sizeof(head));
+    int rc = bytes_append(contexts, head, sizeof(head));
     for (size_t i = 0; i < count && rc == 0; i++) {
         rc = bytes_append(contexts, labels[i], strlen(labels[i]) + 1);
     }
@@ -112,10 +111,9 @@ int lately_round(const struct bytes *contexts, uint32_t rounds, const char *cons
                  size_t label_count, struct bytes *out_contexts, struct hearsay_error *out_error)
 {
     struct bytes now;
-    int rc;
 
     bytes_init(&now, out_contexts->alloc);
-    rc = append_labels(&now, rounds, labels, label_count);
+    int rc = append_labels(&now, rounds, labels, label_count);
     for (size_t at = 0; at < contexts->count && rc == 0; at += size_of(contexts->data + at)) {
         const uint8_t *context = contexts->data + at;
 

@@ -187,7 +187,6 @@ static void repair_node(struct tree *tree, struct tree_node *node)
 int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item)
 {
     struct tree *tree = engine;
-    struct index_item item;
     uint32_t position = 0;
 
     if (!idmap_find(&tree->ids, id, tree_id_at, tree, &position)) {
@@ -195,7 +194,7 @@ int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item)
     }
     struct tree_spot spot = tree_spot_at(tree, position);
     uint32_t group = tree_group_at(spot.node, spot.slot);
-    item = *tree_item(spot);
+    struct index_item item = *tree_item(spot);
     idmap_remove(&tree->ids, item.id, position);
     tree_take(tree, spot);
     tree->count--;

@@ -81,7 +81,6 @@ static void add_unix(struct config *config, const char *directory, const char *n
  */
 static void add_default_listeners(struct config *config)
 {
-
     if (config->listener_count == 0) {
         add_tcp(config, "127.0.0.1", false);
         add_tcp(config, "::1", true);
@@ -179,7 +178,6 @@ static int check_hosts_fit(const struct config *config, const struct settings_so
 {
     enum { HOST_BYTES = 160, WELCOME_BYTES = 1024 }; /* upper bounds for numbers and tags */
     size_t bytes = WELCOME_BYTES;
-    struct settings_source place;
     char text[PROFILE_TEXT_MAX];
     char frame[SETTINGS_NUMBER_BYTES];
 
@@ -191,8 +189,8 @@ static int check_hosts_fit(const struct config *config, const struct settings_so
         return 0;
     }
     settings_print_number(SETTINGS_TYPE_SIZE, config->limits.frame_bytes, frame);
-    place = at_line(source,
-                    line_of(config, settings_find(&config_table, CONFIG_SECTION_LIMITS, "frame")));
+    struct settings_source place = at_line(
+        source, line_of(config, settings_find(&config_table, CONFIG_SECTION_LIMITS, "frame")));
     return settings_refuse(&place,
                            "`frame` is %s, but to tell a client of %zu hosts takes up to "
                            "%zu bytes: raise it, or have fewer hosts",
@@ -393,14 +391,12 @@ int config_check_reload(const struct config *running, const struct config *fresh
 
     for (size_t i = 0; i < config_table.key_count; i++) {
         const struct settings_key *key = &config_table.keys[i];
-        struct settings_source place;
-        int rc;
 
         if (key->reloadable || key->section == CONFIG_SECTION_HOST) {
             continue;
         }
-        place = at_line(&source, line_of(fresh, key));
-        rc = settings_check_unchanged(&place, key, running, fresh);
+        struct settings_source place = at_line(&source, line_of(fresh, key));
+        int rc = settings_check_unchanged(&place, key, running, fresh);
         if (rc != 0) {
             return rc;
         }

@@ -26,12 +26,11 @@ void config_add_host(struct config *config, const char *name)
     const struct settings_key *profile =
         settings_find(&config_table, CONFIG_SECTION_HOST, "profile");
     const char *reason;
-    int rc;
 
     assert(config->host_count < LIMIT_HOSTS && strlen(name) < sizeof(host->name));
     memset(host, 0, sizeof(*host));
     settings_put_defaults(&config_table, CONFIG_SECTION_HOST, host);
-    rc = profile_parse(profile->standard, strlen(profile->standard), &host->profile, &reason);
+    int rc = profile_parse(profile->standard, strlen(profile->standard), &host->profile, &reason);
     assert(rc == 0);
     (void)rc; /* the table is part of the program; tests parse every default */
     memcpy(host->name, name, strlen(name));
@@ -81,13 +80,12 @@ static int add_host(struct config *config, const struct settings_source *source,
                     const struct settings_heading *heading, void **out_base)
 {
     char name[LIMIT_HOST_BYTES + 1];
-    struct config_host *host;
     int rc = check_host_name(source, heading);
 
     if (rc != 0) {
         return rc;
     }
-    host = find_host(config, heading->label, heading->label_bytes);
+    struct config_host *host = find_host(config, heading->label, heading->label_bytes);
     if (host != NULL) {
         return settings_refuse(source, "[host %s] stands in line %u already", host->name,
                                host->line);
@@ -121,7 +119,6 @@ int config_parse(const char *text, size_t length, const char *name, struct confi
 {
     struct settings_source source = {.name = name, .reason = out_reason};
     struct config *fresh;
-    int rc;
 
     if (strlen(name) >= sizeof(fresh->file)) {
         return settings_refuse(&source, "the file's name is too long");
@@ -138,7 +135,7 @@ int config_parse(const char *text, size_t length, const char *name, struct confi
         .enter = config_enter,
         .key_lines = fresh->key_lines,
     };
-    rc = settings_parse(&target, text, length, name, out_reason);
+    int rc = settings_parse(&target, text, length, name, out_reason);
     if (rc == 0) {
         *out_config = *fresh;
     }
@@ -166,7 +163,6 @@ int config_set(struct config *config, const char *name, const char *section, con
 {
     struct settings_source source = {.name = name, .reason = out_reason};
     struct settings_heading heading;
-    const struct settings_key *found;
     void *base = config;
     int rc = settings_read_heading(&source, &config_table, section, strlen(section), &heading);
 
@@ -176,7 +172,7 @@ int config_set(struct config *config, const char *name, const char *section, con
     if (rc != 0) {
         return rc;
     }
-    found = settings_find(&config_table, heading.section, key);
+    const struct settings_key *found = settings_find(&config_table, heading.section, key);
     if (found == NULL) {
         return settings_refuse_unknown(&source, &config_table, heading.section, key);
     }

@@ -113,10 +113,9 @@ static bool print_into(char *out, size_t room, const char *format, ...)
 static bool print_into(char *out, size_t room, const char *format, ...)
 {
     va_list arguments;
-    int length;
 
     va_start(arguments, format);
-    length = vsnprintf(out, room, format, arguments);
+    int length = vsnprintf(out, room, format, arguments);
     va_end(arguments);
     return length >= 0 && (size_t)length < room;
 }
@@ -247,13 +246,12 @@ static int read_file(const struct options *options, struct config *config, char 
 int options_load(const struct options *options, struct config *out_config, char *out_reason)
 {
     struct config *config = malloc(sizeof(*config)); /* too large for a small machine's stack */
-    int rc;
 
     if (config == NULL) {
         (void)snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(-ERR_NOMEM));
         return -ERR_NOMEM;
     }
-    rc = read_file(options, config, out_reason);
+    int rc = read_file(options, config, out_reason);
     if (rc == 0) {
         rc = set_from_options(options, config, out_reason);
     }

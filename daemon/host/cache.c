@@ -182,7 +182,6 @@ bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
     uint64_t limit = cache->limit_bytes;
     struct key key = make_key(host, id);
     struct node *node = cache_find(cache, &key);
-    uint64_t bytes;
 
     if (node != NULL) {
         remove_node(cache, node);
@@ -191,7 +190,7 @@ bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
     if (entry->payload_bytes > limit / 8 || entry->media_type_bytes > UINT32_MAX / 2) {
         return false;
     }
-    bytes = node_bytes(entry->payload_bytes, entry->media_type_bytes);
+    uint64_t bytes = node_bytes(entry->payload_bytes, entry->media_type_bytes);
     if (bytes > limit / 8) {
         return false;
     }

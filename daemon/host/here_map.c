@@ -137,7 +137,6 @@ static int prefix_read(const struct reading *reading, const char *begin, const c
 {
     char text[PREFIX_TEXT_BYTES];
     struct here_address address;
-    unsigned length;
 
     if ((size_t)(end - begin) >= sizeof(text)) {
         return refuse_line(reading, "a line begins with an address or a prefix, such as "
@@ -153,7 +152,7 @@ static int prefix_read(const struct reading *reading, const char *begin, const c
         return refuse_line(reading, "a line begins with an address or a prefix, such as "
                                     "10.1.7.0/24 or 2001:db8::/64");
     }
-    length = family_bits(address.family);
+    unsigned length = family_bits(address.family);
     if (slash != NULL && !length_read(slash + 1, length, &length)) {
         return refuse_line(reading, address.family == 4
                                         ? "behind the slash stands a number from 0 to 32"

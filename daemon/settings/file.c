@@ -100,7 +100,6 @@ static int parse_heading_line(struct parse *parse, const char *line, size_t leng
     struct settings_heading heading;
     const char *close = memchr(line, ']', length);
     const char *rest;
-    int rc;
 
     if (close == NULL) {
         return settings_refuse(&parse->source, "a section ends with a bracket, such as [%s]",
@@ -120,7 +119,7 @@ static int parse_heading_line(struct parse *parse, const char *line, size_t leng
     while (close > line && is_blank(close[-1])) {
         close--;
     }
-    rc = settings_read_heading(&parse->source, table, line, (size_t)(close - line), &heading);
+    int rc = settings_read_heading(&parse->source, table, line, (size_t)(close - line), &heading);
     if (rc != 0) {
         return rc;
     }
@@ -185,13 +184,11 @@ static char *parse_read_line(char *buffer, int size, void *context)
     static const char mark[] = "\xef\xbb\xbf"; /* byte order mark, as some editors write it */
     struct parse *parse = context;
     const char *line = parse->at;
-    const char *end;
-    size_t length;
 
     if (line == parse->end) {
         return NULL;
     }
-    end = memchr(line, '\n', (size_t)(parse->end - line));
+    const char *end = memchr(line, '\n', (size_t)(parse->end - line));
     parse->at = end != NULL ? end + 1 : parse->end;
     if (end == NULL) {
         end = parse->end;
@@ -207,7 +204,7 @@ static char *parse_read_line(char *buffer, int size, void *context)
     while (line < end && is_blank(*line)) {
         line++;
     }
-    length = (size_t)(end - line);
+    size_t length = (size_t)(end - line);
     if (is_wrong) {
         parse->refused = true;
         length = 0;
@@ -233,8 +230,6 @@ static char *parse_read_line(char *buffer, int size, void *context)
 static int parse_key(struct parse *parse, const char *name, const char *value)
 {
     const struct settings_table *table = parse->target->table;
-    const struct settings_key *key;
-    unsigned *key_line;
 
     if (name[0] == '\0') {
         return settings_refuse(&parse->source, "a key is missing before `=`");
@@ -246,11 +241,11 @@ static int parse_key(struct parse *parse, const char *name, const char *value)
         return settings_refuse(&parse->source, "`%.100s` stands before any section; begin with %s",
                                name, known);
     }
-    key = settings_find(table, parse->section, name);
+    const struct settings_key *key = settings_find(table, parse->section, name);
     if (key == NULL) {
         return settings_refuse_unknown(&parse->source, table, parse->section, name);
     }
-    key_line = &parse->target->key_lines[key - table->keys];
+    unsigned *key_line = &parse->target->key_lines[key - table->keys];
     if (!key->repeatable && *key_line != 0) {
         return settings_refuse(&parse->source, "`%s` is set in line %u already", name, *key_line);
     }
@@ -279,14 +274,13 @@ int settings_parse(const struct settings_target *target, const char *text, size_
         .at = text,
         .end = text + length,
     };
-    int rc;
 
     out_reason[0] = '\0';
     if (length > SETTINGS_FILE_BYTES_MAX) {
         return settings_refuse(&parse.source, "the file is too large; at most %d bytes are read",
                                SETTINGS_FILE_BYTES_MAX);
     }
-    rc = ini_parse_stream(parse_read_line, &parse, parse_handle, &parse);
+    int rc = ini_parse_stream(parse_read_line, &parse, parse_handle, &parse);
     if (rc < 0) {
         return -ERR_NOMEM;
     }
@@ -304,12 +298,11 @@ int settings_read(const char *file, char **out_text, size_t *out_length, char *o
 {
     struct settings_source source = {.name = file, .reason = out_reason};
     char *text = malloc((size_t)SETTINGS_FILE_BYTES_MAX + 1);
-    ssize_t length;
 
     if (text == NULL) {
         return -ERR_NOMEM;
     }
-    length = file_read(file, text, (size_t)SETTINGS_FILE_BYTES_MAX + 1);
+    ssize_t length = file_read(file, text, (size_t)SETTINGS_FILE_BYTES_MAX + 1);
     if (length < 0) {
         free(text);
         return settings_refuse(&source, "cannot be read: %s", strerror((int)-length));

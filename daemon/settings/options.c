@@ -132,7 +132,6 @@ int settings_options_parse(const struct settings_program *program, int argc, cha
     for (int i = 1; i < argc; i++) {
         const char *value;
         const struct settings_option *row = find_row(program, argv[i], &value);
-        int rc;
 
         if (row == NULL) {
             return refuse_unknown(program, argv[i], out_reason);
@@ -151,7 +150,7 @@ int settings_options_parse(const struct settings_program *program, int argc, cha
         if (value == NULL || value[0] == '\0') {
             return settings_refuse(&source, "needs a value: %s %s", row->name, row->value);
         }
-        rc = take_value(&source, row, options, value);
+        int rc = take_value(&source, row, options, value);
         if (rc != 0) {
             return rc;
         }

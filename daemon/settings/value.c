@@ -247,13 +247,12 @@ static uint64_t suffix_factor(enum settings_type type, const char *suffix, uint6
 int settings_parse_number(enum settings_type type, const char *text, uint64_t *out_value)
 {
     uint64_t value;
-    uint64_t factor;
     const char *suffix = read_decimal(text, types[type].decimals, &value);
 
     if (suffix == NULL) {
         return SETTINGS_REFUSED;
     }
-    factor = suffix_factor(type, suffix, value);
+    uint64_t factor = suffix_factor(type, suffix, value);
     if (factor == 0) {
         return SETTINGS_REFUSED;
     }

@@ -26,12 +26,11 @@ ssize_t file_read_all(int fd, char *buffer, size_t room)
 ssize_t file_read(const char *path, char *buffer, size_t room)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOCTTY);
-    ssize_t length;
 
     if (fd < 0) {
         return -errno;
     }
-    length = file_read_all(fd, buffer, room);
+    ssize_t length = file_read_all(fd, buffer, room);
     (void)close(fd); /* it was only read */
     return length;
 }

@@ -175,14 +175,13 @@ void log_write(enum log_level level, const char *format, ...)
     char text[TEXT_BYTES_MAX + 2];
     char line[PREFIX_BYTES + TEXT_BYTES_MAX + ESCAPE_BYTES + 2];
     int saved_errno = errno;
-    size_t length;
     va_list arguments;
 
     if ((int)level > atomic_load(&current_level)) {
         return;
     }
     va_start(arguments, format);
-    length = 0;
+    size_t length = 0;
     if (vsnprintf(text, sizeof(text), format, arguments) >= 0) {
         length = print_prefix(level, line);
         length += log_escape(text, line + length);

@@ -80,13 +80,13 @@ int codec_unpack(const struct codec_envelope *envelope, struct msg_bytes frame, 
     };
     struct codec_memory memory = {.arena = arena};
     ProtobufCAllocator allocator = {codec_memory_take, codec_memory_give, &memory};
-    ProtobufCMessage *message;
     int rv = scan_message(envelope->descriptor, &rules, frame.data, frame.count, out_error);
 
     if (rv != 0) {
         return rv;
     }
-    message = protobuf_c_message_unpack(envelope->descriptor, &allocator, frame.count, frame.data);
+    ProtobufCMessage *message =
+        protobuf_c_message_unpack(envelope->descriptor, &allocator, frame.count, frame.data);
     if (message == NULL && memory.failed) {
         return map_out_of_memory(arena, out_error);
     }

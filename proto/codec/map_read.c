@@ -127,10 +127,8 @@ static int map_read_32(const struct map_reader *reader, const struct map_field *
         return map_refuse_missing(reader, field);
     }
     if (present) {
-        int64_t value;
-
         memcpy(&bits, map_at(wire, field->wire), sizeof(bits));
-        value = field->type == MAP_ENUM ? (int32_t)bits : (int64_t)bits;
+        int64_t value = field->type == MAP_ENUM ? (int32_t)bits : (int64_t)bits;
         if (value < (int64_t)field->min || (field->max != 0 && value > (int64_t)field->max)) {
             return map_refuse_number(reader, field, value);
         }
@@ -158,13 +156,12 @@ static int map_read_bool(const struct map_reader *reader, const struct map_field
                          const void *wire, void *own)
 {
     protobuf_c_boolean value = 0;
-    bool truth;
 
     (void)reader; /* either will do */
     if (map_wire_has(field, wire)) {
         memcpy(&value, map_at(wire, field->wire), sizeof(value));
     }
-    truth = value != 0;
+    bool truth = value != 0;
     memcpy(map_room(own, field->own), &truth, sizeof(truth));
     return 0;
 }
@@ -307,11 +304,10 @@ static int map_read_entries(const struct map_reader *reader, const struct map_fi
     for (size_t i = 0; i < count; i++) {
         uint8_t *entry = entries + i * entry_bytes;
         const void *item;
-        int rv;
 
         memcpy(&item, items + i * sizeof(item), sizeof(item));
-        rv = field->inner != NULL ? map_read_fields(&inner, item, entry)
-                                  : map_read_line(reader, field, item, entry);
+        int rv = field->inner != NULL ? map_read_fields(&inner, item, entry)
+                                      : map_read_line(reader, field, item, entry);
         if (rv != 0) {
             return rv;
         }

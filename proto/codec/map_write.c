@@ -53,12 +53,11 @@ static size_t put_tag(uint8_t *at, uint32_t number, unsigned wire)
 static int put_number(const struct map_place *place, uint64_t value)
 {
     uint8_t *at = map_room(place->out, TAG_BYTES_MAX + VARINT_BYTES_MAX);
-    size_t count;
 
     if (at == NULL) {
         return -ERR_NOMEM;
     }
-    count = put_tag(at, place->number, WIRE_VARINT);
+    size_t count = put_tag(at, place->number, WIRE_VARINT);
     count += put_varint(at + count, value);
     place->out->count += count; /* map_write_frame checks the limit */
     return 0;
@@ -67,17 +66,15 @@ static int put_number(const struct map_place *place, uint64_t value)
 static int put_data(const struct map_place *place, const void *data, size_t size)
 {
     struct bytes *out = place->out;
-    size_t count;
-    uint8_t *at;
 
     if (out->count > place->end || size > place->end - out->count) {
         return CODEC_TOO_LARGE; /* before memory is taken for it */
     }
-    at = map_room(out, TAG_BYTES_MAX + VARINT_BYTES_MAX + size);
+    uint8_t *at = map_room(out, TAG_BYTES_MAX + VARINT_BYTES_MAX + size);
     if (at == NULL) {
         return -ERR_NOMEM;
     }
-    count = put_tag(at, place->number, WIRE_LENGTH);
+    size_t count = put_tag(at, place->number, WIRE_LENGTH);
     count += put_varint(at + count, size);
     if (size > 0) {
         memcpy(at + count, data, size);
@@ -98,20 +95,18 @@ static int put_message(const struct map_place *place, const struct map *map, con
     struct bytes *out = place->out;
     uint8_t *at = map_room(out, TAG_BYTES_MAX + 1);
     uint8_t prefix[VARINT_BYTES_MAX];
-    size_t start, length, more;
-    int rv;
 
     if (at == NULL) {
         return -ERR_NOMEM;
     }
     out->count += put_tag(at, place->number, WIRE_LENGTH) + 1;
-    start = out->count;
-    rv = map_write(map, own, out, place->end);
+    size_t start = out->count;
+    int rv = map_write(map, own, out, place->end);
     if (rv != 0) {
         return rv;
     }
-    length = out->count - start;
-    more = put_varint(prefix, length) - 1;
+    size_t length = out->count - start;
+    size_t more = put_varint(prefix, length) - 1;
     if (more > 0) {
         if (map_room(out, more) == NULL) {
             return -ERR_NOMEM;
@@ -272,14 +267,13 @@ static int map_write(const struct map *map, const void *own, struct bytes *out, 
 
     for (size_t i = 0; map != NULL && i < map->field_count; i++) {
         const struct map_field *field = &map->fields[i];
-        int rv;
 
         while (wire->offset != field->wire) {
             wire++;
             assert(wire < map->descriptor->fields + map->descriptor->n_fields);
         }
         place.number = wire->id;
-        rv = map_writers[field->type](&place, field, own);
+        int rv = map_writers[field->type](&place, field, own);
         if (rv != 0) {
             return rv;
         }

@@ -253,17 +253,14 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
                          struct msg_request *out, struct msg_error *out_error)
 {
     struct scan_envelope envelope;
-    const Hearsay__V1__Request *wire;
-    const struct map_body *body;
     ProtobufCMessage *message;
-    int rv;
 
     memset(out, 0, sizeof(*out));
     scan_envelope(request_envelope.descriptor, frame, length, &envelope);
     out->id = envelope.id;
     out->name = envelope.body != NULL ? envelope.body->name : "";
-    rv = codec_unpack(&request_envelope, (struct msg_bytes){frame, length}, arena, &message,
-                      out_error);
+    int rv = codec_unpack(&request_envelope, (struct msg_bytes){frame, length}, arena, &message,
+                          out_error);
     if (rv != CODEC_MALFORMED && rv >= 0 && out->id == 0) {
         msg_error_set(out_error, MSG_MALFORMED, "id",
                       "a request needs an id other than 0, for its answer to carry back");
@@ -272,8 +269,8 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     if (rv != 0) {
         return rv;
     }
-    wire = (const Hearsay__V1__Request *)(const void *)message;
-    body = codec_body_numbered(&request_envelope, (uint32_t)wire->body_case);
+    const Hearsay__V1__Request *wire = (const Hearsay__V1__Request *)(const void *)message;
+    const struct map_body *body = codec_body_numbered(&request_envelope, (uint32_t)wire->body_case);
     if (body == NULL) {
         return 0; /* MSG_REQUEST_UNKNOWN */
     }

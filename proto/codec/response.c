@@ -364,21 +364,19 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
                           struct msg_response *out, struct msg_error *out_error)
 {
     struct scan_envelope envelope;
-    const Hearsay__V1__Response *wire;
-    const struct map_body *body;
     ProtobufCMessage *message;
-    int rv;
 
     memset(out, 0, sizeof(*out));
     scan_envelope(response_envelope.descriptor, frame, length, &envelope);
     out->id = envelope.id;
-    rv = codec_unpack(&response_envelope, (struct msg_bytes){frame, length}, arena, &message,
-                      out_error);
+    int rv = codec_unpack(&response_envelope, (struct msg_bytes){frame, length}, arena, &message,
+                          out_error);
     if (rv != 0) {
         return rv;
     }
-    wire = (const Hearsay__V1__Response *)(const void *)message;
-    body = codec_body_numbered(&response_envelope, (uint32_t)wire->body_case);
+    const Hearsay__V1__Response *wire = (const Hearsay__V1__Response *)(const void *)message;
+    const struct map_body *body =
+        codec_body_numbered(&response_envelope, (uint32_t)wire->body_case);
     if (body == NULL) {
         return 0; /* MSG_RESPONSE_UNKNOWN: the body is of a later version, or absent */
     }

@@ -135,12 +135,10 @@ static int read_varint(struct scan_cursor *cursor, size_t bytes_most, unsigned b
     uint64_t value = 0;
 
     for (size_t i = 0; i < bytes_most; i++) {
-        uint8_t byte;
-
         if (i == cursor->left) {
             return READ_TRUNCATED;
         }
-        byte = cursor->at[i];
+        uint8_t byte = cursor->at[i];
         if (i == VARINT_BYTES_MAX - 1 && byte > 1) {
             return READ_OVERLONG; /* bits beyond the 64th, or an eleventh byte */
         }
@@ -254,8 +252,6 @@ static int scan_level(struct scan *scan, const ProtobufCMessageDescriptor *descr
 static int scan_content(struct scan *scan, const ProtobufCFieldDescriptor *field,
                         const struct scan_value *value)
 {
-    int rv;
-
     if (value->wire == WIRE_VARINT && !scan_number_fits(field->type, value->varint)) {
         return scan_refuse(scan, field, MSG_INVALID, "does not fit 32 bits");
     }
@@ -269,7 +265,7 @@ static int scan_content(struct scan *scan, const ProtobufCFieldDescriptor *field
         return scan_refuse(scan, field, MSG_MALFORMED, "is nested too deep");
     }
     scan->path[scan->depth++] = field;
-    rv = scan_level(scan, field->descriptor, value->bytes, value->length);
+    int rv = scan_level(scan, field->descriptor, value->bytes, value->length);
     scan->depth--;
     return rv;
 }
@@ -439,12 +435,12 @@ void scan_envelope(const ProtobufCMessageDescriptor *descriptor, const uint8_t *
     *out_envelope = (struct scan_envelope){0};
     while (cursor.left > 0) {
         struct scan_value value = {0};
-        const ProtobufCFieldDescriptor *field;
 
         if (read_tag(&cursor, &value) != 0) {
             return;
         }
-        field = protobuf_c_message_descriptor_get_field(descriptor, value.number);
+        const ProtobufCFieldDescriptor *field =
+            protobuf_c_message_descriptor_get_field(descriptor, value.number);
         if (field != NULL && (field->flags & PROTOBUF_C_FIELD_FLAG_ONEOF) != 0 &&
             out_envelope->body == NULL) {
             out_envelope->body = field;

@@ -54,7 +54,6 @@ static ssize_t read_quietly(int fd, char *line)
 {
     static const char prompt[] = "The group's secret: ";
     struct termios before;
-    struct termios quiet;
     struct sigaction old_interrupt;
     struct sigaction old_terminate;
     struct sigaction action;
@@ -63,7 +62,7 @@ static ssize_t read_quietly(int fd, char *line)
     if (tcgetattr(fd, &before) != 0) {
         return -1;
     }
-    quiet = before;
+    struct termios quiet = before;
     quiet.c_lflag &= ~(tcflag_t)(ECHO | ECHOE | ECHOK);
     quiet.c_lflag |= ECHONL;
     interrupted = 0;
