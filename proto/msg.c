@@ -63,24 +63,13 @@ void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t len
     out_text[kept] = '\0';
 }
 
-/* Returns the length of the character at the start of `text`; 0 if it is not UTF-8. */
-static size_t msg_character(const char *text, size_t length)
-{
-    for (size_t bytes = 1; bytes <= 4 && bytes <= length; bytes++) {
-        if (label_is_utf8(text, bytes)) {
-            return bytes;
-        }
-    }
-    return 0;
-}
-
 /* Replaces each byte that is not UTF-8 by a question mark. */
 static void msg_text_repair(char *text)
 {
     size_t length = strlen(text);
 
     for (size_t at = 0; at < length;) {
-        size_t bytes = msg_character(text + at, length - at);
+        size_t bytes = label_character(text + at, length - at);
 
         if (bytes == 0) {
             text[at] = '?';

@@ -21,16 +21,14 @@ static const struct utf8_form utf8_forms[] = {
     {0xf0, 0xf0, 0x90, 0xbf, 4}, {0xf1, 0xf3, 0x80, 0xbf, 4}, {0xf4, 0xf4, 0x80, 0x8f, 4},
 };
 
-/*
- * Returns the length in bytes of the UTF-8 character at the start of `bytes`, or 0 if `bytes` does
- * not start with a well-formed character. `length` is at least 1.
- */
-static size_t utf8_character(const uint8_t *bytes, size_t length)
+size_t label_character(const char *bytes, size_t length)
 {
+    const uint8_t *at = (const uint8_t *)bytes;
+
     for (size_t i = 0; i < sizeof(utf8_forms) / sizeof(utf8_forms[0]); i++) {
         const struct utf8_form *form = &utf8_forms[i];
 
-        if (bytes[0] < form->first_low || bytes[0] > form->first_high) {
+        if (at[0] < form->first_low || at[0] > form->first_high) {
             continue;
         }
         if (form->length > length) {
@@ -40,7 +38,7 @@ static size_t utf8_character(const uint8_t *bytes, size_t length)
             uint8_t low = j == 1 ? form->second_low : 0x80;
             uint8_t high = j == 1 ? form->second_high : 0xbf;
 
-            if (bytes[j] < low || bytes[j] > high) {
+            if (at[j] < low || at[j] > high) {
                 return 0;
             }
         }
@@ -70,19 +68,15 @@ static size_t ascii_run(const uint8_t *at, size_t length)
 
 bool label_is_utf8(const char *bytes, size_t length)
 {
-    const uint8_t *at = (const uint8_t *)bytes;
-    size_t run = ascii_run(at, length);
+    size_t at = ascii_run((const uint8_t *)bytes, length);
 
-    at += run;
-    length -= run;
-    while (length > 0) {
-        size_t step = utf8_character(at, length);
+    while (at < length) {
+        size_t step = label_character(bytes + at, length - at);
 
         if (step == 0) {
             return false;
         }
         at += step;
-        length -= step;
     }
     return true;
 }

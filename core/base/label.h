@@ -19,6 +19,12 @@ enum { LABEL_REFUSED = 1 };
 int label_check(const char *bytes, size_t length, const char **out_reason);
 
 /*
+ * Returns the length in bytes of the UTF-8 character at the start of `bytes`, or 0 if `bytes` does
+ * not start with a well-formed character. `length` is at least 1.
+ */
+size_t label_character(const char *bytes, size_t length);
+
+/*
  * Returns whether `length` bytes are well-formed UTF-8 (RFC 3629: no surrogates, no overlong
  * forms).
  */

@@ -93,13 +93,9 @@ static size_t print_prefix(enum log_level level, char *out)
  */
 static size_t shown_length(const unsigned char *at)
 {
-    size_t length = at[0] < 0x80 ? 1 : at[0] < 0xe0 ? 2 : at[0] < 0xf0 ? 3 : 4;
     bool is_control = at[0] < ' ' || at[0] == 0x7f || (at[0] == 0xc2 && at[1] < 0xa0);
 
-    return !is_control && strnlen((const char *)at, length) == length &&
-                   label_is_utf8((const char *)at, length)
-               ? length
-               : 0;
+    return is_control ? 0 : label_character((const char *)at, strnlen((const char *)at, 4));
 }
 
 /*
