@@ -104,34 +104,6 @@ static struct conn_slot *slot_of(const struct conn *conn, uint64_t ticket)
     return &conn->slots[ticket & (conn->slot_count - 1)];
 }
 
-/* The kind of answer that fits each kind of request. Kinds without an entry are never submitted. */
-static const enum msg_response_kind fitting_replies[MSG_REQUEST_LOG_LEVEL + 1] = {
-    [MSG_REQUEST_DEPOSIT] = MSG_RESPONSE_DEPOSITED,
-    [MSG_REQUEST_QUERY] = MSG_RESPONSE_RESULTS,
-    [MSG_REQUEST_GET] = MSG_RESPONSE_GOT,
-    [MSG_REQUEST_WITHDRAW] = MSG_RESPONSE_WITHDRAWN,
-    [MSG_REQUEST_PING] = MSG_RESPONSE_PONG,
-    [MSG_REQUEST_EXPORT] = MSG_RESPONSE_EXPORTED,
-    [MSG_REQUEST_SUMMARY] = MSG_RESPONSE_SUMMARIZED,
-    [MSG_REQUEST_HERE] = MSG_RESPONSE_HERE_LABELS,
-    [MSG_REQUEST_WATCH] = MSG_RESPONSE_WATCHING,
-    [MSG_REQUEST_UNWATCH] = MSG_RESPONSE_UNWATCHED,
-    [MSG_REQUEST_REPORT] = MSG_RESPONSE_REPORT_TAKEN,
-    [MSG_REQUEST_STATS] = MSG_RESPONSE_STATS_TAKEN,
-    [MSG_REQUEST_REMOVE] = MSG_RESPONSE_REMOVED,
-    [MSG_REQUEST_RESTORE] = MSG_RESPONSE_RESTORED,
-    [MSG_REQUEST_REPORTED] = MSG_RESPONSE_REPORTED_LIST,
-    [MSG_REQUEST_BAN] = MSG_RESPONSE_BANNED,
-    [MSG_REQUEST_UNBAN] = MSG_RESPONSE_UNBANNED,
-    [MSG_REQUEST_BANS] = MSG_RESPONSE_BAN_LIST,
-    [MSG_REQUEST_ACCEPT] = MSG_RESPONSE_ACCEPTING,
-    [MSG_REQUEST_CHECK] = MSG_RESPONSE_CHECKED,
-    [MSG_REQUEST_BACKUP] = MSG_RESPONSE_BACKED_UP,
-    [MSG_REQUEST_COMPACT] = MSG_RESPONSE_COMPACTED,
-    [MSG_REQUEST_RELOAD] = MSG_RESPONSE_RELOADED,
-    [MSG_REQUEST_LOG_LEVEL] = MSG_RESPONSE_LOG_LEVEL_SET,
-};
-
 int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ticket,
                 struct hearsay_error *out_error)
 {
@@ -148,7 +120,6 @@ int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ti
     while (ticket == 0 || slot_of(conn, ticket)->ticket != 0) {
         ticket++;
     }
-    assert(fitting_replies[request->kind] != MSG_RESPONSE_UNKNOWN);
     request->id = ticket;
     int status = put_request(conn, request, out_error);
     if (status != HEARSAY_OK) {
@@ -156,7 +127,7 @@ int conn_submit(struct conn *conn, struct msg_request *request, uint64_t *out_ti
     }
     struct conn_slot *slot = slot_of(conn, ticket);
     slot->ticket = ticket;
-    slot->kind = fitting_replies[request->kind];
+    slot->kind = codec_reply_kind(request->kind);
     slot->abandoned = false;
     promise_make(request, &slot->promise);
     conn->flight_count++;

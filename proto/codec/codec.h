@@ -62,6 +62,9 @@ int codec_decode_response(const uint8_t *frame, size_t length, struct arena *are
  */
 enum { CODEC_TOO_LARGE = 3 };
 int codec_encode_request(const struct msg_request *request, size_t limit_bytes, struct bytes *out);
+
+/* Returns the kind of the answer to a request, other than an error. Not for MSG_REQUEST_UNKNOWN. */
+enum msg_response_kind codec_reply_kind(enum msg_request_kind kind);
 int codec_encode_response(const struct msg_response *response, size_t limit_bytes,
                           struct bytes *out);
 

@@ -88,6 +88,7 @@ struct map_body {
     uint32_t number;       /* the field number of the member */
     const struct map *map; /* NULL: the body has no fields */
     size_t own;            /* offset of the body in struct msg_request or struct msg_response */
+    int reply;             /* of a request: enum msg_response_kind of its answer */
 };
 
 /*

@@ -203,42 +203,43 @@ static const struct map_field log_level_fields[] = {
 };
 static const struct map log_level_map = MAP_OF("log_level", log_level, admin);
 
-#define BODY(NAME, table, member)                                            \
+/* REPLY is the kind of the answer to the request. EMPTY is for requests without fields. */
+#define BODY(NAME, table, member, REPLY)                                     \
     {                                                                        \
         MSG_REQUEST_##NAME, HEARSAY__V1__REQUEST__BODY_##NAME, &table##_map, \
-            offsetof(struct msg_request, member)                             \
+            offsetof(struct msg_request, member), MSG_RESPONSE_##REPLY       \
     }
-#define EMPTY(NAME)                                                    \
-    {                                                                  \
-        MSG_REQUEST_##NAME, HEARSAY__V1__REQUEST__BODY_##NAME, NULL, 0 \
+#define EMPTY(NAME, REPLY)                                                                   \
+    {                                                                                        \
+        MSG_REQUEST_##NAME, HEARSAY__V1__REQUEST__BODY_##NAME, NULL, 0, MSG_RESPONSE_##REPLY \
     }
 
 static const struct map_body request_bodies[] = {
-    BODY(HELLO, hello, hello),
-    BODY(DEPOSIT, deposit, deposit),
-    BODY(QUERY, query, query),
-    BODY(GET, get, get),
-    BODY(WITHDRAW, withdraw, withdraw),
-    EMPTY(PING),
-    BODY(EXPORT, export, export_page),
-    BODY(HERE, here, here),
-    BODY(SUMMARY, summary, summary),
-    BODY(WATCH, watch, watch),
-    BODY(UNWATCH, unwatch, unwatch),
-    BODY(REPORT, report, report),
-    BODY(STATS, stats, admin),
-    BODY(REMOVE, remove, admin),
-    BODY(RESTORE, restore, admin),
-    BODY(REPORTED, reported, admin),
-    BODY(BAN, ban, admin),
-    BODY(UNBAN, unban, admin),
-    BODY(BANS, bans, admin),
-    BODY(ACCEPT, accept, admin),
-    EMPTY(CHECK),
-    BODY(BACKUP, backup, admin),
-    EMPTY(COMPACT),
-    EMPTY(RELOAD),
-    BODY(LOG_LEVEL, log_level, admin),
+    BODY(HELLO, hello, hello, WELCOME),
+    BODY(DEPOSIT, deposit, deposit, DEPOSITED),
+    BODY(QUERY, query, query, RESULTS),
+    BODY(GET, get, get, GOT),
+    BODY(WITHDRAW, withdraw, withdraw, WITHDRAWN),
+    EMPTY(PING, PONG),
+    BODY(EXPORT, export, export_page, EXPORTED),
+    BODY(HERE, here, here, HERE_LABELS),
+    BODY(SUMMARY, summary, summary, SUMMARIZED),
+    BODY(WATCH, watch, watch, WATCHING),
+    BODY(UNWATCH, unwatch, unwatch, UNWATCHED),
+    BODY(REPORT, report, report, REPORT_TAKEN),
+    BODY(STATS, stats, admin, STATS_TAKEN),
+    BODY(REMOVE, remove, admin, REMOVED),
+    BODY(RESTORE, restore, admin, RESTORED),
+    BODY(REPORTED, reported, admin, REPORTED_LIST),
+    BODY(BAN, ban, admin, BANNED),
+    BODY(UNBAN, unban, admin, UNBANNED),
+    BODY(BANS, bans, admin, BAN_LIST),
+    BODY(ACCEPT, accept, admin, ACCEPTING),
+    EMPTY(CHECK, CHECKED),
+    BODY(BACKUP, backup, admin, BACKED_UP),
+    EMPTY(COMPACT, COMPACTED),
+    EMPTY(RELOAD, RELOADED),
+    BODY(LOG_LEVEL, log_level, admin, LOG_LEVEL_SET),
 };
 
 static const struct codec_envelope request_envelope = {
@@ -286,4 +287,9 @@ int codec_encode_request(const struct msg_request *request, size_t limit_bytes, 
     const struct map_body *body = codec_body_of_kind(&request_envelope, (int)request->kind);
 
     return map_write_frame(request->id, body, request, limit_bytes, out);
+}
+
+enum msg_response_kind codec_reply_kind(enum msg_request_kind kind)
+{
+    return (enum msg_response_kind)codec_body_of_kind(&request_envelope, (int)kind)->reply;
 }

@@ -312,11 +312,11 @@ static const struct map log_level_set_map = MAP_OF("log_level_set", log_level_se
 #define BODY(NAME, table, member)                                              \
     {                                                                          \
         MSG_RESPONSE_##NAME, HEARSAY__V1__RESPONSE__BODY_##NAME, &table##_map, \
-            offsetof(struct msg_response, member)                              \
+            offsetof(struct msg_response, member), 0                           \
     }
-#define EMPTY(NAME)                                                      \
-    {                                                                    \
-        MSG_RESPONSE_##NAME, HEARSAY__V1__RESPONSE__BODY_##NAME, NULL, 0 \
+#define EMPTY(NAME)                                                         \
+    {                                                                       \
+        MSG_RESPONSE_##NAME, HEARSAY__V1__RESPONSE__BODY_##NAME, NULL, 0, 0 \
     }
 
 static const struct map_body response_bodies[] = {
