@@ -43,6 +43,7 @@ struct board_message {
 
 /* An answer to board_list. Borrowed for the call of `done`. */
 struct board_list {
+    uint64_t version; /* no other answer has this number */
     const struct board_message *messages;
     size_t count;
     size_t sealed; /* messages of groups that were left out */

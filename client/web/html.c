@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/html.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -407,5 +408,29 @@ void html_url(struct html *html, const char *text, size_t count)
         } else {
             html_put(html, encoded, sizeof(encoded));
         }
+    }
+}
+
+/* --- holes ------------------------------------------------------------------------------------ */
+
+void html_hole(struct html *html, enum html_hole kind)
+{
+    static const char zeros[HTML_HOLE_BYTES + 1] = "00000000000000000000000000000000";
+    size_t at = html->count;
+
+    assert(html->hole_count < HTML_HOLES_MAX);
+    html_put(html, zeros, HTML_HOLE_BYTES);
+    html->holes[html->hole_count].kind = kind;
+    html->holes[html->hole_count++].at = at;
+}
+
+void html_fill(const struct html *html, const char *const values[HTML_HOLE_KINDS], char *bytes)
+{
+    for (size_t i = 0; i < html->hole_count; i++) {
+        const char *value = values[html->holes[i].kind];
+
+        assert(strspn(value, "0123456789abcdef") == HTML_HOLE_BYTES &&
+               value[HTML_HOLE_BYTES] == '\0');
+        memcpy(bytes + html->holes[i].at, value, HTML_HOLE_BYTES);
     }
 }

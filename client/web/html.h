@@ -11,13 +11,30 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { HTML_BYTES_MAX = 256 * 1024 }; /* of one page */
+enum {
+    HTML_BYTES_MAX = 256 * 1024, /* of one page */
+    HTML_HOLE_BYTES = 32,        /* of each value that is filled in */
+    HTML_HOLES_MAX = 8           /* of one page */
+};
+
+/* What is one phone's own. No page is written with such a value: each phone's copy is filled. */
+enum html_hole {
+    HTML_HOLE_TOKEN, /* of forms */
+    HTML_HOLE_SEED,  /* of the message that the form leaves */
+    HTML_HOLE_KEY,   /* by which the script hides what it keeps */
+    HTML_HOLE_KINDS
+};
 
 struct html {
     char *bytes; /* owned; `count` of them */
     size_t count;
     size_t room;
     bool has_failed;
+    size_t hole_count;
+    struct {
+        enum html_hole kind;
+        size_t at;
+    } holes[HTML_HOLES_MAX];
 };
 
 void html_init(struct html *html);   /* allocates nothing */
@@ -60,5 +77,14 @@ void html_url(struct html *html, const char *text, size_t count);
 
 /* Writes a number, without separators. */
 void html_number(struct html *html, uint64_t number);
+
+/* Leaves a hole. Until the hole is filled there are zeros. */
+void html_hole(struct html *html, enum html_hole kind);
+
+/*
+ * Fills all holes. `bytes`: those of the writer, or a copy of them. `values`: by kind, each
+ * HTML_HOLE_BYTES hexadecimal digits; a kind that the page does not have may be "".
+ */
+void html_fill(const struct html *html, const char *const values[HTML_HOLE_KINDS], char *bytes);
 
 #endif

@@ -76,6 +76,7 @@ struct http_answer {
     const void *body;       /* copied; of a HEAD only its length is sent */
     size_t body_bytes;
     bool is_static; /* the body stays in place for ever and is not copied */
+    bool is_given;  /* the body is not copied, and http_answer or its end calls free */
 };
 
 /* An answer that does not end: Server-Sent Events. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <assert.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sys/epoll.h>
@@ -234,19 +235,29 @@ static bool response_add_own(struct MHD_Response *response, const struct http_an
            response_add(response, "Location", answer->location);
 }
 
-/* NULL: memory is out, or a header of the answer is not a header. */
-static struct MHD_Response *response_new(const struct http_answer *answer)
+/* A response with a body and no headers. NULL: memory is out. */
+static struct MHD_Response *response_with_body(const struct http_answer *answer)
 {
-    enum MHD_ResponseMemoryMode mode =
-        answer->is_static ? MHD_RESPMEM_PERSISTENT : MHD_RESPMEM_MUST_COPY;
+    enum MHD_ResponseMemoryMode mode = answer->is_static  ? MHD_RESPMEM_PERSISTENT
+                                       : answer->is_given ? MHD_RESPMEM_MUST_FREE
+                                                          : MHD_RESPMEM_MUST_COPY;
+    void *body = (void *)(uintptr_t)answer->body; /* MHD does not write to it, whatever the type */
     struct MHD_Response *response = NULL;
     if (answer->body_bytes == 0) {
         response = MHD_create_response_from_buffer(0, NULL, MHD_RESPMEM_PERSISTENT);
     } else {
-        /* MHD does not write to the body, whatever its parameter's type says */
-        response = MHD_create_response_from_buffer(answer->body_bytes,
-                                                   (void *)(uintptr_t)answer->body, mode);
+        response = MHD_create_response_from_buffer(answer->body_bytes, body, mode);
     }
+    if (answer->is_given && (response == NULL || answer->body_bytes == 0)) {
+        free(body);
+    }
+    return response;
+}
+
+/* NULL: memory is out, or a header of the answer is not a header. */
+static struct MHD_Response *response_new(const struct http_answer *answer)
+{
+    struct MHD_Response *response = response_with_body(answer);
     if (response == NULL) {
         return NULL;
     }

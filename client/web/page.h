@@ -32,21 +32,18 @@ struct page {
     const char *name;          /* the address of the page, such as hearsay.lan */
     const char *store;         /* digits of live_write_store without a place; "": not known */
     const char *here;          /* the same with the reader's place; "": not known */
-    const char *key;           /* by which the script hides what it keeps; NULL: it keeps nothing */
     const char *statics;       /* the folder of style and script, such as /s/0123456789abcdef/ */
     const char *operator_name; /* NULL: not said */
     const char *contact;       /* NULL: not said */
     const struct view *view;   /* for links and the form; a default view where a page has none */
     int64_t now_ms;            /* hearsayd's clock */
     bool is_clock_trusted;
-    uint32_t ttl_max_s;     /* the longest lifetime of a message here; 0: not known */
-    const char *stay_token; /* the field f of "Stay connected", above a list; NULL: no such form */
+    uint32_t ttl_max_s; /* the longest lifetime of a message here; 0: not known */
+    bool asks_to_stay;  /* the form "Stay connected" stands above a list */
 };
 
 /* The form to leave a message. */
 struct page_form {
-    const char *token;  /* the hidden field f */
-    const char *id;     /* the hidden field id: hexadecimal */
     const char *text;   /* what was typed; kept over an error. NULL: nothing */
     const char *topics; /* the same */
     uint32_t ttl_s;     /* chosen; 0: the default */
@@ -94,7 +91,6 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
 /* One message: `/m/ID`. With forms to report and to withdraw. */
 struct page_message {
     const struct board_message *message;
-    const char *token;
     const struct page_error *error; /* NULL: none */
     /* What was typed, kept over an error. NULL: nothing. */
     const char *code;
@@ -108,7 +104,6 @@ void page_write_message(struct html *html, const struct page *page,
 struct page_left {
     const char *id;   /* hexadecimal */
     const char *code; /* to withdraw */
-    const char *token;
     int64_t expires_ms;
     bool is_pending; /* the operator looks at it first */
 };

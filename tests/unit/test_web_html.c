@@ -323,6 +323,31 @@ static void test_full(void **state)
     html_deinit(&html);
 }
 
+/* The page keeps its holes: each copy is filled for another phone. */
+static void test_holes(void **state)
+{
+    static const char *const values[HTML_HOLE_KINDS] = {
+        [HTML_HOLE_TOKEN] = "00112233445566778899aabbccddeeff",
+        [HTML_HOLE_SEED] = "ffffffffffffffffffffffffffffffff",
+        [HTML_HOLE_KEY] = "",
+    };
+    struct html html;
+    char copy[128] = "";
+    (void)state;
+
+    html_init(&html);
+    html_raw(&html, "<a>");
+    html_hole(&html, HTML_HOLE_TOKEN);
+    html_raw(&html, "<b>");
+    html_hole(&html, HTML_HOLE_SEED);
+    assert_int_equal(html.count, 3 + 32 + 3 + 32);
+    memcpy(copy, html.bytes, html.count);
+    html_fill(&html, values, copy);
+    assert_string_equal(copy,
+                        "<a>00112233445566778899aabbccddeeff<b>ffffffffffffffffffffffffffffffff");
+    check_bytes(&html, "<a>00000000000000000000000000000000<b>00000000000000000000000000000000");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -330,6 +355,7 @@ int main(void)
         cmocka_unit_test(test_marks),     cmocka_unit_test(test_messages),
         cmocka_unit_test(test_others),    cmocka_unit_test(test_random),
         cmocka_unit_test(test_no_memory), cmocka_unit_test(test_full),
+        cmocka_unit_test(test_holes),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

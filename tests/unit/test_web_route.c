@@ -15,6 +15,36 @@
 #include "client/web/route/secret.h"
 #include "tests/lib/check.h"
 
+/* What the last page was given. */
+static struct {
+    char token[NONCE_TEXT_BYTES];
+    char seed[SECRET_HEX_BYTES];
+    char key[NONCE_TEXT_BYTES];
+    char text[4096];
+    char code[SECRET_CODE_TEXT_BYTES];
+    char id[SECRET_HEX_BYTES];
+    char lang[8];
+    enum page_notice notice;
+    uint64_t seconds;
+    char field[32];
+    char kept[200];
+    bool has_form;
+} shown;
+
+static int written; /* pages */
+
+/* Takes the phone's own values out of a page: each stands in a line behind the page's kind. */
+static void show_own(char *page)
+{
+    char *at = strchr(page, '\n');
+
+    if (at != NULL) {
+        assert_int_equal(
+            sscanf(at, "\nf=%32s\nid=%32s\nkey=%32s", shown.token, shown.seed, shown.key), 3);
+        *at = '\0';
+    }
+}
+
 /* --- a fake HTTP ------------------------------------------------------------------------------ */
 
 struct http_exchange {
@@ -52,6 +82,10 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
         memcpy(exchange->body, answer->body, bytes);
     }
     exchange->body[bytes] = '\0';
+    if (answer->is_given) {
+        free((void *)(uintptr_t)answer->body);
+        show_own(exchange->body);
+    }
 }
 
 /* --- a fake board ----------------------------------------------------------------------------- */
@@ -62,6 +96,7 @@ static struct {
     struct hearsay_host host;
     bool is_away;
     bool is_slow; /* answers only to board_answer */
+    bool keeps_list;
     enum board_outcome outcome;
     struct hearsay_error error;
     int leaves;
@@ -75,11 +110,12 @@ static struct {
     board_done *done;
     void *context;
     int forgotten;
+    uint64_t version; /* of the list */
 } board;
 
 static void board_reply_with(board_done *done, void *context, enum board_outcome outcome)
 {
-    static const struct board_list list = {.now_ms = 1000};
+    struct board_list list = {.version = board.version, .now_ms = 1000};
     static const struct board_message message = {.media_type = "text/plain"};
     static const struct hearsay_deposited stored = {.expires_ms = 5000};
     struct board_reply reply = {
@@ -135,6 +171,7 @@ void board_list(struct board *unused, const struct view *view, board_done *done,
 {
     (void)unused;
     board.view = *view;
+    board.version += board.keeps_list ? 0 : 1;
     board_answer(done, context);
 }
 
@@ -202,27 +239,16 @@ void board_forget(struct board *unused, const void *context)
 
 /* --- fake pages and live updates -------------------------------------------------------------- */
 
-/* What the last page was given. */
-static struct {
-    char token[NONCE_TEXT_BYTES];
-    char seed[SECRET_HEX_BYTES];
-    char text[4096];
-    char code[SECRET_CODE_TEXT_BYTES];
-    char id[SECRET_HEX_BYTES];
-    char lang[8];
-    enum page_notice notice;
-    uint64_t seconds;
-    char field[32];
-    char kept[200];
-    bool has_form;
-} shown;
-
-static void show_form(const struct page_form *form)
+static void show_form(struct html *html, const struct page_form *form)
 {
     shown.has_form = form != NULL;
     if (form != NULL) {
-        snprintf(shown.token, sizeof(shown.token), "%s", form->token);
-        snprintf(shown.seed, sizeof(shown.seed), "%s", form->id);
+        html_raw(html, "\nf=");
+        html_hole(html, HTML_HOLE_TOKEN);
+        html_raw(html, "\nid=");
+        html_hole(html, HTML_HOLE_SEED);
+        html_raw(html, "\nkey=");
+        html_hole(html, HTML_HOLE_KEY);
         snprintf(shown.text, sizeof(shown.text), "%s", form->text != NULL ? form->text : "");
     }
 }
@@ -230,6 +256,7 @@ static void show_form(const struct page_form *form)
 static void show_page(struct html *html, const struct page *page, const char *kind)
 {
     memset(&shown, 0, sizeof(shown));
+    written++;
     snprintf(shown.lang, sizeof(shown.lang), "%s", lang_tag(page->lang));
     html_raw(html, kind);
 }
@@ -247,7 +274,7 @@ static void show_error(const struct page_error *error)
 void page_write_list(struct html *html, const struct page *page, const struct page_list *list)
 {
     show_page(html, page, "list");
-    show_form(list->form);
+    show_form(html, list->form);
     show_error(list->error);
 }
 
@@ -255,7 +282,6 @@ void page_write_message(struct html *html, const struct page *page,
                         const struct page_message *message)
 {
     show_page(html, page, "message");
-    snprintf(shown.token, sizeof(shown.token), "%s", message->token);
     snprintf(shown.code, sizeof(shown.code), "%s", message->code != NULL ? message->code : "");
     show_error(message->error);
 }
@@ -265,7 +291,6 @@ void page_write_left(struct html *html, const struct page *page, const struct pa
     show_page(html, page, "left");
     snprintf(shown.code, sizeof(shown.code), "%s", left->code);
     snprintf(shown.id, sizeof(shown.id), "%s", left->id);
-    snprintf(shown.token, sizeof(shown.token), "%s", left->token);
 }
 
 void page_write_done(struct html *html, const struct page *page, enum page_done done)
@@ -280,7 +305,7 @@ void page_write_error(struct html *html, const struct page *page, const struct p
                       const struct page_form *form)
 {
     show_page(html, page, "error");
-    show_form(form);
+    show_form(html, form);
     show_error(error);
 }
 
@@ -333,6 +358,7 @@ static int set_up(void **state)
     char reason[SETTINGS_REASON_BYTES];
     web_config_defaults(&config);
     assert_int_equal(web_config_finish(&config, reason), 0);
+    sheets_clear(&router.sheets);
     memset(&router, 0, sizeof(router));
     router.loop = &loop;
     router.config = &config;
@@ -523,6 +549,78 @@ static void outcomes_have_their_statuses(void **state)
         assert_int_equal(exchange.retry_after_s > 0,
                          rows[i].status == 429 || rows[i].status == 503);
     }
+}
+
+/* Phones get one list with values of their own in it. Nothing of a phone reaches another one. */
+static void phones_share_lists_only(void **state)
+{
+    struct http_request request = request_of("/");
+    int before;
+    (void)state;
+
+    board.keeps_list = true;
+    assert_int_equal(send_request(&request), 200);
+    before = written;
+    for (uint8_t i = 8; i < 50; i++) {
+        char seed[SECRET_HEX_BYTES];
+        char key[NONCE_TEXT_BYTES];
+
+        memcpy(seed, shown.seed, sizeof(seed));
+        memcpy(key, shown.key, sizeof(key));
+        request.client.bytes[3] = i;
+        assert_int_equal(send_request(&request), 200);
+        assert_true(
+            nonce_check(&router.nonce, &request.client, shown.token, router_now_ms(&router)));
+        nonce_write_key(&router.nonce, &request.client, exchange.location);
+        assert_string_equal(shown.key, exchange.location);
+        assert_string_not_equal(shown.key, key);
+        assert_string_not_equal(shown.seed, seed);
+    }
+    assert_int_equal(written, before);
+    /* What was typed is shown to who typed it. */
+    board.outcome = BOARD_FULL;
+    assert_int_equal(post("/leave", "text=Hello&id=" SEED), 507);
+    assert_string_equal(shown.text, "Hello");
+    board.outcome = BOARD_DONE;
+    before = written;
+    assert_int_equal(send_request(&request), 200);
+    assert_string_not_equal(shown.seed, SEED);
+    assert_int_equal(written, before);
+}
+
+/* Whatever changes the page makes another one. */
+static void a_list_is_shared_with_its_equals(void **state)
+{
+    struct http_request request = request_of("/");
+    int before = written;
+    (void)state;
+
+    board.keeps_list = true;
+    assert_int_equal(send_request(&request), 200);
+    request.accept_language = "de";
+    assert_int_equal(send_request(&request), 200);
+    request.query = "l=de";
+    assert_int_equal(send_request(&request), 200);
+    board.version++;
+    assert_int_equal(send_request(&request), 200);
+    board.welcome.clock_trusted = true;
+    assert_int_equal(send_request(&request), 200);
+    board.host.accept = HEARSAY_ACCEPT_CLOSED;
+    assert_int_equal(send_request(&request), 200);
+    board.welcome.limits.ttl_default_s++;
+    assert_int_equal(send_request(&request), 200);
+    config.portal = WEB_PORTAL_OFFLINE;
+    assert_int_equal(send_request(&request), 200);
+    assert_int_equal(post("/stay", "x=1"), 200);
+    assert_int_equal(send_request(&request), 200); /* without the form: it was written before */
+    loop.time += 1000;
+    assert_int_equal(send_request(&request), 200);
+    sheets_clear(&router.sheets);
+    assert_int_equal(send_request(&request), 200);
+    assert_int_equal(written - before, 11); /* one of them for /stay */
+    assert_int_equal(send_request(&request), 200);
+    assert_int_equal(written - before, 11);
+    loop.time -= 1000;
 }
 
 static void health_is_for_this_machine(void **state)
@@ -919,6 +1017,8 @@ int main(void)
         cmocka_unit_test_setup(languages_are_chosen, set_up),
         cmocka_unit_test_setup(readers_are_limited, set_up),
         cmocka_unit_test_setup(outcomes_have_their_statuses, set_up),
+        cmocka_unit_test_setup(phones_share_lists_only, set_up),
+        cmocka_unit_test_setup(a_list_is_shared_with_its_equals, set_up),
         cmocka_unit_test_setup(health_is_for_this_machine, set_up),
         cmocka_unit_test_setup(other_names_are_refused, set_up),
         cmocka_unit_test_setup(localhost_is_for_loopback, set_up),

@@ -58,13 +58,10 @@ struct page web_pages_page(const struct web_pages_values *values, const struct l
 /* --- what pages show -------------------------------------------------------------------------- */
 
 static const char pages_id[] = "00112233445566778899aabbccddeeff";
-static const char pages_token[] = "ffeeddccbbaa99887766554433221100";
 
 static struct page_form pages_form(const char *typed)
 {
     return (struct page_form){
-        .token = pages_token,
-        .id = pages_id,
         .text = typed,
         .ttl_default_s = 24 * 3600,
         .ttl_max_s = 7 * 24 * 3600,
@@ -154,7 +151,7 @@ static void write_list_older(struct html *html, const struct page *page,
     struct page here = *page;
 
     here.view = &view;
-    here.stay_token = pages_token;
+    here.asks_to_stay = true;
     view.before_ms = PAGES_NOW_MS;
     write_list_of(html, &here, values, &form, NULL);
 }
@@ -222,20 +219,19 @@ static void write_message_of(struct html *html, const struct page *page,
     struct board_list list = pages_list(values, messages);
 
     message.message = &messages[number < list.count ? number : list.count - 1];
-    message.token = pages_token;
     page_write_message(html, page, &message);
 }
 
 static void write_message(struct html *html, const struct page *page,
                           const struct web_pages_values *values)
 {
-    write_message_of(html, page, values, 2, &(struct page_message){.token = NULL});
+    write_message_of(html, page, values, 2, &(struct page_message){.code = NULL});
 }
 
 static void write_message_kind(struct html *html, const struct page *page,
                                const struct web_pages_values *values)
 {
-    write_message_of(html, page, values, SIZE_MAX, &(struct page_message){.token = NULL});
+    write_message_of(html, page, values, SIZE_MAX, &(struct page_message){.code = NULL});
 }
 
 static void write_message_code(struct html *html, const struct page *page,
@@ -263,7 +259,6 @@ static void write_left(struct html *html, const struct page *page,
     page_write_left(html, page,
                     &(struct page_left){.id = pages_id,
                                         .code = values->code,
-                                        .token = pages_token,
                                         .expires_ms = PAGES_NOW_MS + 1440 * PAGES_MIN_MS});
 }
 
@@ -273,7 +268,6 @@ static void write_left_pending(struct html *html, const struct page *page,
     page_write_left(html, page,
                     &(struct page_left){.id = pages_id,
                                         .code = values->code,
-                                        .token = pages_token,
                                         .expires_ms = PAGES_NOW_MS + 60 * PAGES_MIN_MS,
                                         .is_pending = true});
 }

@@ -246,6 +246,7 @@ void ask_take_answer(struct asks *asks, struct ask *ask, struct answer *answer, 
                      int64_t clock_ms)
 {
     free(ask->answer);
+    answer->list.version = ++asks->last_version;
     ask->answer = answer;
     ask->answered_ms = now_ms;
     ask->is_fresh = !ask->has_changed;

@@ -50,7 +50,8 @@ struct asks {
     size_t limits[ASK_KINDS];
     size_t waiter_count;
     uint64_t last_turn;
-    bool took_known; /* the list that was sent last had been answered before */
+    uint64_t last_version; /* of struct board_list */
+    bool took_known;       /* the list that was sent last had been answered before */
 };
 
 void asks_init(struct asks *asks, size_t views);

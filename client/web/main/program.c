@@ -63,6 +63,7 @@ static void on_reload(uv_signal_t *signal, int number)
     rc = rc == 0 ? web_config_check_reload(&program->config, &fresh, reason) : rc;
     if (rc == 0) {
         program->config = fresh;
+        sheets_clear(&program->router.sheets); /* they have the title of before */
         log_set_level(fresh.log_level);
         log_info("configuration reloaded");
     } else {
@@ -242,6 +243,7 @@ void program_run(struct program *program)
     notify_ready("serving");
     (void)uv_run(&program->loop, UV_RUN_DEFAULT); /* until all handles are closed */
     http_server_free(program->http);
+    sheets_clear(&program->router.sheets);
     live_free(program->live);
     board_free(program->board);
     listen_clean(&program->listen);

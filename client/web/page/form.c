@@ -330,9 +330,9 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
         lang_write(html, page->lang, "form.review", NULL, NULL);
     }
     html_raw(html, "</p>\n");
-    page_write_form_fields(html, page, form->token);
+    page_write_form_fields(html, page);
     page_write_hidden(html, "here", page->here);
-    page_write_hidden(html, "id", form->id);
+    page_write_hidden_hole(html, "id", HTML_HOLE_SEED);
     form_write_text(html, page, form, error);
     form_write_choices(html, page, form, error);
     page_write_element(html, page, "button", "button wide send", "form.send");

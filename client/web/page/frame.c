@@ -41,11 +41,20 @@ void page_write_kept_fields(struct html *html, const struct page *page)
     }
 }
 
-void page_write_form_fields(struct html *html, const struct page *page, const char *token)
+void page_write_hidden_hole(struct html *html, const char *name, enum html_hole kind)
+{
+    html_raw(html, "<input type=\"hidden\"");
+    html_attribute(html, "name", name);
+    html_raw(html, " value=\"");
+    html_hole(html, kind);
+    html_raw(html, "\">\n");
+}
+
+void page_write_form_fields(struct html *html, const struct page *page)
 {
     page_write_kept_fields(html, page);
     page_write_hidden(html, "place", page->store == NULL ? "" : page->store);
-    page_write_hidden(html, "f", token);
+    page_write_hidden_hole(html, "f", HTML_HOLE_TOKEN);
 }
 
 static void href_add(struct html *html, const char *name, const char *value, bool *is_first)
@@ -250,9 +259,9 @@ static void page_begin_document(struct html *html, const struct page *page, cons
     head_write_statics(html, page);
     html_raw(html, "</head>\n<body");
     html_attribute(html, "data-store", page->store == NULL ? "" : page->store);
-    if (page->key != NULL) {
-        html_attribute(html, "data-key", page->key);
-    }
+    html_raw(html, " data-key=\"");
+    html_hole(html, HTML_HOLE_KEY);
+    html_raw(html, "\"");
     if (page->now_ms > 0) {
         html_raw(html, " data-now=\"");
         html_number(html, (uint64_t)page->now_ms);

@@ -34,11 +34,14 @@ void page_write_element(struct html *html, const struct page *page, const char *
 /* Writes an <input type="hidden">. */
 void page_write_hidden(struct html *html, const char *name, const char *value);
 
+/* The same with a value of the phone's own. */
+void page_write_hidden_hole(struct html *html, const char *name, enum html_hole kind);
+
 /* Writes the hidden fields that keep the host and the language of the view. */
 void page_write_kept_fields(struct html *html, const struct page *page);
 
 /* Writes the hidden fields of each form that writes. */
-void page_write_form_fields(struct html *html, const struct page *page, const char *token);
+void page_write_form_fields(struct html *html, const struct page *page);
 
 /* Writes ` href="..."` for a path of ours, with host and language; `fragment` may be NULL. */
 void page_write_href(struct html *html, const struct page *page, const char *path,

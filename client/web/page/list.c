@@ -293,14 +293,14 @@ static void list_write_pages(struct html *html, const struct page *page,
 
 static void list_write_stay(struct html *html, const struct page *page)
 {
-    if (page->stay_token == NULL) {
+    if (!page->asks_to_stay) {
         return;
     }
     html_raw(html, "<form class=\"notice\" method=\"post\" action=\"/stay\">\n");
     page_write_element(html, page, "h2", NULL, "stay.heading");
     page_write_element(html, page, "p", NULL, "stay.help");
     page_write_kept_fields(html, page);
-    page_write_hidden(html, "f", page->stay_token);
+    page_write_hidden_hole(html, "f", HTML_HOLE_TOKEN);
     page_write_element(html, page, "button", "button", "stay.send");
     html_raw(html, "</form>\n");
 }

@@ -37,7 +37,7 @@ static void message_write_text(struct html *html, const struct page *page,
 
 /* Begins a form behind a heading that opens it, with its hidden fields. */
 static void task_begin(struct html *html, const struct page *page, const char *heading,
-                       const char *action, bool is_open, const char *token, const char *id)
+                       const char *action, bool is_open, const char *id)
 {
     html_raw(html, is_open ? "<details open" : "<details");
     html_attribute(html, "id", action + 1);
@@ -46,7 +46,7 @@ static void task_begin(struct html *html, const struct page *page, const char *h
     html_raw(html, "</summary>\n<form class=\"card\" method=\"post\"");
     html_attribute(html, "action", action);
     html_raw(html, ">\n");
-    page_write_form_fields(html, page, token);
+    page_write_form_fields(html, page);
     page_write_hidden(html, "id", id);
 }
 
@@ -88,7 +88,7 @@ static void message_write_report(struct html *html, const struct page *page,
                    page_error_is_about(message->error, "words") || message->why != NULL ||
                    message->words != NULL;
 
-    task_begin(html, page, "report.heading", "/report", is_open, message->token, id);
+    task_begin(html, page, "report.heading", "/report", is_open, id);
     page_write_element(html, page, "p", "soft", "report.help");
     report_write_reasons(html, page, message->why);
     html_raw(html, "<label for=\"words\">");
@@ -107,8 +107,7 @@ static void message_write_withdraw(struct html *html, const struct page *page,
     bool is_wrong = page_error_is_about(message->error, "code") ||
                     (message->error != NULL && message->error->notice == PAGE_WRONG_CODE);
 
-    task_begin(html, page, "withdraw.heading", "/withdraw", is_wrong || message->code != NULL,
-               message->token, id);
+    task_begin(html, page, "withdraw.heading", "/withdraw", is_wrong || message->code != NULL, id);
     html_raw(html, "<label for=\"code\">");
     lang_write(html, page->lang, "withdraw.code", NULL, NULL);
     html_raw(html, "</label>\n<input type=\"text\" id=\"code\" name=\"code\" required dir=\"ltr\" "
@@ -159,7 +158,7 @@ static void left_write_code(struct html *html, const struct page *page,
     html_raw(html, ">");
     lang_write(html, page->lang, "left.link", NULL, NULL);
     html_raw(html, "</a></p>\n<form method=\"post\" action=\"/withdraw\">\n");
-    page_write_form_fields(html, page, left->token);
+    page_write_form_fields(html, page);
     page_write_hidden(html, "id", left->id);
     page_write_hidden(html, "code", left->code);
     page_write_element(html, page, "button", "button quiet", "withdraw.send");

@@ -72,10 +72,9 @@ bool reading_view(struct visit *visit)
 
 /* --- the list --------------------------------------------------------------------------------- */
 
-static void list_done(void *context, const struct board_reply *reply)
+static void list_failed(struct visit *visit, const struct board_reply *reply)
 {
-    struct visit *visit = context;
-    struct visit_failure failure = {.status = 200};
+    struct visit_failure failure = visit_failure_of(visit, reply);
     struct page page;
     struct page_form form;
     struct html html;
@@ -83,15 +82,29 @@ static void list_done(void *context, const struct board_reply *reply)
     html_init(&html);
     visit_page(visit, &page);
     visit_form(visit, &form);
-    struct page_list list = {.form = &form, .list = reply->list};
-    if (reply->outcome != BOARD_DONE) {
-        failure = visit_failure_of(visit, reply);
-        list.error = &failure.error;
-    } else {
-        page.now_ms = reply->list->now_ms;
-    }
-    page_write_list(&html, &page, &list);
+    page_write_list(
+        &html, &page,
+        &(struct page_list){.form = &form, .list = reply->list, .error = &failure.error});
     visit_answer_page(visit, failure.status, visit_retry_s(failure.status, &failure.error), &html);
+}
+
+static void list_done(void *context, const struct board_reply *reply)
+{
+    struct visit *visit = context;
+    struct router *router = visit->router;
+    struct page page;
+    struct page_form form;
+
+    if (reply->outcome != BOARD_DONE) {
+        list_failed(visit, reply);
+        return;
+    }
+    visit_page(visit, &page);
+    visit_form(visit, &form);
+    page.now_ms = reply->list->now_ms;
+    struct sheet_parts parts = {
+        .list = reply->list, .page = &page, .form = &form, .now_ms = router_now_ms(router)};
+    visit_answer_sheet(visit, sheets_take(&router->sheets, &parts));
 }
 
 static void list_place_done(void *context, const struct board_reply *reply)
@@ -146,8 +159,7 @@ static void message_done(void *context, const struct board_reply *reply)
     }
     html_init(&html);
     visit_page(visit, &page);
-    page_write_message(&html, &page,
-                       &(struct page_message){.message = reply->message, .token = visit->token});
+    page_write_message(&html, &page, &(struct page_message){.message = reply->message});
     visit_answer_page(visit, 200, 0, &html);
 }
 

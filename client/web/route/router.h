@@ -13,6 +13,7 @@
 #include "client/web/route/limit.h"
 #include "client/web/route/names.h"
 #include "client/web/route/nonce.h"
+#include "client/web/route/sheet.h"
 #include "client/web/setup/config.h"
 
 enum { ROUTER_STATICS_BYTES = 24 };
@@ -27,6 +28,7 @@ struct router {
     struct nonce nonce;
     struct limit limit;
     struct portal portal;
+    struct sheets sheets;
     char name[NAMES_TEXT_BYTES];        /* the address of the page, such as hearsay.lan */
     char statics[ROUTER_STATICS_BYTES]; /* /s/, 16 random digits and / */
 };

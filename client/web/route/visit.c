@@ -108,7 +108,6 @@ void visit_page(struct visit *visit, struct page *out_page)
         .name = router->name,
         .store = visit->store,
         .here = visit->here,
-        .key = visit->key,
         .statics = router->statics,
         .operator_name = text_or_null(router->config->operator_name),
         .contact = text_or_null(router->config->contact),
@@ -125,7 +124,7 @@ void visit_page(struct visit *visit, struct page *out_page)
     nonce_write(&router->nonce, &visit->request->client, router_now_ms(router), visit->token);
     if (router->config->portal == WEB_PORTAL_OFFLINE &&
         !portal_stays(&router->portal, &visit->request->client, router_now_ms(router))) {
-        page.stay_token = visit->token;
+        page.asks_to_stay = true;
     }
     *out_page = page;
 }
@@ -136,8 +135,6 @@ void visit_form(struct visit *visit, struct page_form *out_form)
     const struct hearsay_host *host = visit_find_host(visit);
     int64_t now_ms = 0;
     struct page_form form = {
-        .token = visit->token,
-        .id = visit->seed,
         .text = visit->text,
         .topics = visit->topics,
         .ttl_s = visit->ttl_s,
@@ -180,22 +177,54 @@ void visit_answer_text(struct visit *visit, unsigned status, const char *text)
                         });
 }
 
+/* Answers with a page whose bytes are `bytes`, which are taken. Puts the phone's own values in. */
+static void answer_bytes(struct visit *visit, unsigned status, uint64_t retry_after_s,
+                         const struct html *html, char *bytes)
+{
+    const char *const values[HTML_HOLE_KINDS] = {
+        [HTML_HOLE_TOKEN] = visit->token,
+        [HTML_HOLE_SEED] = visit->seed,
+        [HTML_HOLE_KEY] = visit->key,
+    };
+
+    html_fill(html, values, bytes);
+    visit_answer(visit, &(struct http_answer){
+                            .status = status,
+                            .type = "text/html; charset=utf-8",
+                            .retry_after_s = (uint32_t)retry_after_s,
+                            .body = bytes,
+                            .body_bytes = html->count,
+                            .is_given = true,
+                        });
+}
+
+static void answer_no_memory(struct visit *visit)
+{
+    visit_answer_text(visit, 503, "Out of memory. Please try again.\n");
+}
+
 void visit_answer_page(struct visit *visit, unsigned status, uint64_t retry_after_s,
                        struct html *html)
 {
     if (html_failed(html)) {
         html_deinit(html);
-        visit_answer_text(visit, 503, "Out of memory. Please try again.\n");
+        answer_no_memory(visit);
         return;
     }
-    visit_answer(visit, &(struct http_answer){
-                            .status = status,
-                            .type = "text/html; charset=utf-8",
-                            .retry_after_s = (uint32_t)retry_after_s,
-                            .body = html->bytes,
-                            .body_bytes = html->count,
-                        });
-    html_deinit(html);
+    answer_bytes(visit, status, retry_after_s, html, html->bytes);
+    html_init(html);
+}
+
+void visit_answer_sheet(struct visit *visit, const struct html *sheet)
+{
+    char *copy = sheet != NULL ? malloc(sheet->count) : NULL;
+
+    if (copy == NULL) {
+        answer_no_memory(visit);
+        return;
+    }
+    memcpy(copy, sheet->bytes, sheet->count);
+    answer_bytes(visit, 200, 0, sheet, copy);
 }
 
 void visit_redirect_to_list(struct visit *visit)

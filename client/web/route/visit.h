@@ -33,9 +33,10 @@ struct visit {
     bool is_stale;               /* the token of the form is not right */
     char seed[SECRET_HEX_BYTES]; /* "": not drawn yet */
     struct secret secret;
-    /* Buffers of struct page and struct page_form. */
+    /* What only this phone's pages have (html_hole), beside the seed. */
     char token[NONCE_TEXT_BYTES];
     char key[NONCE_TEXT_BYTES];
+    /* Buffers of struct page. */
     char store[LIVE_STORE_BYTES];
     char here[LIVE_STORE_BYTES]; /* "": visit_take_place was not called */
 };
@@ -72,7 +73,8 @@ void visit_form(struct visit *visit, struct page_form *out_form);
 void visit_answer(struct visit *visit, const struct http_answer *answer);
 void visit_answer_text(struct visit *visit, unsigned status, const char *text);
 void visit_answer_page(struct visit *visit, unsigned status, uint64_t retry_after_s,
-                       struct html *html); /* frees what html has */
+                       struct html *html);                              /* frees what html has */
+void visit_answer_sheet(struct visit *visit, const struct html *sheet); /* NULL: no memory */
 void visit_redirect_to_list(struct visit *visit);
 
 /* Answers with a page about an error; with the form to send again, where a text was sent. */

@@ -221,7 +221,6 @@ static void leave_done(void *context, const struct board_reply *reply)
                     &(struct page_left){
                         .id = id,
                         .code = code,
-                        .token = visit->token,
                         .expires_ms = reply->stored->expires_ms,
                         .is_pending = reply->stored->held,
                     });
@@ -376,7 +375,6 @@ static void wrong_code_done(void *context, const struct board_reply *reply)
     visit_page(visit, &page);
     page_write_message(&html, &page,
                        &(struct page_message){.message = reply->message,
-                                              .token = visit->token,
                                               .error = &wrong,
                                               .code = visit_field(visit, "code")});
     visit_answer_page(visit, 403, 0, &html);
