@@ -18,6 +18,7 @@ import pytest
 
 import conftest
 import hearsay_wire as wire
+from hearsay_wire import pb
 from test_gateway import GATEWAY, make_gateway, open_folder  # noqa: F401 (fixtures)
 
 HEARSAY_WEB = os.environ.get("HEARSAY_WEB", "build/client/hearsay-web")
@@ -357,6 +358,29 @@ def test_long_messages_do_not_fit_into_the_list(make_web, rng):
     for one, text in omitted:
         assert f'href="/m/{one}' in text
         assert "xxxx" in web.get("/m/" + one).text
+
+
+def test_the_newest_of_very_many(make_web, rng):
+    """Hearsayd answers with 100 at a time, the nearest; a newer one that is less near comes first,
+    and page by page there is each message once."""
+    web = make_web("cache = 0\n", "[host default]\nhere = place:bar\n")
+    sent = []
+    with web.gateway.daemon.administrator() as client:
+        for number in range(250):
+            labels = ["place:bar"] if number % 50 < 40 else ["place:bar", "topic:jazz"]
+            text = f"number {number:03} of many"
+            left = client.call(wire.deposit_of(rng, labels, payload=text.encode(),
+                                               media_type="text/plain"))
+            sent.append(text)
+            while client.call(pb.Ping()).now_ms <= left.deposited_ms:
+                pass  # each has a time of its own
+    listed, path = [], "/"
+    while path:
+        page = web.get(path).text
+        listed += re.findall(r"number \d{3} of many", page)
+        older = re.search(r'rel="next" href="([^"]*)"', page)
+        path = older and html.unescape(older.group(1))
+    assert listed == sent[::-1]
 
 
 def test_other_names_are_refused(make_web):

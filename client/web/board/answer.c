@@ -54,6 +54,18 @@ static size_t own_bytes(const struct board_message *message)
     return strlen(message->media_type) + 1 + (message->text != NULL ? message->bytes : 0);
 }
 
+int64_t answer_since_ms(const struct hearsay_results *results, size_t nth)
+{
+    struct board_message one;
+
+    for (size_t i = 0; i < results->result_count; i++) {
+        if (answer_borrow(&results->results[i], &one) && --nth == 0) {
+            return one.deposited_ms;
+        }
+    }
+    return INT64_MIN;
+}
+
 struct answer *answer_of_results(const struct hearsay_results *results, size_t most)
 {
     struct board_message one;

@@ -12,6 +12,12 @@ struct answer {
     const char *place;
 };
 
+/*
+ * When message number `nth` was deposited, counted from the newest and without sealed ones. The
+ * results are in the order of time. INT64_MIN: there are fewer messages.
+ */
+int64_t answer_since_ms(const struct hearsay_results *results, size_t nth);
+
 /* Copies the first `most` messages that are not sealed. NULL: no memory. */
 struct answer *answer_of_results(const struct hearsay_results *results, size_t most);
 struct answer *answer_of_message(const struct hearsay_message *message);

@@ -83,10 +83,24 @@ static void answer_all_away(struct house *house)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
+/*
+ * How many messages a list asks for. The nearest k are found and then sorted: for the newest ones k
+ * is as large as may be.
+ */
+static uint32_t list_k(const struct house *house, const struct view *view)
+{
+    uint32_t most = hearsay_welcome(link_server(house->link))->limits.k_max;
+    uint32_t page = house->options.per_page + 1;
+
+    if (view->order == VIEW_NEWEST && most > 0) {
+        return most;
+    }
+    return page > most && most > 0 ? most : page;
+}
+
 static int submit_list(struct house *house, struct ask *ask, struct hearsay_error *error)
 {
     struct hearsay *server = link_server(house->link);
-    uint32_t most = hearsay_welcome(server)->limits.k_max;
     struct query_parts parts;
     struct hearsay_query query;
     int status = query_fill(server, ask->view, &parts, &query, error);
@@ -97,10 +111,8 @@ static int submit_list(struct house *house, struct ask *ask, struct hearsay_erro
     if (ask->view->before_ms == INT64_MAX) {
         house_watch_view(house, ask->view); /* before the query, so that no change is missed */
     }
-    /* The nearest k are found and then sorted: for the newest ones k is as large as may be. */
-    query.k = ask->view->order == VIEW_NEAREST ? house->options.per_page + 1 : most;
-    query.k = query.k > most && most > 0 ? most : query.k;
-    query.k = query.k > 0 ? query.k : house->options.per_page + 1;
+    query.k = list_k(house, ask->view);
+    query.since_ms = ask->since_ms > 0 ? ask->since_ms : INT64_MIN;
     query.until_ms = ask->view->before_ms;
     query.order = ask->view->order == VIEW_NEAREST ? HEARSAY_ORDER_SIMILARITY : HEARSAY_ORDER_TIME;
     return hearsay_submit_query(server, &query, &ask->ticket, error);
@@ -202,6 +214,7 @@ void house_ask(struct house *house, const struct ask *key, board_done *done, voi
     } else if (ask->ticket == 0 && ask->turn == 0) {
         ask->turn = ++house->asks.last_turn;
         ask->asked_ms = loop_now(house);
+        ask->since_ms = 0;
         house_send(house);
     }
 }
@@ -220,13 +233,41 @@ void house_forget(struct house *house, const void *context)
 
 /* --- what comes from hearsayd ----------------------------------------------------------------- */
 
+/*
+ * Where more messages fit than hearsayd gives at a time, the nearest of all times need not be the
+ * newest. Then asks again, for the time of the newest messages of the answer only: one page of
+ * them, and one more. That time has fewer messages, and after some such questions hearsayd gives
+ * all of them. Returns false: the answer has the newest messages.
+ */
+static bool list_ask_newer(struct house *house, struct ask *ask,
+                           const struct hearsay_results *results)
+{
+    int64_t since_ms = answer_since_ms(results, house->options.per_page + 1);
+
+    if (ask->view->order != VIEW_NEWEST || results->result_count < list_k(house, ask->view) ||
+        since_ms <= ask->since_ms) {
+        return false;
+    }
+    ask->since_ms = since_ms;
+    ask->ticket = 0;
+    ask->turn = ++house->asks.last_turn;
+    ask->asked_ms = loop_now(house);
+    return true;
+}
+
 static void take_answer(struct house *house, struct ask *ask, const struct hearsay_reply *reply)
 {
     struct answer *answer = NULL;
 
     switch (reply->kind) {
     case HEARSAY_REPLY_RESULTS:
+        if (list_ask_newer(house, ask, &reply->results)) {
+            return;
+        }
         answer = answer_of_results(&reply->results, house->options.per_page);
+        if (answer != NULL && ask->since_ms > 0) {
+            answer->list.has_older = true;
+        }
         break;
     case HEARSAY_REPLY_MESSAGE:
         answer = answer_of_message(&reply->message);
