@@ -146,10 +146,11 @@ static int add_host(struct service *service, const struct config_host *config, c
             .line = config->profile_line != 0 ? config->profile_line : config->line,
             .reason = out_reason,
         };
-        return settings_refuse(&source,
-                               "host %s: the profile is %s here, but its stored messages have %s; "
-                               "set it back, or use another data directory",
-                               config->name, text, stored);
+        return settings_refuse(
+            &source,
+            "host %s: the profile is %s here, but its stored messages have %s; "
+            "set `profile` to that of the messages, or use another data directory",
+            config->name, text, stored);
     }
     return rc != 0 ? rc : put_host(service, config, number, out_reason);
 }
