@@ -16,7 +16,6 @@ import json
 import tempfile
 
 import daemon
-import filters
 import labels
 import matrix
 import search
@@ -79,11 +78,11 @@ def most_frequent(earlier, later, key):
     return 100 * hits / len(later)
 
 
-def mask_of(sensed, bits, hashes):
+def mask_of(sensed, encoder):
     found = [label for topic in sensed["topics"] for label in labels.topic(topic)]
     found += sensed.get("labels", [])
     found += labels.position(*sensed["at"]) if "at" in sensed else []
-    return filters.of_labels(found, bits, hashes)
+    return encoder.mask(found)
 
 
 def check(host, kind, earlier, later, answers, stored):
@@ -91,11 +90,11 @@ def check(host, kind, earlier, later, answers, stored):
     order = sorted(stored, key=lambda line: line["id"])
     order.sort(key=lambda line: line["deposited"], reverse=True)
     at = {message_id(i): i for i in range(len(earlier))}
-    masks = [mask_of(KINDS[kind](earlier[at[line["id"]]]), host.bits, host.hashes)
+    masks = [mask_of(KINDS[kind](earlier[at[line["id"]]]), host.encoder)
              for line in order]
     searcher = search.Searcher(masks)
     for asked, answer in list(zip(later, answers))[::CHECK_EACH]:
-        query = mask_of(KINDS[kind](asked), host.bits, host.hashes)
+        query = mask_of(KINDS[kind](asked), host.encoder)
         want = [(order[i]["id"], overlap, union)
                 for i, overlap, union in searcher.nearest(query, range(len(masks)), K)]
         got = [(r["id"], r["intersection"], r["union"]) for r in answer["results"]]
@@ -108,6 +107,7 @@ def message_id(number):
 
 
 def run_kind(server, host, kind, earlier, later):
+    """For each k, "1" or "0" for each question: did the vote of the nearest say what came next?"""
     server.import_lines(host.name, (json.dumps({**KINDS[kind](c), "text": c.next,
                                                 "id": message_id(i)})
                                     for i, c in enumerate(earlier)))
@@ -115,12 +115,12 @@ def run_kind(server, host, kind, earlier, later):
     says = {line["id"]: line["text"] for line in stored}
     answers = server.query(host.name, [json.dumps(KINDS[kind](c)) for c in later], K)
     check(host, kind, earlier, later, answers, stored)
-    hits = dict.fromkeys(KS, 0)
+    right = {str(k): "" for k in KS}
     for asked, answer in zip(later, answers, strict=True):
         said = [says[result["id"]] for result in answer["results"]]
         for k in KS:
-            hits[k] += sightings.vote(said[:k]) == asked.next
-    return {str(k): 100 * count / len(later) for k, count in hits.items()}
+            right[str(k)] += "01"[sightings.vote(said[:k]) == asked.next]
+    return right
 
 
 def run(programs, directory, path, say, most=None):
@@ -139,6 +139,8 @@ def run(programs, directory, path, say, most=None):
         host = daemon.Host(PROFILE)
         with tempfile.TemporaryDirectory(prefix="hearsay-eval-", dir=directory) as place, \
                 daemon.Daemon(*programs, place, [host]) as server:
-            found["contexts"][kind] = run_kind(server, host, kind, earlier, later)
+            right = run_kind(server, host, kind, earlier, later)
+        found["contexts"][kind] = {k: 100 * text.count("1") / len(text)
+                                   for k, text in right.items()}
         say(f"check-ins by {kind}: k = 1: {found['contexts'][kind]['1']:.2f} %")
     return found

@@ -36,8 +36,8 @@ def configuration(hosts):
     """Contexts of a single label are taken: real scans have them, and 4 bits of 2048 are 0.2 %. So
     are those that fill 256 bits with 3 hashes a label nearly whole, as to show what comes of it.
     Everything else that is set is room for the whole data."""
-    text = ("[limits]\ndeposit_fill_min = 0%\ndeposit_fill_max = 100%\nquery_fill_max = 100%\n"
-            "messages = 1000000\nbytes = 1G\nk = 100\nttl_default = 24h\n")
+    text = ("[daemon]\ndurability = relaxed\n[limits]\ndeposit_fill_min = 0%\n"
+            "deposit_fill_max = 100%\nquery_fill_max = 100%\nmessages = 1000000\nbytes = 1G\nk = 100\nttl_default = 24h\n")
     for host in hosts:
         text += f"\n[host {host.name}]\nprofile = v1:{host.profile}\n"
     return text

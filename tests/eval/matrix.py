@@ -105,6 +105,10 @@ def nearest_distances(answers):
             "beyond": 100 * beyond / len(sorted_ones)}
 
 
+def mean_fill(host, masks):
+    return 100 * sum(mask.bit_count() for mask in masks) / len(masks) / host.bits
+
+
 def index_bytes(bench, directory, host, masks, queries):
     """Per cent of all filters' bytes that the index reads for a question, k = 13, by
     `hearsay-bench index` with the same filters; None without it."""
@@ -145,7 +149,7 @@ def ask(server, host, kind, training, validation, place):
     return {"contexts": kind, "profile": host.profile,
             "bytes": host.bits // 8, "comparisons": comparisons,
             "index_bytes": index_bytes(*place, host, masks, asked),
-            "fill": 100 * sum(mask.bit_count() for mask in masks) / len(masks) / host.bits,
+            "fill": mean_fill(host, masks),
             "nearest": nearest_distances(by_bits),
             "bits": score(validation, by_bits, by_id),
             "estimated": score(validation, estimated, by_id)}

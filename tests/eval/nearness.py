@@ -20,6 +20,13 @@ def moved(place, metres, bearing):
     return latitude + north, (longitude + east + 180) % 360 - 180
 
 
+def metres_between(a, b):
+    """On a sphere, near enough for short ways."""
+    north = (a[0] - b[0]) * METRES_A_DEGREE
+    east = (a[1] - b[1]) * METRES_A_DEGREE * math.cos(math.radians(a[0]))
+    return math.hypot(north, east)
+
+
 def run(pairs):
     """For each distance, without and with neighbours: the mean Jaccard similarity, and per cent of
     the pairs that have no label in common."""

@@ -6,13 +6,15 @@
   run.py --part matrix --profiles 512/1,512/2
 
 Parts: rules (which levels a strength becomes), matrix (UJIIndoorLoc through the daemon, plain,
-graded and mixed with other labels, in many profiles), checkins (Foursquare), nearness (positions, which needs no data). A part
-whose data is not there is skipped, and that is said.
+graded and mixed with other labels, in many profiles), profiles (which one is the default, with
+intervals, from UJIIndoorLoc and Foursquare), checkins (Foursquare), nearness (positions, which needs
+no data). A part whose data is not there is skipped, and that is said.
 
 Exit status: 0 all is as it should be, 1 it is not, 77 no data at all."""
 
 import argparse
 import json
+import multiprocessing
 import pathlib
 import sys
 import time
@@ -24,6 +26,7 @@ try:
     import matrix
     import nearness
     import plots
+    import profiles
     import rules
     import sightings
     import tables
@@ -38,7 +41,7 @@ PROFILES = ",".join(f"{bits}/{hashes}" for bits in (256, 512, 1024, 2048)
 MIXED = ";".join(["512/2", "512/4", "wifi=416/2,any=96/2", "wifi=448/2,any=64/1",
                   "wifi=384/2,topic=96/2,time=32/2", "wifi=480/4,any=32/1", "1024/2", "1024/4",
                   "wifi=832/2,any=192/2", "wifi=960/2,any=64/1"])
-PARTS = ["rules", "matrix", "checkins", "nearness"]
+PARTS = ["rules", "matrix", "profiles", "checkins", "nearness"]
 PAIRS = 2000  # of nearness
 GOAL = 89.0  # floors right, k = 1, graded, 512 bits
 
@@ -57,9 +60,25 @@ def goal_missed(figures):
     return None
 
 
+def checkin_path(options):
+    """None, and a note, if the data is not there."""
+    path = options.data / "foursquare-nyc" / "checkins.tsv.gz"
+    if path.exists():
+        return path
+    say(f"SKIPPED: check-ins: there is no {path}")
+    return None
+
+
+def run_profiles(options, programs, bench, rows):
+    with multiprocessing.Pool(min(2, multiprocessing.cpu_count())) as pool:
+        tools = (bench, options.dir, options.data / "ujiindoorloc", pool)
+        return profiles.run(programs, tools, rows, checkin_path(options),
+                            options.candidates.split(";"), say, options.rows)
+
+
 def run_wifi(options, programs, results):
     """The parts that need UJIIndoorLoc. Whether they were wanted and the data is there."""
-    wanted = {"rules", "matrix"} & set(options.part)
+    wanted = {"rules", "matrix", "profiles"} & set(options.part)
     folder = options.data / "ujiindoorloc"
     missing = [name for name in ("training.tsv.gz", "validation.tsv.gz")
                if not (folder / name).exists()]
@@ -71,14 +90,16 @@ def run_wifi(options, programs, results):
     validation, _ = sightings.read_rows(folder / "validation.tsv.gz", options.queries)
     results["wifi"] = {"stored": len(training), "deaf": deaf, "queries": len(validation),
                        "labels": matrix.counts(training)}
+    bench = options.bench if options.bench.exists() else None
+    if bench is None and wanted != {"rules"}:
+        say(f"SKIPPED: time and bytes of the index: there is no {options.bench}")
     if "matrix" in wanted:
-        profiles = {"plain": options.profiles.split(","), "graded": options.profiles.split(","),
-                    "mixed": options.mixed.split(";")}
-        bench = options.bench if options.bench.exists() else None
-        if bench is None:
-            say(f"SKIPPED: bytes of the index: there is no {options.bench}")
+        by_kind = {"plain": options.profiles.split(","), "graded": options.profiles.split(","),
+                   "mixed": options.mixed.split(";")}
         results["matrix"] = matrix.run(programs, (bench, options.dir), training, validation,
-                                       profiles, say)
+                                       by_kind, say)
+    if "profiles" in wanted:
+        results["profiles"] = run_profiles(options, programs, bench, (training, validation))
     if "rules" in wanted:
         results["rules"] = rules.run(training, validation,
                                      names=options.rules.split(";") if options.rules else None)
@@ -86,11 +107,8 @@ def run_wifi(options, programs, results):
 
 
 def run_checkins(options, programs, results):
-    path = options.data / "foursquare-nyc" / "checkins.tsv.gz"
-    if "checkins" not in options.part:
-        return False
-    if not path.exists():
-        say(f"SKIPPED: checkins: there is no {path}")
+    path = checkin_path(options) if "checkins" in options.part else None
+    if path is None:
         return False
     results["checkins"] = checkins.run(programs, options.dir, path, say, options.rows)
     return True
@@ -107,6 +125,9 @@ def parse_arguments():
     parser.add_argument("--profiles", default=PROFILES, help="of matrix (default: %(default)s)")
     parser.add_argument("--mixed", default=MIXED,
                         help="of mixed contexts, separated by semicolons (default: %(default)s)")
+    parser.add_argument("--candidates", default=";".join(profiles.CANDIDATES),
+                        help="of profiles; separated by semicolons, all compared with the first one "
+                             "(default: %(default)s)")
     parser.add_argument("--rules", help="names of rules, separated by semicolons")
     parser.add_argument("--rows", type=int, help="take only so many rows that are stored")
     parser.add_argument("--queries", type=int, help="take only so many rows that ask")

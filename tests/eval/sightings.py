@@ -55,6 +55,7 @@ class Score:
         self.buildings = [0] * len(ks)
         self.floors = [0] * len(ks)
         self.metres = [0.0] * len(ks)
+        self.right = dict.fromkeys(ks, "")  # the floor, "1" or "0" for each question
 
     def add(self, asked, found):
         """`found`: rows, nearest first, at least max(ks)."""
@@ -64,12 +65,14 @@ class Score:
             self.buildings[at] += vote([row.building for row in near]) == asked.building
             floor = vote([(row.building, row.floor) for row in near])
             self.floors[at] += floor == (asked.building, asked.floor)
+            self.right[k] += "01"[floor == (asked.building, asked.floor)]
             self.metres[at] += math.hypot(sum(row.east for row in near) / k - asked.east,
                                           sum(row.north for row in near) / k - asked.north)
 
     def figures(self):
-        """{k: {building, floor: per cent, metres}}"""
+        """{k: {building, floor: per cent, metres, right}}"""
         return {str(k): {"building": 100 * self.buildings[at] / self.queries,
                          "floor": 100 * self.floors[at] / self.queries,
-                         "metres": self.metres[at] / self.queries}
+                         "metres": self.metres[at] / self.queries,
+                         "right": self.right[k]}
                 for at, k in enumerate(self.ks)}

@@ -60,6 +60,78 @@ def of_neighbours(figures):
     return "Floors right by the vote of k; per cent\n\n" + table(heading, rows)
 
 
+def interval(figure, sign=""):
+    return f"{figure['mean']:{sign}.2f} ({figure['low']:{sign}.2f} to {figure['high']:{sign}.2f})"
+
+
+def of_intervals(title, by_profile, first):
+    """Shares of one group of questions; beside them the change against the first profile."""
+    ks = list(next(iter(by_profile.values())))
+    heading = ["profile", *(f"k = {k}" for k in ks), *(f"k = {k}, less {first}" for k in ks)]
+    rows = [[profile, *(interval(by_k[k]) for k in ks),
+             *(interval(by_k[k]["change"], "+") for k in ks)] for profile, by_k in by_profile.items()]
+    return f"{title}; per cent right, 95 % interval\n\n" + table(heading, rows)
+
+
+def of_contains(kind, by_profile):
+    names = [name for name in next(iter(by_profile.values())) if name != "fill"]
+    rows = [[profile, f"{row['fill']:.1f} %", *(f"{row[name]:.2f} %" for name in names)]
+            for profile, row in by_profile.items()]
+    return (f"{kind}: messages that seem to contain an absent label\n\n"
+            + table(["profile", "fill", *names], rows))
+
+
+def of_weights(figures):
+    """For each shape of context, how often the reader's topic comes first."""
+    parts = []
+    places = ("near", "floor", "building")
+    for shape in next(iter(figures["profiles"].values())):
+        rows = [[profile, *(f"{shapes[shape][place][key]:.1f} %" for place in places
+                            for key in ("shared", "plain"))]
+                for profile, shapes in figures["profiles"].items()]
+        heading = ["profile", *(f"{place}: {key}" for place in places
+                                for key in ("reader's topic", "no such topic"))]
+        parts.append(f"{shape}: a message comes before one of other topics left near the reader, "
+                     f"{figures['trials']} trials\n\n" + table(heading, rows))
+    return "\n".join(parts)
+
+
+def of_index(name, by_profile, first):
+    rows = [[profile, f"{row['us']:.1f} us", f"{row['to_first']:.2f}", f"{row['ratio']:.2f}",
+             f"{row['bytes']:.1f} %"] for profile, row in by_profile.items()]
+    return (f"Index, {name}, k = 13\n\n"
+            + table(["profile", "time", f"time / {first}", "time / list", "bytes"], rows))
+
+
+def of_nearest(kind, by_profile):
+    rows = [[profile, f"{row['fill']:.1f} %", f"{row['median']:.2f}", f"{row['p90']:.2f}",
+             f"{row['beyond']:.1f} %"] for profile, row in by_profile.items()]
+    return (f"{kind}: how far the nearest message is\n\n"
+            + table(["profile", "fill", "median", "90 % within", "beyond 0.8"], rows))
+
+
+def of_profiles(figures):
+    first = figures["first"]
+    parts = [f"Profiles: {figures['resamples']} resamples, seed {figures['seed']}\n"]
+    parts += [of_intervals(f"Floors: {name}", row, first) for name, row in figures["floors"].items()]
+    parts += [of_nearest(kind, row) for kind, row in figures["nearest"].items()]
+    if "checkins" in figures:
+        parts.append(of_intervals("Check-ins: the next category", figures["checkins"], first))
+    parts += [of_contains(kind, row) for kind, row in figures["contains"].items()]
+    parts.append("Mixed contexts: of the 10 nearest messages that seem to contain the reader's topic, "
+                 "per cent that have it\n\n"
+                 + table(["profile", "right"], [[profile, f"{share:.1f} %"]
+                                                for profile, share in figures["board"].items()]))
+    if "metres" in figures:
+        parts.append("Positions with neighbours, a topic and the hour: metres, medians\n\n" + table(
+            ["profile", "to the nearest message", "mean of the 10 nearest"],
+            [[profile, f"{row['nearest']:.0f}", f"{row['ten']:.0f}"]
+             for profile, row in figures["metres"].items()]))
+    parts.append(of_weights(figures["topics"]))
+    parts += [of_index(name, row, first) for name, row in figures.get("index", {}).items()]
+    return "\n".join(parts)
+
+
 def of_checkins(figures):
     ks = list(next(iter(figures["contexts"].values())))
     heading = ["what says the next category", *(f"k = {k}" for k in ks)]
@@ -90,6 +162,8 @@ def of_all(results):
     if "matrix" in results:
         parts += [of_matrix(results["matrix"]), of_metrics(results["matrix"]),
                   of_neighbours(results["matrix"]), of_distances(results["matrix"])]
+    if "profiles" in results:
+        parts.append(of_profiles(results["profiles"]))
     if "rules" in results:
         parts.append(of_rules(results["rules"]))
     if "checkins" in results:
