@@ -93,8 +93,10 @@ bool board_now_ms(const struct board *board, int64_t *out_now_ms);
 /* A number that increases whenever the answer to a view may have changed; for live updates. */
 uint64_t board_version(const struct board *board);
 
-/* The messages of a view. `done` may be called before the function returns. */
-void board_list(struct board *board, const struct view *view, board_done *done, void *context);
+/* The messages of a view, for a phone; `client` NULL: for open pages. `done` may be called before
+ * the function returns. */
+void board_list(struct board *board, const struct view *view, const struct http_address *client,
+                board_done *done, void *context);
 
 /* One message by its id. */
 void board_get(struct board *board, const char *host, const uint8_t *id, board_done *done,

@@ -197,7 +197,7 @@ void live_list_tick(struct live_view *view, int64_t now_ms)
     }
     view->list_ms = now_ms + (view->has_begun ? LIVE_LIST_MS : LIVE_POLL_MS);
     view->is_listing = true;
-    board_list(board, &view->view, list_done, view);
+    board_list(board, &view->view, NULL, list_done, view);
 }
 
 void live_list_forget(struct live_view *view)

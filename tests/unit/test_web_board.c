@@ -321,7 +321,7 @@ static struct view tea_view(void)
 static struct told list(struct fixture *fixture, const struct view *view)
 {
     struct told told = {.count = 0};
-    board_list(fixture->board, view, on_done, &told);
+    board_list(fixture->board, view, NULL, on_done, &told);
     wait_told(fixture, &told);
     return told;
 }
@@ -392,9 +392,9 @@ static void test_shares(void **state)
     struct told second = {.count = 0};
     struct told forgotten = {.count = 0};
     start(&fixture, 2, false);
-    board_list(fixture.board, &view, on_done, &first);
-    board_list(fixture.board, &view, on_done, &forgotten);
-    board_list(fixture.board, &view, on_done, &second);
+    board_list(fixture.board, &view, NULL, on_done, &first);
+    board_list(fixture.board, &view, NULL, on_done, &forgotten);
+    board_list(fixture.board, &view, NULL, on_done, &second);
     board_forget(fixture.board, &forgotten);
     wait_told(&fixture, &second);
     assert_int_equal(first.count, 1);
@@ -416,37 +416,89 @@ static void test_shares(void **state)
     stop(&fixture);
 }
 
-/* Somebody who asks for many new lists does not hold up those who read a known one. */
-static void test_known_lists_take_turns_with_new_ones(void **state)
+/* A phone (0: an open page) asks for a list. */
+static bool queue_list(struct asks *asks, unsigned number, uint8_t phone)
+{
+    struct view view = tea_view();
+    struct ask key = {.kind = ASK_LIST, .view = &view};
+    view.before_ms = (int64_t)number;
+    if (phone != 0) {
+        key.client = phone_address(phone);
+    }
+    return ask_queue(asks, asks_take(asks, &key), &key.client, 1);
+}
+
+static void send_next(struct asks *asks, const bool may_send[ASK_RANKS], int64_t number)
+{
+    struct ask *ask = asks_next(asks, may_send);
+    assert_non_null(ask);
+    assert_int_equal(ask->view->before_ms, number);
+    ask->turn = 0;
+}
+
+/* Lists that several phones look at come first, then those of one phone, then those of open pages.
+ * One phone has at most ASK_OWN_MAX lists waiting that nobody else looks at. */
+static void test_shared_lists_come_first(void **state)
 {
     (void)state;
+    enum { OPEN = 20, SHARED, OTHER, LATER };
     struct asks asks;
-    struct view views[4];
-    struct ask *lists[4];
-    struct ask place = {.kind = ASK_PLACE, .host = "default", .client = phone_address(1)};
-
-    asks_init(&asks, 4);
-    for (size_t i = 0; i < 4; i++) {
-        views[i] = tea_view();
-        views[i].before_ms = (int64_t)i;
-        lists[i] = asks_take(&asks, &(struct ask){.kind = ASK_LIST, .view = &views[i]});
-        lists[i]->turn = i + 1;
+    bool may_send[ASK_RANKS] = {true, true, true, true};
+    const struct http_address client = phone_address(1);
+    asks_init(&asks, 16);
+    assert_true(queue_list(&asks, OPEN, 0)); /* an open page's */
+    for (unsigned i = 1; i <= ASK_OWN_MAX; i++) {
+        assert_true(queue_list(&asks, i, 1));
+        assert_true(queue_list(&asks, i, 1)); /* the same again */
     }
-    lists[2]->answer = lists[3]->answer = calloc(1, sizeof(struct answer));
-    assert_ptr_equal(asks_next(&asks, true), lists[2]); /* the first known one */
-    lists[2]->turn = 0;
-    lists[2]->ticket = 1;
-    asks.took_known = true;
-    assert_int_equal(asks_lists_under_way(&asks), 1);
-    assert_ptr_equal(asks_next(&asks, true), lists[0]); /* then the first new one */
-    assert_null(asks_next(&asks, false));
-    struct ask *small = asks_take(&asks, &place);
-    small->turn = 5;
-    assert_ptr_equal(asks_next(&asks, true), small);
-    assert_ptr_equal(asks_next(&asks, false), small);
-    assert_ptr_equal(asks_oldest(&asks), lists[0]);
-    lists[3]->answer = NULL; /* both had the same */
+    assert_false(queue_list(&asks, ASK_OWN_MAX + 1, 1)); /* too many of phone 1 */
+    assert_true(queue_list(&asks, OTHER, 2));
+    assert_true(queue_list(&asks, SHARED, 3));
+    assert_true(queue_list(&asks, SHARED, 4));
+    assert_true(queue_list(&asks, SHARED, 1)); /* also when phone 1 has too many */
+    struct ask *place =
+        asks_take(&asks, &(struct ask){.kind = ASK_PLACE, .host = "default", .client = client});
+    assert_true(ask_queue(&asks, place, &client, 1));
+
+    assert_ptr_equal(asks_next(&asks, may_send), place);
+    may_send[ASK_SMALL] = false;
+    send_next(&asks, may_send, SHARED);
+    send_next(&asks, may_send, 1);
+    assert_true(queue_list(&asks, ASK_OWN_MAX + 1, 1)); /* one of phone 1 has gone out */
+    may_send[ASK_OWN] = false;
+    assert_true(queue_list(&asks, LATER, 0));
+    send_next(&asks, may_send, OPEN);
+    assert_true(queue_list(&asks, LATER, 5)); /* a phone, too: others look at it */
+    send_next(&asks, may_send, LATER);
+    assert_null(asks_next(&asks, may_send));
+    may_send[ASK_OWN] = true;
+    assert_true(queue_list(&asks, SHARED, 1)); /* phones 3 and 4 have looked at it */
+    send_next(&asks, may_send, SHARED);
+    send_next(&asks, may_send, 2);
     asks_deinit(&asks);
+}
+
+/* Many phones that come at once have their places asked for, and do not hold up the lists. */
+static void test_small_questions_do_not_stop_lists(void **state)
+{
+    (void)state;
+    enum { PHONES = 250 };
+    struct fixture fixture;
+    static struct told told[PHONES];
+    struct told shown = {.count = 0};
+    const struct view view = tea_view();
+    memset(told, 0, sizeof(told));
+    start(&fixture, 2, false);
+    for (unsigned i = 0; i < PHONES; i++) {
+        const struct http_address client = phone_address((uint8_t)(i + 1));
+        board_place(fixture.board, "", &client, on_done, &told[i]);
+    }
+    board_list(fixture.board, &view, NULL, on_done, &shown);
+    wait_told(&fixture, &shown);
+    wait_told(&fixture, &told[PHONES - 1]);
+    assert_int_equal(shown.outcome, BOARD_DONE);
+    assert_true(shown.order < told[PHONES - 1].order);
+    stop(&fixture);
 }
 
 /* One message, and the labels of a phone's place until they change. */
@@ -834,7 +886,7 @@ static void test_stops(void **state)
     struct told waiting[2];
     memset(waiting, 0, sizeof(waiting));
     start(&fixture, 1, false);
-    board_list(fixture.board, &view, on_done, &waiting[0]);
+    board_list(fixture.board, &view, NULL, on_done, &waiting[0]);
     leave(&fixture, 1, &waiting[1]);
     stop(&fixture);
     for (unsigned i = 0; i < 2; i++) {
@@ -934,7 +986,7 @@ static void ask_everything(struct fixture *fixture)
 
     struct board_watch *watch =
         board_watch(fixture->board, &view, HEARSAY_NO_SEQ, &events, &watcher);
-    board_list(fixture->board, &view, on_done, &told[0]);
+    board_list(fixture->board, &view, NULL, on_done, &told[0]);
     board_get(fixture->board, "", some_id, on_done, &told[1]);
     board_place(fixture->board, "", &client, on_done, &told[2]);
     leave(fixture, 7, &told[3]);
@@ -1015,7 +1067,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_shares),
-        cmocka_unit_test(test_known_lists_take_turns_with_new_ones),
+        cmocka_unit_test(test_shared_lists_come_first),
+        cmocka_unit_test(test_small_questions_do_not_stop_lists),
         cmocka_unit_test(test_get_and_place),
         cmocka_unit_test(test_many_views),
         cmocka_unit_test(test_away_and_back),

@@ -209,10 +209,12 @@ static size_t list_count;
 static uint8_t gone_id; /* the first byte of the id of a message that is not there */
 static size_t get_count;
 
-void board_list(struct board *board, const struct view *view, board_done *done, void *context)
+void board_list(struct board *board, const struct view *view, const struct http_address *client,
+                board_done *done, void *context)
 {
     (void)board;
     (void)view;
+    assert_null(client);
     list_count++;
     if (has_list) {
         done(context, &(struct board_reply){.outcome = BOARD_DONE, .list = &list});

@@ -98,6 +98,7 @@ static struct {
     bool is_slow; /* answers only to board_answer */
     bool keeps_list;
     enum board_outcome outcome;
+    enum board_outcome place; /* of board_place */
     struct hearsay_error error;
     int leaves;
     uint8_t id[HEARSAY_ID_BYTES];
@@ -164,12 +165,14 @@ void board_place(struct board *unused, const char *host, const struct http_addre
     (void)unused;
     (void)host;
     (void)client;
-    board_reply_with(done, context, BOARD_DONE);
+    board_reply_with(done, context, board.place);
 }
 
-void board_list(struct board *unused, const struct view *view, board_done *done, void *context)
+void board_list(struct board *unused, const struct view *view, const struct http_address *client,
+                board_done *done, void *context)
 {
     (void)unused;
+    assert_non_null(client);
     board.view = *view;
     board.version += board.keeps_list ? 0 : 1;
     board_answer(done, context);
@@ -623,6 +626,22 @@ static void a_list_is_shared_with_its_equals(void **state)
     loop.time -= 1000;
 }
 
+/* Who knows no place sees no list: without labels it would be that of all places. */
+static void a_place_that_is_not_known_shows_nothing(void **state)
+{
+    (void)state;
+
+    board.place = BOARD_BUSY;
+    assert_int_equal(get("/"), 503);
+    assert_int_equal(shown.notice, PAGE_LIMITED);
+    assert_true(exchange.retry_after_s > 0);
+    assert_int_equal(get("/events"), 503);
+    assert_true(exchange.retry_after_s > 0);
+    assert_int_equal(post("/leave", "text=Hello+you&id=" SEED), 503);
+    assert_int_equal(board.view.before_ms, 0); /* nobody was asked for a list */
+    assert_int_equal(board.leaves, 0);
+}
+
 static void health_is_for_this_machine(void **state)
 {
     struct http_request request = request_of("/healthz");
@@ -1019,6 +1038,7 @@ int main(void)
         cmocka_unit_test_setup(outcomes_have_their_statuses, set_up),
         cmocka_unit_test_setup(phones_share_lists_only, set_up),
         cmocka_unit_test_setup(a_list_is_shared_with_its_equals, set_up),
+        cmocka_unit_test_setup(a_place_that_is_not_known_shows_nothing, set_up),
         cmocka_unit_test_setup(health_is_for_this_machine, set_up),
         cmocka_unit_test_setup(other_names_are_refused, set_up),
         cmocka_unit_test_setup(localhost_is_for_loopback, set_up),

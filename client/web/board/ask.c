@@ -70,6 +70,13 @@ static bool make_room(struct asks *asks, enum ask_kind kind)
     return true;
 }
 
+/* Notes who asks for a list: a phone, or the stream of a phone that has asked before. */
+static void note_reader(struct ask *ask, const struct http_address *client)
+{
+    ask->is_shared =
+        ask->is_shared || client->family == 0 || !http_peer_equals(&ask->client, client);
+}
+
 static struct ask *ask_copy(const struct ask *key)
 {
     struct ask *ask = calloc(1, sizeof(*ask));
@@ -85,6 +92,7 @@ static struct ask *ask_copy(const struct ask *key)
             return NULL;
         }
         *ask->view = *key->view;
+        note_reader(ask, &key->client);
     }
     return ask;
 }
@@ -99,6 +107,7 @@ struct ask *asks_take(struct asks *asks, const struct ask *key)
     struct ask *ask = *link;
     if (ask != NULL) {
         *link = ask->next;
+        note_reader(ask, &key->client);
     } else {
         if (asks->counts[key->kind] >= asks->limits[key->kind] && !make_room(asks, key->kind)) {
             return NULL;
@@ -136,26 +145,54 @@ struct ask *asks_oldest(const struct asks *asks)
     return found;
 }
 
-/* 0: a small question; 1: a list whose turn it is; 2: the other lists. */
-static unsigned ask_rank(const struct asks *asks, const struct ask *ask)
+static size_t count_own(const struct asks *asks, const struct http_address *client)
 {
-    if (ask->kind != ASK_LIST) {
-        return 0;
+    size_t count = 0;
+
+    for (const struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        count += ask->turn != 0 && ask->rank == ASK_OWN && http_peer_equals(&ask->client, client);
     }
-    return (ask->answer != NULL) == asks->took_known ? 2 : 1;
+    return count;
 }
 
-struct ask *asks_next(const struct asks *asks, bool may_list)
+static enum ask_rank rank_for(const struct ask *ask, const struct http_address *client)
+{
+    if (ask->kind != ASK_LIST) {
+        return ASK_SMALL;
+    }
+    if (client->family == 0) {
+        return ASK_LOOK;
+    }
+    return ask->is_shared ? ASK_SHARED : ASK_OWN;
+}
+
+bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *client,
+               int64_t now_ms)
+{
+    enum ask_rank rank = rank_for(ask, client);
+
+    if (ask->turn != 0) {
+        ask->rank = rank < ask->rank ? rank : ask->rank;
+        return true;
+    }
+    if (rank == ASK_OWN && count_own(asks, client) >= ASK_OWN_MAX) {
+        return false;
+    }
+    ask->turn = ++asks->last_turn;
+    ask->asked_ms = now_ms;
+    ask->since_ms = 0;
+    ask->rank = rank;
+    return true;
+}
+
+struct ask *asks_next(const struct asks *asks, const bool may_send[ASK_RANKS])
 {
     struct ask *found = NULL;
 
     for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
-        if (ask->turn == 0 || (ask->kind == ASK_LIST && !may_list)) {
-            continue;
-        }
-        unsigned rank = ask_rank(asks, ask);
-        unsigned least = found == NULL ? rank + 1 : ask_rank(asks, found);
-        if (rank < least || (rank == least && ask->turn < found->turn)) {
+        if (ask->turn != 0 && may_send[ask->rank] &&
+            (found == NULL || ask->rank < found->rank ||
+             (ask->rank == found->rank && ask->turn < found->turn))) {
             found = ask;
         }
     }

@@ -10,10 +10,20 @@
 
 enum ask_kind { ASK_LIST, ASK_GET, ASK_PLACE, ASK_KINDS };
 
+/* What is sent first. */
+enum ask_rank {
+    ASK_SMALL,  /* a question that is no list */
+    ASK_SHARED, /* a list that several phones look at */
+    ASK_OWN,    /* a list that one phone looks at */
+    ASK_LOOK,   /* a list that no phone waits for */
+    ASK_RANKS
+};
+
 enum {
     ASK_GETS_MAX = 64,
     ASK_PLACES_MAX = 256,
     ASK_WAITERS_MAX = 1024,    /* of all questions */
+    ASK_OWN_MAX = 4,           /* lists of ASK_OWN that wait to be sent for one phone */
     ASK_KEEP_MS = 60 * 1000,   /* the longest time that an answer is given while hearsayd is away */
     ASK_PATIENCE_MS = 2 * 1000 /* the longest time before a question is sent */
 };
@@ -33,13 +43,15 @@ struct ask {
     int64_t since_ms;  /* ASK_LIST: older messages are not asked for; see answer_since_ms */
     char host[VIEW_HOST_BYTES];
     uint8_t id[HEARSAY_ID_BYTES]; /* ASK_GET */
-    struct http_address client;   /* ASK_PLACE */
+    struct http_address client;   /* ASK_PLACE: whose; ASK_LIST: who asks; family 0: no phone */
+    bool is_shared;               /* ASK_LIST: others look at it than `client` */
     struct answer *answer;        /* owned; NULL: none */
     int64_t answered_ms;          /* by the loop's clock */
     bool is_fresh;                /* nothing has changed since */
     uint64_t ticket;              /* of the request in flight; 0: none */
     bool has_changed;             /* while the request was in flight */
-    uint64_t turn;                /* waits to be sent, by ascending turns; 0: does not */
+    uint64_t turn;                /* waits to be sent, by rank and turn; 0: does not */
+    enum ask_rank rank;           /* while it waits to be sent */
     int64_t asked_ms;             /* since when it waits to be sent */
     struct waiter *waiters;       /* owned */
     unsigned pins;                /* the answer is being given: stays */
@@ -52,7 +64,6 @@ struct asks {
     size_t waiter_count;
     uint64_t last_turn;
     uint64_t last_version; /* of struct board_list */
-    bool took_known;       /* the list that was sent last had been answered before */
 };
 
 void asks_init(struct asks *asks, size_t views);
@@ -83,12 +94,14 @@ struct ask *asks_find_ticket(const struct asks *asks, uint64_t ticket);
 /* The question that waits longest to be sent; NULL: none. O(questions). */
 struct ask *asks_oldest(const struct asks *asks);
 
-/*
- * The question to send next; NULL: none. Small questions come before lists. If `may_list` is false,
- * lists wait. Lists that were answered before and new lists take turns, so that readers of a list
- * that others read, too, do not wait behind somebody who asks for many new ones. O(questions).
- */
-struct ask *asks_next(const struct asks *asks, bool may_list);
+/* Lets a question of asks_take wait to be sent for the client that asks now, or lets the question
+ * go earlier if it waits already. False: ASK_OWN_MAX lists of the client wait, and nobody else
+ * looks at this one. O(questions). */
+bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *client,
+               int64_t now_ms);
+
+/* The question to send next, of the ranks that may be sent; NULL: none. O(questions). */
+struct ask *asks_next(const struct asks *asks, const bool may_send[ASK_RANKS]);
 
 /* The number of lists that are sent and not answered. O(questions). */
 size_t asks_lists_under_way(const struct asks *asks);

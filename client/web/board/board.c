@@ -97,11 +97,15 @@ uint64_t board_version(const struct board *board)
 
 /* --- reading ---------------------------------------------------------------------------------- */
 
-void board_list(struct board *board, const struct view *view, board_done *done, void *context)
+void board_list(struct board *board, const struct view *view, const struct http_address *client,
+                board_done *done, void *context)
 {
     struct view copy = *view;
     struct ask key = {.kind = ASK_LIST, .view = &copy};
 
+    if (client != NULL) {
+        key.client = *client;
+    }
     house_ask(board->house, &key, done, context);
 }
 

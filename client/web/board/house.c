@@ -16,12 +16,16 @@ enum {
     TICK_MS = 1000,
     PLACE_MS = ASK_KEEP_MS, /* how long labels are given again, if hearsayd tells of no change */
     QUERY_BURST = 10,       /* so that in any second at most HOUSE_QUERIES_PER_SECOND go out */
+    REST_PER_SECOND = 30,   /* of them, lists that are not ASK_SHARED */
+    REST_BURST = 8,
     SMALL_PER_SECOND = 200,
     SMALL_BURST = 50
 };
 
 static const struct bucket_rate query_rate = {
     .per_minute = (HOUSE_QUERIES_PER_SECOND - QUERY_BURST) * 60, .burst = QUERY_BURST};
+static const struct bucket_rate rest_rate = {.per_minute = REST_PER_SECOND * 60,
+                                             .burst = REST_BURST};
 static const struct bucket_rate small_rate = {.per_minute = SMALL_PER_SECOND * 60,
                                               .burst = SMALL_BURST};
 
@@ -139,51 +143,68 @@ static void on_send(uv_timer_t *timer)
     house_send(timer->data);
 }
 
-/* Takes a token for a question. False: there is none yet, and the timer waits for it. */
-static bool ask_pay(struct house *house, const struct ask *ask)
+/* Takes a token for a question. Returns 0, or for how many ms there is none. */
+static uint64_t ask_pay(struct house *house, const struct ask *ask)
 {
-    bool is_query = ask->kind == ASK_LIST;
-    uint64_t wait_ms = bucket_take(is_query ? &house->queries : &house->small,
-                                   is_query ? &query_rate : &small_rate, 1, loop_now(house));
+    int64_t now_ms = loop_now(house);
+    struct bucket rest = house->rest;
+    uint64_t wait_ms = 0;
 
-    if (wait_ms > 0) {
-        (void)uv_timer_start(&house->send, on_send, wait_ms, 0);
+    if (ask->rank == ASK_SMALL) {
+        return bucket_take(&house->small, &small_rate, 1, now_ms);
     }
-    return wait_ms == 0;
+    if (ask->rank > ASK_SHARED) {
+        wait_ms = bucket_take(&rest, &rest_rate, 1, now_ms);
+    }
+    if (wait_ms == 0) {
+        wait_ms = bucket_take(&house->queries, &query_rate, 1, now_ms);
+    }
+    if (wait_ms == 0) {
+        house->rest = rest;
+    }
+    return wait_ms;
+}
+
+static void set_may_list(bool may_send[ASK_RANKS], bool may_list)
+{
+    may_send[ASK_SHARED] = may_send[ASK_OWN] = may_send[ASK_LOOK] = may_list;
 }
 
 /* Sends questions in turn, as many as may go out now. An answer lets the next ones go. */
 static void house_send(struct house *house)
 {
     size_t under_way = asks_lists_under_way(&house->asks);
-    bool may_list = under_way < HOUSE_QUERIES_AT_A_TIME;
+    bool may_send[ASK_RANKS] = {[ASK_SMALL] = true};
+    uint64_t pause_ms = UINT64_MAX;
     struct hearsay_error error;
     struct ask *ask;
 
-    while (house->is_greeted && (ask = asks_next(&house->asks, may_list)) != NULL) {
-        if (!ask_pay(house, ask)) {
-            if (ask->kind != ASK_LIST) {
-                return;
-            }
-            may_list = false;
+    set_may_list(may_send, under_way < HOUSE_QUERIES_AT_A_TIME);
+    while (house->is_greeted && (ask = asks_next(&house->asks, may_send)) != NULL) {
+        uint64_t wait_ms = ask_pay(house, ask);
+        if (wait_ms > 0) {
+            may_send[ask->rank] = false;
+            pause_ms = wait_ms < pause_ms ? wait_ms : pause_ms;
             continue;
         }
         int status = ask_submit(house, ask, &error);
         if (status == HEARSAY_FULL) {
-            (void)uv_timer_start(&house->send, on_send, 1, 0);
-            return;
+            pause_ms = 1;
+            break;
         }
         if (status != HEARSAY_OK) {
             ask_refuse(house, ask, answer_outcome(&error), &error);
             continue;
         }
-        if (ask->kind == ASK_LIST) {
-            house->asks.took_known = ask->answer != NULL;
-            may_list = ++under_way < HOUSE_QUERIES_AT_A_TIME;
+        if (ask->kind == ASK_LIST && ++under_way >= HOUSE_QUERIES_AT_A_TIME) {
+            set_may_list(may_send, false);
         }
         ask->turn = 0;
         ask->has_changed = false;
         link_submitted(house->link);
+    }
+    if (pause_ms != UINT64_MAX) {
+        (void)uv_timer_start(&house->send, on_send, pause_ms, 0);
     }
 }
 
@@ -198,23 +219,23 @@ void house_ask(struct house *house, const struct ask *key, board_done *done, voi
 {
     struct board_reply reply = {.outcome = BOARD_BUSY};
     struct ask *ask = house->is_stopped ? NULL : asks_take(&house->asks, key);
+    bool is_known = ask != NULL && is_current(house, ask);
+    bool is_asked = ask != NULL && house->is_greeted && !is_known && ask->ticket == 0;
 
     if (house->is_stopped) {
         reply.outcome = BOARD_AWAY;
         reply.error = &house->why;
     }
-    if (ask == NULL || !ask_add_waiter(&house->asks, ask, done, context)) {
+    if (ask == NULL || (is_asked && !ask_queue(&house->asks, ask, &key->client, loop_now(house))) ||
+        !ask_add_waiter(&house->asks, ask, done, context)) {
         done(context, &reply);
         return;
     }
     if (!house->is_greeted) {
         answer_away(house, ask);
-    } else if (is_current(house, ask)) {
+    } else if (is_known) {
         ask_give_answer(&house->asks, ask, loop_now(house), clock_now(house));
-    } else if (ask->ticket == 0 && ask->turn == 0) {
-        ask->turn = ++house->asks.last_turn;
-        ask->asked_ms = loop_now(house);
-        ask->since_ms = 0;
+    } else if (is_asked) {
         house_send(house);
     }
 }

@@ -111,8 +111,12 @@ static void list_place_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
 
+    if (reply->outcome != BOARD_DONE) {
+        list_failed(visit, reply); /* without a place the list would be that of all places */
+        return;
+    }
     visit_take_place(visit, reply);
-    board_list(visit->router->board, &visit->view, list_done, visit);
+    board_list(visit->router->board, &visit->view, &visit->request->client, list_done, visit);
 }
 
 void reading_list(struct visit *visit)
@@ -130,6 +134,10 @@ static void events_place_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
 
+    if (reply->outcome != BOARD_DONE) {
+        visit_fail_reply(visit, reply);
+        return;
+    }
     visit_take_place(visit, reply);
     http_exchange_set_context(visit->exchange, NULL);
     live_begin(visit->router->live, visit->exchange, visit->request, &visit->view);
