@@ -81,6 +81,8 @@ def machine():
         pytest.skip("only root can become somebody else")
     if sandbox.LIBC.unshare(sandbox.CLONE_NEWNS) != 0:
         pytest.skip(f"no mount namespaces here: {os.strerror(ctypes.get_errno())}")
+    if not os.path.ismount("/"):
+        pytest.skip("no mount namespaces here: / is no mount point")
     storage = tempfile.mkdtemp(prefix="hearsay-units-", dir=conftest.storage_root())
     etc = os.path.join(storage, "root", "etc")
     os.makedirs(etc)

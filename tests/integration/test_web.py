@@ -7,6 +7,7 @@ import http.client
 import json
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -643,8 +644,10 @@ def check_config(web, config=""):
     with open(web.file, encoding="utf-8") as old, open(file, "w", encoding="utf-8") as new:
         new.write(old.read() + config)
     os.chmod(file, 0o644)
+    # The build may be below a home that the gateway's user cannot enter.
+    program = shutil.copy(conftest.binary(HEARSAY_WEB), web.file + ".program")
     other = {"user": GATEWAY.pw_uid, "group": GATEWAY.pw_gid} if os.geteuid() == 0 else {}
-    return subprocess.run([conftest.binary(HEARSAY_WEB), "--config", file, "--check-config"],
+    return subprocess.run([program, "--config", file, "--check-config"],
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False,
                           **other)
 
@@ -665,11 +668,12 @@ def test_check_config_asks_hearsayd(make_web):
     assert done.returncode == 0 and "was not asked whether its limits fit" in done.stderr
 
 
-def test_rules_come_from_a_file(make_web):
+def test_rules_come_from_a_file(make_web, open_folder):  # noqa: F811
     """Those that are installed are good rules; a file that is none is refused."""
     folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../client/web/rules")
     for name in ("ar.txt", "de.txt", "en.txt"):
-        path = os.path.abspath(os.path.join(folder, name))
+        path = shutil.copy(os.path.join(folder, name), open_folder)
+        os.chmod(path, 0o644)
         web = make_web(f"rules = {path}\n")
         with open(path, encoding="utf-8") as file:
             about = web.get("/about").text

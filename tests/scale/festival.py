@@ -76,6 +76,8 @@ class Festival:
         self.arguments, self.plan = arguments, plan
         self.folder = tempfile.mkdtemp(prefix="hearsay-festival-", dir="/tmp")
         os.chmod(self.folder, 0o755)  # the page's user enters it
+        # In the build folder: /tmp may be in memory, which hearsayd refuses.
+        self.data = tempfile.mkdtemp(prefix="festival-data-", dir=os.getcwd())
         self.port = 0
         self.peak_kib, self.cpu = {}, {}
         self.daemon = self.web = None
@@ -117,7 +119,7 @@ here_map = {self.folder}/here.map
         # A sanitizer's library comes first, or it refuses to start.
         processor = min(os.sched_getaffinity(0))
         self.daemon = Program([self.arguments.hearsayd, "--config", self.path("hearsayd.conf"),
-                               "--data", self.path("data")], env, processor)
+                               "--data", self.data], env, processor)
         self.write("web.conf", f"""[web]
 listen = 127.0.0.1:{self.port}
 server = {self.folder}/gateway.sock
@@ -246,6 +248,7 @@ def main():
                 program.process.kill()
                 program.process.wait()
         shutil.rmtree(festival.folder)
+        shutil.rmtree(festival.data)
     print(json.dumps(result, indent=1))
     faults = faults_of(result, plan, arguments.brief)
     print("\n".join(faults) if faults else "the festival kept its bounds")
