@@ -87,7 +87,8 @@ struct live_view {
     uint64_t last_seq;         /* all matches up to it are in the ring, or were */
     uint64_t until_seq;        /* the newest number when the watch began: up to it, it catches up */
     struct live_ring ring;
-    int64_t used_ms;  /* when a stream came last */
+    enum hearsay_accept accept; /* what pages were told; 0: not known yet */
+    int64_t used_ms;            /* when a stream came last */
     int64_t watch_ms; /* the watch is not begun before */
     int64_t pause_ms; /* after the last refusal */
     struct live_known known[LIVE_KNOWN];
@@ -156,6 +157,9 @@ void live_list_note(struct live_view *view, const struct live_known *known);
 
 /* Looks at the list of a view if it is time: sends what streams lack, and which messages went. */
 void live_list_tick(struct live_view *view, int64_t now_ms);
+
+/* If the host takes other deposits than before, lets pages look at their list and its form. */
+void live_list_tell_accept(struct live_view *view);
 
 /* Ends what live_list_tick has asked for. */
 void live_list_forget(struct live_view *view);

@@ -200,6 +200,27 @@ void live_list_tick(struct live_view *view, int64_t now_ms)
     board_list(board, &view->view, NULL, list_done, view);
 }
 
+void live_list_tell_accept(struct live_view *view)
+{
+    static const char look[] = "event: look\ndata: {}\n\n";
+    const struct hearsay_welcome *welcome = board_welcome(view->live->options.board);
+    struct live_stream *stream;
+
+    for (size_t i = 0; welcome != NULL && i < welcome->host_count; i++) {
+        const struct hearsay_host *host = &welcome->hosts[i];
+
+        if (view->view.host[0] != '\0' ? strcmp(host->name, view->view.host) != 0 : i > 0) {
+            continue;
+        }
+        if (view->accept != 0 && view->accept != host->accept) {
+            DL_FOREACH (view->streams, stream) {
+                live_stream_send(stream, look, sizeof(look) - 1);
+            }
+        }
+        view->accept = host->accept;
+    }
+}
+
 void live_list_forget(struct live_view *view)
 {
     struct board *board = view->live->options.board;

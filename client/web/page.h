@@ -91,6 +91,7 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
 /* One message: `/m/ID`. With forms to report and to withdraw. */
 struct page_message {
     const struct board_message *message;
+    bool needs_work; /* hearsayd asks for proofs of work: there is no form to report */
     const struct page_error *error; /* NULL: none */
     /* What was typed, kept over an error. NULL: nothing. */
     const char *code;

@@ -88,6 +88,10 @@ class Place(test_web.Web):
             self.process.send_signal(signal.SIGKILL)
         self.process.wait(wire.PATIENCE)
 
+    def wait_page(self, text):
+        """hearsay-web learns from hearsayd in its own time how it is now."""
+        wire.wait_until(lambda: text in self.get().text, text)
+
     def url(self, path="/", name=NAME):
         return f"http://{name}:{self.port}{path}"
 

@@ -105,6 +105,54 @@ def test_nothing_is_lost_over_restarts(phone, place, rng):
     phone.until(lambda: phone.messages == ["six", "five", "four", "three", "two", "one"], "all six")
 
 
+def test_the_form_goes_and_comes(phone, place):
+    """When the operator closes and opens the place, with what was typed in it."""
+    phone.open(place)
+    phone.fill("#text", "half a mess")
+    with place.gateway.daemon.administrator() as operator:
+        operator.call(wire.pb.Accept(mode="closed"))
+        phone.until(lambda: phone.has("section#leave"), "the form goes")
+        kept = phone.find("#leave #text")
+        assert kept.get_attribute("value") == "half a mess" and kept.get_attribute("readonly")
+        assert phone.driver.switch_to.active_element == kept
+        assert "No new messages are taken" in phone.text("#leave[role=alert]")
+        assert "Leave" not in phone.text(), "nothing asks for a message"
+        operator.call(wire.pb.Accept(mode="review"))
+        phone.until(lambda: phone.has("form#leave"), "the form comes")
+        assert "The operator looks at each message first" in phone.text("#who")
+        assert phone.has("=Leave a message")
+        phone.find("#text").send_keys("age")
+        phone.follow("form#leave button")
+        assert phone.heading == "Your message waits for the operator"
+        # Who comes while it is closed gets the form, too.
+        operator.call(wire.pb.Accept(mode="closed"))
+        place.wait_page("section class=\"card\" id=\"leave\"")
+        phone.go("/")
+        assert not phone.has("form#leave")
+        operator.call(wire.pb.Accept(mode="open"))
+        phone.until(lambda: phone.has("form#leave"), "the form comes")
+        phone.fill("#text", "x" * 10)
+        assert phone.text("#limit") == "490 characters left"
+        phone.follow("form#leave button")
+        assert phone.heading == "Your message is here"
+
+
+def test_a_message_is_hidden_on_this_phone(phone, place):
+    """Until its person wants it back. No other phone knows."""
+    ids = [fields_of(place.leave(text, source=source).text, "/withdraw")["id"]
+           for text, source in (("rude", "127.0.0.8"), ("kind", "127.0.0.9"))]
+    phone.open(place, "/m/" + ids[0])
+    phone.follow("=Hide it on this phone")
+    assert phone.messages == ["kind"] and "rude" in place.get().text
+    phone.go("/")
+    assert phone.messages == ["kind"]
+    phone.tap("=Show what I have hidden")
+    assert phone.messages == ["kind", "rude"] and not phone.has("=Show what I have hidden")
+    phone.before_each_page(NO_STORAGE)
+    phone.go("/m/" + ids[0])
+    assert phone.heading == "A message" and not phone.has("=Hide it on this phone")
+
+
 def test_what_is_gone_leaves_the_page(phone, make_place):
     """Withdrawn, hidden or expired: within a minute. The keyboard stays near where it was."""
     place = make_place("", "[host default]\nhide_after = 1\n")

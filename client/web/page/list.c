@@ -259,6 +259,7 @@ static void list_write_messages(struct html *html, const struct page *page,
     html_attribute(html, "data-place", page->here);
     html_attribute(html, "data-new", lang_text(page->lang, "item.new"));
     html_attribute(html, "data-mine", lang_text(page->lang, "item.mine"));
+    html_attribute(html, "data-hidden", lang_text(page->lang, "list.hidden"));
     list_write_words(html, page);
     html_raw(html, list->count == 0 ? " hidden>\n" : ">\n");
     for (size_t i = 0; i < list->count; i++) {

@@ -81,6 +81,21 @@ static void report_write_reasons(struct html *html, const struct page *page, con
     html_raw(html, "</fieldset>\n");
 }
 
+/* Writes whom to tell where this page cannot report. */
+static void message_write_no_report(struct html *html, const struct page *page)
+{
+    html_raw(html, "<details>\n<summary>");
+    lang_write(html, page->lang, "report.heading", NULL, NULL);
+    html_raw(html, "</summary>\n");
+    page_write_element(html, page, "p", NULL, "report.work");
+    if (page->contact != NULL) {
+        html_raw(html, "<p>");
+        lang_write(html, page->lang, "about.contact", page->contact, NULL);
+        html_raw(html, "</p>\n");
+    }
+    html_raw(html, "</details>\n");
+}
+
 static void message_write_report(struct html *html, const struct page *page,
                                  const struct page_message *message, const char *id)
 {
@@ -122,6 +137,16 @@ static void message_write_withdraw(struct html *html, const struct page *page,
     html_raw(html, "</form>\n</details>\n");
 }
 
+/* The script shows the button, where it can keep what is hidden. */
+static void message_write_hide(struct html *html, const struct page *page, const char *id)
+{
+    html_raw(html, "<p id=\"hide\" hidden");
+    html_attribute(html, "data-id", id);
+    html_raw(html, ">");
+    page_write_element(html, page, "button", "chip", "message.hide");
+    html_raw(html, "</p>\n");
+}
+
 void page_write_message(struct html *html, const struct page *page,
                         const struct page_message *message)
 {
@@ -135,8 +160,13 @@ void page_write_message(struct html *html, const struct page *page,
         page_write_notice(html, page, message->error, false);
     }
     message_write_text(html, page, message->message);
-    message_write_report(html, page, message, id);
+    if (message->needs_work) {
+        message_write_no_report(html, page);
+    } else {
+        message_write_report(html, page, message, id);
+    }
     message_write_withdraw(html, page, message, id);
+    message_write_hide(html, page, id);
     page_write_back(html, page);
     page_end(html, page, 0, path);
 }
@@ -178,7 +208,7 @@ void page_write_left(struct html *html, const struct page *page, const struct pa
     }
     lang_write_with_until(html, page->lang, "left.goes", page_seconds_until(page, left->expires_ms),
                           !page->is_clock_trusted);
-    html_raw(html, "</p>\n<p class=\"send\" id=\"left\"");
+    html_raw(html, "</p>\n<p class=\"wide\" id=\"left\"");
     html_attribute(html, "data-id", left->id);
     html_attribute(html, "data-code", left->code);
     html_raw(html, "><a class=\"button\"");

@@ -167,7 +167,9 @@ static void message_done(void *context, const struct board_reply *reply)
     }
     html_init(&html);
     visit_page(visit, &page);
-    page_write_message(&html, &page, &(struct page_message){.message = reply->message});
+    page_write_message(
+        &html, &page,
+        &(struct page_message){.message = reply->message, .needs_work = visit_needs_work(visit)});
     visit_answer_page(visit, 200, 0, &html);
 }
 

@@ -129,6 +129,13 @@ void visit_page(struct visit *visit, struct page *out_page)
     *out_page = page;
 }
 
+bool visit_needs_work(const struct visit *visit)
+{
+    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
+
+    return welcome != NULL && welcome->limits.work_bits > 0;
+}
+
 void visit_form(struct visit *visit, struct page_form *out_form)
 {
     const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
@@ -138,6 +145,7 @@ void visit_form(struct visit *visit, struct page_form *out_form)
         .text = visit->text,
         .topics = visit->topics,
         .ttl_s = visit->ttl_s,
+        .needs_work = visit_needs_work(visit),
         .accept = HEARSAY_ACCEPT_OPEN,
     };
 
@@ -147,7 +155,6 @@ void visit_form(struct visit *visit, struct page_form *out_form)
     if (welcome != NULL) {
         form.ttl_default_s = welcome->limits.ttl_default_s;
         form.ttl_max_s = welcome->limits.ttl_max_s;
-        form.needs_work = welcome->limits.work_bits > 0;
     }
     /* The greeting tells how it was then, and until when. */
     if (host != NULL && board_now_ms(visit->router->board, &now_ms) &&

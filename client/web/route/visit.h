@@ -69,6 +69,9 @@ void visit_take_place(struct visit *visit, const struct board_reply *reply);
 void visit_page(struct visit *visit, struct page *out_page);
 void visit_form(struct visit *visit, struct page_form *out_form);
 
+/* Whether hearsayd asks for proofs of work, which the page cannot do. */
+bool visit_needs_work(const struct visit *visit);
+
 /* These answer and free the visit. */
 void visit_answer(struct visit *visit, const struct http_answer *answer);
 void visit_answer_text(struct visit *visit, unsigned status, const char *text);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the pages can do besides, where scripts run: live updates, unread, "yours", hiding, times,
-// a counter. Everything else works without this file. Text of others is only ever textContent, or
+// a counter, a form that comes and goes. Everything else works without this file. Text of others is only ever textContent, or
 // comes as a document that the server wrote. What is kept is in
 // sessionStorage, and says nothing to other places.
 'use strict';
@@ -95,10 +95,14 @@
     } catch (e) { /* nothing was kept */ }
   }
 
+  // False: nothing is kept.
   function keptWrite() {
     try {
       sessionStorage.setItem('hearsay', JSON.stringify({place: keptName('0'.repeat(32)), ...kept}));
-    } catch (e) { /* nothing is kept */ }
+      return true;
+    } catch (e) {
+      return false;
+    }
   }
 
   const keptHas = (name, id) => kept[name].length > 0 && kept[name].includes(keptName(id));
@@ -170,25 +174,6 @@
     }
   }
 
-  function hideButtonAdd(item) {
-    const meta = item.querySelector('.meta');
-    if (!meta || !list.dataset.hide || item.querySelector('.hide')) {
-      return;
-    }
-    const hide = document.createElement('button');
-    hide.type = 'button';
-    hide.className = 'link hide';
-    hide.textContent = list.dataset.hide;
-    hide.addEventListener('click', () => {
-      const next = item.nextElementSibling || item.previousElementSibling;
-      const focus = next && next.querySelector('.hide');
-      keptAdd('hidden', itemId(item));
-      itemsUpdate(new Set());
-      (focus || showAgain).focus();
-    });
-    meta.append(hide);
-  }
-
   const showAgain = document.createElement('button');
   showAgain.type = 'button';
   showAgain.className = 'link';
@@ -211,9 +196,8 @@
       } else if (fresh.has(id)) {
         badgeAdd(item, 'fresh', list.dataset.new);
       }
-      hideButtonAdd(item);
     }
-    showAgain.hidden = hidden === 0 || !showAgain.textContent;
+    showAgain.hidden = hidden === 0;
   }
 
   function itemMs(item) {
@@ -255,6 +239,7 @@
     request.addEventListener('load', () => {
       const next = request.response && request.response.getElementById('messages');
       if (request.status === 200 && next) {
+        formUpdate(request.response);
         done(request.response, next);
       }
     });
@@ -385,6 +370,7 @@
         newShow();
       }
     });
+    mine.addEventListener('look', () => setTimeout(listCheck, 2000 * Math.random()));
     mine.addEventListener('gone', () => {
       last = '';
       listAt = serverNow();
@@ -400,7 +386,12 @@
 
   // --- forms
 
-  function counterStart(text, limit) {
+  function counterStart() {
+    const text = document.getElementById('text');
+    const limit = document.getElementById('limit');
+    if (!text || !limit) {
+      return;
+    }
     const max = Number(limit.dataset.max);
     const update = () => {
       const rest = max - [...text.value].length;
@@ -414,6 +405,48 @@
     text.addEventListener('input', update);
     if (text.value) {
       update();
+    }
+  }
+
+  // A place that closes takes the form away, and brings it back: with what was typed in it.
+  let formAway = null;
+
+  function formSwap(mine, other) {
+    const closes = mine.tagName === 'FORM';
+    const text = closes && document.getElementById('text');
+    const hadFocus = mine.contains(document.activeElement);
+    if (text && text.value) {
+      const copy = text.cloneNode();
+      copy.value = text.value;
+      copy.readOnly = true;
+      other.append(mine.querySelector('label[for=text]').cloneNode(true), copy);
+    }
+    if (closes) {
+      other.setAttribute('role', 'alert');
+    }
+    mine.replaceWith(other);
+    if (!closes && !formAway) {
+      counterStart();
+    }
+    formAway = closes ? mine : null;
+    for (const link of document.querySelectorAll('a[href="#leave"]')) {
+      link.hidden = closes;
+    }
+    if (hadFocus) {
+      (document.getElementById('text') || main).focus({preventScroll: true});
+    }
+  }
+
+  function formUpdate(page) {
+    const mine = document.getElementById('leave');
+    const next = page.getElementById('leave');
+    const says = page.getElementById('who'); // who reads it, and when
+    if (mine && next && mine.tagName !== next.tagName) {
+      formSwap(mine, formAway || document.adoptNode(next));
+    }
+    const who = document.getElementById('who');
+    if (who && says) {
+      who.textContent = says.textContent;
     }
   }
 
@@ -434,14 +467,18 @@
   if (left) {
     keptAdd('mine', left.dataset.id);
   }
-  const text = document.getElementById('text');
-  const limit = document.getElementById('limit');
-  if (text && limit && limit.dataset.max) {
-    counterStart(text, limit);
-  }
+  counterStart();
   codeFill();
+  const hide = document.getElementById('hide');
+  if (hide && key && keptWrite()) {
+    hide.hidden = false;
+    hide.addEventListener('click', () => {
+      keptAdd('hidden', hide.dataset.id);
+      location.href = hide.nextElementSibling.querySelector('a').href;
+    });
+  }
   if (list) {
-    showAgain.textContent = list.dataset.show || '';
+    showAgain.textContent = list.dataset.hidden;
     list.after(showAgain);
     itemsUpdate(itemsSee());
     if (body.dataset.now) {
