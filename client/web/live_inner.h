@@ -89,8 +89,8 @@ struct live_view {
     struct live_ring ring;
     enum hearsay_accept accept; /* what pages were told; 0: not known yet */
     int64_t used_ms;            /* when a stream came last */
-    int64_t watch_ms; /* the watch is not begun before */
-    int64_t pause_ms; /* after the last refusal */
+    int64_t watch_ms;           /* the watch is not begun before */
+    int64_t pause_ms;           /* after the last refusal */
     struct live_known known[LIVE_KNOWN];
     size_t known_count;
     struct live_check checks[LIVE_CHECKS];
