@@ -190,9 +190,11 @@ static void test_derive(void **state)
     (void)snprintf(path, sizeof(path), "%s/a/b/secret", folder);
     uint8_t secret[DERIVE_SECRET_BYTES];
     uint8_t again[DERIVE_SECRET_BYTES];
-    char sentence[DERIVE_SENTENCE_BYTES];
-    assert_int_equal(derive_open(path, secret, sentence), 0);
-    assert_int_equal(derive_open(path, again, sentence), 0);
+    char *said = NULL;
+    size_t length = 0;
+    struct cli cli = {.err = {.stream = open_memstream(&said, &length)}};
+    assert_int_equal(derive_open(&cli, path, secret), CLI_DONE);
+    assert_int_equal(derive_open(&cli, path, again), CLI_DONE);
     assert_memory_equal(secret, again, sizeof(secret));
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t other[HEARSAY_ID_BYTES];
@@ -211,13 +213,16 @@ static void test_derive(void **state)
     assert_memory_not_equal(id, other, sizeof(id));
     /* A secret that others may read is none. */
     assert_int_equal(chmod(path, 0640), 0);
-    assert_int_equal(derive_open(path, again, sentence), DERIVE_FAILED);
-    assert_non_null(strstr(sentence, "chmod 600"));
+    assert_int_equal(derive_open(&cli, path, again), CLI_USAGE);
+    assert_int_equal(fflush(cli.err.stream), 0);
+    assert_non_null(strstr(said, "chmod 600"));
     assert_int_equal(chmod(path, 0600), 0);
     /* A file that is something else is not touched. */
     assert_int_equal(truncate(path, 5), 0);
-    assert_int_equal(derive_open(path, again, sentence), DERIVE_FAILED);
-    assert_non_null(strstr(sentence, "not a state file"));
+    assert_int_equal(derive_open(&cli, path, again), CLI_USAGE);
+    assert_int_equal(fclose(cli.err.stream), 0);
+    assert_non_null(strstr(said, "not a state file"));
+    free(said);
     assert_int_equal(unlink(path), 0);
     for (int i = 0; i < 3; i++) {
         *strrchr(path, '/') = '\0';

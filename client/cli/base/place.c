@@ -59,12 +59,6 @@ int place_file(const struct cli *cli, enum place_kind kind, const char *name, bo
     return rc == 0 ? CLI_DONE : rc;
 }
 
-bool place_is_private(const struct stat *state)
-{
-    return !S_ISREG(state->st_mode) || state->st_uid != geteuid() ||
-           (state->st_mode & (S_IRWXG | S_IRWXO)) == 0;
-}
-
 int place_check_private(const struct cli *cli, int fd, const char *path, const char *what)
 {
     struct stat state;
@@ -72,7 +66,8 @@ int place_check_private(const struct cli *cli, int fd, const char *path, const c
         cli_complain(cli, "%s: cannot look at %s: %s", what, path, strerror(errno));
         return CLI_USAGE;
     }
-    if (place_is_private(&state)) {
+    if (!S_ISREG(state.st_mode) || state.st_uid != geteuid() ||
+        (state.st_mode & (S_IRWXG | S_IRWXO)) == 0) {
         return CLI_DONE;
     }
     cli_complain(cli,

@@ -39,17 +39,11 @@ int place_file(const struct cli *cli, enum place_kind kind, const char *name, bo
                char out_path[PLACE_PATH_BYTES]);
 
 /*
- * Returns whether the permissions of a file are strict enough for a secret. The rule is like that
- * of ssh for keys: a regular file that belongs to this user must give no permission to its group or
- * to others. Any other file is accepted.
- */
-struct stat;
-bool place_is_private(const struct stat *state);
-
-/*
- * Applies place_is_private to the open file `fd`. Returns CLI_DONE, or CLI_USAGE after printing an
- * error. The error begins with `what`, the name of an option. If the file is not private, the error
- * names the chmod command to run.
+ * Checks that the permissions of the open file `fd` are strict enough for a secret. The rule is
+ * like that of ssh for keys: a regular file that belongs to this user must give no permission to
+ * its group or to others. Any other file is accepted. Returns CLI_DONE, or CLI_USAGE after printing
+ * an error. The error begins with `what`, the name of an option. If the file is not private, the
+ * error names the chmod command to run.
  */
 int place_check_private(const struct cli *cli, int fd, const char *path, const char *what);
 

@@ -291,13 +291,6 @@ static enum pump_verdict import_reply(struct pump_work *work, struct pump_item *
     return import_skip(import, item, sentence);
 }
 
-static enum pump_verdict import_given(struct pump_work *work, struct pump_item *item)
-{
-    (void)work; /* errors of a line are printed when they occur */
-    (void)item;
-    return PUMP_IS_DONE;
-}
-
 static void import_show(struct pump_work *work, const struct lines *lines, bool hide)
 {
     struct import *import = import_of(work);
@@ -396,17 +389,13 @@ static int import_lines(struct import *import, int fd, struct hearsay *server)
 static int open_secret(struct import *import)
 {
     static const uint8_t no_id[HEARSAY_ID_BYTES];
-    char sentence[DERIVE_SENTENCE_BYTES];
     struct hearsay_content sealed;
     struct hearsay_error error;
-    if (derive_open(import->options->state, import->secret, sentence) != 0) {
-        cli_complain(import->cli, "%s", sentence);
-        return CLI_USAGE;
+    int code = derive_open(import->cli, import->options->state, import->secret);
+    if (code != CLI_DONE || import->options->group == NULL) {
+        return code;
     }
-    if (import->options->group == NULL) {
-        return CLI_DONE;
-    }
-    int code = secret_group(import->cli, import->options->group, &import->group);
+    code = secret_group(import->cli, import->options->group, &import->group);
     if (code != CLI_DONE) {
         return code;
     }
@@ -455,7 +444,7 @@ static int import_run(struct cli *cli, void *options)
         return cli_misuse(cli, "a file is missing, or - for standard input");
     }
     struct import import = {
-        .work = {import_submit, import_reply, import_given, import_show, CLI_DONE},
+        .work = {.submit = import_submit, .reply = import_reply, .show = import_show},
         .cli = cli,
         .options = options,
     };

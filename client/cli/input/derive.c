@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <sodium.h>
@@ -17,62 +16,35 @@
 
 _Static_assert(DERIVE_SECRET_BYTES == crypto_generichash_KEYBYTES, "a key of the usual size");
 
-static int derive_fail(char *out_sentence, const char *what, const char *path)
+static int derive_fail(const struct cli *cli, const char *what, const char *path)
 {
-    (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES, "%s %.300s: %s", what, path,
-                   strerror(errno));
-    return DERIVE_FAILED;
+    cli_complain(cli, "cannot %s the state file %s: %s", what, path, strerror(errno));
+    return CLI_USAGE;
 }
 
-static int default_path(char out_path[PLACE_PATH_BYTES], char *out_sentence)
-{
-    int rc = place_path(PLACE_STATE, "hearsay/import-secret", out_path);
-    if (rc == 0) {
-        return 0;
-    }
-    (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES, "%s",
-                   rc == PLACE_NONE
-                       ? "neither XDG_STATE_HOME nor HOME is set: name a state file with --state"
-                       : "the state file's path is too long");
-    return DERIVE_FAILED;
-}
-
-/*
- * Reads the secret from the file. Returns 0, DERIVE_FAILED, or DERIVE_ABSENT when the file does not
- * exist.
- */
-enum { DERIVE_ABSENT = 2 };
-static int read_secret(const char *path, uint8_t *out_secret, char *out_sentence)
+/* Reads the secret from the file. Returns an exit code, or DERIVE_ABSENT when there is no file. */
+enum { DERIVE_ABSENT = -1 };
+static int read_secret(const struct cli *cli, const char *path, uint8_t *out_secret)
 {
     int fd = open(path, O_RDONLY | O_CLOEXEC);
     if (fd < 0) {
-        return errno == ENOENT ? DERIVE_ABSENT
-                               : derive_fail(out_sentence, "cannot open the state file", path);
+        return errno == ENOENT ? DERIVE_ABSENT : derive_fail(cli, "open", path);
     }
-    struct stat state;
     uint8_t bytes[DERIVE_SECRET_BYTES + 1];
-    bool is_private = fstat(fd, &state) != 0 || place_is_private(&state);
-    ssize_t got = is_private ? read(fd, bytes, sizeof(bytes)) : 0;
-    int status = 0;
-    if (!is_private) {
-        (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES,
-                       "others may read or change the state file %.200s, which has to be secret: "
-                       "chmod 600 %.200s",
-                       path, path);
-        status = DERIVE_FAILED;
-    } else if (got < 0) {
-        status = derive_fail(out_sentence, "cannot read the state file", path);
-    } else if (got != DERIVE_SECRET_BYTES) {
-        (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES,
-                       "%.300s is not a state file: it should have %d bytes", path,
-                       DERIVE_SECRET_BYTES);
-        status = DERIVE_FAILED;
-    } else {
+    int code = place_check_private(cli, fd, path, "--state");
+    ssize_t got = code == CLI_DONE ? read(fd, bytes, sizeof(bytes)) : 0;
+    if (got < 0) {
+        code = derive_fail(cli, "read", path);
+    } else if (code == CLI_DONE && got != DERIVE_SECRET_BYTES) {
+        cli_complain(cli, "%s is not a state file: it should have %d bytes", path,
+                     DERIVE_SECRET_BYTES);
+        code = CLI_USAGE;
+    } else if (code == CLI_DONE) {
         memcpy(out_secret, bytes, DERIVE_SECRET_BYTES);
     }
     (void)close(fd); /* it was only read */
     sodium_memzero(bytes, sizeof(bytes));
-    return status;
+    return code;
 }
 
 static bool write_secret(int fd)
@@ -88,56 +60,60 @@ static bool write_secret(int fd)
  * Writes a new secret to a temporary file and links it to `path`. If another program has created
  * the file at the same time, its secret stays. In both cases the file is complete.
  */
-static int make_secret(const char *path, char *out_sentence)
+static int make_secret(const struct cli *cli, const char *path)
 {
     char temporary[PATH_MAX];
     int written = snprintf(temporary, sizeof(temporary), "%s.XXXXXX", path);
     if (written < 0 || (size_t)written >= sizeof(temporary)) {
         errno = ENAMETOOLONG;
-        return derive_fail(out_sentence, "cannot make the state file", path);
+        return derive_fail(cli, "make", path);
     }
     place_make_folders(temporary);
     int fd = mkostemp(temporary, O_CLOEXEC); /* 0600 */
     if (fd < 0) {
-        return derive_fail(out_sentence, "cannot make the state file", path);
+        return derive_fail(cli, "make", path);
     }
-    int status = 0;
+    int code = CLI_DONE;
     if (!write_secret(fd)) {
-        status = derive_fail(out_sentence, "cannot write the state file", path);
+        code = derive_fail(cli, "write", path);
     } else if (link(temporary, path) != 0 && errno != EEXIST) {
-        status = derive_fail(out_sentence, "cannot make the state file", path);
+        code = derive_fail(cli, "make", path);
     }
     (void)close(fd);         /* fsync has said what there was to say */
     (void)unlink(temporary); /* at worst a stray file is left */
-    return status;
+    return code;
 }
 
-int derive_open(const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES],
-                char out_sentence[DERIVE_SENTENCE_BYTES])
+int derive_open(const struct cli *cli, const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES])
 {
     char standard[PLACE_PATH_BYTES];
     if (sodium_init() < 0) {
-        (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES, "the system gives no random numbers");
-        return DERIVE_FAILED;
+        cli_complain(cli, "the system gives no random numbers");
+        return CLI_USAGE;
     }
     if (path == NULL) {
-        if (default_path(standard, out_sentence) != 0) {
-            return DERIVE_FAILED;
+        int code = place_file(cli, PLACE_STATE, "import-secret", false, standard);
+        if (code == PLACE_NONE) {
+            cli_complain(cli,
+                         "neither XDG_STATE_HOME nor HOME is set: name a state file with --state");
+        }
+        if (code != CLI_DONE) {
+            return CLI_USAGE;
         }
         path = standard;
     }
-    int status = read_secret(path, out_secret, out_sentence);
-    if (status == DERIVE_ABSENT) {
-        status = make_secret(path, out_sentence);
-        if (status == 0) {
-            status = read_secret(path, out_secret, out_sentence);
+    int code = read_secret(cli, path, out_secret);
+    if (code == DERIVE_ABSENT) {
+        code = make_secret(cli, path);
+        if (code == CLI_DONE) {
+            code = read_secret(cli, path, out_secret);
         }
-        if (status == DERIVE_ABSENT) {
-            (void)snprintf(out_sentence, DERIVE_SENTENCE_BYTES, "%.300s was removed meanwhile",
-                           path);
+        if (code == DERIVE_ABSENT) {
+            cli_complain(cli, "the state file %s was removed meanwhile", path);
+            code = CLI_USAGE;
         }
     }
-    return status == 0 ? 0 : DERIVE_FAILED;
+    return code;
 }
 
 void derive_secret(uint8_t secret[DERIVE_SECRET_BYTES], const void *bytes, size_t count)

@@ -17,19 +17,17 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "client/hearsay.h"
+#include "client/cli/base/cli.h"
 
-enum { DERIVE_SECRET_BYTES = 32, DERIVE_SENTENCE_BYTES = 512 };
+enum { DERIVE_SECRET_BYTES = 32 };
 
 /*
  * Reads the secret from the file at `path`. `path` NULL is $XDG_STATE_HOME/hearsay/import-secret,
  * else ~/.local/state/hearsay/import-secret. If the file does not exist, creates it with a random
  * secret (mode 0600, new folders 0700). Two programs that create the file at the same time get the
- * same secret. Returns 0, or DERIVE_FAILED with a sentence.
+ * same secret. Returns CLI_DONE, or CLI_USAGE after printing the error.
  */
-enum { DERIVE_FAILED = 1 };
-int derive_open(const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES],
-                char out_sentence[DERIVE_SENTENCE_BYTES]);
+int derive_open(const struct cli *cli, const char *path, uint8_t out_secret[DERIVE_SECRET_BYTES]);
 
 /*
  * Replaces the secret by a secret derived from the old secret and from `count` bytes, count >= 1.

@@ -86,7 +86,7 @@ static int pump_give(struct pump *pump)
 {
     while (pump->head < pump->tail && item_at(pump, pump->head)->state == PUMP_DONE) {
         struct pump_item *item = item_at(pump, pump->head);
-        if (pump->work->given(pump->work, item) == PUMP_STOP) {
+        if (pump->work->given != NULL && pump->work->given(pump->work, item) == PUMP_STOP) {
             return pump->work->stop_code;
         }
         if (item->line != NULL) {

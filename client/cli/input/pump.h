@@ -64,7 +64,7 @@ struct pump_work {
     /* Called for each reply, except refusals that the pump handles itself, such as rate limits. */
     enum pump_verdict (*reply)(struct pump_work *work, struct pump_item *item,
                                const struct hearsay_reply *reply);
-    /* Called once for each item that is done, in the order of the lines. */
+    /* Called once for each item that is done, in the order of the lines. May be NULL. */
     enum pump_verdict (*given)(struct pump_work *work, struct pump_item *item);
     /*
      * Shows progress. If `hide` is set, removes the progress bar, because the pump is about to
