@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "core/base/word.h"
 #include "daemon/settings/print.h"
 
 /* --- rows ------------------------------------------------------------------------------------- */
@@ -87,7 +88,7 @@ static int refuse_unknown(const struct settings_program *program, const char *ar
     (void)snprintf(name, sizeof(name), "%.*s", (int)strcspn(argument, "="), argument);
     for (size_t i = 0; i < row_count(program); i++) {
         const struct settings_option *row = row_at(program, i);
-        size_t distance = settings_edit_distance(name, row->name);
+        size_t distance = word_distance(name, row->name);
 
         if (distance <= strlen(row->name) / 3 && (nearest == NULL || distance < nearest_distance)) {
             nearest = row;

@@ -4,6 +4,8 @@
 #include <assert.h>
 #include <string.h>
 
+#include "core/base/word.h"
+
 bool settings_is_number(const struct settings_key *key)
 {
     return key->type <= SETTINGS_TYPE_CHOICE;
@@ -84,41 +86,6 @@ const struct settings_key *settings_find(const struct settings_table *table, uns
     return NULL;
 }
 
-static size_t table_least(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-size_t settings_edit_distance(const char *a, const char *b)
-{
-    /*
-     * Three rows of the table of edit distances: the row of the current letter of `a`, and the rows
-     * of the two letters before this letter.
-     */
-    enum { LETTERS = 64 };
-    size_t rows[3][LETTERS + 1];
-    size_t a_length = strnlen(a, LETTERS);
-    size_t b_length = strnlen(b, LETTERS);
-
-    for (size_t j = 0; j <= b_length; j++) {
-        rows[0][j] = j;
-    }
-    for (size_t i = 1; i <= a_length; i++) {
-        size_t *row = rows[i % 3];
-        const size_t *above = rows[(i + 2) % 3];
-
-        row[0] = i;
-        for (size_t j = 1; j <= b_length; j++) {
-            row[j] = table_least(table_least(above[j], row[j - 1]) + 1,
-                                 above[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1));
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                row[j] = table_least(row[j], rows[(i + 1) % 3][j - 2] + 1);
-            }
-        }
-    }
-    return rows[a_length % 3][b_length];
-}
-
 const struct settings_key *settings_nearest(const struct settings_table *table, unsigned section,
                                             const char *name)
 {
@@ -127,7 +94,7 @@ const struct settings_key *settings_nearest(const struct settings_table *table, 
 
     for (size_t i = 0; i < table->key_count; i++) {
         const struct settings_key *key = &table->keys[i];
-        size_t distance = settings_edit_distance(name, key->name);
+        size_t distance = word_distance(name, key->name);
 
         /*
          * An edit distance of up to 1 plus a third of the key's length is taken for a typing error;

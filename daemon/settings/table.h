@@ -100,11 +100,4 @@ const struct settings_key *settings_find(const struct settings_table *table, uns
 const struct settings_key *settings_nearest(const struct settings_table *table, unsigned section,
                                             const char *name);
 
-/*
- * Returns the edit distance of two texts (optimal string alignment): how many bytes must be
- * inserted, deleted or changed, and how many pairs of neighbouring bytes swapped, to turn one text
- * into the other. Compares only the first 64 bytes of each text.
- */
-size_t settings_edit_distance(const char *a, const char *b);
-
 #endif

@@ -8,44 +8,13 @@
 
 #include "client/cli/term/number.h"
 #include "client/cli/term/when.h"
+#include "core/base/word.h"
 
 /*
  * The codes that getopt_long returns: the letter of a short option, or LONG_CODE plus the index of
  * a long option.
  */
 enum { LONG_CODE = 1000, WORD_MAX = 40 };
-
-static size_t args_smaller(size_t a, size_t b)
-{
-    return a < b ? a : b;
-}
-
-/*
- * Returns the number of edits that change `a` to `b`, by optimal string alignment. `a` and `b` have
- * at most WORD_MAX bytes each.
- */
-static size_t args_edits(const char *a, const char *b)
-{
-    size_t rows[WORD_MAX + 1][WORD_MAX + 1];
-    size_t m = strlen(a);
-    size_t n = strlen(b);
-    for (size_t i = 0; i <= m; i++) {
-        rows[i][0] = i;
-    }
-    for (size_t j = 0; j <= n; j++) {
-        rows[0][j] = j;
-    }
-    for (size_t i = 1; i <= m; i++) {
-        for (size_t j = 1; j <= n; j++) {
-            size_t change = rows[i - 1][j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1);
-            rows[i][j] = args_smaller(change, args_smaller(rows[i - 1][j], rows[i][j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1]) {
-                rows[i][j] = args_smaller(rows[i][j], rows[i - 2][j - 2] + 1);
-            }
-        }
-    }
-    return rows[m][n];
-}
 
 const char *args_nearest(const char *word, const char *const *names, size_t count)
 {
@@ -58,10 +27,7 @@ const char *args_nearest(const char *word, const char *const *names, size_t coun
      * edit if `word` is shorter), or if the name begins with `word`. */
     size_t best_edits = (length < 3 ? 1 : length / 3) + 1;
     for (size_t i = 0; i < count; i++) {
-        if (strlen(names[i]) > WORD_MAX) {
-            continue;
-        }
-        size_t found = args_edits(word, names[i]);
+        size_t found = word_distance(word, names[i]);
         bool begins = length >= 2 && strncmp(word, names[i], length) == 0;
         if (begins || found < best_edits) {
             best = names[i];

@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/label.h"
+
 struct range {
     uint32_t first;
     uint32_t last;
@@ -64,44 +66,18 @@ static int compare_range(const void *key, const void *element)
 static size_t text_decode(const char *bytes, size_t length, uint32_t *out_code)
 {
     const unsigned char *at = (const unsigned char *)bytes;
-    if (at[0] < 0x80) {
-        *out_code = at[0];
-        return 1;
+    size_t size = label_character(bytes, length);
+    /* The first of two, three and four bytes holds the upper 5, 4 and 3 bits of the code point. */
+    *out_code = size > 1 ? at[0] & (0x7fu >> size) : at[0];
+    for (size_t i = 1; i < size; i++) {
+        *out_code = *out_code << 6 | (at[i] & 0x3fu);
     }
-    /*
-     * The first byte gives the number of bytes that follow. least[n] is the smallest code point
-     * that needs n more bytes.
-     */
-    size_t more = at[0] >= 0xf0 ? 3 : at[0] >= 0xe0 ? 2 : 1;
-    static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
-    if (at[0] < 0xc2 || at[0] > 0xf4 || more >= length) {
-        return 0;
-    }
-    uint32_t code = at[0] & (0x3fu >> more);
-    for (size_t i = 1; i <= more; i++) {
-        if ((at[i] & 0xc0) != 0x80) {
-            return 0;
-        }
-        code = code << 6 | (at[i] & 0x3fu);
-    }
-    if (code < least[more] || code > 0x10ffff || (code >= 0xd800 && code <= 0xdfff)) {
-        return 0;
-    }
-    *out_code = code;
-    return more + 1;
+    return size;
 }
 
 bool text_is_utf8(const char *bytes, size_t length)
 {
-    for (size_t at = 0; at < length;) {
-        uint32_t code = 0;
-        size_t size = text_decode(bytes + at, length - at, &code);
-        if (size == 0 || code == 0) {
-            return false;
-        }
-        at += size;
-    }
-    return true;
+    return length == 0 || (memchr(bytes, '\0', length) == NULL && label_is_utf8(bytes, length));
 }
 
 void text_drop_invalid(char *text)
