@@ -88,24 +88,19 @@ static struct job *job_new(const char *host, const char *port, int done_fd)
  */
 static int job_start(struct job *job)
 {
-    pthread_attr_t attributes;
-    int rc = pthread_attr_init(&attributes);
-    if (rc != 0) {
-        return rc;
-    }
     sigset_t all;
     sigset_t before;
     sigfillset(&all);
-    rc = pthread_attr_setdetachstate(&attributes, PTHREAD_CREATE_DETACHED);
-    if (rc == 0) {
-        rc = pthread_sigmask(SIG_SETMASK, &all, &before);
+    int rc = pthread_sigmask(SIG_SETMASK, &all, &before);
+    if (rc != 0) {
+        return rc;
     }
+    pthread_t thread;
+    rc = pthread_create(&thread, NULL, job_run, job);
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* a mask that was valid before */
     if (rc == 0) {
-        pthread_t thread;
-        rc = pthread_create(&thread, &attributes, job_run, job);
-        (void)pthread_sigmask(SIG_SETMASK, &before, NULL); /* a mask that was valid before */
+        (void)pthread_detach(thread); /* cannot fail: nothing else joins or detaches it */
     }
-    (void)pthread_attr_destroy(&attributes);
     return rc;
 }
 

@@ -12,8 +12,7 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t' || c == '\r';
 }
 
-/* Removes the blanks at both ends of [*begin, *end). */
-static void here_trim(const char **begin, const char **end)
+void here_trim(const char **begin, const char **end)
 {
     while (*begin < *end && is_blank(**begin)) {
         (*begin)++;

@@ -40,6 +40,9 @@ int here_new(const struct alloc *alloc, const struct msg_text texts[2], size_t f
              struct here **out_here, char *out_reason);
 void here_free(struct here *here); /* NULL is fine */
 
+/* Removes blanks, tabs and carriage returns from both ends of [*begin, *end). */
+void here_trim(const char **begin, const char **end);
+
 /* Bytes of all labels in a frame. */
 size_t here_frame_bytes(const struct here *here);
 

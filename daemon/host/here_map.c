@@ -170,17 +170,6 @@ static int prefix_read(const struct reading *reading, const char *begin, const c
     return 0;
 }
 
-/* Takes the blanks from both ends of [*begin, *end). */
-static void blanks_trim(const char **begin, const char **end)
-{
-    while (*begin < *end && strchr(" \t\r", **begin) != NULL) {
-        (*begin)++;
-    }
-    while (*begin < *end && strchr(" \t\r", (*end)[-1]) != NULL) {
-        (*end)--;
-    }
-}
-
 static const char *find_or_end(const char *begin, const char *end, char sought)
 {
     const char *found = memchr(begin, sought, (size_t)(end - begin));
@@ -201,7 +190,7 @@ static int labels_read(const struct reading *reading, const char *begin, const c
         const char *last = comma;
         const char *why = NULL;
 
-        blanks_trim(&begin, &last);
+        here_trim(&begin, &last);
         size_t length = (size_t)(last - begin);
         if (label_check(begin, length, &why) != 0) {
             return refuse_line(reading, why);
@@ -226,7 +215,7 @@ static int line_read(struct reading *reading, const char *begin, const char *end
 {
     struct here_map *map = reading->map;
 
-    blanks_trim(&begin, &end);
+    here_trim(&begin, &end);
     if (begin == end || *begin == '#') {
         return 0;
     }
@@ -240,7 +229,7 @@ static int line_read(struct reading *reading, const char *begin, const char *end
         return refuse_line(reading, "there may be at most 65536 prefixes");
     }
     struct entry entry = {.line = reading->line};
-    blanks_trim(&begin, &last);
+    here_trim(&begin, &last);
     int rc = prefix_read(reading, begin, last, &entry);
     if (rc == 0) {
         rc = labels_read(reading, equals + 1, end, &entry);

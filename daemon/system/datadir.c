@@ -31,40 +31,43 @@ static void sync_parent(const char *directory)
     (void)close(fd);
 }
 
-static int make_one(const char *path)
+static int make_one(const char *path, mode_t mode, bool *out_made)
 {
-    if (mkdir(path, 0700) == 0) {
-        sync_parent(path);
-        return 0;
+    *out_made = mkdir(path, mode) == 0;
+    if (!*out_made) {
+        return errno == EEXIST ? 0 : -1;
     }
-    return errno == EEXIST ? 0 : -1;
+    sync_parent(path);
+    return chmod(path, mode); /* whatever the umask is */
 }
 
-static int make_with_parents(const char *directory, char *out_reason)
+int datadir_make(const char *directory, mode_t parents, char out_path[DATADIR_PATH_BYTES],
+                 bool *out_made, char *out_reason)
 {
-    char path[4096];
+    char *path = out_path;
     size_t length = strlen(directory);
+    int rc = 0;
 
-    if (length == 0 || length >= sizeof(path)) {
+    if (length == 0 || length >= DATADIR_PATH_BYTES) {
         return reason_set(out_reason, "the data directory's name is empty or too long");
     }
     memcpy(path, directory, length + 1);
-    while (length > 1 && path[length - 1] == '/') {
+    while (length > 1 && path[length - 1] == '/') { /* the directory itself is no parent */
         path[--length] = '\0';
     }
-    for (char *slash = strchr(path + 1, '/'); slash != NULL; slash = strchr(slash + 1, '/')) {
+    char *slash = strchr(path + 1, '/');
+    while (slash != NULL && rc == 0) {
         *slash = '\0';
-        if (make_one(path) != 0) {
-            return reason_set(out_reason, "cannot make the directory %s: %s", path,
-                              strerror(errno));
+        rc = make_one(path, parents, out_made);
+        if (rc == 0) {
+            *slash = '/';
+            slash = strchr(slash + 1, '/');
         }
-        *slash = '/';
     }
-    if (make_one(path) != 0) {
-        return reason_set(out_reason, "cannot make the data directory %s: %s", path,
-                          strerror(errno));
-    }
-    return 0;
+    rc = rc == 0 ? make_one(path, 0700, out_made) : rc;
+    return rc == 0 ? 0
+                   : reason_set(out_reason, "the data directory %s: cannot make %s: %s", directory,
+                                path, strerror(errno));
 }
 
 static int check_owner(int fd, const char *directory, char *out_reason)
@@ -149,7 +152,9 @@ static int take_lock(int directory_fd, const char *directory, int *out_lock, cha
 
 int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char *out_reason)
 {
-    int rc = make_with_parents(directory, out_reason);
+    char path[DATADIR_PATH_BYTES];
+    bool made = false;
+    int rc = datadir_make(directory, 0700, path, &made, out_reason);
 
     if (rc != 0) {
         return rc;

@@ -6,6 +6,17 @@
 #define DAEMON_SYSTEM_DATADIR_H
 
 #include <stdbool.h>
+#include <sys/types.h>
+
+enum { DATADIR_PATH_BYTES = 4096 };
+
+/*
+ * Makes the data directory (0700), and its missing parents with the mode `parents`. out_path gets
+ * the name without slashes at its end. *out_made: the directory itself is new. Returns 0, or
+ * -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES).
+ */
+int datadir_make(const char *directory, mode_t parents, char out_path[DATADIR_PATH_BYTES],
+                 bool *out_made, char *out_reason);
 
 /*
  * Makes the data directory (0700, with missing parents) if it does not exist. Checks that the

@@ -13,6 +13,7 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include "daemon/system/datadir.h"
 #include "daemon/system/reason.h"
 
 /* Maximum number of groups of a process that joins `admin_group`. */
@@ -103,51 +104,27 @@ bool privilege_find_owner(const char *directory, struct privilege_user *out_user
 
 /* --- the data directory ----------------------------------------------------------------------- */
 
-/* Makes a directory, unless there is a file of this name. *out_made says whether the directory was
- * made. */
-static int make_directory(const char *path, mode_t mode, bool *out_made)
-{
-    *out_made = mkdir(path, mode) == 0;
-    return *out_made || errno == EEXIST ? 0 : -1;
-}
-
 int privilege_make_directory(const char *directory, const struct privilege_user *user,
                              char *out_reason)
 {
-    char path[4096];
-    size_t length = strlen(directory);
+    char path[DATADIR_PATH_BYTES];
     struct stat info;
     bool made = false;
-    int rc = 0;
+    /* Root owns the parents, and the user must be able to enter. */
+    int rc = datadir_make(directory, 0755, path, &made, out_reason);
 
-    if (length == 0 || length >= sizeof(path)) {
-        return reason_set(out_reason, "the data directory's name is empty or too long");
+    if (rc != 0) {
+        return rc;
     }
-    memcpy(path, directory, length + 1);
-    while (length > 1 && path[length - 1] == '/') { /* the directory itself is no parent */
-        path[--length] = '\0';
-    }
-    for (char *slash = strchr(path + 1, '/'); slash != NULL && rc == 0;
-         slash = strchr(slash + 1, '/')) {
-        *slash = '\0';
-        rc = make_directory(path, 0755, &made); /* root owns the parents */
-        if (rc == 0 && made) {
-            rc = chmod(path, 0755); /* despite the umask: the user must be able to enter */
-        }
-        *slash = '/';
-    }
-    rc = rc == 0 ? make_directory(path, 0700, &made) : rc;
-    if (rc == 0 && made) {
-        rc = lchown(path, user->uid, user->gid);
-    } else if (rc == 0 && stat(path, &info) == 0 && info.st_uid != user->uid) {
+    if (!made && stat(path, &info) == 0 && info.st_uid != user->uid) {
         return reason_set(
             out_reason,
             "the data directory %s belongs to user %lu, but hearsayd goes on as `%s`: "
             "run `chown -R %s %s`, or set another directory (`data`, or --data)",
             directory, (unsigned long)info.st_uid, user->name, user->name, directory);
     }
-    if (rc != 0) {
-        return reason_set(out_reason, "cannot make the data directory %s for `%s`: %s", directory,
+    if (made && lchown(path, user->uid, user->gid) != 0) {
+        return reason_set(out_reason, "cannot give the data directory %s to `%s`: %s", directory,
                           user->name, strerror(errno));
     }
     return 0;
