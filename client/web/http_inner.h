@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_inner: what the files behind http.h share. http_mhd.c has the server, its listeners and
- * connections; http_request.c reads and checks requests; http_answer.c sends answers and streams.
+ * http_inner: what the files behind http.h share. http_mhd.c has the server and its listeners;
+ * http_connection.c has connections and their limits; http_request.c reads and checks requests;
+ * http_answer.c sends answers; http_stream.c sends streams.
  *
  * MHD calls us only while it runs (MHD_run in http_mhd.c). MHD frees a connection only while it
  * runs, too. Each connection has one request at a time.
+ *
+ * A stream takes its connection away from MHD, which would keep 9 KB for each: the connection gets
+ * another descriptor for the socket, and MHD shuts down and closes a decoy.
  */
 #ifndef CLIENT_WEB_HTTP_INNER_H
 #define CLIENT_WEB_HTTP_INNER_H
@@ -63,16 +67,18 @@ struct http_stream {
     char *bytes; /* what waits: `count` from `start`; owned, NULL: nothing waits */
     size_t start, count, capacity;
     bool is_ended;
+    bool is_full; /* the kernel takes no more: the loop tells when it does */
 };
 
 struct http_connection {
     struct http_connection *prev, *next; /* oldest first */
     struct http_server *server;
-    struct MHD_Connection *mhd; /* NULL: MHD has not begun with it */
-    int descriptor;             /* MHD's: MHD closes it */
+    struct MHD_Connection *mhd; /* NULL: MHD has not begun with it, or has it no more */
+    int descriptor;             /* MHD's: MHD closes it; or ours */
+    bool is_ours;               /* MHD has it no more: it has a stream */
     bool is_proxied;
     bool is_suspended; /* in MHD; then we look whether the client has gone */
-    bool is_closing;   /* MHD will close it in its next turn */
+    bool is_closing;   /* it will be closed in the next turn */
     bool has_had_request;
     enum http_phase phase;
     uint64_t deadline_ms;        /* of uv_now, when the connection is closed */
@@ -93,12 +99,15 @@ struct http_server {
     const struct alloc *alloc;
     struct http_options options; /* without `listeners` */
     struct MHD_Daemon *daemon;
+    int daemon_events;                   /* MHD's epoll descriptor */
     struct http_connection *connections; /* oldest first */
     bool has_waiting; /* connections were given to MHD, and MHD begins with them when it runs */
     size_t connection_count;
     size_t closing_count; /* of these */
+    size_t ended_count;   /* in MHD, since the last trim */
+    bool has_ended;       /* connections that are ours wait to be closed */
     struct http_owner *owners;
-    int hangups; /* an epoll descriptor with the suspended connections */
+    int hangups; /* an epoll descriptor with the suspended connections and those that are ours */
     struct http_server_listener listeners[HTTP_LISTENERS_MAX];
     size_t listener_count;
     bool is_paused;                         /* the listeners wait for memory or descriptors */
@@ -113,10 +122,29 @@ struct http_server {
     uv_timer_t deadlines; /* looks for connections that are late */
 };
 
+struct http_header {
+    const char *name;
+    const char *value;
+};
+
+enum { HTTP_COMMON_HEADERS = 4 };
+
+/* Every answer has these. */
+extern const struct http_header http_common_headers[HTTP_COMMON_HEADERS];
+
 /* Makes a connection for a descriptor that was accepted. NULL: the client has too many connections,
  * or memory is out. */
 struct http_connection *http_connection_new(const struct http_server_listener *listener,
                                             int descriptor, const struct sockaddr *address);
+
+/* Ends with a connection: tells the program, and frees what the connection has. */
+void http_connection_free(struct http_connection *connection);
+
+/* Gives memory back to the system if many connections have ended. */
+void http_server_trim(struct http_server *server);
+
+/* Closes the connections that are ours and have ended. */
+void http_server_reap(struct http_server *server);
 
 /* Lets MHD run when the loop turns. */
 void http_server_want_turn(struct http_server *server);
@@ -151,10 +179,21 @@ void http_exchange_end(struct http_exchange *exchange);
  * closed. */
 void http_exchange_refuse(struct http_exchange *exchange, unsigned status, const char *sentence);
 
-/* Gives the answer to MHD. False: the connection must be closed. */
+/* Gives the answer to MHD. False: MHD must close its connection. */
 bool http_exchange_queue(struct http_exchange *exchange);
+
+/* Takes a connection away from MHD. Where that fails, the connection stays MHD's. */
+void http_stream_take_over(struct http_stream *stream);
+
+/* Sends what waits: the client takes more. Of a connection that is ours. */
+void http_stream_flush(struct http_stream *stream);
+
+void http_stream_free(struct http_stream *stream);
 
 /* Leaves a connection alone until it is answered, written to or closed. */
 void http_connection_suspend(struct http_connection *connection);
+
+/* Lets MHD go on with a connection that is suspended. */
+void http_connection_resume(struct http_connection *connection);
 
 #endif

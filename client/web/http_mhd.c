@@ -58,7 +58,7 @@ static void server_drop_failed(struct http_server *server)
     while (connection != NULL) {
         struct http_connection *next = connection->next;
 
-        if (connection->mhd == NULL) {
+        if (connection->mhd == NULL && !connection->is_ours) {
             server_drop_waiting(server, connection);
         }
         connection = next;
@@ -71,6 +71,7 @@ static void server_run(struct http_server *server)
     MHD_UNSIGNED_LONG_LONG wait_ms = 0;
     (void)MHD_run(server->daemon); /* fails in modes that we do not use */
     server_drop_failed(server);
+    http_server_reap(server);
     if (!server->is_stopping && MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES) {
         (void)uv_timer_start(&server->turn, server->on_turn, wait_ms, 0);
     }
@@ -93,7 +94,8 @@ static void on_daemon_event(uv_poll_t *poll, int status, int events)
     server_run(poll->data);
 }
 
-/* Clients have gone while their connections were suspended in MHD. */
+/* Clients have gone while their connections were suspended in MHD or had a stream; or they take
+ * more of a stream. Nothing is freed before MHD runs. */
 static void on_hangups(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -102,7 +104,12 @@ static void on_hangups(uv_poll_t *poll, int status, int events)
     struct epoll_event hangups[HANGUPS_A_TURN];
     int count = epoll_wait(server->hangups, hangups, HANGUPS_A_TURN, 0);
     for (int i = 0; i < count; i++) {
-        http_connection_close(hangups[i].data.ptr); /* frees nothing before MHD runs */
+        struct http_connection *connection = hangups[i].data.ptr;
+        if (connection->is_ours && hangups[i].events == EPOLLOUT) {
+            http_stream_flush(connection->exchange.stream);
+        } else {
+            http_connection_close(connection);
+        }
     }
 }
 
@@ -128,6 +135,7 @@ static void on_deadlines(uv_timer_t *timer)
         server->is_paused = false;
         listeners_watch(server, true);
     }
+    http_server_trim(server);
     if (server->connections == NULL) {
         (void)uv_timer_stop(timer);
     }
@@ -154,9 +162,9 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd)
 static struct http_connection *server_find_waiting(struct http_server *server, int descriptor)
 {
     struct http_connection *connection;
-
     DL_FOREACH (server->connections, connection) {
-        if (connection->mhd == NULL && connection->descriptor == descriptor) {
+        if (connection->mhd == NULL && !connection->is_ours &&
+            connection->descriptor == descriptor) {
             return connection;
         }
     }
@@ -179,12 +187,9 @@ static void on_connection(void *context, struct MHD_Connection *mhd, void **sock
         return;
     }
     struct http_connection *connection = *socket_context;
-    http_exchange_end(&connection->exchange);
-    http_connection_leave(connection);
-    server->closing_count -= connection->is_closing;
-    server->connection_count--;
-    DL_DELETE(server->connections, connection);
-    alloc_release(server->alloc, connection);
+    if (connection->mhd == mhd) { /* else it is ours now */
+        http_connection_free(connection);
+    }
 }
 
 /* The first line of a request is there. The first request's time began with the connection. */
@@ -220,6 +225,9 @@ static void on_completed(void *context, struct MHD_Connection *mhd, void **reque
     (void)request_context;
     (void)code;
     struct http_connection *connection = connection_of(mhd);
+    if (connection->mhd != mhd) {
+        return; /* it is ours now, and streams */
+    }
     http_exchange_end(&connection->exchange);
     if (connection->is_proxied) {
         http_connection_leave(connection);
@@ -372,6 +380,7 @@ static int server_add_handles(struct http_server *server, char *out_reason)
     if (info == NULL) {
         return reason_set(out_reason, "libmicrohttpd was built without epoll");
     }
+    server->daemon_events = info->epoll_fd;
     int rc = server_add_poll(server, &server->daemon_poll, info->epoll_fd, out_reason);
     if (rc == 0) {
         rc = server_add_poll(server, &server->hangup_poll, server->hangups, out_reason);
@@ -416,6 +425,7 @@ static void server_stop_now(struct http_server *server)
         http_connection_close(connection);
     }
     (void)MHD_run(server->daemon); /* MHD wants no suspended connection when it ends */
+    http_server_reap(server);
     server_end(server);
     for (size_t i = 0; i < server->listener_count; i++) {
         (void)close(server->listeners[i].descriptor);
@@ -486,9 +496,4 @@ void http_server_free(struct http_server *server)
         assert(server->is_stopped && server->handle_count == 0);
         alloc_release(server->alloc, server);
     }
-}
-
-size_t http_server_connections(const struct http_server *server)
-{
-    return server->connection_count;
 }

@@ -209,9 +209,14 @@ int child_start_daemon_with(struct child *child, const char *hearsayd, const cha
 
 int child_start_web(struct child *child, const char *hearsay_web, const char *config)
 {
-    const char *const arguments[] = {hearsay_web, "--config", config, NULL};
+    /* As systemd starts it: where the program itself becomes a user, libraries of NSS add memory.
+     */
+    const char *const arguments[] = {
+        "/usr/bin/setpriv", "--reuid=daemon", "--regid=daemon", "--clear-groups",
+        hearsay_web,        "--config",       config,           NULL};
 
-    return child_start(child, arguments) == 0 ? wait_until_ready(child) : -1;
+    return child_start(child, arguments + (geteuid() == 0 ? 0 : 4)) == 0 ? wait_until_ready(child)
+                                                                         : -1;
 }
 
 /* Returns a listening socket on loopback, on any free port, or -1 if there is no free port. */

@@ -16,7 +16,7 @@
 
 enum { LINES_BYTES = 2 * CHILD_PATH_BYTES, PATIENCE_S = 20, LOOK_NS = 5000000 };
 
-/* Root may not be a gateway: then the page becomes this user, whom each Debian has. */
+/* Root may not be a gateway: then the page runs as this user, whom each Debian has. */
 static const char *gateway_user(void)
 {
     const struct passwd *own = geteuid() == 0 ? NULL : getpwuid(geteuid());
@@ -80,9 +80,8 @@ static int start_web(struct web_stage *stage)
     if (file == NULL) {
         return bench_fail("%s: %s", path, strerror(errno));
     }
-    fprintf(file, "[web]\nlisten = 127.0.0.1:0\nserver = %s/gateway.sock\n%s%s%s",
-            stage->sockets.path, geteuid() == 0 ? "user = daemon\n" : "",
-            stage->options.web_lines != NULL ? stage->options.web_lines : "", "");
+    fprintf(file, "[web]\nlisten = 127.0.0.1:0\nserver = %s/gateway.sock\n%s", stage->sockets.path,
+            stage->options.web_lines != NULL ? stage->options.web_lines : "");
     if (fclose(file) != 0 || child_start_web(&stage->web, stage->options.hearsay_web, path) != 0) {
         return -1;
     }

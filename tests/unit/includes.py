@@ -31,7 +31,7 @@ FILES_MAX = 25  # .c files of one folder
 
 # Libraries, and the only files that may include them themselves.
 LIBRARIES = {
-    r"microhttpd\.h": r"client/web/http_(answer|mhd|request)\.c",
+    r"microhttpd\.h": r"client/web/http_(answer|connection|mhd|request)\.c",
     r"qrencode\.h": r"client/web/qr\.c",
     r"uv\.h": r"client/web/(board/|main/|route/)?\w+\.[ch]|daemon/(main\.c|net/\w+\.[ch]|system/(notify|worker_uv)\.[ch]"
               r"|store/(sqlite|reader|writer|commit|inner)\.[ch])",
