@@ -27,6 +27,7 @@ struct live_options {
     uv_loop_t *loop;     /* borrowed */
     struct board *board; /* borrowed */
     unsigned events;     /* streams of all phones */
+    unsigned views;      /* views with a ring; the oldest unused one makes room */
     unsigned events_per_address;
 };
 

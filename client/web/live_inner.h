@@ -7,7 +7,6 @@
 
 enum {
     LIVE_RING = 64,              /* last matches of each view that are kept */
-    LIVE_VIEWS = 64,             /* views with a ring; the oldest unused one makes room */
     LIVE_TICK_MS = 500,          /* at most one watch catches up in this time */
     LIVE_COMMENT_MS = 25 * 1000, /* without an event; keeps proxies from closing */
     LIVE_LIFE_MS = 15 * 60 * 1000,

@@ -173,6 +173,7 @@ static void list_done(void *context, const struct board_reply *reply)
 
     view->is_listing = false;
     if (reply->outcome != BOARD_DONE || reply->list->age_ms > STALE_MS) {
+        view->list_ms = live_now_ms(view->live) + LIVE_POLL_MS;
         return;
     }
     DL_FOREACH (view->streams, stream) {

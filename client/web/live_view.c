@@ -213,7 +213,7 @@ static bool views_make_room(struct live *live)
             oldest = view;
         }
     }
-    if (count < LIVE_VIEWS) {
+    if (count < live->options.views) {
         return true;
     }
     if (oldest != NULL) {

@@ -31,6 +31,7 @@ struct phone {
     bool has_page;                 /* it has opened the page once */
     bool streams;                  /* its stream has begun */
     int64_t due_ns;                /* of the request under way */
+    int64_t page_ns;               /* it asks for no page before: it was told to wait */
     int64_t retry_ns;              /* when its stream is opened again; 0: not planned */
     char event_id[EVENT_ID_BYTES]; /* of the last event */
 };
@@ -233,6 +234,7 @@ static void on_answer(void *context, size_t connection, const struct web_answer 
         retry_later(phones, phone);
     } else if (answer->status != 200) {
         phone->step = PHONE_IDLE;
+        phone->page_ns = stats_now_ns() + (int64_t)answer->retry_after_s * 1000000000;
         phones->opened -= phone->has_page ? 0 : 1; /* it is asked again */
     } else if (phone->step == PHONE_LEAVE) {
         take_left(phones, phone, answer->body);
@@ -273,12 +275,13 @@ static void place_phone(struct phones *phones, size_t number, uint32_t place)
         (uint32_t)(0x7f000000 | (place + 1) << 16 | (number / 250) << 8 | (number % 250 + 1));
 }
 
-/* The next phone that has the page and has nothing under way; SIZE_MAX: there is none. */
-static size_t next_phone(struct phones *phones)
+/* The next phone that has the page, has nothing under way and need not wait; SIZE_MAX: none. */
+static size_t next_phone(struct phones *phones, int64_t now_ns)
 {
     for (size_t tried = 0; tried < phones->plan->phones; tried++) {
         const size_t number = phones->turn++ % phones->plan->phones;
-        if (phones->all[number].has_page && phones->all[number].step == PHONE_IDLE) {
+        if (phones->all[number].has_page && phones->all[number].step == PHONE_IDLE &&
+            phones->all[number].page_ns <= now_ns) {
             return number;
         }
     }
@@ -322,15 +325,15 @@ static void act_due(struct phones *phones, int64_t now_ns)
     size_t number;
 
     while (is_due(phones, &phones->pages, now_ns, &due_ns) &&
-           (number = next_phone(phones)) != SIZE_MAX) {
+           (number = next_phone(phones, now_ns)) != SIZE_MAX) {
         ask_page(phones, number, PHONE_PAGE, due_ns);
     }
     while (is_due(phones, &phones->deposits, now_ns, &due_ns) &&
-           (number = next_phone(phones)) != SIZE_MAX) {
+           (number = next_phone(phones, now_ns)) != SIZE_MAX) {
         ask_page(phones, number, PHONE_FORM, due_ns);
     }
     while (is_due(phones, &phones->roams, now_ns, &due_ns) &&
-           (number = next_phone(phones)) != SIZE_MAX) {
+           (number = next_phone(phones, now_ns)) != SIZE_MAX) {
         roam(phones, number);
     }
     for (size_t i = 0; i < phones->plan->phones; i++) {
@@ -409,7 +412,8 @@ static int wait_all(struct phones *phones, int64_t start_ns)
         const double allowed =
             plan->opened_per_second == 0 ? plan->phones : passed_s * plan->opened_per_second;
         for (size_t i = 0; i < plan->phones && (double)phones->opened < allowed; i++) {
-            if (!phones->all[i].has_page && phones->all[i].step == PHONE_IDLE) {
+            if (!phones->all[i].has_page && phones->all[i].step == PHONE_IDLE &&
+                phones->all[i].page_ns <= now_ns) {
                 phones->opened++;
                 ask_page(phones, i, PHONE_PAGE, now_ns);
             }

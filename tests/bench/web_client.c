@@ -28,6 +28,7 @@ struct connection {
     bool has_head;
     bool ends; /* the answer says `Connection: close` */
     int status;
+    uint32_t retry_after_s;
     size_t body_bytes; /* by Content-Length; SIZE_MAX: until the connection ends */
     char *out;
     size_t out_bytes;
@@ -158,6 +159,10 @@ static void answer(struct web_client *client, size_t number, int status, bool en
 {
     struct connection *connection = &client->all[number];
     struct web_answer whole = {.status = status, .body = "", .has_ended = ends};
+
+    if (status != 0) {
+        whole.retry_after_s = connection->retry_after_s;
+    }
     char *body = NULL;
 
     if (status != 0 && connection->in != NULL && !connection->is_stream) {
@@ -202,8 +207,10 @@ static bool take_head(struct connection *connection)
     end[2] = '\0'; /* the head's last line keeps its end */
     const char *length = header_find(connection->in, "Content-Length");
     const char *closing = header_find(connection->in, "Connection");
+    const char *retry = header_find(connection->in, "Retry-After");
     connection->status = connection->in_bytes > 12 ? atoi(connection->in + 9) : 0;
     connection->body_bytes = length == NULL ? SIZE_MAX : strtoul(length, NULL, 10);
+    connection->retry_after_s = retry == NULL ? 0 : (uint32_t)strtoul(retry, NULL, 10);
     connection->ends = closing != NULL && strncasecmp(closing, "close", 5) == 0;
     const size_t head_bytes = (size_t)(end + 4 - connection->in);
     connection->in_bytes -= head_bytes;

@@ -17,7 +17,8 @@ struct web_answer {
     int status; /* 0: the connection ended, or could not be made, before a whole answer came */
     const char *body; /* ended by zero; valid until the callback returns */
     size_t bytes;
-    bool has_ended; /* the connection is closed */
+    uint32_t retry_after_s; /* by Retry-After; 0: no such header */
+    bool has_ended;         /* the connection is closed */
 };
 
 /*

@@ -14,12 +14,13 @@
 
 #include "client/web/board/answer.h"
 #include "client/web/board/ask.h"
+#include "client/web/board/house.h"
 #include "client/web/board/pool.h"
 #include "core/base/err.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fake_server.h"
 
-enum { GUARD_MS = 60000, PER_PAGE = 2, CACHE_MS = 60000, CAPABILITIES = 3 };
+enum { GUARD_MS = 60000, PER_PAGE = 2, CACHE_MS = 60000, VIEWS = 8, CAPABILITIES = 3 };
 
 /* --- hearsayd --------------------------------------------------------------------------------- */
 
@@ -232,7 +233,8 @@ static void turn(struct fixture *fixture)
     (void)uv_run(&fixture->loop, UV_RUN_ONCE);
 }
 
-static void start(struct fixture *fixture, unsigned upstreams, bool is_deaf)
+static void start_cached(struct fixture *fixture, unsigned upstreams, bool is_deaf,
+                         uint32_t cache_ms)
 {
     world_init(&fixture->world);
     fixture->world.is_deaf = is_deaf;
@@ -241,9 +243,9 @@ static void start(struct fixture *fixture, unsigned upstreams, bool is_deaf)
     assert_int_equal(uv_timer_init(&fixture->loop, &fixture->guard), 0);
     const struct board_options options = {.loop = &fixture->loop,
                                           .server = fixture->server.path,
-                                          .cache_ms = CACHE_MS,
+                                          .cache_ms = cache_ms,
                                           .per_page = PER_PAGE,
-                                          .views = 4,
+                                          .views = VIEWS,
                                           .upstreams = upstreams};
     assert_int_equal(board_new(&options, &fixture->board), 0);
     assert_false(board_is_connected(fixture->board));
@@ -251,6 +253,11 @@ static void start(struct fixture *fixture, unsigned upstreams, bool is_deaf)
     while (!board_is_connected(fixture->board)) {
         turn(fixture);
     }
+}
+
+static void start(struct fixture *fixture, unsigned upstreams, bool is_deaf)
+{
+    start_cached(fixture, upstreams, is_deaf, CACHE_MS);
 }
 
 static void stop(struct fixture *fixture)
@@ -501,6 +508,158 @@ static void test_small_questions_do_not_stop_lists(void **state)
     stop(&fixture);
 }
 
+struct watcher {
+    unsigned begun;
+    unsigned matches;
+    unsigned ended;
+    uint64_t seq;
+};
+
+static void on_begun(void *context, uint64_t seq)
+{
+    ((struct watcher *)context)->begun++;
+    ((struct watcher *)context)->seq = seq;
+}
+
+static void on_match(void *context, uint64_t seq, const struct board_message *message)
+{
+    ((struct watcher *)context)->matches++;
+    ((struct watcher *)context)->seq = seq;
+    assert_memory_equal(message->text, "new", 3);
+}
+
+static void on_ended(void *context)
+{
+    ((struct watcher *)context)->ended++;
+}
+
+static const struct board_watch_events events = {on_begun, on_match, on_ended};
+
+/* As many lists as may be under way at a time, so that the next one waits; at a later time of the
+ * loop's clock than all answers. */
+static void ask_for_others(struct fixture *fixture, struct told told[HOUSE_QUERIES_AT_A_TIME])
+{
+    struct view view = tea_view();
+    const uint64_t before = uv_now(&fixture->loop);
+    while (uv_now(&fixture->loop) == before) {
+        uv_update_time(&fixture->loop);
+    }
+    memset(told, 0, HOUSE_QUERIES_AT_A_TIME * sizeof(*told));
+    for (unsigned i = 0; i < HOUSE_QUERIES_AT_A_TIME; i++) {
+        view.topics[0][0] = (char)('a' + i);
+        board_list(fixture->board, &view, NULL, on_done, &told[i]);
+        assert_int_equal(told[i].count, 0);
+    }
+}
+
+static void wait_others(struct fixture *fixture, const struct told told[HOUSE_QUERIES_AT_A_TIME])
+{
+    for (unsigned i = 0; i < HOUSE_QUERIES_AT_A_TIME; i++) {
+        wait_told(fixture, &told[i]);
+    }
+}
+
+/* A watched list that cannot be asked for now is given again, until hearsayd tells of a change or
+ * does not watch any more. */
+static void test_watched_lists_do_not_wait(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct told others[HOUSE_QUERIES_AT_A_TIME];
+    const struct view view = tea_view();
+    start_cached(&fixture, 2, false, 0);
+    assert_int_equal(list(&fixture, &view).outcome, BOARD_DONE);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    uint64_t watch_id = fixture.world.watch_id;
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+
+    ask_for_others(&fixture, others);
+    struct told told = {.count = 0};
+    board_list(fixture.board, &view, NULL, on_done, &told);
+    assert_int_equal(told.count, 1); /* at once */
+    assert_int_equal(told.outcome, BOARD_DONE);
+    assert_int_equal(told.messages, 2);
+    assert_int_equal(told.age_ms, 0);
+    wait_others(&fixture, others);
+
+    uint64_t version = board_version(fixture.board);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    fixture.world.watch_id = watch_id;
+    push_match(&fixture.world, 11);
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+    while (board_version(fixture.board) == version) {
+        turn(&fixture);
+    }
+    ask_for_others(&fixture, others);
+    told.count = 0;
+    board_list(fixture.board, &view, NULL, on_done, &told);
+    assert_int_equal(told.count, 0); /* it has changed */
+    wait_told(&fixture, &told);
+    wait_others(&fixture, others);
+
+    struct watcher watchers[3]; /* as many as hearsayd allows: the cache loses its watches */
+    memset(watchers, 0, sizeof(watchers));
+    for (unsigned i = 0; i < 3; i++) {
+        struct view other = tea_view();
+        other.topics[0][0] = (char)('x' + i);
+        assert_non_null(board_watch(fixture.board, &other, HEARSAY_NO_SEQ, &events, &watchers[i]));
+    }
+    ask_for_others(&fixture, others);
+    told.count = 0;
+    board_list(fixture.board, &view, NULL, on_done, &told);
+    assert_int_equal(told.count, 0); /* nobody tells of changes */
+    wait_told(&fixture, &told);
+    wait_others(&fixture, others);
+    stop(&fixture);
+}
+
+/* Who leaves a message sees it at once, and the lists of other places are not asked for again. */
+static void test_a_message_changes_its_place(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct view bar = tea_view();
+    struct view hall = tea_view();
+    struct told told = {.count = 0};
+    const struct http_address client = phone_address(7);
+    const struct board_leave message = {
+        .view = &bar, .text = "hello", .bytes = 5, .id = some_id, .token = some_token};
+    (void)snprintf(bar.place, sizeof(bar.place), "place:bar\n");
+    (void)snprintf(hall.place, sizeof(hall.place), "place:hall\n");
+    start(&fixture, 2, false);
+    assert_int_equal(list(&fixture, &bar).outcome, BOARD_DONE);
+    assert_int_equal(list(&fixture, &hall).outcome, BOARD_DONE);
+    board_leave(fixture.board, &client, &message, on_done, &told);
+    wait_told(&fixture, &told);
+    assert_int_equal(list(&fixture, &hall).outcome, BOARD_DONE);
+    assert_int_equal(look(&fixture, &fixture.world.queries), 2);
+    assert_int_equal(list(&fixture, &bar).outcome, BOARD_DONE);
+    assert_int_equal(look(&fixture, &fixture.world.queries), 3);
+    stop(&fixture);
+}
+
+/* Questions that nobody asks any more are forgotten, with the addresses of those who asked. */
+static void test_questions_are_forgotten(void **state)
+{
+    (void)state;
+    struct asks asks;
+    struct view view = tea_view();
+    asks_init(&asks, 4);
+    struct ask *place = asks_take(
+        &asks, &(struct ask){.kind = ASK_PLACE, .host = "default", .client = phone_address(1)});
+    struct ask *list = asks_take(&asks, &(struct ask){.kind = ASK_LIST, .view = &view});
+    place->answered_ms = 1;
+    list->answered_ms = 2;
+    list->ticket = 1; /* under way: stays */
+    asks_age(&asks, ASK_KEEP_MS + 1);
+    assert_int_equal(asks.counts[ASK_PLACE], 1);
+    asks_age(&asks, ASK_KEEP_MS + 3);
+    assert_int_equal(asks.counts[ASK_PLACE], 0);
+    assert_ptr_equal(asks.first, list);
+    assert_null(list->next);
+    asks_deinit(&asks);
+}
+
 /* One message, and the labels of a phone's place until they change. */
 static void test_get_and_place(void **state)
 {
@@ -587,33 +746,6 @@ static void test_away_and_back(void **state)
 }
 
 /* --- watching --------------------------------------------------------------------------------- */
-
-struct watcher {
-    unsigned begun;
-    unsigned matches;
-    unsigned ended;
-    uint64_t seq;
-};
-
-static void on_begun(void *context, uint64_t seq)
-{
-    ((struct watcher *)context)->begun++;
-    ((struct watcher *)context)->seq = seq;
-}
-
-static void on_match(void *context, uint64_t seq, const struct board_message *message)
-{
-    ((struct watcher *)context)->matches++;
-    ((struct watcher *)context)->seq = seq;
-    assert_memory_equal(message->text, "new", 3);
-}
-
-static void on_ended(void *context)
-{
-    ((struct watcher *)context)->ended++;
-}
-
-static const struct board_watch_events events = {on_begun, on_match, on_ended};
 
 /* Matches come once each; a watch of a place ends when labels change, every watch when hearsayd
  * goes. Watches of pages come before those of the cache. */
@@ -1069,6 +1201,9 @@ int main(void)
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_shared_lists_come_first),
         cmocka_unit_test(test_small_questions_do_not_stop_lists),
+        cmocka_unit_test(test_watched_lists_do_not_wait),
+        cmocka_unit_test(test_a_message_changes_its_place),
+        cmocka_unit_test(test_questions_are_forgotten),
         cmocka_unit_test(test_get_and_place),
         cmocka_unit_test(test_many_views),
         cmocka_unit_test(test_away_and_back),

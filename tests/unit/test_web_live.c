@@ -12,7 +12,7 @@
 #include "client/web/live_inner.h"
 #include "tests/lib/check.h"
 
-enum { STREAMS_MAX = 300, SENT_BYTES = 64 * 1024, WATCHES_MAX = 600 };
+enum { VIEWS = 64, STREAMS_MAX = 300, SENT_BYTES = 64 * 1024, WATCHES_MAX = 600 };
 
 /* --- the loop --------------------------------------------------------------------------------- */
 
@@ -299,7 +299,7 @@ static struct view plain;
 
 static int live_set_up(void **state)
 {
-    struct live_options options = {.events = 8, .events_per_address = 2};
+    struct live_options options = {.events = 8, .events_per_address = 2, .views = VIEWS};
 
     (void)state;
     clock_ms = 1000000;
@@ -806,7 +806,7 @@ static void views_are_limited_and_unused_ones_make_room(void **state)
 
     (void)state;
     view.topic_count = 1;
-    for (unsigned i = 0; i < LIVE_VIEWS + 10; i++) {
+    for (unsigned i = 0; i < VIEWS + 10; i++) {
         (void)snprintf(view.topics[0], sizeof(view.topics[0]), "topic %u", i);
         struct http_exchange exchange = exchange_of(1, &view, NULL);
         assert_int_equal(exchange.status, 200);
@@ -818,7 +818,7 @@ static void views_are_limited_and_unused_ones_make_room(void **state)
     for (size_t i = 0; i < watch_count; i++) {
         open += !watches[i].is_over;
     }
-    assert_int_equal(open, LIVE_VIEWS);
+    assert_int_equal(open, VIEWS);
     ticks_pass(LIVE_LIFE_MS + 1000); /* then nothing is watched, and the timer rests */
     for (size_t i = 0; i < watch_count; i++) {
         assert_true(watches[i].is_over);

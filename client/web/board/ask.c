@@ -327,6 +327,16 @@ void asks_drop_answers(struct asks *asks, enum ask_kind kind)
     }
 }
 
+void asks_drop_place(struct asks *asks, const struct view *left)
+{
+    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        if (ask->kind == ASK_LIST &&
+            (ask->view->place[0] == '\0' || strcmp(ask->view->place, left->place) == 0)) {
+            ask_drop(ask);
+        }
+    }
+}
+
 bool ask_same_labels(const struct view *a, const struct view *b)
 {
     bool same = a->topic_count == b->topic_count && a->is_now == b->is_now &&
@@ -348,13 +358,33 @@ void asks_drop_view(struct asks *asks, const struct view *view)
     }
 }
 
-void asks_age(struct asks *asks, int64_t now_ms)
+void asks_unwatch_view(struct asks *asks, const struct view *view)
 {
     for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
-        if (ask->answer != NULL && ask->pins == 0 && now_ms - ask->answered_ms > ASK_KEEP_MS) {
+        if (ask->kind == ASK_LIST && ask_same_labels(ask->view, view)) {
+            ask->is_watched = false;
+        }
+    }
+}
+
+void asks_age(struct asks *asks, int64_t now_ms)
+{
+    struct ask **link = &asks->first;
+
+    while (*link != NULL) {
+        struct ask *ask = *link;
+
+        if (ask->pins > 0 || now_ms - ask->answered_ms <= ASK_KEEP_MS) {
+            link = &ask->next;
+        } else if (may_go(ask)) {
+            *link = ask->next;
+            asks->counts[ask->kind]--;
+            ask_free(ask);
+        } else {
             free(ask->answer);
             ask->answer = NULL;
             ask->is_fresh = false;
+            link = &ask->next;
         }
     }
 }

@@ -48,6 +48,7 @@ struct ask {
     struct answer *answer;        /* owned; NULL: none */
     int64_t answered_ms;          /* by the loop's clock */
     bool is_fresh;                /* nothing has changed since */
+    bool is_watched;              /* ASK_LIST: since before the answer hearsayd tells of changes */
     uint64_t ticket;              /* of the request in flight; 0: none */
     bool has_changed;             /* while the request was in flight */
     uint64_t turn;                /* waits to be sent, by rank and turn; 0: does not */
@@ -109,13 +110,19 @@ size_t asks_lists_under_way(const struct asks *asks);
 /* The answers to all questions of a kind have changed: the next reader asks anew. */
 void asks_drop_answers(struct asks *asks, enum ask_kind kind);
 
+/* The same for lists that a message with this context is in, but for those of other places. */
+void asks_drop_place(struct asks *asks, const struct view *left);
+
 /* The same for the newest messages of views with the labels of `view`. */
 void asks_drop_view(struct asks *asks, const struct view *view);
+
+/* hearsayd does not tell any more of changes to views with the labels of `view`. */
+void asks_unwatch_view(struct asks *asks, const struct view *view);
 
 /* Whether two views have the same labels, so that a new message changes both or none. */
 bool ask_same_labels(const struct view *a, const struct view *b);
 
-/* Frees answers that are too old to be given. */
+/* Frees answers that are too old to be given, with their questions. */
 void asks_age(struct asks *asks, int64_t now_ms);
 
 /* `done` of all who wait with this context is not called. */

@@ -20,11 +20,11 @@ struct board {
 };
 
 /* What a phone has written or withdrawn is seen by the next reader. */
-static void on_written(void *context)
+static void on_written(void *context, const struct view *left)
 {
     const struct board *board = context;
 
-    house_drop(board->house);
+    house_drop(board->house, left);
 }
 
 int board_new(const struct board_options *options, struct board **out_board)

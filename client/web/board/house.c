@@ -14,6 +14,7 @@ enum {
     RETRY_FIRST_MS = 1000,
     RETRY_MOST_MS = 60 * 1000,
     TICK_MS = 1000,
+    WATCHED_MS = 20 * 1000, /* how long a watched list is given while no query may go out */
     PLACE_MS = ASK_KEEP_MS, /* how long labels are given again, if hearsayd tells of no change */
     QUERY_BURST = 10,       /* so that in any second at most HOUSE_QUERIES_PER_SECOND go out */
     REST_PER_SECOND = 30,   /* of them, lists that are not ASK_SHARED */
@@ -112,9 +113,8 @@ static int submit_list(struct house *house, struct ask *ask, struct hearsay_erro
     if (status != HEARSAY_OK) {
         return status;
     }
-    if (ask->view->before_ms == INT64_MAX) {
-        house_watch_view(house, ask->view); /* before the query, so that no change is missed */
-    }
+    /* The watch comes before the query, so that no change is missed. */
+    ask->is_watched = ask->view->before_ms == INT64_MAX && house_watch_list(house, ask);
     query.k = list_k(house, ask->view);
     query.since_ms = ask->since_ms > 0 ? ask->since_ms : INT64_MIN;
     query.until_ms = ask->view->before_ms;
@@ -215,6 +215,17 @@ static bool is_current(const struct house *house, const struct ask *ask)
     return ask->answer != NULL && ask->is_fresh && loop_now(house) - ask->answered_ms <= most_ms;
 }
 
+/* A list that cannot be asked for now is given again if the list is watched and has got no message
+ * since. Only what was hidden or withdrawn meanwhile, or has expired, is still in the list. */
+static void give_watched(struct house *house, struct ask *ask)
+{
+    if (ask->turn != 0 && ask->answer != NULL && ask->is_fresh && ask->is_watched &&
+        loop_now(house) - ask->answered_ms <= WATCHED_MS) {
+        ask->turn = 0;
+        ask_give_answer(&house->asks, ask, ask->answered_ms, clock_now(house));
+    }
+}
+
 void house_ask(struct house *house, const struct ask *key, board_done *done, void *context)
 {
     struct board_reply reply = {.outcome = BOARD_BUSY};
@@ -236,13 +247,20 @@ void house_ask(struct house *house, const struct ask *key, board_done *done, voi
     } else if (is_known) {
         ask_give_answer(&house->asks, ask, loop_now(house), clock_now(house));
     } else if (is_asked) {
+        ask->pins++; /* a reader who is told now may ask for more */
         house_send(house);
+        give_watched(house, ask);
+        ask->pins--;
     }
 }
 
-void house_drop(struct house *house)
+void house_drop(struct house *house, const struct view *left)
 {
     house->version++;
+    if (left != NULL) {
+        asks_drop_place(&house->asks, left);
+        return;
+    }
     asks_drop_answers(&house->asks, ASK_LIST);
     asks_drop_answers(&house->asks, ASK_GET);
 }

@@ -30,9 +30,9 @@ struct house {
     uint64_t version;
 };
 
-/* Lets hearsayd tell of changes to a view, unless a watch does so already or no more are allowed.
- */
-void house_watch_view(struct house *house, const struct view *view);
+/* Lets hearsayd tell of changes to the view of a list, unless a watch does so already. False: no
+ * more watches are allowed, of which those of cached lists that are not shared have half. */
+bool house_watch_list(struct house *house, const struct ask *ask);
 
 /* Takes a reply that concerns watches. False: the reply is of something else. */
 bool house_watch_reply(struct house *house, const struct hearsay_reply *reply);

@@ -30,6 +30,7 @@ static void unlink_watch(struct board_watch *watch)
     }
     *link = watch->next;
     watch->house->watch_filters -= watch->filters;
+    asks_unwatch_view(&watch->house->asks, &watch->view);
 }
 
 /* Tells hearsayd that a watch is over, and frees the watch; later, if it has no number yet. */
@@ -197,15 +198,17 @@ void house_unwatch(struct board_watch *watch)
     }
 }
 
-void house_watch_view(struct house *house, const struct view *view)
+bool house_watch_list(struct house *house, const struct ask *ask)
 {
+    size_t most = hearsay_welcome(link_server(house->link))->limits.watches_per_session;
+
     for (struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
-        if (!watch->is_over && ask_same_labels(&watch->view, view)) {
-            return;
+        if (!watch->is_over && ask_same_labels(&watch->view, ask->view)) {
+            return true;
         }
     }
-    (void)watch_begin(house, view, HEARSAY_NO_SEQ, NULL,
-                      NULL); /* without: the cache's time is left */
+    return (ask->is_shared || 2 * house->watch_filters < most) &&
+           watch_begin(house, ask->view, HEARSAY_NO_SEQ, NULL, NULL) != NULL;
 }
 
 static void take_match(struct house *house, const struct hearsay_match *match)

@@ -143,6 +143,7 @@ static int make_board(struct program *program, char *out_reason)
             .loop = &program->loop,
             .board = program->board,
             .events = config->events,
+            .views = config->views,
             .events_per_address = config->events_per_address,
         };
         rc = live_new(&live, &program->live);
