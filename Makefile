@@ -15,6 +15,8 @@ FUZZ_SECONDS ?= 60
 FUZZ_TARGETS ?=
 # Of `make small`, which takes a quarter of an hour, and a Debian of 1.3 GB in there.
 BUILD_SMALL ?= build-small
+# Of `make deb`, which runs the tests, too: DEB_BUILD_OPTIONS=nocheck leaves them out.
+BUILD_DEB ?= build-deb
 # Of `make torture`: a few minutes.
 TORTURE_CUTS ?= 50000
 TORTURE_KILLS ?= 100
@@ -32,7 +34,7 @@ ROWS ?=
 # meson's list of what it has installed.
 INSTALL_LOG = $(BUILD)/meson-logs/install-log.txt
 
-.PHONY: all build demo play check check-plain check-asan bench eval fuzz torture small matrix lint install uninstall clean format help
+.PHONY: all build demo play check check-plain check-asan bench eval fuzz torture small matrix lint deb install uninstall clean format help
 
 all: build
 
@@ -104,6 +106,10 @@ small: ## as root: a 32-bit hearsayd in 64 MB with 100,000 messages; memory, siz
 
 matrix: ## compilers, sanitizers, valgrind, musl, other processors: hours; ROWS="musl mips" for some
 	@MATRIX_DIR=$(BUILD_MATRIX) sh scripts/matrix $(ROWS)
+
+deb: ## install what is missing, and make Debian's packages of what is committed, in $(BUILD_DEB)
+	@sh scripts/install-packages build test deb
+	@sh scripts/deb $(BUILD_DEB)
 
 lint: ## install what is missing, build, and look at the code: layout, includes, cppcheck, clang-tidy
 	@sh scripts/install-packages build test lint
