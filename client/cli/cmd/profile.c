@@ -272,11 +272,7 @@ static json_t *json_sections(const struct sized *sized)
 {
     json_t *sections = json_array();
     for (uint32_t s = 0; s < sized->profile.section_count; s++) {
-        /* json_array_append_new frees its value on failure, and fails if the value is NULL. */
-        if (json_array_append_new(sections, json_section(sized, s)) != 0) {
-            json_decref(sections);
-            return NULL;
-        }
+        out_json_append(&sections, json_section(sized, s));
     }
     return sections;
 }
@@ -289,16 +285,10 @@ static int print_json(const struct cli *cli, const struct sized *sized)
         "{s:s, s:I, s:I, s:f, s:f}", "profile", text, "labels", (json_int_t)whole_labels(sized),
         "bits", (json_int_t)sized->profile.bits, "false_positive_rate",
         profile_rate(&sized->profile, sized->labels), "expected_fill", whole_fill(sized));
-    int failed = 0;
     if (is_sectioned(&sized->profile)) {
-        failed = json_object_set_new(line, "sections", json_sections(sized));
+        out_json_set(&line, "sections", json_sections(sized));
     } else {
-        failed = json_object_set_new(line, "hashes",
-                                     json_integer((json_int_t)sized->profile.sections[0].hashes));
-    }
-    if (failed != 0) {
-        json_decref(line);
-        return cli_report_nomem(cli);
+        out_json_set(&line, "hashes", json_integer(sized->profile.sections[0].hashes));
     }
     return cli_print_json(cli, line);
 }

@@ -249,46 +249,46 @@ bool out_is_text(const char *media_type, const uint8_t *payload, size_t count)
            text_is_utf8((const char *)payload, count);
 }
 
-int out_json_payload(json_t *object, const char *media_type, const uint8_t *payload, size_t count)
+void out_json_set(json_t **object, const char *key, json_t *value)
+{
+    if (json_object_set_new(*object, key, value) != 0) {
+        json_decref(*object);
+        *object = NULL;
+    }
+}
+
+void out_json_append(json_t **array, json_t *value)
+{
+    if (json_array_append_new(*array, value) != 0) {
+        json_decref(*array);
+        *array = NULL;
+    }
+}
+
+void out_json_payload(json_t **object, const char *media_type, const uint8_t *payload, size_t count)
 {
     if (out_is_text(media_type, payload, count)) {
-        return json_object_set_new(object, "text", json_stringn((const char *)payload, count)) == 0
-                   ? 0
-                   : OUT_NOMEM;
+        out_json_set(object, "text", json_stringn((const char *)payload, count));
+    } else {
+        out_json_set(object, "payload_base64", out_json_base64(payload, count));
     }
-    return json_object_set_new(object, "payload_base64", out_json_base64(payload, count)) == 0
-               ? 0
-               : OUT_NOMEM;
 }
 
 json_t *out_json_result(const struct hearsay_result *result, bool typed)
 {
-    json_t *object = json_object();
-    /*
-     * json_object_set_new fails for a NULL value. So `failed` also shows a value that could not be
-     * allocated.
-     */
-    int failed = object == NULL;
-    failed |= json_object_set_new(object, "id", out_json_hex(result->id, HEARSAY_ID_BYTES));
-    failed |= json_object_set_new(object, "distance", out_json_millionths(result->distance));
-    failed |= json_object_set_new(object, "intersection", json_integer(result->intersection_count));
-    failed |= json_object_set_new(object, "union", json_integer(result->union_count));
-    failed |= json_object_set_new(object, "estimated_similarity",
-                                  out_json_millionths(result->estimated_similarity));
-    failed |= json_object_set_new(object, "deposited", out_json_time(result->deposited_ms));
-    failed |= json_object_set_new(object, "expires", out_json_time(result->expires_ms));
+    json_t *object = json_pack(
+        "{s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "id", out_json_hex(result->id, HEARSAY_ID_BYTES),
+        "distance", out_json_millionths(result->distance), "intersection",
+        (json_int_t)result->intersection_count, "union", (json_int_t)result->union_count,
+        "estimated_similarity", out_json_millionths(result->estimated_similarity), "deposited",
+        out_json_time(result->deposited_ms), "expires", out_json_time(result->expires_ms));
     if (typed && result->media_type != NULL) {
-        failed |= json_object_set_new(object, "type", json_string(result->media_type));
+        out_json_set(&object, "type", json_string(result->media_type));
     }
     if (result->payload_omitted) {
-        failed |= json_object_set_new(object, "payload_omitted", json_true());
+        out_json_set(&object, "payload_omitted", json_true());
     } else if (result->payload != NULL) {
-        failed |=
-            out_json_payload(object, result->media_type, result->payload, result->payload_bytes);
-    }
-    if (failed != 0) {
-        json_decref(object);
-        return NULL;
+        out_json_payload(&object, result->media_type, result->payload, result->payload_bytes);
     }
     return object;
 }

@@ -96,8 +96,17 @@ json_t *out_json_millionths(uint32_t millionths); /* a number from 0 to 1 */
  */
 bool out_is_text(const char *media_type, const uint8_t *payload, size_t count);
 
-/* Sets "text" or "payload_base64". 0 or OUT_NOMEM. */
-int out_json_payload(json_t *object, const char *media_type, const uint8_t *payload, size_t count);
+/*
+ * Sets a key of an object, or appends to an array, and takes over the reference to `value`. When
+ * `value` is NULL or memory is out, frees the object or array and sets its pointer to NULL. With a
+ * pointer to NULL, only frees `value`.
+ */
+void out_json_set(json_t **object, const char *key, json_t *value);
+void out_json_append(json_t **array, json_t *value);
+
+/* Sets "text" or "payload_base64" as out_json_set does. */
+void out_json_payload(json_t **object, const char *media_type, const uint8_t *payload,
+                      size_t count);
 
 /*
  * Converts a result to the JSON object that the query command prints, with the keys id, distance,
