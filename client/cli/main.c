@@ -299,5 +299,6 @@ int main(int argc, char **argv)
     int status = argc > 0 ? main_run(&cli, argc, argv) : CLI_USAGE;
     struct args_group group = common_group(&cli);
     args_free(&group);
+    hearsay_close(cli.connection);
     return status == CLI_DONE ? cli_flush(&cli) : status;
 }

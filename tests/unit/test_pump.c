@@ -32,14 +32,12 @@ static struct fixture *fixture_of(struct pump_work *work)
 }
 
 /* A line that says "bad" needs no server. */
-static enum pump_verdict submit(struct pump_work *work, struct hearsay *server,
-                                struct pump_item *item)
+static enum pump_verdict submit(struct pump_work *work, struct pump_item *item)
 {
-    (void)work;
     if (strcmp(item->line, "bad") == 0) {
         return PUMP_IS_DONE;
     }
-    switch (hearsay_submit_ping(server, &item->ticket, NULL)) {
+    switch (hearsay_submit_ping(fixture_of(work)->cli.connection, &item->ticket, NULL)) {
     case HEARSAY_OK:
         return PUMP_IS_SENT;
     case HEARSAY_FULL:
@@ -88,11 +86,9 @@ static void fixture_init(struct fixture *fixture, fake_script *script, void *con
     assert_int_equal(pipe(ends), 0);
     fixture->input = ends[1];
     lines_init(&fixture->lines, ends[0]);
-    struct hearsay *server = NULL;
-    assert_int_equal(connect_server(&fixture->cli, &server), CLI_DONE);
-    assert_int_equal(
-        pump_init(&fixture->pump, &fixture->cli, &fixture->work, &fixture->lines, server),
-        CLI_DONE);
+    assert_int_equal(connect_server(&fixture->cli), CLI_DONE);
+    assert_int_equal(pump_init(&fixture->pump, &fixture->cli, &fixture->work, &fixture->lines),
+                     CLI_DONE);
     fixture->pump.backoff_first_ms = 0;
 }
 
@@ -115,6 +111,7 @@ static int fixture_run(struct fixture *fixture)
 static void fixture_deinit(struct fixture *fixture)
 {
     pump_deinit(&fixture->pump);
+    hearsay_close(fixture->cli.connection);
     assert_int_equal(close(fixture->lines.fd), 0);
     lines_deinit(&fixture->lines);
     assert_int_equal(fclose(fixture->cli.out.stream), 0);

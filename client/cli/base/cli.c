@@ -88,10 +88,7 @@ json_t *cli_json_strings(const char *const *strings, size_t count)
 {
     json_t *array = json_array();
     for (size_t i = 0; i < count; i++) {
-        if (json_array_append_new(array, json_string(strings[i])) != 0) {
-            json_decref(array);
-            return NULL;
-        }
+        out_json_append(&array, json_string(strings[i]));
     }
     return array;
 }
@@ -119,9 +116,9 @@ int cli_flush(const struct cli *cli)
     return CLI_NEGATIVE;
 }
 
-void cli_say_work(const struct cli *cli, const struct hearsay *server)
+void cli_say_work(const struct cli *cli)
 {
-    int64_t ms = hearsay_work_ms(server);
+    int64_t ms = hearsay_work_ms(cli->connection);
     if (ms >= 1000) {
         cli_complain(cli,
                      "the server asks for a proof of work on each message: about %" PRId64

@@ -34,10 +34,11 @@ struct cli {
     struct out out; /* standard output */
     struct out err; /* standard error */
     const struct cli_command *command;
-    const char *server;  /* --server, else HEARSAY_SERVER, else the default */
-    bool server_is_said; /* --server was given */
-    uint64_t timeout_ms; /* --timeout, of each wait; 0: not given */
-    bool tls;            /* --tls; TLS is also used with --pin, --ca or --cert */
+    const char *server;         /* --server, else HEARSAY_SERVER, else the default */
+    bool server_is_said;        /* --server was given */
+    struct hearsay *connection; /* owned: main closes it; NULL: none */
+    uint64_t timeout_ms;        /* --timeout, of each wait; 0: not given */
+    bool tls;                   /* --tls; TLS is also used with --pin, --ca or --cert */
     struct args_list tls_pins;
     const char *tls_ca; /* NULL: not given; also the next two */
     const char *tls_certificate;
@@ -129,7 +130,7 @@ int cli_conclude(const struct cli *cli, int status, const struct hearsay_error *
 int cli_flush(const struct cli *cli);
 
 /* Prints a warning if the proof of work for one message is expected to take a second or more. */
-void cli_say_work(const struct cli *cli, const struct hearsay *server);
+void cli_say_work(const struct cli *cli);
 
 /* Returns the timeout of one request in milliseconds: the value of --timeout, or 10 s without the
  * option. */

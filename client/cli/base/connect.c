@@ -64,13 +64,13 @@ int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_b
     return status;
 }
 
-int connect_server(const struct cli *cli, struct hearsay **out_server)
+int connect_server(struct cli *cli)
 {
     struct hearsay_error error;
     if (cli->tls_key != NULL && cli->tls_certificate == NULL) {
         return cli_misuse(cli, "--key needs --cert, the certificate that it belongs to");
     }
-    int status = connect_resuming(cli, NULL, 0, out_server, &error);
+    int status = connect_resuming(cli, NULL, 0, &cli->connection, &error);
     if (status == HEARSAY_OK) {
         return CLI_DONE;
     }
@@ -82,17 +82,8 @@ int connect_server(const struct cli *cli, struct hearsay **out_server)
     return cli_report(cli, &error);
 }
 
-int connect_host(const struct cli *cli, const char *name, struct hearsay **out_server,
-                 const struct hearsay_host **out_host)
+int connect_host(struct cli *cli, const char *name, const struct hearsay_host **out_host)
 {
-    *out_server = NULL;
-    int code = connect_server(cli, out_server);
-    if (code == CLI_DONE) {
-        code = cli_find_host(cli, *out_server, name, out_host);
-    }
-    if (code != CLI_DONE) {
-        hearsay_close(*out_server);
-        *out_server = NULL;
-    }
-    return code;
+    int code = connect_server(cli);
+    return code == CLI_DONE ? cli_find_host(cli, cli->connection, name, out_host) : code;
 }

@@ -12,22 +12,22 @@
 /*
  * Connects to cli->server; with TLS if --tls, --ca, --pin or --cert is given. Without --ca and
  * --pin, a server may be trusted on first use, as struct hearsay_tls describes: then a notice with
- * the server's pin is printed. Returns CLI_DONE with *out_server owned by the caller, or an exit
- * code after printing the error.
+ * the server's pin is printed. Returns CLI_DONE with cli->connection, or an exit code after
+ * printing the error.
  */
-int connect_server(const struct cli *cli, struct hearsay **out_server);
+int connect_server(struct cli *cli);
 
 /*
  * Connects as connect_server does, and finds the host called `name` (NULL: the default host).
- * *out_host is borrowed from *out_server. Returns an exit code. If one of the two fails,
- * *out_server is NULL, and the error was printed.
+ * *out_host is borrowed from cli->connection. Returns CLI_DONE, or an exit code after printing the
+ * error.
  */
-int connect_host(const struct cli *cli, const char *name, struct hearsay **out_server,
-                 const struct hearsay_host **out_host);
+int connect_host(struct cli *cli, const char *name, const struct hearsay_host **out_host);
 
 /*
  * Connects as connect_server does, and sends the resume token of an earlier connection (token_bytes
- * 0: no token). Prints no error: returns a status of libhearsay.
+ * 0: no token). *out_server is owned by the caller. Prints no error: returns a status of
+ * libhearsay.
  */
 int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
                      struct hearsay **out_server, struct hearsay_error *out_error);

@@ -31,14 +31,12 @@ static int log_level_run(struct cli *cli, void *options)
 {
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_LOG_LEVEL};
     const struct hearsay_admin_reply *reply = NULL;
-    struct hearsay *server = NULL;
     (void)options;
     admin.word = cli->word_count > 0 ? cli->words[0] : NULL;
-    int code = admin_call(cli, &admin, &server, &reply);
+    int code = admin_call(cli, &admin, &reply);
     if (code == CLI_DONE) {
         (void)fprintf(cli->out.stream, "%s\n", reply->word);
     }
-    hearsay_close(server);
     return code;
 }
 

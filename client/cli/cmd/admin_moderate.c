@@ -48,12 +48,8 @@ static json_t *reasons_of(const struct hearsay_reported *reported)
     json_t *list = json_array();
     for (size_t i = 0; i < reported->reason_count; i++) {
         const struct hearsay_reason *reason = &reported->reasons[i];
-        json_t *one =
-            json_pack("{s:s, s:s*}", "kind", name_of_kind(reason->kind), "text", reason->text);
-        if (json_array_append_new(list, one) != 0) {
-            json_decref(list);
-            return NULL;
-        }
+        out_json_append(&list, json_pack("{s:s, s:s*}", "kind", name_of_kind(reason->kind), "text",
+                                         reason->text));
     }
     return list;
 }
@@ -67,13 +63,10 @@ static json_t *line_of(const struct hearsay_reported *reported)
                              "pending", reported->pending ? 1 : 0, "reasons", reasons_of(reported),
                              "deposited", out_json_time(message->deposited_ms), "expires",
                              out_json_time(message->expires_ms), "type", message->media_type);
-    int failed =
-        reported->payload_omitted
-            ? json_object_set_new(line, "payload_omitted", json_true())
-            : out_json_payload(line, message->media_type, message->payload, message->payload_bytes);
-    if (failed != 0) {
-        json_decref(line);
-        return NULL;
+    if (reported->payload_omitted) {
+        out_json_set(&line, "payload_omitted", json_true());
+    } else {
+        out_json_payload(&line, message->media_type, message->payload, message->payload_bytes);
     }
     return line;
 }
@@ -142,15 +135,13 @@ static int list_run(struct cli *cli, void *options)
                                   .number = chosen->count,
                                   .pending = chosen->pending};
     const struct hearsay_admin_reply *reply = NULL;
-    struct hearsay *server = NULL;
     if (chosen->pending && chosen->reported) {
         return cli_misuse(cli, "--reported and --pending are two different lists: choose one");
     }
-    int code = admin_call(cli, &admin, &server, &reply);
+    int code = admin_call(cli, &admin, &reply);
     if (code == CLI_DONE) {
         code = print_list(cli, chosen, reply);
     }
-    hearsay_close(server);
     return code;
 }
 

@@ -73,17 +73,15 @@ static int look_at(const struct hearsay_ban *ban, const char *handle, struct fou
 /* An iterator over the bans of a host. The server sends the bans page by page. */
 struct bans {
     const struct cli *cli;
-    struct hearsay *server;
     struct hearsay_admin admin; /* admin.number: the bans of all pages so far */
     const struct hearsay_admin_reply *reply;
     size_t at;
     int code; /* an exit code */
 };
 
-static struct bans bans_of(const struct cli *cli, struct hearsay *server, const char *host)
+static struct bans bans_of(const struct cli *cli, const char *host)
 {
-    return (struct bans){cli,  server, {.kind = HEARSAY_ADMIN_BANS, .host = host},
-                         NULL, 0,      CLI_DONE};
+    return (struct bans){.cli = cli, .admin = {.kind = HEARSAY_ADMIN_BANS, .host = host}};
 }
 
 /*
@@ -97,7 +95,7 @@ static const struct hearsay_ban *bans_next(struct bans *bans)
         if (reply != NULL && (!reply->more || reply->ban_count == 0)) {
             return NULL;
         }
-        bans->code = admin_ask(bans->cli, bans->server, &bans->admin, &bans->reply);
+        bans->code = admin_ask(bans->cli, &bans->admin, &bans->reply);
         if (bans->code != CLI_DONE || bans->reply->ban_count == 0) {
             return NULL;
         }
@@ -111,10 +109,10 @@ static const struct hearsay_ban *bans_next(struct bans *bans)
  * Finds the only ban whose handle begins with `handle`. Returns CLI_DONE, or an exit code after
  * printing the error.
  */
-static int find_handle(const struct cli *cli, struct hearsay *server, const char *host,
-                       const char *handle, struct found_ban *out_found)
+static int find_handle(const struct cli *cli, const char *host, const char *handle,
+                       struct found_ban *out_found)
 {
-    struct bans bans = bans_of(cli, server, host);
+    struct bans bans = bans_of(cli, host);
     const struct hearsay_ban *ban = NULL;
     memset(out_found, 0, sizeof(*out_found));
     while (bans.code == CLI_DONE && (ban = bans_next(&bans)) != NULL) {
@@ -151,9 +149,8 @@ enum { UNBAN_OPTIONS = 4 }; /* the first of these */
  * Fills the request *admin with the hash or the filter that the handle or an option names. The
  * request borrows the hash or the filter from *found.
  */
-static int fill_what(const struct cli *cli, struct hearsay *server,
-                     const struct rules_options *chosen, struct hearsay_admin *admin,
-                     struct found_ban *found)
+static int fill_what(const struct cli *cli, const struct rules_options *chosen,
+                     struct hearsay_admin *admin, struct found_ban *found)
 {
     struct hearsay_error error;
     uint8_t *hash = found->hash;
@@ -161,13 +158,13 @@ static int fill_what(const struct cli *cli, struct hearsay *server,
     admin->host = chosen->host;
     admin->max_distance = chosen->distance;
     if (cli->word_count > 0) {
-        int code = find_handle(cli, server, chosen->host, cli->words[0], found);
+        int code = find_handle(cli, chosen->host, cli->words[0], found);
         admin->payload_hash = found->is_payload ? hash : NULL;
         admin->filter = found->is_payload ? NULL : filter;
         return code;
     }
     if (chosen->labels.count > 0) {
-        struct hearsay_encode encode = {.host = hearsay_find_host(server, chosen->host),
+        struct hearsay_encode encode = {.host = hearsay_find_host(cli->connection, chosen->host),
                                         .labels = chosen->labels.items,
                                         .label_count = chosen->labels.count};
         if (hearsay_encode(&encode, filter, &error) != HEARSAY_OK) {
@@ -191,19 +188,16 @@ static int rule_on(struct cli *cli, const struct rules_options *chosen,
     struct hearsay_admin admin = {.kind = kind};
     const struct hearsay_admin_reply *reply = NULL;
     struct found_ban found;
-    struct hearsay *server = NULL;
-    int code = admin_connect(cli, chosen->host, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = fill_what(cli, server, chosen, &admin, &found);
+    int code = admin_connect(cli, chosen->host);
     if (code == CLI_DONE) {
-        code = admin_ask(cli, server, &admin, &reply);
+        code = fill_what(cli, chosen, &admin, &found);
+    }
+    if (code == CLI_DONE) {
+        code = admin_ask(cli, &admin, &reply);
     }
     if (code == CLI_DONE) {
         (void)fprintf(cli->out.stream, "%s\n", done);
     }
-    hearsay_close(server);
     return code;
 }
 
@@ -306,10 +300,9 @@ static int print_ban(const struct cli *cli, const struct hearsay_ban *ban, bool 
     return CLI_DONE;
 }
 
-static int print_all(const struct cli *cli, struct hearsay *server,
-                     const struct rules_options *chosen)
+static int print_all(const struct cli *cli, const struct rules_options *chosen)
 {
-    struct bans bans = bans_of(cli, server, chosen->host);
+    struct bans bans = bans_of(cli, chosen->host);
     const struct hearsay_ban *ban = NULL;
     while (bans.code == CLI_DONE && (ban = bans_next(&bans)) != NULL) {
         bans.code = print_ban(cli, ban, chosen->json);
@@ -323,13 +316,8 @@ static int print_all(const struct cli *cli, struct hearsay *server,
 static int bans_run(struct cli *cli, void *options)
 {
     const struct rules_options *chosen = options;
-    struct hearsay *server = NULL;
-    int code = admin_connect(cli, chosen->host, &server);
-    if (code == CLI_DONE) {
-        code = print_all(cli, server, chosen);
-        hearsay_close(server);
-    }
-    return code;
+    int code = admin_connect(cli, chosen->host);
+    return code == CLI_DONE ? print_all(cli, chosen) : code;
 }
 
 const struct cli_command command_admin_bans = {
@@ -355,9 +343,8 @@ static int accept_run(struct cli *cli, void *options)
     const struct rules_options *chosen = options;
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_ACCEPT, .host = chosen->host};
     const struct hearsay_admin_reply *reply = NULL;
-    struct hearsay *server = NULL;
     admin.word = cli->word_count > 0 ? cli->words[0] : NULL;
-    int code = admin_call(cli, &admin, &server, &reply);
+    int code = admin_call(cli, &admin, &reply);
     if (code == CLI_DONE) {
         (void)fprintf(cli->out.stream, "%s (%s", reply->word, reply->source);
         if (reply->until_ms != 0) {
@@ -367,7 +354,6 @@ static int accept_run(struct cli *cli, void *options)
         }
         (void)fputs(")\n", cli->out.stream);
     }
-    hearsay_close(server);
     return code;
 }
 

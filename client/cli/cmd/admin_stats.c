@@ -299,14 +299,8 @@ static void print_page(const struct cli *cli, const struct hearsay_welcome *welc
 static int print_json(const struct cli *cli, const struct hearsay_admin_reply *reply)
 {
     json_t *line = json_object();
-    int failed = line == NULL;
     for (size_t i = 0; i < reply->figure_count; i++) {
-        failed |= json_object_set_new(line, reply->figures[i].name,
-                                      json_integer(reply->figures[i].value));
-    }
-    if (failed != 0) {
-        json_decref(line);
-        return cli_report_nomem(cli);
+        out_json_set(&line, reply->figures[i].name, json_integer(reply->figures[i].value));
     }
     return cli_print_json(cli, line);
 }
@@ -319,21 +313,20 @@ static void wait_ms(uint64_t ms)
     (void)nanosleep(&pause, NULL); /* a signal may end the pause early, which is harmless */
 }
 
-static int admin_stats_show(const struct cli *cli, struct hearsay *server,
-                            const struct stats_options *chosen)
+static int admin_stats_show(const struct cli *cli, const struct stats_options *chosen)
 {
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS, .host = chosen->host};
     struct earlier earlier = {.is_known = false};
     for (;;) {
         const struct hearsay_admin_reply *reply = NULL;
-        int code = admin_ask(cli, server, &admin, &reply);
+        int code = admin_ask(cli, &admin, &reply);
         if (code == CLI_DONE && chosen->json) {
             code = print_json(cli, reply);
         } else if (code == CLI_DONE) {
             if (chosen->watch && cli->out.terminal) {
                 (void)fputs("\033[H\033[J", cli->out.stream); /* clears the terminal */
             }
-            print_page(cli, hearsay_welcome(server), reply, chosen->host, &earlier);
+            print_page(cli, hearsay_welcome(cli->connection), reply, chosen->host, &earlier);
         }
         if (code == CLI_DONE) {
             code = cli_flush(cli);
@@ -351,13 +344,8 @@ static int admin_stats_show(const struct cli *cli, struct hearsay *server,
 static int stats_run(struct cli *cli, void *options)
 {
     const struct stats_options *chosen = options;
-    struct hearsay *server = NULL;
-    int code = admin_connect(cli, chosen->host, &server);
-    if (code == CLI_DONE) {
-        code = admin_stats_show(cli, server, chosen);
-        hearsay_close(server);
-    }
-    return code;
+    int code = admin_connect(cli, chosen->host);
+    return code == CLI_DONE ? admin_stats_show(cli, chosen) : code;
 }
 
 const struct cli_command command_admin_stats = {
@@ -468,12 +456,10 @@ static int hosts_run(struct cli *cli, void *options)
     const struct plain_options *chosen = options;
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_STATS};
     const struct hearsay_admin_reply *reply = NULL;
-    struct hearsay *server = NULL;
-    int code = admin_call(cli, &admin, &server, &reply);
+    int code = admin_call(cli, &admin, &reply);
     if (code == CLI_DONE) {
-        code = print_all_fullness(cli, hearsay_welcome(server), reply, chosen->json);
+        code = print_all_fullness(cli, hearsay_welcome(cli->connection), reply, chosen->json);
     }
-    hearsay_close(server);
     return code;
 }
 

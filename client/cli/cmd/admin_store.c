@@ -25,16 +25,14 @@ static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind, con
     }
 }
 
-static int admin_store_ask(const struct cli *cli, enum hearsay_admin_kind kind, const char *path)
+static int admin_store_ask(struct cli *cli, enum hearsay_admin_kind kind, const char *path)
 {
     struct hearsay_admin admin = {.kind = kind, .word = path};
     const struct hearsay_admin_reply *reply = NULL;
-    struct hearsay *server = NULL;
-    int code = admin_call(cli, &admin, &server, &reply);
+    int code = admin_call(cli, &admin, &reply);
     if (code == CLI_DONE) {
         print_sizes(cli, kind, path, reply);
     }
-    hearsay_close(server);
     return code;
 }
 
@@ -123,12 +121,10 @@ static int check_run(struct cli *cli, void *options)
     const struct plain_options *chosen = options;
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_CHECK};
     const struct hearsay_admin_reply *reply = NULL;
-    struct hearsay *server = NULL;
-    int code = admin_call(cli, &admin, &server, &reply);
+    int code = admin_call(cli, &admin, &reply);
     if (code == CLI_DONE) {
         code = chosen->json ? print_checked_json(cli, reply) : print_checked(cli, reply);
     }
-    hearsay_close(server);
     return code;
 }
 

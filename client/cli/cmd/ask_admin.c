@@ -56,7 +56,7 @@ static int find_socket(const struct cli *cli, char out[PLACE_PATH_BYTES])
     return CLI_CONNECTION;
 }
 
-int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_server)
+int admin_connect(struct cli *cli, const char *host)
 {
     const struct hearsay_host *found = NULL;
     struct cli local = *cli;
@@ -67,26 +67,23 @@ int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_
         local.server = path;
     }
     if (code == CLI_DONE) {
-        code = connect_server(&local, out_server);
+        code = connect_server(&local);
+        cli->connection = local.connection;
     }
     if (code == CLI_DONE && host != NULL) {
-        code = cli_find_host(cli, *out_server, host, &found);
-        if (code != CLI_DONE) {
-            hearsay_close(*out_server);
-            *out_server = NULL;
-        }
+        code = cli_find_host(cli, cli->connection, host, &found);
     }
     return code;
 }
 
-int admin_ask(const struct cli *cli, struct hearsay *server, const struct hearsay_admin *admin,
+int admin_ask(const struct cli *cli, const struct hearsay_admin *admin,
               const struct hearsay_admin_reply **out_reply)
 {
     struct hearsay_error error;
     bool is_slow = admin->kind == HEARSAY_ADMIN_CHECK || admin->kind == HEARSAY_ADMIN_BACKUP ||
                    admin->kind == HEARSAY_ADMIN_COMPACT;
     int timeout_ms = is_slow && cli->timeout_ms == 0 ? ADMIN_PATIENCE_MS : cli_timeout(cli);
-    if (hearsay_admin(server, admin, timeout_ms, out_reply, &error) == HEARSAY_OK) {
+    if (hearsay_admin(cli->connection, admin, timeout_ms, out_reply, &error) == HEARSAY_OK) {
         return CLI_DONE;
     }
     int code = cli_report(cli, &error);
@@ -98,30 +95,19 @@ int admin_ask(const struct cli *cli, struct hearsay *server, const struct hearsa
     return code;
 }
 
-int admin_call(const struct cli *cli, const struct hearsay_admin *admin,
-               struct hearsay **out_server, const struct hearsay_admin_reply **out_reply)
+int admin_call(struct cli *cli, const struct hearsay_admin *admin,
+               const struct hearsay_admin_reply **out_reply)
 {
-    *out_server = NULL;
-    int code = admin_connect(cli, admin->host, out_server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = admin_ask(cli, *out_server, admin, out_reply);
-    if (code != CLI_DONE) {
-        hearsay_close(*out_server);
-        *out_server = NULL;
-    }
-    return code;
+    int code = admin_connect(cli, admin->host);
+    return code == CLI_DONE ? admin_ask(cli, admin, out_reply) : code;
 }
 
-int admin_do(const struct cli *cli, const struct hearsay_admin *admin, const char *done)
+int admin_do(struct cli *cli, const struct hearsay_admin *admin, const char *done)
 {
     const struct hearsay_admin_reply *reply = NULL;
-    struct hearsay *server = NULL;
-    int code = admin_call(cli, admin, &server, &reply);
+    int code = admin_call(cli, admin, &reply);
     if (code == CLI_DONE) {
         (void)fprintf(cli->out.stream, "%s\n", done);
     }
-    hearsay_close(server);
     return code;
 }

@@ -14,10 +14,9 @@ enum { ADMIN_PATIENCE_MS = 15 * 60 * 1000 };
 /*
  * Connects to --server, else to HEARSAY_ADMIN, else to HEARSAY_SERVER if it is a path, else to the
  * first usual socket of a daemon that exists. Checks that the server has `host` (NULL: no check).
- * Returns CLI_DONE with *out_server owned, or an exit code after printing the error. If the server
- * does not have the host, closes the connection, and *out_server is NULL.
+ * Returns CLI_DONE with cli->connection, or an exit code after printing the error.
  */
-int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_server);
+int admin_connect(struct cli *cli, const char *host);
 
 /*
  * Sends one request and waits for the reply: as long as --timeout says, else ADMIN_PATIENCE_MS for
@@ -25,17 +24,14 @@ int admin_connect(const struct cli *cli, const char *host, struct hearsay **out_
  * connection, or an exit code after printing the error. If the server answers "forbidden", a second
  * sentence explains how to become an administrator.
  */
-int admin_ask(const struct cli *cli, struct hearsay *server, const struct hearsay_admin *admin,
+int admin_ask(const struct cli *cli, const struct hearsay_admin *admin,
               const struct hearsay_admin_reply **out_reply);
 
-/*
- * Calls admin_connect with admin->host, and admin_ask. If one of the two fails, closes the
- * connection, and *out_server is NULL. Returns an exit code.
- */
-int admin_call(const struct cli *cli, const struct hearsay_admin *admin,
-               struct hearsay **out_server, const struct hearsay_admin_reply **out_reply);
+/* Calls admin_connect with admin->host, and admin_ask. Returns an exit code. */
+int admin_call(struct cli *cli, const struct hearsay_admin *admin,
+               const struct hearsay_admin_reply **out_reply);
 
-/* Calls admin_call, prints `done` on success, and closes the connection. Returns an exit code. */
-int admin_do(const struct cli *cli, const struct hearsay_admin *admin, const char *done);
+/* Calls admin_call, and prints `done` on success. Returns an exit code. */
+int admin_do(struct cli *cli, const struct hearsay_admin *admin, const char *done);
 
 #endif

@@ -33,16 +33,11 @@ static const struct args_option channel_options[] = {
 
 /* Gets the labels of the access point's surroundings from the server and adds them to the context.
  * Returns CLI_DONE or an exit code. */
-static int add_here(const struct cli *cli, const char *host_name, struct hearsay_context *context)
+static int add_here(struct cli *cli, const char *host_name, struct hearsay_context *context)
 {
-    struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = connect_host(cli, host_name, &server, &host);
-    if (code == CLI_DONE) {
-        code = sensed_add_here(cli, server, host, context);
-    }
-    hearsay_close(server);
-    return code;
+    int code = connect_host(cli, host_name, &host);
+    return code == CLI_DONE ? sensed_add_here(cli, cli->connection, host, context) : code;
 }
 
 /*
@@ -125,10 +120,7 @@ static int print_channel(const struct cli *cli, bool as_json, const char *name,
     const char *host = json_string_value(json_object_get(channel, "host"));
     if (as_json) {
         json_t *line = json_copy((json_t *)channel);
-        if (line == NULL || json_object_set_new(line, "name", json_string(name)) != 0) {
-            json_decref(line);
-            return cli_report_nomem(cli);
-        }
+        out_json_set(&line, "name", json_string(name));
         return cli_print_json(cli, line);
     }
     out_text(&cli->out, name, 0);

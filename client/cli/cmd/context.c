@@ -71,9 +71,8 @@ static json_t *json_positions(const struct hearsay_filter *filter)
 {
     json_t *positions = json_array();
     for (uint32_t bit = 0; bit < filter->bits; bit++) {
-        if (has_bit(filter, bit) && json_array_append_new(positions, json_integer(bit)) != 0) {
-            json_decref(positions);
-            return NULL;
+        if (has_bit(filter, bit)) {
+            out_json_append(&positions, json_integer(bit));
         }
     }
     return positions;
@@ -83,27 +82,21 @@ static int print_json(const struct cli *cli, const struct shown *shown)
 {
     json_t *labels = json_array();
     uint32_t set = cli_count_bits(&shown->filter);
-    bool failed = false;
-    for (size_t i = 0; i < shown->label_count && !failed; i++) {
+    for (size_t i = 0; i < shown->label_count; i++) {
         struct hearsay_filter filter;
         int code = encode_label(cli, shown, i, &filter);
         if (code != CLI_DONE) {
             json_decref(labels);
             return code;
         }
-        failed =
-            json_array_append_new(labels, json_pack("{s:s, s:o}", "label", shown->labels[i],
-                                                    "positions", json_positions(&filter))) != 0;
+        out_json_append(&labels, json_pack("{s:s, s:o}", "label", shown->labels[i], "positions",
+                                           json_positions(&filter)));
     }
     json_t *line = json_pack("{s:s, s:o, s:o, s:I, s:I, s:f, s:o}", "profile", shown->profile,
                              "labels", labels, "joint", json_positions(&shown->joint), "bits",
                              (json_int_t)shown->filter.bits, "set", (json_int_t)set, "fill",
                              (double)set / shown->filter.bits, "filter",
                              out_json_hex(shown->filter.bytes, shown->filter.byte_count));
-    if (failed) {
-        json_decref(line);
-        return cli_report_nomem(cli);
-    }
     return cli_print_json(cli, line);
 }
 
@@ -165,15 +158,13 @@ static int context_show(const struct cli *cli, const struct context_options *cho
 }
 
 /* Copies the profile of the host to `out`. */
-static int ask_profile(const struct cli *cli, const char *name, char out[PROFILE_TEXT_BYTES])
+static int ask_profile(struct cli *cli, const char *name, char out[PROFILE_TEXT_BYTES])
 {
-    struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = connect_host(cli, name, &server, &host);
+    int code = connect_host(cli, name, &host);
     if (code == CLI_DONE) {
         (void)snprintf(out, PROFILE_TEXT_BYTES, "%s", host->profile);
     }
-    hearsay_close(server);
     return code;
 }
 

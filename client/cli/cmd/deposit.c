@@ -98,10 +98,10 @@ static void print_lines(const struct cli *cli, const struct left *left)
  * Refuses a payload that is too large for the server. The error names the size, as far as it is
  * known, and the limit.
  */
-static int check_size(const struct cli *cli, const struct hearsay *server, const char *file,
-                      const struct payload *payload, size_t sealing_bytes)
+static int check_size(const struct cli *cli, const char *file, const struct payload *payload,
+                      size_t sealing_bytes)
 {
-    uint32_t limit = hearsay_welcome(server)->limits.payload_bytes;
+    uint32_t limit = hearsay_welcome(cli->connection)->limits.payload_bytes;
     limit = limit != 0 && limit < PAYLOAD_BYTES_MAX ? limit : PAYLOAD_BYTES_MAX;
     limit = limit > sealing_bytes ? limit - (uint32_t)sealing_bytes : 0;
     if (payload->count <= limit) {
@@ -123,9 +123,8 @@ struct deposit_where {
  * Sends the request. If a group is given, first encrypts the payload for the group. Returns
  * CLI_DONE or an exit code.
  */
-static int deposit_send(const struct cli *cli, struct hearsay *server,
-                        const struct hearsay_group *group, struct hearsay_deposit *request,
-                        struct left *out_left)
+static int deposit_send(const struct cli *cli, const struct hearsay_group *group,
+                        struct hearsay_deposit *request, struct left *out_left)
 {
     struct hearsay_error error;
     struct hearsay_content sealed = {.payload = NULL};
@@ -144,31 +143,30 @@ static int deposit_send(const struct cli *cli, struct hearsay *server,
         request->payload = sealed.payload;
         request->payload_bytes = sealed.payload_bytes;
     }
-    int status = hearsay_deposit(server, request, cli_timeout(cli), &out_left->receipt,
+    int status = hearsay_deposit(cli->connection, request, cli_timeout(cli), &out_left->receipt,
                                  &out_left->deposited, &error);
     hearsay_content_free(&sealed);
     return status == HEARSAY_OK ? CLI_DONE : cli_report(cli, &error);
 }
 
-static int deposit_deposit(const struct cli *cli, struct hearsay *server,
-                           const struct deposit_options *chosen, const struct deposit_where *where,
-                           const struct payload *payload)
+static int deposit_deposit(const struct cli *cli, const struct deposit_options *chosen,
+                           const struct deposit_where *where, const struct payload *payload)
 {
     struct hearsay_filter filter;
     const struct hearsay_host *host = NULL;
     const char *type = chosen->type != NULL ? chosen->type : payload->type;
     struct hearsay_keys keys = {.group = where->group};
     struct hearsay_epoch epoch;
-    int code = cli_find_host(cli, server, chosen->host, &host);
+    int code = cli_find_host(cli, cli->connection, chosen->host, &host);
     if (code == CLI_DONE) {
-        code = check_size(cli, server, chosen->file, payload,
+        code = check_size(cli, chosen->file, payload,
                           where->group != NULL ? HEARSAY_SEAL_BYTES + strlen(type) : 0);
     }
     if (code == CLI_DONE && chosen->here) {
-        code = sensed_add_here(cli, server, host, where->context);
+        code = sensed_add_here(cli, cli->connection, host, where->context);
     }
     if (code == CLI_DONE) {
-        code = epoch_for_deposit(cli, server, host, (enum epoch_choice)chosen->epoch, &epoch);
+        code = epoch_for_deposit(cli, host, (enum epoch_choice)chosen->epoch, &epoch);
     }
     if (code == CLI_DONE) {
         keys.epoch_key = epoch.number != 0 ? epoch.key : NULL;
@@ -188,8 +186,8 @@ static int deposit_deposit(const struct cli *cli, struct hearsay *server,
     request.ttl_s = (uint32_t)(chosen->ttl_ms / 1000);
     request.reach = chosen->reach;
     struct left left;
-    cli_say_work(cli, server);
-    code = deposit_send(cli, server, where->group, &request, &left);
+    cli_say_work(cli);
+    code = deposit_send(cli, where->group, &request, &left);
     if (code != CLI_DONE) {
         return code;
     }
@@ -213,7 +211,6 @@ static int deposit_run(struct cli *cli, void *options)
         return cli_misuse(cli, "the scan and the message cannot both be standard input");
     }
     struct payload payload = {0};
-    struct hearsay *server = NULL;
     struct hearsay_context *context = NULL;
     struct hearsay_group *group = NULL;
     struct channel channel = {.file = NULL};
@@ -228,13 +225,12 @@ static int deposit_run(struct cli *cli, void *options)
         code = secret_group(cli, chosen->group, &group);
     }
     if (code == CLI_DONE) {
-        code = connect_server(cli, &server);
+        code = connect_server(cli);
     }
     if (code == CLI_DONE) {
         struct deposit_where where = {.context = context, .group = group};
-        code = deposit_deposit(cli, server, chosen, &where, &payload);
+        code = deposit_deposit(cli, chosen, &where, &payload);
     }
-    hearsay_close(server);
     payload_free(&payload);
     hearsay_context_free(context);
     hearsay_group_free(group);

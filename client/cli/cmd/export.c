@@ -22,17 +22,11 @@ static json_t *line_of(const char *host, const struct hearsay_exported *exported
         "{s:o, s:s, s:I, s:o, s:s}", "id", out_json_hex(message->id, HEARSAY_ID_BYTES), "host",
         host, "epoch", (json_int_t)message->epoch, "filter",
         out_json_base64(exported->filter, exported->filter_bytes), "type", message->media_type);
-    json_t *end =
-        json_pack("{s:o, s:o, s:o, s:o}", "deposited", out_json_time(message->deposited_ms),
-                  "expires", out_json_time(message->expires_ms), "reach",
-                  out_json_millionths(exported->reach), "withdraw_hash", hash);
-    if (out_json_payload(line, message->media_type, message->payload, message->payload_bytes) !=
-            0 ||
-        json_object_update(line, end) != 0) {
-        json_decref(line);
-        line = NULL;
-    }
-    json_decref(end);
+    out_json_payload(&line, message->media_type, message->payload, message->payload_bytes);
+    out_json_set(&line, "deposited", out_json_time(message->deposited_ms));
+    out_json_set(&line, "expires", out_json_time(message->expires_ms));
+    out_json_set(&line, "reach", out_json_millionths(exported->reach));
+    out_json_set(&line, "withdraw_hash", hash);
     return line;
 }
 
@@ -58,7 +52,7 @@ static int export_report(const struct cli *cli, const struct hearsay_error *erro
     return code;
 }
 
-static int export_host(const struct cli *cli, struct hearsay *server, const char *host)
+static int export_host(const struct cli *cli, const char *host)
 {
     uint8_t cursor[CURSOR_BYTES_MAX];
     size_t cursor_bytes = 0;
@@ -67,7 +61,8 @@ static int export_host(const struct cli *cli, struct hearsay *server, const char
         struct hearsay_error error;
         struct hearsay_export wanted = {
             .host = host, .after = cursor_bytes > 0 ? cursor : NULL, .after_bytes = cursor_bytes};
-        if (hearsay_export(server, &wanted, cli_timeout(cli), &page, &error) != HEARSAY_OK) {
+        if (hearsay_export(cli->connection, &wanted, cli_timeout(cli), &page, &error) !=
+            HEARSAY_OK) {
             return export_report(cli, &error);
         }
         int code = print_page(cli, host, page);
@@ -88,22 +83,15 @@ static int export_host(const struct cli *cli, struct hearsay *server, const char
 static int export_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
-    struct hearsay *server = NULL;
-    const struct hearsay_host *host = NULL;
-    int code = admin_connect(cli, NULL, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = cli_find_host(cli, server, chosen->host, &host);
+    int code = admin_connect(cli, chosen->host);
     if (code == CLI_DONE && chosen->host != NULL) {
-        code = export_host(cli, server, host->name);
+        code = export_host(cli, chosen->host);
     } else if (code == CLI_DONE) {
-        const struct hearsay_welcome *welcome = hearsay_welcome(server);
+        const struct hearsay_welcome *welcome = hearsay_welcome(cli->connection);
         for (size_t i = 0; i < welcome->host_count && code == CLI_DONE; i++) {
-            code = export_host(cli, server, welcome->hosts[i].name);
+            code = export_host(cli, welcome->hosts[i].name);
         }
     }
-    hearsay_close(server);
     return code;
 }
 

@@ -27,11 +27,7 @@ static int print_json(const struct cli *cli, const struct hearsay_message *messa
         "{s:o, s:I, s:o, s:o, s:s}", "id", out_json_hex(message->id, HEARSAY_ID_BYTES), "epoch",
         (json_int_t)message->epoch, "deposited", out_json_time(message->deposited_ms), "expires",
         out_json_time(message->expires_ms), "type", message->media_type);
-    if (out_json_payload(line, message->media_type, message->payload, message->payload_bytes) !=
-        0) {
-        json_decref(line);
-        return cli_report_nomem(cli);
-    }
+    out_json_payload(&line, message->media_type, message->payload, message->payload_bytes);
     return cli_print_json(cli, line);
 }
 
@@ -89,26 +85,24 @@ static int print_opened(const struct cli *cli, const struct get_options *chosen,
     return code;
 }
 
-static int get_get(const struct cli *cli, const struct get_options *chosen,
+static int get_get(struct cli *cli, const struct get_options *chosen,
                    const struct hearsay_group *group, const uint8_t *id)
 {
-    struct hearsay *server = NULL;
     struct hearsay_error error;
     const struct hearsay_host *host = NULL;
     const struct hearsay_message *message = NULL;
-    int code = connect_host(cli, chosen->host, &server, &host);
+    int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
         return code;
     }
-    if (hearsay_get(server, host->name, id, cli_timeout(cli), &message, &error) != HEARSAY_OK) {
-        code = cli_report(cli, &error);
-    } else if (group != NULL) {
-        code = print_opened(cli, chosen, group, message);
-    } else {
-        code = chosen->json ? print_json(cli, message) : print_payload(cli, message);
+    if (hearsay_get(cli->connection, host->name, id, cli_timeout(cli), &message, &error) !=
+        HEARSAY_OK) {
+        return cli_report(cli, &error);
     }
-    hearsay_close(server);
-    return code;
+    if (group != NULL) {
+        return print_opened(cli, chosen, group, message);
+    }
+    return chosen->json ? print_json(cli, message) : print_payload(cli, message);
 }
 
 static int get_run(struct cli *cli, void *options)

@@ -96,12 +96,12 @@ static int print_json(const struct cli *cli, const struct hearsay_host *host,
 }
 
 static int print_labels(const struct cli *cli, const struct here_options *options,
-                        struct hearsay *server, const struct hearsay_host *host)
+                        const struct hearsay_host *host)
 {
     struct hearsay_error error;
     const struct hearsay_here *here = NULL;
     int code = CLI_DONE;
-    if (hearsay_here(server, host->name, cli_timeout(cli), &here, &error) != HEARSAY_OK) {
+    if (hearsay_here(cli->connection, host->name, cli_timeout(cli), &here, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
     if (options->json) {
@@ -118,36 +118,26 @@ static int print_labels(const struct cli *cli, const struct here_options *option
 }
 
 /* Without --memory: prints the labels that the access point sends. */
-static int here_show(const struct cli *cli, const struct here_options *options)
+static int here_show(struct cli *cli, const struct here_options *options)
 {
-    struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = connect_host(cli, options->host, &server, &host);
-    if (code == CLI_DONE) {
-        code = print_labels(cli, options, server, host);
-    }
-    hearsay_close(server);
-    return code;
+    int code = connect_host(cli, options->host, &host);
+    return code == CLI_DONE ? print_labels(cli, options, host) : code;
 }
 
 /*
  * Stores the present context in the file of --memory, with the profile of a host. If no context is
  * given, stores the labels that the access point sends.
  */
-static int remember_as_host(const struct cli *cli, const struct here_options *options,
+static int remember_as_host(struct cli *cli, const struct here_options *options,
                             struct hearsay_context *context)
 {
-    struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
-    int code = connect_host(cli, options->host, &server, &host);
+    int code = connect_host(cli, options->host, &host);
     if (code == CLI_DONE && !sensed_given(&options->sensed)) {
-        code = sensed_add_here(cli, server, host, context);
+        code = sensed_add_here(cli, cli->connection, host, context);
     }
-    if (code == CLI_DONE) {
-        code = here_remember(cli, options, context, host->profile);
-    }
-    hearsay_close(server);
-    return code;
+    return code == CLI_DONE ? here_remember(cli, options, context, host->profile) : code;
 }
 
 static int here_run(struct cli *cli, void *options)

@@ -68,14 +68,9 @@ static int print_hosts(const struct cli *cli, const struct hearsay_welcome *welc
 static int hosts_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
-    struct hearsay *server = NULL;
-    int code = connect_server(cli, &server);
-    if (code != CLI_DONE) {
-        return code;
-    }
-    code = print_hosts(cli, hearsay_welcome(server), chosen->json);
-    hearsay_close(server);
-    return code;
+    int code = connect_server(cli);
+    return code == CLI_DONE ? print_hosts(cli, hearsay_welcome(cli->connection), chosen->json)
+                            : code;
 }
 
 const struct cli_command command_hosts = {

@@ -41,9 +41,8 @@ static const struct args_option import_options[] = {
 
 struct import {
     struct pump_work work; /* first: import_of casts a pointer to this field back */
-    const struct cli *cli;
+    struct cli *cli;
     const struct import_options *options;
-    struct hearsay *server; /* borrowed: the connection of the latest import_submit */
     struct progress progress;
     struct hearsay_group *group; /* owned; NULL: none */
     struct epoch_follower epochs;
@@ -96,7 +95,7 @@ static int find_epoch(struct import *import, const struct record *record,
     if (record->has_epoch ? record->epoch == 0 : choice == EPOCH_OPEN) {
         return CLI_DONE;
     }
-    int code = epoch_follow(import->cli, import->server, host, EPOCH_AUTO, &import->epochs);
+    int code = epoch_follow(import->cli, host, EPOCH_AUTO, &import->epochs);
     if (code != CLI_DONE) {
         return code;
     }
@@ -164,7 +163,8 @@ static enum pump_verdict submit_deposit(struct import *import, struct pump_item 
         deposit->payload_bytes = sealed.payload_bytes;
     }
     if (status == HEARSAY_OK) {
-        status = hearsay_submit_deposit(import->server, deposit, NULL, &item->ticket, &error);
+        status =
+            hearsay_submit_deposit(import->cli->connection, deposit, NULL, &item->ticket, &error);
     }
     hearsay_content_free(&sealed);
     switch (status) {
@@ -190,7 +190,7 @@ static enum pump_verdict deposit_record(struct import *import, struct pump_item 
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
     hearsay_deposit_init(&deposit);
-    if (!record_ttl(record, hearsay_now_ms(import->server), &deposit.ttl_s)) {
+    if (!record_ttl(record, hearsay_now_ms(import->cli->connection), &deposit.ttl_s)) {
         import->expired++;
         return PUMP_IS_DONE;
     }
@@ -215,7 +215,7 @@ static enum pump_verdict submit_record(struct import *import, struct pump_item *
 {
     const char *name = import->options->host != NULL ? import->options->host : record->host;
     if (!record->has_filter) {
-        const struct hearsay_host *host = hearsay_find_host(import->server, name);
+        const struct hearsay_host *host = hearsay_find_host(import->cli->connection, name);
         if (host == NULL) {
             return import_skip(import, item, "the server has no such host");
         }
@@ -237,11 +237,9 @@ static enum pump_verdict submit_record(struct import *import, struct pump_item *
     return deposit_record(import, item, name, record);
 }
 
-static enum pump_verdict import_submit(struct pump_work *work, struct hearsay *server,
-                                       struct pump_item *item)
+static enum pump_verdict import_submit(struct pump_work *work, struct pump_item *item)
 {
     struct import *import = import_of(work);
-    import->server = server;
     if (item->line == NULL) {
         return import_skip(import, item, "the line is too long");
     }
@@ -354,13 +352,13 @@ static void tell_of_interruption(const struct import *import)
                  import->deposited, import->duplicates, import->skipped);
 }
 
-/* Imports the lines of the file `fd`. Closes `server`. */
-static int import_lines(struct import *import, int fd, struct hearsay *server)
+/* Imports the lines of the file `fd`. */
+static int import_lines(struct import *import, int fd)
 {
     struct lines lines;
     struct pump pump;
     lines_init(&lines, fd);
-    int code = pump_init(&pump, import->cli, &import->work, &lines, server);
+    int code = pump_init(&pump, import->cli, &import->work, &lines);
     if (code == CLI_DONE) {
         pump.signals = catch_signals();
         code = pump_run(&pump);
@@ -410,19 +408,17 @@ static int open_secret(struct import *import)
 
 static int import_to_server(struct import *import, int fd)
 {
-    struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
     struct hearsay_epoch epoch;
-    int code = connect_host(import->cli, import->options->host, &server, &host);
+    int code = connect_host(import->cli, import->options->host, &host);
     if (code == CLI_DONE && import->options->epoch == EPOCH_CURRENT) {
-        code = epoch_for_deposit(import->cli, server, host, EPOCH_CURRENT, &epoch);
+        code = epoch_for_deposit(import->cli, host, EPOCH_CURRENT, &epoch);
     }
     if (code != CLI_DONE) {
-        hearsay_close(server);
         return code;
     }
-    cli_say_work(import->cli, server);
-    return import_lines(import, fd, server);
+    cli_say_work(import->cli);
+    return import_lines(import, fd);
 }
 
 static int import_file(struct import *import, const char *name)

@@ -43,25 +43,23 @@ static void print_lines(const struct cli *cli, const struct hearsay_welcome *wel
 static int ping_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
-    struct hearsay *server = NULL;
-    int code = connect_server(cli, &server);
+    int code = connect_server(cli);
     if (code != CLI_DONE) {
         return code;
     }
     struct hearsay_pong pong;
     struct hearsay_error error;
     int64_t began_us = clock_monotonic_us();
-    int status = hearsay_ping(server, cli_timeout(cli), &pong, &error);
+    int status = hearsay_ping(cli->connection, cli_timeout(cli), &pong, &error);
     int64_t took_us = clock_monotonic_us() - began_us;
     if (status != HEARSAY_OK) {
-        code = cli_report(cli, &error);
-    } else if (chosen->json) {
-        code = print_json(cli, hearsay_welcome(server), &pong, took_us);
-    } else {
-        print_lines(cli, hearsay_welcome(server), &pong, took_us);
+        return cli_report(cli, &error);
     }
-    hearsay_close(server);
-    return code;
+    if (chosen->json) {
+        return print_json(cli, hearsay_welcome(cli->connection), &pong, took_us);
+    }
+    print_lines(cli, hearsay_welcome(cli->connection), &pong, took_us);
+    return CLI_DONE;
 }
 
 const struct cli_command command_ping = {

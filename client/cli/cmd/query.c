@@ -127,9 +127,8 @@ static size_t count_beyond(const struct hearsay_results *results, uint32_t dista
 /*
  * Sends the query and prints the results. `seen` (NULL: none) gets the ids of the printed messages.
  */
-static int query_ask(const struct cli *cli, struct hearsay *server,
-                     const struct query_options *options, struct hearsay_query *query,
-                     struct hearsay_seen *seen)
+static int query_ask(const struct cli *cli, const struct query_options *options,
+                     struct hearsay_query *query, struct hearsay_seen *seen)
 {
     struct hearsay_error error;
     const struct hearsay_results *results = NULL;
@@ -145,7 +144,7 @@ static int query_ask(const struct cli *cli, struct hearsay *server,
     if (split) {
         query->max_distance = HEARSAY_DISTANCE_ONE;
     }
-    if (hearsay_query(server, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
+    if (hearsay_query(cli->connection, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
         /* A server whose store was restored may not know all epochs. */
         return error.code == HEARSAY_CODE_UNKNOWN_EPOCH && options->epoch == EPOCH_AUTO &&
                        query->part_count > 2
@@ -153,11 +152,12 @@ static int query_ask(const struct cli *cli, struct hearsay *server,
                    : cli_report(cli, &error);
     }
     size_t beyond = split ? count_beyond(results, within) : 0;
-    int code = print_results(cli, options, results, within, hearsay_now_ms(server), seen);
+    int code = print_results(cli, options, results, within, hearsay_now_ms(cli->connection), seen);
     if (suggested && !split) {
         query->max_distance = HEARSAY_DISTANCE_ONE;
         query->with_payload = false;
-        if (hearsay_query(server, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
+        if (hearsay_query(cli->connection, query, cli_timeout(cli), &results, &error) !=
+            HEARSAY_OK) {
             return cli_report(cli, &error);
         }
         beyond = count_beyond(results, within);
@@ -168,23 +168,23 @@ static int query_ask(const struct cli *cli, struct hearsay *server,
 
 /* Sends the query. With --unseen, the server leaves out the messages whose ids are in the file of
  * --unseen, and the ids of the shown messages are added to the file. */
-static int ask_unseen(const struct cli *cli, struct hearsay *server,
-                      const struct query_options *options, struct hearsay_query *query)
+static int ask_unseen(const struct cli *cli, const struct query_options *options,
+                      struct hearsay_query *query)
 {
     struct hearsay_error error;
     struct hearsay_seen *seen = NULL;
     if (options->unseen == NULL) {
-        return query_ask(cli, server, options, query, NULL);
+        return query_ask(cli, options, query, NULL);
     }
     if (hearsay_seen_open(options->unseen, &seen, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }
-    if (hearsay_seen_exclude(seen, server, options->miss, query, &error) != HEARSAY_OK) {
+    if (hearsay_seen_exclude(seen, cli->connection, options->miss, query, &error) != HEARSAY_OK) {
         hearsay_seen_close(seen);
         return cli_report(cli, &error);
     }
     size_t before = hearsay_seen_count(seen);
-    int code = query_ask(cli, server, options, query, seen);
+    int code = query_ask(cli, options, query, seen);
     /* The output is flushed before the file is saved: a message whose id was saved, but which was
      * not printed, would not be shown the next time. */
     if (code == CLI_DONE) {
@@ -198,31 +198,32 @@ static int ask_unseen(const struct cli *cli, struct hearsay *server,
     return code;
 }
 
-static int ask_parts(const struct cli *cli, struct hearsay *server,
-                     const struct query_options *options, const struct asked_from *from)
+static int ask_parts(const struct cli *cli, const struct query_options *options,
+                     const struct asked_from *from)
 {
     struct hearsay_error error;
     struct asked asked;
     struct hearsay_query query;
     bool about_contains = false;
-    query_prepare(options, server, from->host, &query);
-    int code = asked_make(&asked, server, from, &query, &about_contains, &error) == HEARSAY_OK
-                   ? ask_unseen(cli, server, options, &query)
-                   : cli_report(cli, &error);
+    query_prepare(options, cli->connection, from->host, &query);
+    int code =
+        asked_make(&asked, cli->connection, from, &query, &about_contains, &error) == HEARSAY_OK
+            ? ask_unseen(cli, options, &query)
+            : cli_report(cli, &error);
     asked_free(&asked);
     return code;
 }
 
-static int query_once(const struct cli *cli, struct hearsay *server,
-                      const struct query_options *options, struct hearsay_context *context)
+static int query_once(const struct cli *cli, const struct query_options *options,
+                      struct hearsay_context *context)
 {
     const struct hearsay_host *host = NULL;
     struct hearsay_error error;
     struct hearsay_recent *lately = NULL;
     struct epochs epochs;
-    int code = cli_find_host(cli, server, options->host, &host);
+    int code = cli_find_host(cli, cli->connection, options->host, &host);
     if (code == CLI_DONE && options->here) {
-        code = sensed_add_here(cli, server, host, context);
+        code = sensed_add_here(cli, cli->connection, host, context);
     }
     if (code == CLI_DONE && query_open_memory(options, host, &lately, &error) != HEARSAY_OK) {
         code = cli_report(cli, &error);
@@ -241,14 +242,15 @@ static int query_once(const struct cli *cli, struct hearsay *server,
     if (context != NULL) {
         from.labels = hearsay_context_labels(context, &from.label_count);
     }
-    code = epoch_find(cli, server, host, (enum epoch_choice)options->epoch, &epochs);
+    code = epoch_find(cli, cli->connection, host, (enum epoch_choice)options->epoch, &epochs);
     if (code == CLI_DONE) {
-        code = ask_parts(cli, server, options, &from);
+        code = ask_parts(cli, options, &from);
     }
     if (code == EPOCH_IS_LOST) {
         cli_complain(cli, "the server has lost epochs; asking in the current one only");
-        (void)epoch_find(cli, server, host, EPOCH_LATEST, &epochs); /* has no reason to fail */
-        code = ask_parts(cli, server, options, &from);
+        (void)epoch_find(cli, cli->connection, host, EPOCH_LATEST,
+                         &epochs); /* has no reason to fail */
+        code = ask_parts(cli, options, &from);
     }
     hearsay_recent_close(lately);
     return code;
@@ -282,10 +284,9 @@ static int query_check(const struct cli *cli, const struct query_options *chosen
  * Runs the query with the context of the options and of `channel`. Without --channel, the channel
  * has no labels.
  */
-static int query_with_channel(const struct cli *cli, struct query_options *chosen,
+static int query_with_channel(struct cli *cli, struct query_options *chosen,
                               const struct channel *channel)
 {
-    struct hearsay *server = NULL;
     struct hearsay_context *context = NULL;
     int code = CLI_DONE;
     /*
@@ -302,15 +303,11 @@ static int query_with_channel(const struct cli *cli, struct query_options *chose
         code = secret_group(cli, chosen->group, &chosen->shared);
     }
     if (code == CLI_DONE) {
-        code = connect_server(cli, &server);
+        code = connect_server(cli);
     }
-    if (code == CLI_DONE && chosen->batch != NULL) {
-        code = query_batch(cli, chosen, server);
-        server = NULL;
-    } else if (code == CLI_DONE) {
-        code = query_once(cli, server, chosen, context);
+    if (code == CLI_DONE) {
+        code = chosen->batch != NULL ? query_batch(cli, chosen) : query_once(cli, chosen, context);
     }
-    hearsay_close(server);
     hearsay_context_free(context);
     hearsay_group_free(chosen->shared);
     return code;

@@ -13,7 +13,7 @@
 
 struct batch {
     struct pump_work work; /* first: batch_of casts a pointer to this field back */
-    const struct cli *cli;
+    struct cli *cli;
     const struct query_options *options;
     struct epoch_follower epochs; /* to ask in */
     uint64_t failed;              /* lines */
@@ -52,7 +52,6 @@ static enum pump_verdict answer_error(struct batch *batch, struct pump_item *ite
 /* The query of one line. All pointers but those in `asked` are borrowed. */
 struct question {
     const struct batch *batch;
-    const struct hearsay *server;
     const struct hearsay_host *host;
     struct hearsay_query query;
     struct asked asked; /* asked_free */
@@ -77,8 +76,8 @@ static int make_parts(struct question *question, const struct hearsay_context *c
         .contains_count = given->count,
     };
     from.labels = hearsay_context_labels(context, &from.label_count);
-    if (asked_make(&question->asked, question->server, &from, &question->query, &about_contains,
-                   &error) != HEARSAY_OK) {
+    if (asked_make(&question->asked, batch->cli->connection, &from, &question->query,
+                   &about_contains, &error) != HEARSAY_OK) {
         return jsonline_wrong(out_wrong, "%s%s",
                               about_contains && contains == NULL ? "--contains: " : "",
                               error.sentence);
@@ -115,7 +114,8 @@ static int read_question(struct question *question, const json_t *object,
                          struct jsonline_error *out_wrong)
 {
     struct hearsay_query *query = &question->query;
-    query_prepare(question->batch->options, question->server, question->host, query);
+    query_prepare(question->batch->options, question->batch->cli->connection, question->host,
+                  query);
     int status = read_parts(question, object, out_wrong);
     uint64_t k = query->k;
     if (status == 0) {
@@ -128,11 +128,11 @@ static int read_question(struct question *question, const json_t *object,
     return status;
 }
 
-static enum pump_verdict submit_question(struct batch *batch, struct hearsay *server,
-                                         struct pump_item *item, const struct question *question)
+static enum pump_verdict submit_question(struct batch *batch, struct pump_item *item,
+                                         const struct question *question)
 {
     struct hearsay_error error;
-    switch (hearsay_submit_query(server, &question->query, &item->ticket, &error)) {
+    switch (hearsay_submit_query(batch->cli->connection, &question->query, &item->ticket, &error)) {
     case HEARSAY_OK:
         return PUMP_IS_SENT;
     case HEARSAY_FULL:
@@ -146,36 +146,36 @@ static enum pump_verdict submit_question(struct batch *batch, struct hearsay *se
     }
 }
 
-static enum pump_verdict batch_submit(struct pump_work *work, struct hearsay *server,
-                                      struct pump_item *item)
+static enum pump_verdict batch_submit(struct pump_work *work, struct pump_item *item)
 {
     static const char *const keys[] = {SENSED_KEYS, "k", "contains", "max_distance", NULL};
     struct batch *batch = batch_of(work);
     if (item->line == NULL) {
         return answer_error(batch, item, "the line is too long");
     }
-    const struct hearsay_host *host = hearsay_find_host(server, batch->options->host);
+    const struct hearsay_host *host =
+        hearsay_find_host(batch->cli->connection, batch->options->host);
     if (host == NULL) {
         char sentence[400];
         (void)snprintf(sentence, sizeof(sentence), "the server has no host \"%.300s\" any more",
                        batch->options->host);
         return answer_error(batch, item, sentence);
     }
-    int code = epoch_follow(batch->cli, server, host, (enum epoch_choice)batch->options->epoch,
-                            &batch->epochs);
+    int code =
+        epoch_follow(batch->cli, host, (enum epoch_choice)batch->options->epoch, &batch->epochs);
     if (code != CLI_DONE) {
         batch->work.stop_code = code;
         return PUMP_STOP;
     }
     json_t *object = NULL;
     struct jsonline_error wrong;
-    struct question question = {.batch = batch, .server = server, .host = host};
+    struct question question = {.batch = batch, .host = host};
     int status = jsonline_parse(item->line, item->length, keys, &object, &wrong);
     if (status == 0) {
         status = read_question(&question, object, &wrong);
     }
     json_decref(object);
-    enum pump_verdict verdict = status == 0 ? submit_question(batch, server, item, &question)
+    enum pump_verdict verdict = status == 0 ? submit_question(batch, item, &question)
                                 : status == JSONLINE_WRONG
                                     ? answer_error(batch, item, wrong.sentence)
                                     : stop_nomem(batch);
@@ -185,10 +185,10 @@ static enum pump_verdict batch_submit(struct pump_work *work, struct hearsay *se
 
 /*
  * Appends a result to the array. With --group, decrypts the result, or skips the result if the
- * secret of the group does not open it. Returns 0, or another value when memory is out.
+ * secret of the group does not open it. When memory is out, frees the array and sets it to NULL.
  */
-static int append_result(const struct batch *batch, json_t *array,
-                         const struct hearsay_result *found)
+static void append_result(const struct batch *batch, json_t **array,
+                          const struct hearsay_result *found)
 {
     struct hearsay_error error;
     struct hearsay_result result = *found;
@@ -198,12 +198,10 @@ static int append_result(const struct batch *batch, json_t *array,
         status = secret_open(batch->options->shared, &result, &content, &error);
     }
     if (status == HEARSAY_NOT_OURS) {
-        return 0;
+        return;
     }
-    int failed =
-        status != HEARSAY_OK || json_array_append_new(array, out_json_result(&result, false)) != 0;
+    out_json_append(array, status == HEARSAY_OK ? out_json_result(&result, false) : NULL);
     hearsay_content_free(&content);
-    return failed;
 }
 
 static enum pump_verdict batch_reply(struct pump_work *work, struct pump_item *item,
@@ -219,10 +217,7 @@ static enum pump_verdict batch_reply(struct pump_work *work, struct pump_item *i
     const struct hearsay_results *results = &reply->results;
     json_t *array = json_array();
     for (size_t i = 0; i < results->result_count; i++) {
-        if (append_result(batch, array, &results->results[i]) != 0) {
-            json_decref(array);
-            return stop_nomem(batch);
-        }
+        append_result(batch, &array, &results->results[i]);
     }
     return query_batch_answer(batch, item,
                               json_pack("{s:o, s:I, s:b, s:b}", "results", array, "comparisons",
@@ -242,7 +237,7 @@ static enum pump_verdict batch_given(struct pump_work *work, struct pump_item *i
     return PUMP_IS_DONE;
 }
 
-int query_batch(const struct cli *cli, const struct query_options *options, struct hearsay *server)
+int query_batch(struct cli *cli, const struct query_options *options)
 {
     struct batch batch = {
         .work = {.submit = batch_submit, .reply = batch_reply, .given = batch_given},
@@ -250,19 +245,18 @@ int query_batch(const struct cli *cli, const struct query_options *options, stru
         .options = options,
     };
     const struct hearsay_host *host = NULL;
-    int code = cli_find_host(cli, server, options->host, &host);
+    int code = cli_find_host(cli, cli->connection, options->host, &host);
     if (code == CLI_DONE) {
-        code = epoch_follow(cli, server, host, (enum epoch_choice)options->epoch, &batch.epochs);
+        code = epoch_follow(cli, host, (enum epoch_choice)options->epoch, &batch.epochs);
     }
     int fd = code == CLI_DONE ? cli_open(cli, options->batch) : -1;
     if (fd < 0) {
-        hearsay_close(server);
         return CLI_USAGE;
     }
     struct lines lines;
     struct pump pump;
     lines_init(&lines, fd);
-    code = pump_init(&pump, cli, &batch.work, &lines, server);
+    code = pump_init(&pump, cli, &batch.work, &lines);
     if (code == CLI_DONE) {
         code = pump_run(&pump);
     }

@@ -5,7 +5,7 @@
 
 #include "client/cli/cmd/query_common.h"
 
-/* Answers the lines of the file options->batch in order. Closes `server`. Returns an exit code. */
-int query_batch(const struct cli *cli, const struct query_options *options, struct hearsay *server);
+/* Answers the lines of the file options->batch in order. Returns an exit code. */
+int query_batch(struct cli *cli, const struct query_options *options);
 
 #endif

@@ -22,7 +22,6 @@ static int report_run(struct cli *cli, void *options)
 {
     const struct report_options *chosen = options;
     uint8_t id[HEARSAY_ID_BYTES];
-    struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
     struct hearsay_error error;
     if (cli->word_count == 0) {
@@ -39,14 +38,13 @@ static int report_run(struct cli *cli, void *options)
         .kind = chosen->kind != 0 ? (enum hearsay_report_kind)chosen->kind : HEARSAY_REPORT_OTHER,
         .reason = cli->word_count > 1 ? cli->words[1] : NULL,
     };
-    int code = connect_host(cli, chosen->host, &server, &host);
+    int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
         return code;
     }
-    cli_say_work(cli, server);
+    cli_say_work(cli);
     report.host = host->name;
-    int status = hearsay_report(server, &report, cli_timeout(cli), &error);
-    hearsay_close(server);
+    int status = hearsay_report(cli->connection, &report, cli_timeout(cli), &error);
     return cli_conclude(cli, status, &error, "reported");
 }
 

@@ -45,23 +45,22 @@ static void print_lines(const struct cli *cli, const struct hearsay_host *host,
 static int summary_run(struct cli *cli, void *options)
 {
     const struct plain_options *chosen = options;
-    struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
     struct hearsay_summary summary;
     struct hearsay_error error;
-    int code = connect_host(cli, chosen->host, &server, &host);
+    int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
         return code;
     }
-    if (hearsay_summary(server, host->name, cli_timeout(cli), &summary, &error) != HEARSAY_OK) {
-        code = cli_report(cli, &error);
-    } else if (chosen->json) {
-        code = print_json(cli, host, &summary);
-    } else {
-        print_lines(cli, host, &summary);
+    if (hearsay_summary(cli->connection, host->name, cli_timeout(cli), &summary, &error) !=
+        HEARSAY_OK) {
+        return cli_report(cli, &error);
     }
-    hearsay_close(server);
-    return code;
+    if (chosen->json) {
+        return print_json(cli, host, &summary);
+    }
+    print_lines(cli, host, &summary);
+    return CLI_DONE;
 }
 
 const struct cli_command command_summary = {

@@ -157,10 +157,7 @@ static int print_match(const struct watch_run *run, const struct hearsay *server
     int code = CLI_DONE;
     if (run->options->query.json) {
         json_t *object = out_json_result(result, true);
-        if (json_object_set_new(object, "seq", json_integer((json_int_t)seq)) != 0) {
-            json_decref(object);
-            object = NULL;
-        }
+        out_json_set(&object, "seq", json_integer((json_int_t)seq));
         code = cli_print_json(cli, object);
     } else {
         code = query_print_result(cli, &run->options->query, result, hearsay_now_ms(server),

@@ -14,7 +14,6 @@ static int withdraw_run(struct cli *cli, void *options)
     const struct plain_options *chosen = options;
     uint8_t id[HEARSAY_ID_BYTES];
     uint8_t token[HEARSAY_TOKEN_BYTES];
-    struct hearsay *server = NULL;
     const struct hearsay_host *host = NULL;
     struct hearsay_error error;
     if (cli->word_count < 2) {
@@ -26,12 +25,11 @@ static int withdraw_run(struct cli *cli, void *options)
     if (number_parse_hex(cli->words[1], token, HEARSAY_TOKEN_BYTES) != 0) {
         return cli_misuse(cli, "the token is not 64 hexadecimal digits");
     }
-    int code = connect_host(cli, chosen->host, &server, &host);
+    int code = connect_host(cli, chosen->host, &host);
     if (code != CLI_DONE) {
         return code;
     }
-    int status = hearsay_withdraw(server, host->name, id, token, cli_timeout(cli), &error);
-    hearsay_close(server);
+    int status = hearsay_withdraw(cli->connection, host->name, id, token, cli_timeout(cli), &error);
     return cli_conclude(cli, status, &error, "withdrawn");
 }
 

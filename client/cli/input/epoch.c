@@ -127,12 +127,12 @@ int epoch_find(const struct cli *cli, const struct hearsay *server, const struct
     return CLI_DONE;
 }
 
-int epoch_for_deposit(const struct cli *cli, const struct hearsay *server,
-                      const struct hearsay_host *host, enum epoch_choice choice,
-                      struct hearsay_epoch *out_epoch)
+int epoch_for_deposit(const struct cli *cli, const struct hearsay_host *host,
+                      enum epoch_choice choice, struct hearsay_epoch *out_epoch)
 {
     struct epochs epochs;
-    int code = epoch_find(cli, server, host, choice == EPOCH_AUTO ? EPOCH_LATEST : choice, &epochs);
+    int code = epoch_find(cli, cli->connection, host, choice == EPOCH_AUTO ? EPOCH_LATEST : choice,
+                          &epochs);
     memset(out_epoch, 0, sizeof(*out_epoch));
     if (code != CLI_DONE || epochs.known_count == 0) {
         return code;
@@ -155,9 +155,10 @@ static bool is_as_before(const struct hearsay *server, const struct hearsay_host
            memcmp(follower->resume_token, welcome->resume_token, welcome->resume_bytes) == 0;
 }
 
-int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
-                 enum epoch_choice choice, struct epoch_follower *follower)
+int epoch_follow(const struct cli *cli, const struct hearsay_host *host, enum epoch_choice choice,
+                 struct epoch_follower *follower)
 {
+    struct hearsay *server = cli->connection;
     struct hearsay_epoch now;
     /*
      * If requests are in flight, the caller reads their replies, and with them the pushes of the

@@ -68,8 +68,8 @@ struct epoch_follower {
  * one connection and not on another. Returns what epoch_find returns. O(1) if nothing has changed.
  * Does not wait for the server.
  */
-int epoch_follow(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
-                 enum epoch_choice choice, struct epoch_follower *follower);
+int epoch_follow(const struct cli *cli, const struct hearsay_host *host, enum epoch_choice choice,
+                 struct epoch_follower *follower);
 
 /* Returns the epoch with this number, or NULL when *epochs does not have it. */
 const struct hearsay_epoch *epoch_among(const struct epochs *epochs, uint64_t number);
@@ -78,8 +78,7 @@ const struct hearsay_epoch *epoch_among(const struct epochs *epochs, uint64_t nu
  * Finds the epoch to deposit in. out_epoch->number is 0 for the open epoch. Returns what epoch_find
  * returns. Also returns CLI_USAGE for EPOCH_AUTO when the key of the current epoch is not certain.
  */
-int epoch_for_deposit(const struct cli *cli, const struct hearsay *server,
-                      const struct hearsay_host *host, enum epoch_choice choice,
-                      struct hearsay_epoch *out_epoch);
+int epoch_for_deposit(const struct cli *cli, const struct hearsay_host *host,
+                      enum epoch_choice choice, struct hearsay_epoch *out_epoch);
 
 #endif

@@ -27,13 +27,11 @@ static struct pump_item *item_at(const struct pump *pump, uint64_t at)
     return &pump->ring[at % PUMP_RING];
 }
 
-int pump_init(struct pump *pump, const struct cli *cli, struct pump_work *work, struct lines *lines,
-              struct hearsay *server)
+int pump_init(struct pump *pump, struct cli *cli, struct pump_work *work, struct lines *lines)
 {
     *pump = (struct pump){.cli = cli,
                           .work = work,
                           .lines = lines,
-                          .server = server,
                           .backoff_first_ms = PUMP_BACKOFF_FIRST_MS,
                           .progress_ms = pump_now_ms(),
                           .window = PUMP_RING,
@@ -55,7 +53,6 @@ void pump_deinit(struct pump *pump)
         item_clear(&pump->ring[i]);
     }
     free(pump->ring);
-    hearsay_close(pump->server);
     memset(pump, 0, sizeof(*pump));
 }
 
@@ -146,8 +143,8 @@ static int take_signal(struct pump *pump)
 static int pump_reconnect(struct pump *pump, const struct hearsay_error *reason)
 {
     struct hearsay_error error = *reason;
-    hearsay_close(pump->server);
-    pump->server = NULL;
+    hearsay_close(pump->cli->connection);
+    pump->cli->connection = NULL;
     pump_unsend(pump);
     while (pump->reconnect_count < PUMP_RECONNECTS_MAX) {
         int64_t backoff_ms =
@@ -165,7 +162,7 @@ static int pump_reconnect(struct pump *pump, const struct hearsay_error *reason)
         if (signalled != PUMP_GO_ON) {
             return signalled;
         }
-        if (connect_resuming(pump->cli, NULL, 0, &pump->server, &error) == HEARSAY_OK) {
+        if (connect_resuming(pump->cli, NULL, 0, &pump->cli->connection, &error) == HEARSAY_OK) {
             pump->progress_ms = pump_now_ms();
             return PUMP_GO_ON;
         }
@@ -200,7 +197,7 @@ static int recover_lost(struct pump *pump)
     struct hearsay_error error;
     int status = HEARSAY_OK;
     while (status == HEARSAY_OK) {
-        status = hearsay_next(pump->server, 0, &reply, &error);
+        status = hearsay_next(pump->cli->connection, 0, &reply, &error);
     }
     if (status > HEARSAY_OK) {
         error.status = HEARSAY_ERR_LOST;
@@ -215,7 +212,7 @@ static int recover_lost(struct pump *pump)
 enum { PUMP_FULL_NOW = -2 };
 static int pump_submit(struct pump *pump, struct pump_item *item)
 {
-    switch (pump->work->submit(pump->work, pump->server, item)) {
+    switch (pump->work->submit(pump->work, item)) {
     case PUMP_IS_SENT:
         if (pump->sent_count == 0) {
             pump->progress_ms = pump_now_ms(); /* the wait for an answer begins here */
@@ -399,7 +396,7 @@ static int receive_all(struct pump *pump, bool *out_received)
     while (pump->sent_count > 0) {
         const struct hearsay_reply *reply = NULL;
         struct hearsay_error error;
-        int status = hearsay_next(pump->server, 0, &reply, &error);
+        int status = hearsay_next(pump->cli->connection, 0, &reply, &error);
         if (status > HEARSAY_OK) {
             return PUMP_GO_ON;
         }
@@ -459,7 +456,7 @@ static int wait_for_work(struct pump *pump)
                                {.fd = -1},
                                {.fd = pump->signals, .events = POLLIN}};
     if (pump->sent_count > 0) {
-        waited[1].fd = hearsay_fd(pump->server, &writes);
+        waited[1].fd = hearsay_fd(pump->cli->connection, &writes);
         waited[1].events = writes ? POLLIN | POLLOUT : POLLIN;
     }
     int flushed = cli_flush(pump->cli); /* the program that reads the answers may write its next

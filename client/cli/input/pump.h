@@ -59,8 +59,7 @@ enum pump_verdict {
 };
 
 struct pump_work {
-    enum pump_verdict (*submit)(struct pump_work *work, struct hearsay *server,
-                                struct pump_item *item);
+    enum pump_verdict (*submit)(struct pump_work *work, struct pump_item *item);
     /* Called for each reply, except refusals that the pump handles itself, such as rate limits. */
     enum pump_verdict (*reply)(struct pump_work *work, struct pump_item *item,
                                const struct hearsay_reply *reply);
@@ -75,10 +74,9 @@ struct pump_work {
 };
 
 struct pump {
-    const struct cli *cli;    /* borrowed */
+    struct cli *cli;          /* borrowed; its connection is replaced when it is lost */
     struct pump_work *work;   /* borrowed */
     struct lines *lines;      /* borrowed */
-    struct hearsay *server;   /* owned; NULL while there is none */
     int64_t backoff_first_ms; /* PUMP_BACKOFF_FIRST_MS */
     struct pump_item *ring;   /* owned; PUMP_RING of them */
     uint64_t head;            /* the items number head .. tail - 1 are in use; item number i is
@@ -99,11 +97,10 @@ struct pump {
     unsigned reconnect_count; /* in a row */
 };
 
-/* Prepares a pump. The pump takes over the ownership of `server`. Returns CLI_DONE, or an exit code
- * after printing the error. */
-int pump_init(struct pump *pump, const struct cli *cli, struct pump_work *work, struct lines *lines,
-              struct hearsay *server);
-void pump_deinit(struct pump *pump); /* closes the server */
+/* Prepares a pump that uses cli->connection. Returns CLI_DONE, or an exit code after printing the
+ * error. */
+int pump_init(struct pump *pump, struct cli *cli, struct pump_work *work, struct lines *lines);
+void pump_deinit(struct pump *pump);
 
 /*
  * Processes the input up to its end. Returns CLI_DONE or an exit code. Prints the error before it
