@@ -261,7 +261,7 @@ XSS = (
     "<base href=//evil.lan/><meta http-equiv=refresh content=0;url=//evil.lan/>",
     "\u202egnp.exe\u2066<b>\u2069\u200f",
 )
-OURS = {"LI", "ARTICLE", "DIV", "P", "SPAN", "TIME", "A", "BDI", "BUTTON", "I"}
+OURS = {"LI", "ARTICLE", "DIV", "P", "SPAN", "TIME", "A", "BDI", "BUTTON", "I", "B"}
 
 
 def check_harmless(phone):

@@ -30,7 +30,7 @@ static void item_write_nearness(struct html *html, const struct page *page,
     lang_write(html, page->lang, keys[band - 1], NULL, NULL);
     html_raw(html, "<span class=\"bar\" aria-hidden=\"true\">");
     for (unsigned i = 1; i <= 3; i++) {
-        html_raw(html, i <= band ? "<i class=\"on\"></i>" : "<i></i>");
+        html_raw(html, i <= band ? "<b></b>" : "<i></i>"); /* full, empty */
     }
     html_raw(html, "</span></span>\n");
 }
