@@ -63,9 +63,9 @@ def test_forced_colours(phone, place):
                       for chip in (phone.find("=Nearest"), phone.find("=Newest")))
     assert current == "solid" and other == "none"
     bars = phone.run("""
-      return [...document.querySelectorAll('.bar i')].map((e) => [e.className,
+      return [...document.querySelectorAll('.bar > *')].map((e) => [e.tagName,
         getComputedStyle(e).backgroundColor])""")
-    on, off = ({colour for name, colour in bars if (name == "on") == is_on} for is_on in (True, False))
+    on, off = ({colour for name, colour in bars if (name == "B") == is_on} for is_on in (True, False))
     assert on and off and not on & off
     for selector in (".button", ".chip", "textarea", ".list > li"):
         assert phone.run("return getComputedStyle(arguments[0]).borderTopStyle",

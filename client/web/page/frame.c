@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <stdio.h>
 #include <string.h>
-#include <time.h>
 
 #include "client/web/page/inner.h"
 #include "client/web/statics.h"
@@ -159,21 +158,12 @@ uint64_t page_seconds_since(const struct page *page, int64_t ms)
     return ms >= page->now_ms ? 0 : ((uint64_t)page->now_ms - (uint64_t)ms) / 1000;
 }
 
-/* Begins a <time>. A clock that is not trusted says no date. */
-static void time_begin(struct html *html, const struct page *page, int64_t ms)
+/* Begins a <time>, which the script brings up to date. */
+static void time_begin(struct html *html, int64_t ms)
 {
-    time_t seconds = (time_t)(ms / 1000);
-    char text[40];
-    struct tm parts;
-
     html_raw(html, "<time data-ms=\"");
     html_number(html, ms < 0 ? 0 : (uint64_t)ms);
-    html_raw(html, "\"");
-    if (page->is_clock_trusted && ms >= 0 && gmtime_r(&seconds, &parts) != NULL &&
-        strftime(text, sizeof(text), "%Y-%m-%dT%H:%M:%SZ", &parts) == 20) {
-        html_attribute(html, "datetime", text);
-    }
-    html_raw(html, ">");
+    html_raw(html, "\">");
 }
 
 void page_write_times(struct html *html, const struct page *page,
@@ -181,10 +171,10 @@ void page_write_times(struct html *html, const struct page *page,
 {
     bool is_about = !page->is_clock_trusted;
 
-    time_begin(html, page, message->deposited_ms);
+    time_begin(html, message->deposited_ms);
     lang_write_ago(html, page->lang, page_seconds_since(page, message->deposited_ms), is_about);
     html_raw(html, "</time>\n");
-    time_begin(html, page, message->expires_ms);
+    time_begin(html, message->expires_ms);
     lang_write_with_until(html, page->lang, "item.gone",
                           page_seconds_until(page, message->expires_ms), is_about);
     html_raw(html, "</time>\n");

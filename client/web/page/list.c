@@ -28,7 +28,7 @@ static void item_write_nearness(struct html *html, const struct page *page,
 
     html_raw(html, "<span>");
     lang_write(html, page->lang, keys[band - 1], NULL, NULL);
-    html_raw(html, "<span class=\"bar\" aria-hidden=\"true\">");
+    html_raw(html, "<span class=\"bar\">");
     for (unsigned i = 1; i <= 3; i++) {
         html_raw(html, i <= band ? "<b></b>" : "<i></i>"); /* full, empty */
     }
