@@ -294,8 +294,13 @@ static int restore_examine(const struct paths *paths, const char *file, uint64_t
     *out_messages = 0;
     if (code == 0) {
         struct store_load load = {db, paths->part, said};
+        struct store_numbers *numbers = store_numbers_new();
 
-        code = store_load_replay(&load, count_message, out_messages);
+        code = numbers == NULL ? -ERR_NOMEM : store_load_numbers(&load, numbers);
+        store_numbers_free(numbers);
+        if (code == 0) {
+            code = store_load_replay(&load, count_message, out_messages);
+        }
     }
     if (code == 0 && renew_store_id(db) != SQLITE_OK) {
         (void)snprintf(said, sizeof(said), "%s", store_error_reason(SQLITE_IOERR));

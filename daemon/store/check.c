@@ -138,10 +138,7 @@ static const struct check {
     row_check *is_whole;
     bool needs_row;
 } checks[] = {
-    /*
-     * quick_check does not compare the entries of an index with the rows. store_load_replay
-     * compares the indexes of `message`, which is faster than integrity_check.
-     */
+    /* quick_check does not compare the entries of an index with the rows. */
     {"structure", "PRAGMA quick_check(1)", structure_is_whole, true},
     {"the index of hosts", "PRAGMA integrity_check('host')", structure_is_whole, true},
     {"the index of withdrawn messages", "PRAGMA integrity_check('tombstone')", structure_is_whole,
@@ -160,17 +157,6 @@ static const struct check {
     {"a reported message is missing",
      "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false},
     {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false},
-    /*
-     * This query finds the hosts of all messages by one search of the index for each host. The
-     * query does not read every message.
-     */
-    {"a host is missing",
-     "WITH RECURSIVE used(number) AS (SELECT min(host_id) FROM message UNION ALL"
-     " SELECT (SELECT min(host_id) FROM message WHERE host_id > number) FROM used"
-     " WHERE number IS NOT NULL)"
-     " SELECT 1 FROM used WHERE number IS NOT NULL AND number NOT IN (SELECT host_id FROM host)"
-     " LIMIT 1",
-     NULL, false},
 };
 
 static int check_rows(sqlite3 *db, const struct check *check, char *out_detail)

@@ -8,7 +8,9 @@
  *   `message`. store_load_replay verifies the checksums of the messages, because start-up reads
  *   every message anyway.
  * - Indexes: SQLite's integrity_check compares the indexes of the tables `host` and `tombstone`
- *   with their rows. store_load_replay compares the indexes of `message` with its rows.
+ *   with their rows. The table `message` has no index.
+ * - Ids: store_numbers_load checks that no two messages of a host have the same id, and that every
+ *   message has its host.
  */
 #ifndef DAEMON_STORE_CHECK_H
 #define DAEMON_STORE_CHECK_H

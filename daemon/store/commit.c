@@ -93,6 +93,7 @@ void store_commit_scrub(struct store_writer *writer)
 
 int store_commit_reopen(struct store_writer *writer)
 {
+    const char *detail;
     sqlite3 *db;
     int rc;
 
@@ -104,8 +105,16 @@ int store_commit_reopen(struct store_writer *writer)
         return rc;
     }
     rc = store_commit_limit_log(writer, db);
+    /*
+     * A commit that was reported as failed may be in the database after all, if SQLite has
+     * recovered the log since.
+     */
     if (rc == SQLITE_OK) {
-        rc = store_database_init(&writer->database, db, writer->options.marks_max);
+        rc = store_numbers_load(writer->options.numbers, db, &detail);
+    }
+    if (rc == SQLITE_OK) {
+        rc = store_database_init(&writer->database, db, writer->options.numbers,
+                                 writer->options.marks_max);
     }
     if (rc != SQLITE_OK) {
         (void)sqlite3_close(db);
@@ -130,15 +139,14 @@ static void drop_connection(struct store_writer *writer)
 /*
  * A failed commit may have left its pages in the log. After a power cut, recovery might read these
  * pages, and operations that were reported as failed would take effect. So a small transaction
- * overwrites the first of these pages, which makes all of them invalid. A transaction that changes
- * nothing would not write. So the small transaction takes a message number that no message gets.
+ * overwrites the first of these pages, which makes all of them invalid.
  */
 static void overwrite_failed_commit(struct store_writer *writer)
 {
     int rc = store_database_begin(&writer->database);
 
     if (rc == SQLITE_OK) {
-        (void)store_database_take_number(&writer->database); /* no message gets it */
+        store_database_write_meta(&writer->database);
         rc = store_database_commit(&writer->database);
     }
     if (rc != SQLITE_OK && store_database_rollback(&writer->database) != SQLITE_OK) {

@@ -12,14 +12,17 @@ static int load_meta(struct store_database *database)
 {
     sqlite3_stmt *statement;
     int rc = store_query(database->db,
-                         "SELECT store_id, next_seq, clock_ms, (SELECT count(*) FROM tombstone),"
-                         " (SELECT count(*) FROM moderation) FROM meta",
+                         "SELECT store_id, next_seq, max(clock_ms, coalesce((SELECT deposited_ms"
+                         " FROM message ORDER BY seq DESC LIMIT 1), 0)),"
+                         " (SELECT count(*) FROM tombstone), (SELECT count(*) FROM moderation)"
+                         " FROM meta",
                          STORE_NO_VALUES, &statement);
 
     if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) == PERSIST_STORE_ID_BYTES) {
         memcpy(database->store_id, sqlite3_column_blob(statement, 0), PERSIST_STORE_ID_BYTES);
         database->state = (struct store_state){
             .next_seq = sqlite3_column_int64(statement, 1),
+            .reserved_seq = sqlite3_column_int64(statement, 1),
             .clock_ms = sqlite3_column_int64(statement, 2),
             .tombstones = sqlite3_column_int64(statement, 3),
             .moderated = sqlite3_column_int64(statement, 4),
@@ -32,11 +35,12 @@ static int load_meta(struct store_database *database)
     return rc;
 }
 
-int store_database_init(struct store_database *database, sqlite3 *db, int64_t marks_max)
+int store_database_init(struct store_database *database, sqlite3 *db, struct store_numbers *numbers,
+                        int64_t marks_max)
 {
     int rc;
 
-    *database = (struct store_database){.db = db, .marks_max = marks_max};
+    *database = (struct store_database){.db = db, .numbers = numbers, .marks_max = marks_max};
     store_marks_init(&database->marks);
     rc = store_statement_prepare(db, database->statements);
     if (rc == SQLITE_OK) {
@@ -64,6 +68,7 @@ int store_database_begin(struct store_database *database)
 {
     database->before = database->state;
     database->state.changed = false;
+    database->state.newest_ms = INT64_MIN;
     int rc = store_statement_run(database->statements[STORE_BEGIN], STORE_NO_VALUES);
     if (rc == SQLITE_OK && database->state.tombstones > 0) {
         store_marks_begin(&database->marks, database->db);
@@ -73,12 +78,19 @@ int store_database_begin(struct store_database *database)
 
 static int save_meta(struct store_database *database)
 {
-    const struct store_state *state = &database->state;
-    int64_t checksum = store_meta_checksum(database->store_id, state->next_seq, state->clock_ms);
+    struct store_state *state = &database->state;
 
-    return store_statement_run(database->statements[STORE_META_SAVE],
-                               STORE_VALUES(STORE_NUMBER(state->next_seq),
-                                            STORE_NUMBER(state->clock_ms), STORE_NUMBER(checksum)));
+    if (state->next_seq <= state->reserved_seq && state->newest_ms == state->clock_ms) {
+        return SQLITE_OK;
+    }
+    if (state->next_seq > state->reserved_seq) {
+        state->reserved_seq = state->next_seq + STORE_NUMBERS_RESERVED - 1;
+    }
+    return store_statement_run(
+        database->statements[STORE_META_SAVE],
+        STORE_VALUES(STORE_NUMBER(state->reserved_seq), STORE_NUMBER(state->clock_ms),
+                     STORE_NUMBER(store_meta_checksum(database->store_id, state->reserved_seq,
+                                                      state->clock_ms))));
 }
 
 int store_database_commit(struct store_database *database)
@@ -94,6 +106,7 @@ int store_database_commit(struct store_database *database)
     }
     if (rc == SQLITE_OK) {
         store_marks_commit(&database->marks);
+        store_numbers_commit(database->numbers);
     }
     return rc;
 }
@@ -104,6 +117,7 @@ int store_database_rollback(struct store_database *database)
 
     database->state = database->before;
     store_marks_rollback(&database->marks);
+    store_numbers_rollback(database->numbers, database->state.next_seq);
     /*
      * SQLite rolls the transaction back by itself after some failures. Then another ROLLBACK would
      * fail.
@@ -118,20 +132,45 @@ int store_database_rollback(struct store_database *database)
 
 int64_t store_database_take_number(struct store_database *database)
 {
-    database->state.changed = true; /* so that the commit saves the next number */
+    database->state.changed = true;
+    database->state.newest_ms = INT64_MIN;
     return database->state.next_seq++;
+}
+
+void store_database_write_meta(struct store_database *database)
+{
+    /* A row that does not change would not be written. */
+    database->state.next_seq = database->state.reserved_seq + 1;
+    database->state.changed = true;
+}
+
+/* Reads the message with the number `seq`. SQLITE_DONE: it is another message than `key`. */
+static int find_at(struct store_database *database, const struct persist_message *key, int64_t seq,
+                   struct persist_message *out_message)
+{
+    sqlite3_stmt *statement = database->statements[STORE_FIND];
+    int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
+
+    if (rc != SQLITE_ROW) {
+        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
+    }
+    if (!store_row_is_of(statement, key)) {
+        return SQLITE_DONE;
+    }
+    rc = store_row_read(statement, out_message);
+    return rc == SQLITE_OK ? SQLITE_ROW : rc;
 }
 
 int store_database_find(struct store_database *database, const struct persist_message *key,
                         struct persist_message *out_message)
 {
-    sqlite3_stmt *statement = database->statements[STORE_FIND];
-    int rc = store_statement_step(statement, STORE_VALUES(STORE_KEY(key)));
+    int64_t seq = 0;
+    int rc = SQLITE_DONE;
 
-    if (rc == SQLITE_ROW) {
-        int read = store_row_read(statement, out_message);
-
-        rc = read == SQLITE_OK ? SQLITE_ROW : read;
+    while (rc == SQLITE_DONE &&
+           (seq = store_numbers_next(database->numbers, key->host, key->id, seq)) != 0) {
+        store_statement_reset(database->statements[STORE_FIND]);
+        rc = find_at(database, key, seq, out_message);
     }
     return rc;
 }
@@ -144,14 +183,46 @@ int store_database_drop_moderation(struct store_database *database, int64_t seq)
                                      STORE_VALUES(STORE_NUMBER(seq)));
 }
 
-int store_database_delete(struct store_database *database, int64_t seq)
+/* Deletes the row of a message, and fills *out_removed. */
+static int delete_row(struct store_database *database, int64_t seq,
+                      struct persist_removed *out_removed)
 {
-    int rc =
-        store_statement_run(database->statements[STORE_DELETE], STORE_VALUES(STORE_NUMBER(seq)));
+    sqlite3_stmt *statement = database->statements[STORE_DELETE];
+    int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
 
+    if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 2) == MESSAGE_ID_BYTES) {
+        out_removed->host = (uint32_t)sqlite3_column_int64(statement, 0);
+        out_removed->epoch = (uint64_t)sqlite3_column_int64(statement, 1);
+        memcpy(out_removed->id, sqlite3_column_blob(statement, 2), MESSAGE_ID_BYTES);
+        rc = SQLITE_OK;
+    } else if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        rc = SQLITE_CORRUPT;
+    }
+    store_statement_reset(statement);
+    return rc;
+}
+
+int store_database_delete(struct store_database *database, int64_t seq,
+                          struct persist_removed *out_removed)
+{
+    struct persist_removed removed;
+    int rc = delete_row(database, seq, &removed);
+
+    if (rc == SQLITE_OK) {
+        rc = store_numbers_remove(database->numbers, removed.host, removed.id, seq);
+    }
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    if (out_removed != NULL) {
+        *out_removed = removed;
+    }
+    if (seq == database->state.next_seq - 1) {
+        database->state.newest_ms = INT64_MIN;
+    }
     database->state.removed = true;
     database->state.changed = true;
-    return rc == SQLITE_OK ? store_database_drop_moderation(database, seq) : rc;
+    return store_database_drop_moderation(database, seq);
 }
 
 /*

@@ -11,23 +11,33 @@
 #include <sqlite3.h>
 
 #include "daemon/store/marks.h"
+#include "daemon/store/numbers.h"
 #include "daemon/store/persist.h"
 #include "daemon/store/statement.h"
 
 /*
- * Where the next search for messages to evict starts. The host has no message before the position
- * `from` in the order `order`.
+ * Where the next search for the oldest messages starts: the host has no message with a smaller
+ * number than `from`.
  */
 struct store_evicted {
-    enum persist_evict order; /* PERSIST_EVICT_NONE: `from` is not known */
     uint32_t host;
-    int64_t from; /* a seq, or an expires_ms */
+    int64_t from;
 };
+
+/*
+ * Numbers are reserved by the hundred: the file has the first number that is not reserved, so that
+ * a deposit need not write the table `meta`. After a crash the rest of the reserved numbers is left
+ * out. No number is used twice.
+ */
+enum { STORE_NUMBERS_RESERVED = 100 };
 
 /* The numbers in memory that a rollback restores. */
 struct store_state {
     int64_t next_seq;
+    int64_t reserved_seq; /* the file's: numbers below it are reserved */
     int64_t clock_ms;
+    int64_t newest_ms;  /* deposit time of the message that the transaction added last, if that is
+                           the newest message of the store; else INT64_MIN */
     int64_t tombstones; /* an upper bound of the number of tombstones; 0: deposits need not search
                            for one */
     int64_t moderated;  /* an upper bound of the rows of `moderation`; 0: no need to search */
@@ -41,9 +51,10 @@ struct store_database {
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
     struct store_state state;
-    struct store_state before; /* state as it was at begin */
-    struct store_marks marks;  /* the ids that have a tombstone */
-    bool refuses_deposits;     /* set by the caller: new deposits get PERSIST_NO_SPACE */
+    struct store_state before;     /* state as it was at begin */
+    struct store_marks marks;      /* the ids that have a tombstone */
+    struct store_numbers *numbers; /* borrowed */
+    bool refuses_deposits;         /* set by the caller: new deposits get PERSIST_NO_SPACE */
     int64_t marks_max;
 };
 
@@ -63,9 +74,11 @@ struct store_times {
  * Prepares the statements on a writer's connection and loads the state. On success *database owns
  * the connection; on failure the caller still owns the connection. `marks_max` (>= 1) is the
  * maximum number of tombstones. When the maximum is exceeded, tombstones that expire soonest are
- * deleted, and messages with the ids of these tombstones can be deposited again.
+ * deleted, and messages with the ids of these tombstones can be deposited again. `numbers` has the
+ * numbers of all messages, and is borrowed.
  */
-int store_database_init(struct store_database *database, sqlite3 *db, int64_t marks_max);
+int store_database_init(struct store_database *database, sqlite3 *db, struct store_numbers *numbers,
+                        int64_t marks_max);
 
 /*
  * Finalizes the statements and frees the memory. Returns the connection, which the caller closes;
@@ -79,9 +92,9 @@ sqlite3 *store_database_deinit(struct store_database *database);
 int store_database_begin(struct store_database *database);
 
 /*
- * Saves the clock and the next message number, then commits. A transaction that changed nothing
- * is rolled back instead: many expiries find nothing to delete, and a write would wear out flash
- * storage.
+ * Commits. Saves the clock and reserves numbers before, unless enough numbers are reserved and the
+ * newest message has the time of the clock. A transaction that changed nothing is rolled back
+ * instead: many expiries find nothing to delete, and a write would wear out flash storage.
  */
 int store_database_commit(struct store_database *database);
 
@@ -94,10 +107,13 @@ int store_database_rollback(struct store_database *database);
 /* --- steps that several operations share, within a transaction -------------------------------- */
 
 /*
- * Takes the next message number (`seq`). The commit saves the number that follows. After a rollback
- * a later transaction takes the number again.
+ * Takes the next message number (`seq`). After a rollback a later transaction takes the number
+ * again.
  */
 int64_t store_database_take_number(struct store_database *database);
+
+/* Makes the commit write the table `meta`. */
+void store_database_write_meta(struct store_database *database);
 
 /*
  * Finds the stored message with the host and the id of `key`. SQLITE_ROW: found; pointers in
@@ -108,8 +124,12 @@ int64_t store_database_take_number(struct store_database *database);
 int store_database_find(struct store_database *database, const struct persist_message *key,
                         struct persist_message *out_message);
 
-/* Deletes a message and its row in the table `moderation`. */
-int store_database_delete(struct store_database *database, int64_t seq);
+/*
+ * Deletes a message and its row in the table `moderation`. Unless out_removed is NULL, fills it.
+ * SQLITE_CORRUPT: there is no such message, or its row is damaged.
+ */
+int store_database_delete(struct store_database *database, int64_t seq,
+                          struct persist_removed *out_removed);
 
 /* Deletes a message's row in the table `moderation`, if there is one. */
 int store_database_drop_moderation(struct store_database *database, int64_t seq);

@@ -8,33 +8,31 @@
 #include "daemon/store/moderation.h"
 #include "daemon/store/row.h"
 
-static int insert_message(struct store_database *database, struct persist_message *message,
-                          bool *out_inserted)
+static int insert_message(struct store_database *database, struct persist_message *message)
 {
-    int rc = store_row_put(database->statements[STORE_INSERT], database->state.next_seq, message);
+    int64_t seq = database->state.next_seq;
+    int rc =
+        store_numbers_add(database->numbers, message->host, message->id, seq, message->expires_ms);
 
-    *out_inserted = rc == SQLITE_OK && sqlite3_changes64(database->db) > 0;
-    if (!*out_inserted) {
+    if (rc == SQLITE_OK) {
+        rc = store_row_put(database->statements[STORE_INSERT], seq, message);
+    }
+    if (rc != SQLITE_OK) {
         return rc;
     }
-    struct store_evicted *evicted = &database->state.evicted;
-    if (evicted->order == PERSIST_EVICT_SOONEST && evicted->host == message->host &&
-        message->expires_ms < evicted->from) {
-        evicted->from = message->expires_ms;
-    }
     message->seq = store_database_take_number(database);
-    return message->state == PERSIST_SHOWN
-               ? SQLITE_OK
-               : store_moderation_begin(database, message->seq, message->state);
+    database->state.newest_ms = message->deposited_ms;
+    return message->state == PERSIST_SHOWN ? SQLITE_OK
+                                           : store_moderation_begin(database, seq, message->state);
 }
 
 /*
  * Compares a deposit with the stored message of the same host and id. Returns SQLITE_ROW and sets
- * the outcome, *out_seq and the times in *out_times; SQLITE_DONE if there is no such message; or
- * another result code.
+ * the outcome and the times in *out_times; SQLITE_DONE if there is no such message; or another
+ * result code.
  */
 static int compare_stored(struct store_database *database, struct persist_op *op,
-                          struct store_times *out_times, int64_t *out_seq)
+                          struct store_times *out_times)
 {
     struct persist_message stored;
     int rc = store_database_find(database, &op->message, &stored);
@@ -45,63 +43,39 @@ static int compare_stored(struct store_database *database, struct persist_op *op
         *out_times = (struct store_times){.deposited_ms = stored.deposited_ms,
                                           .expires_ms = stored.expires_ms,
                                           .seq = stored.seq};
-        *out_seq = stored.seq;
     }
     store_statement_reset(database->statements[STORE_FIND]);
     return rc;
 }
 
 /*
- * Handles a deposit while the storage is nearly full. A duplicate of a stored message that has not
- * expired gets PERSIST_DUPLICATE; no message is stored.
+ * Stores the message of a deposit, unless a message of its host and id is stored that has not
+ * expired. Replaces an expired one. If the storage is nearly full, no message is stored.
  */
-static int deposit_without_space(struct store_database *database, struct persist_op *op,
-                                 struct store_times *out_times)
+static int deposit_message(struct store_database *database, struct persist_op *op,
+                           struct store_times *out_times)
 {
-    int64_t seq = 0;
-    int rc = compare_stored(database, op, out_times, &seq);
+    int rc = compare_stored(database, op, out_times);
+    bool is_stored = rc == SQLITE_ROW;
 
     if (rc == SQLITE_CORRUPT) {
         return store_database_fail_damaged(op);
     }
-    if (rc == SQLITE_DONE ||
-        (rc == SQLITE_ROW && message_expired(out_times->expires_ms, op->now_ms))) {
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        return rc;
+    }
+    if (is_stored && !message_expired(out_times->expires_ms, op->now_ms)) {
+        return store_moderation_state(database, out_times->seq, &out_times->state,
+                                      &out_times->reports);
+    }
+    if (database->refuses_deposits) {
         op->outcome = PERSIST_NO_SPACE;
         op->reason = "the storage is nearly full, and what is left is kept for deleting";
         return SQLITE_OK;
     }
-    return rc == SQLITE_ROW
-               ? store_moderation_state(database, seq, &out_times->state, &out_times->reports)
-               : rc;
-}
-
-/*
- * Handles a deposit whose host and id are already stored. If the stored message has expired, the
- * deposit replaces it.
- */
-static int deposit_again(struct store_database *database, struct persist_op *op,
-                         struct store_times *out_times)
-{
-    bool inserted = false;
-    int64_t seq = 0;
-    int rc = compare_stored(database, op, out_times, &seq);
-    bool is_over = rc == SQLITE_ROW && message_expired(out_times->expires_ms, op->now_ms);
-
-    if (rc == SQLITE_CORRUPT) {
-        return store_database_fail_damaged(op);
-    }
-    if (rc != SQLITE_ROW) {
-        return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc; /* the index has it, the table does not */
-    }
-    if (!is_over) {
-        return store_moderation_state(database, seq, &out_times->state, &out_times->reports);
-    }
-    rc = store_database_delete(database, seq);
-    if (rc == SQLITE_OK) {
-        rc = insert_message(database, &op->message, &inserted);
-    }
     op->outcome = PERSIST_APPLIED;
-    return rc == SQLITE_OK && !inserted ? SQLITE_CORRUPT : rc;
+    rc = is_stored ? store_database_delete(database, out_times->seq, NULL) : SQLITE_OK;
+    return rc == SQLITE_OK ? insert_message(database, &op->message) : rc;
 }
 
 static int find_tombstone(struct store_database *database, const struct persist_op *op,
@@ -121,27 +95,62 @@ static int find_tombstone(struct store_database *database, const struct persist_
 /* The messages in op->removed, in the same order. */
 struct found {
     int64_t seqs[PERSIST_EXPIRE_MAX]; /* the number (`seq`) of each message */
-    uint32_t chosen; /* how many messages are from op->chosen; these messages come first */
+    uint32_t chosen;   /* how many messages are from op->chosen; these messages come first */
+    uint64_t messages; /* messages that are not from op->chosen, and their bytes */
+    uint64_t bytes;
 };
+
+/* Adds the message of the current row of STORE_OLDEST or STORE_PLACE to op->removed. */
+static int read_removed(sqlite3_stmt *statement, struct persist_op *op, struct found *found)
+{
+    struct persist_removed *out = &op->removed[op->removed_count];
+
+    if (sqlite3_column_bytes(statement, 2) != MESSAGE_ID_BYTES ||
+        sqlite3_column_int64(statement, 4) < 0) {
+        return SQLITE_CORRUPT;
+    }
+    out->host = (uint32_t)sqlite3_column_int64(statement, 0);
+    out->epoch = (uint64_t)sqlite3_column_int64(statement, 1);
+    memcpy(out->id, sqlite3_column_blob(statement, 2), MESSAGE_ID_BYTES);
+    found->seqs[op->removed_count++] = sqlite3_column_int64(statement, 3);
+    found->messages++;
+    found->bytes += (uint64_t)sqlite3_column_int64(statement, 4);
+    return SQLITE_OK;
+}
+
+/* Adds the message with the number `seq` to op->removed. */
+static int add_place(struct store_database *database, struct persist_op *op, int64_t seq,
+                     struct found *found)
+{
+    sqlite3_stmt *statement = database->statements[STORE_PLACE];
+    int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
+
+    if (rc == SQLITE_ROW) {
+        rc = read_removed(statement, op, found);
+    } else if (rc == SQLITE_DONE) {
+        rc = SQLITE_CORRUPT;
+    }
+    store_statement_reset(statement);
+    return rc;
+}
 
 /* Finds a message of op->chosen and adds it to op->removed. An id that is not stored is skipped. */
 static int find_chosen(struct store_database *database, struct persist_op *op, const uint8_t *id,
                        struct found *found)
 {
-    sqlite3_stmt *statement = database->statements[STORE_PLACE];
-    struct persist_removed *removed = &op->removed[op->removed_count];
-    int rc = store_statement_step(
-        statement, STORE_VALUES(STORE_NUMBER(op->message.host), STORE_BLOB(id, MESSAGE_ID_BYTES)));
+    uint32_t host = op->message.host;
+    int64_t seq = 0;
+    int rc = SQLITE_OK;
 
-    if (rc == SQLITE_ROW) {
-        found->seqs[op->removed_count] = sqlite3_column_int64(statement, 0);
-        removed->host = op->message.host;
-        removed->epoch = (uint64_t)sqlite3_column_int64(statement, 1);
-        memcpy(removed->id, id, MESSAGE_ID_BYTES);
-        op->removed_count++;
+    while (rc == SQLITE_OK && (seq = store_numbers_next(database->numbers, host, id, seq)) != 0) {
+        rc = add_place(database, op, seq, found);
+        if (rc == SQLITE_OK &&
+            memcmp(op->removed[op->removed_count - 1].id, id, MESSAGE_ID_BYTES) == 0) {
+            return SQLITE_OK;
+        }
+        op->removed_count -= rc == SQLITE_OK; /* it has another id */
     }
-    store_statement_reset(statement);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc;
 }
 
 static bool is_chosen(const struct found *found, int64_t seq)
@@ -154,82 +163,58 @@ static bool is_chosen(const struct found *found, int64_t seq)
     return false;
 }
 
-/*
- * Reads the current row of STORE_OLDEST or STORE_SOONEST. *out_place: the message's position in the
- * order of eviction, which is its seq or its expires_ms.
- */
-static int read_removed(sqlite3_stmt *statement, int64_t *out_seq, int64_t *out_place,
-                        struct persist_removed *out, uint64_t *out_bytes)
+static bool is_enough(const struct persist_op *op, const struct found *found)
 {
-    if (sqlite3_column_bytes(statement, 4) != MESSAGE_ID_BYTES ||
-        sqlite3_column_int64(statement, 5) < 0) {
-        return SQLITE_CORRUPT;
-    }
-    *out_seq = sqlite3_column_int64(statement, 0);
-    *out_place = sqlite3_column_int64(statement, 1);
-    out->host = (uint32_t)sqlite3_column_int64(statement, 2);
-    out->epoch = (uint64_t)sqlite3_column_int64(statement, 3);
-    memcpy(out->id, sqlite3_column_blob(statement, 4), MESSAGE_ID_BYTES);
-    *out_bytes = (uint64_t)sqlite3_column_int64(statement, 5);
-    return SQLITE_OK;
+    return found->messages >= op->evict_messages && found->bytes >= op->evict_bytes;
 }
 
-static int bind_evictable(struct store_database *database, sqlite3_stmt *statement,
-                          const struct persist_op *op)
+/* Adds the oldest messages to op->removed until they are enough. */
+static int find_oldest(struct store_database *database, struct persist_op *op, struct found *found)
 {
     struct store_evicted *evicted = &database->state.evicted;
-    int64_t stored = database->state.next_seq - 1; /* the message just stored */
-
-    if (evicted->order != op->evict || evicted->host != op->message.host) {
-        *evicted = (struct store_evicted){op->evict, op->message.host, INT64_MIN};
-    }
-    return store_statement_bind(statement,
-                                STORE_VALUES(STORE_NUMBER(op->message.host), STORE_NUMBER(stored),
-                                             STORE_NUMBER(evicted->from)));
-}
-
-/*
- * Finds further messages to evict, and adds them to op->removed and to `found`. *out_enough:
- * whether the added messages reach both op->evict_messages and op->evict_bytes.
- */
-static int find_evictable(struct store_database *database, struct persist_op *op,
-                          struct found *found, bool *out_enough)
-{
-    sqlite3_stmt *statement =
-        database->statements[op->evict == PERSIST_EVICT_OLDEST ? STORE_OLDEST : STORE_SOONEST];
-    uint64_t messages = 0;
-    uint64_t bytes = 0;
+    sqlite3_stmt *statement = database->statements[STORE_OLDEST];
     bool is_first = true;
-    int rc = bind_evictable(database, statement, op);
 
-    while (rc == SQLITE_OK && !*out_enough && op->removed_count < op->limit &&
+    if (evicted->host != op->message.host) {
+        *evicted = (struct store_evicted){op->message.host, 0};
+    }
+    int rc = store_statement_bind(statement, STORE_VALUES(STORE_NUMBER(op->message.host),
+                                                          STORE_NUMBER(op->message.seq),
+                                                          STORE_NUMBER(evicted->from)));
+    while (rc == SQLITE_OK && !is_enough(op, found) && op->removed_count < op->limit &&
            (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        int64_t place = 0;
-        uint64_t more = 0;
+        int64_t seq = sqlite3_column_int64(statement, 3);
 
-        rc = read_removed(statement, &found->seqs[op->removed_count], &place,
-                          &op->removed[op->removed_count], &more);
-        if (rc == SQLITE_OK && is_first) {
-            database->state.evicted.from = place;
-            /*
-             * This search has skipped the new deposit. The next search must find the deposit, so
-             * the next search begins no later than at the deposit.
-             */
-            if (op->evict == PERSIST_EVICT_SOONEST && op->message.expires_ms < place) {
-                database->state.evicted.from = op->message.expires_ms;
-            }
+        if (is_first) {
+            evicted->from = seq;
         }
         is_first = false;
-        if (is_chosen(found, found->seqs[op->removed_count])) {
-            continue;
-        }
-        op->removed_count++;
-        messages++;
-        bytes += more;
-        *out_enough = messages >= op->evict_messages && bytes >= op->evict_bytes;
+        rc = is_chosen(found, seq) ? SQLITE_OK : read_removed(statement, op, found);
     }
     store_statement_reset(statement);
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* Adds the messages that expire soonest to op->removed until they are enough. */
+static int find_soonest(struct store_database *database, struct persist_op *op, struct found *found)
+{
+    /* Each place but one is a message to evict or a chosen one. */
+    _Static_assert(STORE_SOONEST_ROOM > 2 * PERSIST_EXPIRE_MAX, "places suffice");
+    struct store_soon soon;
+    int rc = SQLITE_OK;
+
+    for (size_t place = 0;
+         rc == SQLITE_OK && !is_enough(op, found) && op->removed_count < op->limit; place++) {
+        rc = store_numbers_soonest(database->numbers, op->message.host, place, &soon);
+        if (rc == SQLITE_DONE) {
+            return SQLITE_OK;
+        }
+        if (rc == SQLITE_ROW) {
+            bool stays = soon.seq == op->message.seq || is_chosen(found, soon.seq);
+            rc = stays ? SQLITE_OK : add_place(database, op, soon.seq, found);
+        }
+    }
+    return rc;
 }
 
 /*
@@ -241,7 +226,6 @@ static int find_evictable(struct store_database *database, struct persist_op *op
 static int make_space(struct store_database *database, struct persist_op *op)
 {
     struct found found = {.chosen = 0};
-    bool enough = op->evict == PERSIST_EVICT_NONE;
     int rc = SQLITE_OK;
 
     assert(op->limit >= 1 && op->limit <= PERSIST_EXPIRE_MAX && op->removed != NULL);
@@ -254,16 +238,19 @@ static int make_space(struct store_database *database, struct persist_op *op)
         }
     }
     found.chosen = op->removed_count;
-    if (rc == SQLITE_OK && !enough) {
-        rc = find_evictable(database, op, &found, &enough);
+    found.messages = found.bytes = 0;
+    if (rc == SQLITE_OK && op->evict == PERSIST_EVICT_OLDEST) {
+        rc = find_oldest(database, op, &found);
+    } else if (rc == SQLITE_OK && op->evict == PERSIST_EVICT_SOONEST) {
+        rc = find_soonest(database, op, &found);
     }
-    if (rc == SQLITE_OK && !enough) {
+    if (rc == SQLITE_OK && op->evict != PERSIST_EVICT_NONE && !is_enough(op, &found)) {
         op->removed_count = 0;
         op->outcome = PERSIST_FULL;
-        return store_database_delete(database, database->state.next_seq - 1);
+        return store_database_delete(database, op->message.seq, NULL);
     }
     for (uint32_t i = 0; i < op->removed_count && rc == SQLITE_OK; i++) {
-        rc = store_database_delete(database, found.seqs[i]);
+        rc = store_database_delete(database, found.seqs[i], NULL);
     }
     return rc;
 }
@@ -274,7 +261,6 @@ int store_deposit_apply(struct store_database *database, struct persist_op *op,
                         struct store_times *out_times)
 {
     bool is_gone = false;
-    bool inserted = false;
     int rc = SQLITE_OK;
 
     op->removed_count = 0;
@@ -289,14 +275,7 @@ int store_deposit_apply(struct store_database *database, struct persist_op *op,
         op->outcome = PERSIST_GONE;
         return SQLITE_OK;
     }
-    if (database->refuses_deposits) {
-        return deposit_without_space(database, op, out_times);
-    }
-    op->outcome = PERSIST_APPLIED;
-    rc = insert_message(database, &op->message, &inserted);
-    if (rc == SQLITE_OK && !inserted) {
-        rc = deposit_again(database, op, out_times);
-    }
+    rc = deposit_message(database, op, out_times);
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED &&
         (op->evict != PERSIST_EVICT_NONE || op->chosen_count > 0)) {
         rc = make_space(database, op);

@@ -6,7 +6,6 @@
 
 #include <sodium.h>
 
-#include "core/base/hash.h"
 #include "core/profile/profile.h"
 #include "daemon/store/error.h"
 #include "daemon/store/row.h"
@@ -121,6 +120,14 @@ int store_load_host(const struct store_load *load, const char *name, const char 
 
 /* --- messages --------------------------------------------------------------------------------- */
 
+int store_load_numbers(const struct store_load *load, struct store_numbers *numbers)
+{
+    const char *detail;
+    int rc = store_numbers_load(numbers, load->db, &detail);
+
+    return rc == SQLITE_OK ? 0 : load_refuse(load, rc, detail);
+}
+
 static int refuse_row(const struct store_load *load, int rc, int64_t seq)
 {
     char detail[64];
@@ -128,129 +135,6 @@ static int refuse_row(const struct store_load *load, int rc, int64_t seq)
     (void)snprintf(detail, sizeof(detail), "the message with seq %lld is not as it was written",
                    (long long)seq);
     return load_refuse(load, rc, detail);
-}
-
-/*
- * How an index is compared with its table. Every index entry and every row has a hash. The sum of
- * the hashes of all entries must equal the sum of the hashes of all rows. Otherwise the index does
- * not have one entry for each row; random damage passes with a probability of about 2^-64. Each
- * entry must also be greater than the entry before it. And the values of an entry must have the
- * types of the row's columns: an id stored as text has the same hash as the id stored as a blob,
- * but a search does not find the text.
- */
-struct sums {
-    uint64_t by_id, by_expiry;
-};
-
-static uint64_t hash_id(int64_t seq, int64_t host, const void *id)
-{
-    uint8_t bytes[8 + 8 + MESSAGE_ID_BYTES];
-
-    memcpy(bytes, &seq, 8);
-    memcpy(bytes + 8, &host, 8);
-    memcpy(bytes + 16, id, MESSAGE_ID_BYTES);
-    return hash_seeded(bytes, sizeof(bytes), 0);
-}
-
-static uint64_t hash_expiry(int64_t seq, int64_t expires_ms)
-{
-    uint8_t bytes[8 + 8];
-
-    memcpy(bytes, &seq, 8);
-    memcpy(bytes + 8, &expires_ms, 8);
-    return hash_seeded(bytes, sizeof(bytes), 0);
-}
-
-static void add_row(struct sums *sums, const struct persist_message *message)
-{
-    sums->by_id += hash_id(message->seq, message->host, message->id);
-    sums->by_expiry += hash_expiry(message->seq, message->expires_ms);
-}
-
-/* The previous entry of the index of ids, if is_set. */
-struct last_id {
-    bool is_set;
-    int64_t host;
-    uint8_t id[MESSAGE_ID_BYTES];
-};
-
-/*
- * Sums up the hashes of all entries of the index of ids. Returns SQLITE_OK, SQLITE_CORRUPT for
- * damage, or another result code.
- */
-static int sum_ids(sqlite3 *db, uint64_t *out_sum)
-{
-    struct last_id last = {.is_set = false};
-    sqlite3_stmt *statement;
-    int rc = store_query(db, "SELECT host_id, id, seq FROM message INDEXED BY message_by_id",
-                         STORE_NO_VALUES, &statement);
-
-    *out_sum = 0;
-    for (; rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
-        bool has_types = sqlite3_column_type(statement, 0) == SQLITE_INTEGER &&
-                         sqlite3_column_type(statement, 1) == SQLITE_BLOB &&
-                         sqlite3_column_type(statement, 2) == SQLITE_INTEGER;
-        int64_t host = sqlite3_column_int64(statement, 0);
-        const void *id = sqlite3_column_blob(statement, 1);
-
-        if (!has_types || id == NULL || sqlite3_column_bytes(statement, 1) != MESSAGE_ID_BYTES ||
-            (last.is_set && (host < last.host ||
-                             (host == last.host && memcmp(id, last.id, MESSAGE_ID_BYTES) <= 0)))) {
-            rc = SQLITE_CORRUPT;
-            break;
-        }
-        last.is_set = true;
-        last.host = host;
-        memcpy(last.id, id, MESSAGE_ID_BYTES);
-        *out_sum += hash_id(sqlite3_column_int64(statement, 2), host, id);
-    }
-    (void)sqlite3_finalize(statement);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-static int sum_expiries(sqlite3 *db, uint64_t *out_sum)
-{
-    sqlite3_stmt *statement;
-    int64_t last_ms = INT64_MIN;
-    int64_t last_seq = 0;
-    int rc = store_query(db, "SELECT expires_ms, seq FROM message INDEXED BY message_by_expiry",
-                         STORE_NO_VALUES, &statement);
-
-    *out_sum = 0;
-    for (; rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
-        bool has_types = sqlite3_column_type(statement, 0) == SQLITE_INTEGER &&
-                         sqlite3_column_type(statement, 1) == SQLITE_INTEGER;
-        int64_t expires_ms = sqlite3_column_int64(statement, 0);
-        int64_t seq = sqlite3_column_int64(statement, 1);
-
-        if (!has_types || expires_ms < last_ms || (expires_ms == last_ms && seq <= last_seq)) {
-            rc = SQLITE_CORRUPT;
-            break;
-        }
-        last_ms = expires_ms;
-        last_seq = seq;
-        *out_sum += hash_expiry(seq, expires_ms);
-    }
-    (void)sqlite3_finalize(statement);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-static int check_indexes(const struct store_load *load, const struct sums *rows)
-{
-    struct sums entries = {0};
-    int rc = sum_ids(load->db, &entries.by_id);
-
-    if (rc == SQLITE_OK) {
-        rc = sum_expiries(load->db, &entries.by_expiry);
-    }
-    if (rc == SQLITE_OK && (entries.by_id != rows->by_id || entries.by_expiry != rows->by_expiry)) {
-        rc = SQLITE_CORRUPT;
-    }
-    return rc == SQLITE_OK
-               ? 0
-               : load_refuse(load, rc,
-                             rc == SQLITE_CORRUPT ? "an index of the messages is not theirs"
-                                                  : NULL);
 }
 
 /*
@@ -267,7 +151,6 @@ int store_load_replay(const struct store_load *load,
 {
     struct persist_message message;
     sqlite3_stmt *statement;
-    struct sums rows = {0};
     int code = 0;
     int rc = store_query(load->db, replay_text, STORE_NO_VALUES, &statement);
 
@@ -284,14 +167,13 @@ int store_load_replay(const struct store_load *load,
          */
         message.state = (enum persist_state)sqlite3_column_int64(statement, COLUMN_STATE);
         message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);
-        add_row(&rows, &message);
         code = visit(context, &message);
     }
     if (code == 0 && rc != SQLITE_DONE) {
         code = load_refuse(load, rc, NULL);
     }
     (void)sqlite3_finalize(statement);
-    return code == 0 ? check_indexes(load, &rows) : code;
+    return code;
 }
 
 /* --- rules and epochs ------------------------------------------------------------------------- */

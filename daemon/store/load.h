@@ -10,6 +10,7 @@
 
 #include <sqlite3.h>
 
+#include "daemon/store/numbers.h"
 #include "daemon/store/persist.h"
 
 /*
@@ -25,15 +26,20 @@ struct store_load {
     char *reason;     /* of PERSIST_REASON_BYTES: gets the sentence of a failure */
 };
 
+/*
+ * Loads the numbers of all messages into an empty memory (numbers.h). Returns 0, or a negative
+ * error with a sentence in load->reason.
+ */
+int store_load_numbers(const struct store_load *load, struct store_numbers *numbers);
+
 /* persist's add_host. */
 int store_load_host(const struct store_load *load, const char *name, const char *profile,
                     uint32_t *out_host, char *out_profile);
 
 /*
  * Calls `visit` for every message in the order of seq, and verifies the checksum of each message,
- * including the payload, before the call. Then compares both indexes of the table `message` with
- * the rows. Returns 0; -ERR_DAMAGED, -ERR_STORAGE or -ERR_NOMEM with a sentence in load->reason; or
- * a nonzero result of `visit`, which ends the replay.
+ * including the payload, before the call. Returns 0; -ERR_DAMAGED, -ERR_STORAGE or -ERR_NOMEM with
+ * a sentence in load->reason; or a nonzero result of `visit`, which ends the replay.
  */
 int store_load_replay(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_message *message),

@@ -184,7 +184,7 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
     if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
         return rc;
     }
-    rc = store_database_delete(database, stored.seq);
+    rc = store_database_delete(database, stored.seq, NULL);
     if (rc == SQLITE_OK) {
         rc = put_marks(database, &op->message, stored.expires_ms);
         op->message.expires_ms = stored.expires_ms;
@@ -204,15 +204,22 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
  * row to this number. *seq: the old number at the call, the new number afterwards. `checksum` comes
  * from the caller: the checksum of the row with `state.next_seq`, which is the new number.
  */
-static int moderation_show(struct store_database *database, struct persist_op *op, int64_t checksum,
-                           int64_t *seq)
+static int moderation_show(struct store_database *database, struct persist_op *op,
+                           int64_t expires_ms, int64_t checksum, int64_t *seq)
 {
+    const struct persist_message *message = &op->message;
     int64_t from = *seq;
 
     *seq = op->shown_seq = store_database_take_number(database);
-    int rc = store_statement_run(
-        database->statements[STORE_MOVE],
-        STORE_VALUES(STORE_NUMBER(from), STORE_NUMBER(*seq), STORE_NUMBER(checksum)));
+    int rc = store_numbers_remove(database->numbers, message->host, message->id, from);
+    if (rc == SQLITE_OK) {
+        rc = store_numbers_add(database->numbers, message->host, message->id, *seq, expires_ms);
+    }
+    if (rc == SQLITE_OK) {
+        rc = store_statement_run(
+            database->statements[STORE_MOVE],
+            STORE_VALUES(STORE_NUMBER(from), STORE_NUMBER(*seq), STORE_NUMBER(checksum)));
+    }
     return rc == SQLITE_OK ? store_database_drop_moderation(database, from) : rc;
 }
 
@@ -242,7 +249,7 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
     bool is_report = op->message.reports > 0;
     if (rc == SQLITE_OK && !is_report && row.state >= PERSIST_HIDDEN &&
         op->message.state < PERSIST_HIDDEN) {
-        rc = moderation_show(database, op, checksum, &seq);
+        rc = moderation_show(database, op, stored.expires_ms, checksum, &seq);
     }
     if (rc != SQLITE_OK) {
         return rc;

@@ -35,46 +35,23 @@ static int apply_withdraw(struct store_database *database, struct persist_op *op
     if (op->outcome != PERSIST_APPLIED) {
         return SQLITE_OK;
     }
-    rc = store_database_delete(database, stored.seq);
+    rc = store_database_delete(database, stored.seq, NULL);
     return rc == SQLITE_OK ? store_database_put_tombstone(database, &op->message, stored.expires_ms)
                            : rc;
 }
 
-static int bind_expiry(sqlite3_stmt *statement, const struct persist_op *op)
-{
-    return store_statement_bind(statement,
-                                STORE_VALUES(STORE_NUMBER(op->now_ms), STORE_NUMBER(op->limit)));
-}
-
 static int expire_messages(struct store_database *database, struct persist_op *op)
 {
-    sqlite3_stmt *statement = database->statements[STORE_EXPIRE];
-    int64_t seqs[PERSIST_EXPIRE_MAX];
-    int rc = bind_expiry(statement, op);
+    struct store_soon soon;
+    int rc = SQLITE_OK;
 
-    /* All rows are deleted before the first is returned. */
-    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        struct persist_removed *removed = &op->removed[op->removed_count];
+    while (rc == SQLITE_OK && op->removed_count < op->limit) {
+        int found = store_numbers_first(database->numbers, &soon);
 
-        rc = SQLITE_OK;
-        if (op->removed_count == op->limit ||
-            sqlite3_column_bytes(statement, 2) != MESSAGE_ID_BYTES) {
-            rc = SQLITE_CORRUPT;
-            break;
+        if (found != SQLITE_ROW || !message_expired(soon.expires_ms, op->now_ms)) {
+            return found == SQLITE_NOMEM ? found : SQLITE_OK;
         }
-        removed->host = (uint32_t)sqlite3_column_int64(statement, 0);
-        removed->epoch = (uint64_t)sqlite3_column_int64(statement, 1);
-        memcpy(removed->id, sqlite3_column_blob(statement, 2), MESSAGE_ID_BYTES);
-        seqs[op->removed_count++] = sqlite3_column_int64(statement, 3);
-    }
-    store_statement_reset(statement);
-    rc = rc == SQLITE_DONE ? SQLITE_OK : rc;
-    for (uint32_t i = 0; i < op->removed_count && rc == SQLITE_OK; i++) {
-        rc = store_database_drop_moderation(database, seqs[i]);
-    }
-    if (op->removed_count > 0) {
-        database->state.removed = true;
-        database->state.changed = true;
+        rc = store_database_delete(database, soon.seq, &op->removed[op->removed_count++]);
     }
     return rc;
 }
@@ -83,7 +60,8 @@ static int expire_tombstones(struct store_database *database, const struct persi
 {
     sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_EXPIRE];
     int64_t count = 0;
-    int rc = bind_expiry(statement, op);
+    int rc = store_statement_bind(statement,
+                                  STORE_VALUES(STORE_NUMBER(op->now_ms), STORE_NUMBER(op->limit)));
 
     /* All rows are deleted before the first is returned. */
     while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {

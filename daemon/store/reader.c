@@ -14,17 +14,25 @@
 #include "daemon/store/statement.h"
 
 /* The statements of the reader. */
-enum { READER_FIND, READER_PAGE, READER_CHECK, READER_REASONS, READER_STATEMENTS };
+enum {
+    READER_BEGIN,
+    READER_TOUCH,
+    READER_END,
+    READER_FIND,
+    READER_PAGE,
+    READER_CHECK,
+    READER_REASONS,
+    READER_STATEMENTS
+};
 static const char *const reader_texts[READER_STATEMENTS] = {
-    [READER_FIND] = "SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2",
-    /*
-     * NOT INDEXED makes SQLite read rows in the order of seq. By the index of ids, SQLite would
-     * have to sort the rows.
-     */
-    [READER_PAGE] =
-        ("SELECT " STORE_ROW_COLUMNS " FROM message NOT INDEXED WHERE seq > ?1 AND host_id = ?2"
-         " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq"
-         " AND state >= 2) ORDER BY seq"),
+    [READER_BEGIN] = "BEGIN",
+    /* The first row that a transaction reads decides which commits the transaction sees. */
+    [READER_TOUCH] = "SELECT one FROM meta",
+    [READER_END] = "COMMIT",
+    [READER_FIND] = "SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq = ?1",
+    [READER_PAGE] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq > ?1 AND host_id = ?2"
+                     " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq"
+                     " AND state >= 2) ORDER BY seq"),
     /*
      * Messages of all hosts. After the columns of the message come its state and its number of
      * reports; both are NULL for a message without a row in `moderation`.
@@ -167,52 +175,124 @@ static int keep_reasons(struct store_reader *reader, struct persist_read *read, 
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* Copies the message of the current row of READER_FIND into its entry. */
+static int take_message(struct store_reader *reader, struct persist_read *read,
+                        struct persist_entry *entry, size_t *kept)
+{
+    struct persist_message message;
+    int rc = store_row_read(reader->statements[READER_FIND], &message);
+
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    size_t bytes = message.media_type_bytes + message.payload_bytes;
+    if (read->content_limit != 0 && bytes > read->content_limit - *kept) {
+        note_message(&message, entry);
+    } else {
+        *kept += bytes;
+        rc = keep_message(read, &message, entry);
+    }
+    if (rc == SQLITE_OK && read->kind == PERSIST_READ_REPORTED) {
+        rc = keep_reasons(reader, read, message.seq, entry);
+    }
+    return rc;
+}
+
 /*
- * Reads one message by its host and id. *kept: bytes of payloads and media types that the job has
- * copied so far.
+ * Reads the message with the number `seq` if it is the message of the entry. *kept: bytes of
+ * payloads and media types that the job has copied so far.
  */
-static int find_one(struct store_reader *reader, struct persist_read *read,
-                    struct persist_entry *entry, size_t *kept)
+static int find_at(struct store_reader *reader, struct persist_read *read,
+                   struct persist_entry *entry, int64_t seq, size_t *kept)
 {
     sqlite3_stmt *statement = reader->statements[READER_FIND];
-    struct persist_message message;
-    int rc = store_statement_step(statement, STORE_VALUES(STORE_KEY(&entry->message)));
+    int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
 
-    if (rc == SQLITE_ROW) {
-        rc = store_row_read(statement, &message);
-        if (rc == SQLITE_OK) {
-            size_t bytes = message.media_type_bytes + message.payload_bytes;
-
-            if (read->content_limit != 0 && bytes > read->content_limit - *kept) {
-                note_message(&message, entry);
-            } else {
-                *kept += bytes;
-                rc = keep_message(read, &message, entry);
-            }
-            if (rc == SQLITE_OK && read->kind == PERSIST_READ_REPORTED) {
-                rc = keep_reasons(reader, read, message.seq, entry);
-            }
-        }
-    } else if (rc == SQLITE_DONE) {
-        rc = SQLITE_OK;
+    if (rc == SQLITE_ROW && store_row_is_of(statement, &entry->message)) {
+        rc = take_message(reader, read, entry, kept);
     }
     store_statement_reset(statement);
-    return rc;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* A number that the message of an entry may have. */
+struct place {
+    size_t entry;
+    int64_t seq;
+};
+
+struct places {
+    struct place *items;
+    size_t count;
+    size_t room;
+};
+
+static bool add_place(struct places *places, size_t entry, int64_t seq)
+{
+    if (places->count == places->room) {
+        size_t room = 2 * places->room + 64;
+        struct place *items = realloc(places->items, room * sizeof(*items));
+
+        if (items == NULL) {
+            return false;
+        }
+        places->items = items;
+        places->room = room;
+    }
+    places->items[places->count++] = (struct place){entry, seq};
+    return true;
+}
+
+/*
+ * Begins a read transaction, and finds the numbers of all entries (store_numbers_lock). The caller
+ * ends the transaction.
+ */
+static int begin_reading(struct store_reader *reader, const struct persist_read *read,
+                         struct places *places)
+{
+    struct store_numbers *numbers = reader->options.numbers;
+    bool has_memory = true;
+
+    store_numbers_lock(numbers);
+    int rc = store_statement_run(reader->statements[READER_BEGIN], STORE_NO_VALUES);
+    if (rc == SQLITE_OK) {
+        rc = store_statement_step(reader->statements[READER_TOUCH], STORE_NO_VALUES);
+        store_statement_reset(reader->statements[READER_TOUCH]);
+    }
+    for (size_t i = 0; i < read->entry_count && rc == SQLITE_ROW; i++) {
+        const struct persist_message *message = &read->entries[i].message;
+        int64_t seq = 0;
+
+        while (has_memory &&
+               (seq = store_numbers_find(numbers, message->host, message->id, seq)) != 0) {
+            has_memory = add_place(places, i, seq);
+        }
+    }
+    store_numbers_unlock(numbers);
+    return rc != SQLITE_ROW ? rc : has_memory ? SQLITE_OK : SQLITE_NOMEM;
 }
 
 static int read_payloads(struct store_reader *reader, struct persist_read *read)
 {
+    struct places places = {0};
     size_t kept = 0;
-    int rc = SQLITE_OK;
 
     for (size_t i = 0; i < read->entry_count; i++) {
         read->entries[i].found = read->entries[i].omitted = false;
         read->entries[i].reasons = NULL;
     }
-    for (size_t i = 0; i < read->entry_count && rc == SQLITE_OK; i++) {
-        rc = find_one(reader, read, &read->entries[i], &kept);
+    int rc = begin_reading(reader, read, &places);
+    for (size_t i = 0; i < places.count && rc == SQLITE_OK; i++) {
+        struct persist_entry *entry = &read->entries[places.items[i].entry];
+
+        if (!entry->found) {
+            rc = find_at(reader, read, entry, places.items[i].seq, &kept);
+        }
     }
-    return rc;
+    free(places.items);
+    /* After a failure run_read closes the connection, which ends the transaction. */
+    return rc == SQLITE_OK ? store_statement_run(reader->statements[READER_END], STORE_NO_VALUES)
+                           : rc;
 }
 
 /*

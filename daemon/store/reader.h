@@ -7,13 +7,15 @@
 #ifndef DAEMON_STORE_READER_H
 #define DAEMON_STORE_READER_H
 
+#include "daemon/store/numbers.h"
 #include "daemon/store/persist.h"
 
 struct store_reader;
 
 struct store_reader_options {
-    const char *path; /* borrowed, for as long as the reader lives */
-    const char *vfs;  /* store_schema_vfs of the writer's connection, static storage */
+    const char *path;              /* borrowed, for as long as the reader lives */
+    const char *vfs;               /* store_schema_vfs of the writer's connection, static storage */
+    struct store_numbers *numbers; /* borrowed: the numbers of all messages */
     /*
      * Both callbacks run on the reader's thread. `done`: a job is done. `ended`: the thread ends.
      */

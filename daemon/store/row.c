@@ -277,6 +277,15 @@ int store_row_read(sqlite3_stmt *statement, struct persist_message *out_message)
     return SQLITE_OK;
 }
 
+bool store_row_is_of(sqlite3_stmt *statement, const struct persist_message *key)
+{
+    const void *id = sqlite3_column_blob(statement, COLUMN_ID);
+
+    return sqlite3_column_int64(statement, COLUMN_HOST) == key->host && id != NULL &&
+           sqlite3_column_bytes(statement, COLUMN_ID) == MESSAGE_ID_BYTES &&
+           memcmp(id, key->id, MESSAGE_ID_BYTES) == 0;
+}
+
 static bool same_bytes(const void *a, size_t a_length, const void *b, size_t b_length)
 {
     return a_length == b_length && (a_length == 0 || memcmp(a, b, a_length) == 0);

@@ -33,6 +33,9 @@ int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_mes
  */
 int store_row_read(sqlite3_stmt *statement, struct persist_message *out_message);
 
+/* Whether the current row has the host and the id of `key`. */
+bool store_row_is_of(sqlite3_stmt *statement, const struct persist_message *key);
+
 /*
  * Whether two messages have the same content: epoch, reach, withdraw hash, filter, media type and
  * payload.

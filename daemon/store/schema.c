@@ -24,10 +24,12 @@ enum {
  * The tables of version STORE_VERSION. A change of a table needs a new version: raise
  * STORE_VERSION, and handle files of the older version in schema_identify.
  *
- * message: a new row has a greater `seq` than all rows before, so new rows are appended. A table
- * clustered by (host_id, id) would scatter rows over all its pages, because ids are random. Here
- * only entries of small indexes are scattered. The column payload is the last one, so that SQLite
- * reads the other columns without the overflow pages of the payload.
+ * message: a new row has a greater `seq` than all rows before, so new rows are appended. There is
+ * no index by id and none by expiry (numbers.h): each deposit would write one page of each to the
+ * log and later to the database. The column payload is the last one, so that SQLite reads the other
+ * columns without the overflow pages of the payload.
+ *
+ * meta: next_seq is the first number that is not reserved (store_database).
  *
  * moderation: a row for each message that was reported or reviewed, is hidden, or waits for review.
  * `reasons` has one line for each reason that is kept. rule: decisions of the operator about a
@@ -60,8 +62,6 @@ static const char tables[] = "CREATE TABLE meta ("
                              " filter BLOB NOT NULL,"
                              " media_type TEXT NOT NULL,"
                              " payload BLOB NOT NULL) STRICT;"
-                             "CREATE UNIQUE INDEX message_by_id ON message (host_id, id);"
-                             "CREATE INDEX message_by_expiry ON message (expires_ms);"
                              "CREATE TABLE tombstone ("
                              " host_id INTEGER NOT NULL,"
                              " id BLOB NOT NULL,"
@@ -135,7 +135,7 @@ static const char common_pragmas[] =
 
 static const char reader_pragmas[] =
     "PRAGMA query_only = ON;"
-    /* The reader searches for random ids, so a cache of more than 512 KiB would help little. */
+    /* The reader reads random messages, so a cache of more than 512 KiB would help little. */
     "PRAGMA cache_size = -512;";
 
 static const char writer_pragmas[] =
@@ -311,11 +311,12 @@ static int refuse_version(const char *path, int64_t version, char *out_reason)
 
     (void)snprintf(out_reason, PERSIST_REASON_BYTES,
                    "%.160s was written by %s hearsayd (schema %lld, this one knows %s%d); it was "
-                   "left untouched. Install that version again, or %s",
+                   "left untouched. Install that version again%s",
                    path, is_newer ? "a newer" : "an older", (long long)version,
                    is_newer ? "" : "only ", STORE_VERSION,
-                   is_newer ? "use another directory"
-                            : "move the file and its -wal file away to start empty");
+                   is_newer ? ", or use another directory"
+                            : ", save its messages with `hearsay export` of that version, and move "
+                              "the file and its -wal file away to start empty");
     return -ERR_VERSION;
 }
 

@@ -17,7 +17,7 @@
 
 enum {
     STORE_APPLICATION_ID = 0x48525359, /* "HRSY", at byte 68 of the file */
-    STORE_VERSION = 3                  /* of the tables, at byte 60 of the file */
+    STORE_VERSION = 4                  /* of the tables, at byte 60 of the file */
 };
 
 enum store_use {

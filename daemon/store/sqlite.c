@@ -45,6 +45,7 @@ struct persist_sqlite {
     struct persist base; /* first */
     char *path;
     struct persist_info info;
+    struct store_numbers *numbers; /* both threads borrow it */
     struct store_writer *writer;
     struct store_reader *reader;
     uv_async_t async;
@@ -155,6 +156,7 @@ static void call_done(struct persist_op *op, struct persist_read *read)
 static void store_free(struct persist_sqlite *store)
 {
     uv_mutex_destroy(&store->mutex);
+    store_numbers_free(store->numbers);
     free(store->path);
     free(store);
 }
@@ -412,7 +414,12 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
                          sqlite3 *db)
 {
     const char *vfs = store_schema_vfs(db);
-    struct store_reader_options reader = {store->path, vfs, on_read_done, on_reader_ended, store};
+    struct store_reader_options reader = {.path = store->path,
+                                          .vfs = vfs,
+                                          .numbers = store->numbers,
+                                          .done = on_read_done,
+                                          .ended = on_reader_ended,
+                                          .context = store};
     struct store_writer_options writer = {.path = store->path,
                                           .vfs = vfs,
                                           .use = options->relaxed ? STORE_USE_WRITER_RELAXED
@@ -425,7 +432,8 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
                                           .gather_ms = options->gather_ms,
                                           .free_bytes = options->free_bytes,
                                           .log_bytes = options->log_bytes,
-                                          .marks_max = options->marks_max};
+                                          .marks_max = options->marks_max,
+                                          .numbers = store->numbers};
     int code = store_reader_new(&reader, &store->reader);
 
     if (code != 0) {
@@ -439,6 +447,15 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
     }
     store_writer_info(store->writer, &store->info);
     return 0;
+}
+
+static int load_numbers(struct persist_sqlite *store, sqlite3 *db, char *out_reason)
+{
+    struct store_load load = {db, store->path, out_reason};
+
+    store->numbers = store_numbers_new();
+    return store->numbers == NULL ? sqlite_say(-ERR_NOMEM, out_reason)
+                                  : store_load_numbers(&load, store->numbers);
 }
 
 static void warn_of_space(const char *path, const struct persist_sqlite_options *options)
@@ -482,6 +499,10 @@ int persist_sqlite_open(const struct persist_sqlite_options *given, struct persi
                              out_reason);
     if (code != 0) {
         goto free_store;
+    }
+    code = load_numbers(store, db, out_reason);
+    if (code != 0) {
+        goto close_db;
     }
     warn_of_space(store->path, options);
     const char *vfs = store_schema_vfs(db);

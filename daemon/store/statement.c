@@ -15,28 +15,16 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
     [STORE_COMMIT] = "COMMIT",
     [STORE_ROLLBACK] = "ROLLBACK",
+    [STORE_INSERT] = "INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")",
+    [STORE_FIND] = "SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq = ?1",
+    [STORE_DELETE] = "DELETE FROM message WHERE seq = ?1 RETURNING host_id, epoch, id",
     /*
-     * Nearly every deposit is new. So the store first tries to insert, and searches for the id only
-     * if the insert did nothing.
-     */
-    [STORE_INSERT] = ("INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")"
-                      " ON CONFLICT (host_id, id) DO NOTHING"),
-    [STORE_FIND] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE host_id = ?1 AND id = ?2"),
-    [STORE_DELETE] = "DELETE FROM message WHERE seq = ?1",
-    [STORE_EXPIRE] = ("DELETE FROM message WHERE seq IN (SELECT seq FROM message"
-                      " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2)"
-                      " RETURNING host_id, epoch, id, seq"),
-    /*
-     * NOT INDEXED and INDEXED BY make SQLite read the rows in the order of eviction. With the index
-     * of ids SQLite would have to sort all messages of the host. length(payload) does not read the
+     * The order of the columns is read_removed's in deposit.c. length(payload) does not read the
      * payload.
      */
-    [STORE_OLDEST] = ("SELECT seq, seq, host_id, epoch, id, " CONTENT_BYTES " FROM message"
-                      " NOT INDEXED WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
-    [STORE_SOONEST] = ("SELECT seq, expires_ms, host_id, epoch, id, " CONTENT_BYTES " FROM message"
-                       " INDEXED BY message_by_expiry WHERE expires_ms >= ?3 AND seq <> ?2"
-                       " AND host_id = ?1 ORDER BY expires_ms"),
-    [STORE_PLACE] = "SELECT seq, epoch FROM message WHERE host_id = ?1 AND id = ?2",
+    [STORE_OLDEST] = ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES " FROM message"
+                      " WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
+    [STORE_PLACE] = "SELECT host_id, epoch, id, seq, " CONTENT_BYTES " FROM message WHERE seq = ?1",
     [STORE_TOMBSTONE_FIND] =
         "SELECT expires_ms FROM tombstone WHERE host_id = ?1 AND id = ?2 AND expires_ms > ?3",
     [STORE_TOMBSTONE_PUT] =

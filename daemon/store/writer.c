@@ -160,7 +160,8 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
     writer->options = *options;
     int rc = store_commit_limit_log(writer, db);
     if (rc == SQLITE_OK) {
-        rc = store_database_init(&writer->database, db, writer->options.marks_max);
+        rc = store_database_init(&writer->database, db, writer->options.numbers,
+                                 writer->options.marks_max);
     }
     switch (rc & 0xff) {
     case SQLITE_OK:

@@ -13,6 +13,7 @@
 
 #include <sqlite3.h>
 
+#include "daemon/store/numbers.h"
 #include "daemon/store/persist.h"
 #include "daemon/store/schema.h"
 
@@ -31,9 +32,10 @@ struct store_writer_options {
     void (*job_done)(void *context, struct persist_job *job);
     void *context;
     uint64_t (*free_bytes)(const char *path); /* see store_space_free; any thread */
-    uint64_t log_bytes;      /* bytes of frames in the log at which a checkpoint runs; SQLite
-                                truncates a longer log to this size */
-    int64_t marks_max;       /* tombstones at most */
+    uint64_t log_bytes;            /* bytes of frames in the log at which a checkpoint runs; SQLite
+                                      truncates a longer log to this size */
+    int64_t marks_max;             /* tombstones at most */
+    struct store_numbers *numbers; /* borrowed: the numbers of all messages */
     uint64_t scrub_after_ms; /* time from a removal to the truncation of the log, which may still
                                 have the removed bytes */
     uint64_t gather_ms;      /* how long the writer waits for more operations before a commit */

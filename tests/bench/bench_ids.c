@@ -210,8 +210,11 @@ static int measure_store(const char *directory, size_t count, struct store_cost 
     }
     (void)sqlite3_wal_autocheckpoint(db, STORE_LOG_BYTES /
                                              STORE_LOG_FRAME_BYTES); /* else the log only grows */
-    if (store_database_init(&database, db, (int64_t)count * 2) != SQLITE_OK) {
+    struct store_numbers *numbers = store_numbers_new();
+    if (numbers == NULL ||
+        store_database_init(&database, db, numbers, (int64_t)count * 2) != SQLITE_OK) {
         store_schema_close_last(db);
+        store_numbers_free(numbers);
         return bench_fail("the store cannot be set up");
     }
     int rc = apply_all(&database, PERSIST_DEPOSIT, 0, count, &ignored);
@@ -225,6 +228,7 @@ static int measure_store(const char *directory, size_t count, struct store_cost 
         rc = apply_all(&database, PERSIST_DEPOSIT, 2 * count, count, with);
     }
     store_schema_close_last(store_database_deinit(&database));
+    store_numbers_free(numbers);
     return rc;
 }
 

@@ -49,6 +49,7 @@ static struct {
     struct file logs[BASES];
     struct file before;
     struct file after;
+    struct store_numbers *numbers;
 } fuzz;
 
 /* --- files ------------------------------------------------------------------------------------ */
@@ -157,7 +158,8 @@ static void make_base(unsigned base)
     FUZZ_CHECK(store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, &db, reason) == 0);
     const struct store_load load = {db, fuzz.path, reason};
     FUZZ_CHECK(store_load_host(&load, "default", profile, &host, stored) == 0);
-    FUZZ_CHECK(store_database_init(&database, db, 100) == SQLITE_OK);
+    FUZZ_CHECK(store_load_numbers(&load, fuzz.numbers) == 0);
+    FUZZ_CHECK(store_database_init(&database, db, fuzz.numbers, 100) == SQLITE_OK);
     for (uint8_t i = 1; i <= MESSAGES; i++) {
         make_deposit(host, i, &op);
         apply(&database, &op);
@@ -210,6 +212,8 @@ static void set_up(void)
     (void)snprintf(fuzz.directory, sizeof(fuzz.directory), "%s/hearsay-fuzz-XXXXXX", parent);
     FUZZ_CHECK(mkdtemp(fuzz.directory) != NULL);
     (void)atexit(remove_directory);
+    fuzz.numbers = store_numbers_new();
+    FUZZ_CHECK(fuzz.numbers != NULL);
     (void)snprintf(fuzz.path, sizeof(fuzz.path), "%s/m.db", fuzz.directory);
     (void)snprintf(fuzz.log_path, sizeof(fuzz.log_path), "%s-wal", fuzz.path);
     (void)snprintf(fuzz.shared_path, sizeof(fuzz.shared_path), "%s-shm", fuzz.path);
@@ -280,13 +284,14 @@ static void go_on(sqlite3 *db, uint32_t host, unsigned count)
     struct persist_op op;
     unsigned counted = 0;
 
-    FUZZ_CHECK(store_database_init(&database, db, 100) == SQLITE_OK);
+    FUZZ_CHECK(store_database_init(&database, db, fuzz.numbers, 100) == SQLITE_OK);
     make_deposit(host, number, &op);
     apply(&database, &op);
     FUZZ_CHECK(op.outcome == PERSIST_APPLIED);
     FUZZ_CHECK(sqlite3_close(store_database_deinit(&database)) == SQLITE_OK);
     struct store_load load = {.path = fuzz.path, .reason = reason};
     if (store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, &load.db, reason) != 0 ||
+        store_load_numbers(&load, fuzz.numbers) != 0 ||
         store_load_replay(&load, visit_any, &counted) != 0) {
         (void)fprintf(stderr, "%s\n", reason);
         fuzz_fail(__FILE__, __LINE__, "it opens again");
@@ -323,6 +328,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const struct store_load load = {db, fuzz.path, reason};
     int rc = store_load_host(&load, "default", profile, &host, stored);
+    if (rc == 0) {
+        rc = store_load_numbers(&load, fuzz.numbers);
+    }
     if (rc == 0) {
         rc = store_load_replay(&load, is_known ? check_message : visit_any, &count);
     }

@@ -186,7 +186,7 @@ static void assert_scans_as_whole(const char *path, const char *log_path)
     files_write(log_path, log.data, log.count - STORE_LOG_FRAME_BYTES / 2);
     assert_int_equal(store_log_scan(path, &scan), 0);
     assert_false(store_log_is_damaged(path, &scan, said));
-    assert_true(scan.valid_bytes < log.count - STORE_LOG_FRAME_BYTES);
+    assert_true(scan.valid_bytes <= log.count - STORE_LOG_FRAME_BYTES);
     files_write(log_path, log.data, log.count);
     free(log.data);
 }
@@ -267,14 +267,6 @@ static void test_changed_log(void **state)
 }
 
 /* Runs SQL on the closed file, as another program. */
-/* Changes rows of `message` behind the back of one of its indexes, which SQLite does not know of
- * meanwhile. */
-#define BEHIND(index, sql)                                                              \
-    "CREATE TEMP TABLE hidden AS SELECT * FROM sqlite_schema WHERE name = '" index "';" \
-    "PRAGMA writable_schema = ON; DELETE FROM sqlite_schema WHERE name = '" index "';"  \
-    "PRAGMA writable_schema = RESET;" sql "PRAGMA writable_schema = ON;"                \
-    "INSERT INTO sqlite_schema SELECT * FROM hidden; PRAGMA writable_schema = RESET;"
-
 static void test_altered_databases(void **state)
 {
     static const struct {
@@ -283,13 +275,14 @@ static void test_altered_databases(void **state)
         const char *says;
     } alterations[] = {
         {"PRAGMA user_version = 99", -ERR_VERSION, "Install that version again, or use another"},
+        {"PRAGMA user_version = 3", -ERR_VERSION, "save its messages with `hearsay export`"},
         {"PRAGMA user_version = 2", -ERR_VERSION, "move the file and its -wal file away"},
         {"PRAGMA user_version = 0", -ERR_DAMAGED, "it has no version"},
         {"PRAGMA application_id = 77", -ERR_DAMAGED, "another program's"},
-        {"DROP INDEX message_by_expiry", -ERR_DAMAGED, "its tables"},
+        {"DROP INDEX tombstone_by_expiry", -ERR_DAMAGED, "its tables"},
         {"CREATE TRIGGER t AFTER INSERT ON message BEGIN DELETE FROM message; END", -ERR_DAMAGED,
          "its tables"},
-        {"DELETE FROM host", -ERR_DAMAGED, "a host is missing"},
+        {"DELETE FROM host", -ERR_DAMAGED, "the host of a message is missing"},
         {"UPDATE host SET profile = 'v1:256/4'", -ERR_DAMAGED, "a host's row"},
         {"UPDATE tombstone SET expires_ms = 5", -ERR_DAMAGED, "a withdrawn message's row"},
         {"UPDATE moderation SET reports = 9", -ERR_DAMAGED, "a reported message's row"},
@@ -303,24 +296,10 @@ static void test_altered_databases(void **state)
         {"UPDATE message SET expires_ms = 7 WHERE seq = 5", -ERR_DAMAGED, "seq 5"},
         {"UPDATE message SET seq = 9999 WHERE seq = 5", -ERR_DAMAGED, "meta"},
         {"UPDATE message SET payload = zeroblob(5000000) WHERE seq = 5", -ERR_STORAGE, ""},
-        /* An index has an entry too many, or lacks one, or has another one. SQLite's quick_check
-         * finds some of that from 3.46 on, else our own check does. */
-        {BEHIND("message_by_id", "DELETE FROM message WHERE seq = 8;"), -ERR_DAMAGED, "is damaged"},
-        {BEHIND("message_by_expiry", "DELETE FROM message WHERE seq = 8;"), -ERR_DAMAGED,
-         "is damaged"},
-        {"CREATE TEMP TABLE kept AS SELECT * FROM message WHERE seq = 8;"
-         "DELETE FROM message WHERE seq = 8;" BEHIND("message_by_id",
-                                                     "INSERT INTO message SELECT * FROM kept;"),
-         -ERR_DAMAGED, "is damaged"},
-        {"CREATE TEMP TABLE kept AS SELECT * FROM message WHERE seq = 8;"
-         "DELETE FROM message WHERE seq = 8;" BEHIND("message_by_expiry",
-                                                     "INSERT INTO message SELECT * FROM kept;"),
-         -ERR_DAMAGED, "is damaged"},
-        {"CREATE TEMP TABLE kept AS SELECT * FROM message WHERE seq = 8;"
-         "UPDATE message SET id = randomblob(16) WHERE seq = 8;" BEHIND(
-             "message_by_id", "DELETE FROM message WHERE seq = 8;"
-                              "INSERT INTO message SELECT * FROM kept;"),
-         -ERR_DAMAGED, "is damaged"},
+        {"INSERT INTO message SELECT 99, host_id, id, epoch, deposited_ms, expires_ms, reach_ppm,"
+         " checksum, withdraw_hash, filter, media_type, payload FROM message WHERE seq = 8",
+         -ERR_DAMAGED, "the same id"},
+        {"UPDATE message SET id = x'00' WHERE seq = 8", -ERR_DAMAGED, "no message can have"},
     };
 
     (void)state;
@@ -349,39 +328,6 @@ static void test_altered_databases(void **state)
         free(bytes.data);
         store_fixture_deinit(&fixture);
     }
-}
-
-/*
- * One bit of the index of ids is changed: an entry's id is text instead of a blob, with the same
- * bytes. A search does not find the entry.
- */
-static void test_id_of_another_type(void **state)
-{
-    /* The entry as SQLite writes it: bytes of its header, and the types 1, blob and integer. */
-    uint8_t entry[4 + MESSAGE_ID_BYTES] = {4, 9, 12 + 2 * MESSAGE_ID_BYTES, 1};
-    struct store_fixture fixture;
-    struct store_op op;
-    struct files_bytes bytes;
-    unsigned changed = 0;
-
-    (void)state;
-    store_fixture_init(&fixture);
-    fill_store(&fixture);
-    store_make_deposit(&fixture, &op, 8, 0, LATER);
-    memcpy(entry + 4, op.op.message.id, MESSAGE_ID_BYTES);
-    store_close(&fixture);
-    bytes = files_read(fixture.file);
-    for (size_t at = 0; at + sizeof(entry) <= bytes.count; at++) {
-        if (memcmp(bytes.data + at, entry, sizeof(entry)) == 0) {
-            bytes.data[at + 2] ^= 1;
-            changed++;
-        }
-    }
-    assert_true(changed > 0);
-    assert_false(try_file(&fixture, &bytes));
-    assert_non_null(strstr(fixture.reason, "an index of the messages"));
-    free(bytes.data);
-    store_fixture_deinit(&fixture);
 }
 
 static void test_harmless_alterations(void **state)
@@ -488,7 +434,6 @@ int main(void)
         cmocka_unit_test(test_truncated_files),
         cmocka_unit_test(test_changed_log),
         cmocka_unit_test(test_altered_databases),
-        cmocka_unit_test(test_id_of_another_type),
         cmocka_unit_test(test_harmless_alterations),
         cmocka_unit_test(test_files_that_are_not_ours),
         cmocka_unit_test(test_empty_file_is_a_new_store),

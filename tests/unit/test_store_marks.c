@@ -32,11 +32,20 @@ struct world {
     struct store_database database;
     struct model committed;
     struct model now;
+    struct store_numbers *numbers;
     int64_t now_ms;
     uint64_t asked;  /* deposits of ids that are not marked */
     uint64_t looked; /* of those: that looked for a mark */
 };
 static struct world world;
+
+static void open_database(sqlite3 *db, int64_t marks_max)
+{
+    const char *detail;
+
+    assert_int_equal(store_numbers_load(world.numbers, db, &detail), SQLITE_OK);
+    assert_int_equal(store_database_init(&world.database, db, world.numbers, marks_max), SQLITE_OK);
+}
 
 static void begin_world(int64_t marks_max)
 {
@@ -44,6 +53,8 @@ static void begin_world(int64_t marks_max)
     sqlite3 *db = NULL;
 
     memset(&world, 0, sizeof(world));
+    world.numbers = store_numbers_new();
+    assert_non_null(world.numbers);
     rng_init(&world.rng);
     store_fixture_init(&world.fixture);
     store_open(&world.fixture); /* makes the host */
@@ -51,12 +62,13 @@ static void begin_world(int64_t marks_max)
     world.now_ms = 1000;
     assert_int_equal(store_schema_open(world.fixture.file, STORE_USE_WRITER_RELAXED, &db, reason),
                      0);
-    assert_int_equal(store_database_init(&world.database, db, marks_max), SQLITE_OK);
+    open_database(db, marks_max);
 }
 
 static void end_world(void)
 {
     store_schema_close_last(store_database_deinit(&world.database));
+    store_numbers_free(world.numbers);
     store_fixture_deinit(&world.fixture);
 }
 
@@ -69,7 +81,7 @@ static void reopen(int64_t marks_max)
     store_schema_close_last(store_database_deinit(&world.database));
     assert_int_equal(store_schema_open(world.fixture.file, STORE_USE_WRITER_RELAXED, &db, reason),
                      0);
-    assert_int_equal(store_database_init(&world.database, db, marks_max), SQLITE_OK);
+    open_database(db, marks_max);
 }
 
 /* The fixture's messages whose numbers are multiples of 7 cannot be withdrawn. */
