@@ -64,6 +64,16 @@ sqlite3 *store_database_deinit(struct store_database *database)
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
+/*
+ * SQLite rolls the whole transaction back when a statement has no memory, also a statement of
+ * store_marks, whose failure is ignored. Without a transaction each further statement would be
+ * committed by itself.
+ */
+static int require_transaction(const struct store_database *database)
+{
+    return sqlite3_get_autocommit(database->db) == 0 ? SQLITE_OK : SQLITE_NOMEM;
+}
+
 int store_database_begin(struct store_database *database)
 {
     database->before = database->state;
@@ -72,6 +82,7 @@ int store_database_begin(struct store_database *database)
     int rc = store_statement_run(database->statements[STORE_BEGIN], STORE_NO_VALUES);
     if (rc == SQLITE_OK && database->state.tombstones > 0) {
         store_marks_begin(&database->marks, database->db);
+        rc = require_transaction(database);
     }
     return rc;
 }
@@ -251,6 +262,7 @@ int store_database_put_tombstone(struct store_database *database,
 
     if (rc == SQLITE_OK) {
         store_marks_add(&database->marks, database->db, message->host, message->id);
+        rc = require_transaction(database);
     }
     /*
      * A new tombstone for an id that has a tombstone replaces the old row, but counts as one more:

@@ -55,8 +55,10 @@ static void prepare(struct store_fixture *fixture, struct expectation *expected,
     free(ops);
 }
 
-/* Several deposits, a withdrawal, an expiry and a deposit more, all queued at once. */
-static void work(struct store_fixture *fixture, struct store_op *ops, struct expectation *expected)
+/* Several deposits, a withdrawal, an expiry and a deposit more, all queued at once or one by one.
+ */
+static void work(struct store_fixture *fixture, struct store_op *ops, struct expectation *expected,
+                 bool is_alone)
 {
     for (uint32_t i = 0; i < DEPOSITS; i++) {
         store_make_deposit(fixture, &ops[i], 101 + i, 20, LATER);
@@ -66,6 +68,7 @@ static void work(struct store_fixture *fixture, struct store_op *ops, struct exp
     store_make_deposit(fixture, &ops[DEPOSITS + 2], 101 + DEPOSITS, SOON, LATER);
     for (uint32_t i = 0; i < OPS; i++) {
         store_submit(fixture, &ops[i]);
+        store_await(fixture, &ops[i], is_alone);
     }
     store_await(fixture, ops, OPS);
 
@@ -118,7 +121,7 @@ static unsigned next_place(unsigned nth)
 }
 
 /* One round: the n-th call fails. Whether any did. */
-static bool fail_nth(const struct fault_case *fault, unsigned nth)
+static bool fail_nth(const struct fault_case *fault, unsigned nth, bool is_alone)
 {
     struct store_op *ops = calloc(OPS, sizeof(*ops));
     struct expectation expected;
@@ -131,7 +134,7 @@ static bool fail_nth(const struct fault_case *fault, unsigned nth)
     prepare(&fixture, &expected, fault->times == 1 ? 0 : 1);
     store_fixture_init(&crashed);
     fault_vfs_arm(fault->kinds, nth, fault->times);
-    work(&fixture, ops, &expected);
+    work(&fixture, ops, &expected, is_alone);
     failed = fault_vfs_disarm();
     /* As if the power went now. A sync that failed for good may leave a commit in the log. */
     if (fault->times == 1) {
@@ -167,18 +170,35 @@ static const struct fault_case cases[] = {
     {"no memory", FAULT_MEMORY, FAULT_FOR_EVER},
 };
 
+static void sweep(const struct fault_case *fault, bool is_alone)
+{
+    unsigned nth = 1;
+
+    while (fail_nth(fault, nth, is_alone)) {
+        nth = next_place(nth);
+        assert_true(nth < SWEEP_MAX);
+    }
+    print_message("%s: sweep ended at %u\n", fault->name, nth);
+}
+
 static void test_operations(void **state)
 {
     (void)state;
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
-        unsigned nth = 1;
-
-        while (fail_nth(&cases[i], nth)) {
-            nth = next_place(nth);
-            assert_true(nth < SWEEP_MAX);
-        }
-        print_message("%s: sweep ended at %u\n", cases[i].name, nth);
+        sweep(&cases[i], false);
     }
+}
+
+/*
+ * Each operation has a commit of its own. When there is no memory to load the marks of withdrawn
+ * messages, SQLite ends the transaction.
+ */
+static void test_operations_one_by_one(void **state)
+{
+    const struct fault_case no_memory = {"no memory once, one by one", FAULT_MEMORY, 1};
+
+    (void)state;
+    sweep(&no_memory, true);
 }
 
 /* Opening fails with a reason, or not at all; the next attempt succeeds and finds everything. */
@@ -308,6 +328,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_operations),
+        cmocka_unit_test(test_operations_one_by_one),
         cmocka_unit_test(test_opening),
         cmocka_unit_test(test_reading),
         cmocka_unit_test(test_one_too_large_for_the_space),
