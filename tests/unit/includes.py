@@ -34,7 +34,7 @@ LIBRARIES = {
     r"microhttpd\.h": r"client/web/http_(answer|connection|mhd|request)\.c",
     r"qrencode\.h": r"client/web/qr\.c",
     r"uv\.h": r"client/web/(board/|main/|route/)?\w+\.[ch]|daemon/(main\.c|net/\w+\.[ch]|system/(notify|worker_uv)\.[ch]"
-              r"|store/(sqlite|reader|writer|commit|inner)\.[ch])",
+              r"|store/(numbers|sqlite|reader|writer|commit|inner)\.[ch])",
     r"sqlite3\.h": r"daemon/store/\w+\.[ch]",
     r"protobuf-c/.*|proto/hearsay\.pb-c\.h": r"proto/(arena|codec/\w+)\.[ch]",
     r"xxhash\.h": r"core/base/hash\.c|client/context/labels\.c",
