@@ -174,13 +174,22 @@ struct speeds {
     double cached[ATTACK_ROUNDS_MAX];
     double lighttpd[ATTACK_ROUNDS_MAX];
     double ratio[ATTACK_ROUNDS_MAX];
+    double cached_us[ATTACK_ROUNDS_MAX]; /* of the processor, for each page */
+    double lighttpd_us[ATTACK_ROUNDS_MAX];
+    double cpu_ratio[ATTACK_ROUNDS_MAX];
     double new_views[ATTACK_ROUNDS_MAX]; /* of one core of both programs */
     size_t page_bytes;
     bool has_lighttpd;
 };
 
+/* The time of a processor that a child has used for each page since `before_s`. */
+static double page_us(const struct child *child, double before_s, const struct loop *loop)
+{
+    return (child_cpu_seconds(child) - before_s) * 1e6 / (double)loop->answered;
+}
+
 static int measure_lighttpd(const struct web_options *options, const struct web_stage *stage,
-                            const char *page, double *out_per_second)
+                            const char *page, double *out_per_second, double *out_us)
 {
     struct child lighttpd = {.log = -1};
     struct loop loop = {.page = NULL};
@@ -189,7 +198,9 @@ static int measure_lighttpd(const struct web_options *options, const struct web_
     const int rc = web_stage_start_lighttpd(stage, &lighttpd, page);
     choose_processor(true);
     if (rc == 0) {
+        const double before_s = child_cpu_seconds(&lighttpd);
         *out_per_second = loop_run(&loop, lighttpd.port, "127.0.0.1", options->seconds);
+        *out_us = page_us(&lighttpd, before_s, &loop);
     }
     free(loop.page);
     child_stop(&lighttpd);
@@ -222,13 +233,17 @@ static int measure_speeds(const struct web_options *options, const struct web_st
     web_stage_name(stage, name, sizeof(name));
     for (uint32_t i = 0; i < options->rounds && rc == 0; i++) {
         struct loop loop = {.page = NULL};
+        const double before_s = child_cpu_seconds(&stage->web);
         out->cached[i] = loop_run(&loop, stage->web.port, name, options->seconds);
+        out->cached_us[i] = page_us(&stage->web, before_s, &loop);
         out->page_bytes = loop.page != NULL ? strlen(loop.page) : 0;
         if (loop.page == NULL || out->cached[i] < 0) {
             rc = bench_fail("no page came; %" PRIu64 " answers were refusals", loop.refused);
-        } else if ((rc = measure_lighttpd(options, stage, loop.page, &out->lighttpd[i])) == 0) {
+        } else if ((rc = measure_lighttpd(options, stage, loop.page, &out->lighttpd[i],
+                                          &out->lighttpd_us[i])) == 0) {
             out->has_lighttpd = true;
             out->ratio[i] = out->cached[i] / out->lighttpd[i];
+            out->cpu_ratio[i] = out->lighttpd_us[i] / out->cached_us[i];
         }
         free(loop.page);
         rc = rc > 0 ? 0 : rc;
@@ -251,6 +266,12 @@ static void report_speeds(struct report *report, struct speeds *speeds, uint32_t
                       "pages/s", "the same bytes as a file, from lighttpd");
         report_goal(report, "cached_ratio", stats_median(speeds->ratio, rounds), 0.5,
                     "hearsay-web of lighttpd");
+        report_figure(report, "cached_us", stats_median(speeds->cached_us, rounds), 1, "us",
+                      "the processor's time for a page of hearsay-web");
+        report_figure(report, "lighttpd_us", stats_median(speeds->lighttpd_us, rounds), 1, "us",
+                      "of lighttpd");
+        report_goal(report, "cached_cpu_ratio", stats_median(speeds->cpu_ratio, rounds), 0.5,
+                    "hearsay-web of lighttpd, by these; right on a busy machine, too");
     } else {
         report_note(report, "lighttpd is not installed: no comparison");
     }

@@ -15,6 +15,32 @@
 #include "client/web/route/secret.h"
 #include "tests/lib/check.h"
 
+/* --- memory that fails ------------------------------------------------------------------------ */
+
+void *__real_malloc(size_t bytes);
+void *__real_calloc(size_t count, size_t bytes);
+void *__real_realloc(void *block, size_t bytes);
+void *__wrap_malloc(size_t bytes);
+void *__wrap_calloc(size_t count, size_t bytes);
+void *__wrap_realloc(void *block, size_t bytes);
+
+static unsigned fail_at; /* the call that fails, counted from 1; 0: none */
+
+void *__wrap_malloc(size_t bytes)
+{
+    return fail_at > 0 && --fail_at == 0 ? NULL : __real_malloc(bytes);
+}
+
+void *__wrap_calloc(size_t count, size_t bytes)
+{
+    return fail_at > 0 && --fail_at == 0 ? NULL : __real_calloc(count, bytes);
+}
+
+void *__wrap_realloc(void *block, size_t bytes)
+{
+    return fail_at > 0 && --fail_at == 0 ? NULL : __real_realloc(block, bytes);
+}
+
 /* What the last page was given. */
 static struct {
     char token[NONCE_TEXT_BYTES];
@@ -642,6 +668,29 @@ static void a_place_that_is_not_known_shows_nothing(void **state)
     assert_int_equal(board.leaves, 0);
 }
 
+/* Whatever memory a list needs may be missing: then the phone is told so, and others get theirs. */
+static void a_list_without_memory(void **state)
+{
+    struct http_address client = request_of("/").client;
+    unsigned failures = 0;
+    (void)state;
+
+    board.keeps_list = true;
+    for (unsigned n = 1; n < 100; n++) {
+        sheets_clear(&router.sheets);
+        fail_at = n;
+        assert_true(get("/") == 200 || exchange.status == 503);
+        if (fail_at > 0) {
+            break; /* no allocation was the nth one */
+        }
+        failures += exchange.status == 503;
+        assert_int_equal(get("/"), 200);
+        assert_true(nonce_check(&router.nonce, &client, shown.token, router_now_ms(&router)));
+    }
+    fail_at = 0;
+    assert_true(failures >= 3); /* the visit, the page, the phone's copy */
+}
+
 static void health_is_for_this_machine(void **state)
 {
     struct http_request request = request_of("/healthz");
@@ -1039,6 +1088,7 @@ int main(void)
         cmocka_unit_test_setup(phones_share_lists_only, set_up),
         cmocka_unit_test_setup(a_list_is_shared_with_its_equals, set_up),
         cmocka_unit_test_setup(a_place_that_is_not_known_shows_nothing, set_up),
+        cmocka_unit_test_setup(a_list_without_memory, set_up),
         cmocka_unit_test_setup(health_is_for_this_machine, set_up),
         cmocka_unit_test_setup(other_names_are_refused, set_up),
         cmocka_unit_test_setup(localhost_is_for_loopback, set_up),
