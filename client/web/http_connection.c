@@ -66,17 +66,18 @@ enum http_entry http_connection_enter(struct http_connection *connection)
     size_t half = server->options.connections / 2 + server->options.connections % 2;
     if (others != NULL &&
         ((address->family == 6 && others->count >= half) ||
-         address_count(server, address) >= server->options.connections_per_address)) {
+         (others->count >= server->options.connections_per_address &&
+          address_count(server, address) >= server->options.connections_per_address))) {
         return HTTP_ENTRY_FULL;
     }
-    connection->owner = http_owner_enter(&server->owners, server->alloc, address);
+    connection->owner = http_owner_enter(server->owners, server->alloc, address);
     return connection->owner == NULL ? HTTP_ENTRY_NOMEM : HTTP_ENTRY_DONE;
 }
 
 void http_connection_leave(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
-    http_owner_leave(&server->owners, server->alloc, connection->owner);
+    http_owner_leave(server->owners, server->alloc, connection->owner);
     connection->owner = NULL;
 }
 

@@ -106,7 +106,8 @@ struct http_server {
     size_t closing_count; /* of these */
     size_t ended_count;   /* in MHD, since the last trim */
     bool has_ended;       /* connections that are ours wait to be closed */
-    struct http_owner *owners;
+    struct http_owner *owners[HTTP_OWNER_ROWS];
+    struct http_connection *adding; /* is being given to MHD, which has not begun with it */
     int hangups; /* an epoll descriptor with the suspended connections and those that are ours */
     struct http_server_listener listeners[HTTP_LISTENERS_MAX];
     size_t listener_count;

@@ -158,17 +158,16 @@ static struct http_connection *connection_of(struct MHD_Connection *mhd)
     return info->socket_context;
 }
 
-/* The connection that was given to MHD with this descriptor, and with which MHD has not begun. */
+/* The connection that was given to MHD with this descriptor, and with which MHD has not begun.
+ * Looks at the last ones first, because new ones are among these. */
 static struct http_connection *server_find_waiting(struct http_server *server, int descriptor)
 {
-    struct http_connection *connection;
-    DL_FOREACH (server->connections, connection) {
-        if (connection->mhd == NULL && !connection->is_ours &&
-            connection->descriptor == descriptor) {
-            return connection;
-        }
+    struct http_connection *connection = DL_LAST(server->connections);
+    while (connection->mhd != NULL || connection->is_ours || connection->descriptor != descriptor) {
+        assert(connection != server->connections);
+        connection = connection->prev;
     }
-    return NULL;
+    return connection;
 }
 
 /* MHD begins and ends with a connection: within MHD_add_connection, or from MHD 1.0 on within
@@ -181,8 +180,8 @@ static void on_connection(void *context, struct MHD_Connection *mhd, void **sock
         int descriptor =
             MHD_get_connection_info(mhd, MHD_CONNECTION_INFO_CONNECTION_FD)->connect_fd;
         struct http_connection *begun = server_find_waiting(server, descriptor);
-        assert(begun != NULL);
         begun->mhd = mhd;
+        server->adding = begun == server->adding ? NULL : server->adding;
         *socket_context = begun;
         return;
     }
@@ -247,13 +246,13 @@ static void server_add(struct http_server *server, struct http_connection *conne
 
     DL_APPEND(server->connections, connection);
     server->connection_count++;
+    server->adding = connection;
     enum MHD_Result is_added =
         MHD_add_connection(server->daemon, descriptor, address, address_bytes);
-    /* a connection that has ended already is freed, so it is looked for again */
-    connection = server_find_waiting(server, descriptor);
-    if (connection == NULL) {
-        return;
+    if (server->adding == NULL) {
+        return; /* MHD has begun with the connection, and perhaps ended and freed it */
     }
+    server->adding = NULL;
     if (is_added == MHD_YES) {
         server->has_waiting = true;
     } else {

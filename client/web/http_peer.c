@@ -106,11 +106,26 @@ bool http_peer_shares_network(const struct http_address *a, const struct http_ad
     return a->family == 6 && b->family == 6 && memcmp(a->bytes, b->bytes, NETWORK_6_BYTES) == 0;
 }
 
-struct http_owner *http_owner_find(struct http_owner *owners, const struct http_address *address)
+static size_t network_bytes(const struct http_address *address)
 {
-    size_t bytes = address->family == 4 ? ADDRESS_4_BYTES : NETWORK_6_BYTES;
+    return address->family == 4 ? ADDRESS_4_BYTES : NETWORK_6_BYTES;
+}
+
+static size_t row_of(const struct http_address *address)
+{
+    size_t hash = 0;
+    for (size_t i = 0; i < network_bytes(address); i++) {
+        hash = 31 * hash + address->bytes[i];
+    }
+    return hash % HTTP_OWNER_ROWS;
+}
+
+struct http_owner *http_owner_find(struct http_owner *const rows[HTTP_OWNER_ROWS],
+                                   const struct http_address *address)
+{
+    size_t bytes = network_bytes(address);
     struct http_owner *owner;
-    DL_FOREACH (owners, owner) {
+    DL_FOREACH (rows[row_of(address)], owner) {
         if (owner->network.family == address->family &&
             memcmp(owner->network.bytes, address->bytes, bytes) == 0) {
             return owner;
@@ -119,28 +134,28 @@ struct http_owner *http_owner_find(struct http_owner *owners, const struct http_
     return NULL;
 }
 
-struct http_owner *http_owner_enter(struct http_owner **owners, const struct alloc *alloc,
-                                    const struct http_address *address)
+struct http_owner *http_owner_enter(struct http_owner *rows[HTTP_OWNER_ROWS],
+                                    const struct alloc *alloc, const struct http_address *address)
 {
-    struct http_owner *owner = http_owner_find(*owners, address);
+    struct http_owner *owner = http_owner_find(rows, address);
     if (owner == NULL) {
         owner = alloc_zeroed(alloc, 1, sizeof(*owner));
         if (owner == NULL) {
             return NULL;
         }
         owner->network = *address;
-        DL_APPEND(*owners, owner);
+        DL_APPEND(rows[row_of(address)], owner);
     }
     owner->count++;
     return owner;
 }
 
-void http_owner_leave(struct http_owner **owners, const struct alloc *alloc,
+void http_owner_leave(struct http_owner *rows[HTTP_OWNER_ROWS], const struct alloc *alloc,
                       struct http_owner *owner)
 {
     if (owner == NULL || --owner->count > 0) {
         return;
     }
-    DL_DELETE(*owners, owner);
+    DL_DELETE(rows[row_of(&owner->network)], owner);
     alloc_release(alloc, owner);
 }

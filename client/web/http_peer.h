@@ -30,22 +30,25 @@ bool http_peer_equals(const struct http_address *a, const struct http_address *b
 /* Whether two IPv6 addresses are of one /64. */
 bool http_peer_shares_network(const struct http_address *a, const struct http_address *b);
 
-/* An owner with its connections. */
+enum { HTTP_OWNER_ROWS = 1024 };
+
+/* An owner with its connections. Owners stand in rows by their addresses. */
 struct http_owner {
     struct http_owner *prev, *next;
     struct http_address network; /* of IPv6 the first 8 bytes count */
     size_t count;                /* connections */
 };
 
-/* Finds the owner of an address. NULL: the owner has no connection. O(owners). */
-struct http_owner *http_owner_find(struct http_owner *owners, const struct http_address *address);
+/* Finds the owner of an address. NULL: the owner has no connection. O(owners in a row). */
+struct http_owner *http_owner_find(struct http_owner *const rows[HTTP_OWNER_ROWS],
+                                   const struct http_address *address);
 
 /* Counts one more connection of an address. NULL: memory is out. */
-struct http_owner *http_owner_enter(struct http_owner **owners, const struct alloc *alloc,
-                                    const struct http_address *address);
+struct http_owner *http_owner_enter(struct http_owner *rows[HTTP_OWNER_ROWS],
+                                    const struct alloc *alloc, const struct http_address *address);
 
 /* Counts one connection less. The owner is freed with its last one. NULL is fine. */
-void http_owner_leave(struct http_owner **owners, const struct alloc *alloc,
+void http_owner_leave(struct http_owner *rows[HTTP_OWNER_ROWS], const struct alloc *alloc,
                       struct http_owner *owner);
 
 #endif
