@@ -123,19 +123,13 @@ void job_fail_not_found(struct job *job)
 void job_fail_storage(struct job *job, const char *what, const char *reason, const char *sentence)
 {
     service_storage_failed(job->service, what, reason);
-    job_fail(job, MSG_STORAGE, NULL, sentence);
+    job_fail_later(job, sentence);
 }
 
 void job_fail_read(struct job *job, const char *reason)
 {
     job_fail_storage(job, "reading", reason,
                      "the message store could not read its storage; try again later");
-}
-
-void job_fail_change(struct job *job, const char *reason)
-{
-    job_fail_storage(job, "storage", reason,
-                     "the message store failed; nothing was changed, try again later");
 }
 
 void job_fail_later(struct job *job, const char *sentence)
@@ -149,7 +143,7 @@ void job_fail_later(struct job *job, const char *sentence)
 
 void job_fail_write(struct job *job, const char *reason)
 {
-    service_storage_failed(job->service, "storage", reason);
-    job_fail_later(job, "the message store could not write to its storage; nothing was changed, "
-                        "try again later");
+    job_fail_storage(job, "storage", reason,
+                     "the message store could not write to its storage; nothing was changed, "
+                     "try again later");
 }

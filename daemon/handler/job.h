@@ -74,20 +74,15 @@ void job_fail_memory(struct job *job);
 void job_fail_not_found(struct job *job); /* there is no message with this id */
 
 /*
- * Logs `what` and the store's `reason` (service_storage_failed), answers with the error STORAGE and
- * `sentence`, and ends the job.
+ * Answers with the error STORAGE and `sentence`, and that the client may try again after 5 seconds,
+ * and ends the job. Logs nothing.
  */
+void job_fail_later(struct job *job, const char *sentence);
+
+/* The same, and logs `what` and the store's `reason` (service_storage_failed). */
 void job_fail_storage(struct job *job, const char *what, const char *reason, const char *sentence);
 void job_fail_read(struct job *job, const char *reason); /* the store failed to read */
-/* the store failed, and nothing was changed */
-void job_fail_change(struct job *job, const char *reason);
-
-/*
- * Logs `reason`, answers that the store failed to write and that the client may try again after 5
- * seconds, and ends the job.
- */
+/* the store failed to write, and nothing was changed */
 void job_fail_write(struct job *job, const char *reason);
-/* Sends the answer of job_fail_write with another sentence, and ends the job. Logs nothing. */
-void job_fail_later(struct job *job, const char *sentence);
 
 #endif

@@ -221,8 +221,7 @@ static void on_payloads(struct persist_read *read)
     } else if (outcome == AGAIN) {
         query_search(job);
     } else {
-        job_fail(&job->base, MSG_STORAGE, NULL,
-                 "the message store could not read its storage; try again later");
+        job_fail_later(&job->base, "the message store could not read its storage; try again later");
     }
 }
 

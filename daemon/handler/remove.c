@@ -20,7 +20,7 @@ static void on_removed(struct persist_op *op)
     if (op->outcome == PERSIST_NOT_FOUND) {
         job_fail_not_found(job);
     } else if (op->outcome != PERSIST_APPLIED) {
-        job_fail_change(job, op->reason);
+        job_fail_write(job, op->reason);
     } else {
         service_forget(job->service, job->host, op->message.id);
         if (removed_put(&job->host->removed, job->host->alloc, op->message.id,

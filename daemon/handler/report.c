@@ -73,7 +73,7 @@ static void on_reported(struct persist_op *op)
     if (op->outcome == PERSIST_NOT_FOUND) {
         job_fail_not_found(&job->base);
     } else {
-        job_fail_change(&job->base, op->reason);
+        job_fail_write(&job->base, op->reason);
     }
 }
 

@@ -60,7 +60,7 @@ static void on_restored(struct persist_op *op)
     if (op->outcome == PERSIST_NOT_FOUND) {
         job_fail_not_found(job);
     } else if (op->outcome != PERSIST_APPLIED) {
-        job_fail_change(job, op->reason);
+        job_fail_write(job, op->reason);
     } else if (known != NULL && known->state == PERSIST_APPROVED && op->shown_seq == 0) {
         job_fail(job, MSG_INVALID, "id", restored_text); /* another request was faster */
     } else {
@@ -75,7 +75,7 @@ static void on_read(struct persist_read *read)
     struct persist_op *op = &restore->op;
 
     if (read->failed) {
-        job_fail_change(job, read->reason);
+        job_fail_read(job, read->reason);
     } else if (!restore->entry.found ||
                moderation_find(&job->host->moderation, op->message.id) == NULL) {
         job_fail_not_found(job);

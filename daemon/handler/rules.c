@@ -49,8 +49,7 @@ static bool is_done(struct rule_job *job)
     struct rules *rules = &job->base.host->rules;
 
     if (outcome != PERSIST_APPLIED && outcome != PERSIST_NOT_FOUND) {
-        job_fail_storage(&job->base, "storage", job->op.reason,
-                         "the message store could not write to its storage; nothing was changed");
+        job_fail_write(&job->base, job->op.reason);
         return false;
     }
     if (job->op.kind == PERSIST_RULE_DROP) {

@@ -259,6 +259,7 @@ static void failing_storage_changes_nothing(void **state)
     for (size_t i = 0; i < 2; i++) {
         fake_persist_fail_next(fixture->persist);
         assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_STORAGE);
+        assert_int_equal(fixture->answer.error.retry_after_ms, 5000);
     }
     assert_true(takes(fixture, 1, "rude"));
     assert_int_equal(handler_fixture_do(fixture, &requests[0]), MSG_RESPONSE_BANNED);
