@@ -157,7 +157,10 @@ static int load_epoch(void *context, const struct persist_epoch *stored)
     return rc;
 }
 
-/* As begin_epoch, at once. */
+/*
+ * As begin_epoch, at once. If the storage fails, for example because it is full, the service starts
+ * without the epoch: the next tick tries again.
+ */
 static int begin_first(struct service *service, struct host *host, int64_t now_ms, char *out_reason)
 {
     struct persist_epoch stored;
@@ -174,6 +177,11 @@ static int begin_first(struct service *service, struct host *host, int64_t now_m
         epoch_free(epoch, service->alloc);
     }
     sodium_memzero(&stored, sizeof(stored));
+    if (rc == -ERR_STORAGE) {
+        service_storage_failed(service, "beginning an epoch", out_reason);
+        out_reason[0] = '\0';
+        rc = 0;
+    }
     return rc;
 }
 
