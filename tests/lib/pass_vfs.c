@@ -15,6 +15,7 @@ static struct {
     pthread_mutex_t mutex;  /* guards what follows */
     bool is_limited;
     int64_t left;
+    uint64_t written;
 } pass = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 /* --- a budget of bytes ------------------------------------------------------------------------ */
@@ -36,6 +37,16 @@ uint64_t pass_budget_free(const char *path)
     left = !pass.is_limited ? UINT64_MAX : pass.left > 0 ? (uint64_t)pass.left : 0;
     (void)pthread_mutex_unlock(&pass.mutex);
     return left;
+}
+
+uint64_t pass_written(void)
+{
+    uint64_t written;
+
+    (void)pthread_mutex_lock(&pass.mutex);
+    written = pass.written;
+    (void)pthread_mutex_unlock(&pass.mutex);
+    return written;
 }
 
 static int64_t blocks(sqlite3_int64 size)
@@ -74,6 +85,7 @@ int pass_budget_take(sqlite3_file *file, int count, sqlite3_int64 offset)
     if (pass.is_limited && grown > 0) {
         pass.left -= grown;
     }
+    pass.written += (uint64_t)count;
     (void)pthread_mutex_unlock(&pass.mutex);
     return count;
 }

@@ -67,6 +67,9 @@ void pass_budget_set(int64_t bytes);
 /* What is left; for persist_sqlite_options.free_bytes. UINT64_MAX: there is no limit. */
 uint64_t pass_budget_free(const char *path);
 
+/* How many bytes were written to SQLite's files since the start of the process. */
+uint64_t pass_written(void);
+
 /*
  * Takes a write's growth from the budget. How many of its bytes may be written: `count`, or fewer.
  */
