@@ -342,9 +342,7 @@ static void report(uint32_t number, struct note *note)
 /* Somebody sends a message again, who has not got the answer. */
 static void repeat(uint32_t number, struct note *note)
 {
-    const int64_t now_ms = service_now_ms(machine_service());
-
-    if (note->fate != THERE || now_ms >= note->gone_ms - DAY_MS || note->host != STREET) {
+    if (note->fate != THERE || machine_now_ms() >= note->must_ms || note->host != STREET) {
         return; /* it might be a new one */
     }
     const struct year_answer answer = send_deposit(number, 3600);
