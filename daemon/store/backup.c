@@ -18,7 +18,7 @@
 #include "daemon/store/schema.h"
 #include "daemon/store/statement.h"
 
-enum { SLICE_PAGES = 256 }; /* 1 MiB; the writer commits operations between two slices */
+enum { SLICE_PAGES = 256 }; /* 1 MiB at most; the writer commits operations between two slices */
 
 static int backup_refuse(const char *path, const char *why, char *out_reason)
 {
@@ -289,7 +289,7 @@ static int restore_examine(const struct paths *paths, const char *file, uint64_t
 {
     char said[PERSIST_REASON_BYTES] = "";
     sqlite3 *db = NULL;
-    int code = store_schema_open(paths->part, STORE_USE_WRITER, &db, said);
+    int code = store_schema_open(paths->part, STORE_USE_WRITER, STORE_PAGE_BYTES, &db, said);
 
     *out_messages = 0;
     if (code == 0) {

@@ -51,7 +51,7 @@ void store_commit_checkpoint(struct store_writer *writer, int mode)
 
 void store_commit_checkpoint_if_long(struct store_writer *writer)
 {
-    uint64_t most = writer->options.log_bytes / STORE_LOG_FRAME_BYTES;
+    uint64_t most = writer->options.log_bytes / (writer->page_bytes + STORE_LOG_FRAME_HEADER_BYTES);
 
     if (writer->log_pages >= LOG_GROWTH * most) {
         store_commit_checkpoint(writer, SQLITE_CHECKPOINT_RESTART);

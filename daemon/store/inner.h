@@ -32,6 +32,7 @@ struct store_writer {
     struct store_writer_options options;
     struct store_database database; /* the thread's */
     struct store_times times[STORE_BATCH_OPS];
+    uint64_t page_bytes;   /* of the database */
     uint64_t log_pages;    /* the writer's thread only: pages in the log that may not be in the
                               database yet */
     bool was_full;         /* the thread's: the storage was full in the last batch */

@@ -14,7 +14,6 @@
 
 enum {
     HEADER_BYTES = 32,
-    FRAME_HEADER_BYTES = 24,
     PAGE_BYTES_MIN = 512,
     PAGE_BYTES_MAX = 65536,
     SUMMED_OF_HEADER = 24, /* bytes of the header that its checksum covers */
@@ -25,7 +24,7 @@ static const uint32_t MAGIC = 0x377f0682; /* the lowest bit: checksums read big-
 /* The state of a scan of the log. */
 struct reader {
     FILE *file;
-    uint8_t *frame; /* FRAME_HEADER_BYTES and a page */
+    uint8_t *frame; /* STORE_LOG_FRAME_HEADER_BYTES and a page */
     size_t page_bytes;
     bool is_big_endian; /* the words that checksums add */
     uint8_t salts[8];
@@ -92,7 +91,7 @@ static bool read_header(struct reader *reader)
 /* Reads all whole frames. */
 static void read_frames(struct reader *reader, struct store_log_scan *scan)
 {
-    size_t frame_bytes = FRAME_HEADER_BYTES + reader->page_bytes;
+    size_t frame_bytes = STORE_LOG_FRAME_HEADER_BYTES + reader->page_bytes;
     const uint8_t *frame = reader->frame;
     uint64_t frames = 0;
     bool is_valid = true;
@@ -104,7 +103,7 @@ static void read_frames(struct reader *reader, struct store_log_scan *scan)
         frames++;
         if (is_valid) {
             add_sums(reader, frame, SUMMED_OF_FRAME);
-            add_sums(reader, frame + FRAME_HEADER_BYTES, reader->page_bytes);
+            add_sums(reader, frame + STORE_LOG_FRAME_HEADER_BYTES, reader->page_bytes);
             is_valid = is_same_log && read_big(frame) != 0 && sums_match(reader, frame + 16);
         }
         if (is_valid && is_commit) {
@@ -137,7 +136,7 @@ int store_log_scan(const char *path, struct store_log_scan *out_scan)
         out_scan->is_header_damaged = out_scan->file_bytes > HEADER_BYTES;
     } else {
         out_scan->valid_bytes = HEADER_BYTES;
-        reader.frame = malloc(FRAME_HEADER_BYTES + reader.page_bytes);
+        reader.frame = malloc(STORE_LOG_FRAME_HEADER_BYTES + reader.page_bytes);
         if (reader.frame != NULL) {
             read_frames(&reader, out_scan);
         } else {

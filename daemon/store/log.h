@@ -20,7 +20,7 @@
 #include <sqlite3.h>
 
 enum {
-    STORE_LOG_FRAME_BYTES = 4096 + 24, /* with our page size */
+    STORE_LOG_FRAME_HEADER_BYTES = 24, /* a frame has a page behind it */
     STORE_LOG_NAME_BYTES = 4096 + 8,   /* of the path of a log */
     STORE_LOG_BYTES = 2 * 1024 * 1024  /* log_bytes of the options, if they do not set it */
 };

@@ -29,7 +29,7 @@ bool store_queue_is_full(const struct store_queue *queue)
 
 bool store_queue_fits(const struct store_queue *queue, const struct store_space_room *room)
 {
-    struct store_space_need need = {0};
+    struct store_space_need need = {.page_bytes = room->page_bytes};
 
     if (queue->first == NULL || queue->first->kind != PERSIST_DEPOSIT) {
         return true;
@@ -57,7 +57,7 @@ void store_queue_take(struct store_queue *queue, size_t ops_max,
                       const struct store_space_room *room, struct store_batch *out_batch)
 {
     struct persist_op *op = queue->first;
-    struct store_space_need need = {0};
+    struct store_space_need need = {.page_bytes = room != NULL ? room->page_bytes : 0};
     size_t bytes = content_bytes(op);
 
     (void)is_too_much(op, room, &need); /* the first one is taken even if it does not fit */

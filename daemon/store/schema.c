@@ -93,14 +93,8 @@ static const char tables[] = "CREATE TABLE meta ("
                              " checksum INTEGER NOT NULL,"
                              " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;";
 
-/* Run on a new file before its first page is written. */
+/* Run on a new file before its first page is written, after the size of the pages is set. */
 static const char creation_pragmas[] =
-    /*
-     * A transaction that changes one row writes whole pages to the log. But many file systems and
-     * flash chips write at least 4096 bytes at a time, and page sizes of 1024 and 2048 bytes were
-     * slower in measurements.
-     */
-    "PRAGMA page_size = 4096;"
     "PRAGMA encoding = 'UTF-8';"
     /*
      * SQLite uses free pages again. With auto_vacuum = FULL, SQLite would move pages to make the
@@ -408,9 +402,18 @@ static int schema_examine(sqlite3 *db, const char *path, bool *out_is_empty, cha
     return rc == SQLITE_OK ? 0 : store_error_refuse(path, rc, detail, out_reason);
 }
 
-static int schema_prepare(sqlite3 *db, enum store_use use, bool is_empty)
+static int set_creation_pragmas(sqlite3 *db, int page_bytes)
 {
-    int rc = is_empty ? store_exec(db, creation_pragmas) : SQLITE_OK;
+    char sql[64];
+
+    (void)snprintf(sql, sizeof(sql), "PRAGMA page_size = %d", page_bytes);
+    int rc = store_exec(db, sql);
+    return rc == SQLITE_OK ? store_exec(db, creation_pragmas) : rc;
+}
+
+static int schema_prepare(sqlite3 *db, enum store_use use, int page_bytes, bool is_empty)
+{
+    int rc = is_empty ? set_creation_pragmas(db, page_bytes) : SQLITE_OK;
 
     if (rc == SQLITE_OK) {
         rc = set_pragmas(db, use);
@@ -449,8 +452,8 @@ const char *store_schema_vfs(sqlite3 *db)
  * NULL: the default one). *out_refuses_maps: whether the function failed because the file system
  * refuses shared memory.
  */
-static int open_by(const char *path, const char *vfs, enum store_use use, sqlite3 **out_db,
-                   bool *out_refuses_maps, char *out_reason)
+static int open_by(const char *path, const char *vfs, enum store_use use, int page_bytes,
+                   sqlite3 **out_db, bool *out_refuses_maps, char *out_reason)
 {
     sqlite3 *db;
     bool is_new = false;
@@ -479,7 +482,7 @@ static int open_by(const char *path, const char *vfs, enum store_use use, sqlite
     if (code != 0) {
         goto close;
     }
-    rc = schema_prepare(db, use, is_empty);
+    rc = schema_prepare(db, use, page_bytes, is_empty);
     if (rc != SQLITE_OK) {
         code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
         goto close;
@@ -493,13 +496,22 @@ close:
     return code;
 }
 
-int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason)
+uint64_t store_schema_page_bytes(sqlite3 *db)
+{
+    int64_t bytes = STORE_PAGE_BYTES;
+
+    (void)store_query_number(db, "PRAGMA page_size", STORE_NO_VALUES, &bytes);
+    return (uint64_t)bytes;
+}
+
+int store_schema_open(const char *path, enum store_use use, int page_bytes, sqlite3 **out_db,
+                      char *out_reason)
 {
     bool refuses_maps = false;
-    int code = open_by(path, NULL, use, out_db, &refuses_maps, out_reason);
+    int code = open_by(path, NULL, use, page_bytes, out_db, &refuses_maps, out_reason);
 
     if (code != 0 && refuses_maps) {
-        code = open_by(path, STORE_HEAP_VFS, use, out_db, &refuses_maps, out_reason);
+        code = open_by(path, STORE_HEAP_VFS, use, page_bytes, out_db, &refuses_maps, out_reason);
     }
     return code;
 }

@@ -20,6 +20,13 @@ enum {
     STORE_VERSION = 4                  /* of the tables, at byte 60 of the file */
 };
 
+/*
+ * Sizes of pages. A transaction that changes one row writes whole pages to the log. A small store
+ * has small pages, for less wear of flash; in a large store they make deposits slower
+ * (docs/performance.md).
+ */
+enum store_page { STORE_PAGE_BYTES = 4096, STORE_PAGE_BYTES_SMALL = 1024 };
+
 enum store_use {
     STORE_USE_READER,         /* cannot write */
     STORE_USE_WRITER,         /* a commit is on storage when it returns */
@@ -37,9 +44,14 @@ int store_schema_connect(const char *path, const char *vfs, enum store_use use, 
  * Opens or creates the database for its one writer, and checks the database (see check.h). Returns
  * 0; or -ERR_DAMAGED, -ERR_VERSION, -ERR_STORAGE or -ERR_NOMEM with a sentence in out_reason
  * (PERSIST_REASON_BYTES). With -ERR_DAMAGED and -ERR_VERSION the file is unchanged, bit by bit.
- * O(size of the file).
+ * O(size of the file). `page_bytes`: the size of the pages of a new database, one of enum
+ * store_page.
  */
-int store_schema_open(const char *path, enum store_use use, sqlite3 **out_db, char *out_reason);
+int store_schema_open(const char *path, enum store_use use, int page_bytes, sqlite3 **out_db,
+                      char *out_reason);
+
+/* Returns the size of the pages of a database; STORE_PAGE_BYTES if it cannot be read. */
+uint64_t store_schema_page_bytes(sqlite3 *db);
 
 /*
  * Returns the name of the VFS (SQLite's layer of file system functions) of a connection, in static

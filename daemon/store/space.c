@@ -9,24 +9,22 @@
 #include "daemon/store/log.h"
 
 enum {
-    PAGE_BYTES = 4096,
     /*
-     * A deposit that evicts nothing changes about five pages: one each of the table `message`, its
-     * index by id, its index by expiry, the table `moderation` and the table `meta`. Splits of
-     * pages are rare.
+     * A deposit that evicts nothing changes about four pages: two of the table `message`, one of
+     * the table `moderation` and one of the table `meta`.
      */
-    PAGES_OF_DEPOSIT = 5,
+    PAGES_OF_DEPOSIT = 4,
     /*
-     * An estimate of the pages that a withdrawal changes: one each of the table `message`, its two
-     * indexes, the tables `moderation` and `tombstone`, and the index of `tombstone`, and pages of
-     * the free list.
+     * An estimate of the pages that a withdrawal changes: one each of the tables `message`,
+     * `moderation`, `meta` and `tombstone`, and the index of `tombstone`, and pages of the free
+     * list.
      */
     PAGES_OF_REMOVAL = 8,
     /*
-     * Bytes of a message in the database without filter, media type and payload, but with its
-     * entries in both indexes. Measured with 100,000 messages and rounded up.
+     * Bytes of a message in the database without filter, media type and payload. Measured with
+     * 100,000 messages and rounded up.
      */
-    ROW_BYTES = 176,
+    ROW_BYTES = 128,
     MIB = 1024 * 1024
 };
 
@@ -52,15 +50,17 @@ static uint64_t space_excess(uint64_t wanted, uint64_t there)
     return wanted > there ? wanted - there : 0;
 }
 
-void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, uint64_t log_pages,
-                         uint64_t reusable_pages, struct store_space_room *out_room)
+void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, uint64_t page_bytes,
+                         uint64_t log_pages, uint64_t reusable_pages,
+                         struct store_space_room *out_room)
 {
-    uint64_t in_log = log_pages * STORE_LOG_FRAME_BYTES;
+    uint64_t in_log = log_pages * (page_bytes + STORE_LOG_FRAME_HEADER_BYTES);
     uint64_t kept = STORE_SPACE_MARGIN + in_log + space_excess(log_limit, log_bytes);
 
     *out_room = (struct store_space_room){
+        .page_bytes = page_bytes,
         .log = space_excess(log_limit > log_bytes ? log_limit : log_bytes, in_log),
-        .reusable = reusable_pages * PAGE_BYTES,
+        .reusable = reusable_pages * page_bytes,
         .spare = space_excess(free, kept),
         .kept = free < STORE_SPACE_MARGIN / 2 ? free : STORE_SPACE_MARGIN / 2,
         .is_closed = free < kept - STORE_SPACE_MARGIN / 2,
@@ -70,19 +70,20 @@ void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, 
 void store_space_add(struct store_space_need *need, const struct persist_op *op)
 {
     const struct persist_message *message = &op->message;
+    uint64_t frame = need->page_bytes + STORE_LOG_FRAME_HEADER_BYTES;
 
     if (op->kind != PERSIST_DEPOSIT) {
         uint64_t removals = op->kind == PERSIST_EXPIRE ? op->limit : 1;
 
-        need->log += removals * PAGES_OF_REMOVAL * STORE_LOG_FRAME_BYTES;
+        need->log += removals * PAGES_OF_REMOVAL * frame;
         return;
     }
     /* No overflow: a message comes in one frame, which has at most 1 MiB. */
     uint64_t bytes =
         (uint64_t)message->payload_bytes + message->filter_bytes + message->media_type_bytes;
 
-    need->log += bytes + bytes / 64 + PAGES_OF_DEPOSIT * STORE_LOG_FRAME_BYTES;
-    need->growth += bytes + bytes / 8 + PAGE_BYTES;
+    need->log += bytes + bytes / 16 + PAGES_OF_DEPOSIT * frame;
+    need->growth += bytes + bytes / 8 + need->page_bytes;
 }
 
 bool store_space_fits(const struct store_space_room *room, const struct store_space_need *need)

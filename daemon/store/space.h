@@ -27,18 +27,20 @@ enum {
 
 /* How much storage deposits may use. */
 struct store_space_room {
-    uint64_t log;      /* bytes that fit into the log until its file exceeds its limit, or exceeds
-                          its present size if that is larger */
-    uint64_t reusable; /* bytes of unused pages of the database */
-    uint64_t spare;    /* bytes of free storage that is not reserved */
-    uint64_t kept;     /* bytes of the reserve that operations other than deposits may use */
-    bool is_closed;    /* so little storage is free that every new message is refused */
+    uint64_t page_bytes; /* of the database */
+    uint64_t log;        /* bytes that fit into the log until its file exceeds its limit, or exceeds
+                            its present size if that is larger */
+    uint64_t reusable;   /* bytes of unused pages of the database */
+    uint64_t spare;      /* bytes of free storage that is not reserved */
+    uint64_t kept;       /* bytes of the reserve that operations other than deposits may use */
+    bool is_closed;      /* so little storage is free that every new message is refused */
 };
 
 /* How much storage operations need. */
 struct store_space_need {
-    uint64_t log;    /* bytes written to the log */
-    uint64_t growth; /* bytes by which the used part of the database grows */
+    uint64_t page_bytes; /* set by the caller */
+    uint64_t log;        /* bytes written to the log */
+    uint64_t growth;     /* bytes by which the used part of the database grows */
 };
 
 /*
@@ -52,12 +54,14 @@ uint64_t store_space_of_file(const char *path);
 
 /*
  * Computes how much storage deposits may use. `free`: free bytes of the file system. `log_limit`:
- * the size at which the log is checkpointed. `log_bytes`: the present size of the log. `log_pages`:
+ * the size at which the log is checkpointed. `log_bytes`: the present size of the log.
+ * `page_bytes`: size of the pages of the database. `log_pages`:
  * pages of the log that may not be in the database yet. `reusable_pages`: unused pages of the
  * database.
  */
-void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, uint64_t log_pages,
-                         uint64_t reusable_pages, struct store_space_room *out_room);
+void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, uint64_t page_bytes,
+                         uint64_t log_pages, uint64_t reusable_pages,
+                         struct store_space_room *out_room);
 
 /*
  * Adds the storage that an operation needs to *need. This is an estimate: it does not count the

@@ -31,7 +31,9 @@ enum {
      * Maximum number of tombstones. Without a maximum, a client that deposits and withdraws again
      * and again would fill the storage.
      */
-    MARKS_MAX = 100000
+    MARKS_MAX = 100000,
+    /* A new store for at most this number of bytes has small pages. */
+    SMALL_BYTES_MAX = 16 * 1024 * 1024
 };
 
 /*
@@ -494,9 +496,11 @@ int persist_sqlite_open(const struct persist_sqlite_options *given, struct persi
     sqlite3_free(sqlite3_temp_directory);
     sqlite3_temp_directory = sqlite3_mprintf("%s", options->directory);
     store_log_warn(store->path);
-    code = store_schema_open(store->path,
-                             options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER, &db,
-                             out_reason);
+    code = store_schema_open(
+        store->path, options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER,
+        options->bytes_max != 0 && options->bytes_max <= SMALL_BYTES_MAX ? STORE_PAGE_BYTES_SMALL
+                                                                         : STORE_PAGE_BYTES,
+        &db, out_reason);
     if (code != 0) {
         goto free_store;
     }

@@ -23,9 +23,11 @@ struct persist_sqlite_options {
     uint64_t log_bytes;      /* bytes of frames in the log at which a checkpoint runs; 0:
                                 STORE_LOG_BYTES */
     uint64_t messages_max;   /* expected maximum number of messages; used with `bytes_max` */
-    uint64_t bytes_max;      /* expected maximum bytes of the payloads, media types and filters of
-                                all messages together. If the storage cannot hold `messages_max`
-                                messages with these bytes, a warning is logged. 0: no warning */
+    uint64_t
+        bytes_max; /* expected maximum bytes of the payloads, media types and filters of
+                      all messages together. A new store has pages of 1024 bytes if this
+                      is at most 16 MiB, else of 4096. If the storage cannot hold `messages_max`
+                      messages with these bytes, a warning is logged. 0: no warning */
     /*
      * Returns the bytes of free storage of the file system of `path`; NULL: store_space_free is
      * used. The writer's thread calls this function, too.

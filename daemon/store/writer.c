@@ -69,7 +69,8 @@ static void measure_room(struct store_writer *writer, struct store_space_room *o
     const char *path = writer->options.path;
 
     store_space_measure(writer->options.free_bytes(path), writer->options.log_bytes,
-                        store_log_bytes(path), writer->log_pages, reusable_pages(writer), out_room);
+                        store_log_bytes(path), writer->page_bytes, writer->log_pages,
+                        reusable_pages(writer), out_room);
 }
 
 /*
@@ -158,6 +159,7 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
         return code;
     }
     writer->options = *options;
+    writer->page_bytes = store_schema_page_bytes(db);
     int rc = store_commit_limit_log(writer, db);
     if (rc == SQLITE_OK) {
         rc = store_database_init(&writer->database, db, writer->options.numbers,
@@ -177,7 +179,8 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
      * The log may have pages from before a crash. The length of the log gives an upper bound of
      * their number.
      */
-    writer->log_pages = store_log_bytes(options->path) / STORE_LOG_FRAME_BYTES;
+    writer->log_pages =
+        store_log_bytes(options->path) / (writer->page_bytes + STORE_LOG_FRAME_HEADER_BYTES);
     code = -ERR_SYSTEM;
     if (uv_mutex_init(&writer->mutex) != 0) {
         goto deinit_database;

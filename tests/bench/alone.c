@@ -85,14 +85,15 @@ int alone_deposit(const char *directory, uint64_t seed, size_t count, struct alo
     sqlite3_stmt *insert = NULL;
 
     snprintf(path, sizeof(path), "%s/alone.db", directory);
-    if (store_schema_open(path, STORE_USE_WRITER, &db, reason) != 0) {
+    if (store_schema_open(path, STORE_USE_WRITER, STORE_PAGE_BYTES, &db, reason) != 0) {
         return bench_fail("SQLite alone: %s", reason);
     }
     /*
      * At this size of the WAL the daemon runs a checkpoint itself. Without a daemon, SQLite runs
      * it.
      */
-    int rc = sqlite3_wal_autocheckpoint(db, STORE_LOG_BYTES / STORE_LOG_FRAME_BYTES);
+    int rc = sqlite3_wal_autocheckpoint(db, STORE_LOG_BYTES /
+                                                (STORE_PAGE_BYTES + STORE_LOG_FRAME_HEADER_BYTES));
     if (rc == SQLITE_OK) {
         rc = sqlite3_prepare_v2(db, sql, -1, &insert, NULL);
     }
@@ -139,7 +140,7 @@ int alone_read(const char *path, struct alone_reading *out)
     sqlite3 *db = NULL;
 
     const int64_t start_ns = stats_now_ns();
-    if (store_schema_open(path, STORE_USE_WRITER, &db, reason) != 0) {
+    if (store_schema_open(path, STORE_USE_WRITER, STORE_PAGE_BYTES, &db, reason) != 0) {
         return bench_fail("SQLite alone: %s", reason);
     }
     const int64_t opened_ns = stats_now_ns();

@@ -42,6 +42,7 @@ int bench_deposit(const struct bench_options *options, struct report *report);
 int bench_query(const struct bench_options *options, struct report *report);
 int bench_memory(const struct bench_options *options, struct report *report);
 int bench_filters(const struct bench_options *options, struct report *report);
+int bench_flash(const struct bench_options *options, struct report *report);
 int bench_ids(const struct bench_options *options, struct report *report);
 int bench_start(const struct bench_options *options, struct report *report);
 int bench_list(const struct bench_options *options, struct report *report);

@@ -205,11 +205,12 @@ static int measure_store(const char *directory, size_t count, struct store_cost 
     struct store_cost ignored;
 
     snprintf(path, sizeof(path), "%s/ids.db", directory);
-    if (store_schema_open(path, STORE_USE_WRITER_RELAXED, &db, reason) != 0) {
+    if (store_schema_open(path, STORE_USE_WRITER_RELAXED, STORE_PAGE_BYTES, &db, reason) != 0) {
         return bench_fail("%s", reason);
     }
-    (void)sqlite3_wal_autocheckpoint(db, STORE_LOG_BYTES /
-                                             STORE_LOG_FRAME_BYTES); /* else the log only grows */
+    (void)sqlite3_wal_autocheckpoint(
+        db, STORE_LOG_BYTES /
+                (STORE_PAGE_BYTES + STORE_LOG_FRAME_HEADER_BYTES)); /* else the log only grows */
     struct store_numbers *numbers = store_numbers_new();
     if (numbers == NULL ||
         store_database_init(&database, db, numbers, (int64_t)count * 2) != SQLITE_OK) {

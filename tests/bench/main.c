@@ -25,6 +25,7 @@ static const struct command commands[] = {
     {"query", "queries a second and their times, beside a libuv echo server", bench_query, NULL},
     {"memory", "resident bytes a stored message, and where they go", bench_memory, NULL},
     {"filters", "the filters beside the index: docs/filters.md", bench_filters, NULL},
+    {"flash", "bytes written for a deposit, on a file system of its own; root", bench_flash, NULL},
     {"ids", "the table of ids beside a cuckoo filter, and what new ids read", bench_ids, NULL},
     {"start", "time from start to ready with many messages", bench_start, NULL},
     {"list", "the exact list beside the machine's bandwidth and a popcount loop", bench_list, NULL},

@@ -155,7 +155,8 @@ static void make_base(unsigned base)
     uint32_t host = 0;
     sqlite3 *db;
 
-    FUZZ_CHECK(store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, &db, reason) == 0);
+    FUZZ_CHECK(
+        store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, STORE_PAGE_BYTES, &db, reason) == 0);
     const struct store_load load = {db, fuzz.path, reason};
     FUZZ_CHECK(store_load_host(&load, "default", profile, &host, stored) == 0);
     FUZZ_CHECK(store_load_numbers(&load, fuzz.numbers) == 0);
@@ -290,7 +291,8 @@ static void go_on(sqlite3 *db, uint32_t host, unsigned count)
     FUZZ_CHECK(op.outcome == PERSIST_APPLIED);
     FUZZ_CHECK(sqlite3_close(store_database_deinit(&database)) == SQLITE_OK);
     struct store_load load = {.path = fuzz.path, .reason = reason};
-    if (store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, &load.db, reason) != 0 ||
+    if (store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, STORE_PAGE_BYTES, &load.db,
+                          reason) != 0 ||
         store_load_numbers(&load, fuzz.numbers) != 0 ||
         store_load_replay(&load, visit_any, &counted) != 0) {
         (void)fprintf(stderr, "%s\n", reason);
@@ -322,7 +324,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     }
     const bool is_known = put_files(&input);
     read_file(fuzz.path, &fuzz.before);
-    if (store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, &db, reason) != 0) {
+    if (store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, STORE_PAGE_BYTES, &db, reason) !=
+        0) {
         check_refused(reason);
         return 0;
     }

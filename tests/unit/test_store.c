@@ -314,12 +314,33 @@ static void test_largest_and_smallest_values(void **state)
     free(payload);
 }
 
+/* The size of the pages follows from `bytes_max` when the database is made, and stays. */
+static void test_pages_of_a_small_store(void **state)
+{
+    struct store_fixture small;
+    const uint32_t expected[] = {1, 2};
+
+    (void)state;
+    assert_int_equal(store_read_number(&fixture, "PRAGMA page_size"), 4096);
+    store_fixture_init(&small);
+    small.options.bytes_max = 16 << 20;
+    store_open(&small);
+    assert_int_equal(store_deposit(&small, 1, 10, NEVER), PERSIST_APPLIED);
+    small.options.bytes_max = 17 << 20;
+    store_reopen(&small);
+    assert_int_equal(store_deposit(&small, 2, 10, NEVER), PERSIST_APPLIED);
+    assert_int_equal(store_read_number(&small, "PRAGMA page_size"), 1024);
+    store_assert_replays(&small, expected, 2);
+    store_fixture_deinit(&small);
+}
+
 #define TEST(name) \
     cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(test_pages_of_a_small_store),
         TEST(test_new_and_reopened),
         TEST(test_clock_is_saved_alone),
         TEST(test_hosts_and_profiles),

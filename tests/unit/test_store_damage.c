@@ -26,7 +26,8 @@ enum {
     LOG_FLIPS = 300,
     LATER = 2000,
     HEADER_BYTES = 100,
-    PAGE_BYTES = 4096
+    PAGE_BYTES = 4096,
+    FRAME_BYTES = PAGE_BYTES + STORE_LOG_FRAME_HEADER_BYTES
 };
 
 static void assert_file_is(const char *path, const void *data, size_t count)
@@ -183,10 +184,10 @@ static void assert_scans_as_whole(const char *path, const char *log_path)
     assert_int_equal(scan.valid_bytes, log.count);
     assert_int_equal(scan.lost_commits, 0);
     /* The last commit was being written. */
-    files_write(log_path, log.data, log.count - STORE_LOG_FRAME_BYTES / 2);
+    files_write(log_path, log.data, log.count - FRAME_BYTES / 2);
     assert_int_equal(store_log_scan(path, &scan), 0);
     assert_false(store_log_is_damaged(path, &scan, said));
-    assert_true(scan.valid_bytes <= log.count - STORE_LOG_FRAME_BYTES);
+    assert_true(scan.valid_bytes <= log.count - FRAME_BYTES);
     files_write(log_path, log.data, log.count);
     free(log.data);
 }
@@ -197,7 +198,7 @@ static void assert_scans_as_whole(const char *path, const char *log_path)
  */
 static bool must_be_noticed(size_t changed_at, size_t log_bytes)
 {
-    const size_t frame = log_bytes - STORE_LOG_FRAME_BYTES;
+    const size_t frame = log_bytes - FRAME_BYTES;
 
     return changed_at < frame + 4 || changed_at >= frame + 16;
 }

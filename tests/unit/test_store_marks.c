@@ -60,7 +60,8 @@ static void begin_world(int64_t marks_max)
     store_open(&world.fixture); /* makes the host */
     store_close(&world.fixture);
     world.now_ms = 1000;
-    assert_int_equal(store_schema_open(world.fixture.file, STORE_USE_WRITER_RELAXED, &db, reason),
+    assert_int_equal(store_schema_open(world.fixture.file, STORE_USE_WRITER_RELAXED,
+                                       STORE_PAGE_BYTES, &db, reason),
                      0);
     open_database(db, marks_max);
 }
@@ -79,7 +80,8 @@ static void reopen(int64_t marks_max)
     sqlite3 *db = NULL;
 
     store_schema_close_last(store_database_deinit(&world.database));
-    assert_int_equal(store_schema_open(world.fixture.file, STORE_USE_WRITER_RELAXED, &db, reason),
+    assert_int_equal(store_schema_open(world.fixture.file, STORE_USE_WRITER_RELAXED,
+                                       STORE_PAGE_BYTES, &db, reason),
                      0);
     open_database(db, marks_max);
 }

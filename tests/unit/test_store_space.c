@@ -11,6 +11,7 @@
 #include <string.h>
 
 #include "daemon/store/log.h"
+#include "daemon/store/schema.h"
 #include "daemon/system/log.h"
 #include "tests/lib/check.h"
 #include "tests/lib/pass_vfs.h"
@@ -348,7 +349,8 @@ static bool fits(uint64_t free, uint64_t log_limit, uint64_t log_bytes, uint64_t
     const struct store_space_need need = {.log = log, .growth = growth};
     struct store_space_room room;
 
-    store_space_measure(free, log_limit, log_bytes, log_pages, reusable_pages, &room);
+    store_space_measure(free, log_limit, log_bytes, STORE_PAGE_BYTES, log_pages, reusable_pages,
+                        &room);
     return store_space_fits(&room, &need);
 }
 
@@ -358,10 +360,11 @@ static void test_arithmetic(void **state)
         .kind = PERSIST_DEPOSIT,
         .message = {.payload_bytes = 4096 - 74, .filter_bytes = 64, .media_type_bytes = 10}};
     const struct persist_op expire = {.kind = PERSIST_EXPIRE, .limit = 3};
-    struct store_space_need need = {.log = 1, .growth = 2};
+    struct store_space_need need = {.page_bytes = STORE_PAGE_BYTES, .log = 1, .growth = 2};
+    struct store_space_need small = {.page_bytes = STORE_PAGE_BYTES_SMALL};
     char reason[PERSIST_REASON_BYTES];
     const uint64_t margin = STORE_SPACE_MARGIN;
-    const uint64_t frame = STORE_LOG_FRAME_BYTES;
+    const uint64_t frame = STORE_PAGE_BYTES + STORE_LOG_FRAME_HEADER_BYTES;
 
     (void)state;
     /* The log may still grow to its limit: that is kept, and may be used. */
@@ -382,7 +385,9 @@ static void test_arithmetic(void **state)
     assert_false(fits(0, MIB, 0, 0, 1000, 0, 0));
     assert_true(fits(UINT64_MAX, MIB, 0, 0, 0, 64 * MIB, 64 * MIB));
     store_space_add(&need, &deposit);
-    assert_true(need.log == 1 + 4096 + 64 + 5 * frame && need.growth == 2 + 4096 + 512 + 4096);
+    assert_true(need.log == 1 + 4096 + 256 + 4 * frame && need.growth == 2 + 4096 + 512 + 4096);
+    store_space_add(&small, &deposit);
+    assert_true(small.log == 4096 + 256 + 4 * (1024 + 24) && small.growth == 4096 + 512 + 1024);
     need.log = 0;
     store_space_add(&need, &expire);
     assert_true(need.log == 3 * 8 * frame);
