@@ -13,6 +13,7 @@
 
 #include "core/index/index.h"
 #include "core/index/memo.h"
+#include "core/index/notes.h"
 
 /* One part of a search, as a cursor sees it. search.c owns it. */
 struct index_probe {
@@ -115,6 +116,8 @@ struct index_engine {
 
     int (*insert)(void *engine, const struct index_item *item, const uint64_t *filter);
     int (*remove)(void *engine, const uint8_t *id, struct index_item *out_item);
+    /* See index_shift. Adds the ids of the messages to `notes`; NULL: no renewal is running. */
+    void (*shift)(void *engine, int64_t from_ms, int64_t by_ms, struct notes *notes);
     int (*find)(const void *engine, const uint8_t *id, struct index_item *out_item,
                 uint64_t *out_filter);
     size_t (*count)(const void *engine);

@@ -132,6 +132,15 @@ int index_remove(struct index *index, const uint8_t *id, struct index_item *out_
     return 0;
 }
 
+void index_shift(struct index *index, int64_t from_ms, int64_t by_ms)
+{
+    index->engine->shift(index->handle, from_ms, by_ms, index->notes);
+    for (struct search_part *part = index->parts; part != NULL; part = part->next) {
+        part->search->restart = true;
+        index_part_moved(part);
+    }
+}
+
 int index_find(const struct index *index, const uint8_t *id, struct index_item *out_item,
                uint64_t *out_filter)
 {

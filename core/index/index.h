@@ -103,6 +103,12 @@ void index_wear(const struct index *index, struct index_wear *out_wear);
 int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item);
 
 /*
+ * Adds `by_ms` to both times of every message that was deposited at `from_ms` or later.
+ * Running searches start again; for a running renewal these messages have changed. O(messages)
+ */
+void index_shift(struct index *index, int64_t from_ms, int64_t by_ms);
+
+/*
  * Looks up a message: 0 or INDEX_NOT_FOUND. Copies the item and the filter (bloom_words(m) words
  * for the m bits of the profile); out_item and out_filter may be NULL.
  */

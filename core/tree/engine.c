@@ -60,6 +60,37 @@ static int tree_find(const void *engine, const uint8_t *id, struct index_item *o
     return 0;
 }
 
+static void shift_group(struct tree_node *node, struct tree_group *group, int64_t from_ms,
+                        int64_t by_ms, struct notes *notes)
+{
+    for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
+        struct index_item *item = &node->items[slot];
+
+        if (item->deposited_ms >= from_ms) {
+            item->deposited_ms += by_ms;
+            item->expires_ms += by_ms;
+            if (notes != NULL) {
+                notes_add(notes, item->id);
+            }
+        }
+    }
+    group->newest_ms += group->newest_ms >= from_ms ? by_ms : 0;
+}
+
+static void tree_shift(void *engine, int64_t from_ms, int64_t by_ms, struct notes *notes)
+{
+    struct tree *tree = engine;
+
+    for (uint32_t n = 0; n < tree->node_count; n++) {
+        struct tree_node *node = tree->nodes[n];
+
+        for (uint32_t g = 0; g < node->group_count; g++) {
+            shift_group(node, &node->groups[g], from_ms, by_ms, notes);
+        }
+        node->newest_ms += node->newest_ms >= from_ms ? by_ms : 0;
+    }
+}
+
 static size_t tree_count(const void *engine)
 {
     const struct tree *tree = engine;
@@ -143,6 +174,7 @@ const struct index_engine tree_engine = {
     .destroy = tree_destroy,
     .insert = tree_insert,
     .remove = tree_remove,
+    .shift = tree_shift,
     .find = tree_find,
     .count = tree_count,
     .places = tree_places,

@@ -136,7 +136,7 @@ void insert_message(struct store *store)
     }
     message.item.deposited_ms = world.now_ms - rng_below(&world.rng, 20);
     message.item.expires_ms =
-        rng_chance(&world.rng, 80) ? INT64_MAX : world.now_ms + rng_below(&world.rng, 60) - 5;
+        rng_chance(&world.rng, 80) ? INT64_MAX / 2 : world.now_ms + rng_below(&world.rng, 60) - 5;
     message.item.reach_ppm = make_ppm();
     message.item.bytes = rng_below(&world.rng, 1000);
     message.item.sender = rng_chance(&world.rng, 40) ? 1 : rng_below(&world.rng, SENDERS);
@@ -256,6 +256,27 @@ static void load_messages(struct store *store)
     assert_int_equal(renew_index(store->index), 0);
 }
 
+/* The clock is set forward: new messages keep their age and the rest of their lifetime. */
+static void set_clock(void)
+{
+    const int64_t from_ms = world.now_ms - rng_below(&world.rng, 30);
+    const int64_t by_ms = 1 + rng_below(&world.rng, 1000);
+
+    for (uint32_t s = 0; s < INDEXES; s++) {
+        struct store *store = &world.stores[s];
+
+        index_shift(store->index, from_ms, by_ms);
+        for (uint32_t i = 0; i < store->count; i++) {
+            struct index_item *item = &store->messages[i].item;
+            const bool moves = item->deposited_ms >= from_ms;
+
+            item->deposited_ms += moves ? by_ms : 0;
+            item->expires_ms += moves ? by_ms : 0;
+        }
+    }
+    world.now_ms += by_ms;
+}
+
 void one_operation(uint32_t step)
 {
     struct rng *rng = &world.rng;
@@ -266,6 +287,9 @@ void one_operation(uint32_t step)
     world.now_ms += rng_chance(rng, 20) ? rng_below(rng, 4) : 0;
     if (rng_chance(rng, 1)) {
         load_messages(store);
+    }
+    if (rng_below(rng, 200) == 0) {
+        set_clock();
     }
     if (rng_chance(rng, growth)) {
         insert_message(store);

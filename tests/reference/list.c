@@ -317,6 +317,22 @@ static int list_remove(void *engine, const uint8_t *id, struct index_item *out_i
     return 0;
 }
 
+static void list_shift(void *engine, int64_t from_ms, int64_t by_ms, struct notes *notes)
+{
+    struct list *list = engine;
+    (void)notes; /* a list is never renewed */
+
+    for (size_t position = 0; position < list->count; position++) {
+        struct list_chunk *chunk = chunk_of(list, position);
+        const size_t at = chunk_at(position);
+
+        if (chunk->deposited_ms[at] >= from_ms) {
+            chunk->deposited_ms[at] += by_ms;
+            chunk->expires_ms[at] += by_ms;
+        }
+    }
+}
+
 static int list_find(const void *engine, const uint8_t *id, struct index_item *out_item,
                      uint64_t *out_filter)
 {
@@ -594,6 +610,7 @@ const struct index_engine list_engine = {
     .destroy = list_destroy,
     .insert = list_insert,
     .remove = list_remove,
+    .shift = list_shift,
     .find = list_find,
     .count = list_count,
     .places = list_count,
