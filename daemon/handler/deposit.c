@@ -345,6 +345,7 @@ void handler_deposit(struct ask *ask)
         rc = deposit_reserve(job);
     }
     if (rc == 0) {
+        service_hold_clock(ask->service);
         job_write(&job->base, &job->op);
         return;
     }

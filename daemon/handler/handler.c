@@ -10,7 +10,7 @@
 
 /*
  * handler_is_congested returns true if deposits, withdrawals and messages that wait hold more than
- * this many bytes together.
+ * this many bytes together, or while the clock is set.
  */
 enum { WRITING_BYTES_MAX = 8 * 1024 * 1024 };
 
@@ -129,5 +129,6 @@ void handler_close(struct service *service)
 
 bool handler_is_congested(const struct service *service)
 {
-    return service->writing_bytes + watch_waiting_bytes(service) > WRITING_BYTES_MAX;
+    return service->is_setting_clock ||
+           service->writing_bytes + watch_waiting_bytes(service) > WRITING_BYTES_MAX;
 }

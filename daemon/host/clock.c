@@ -30,14 +30,20 @@ static int64_t passed_since(const struct clock_state *state, const struct clock_
                                                        : 0;
 }
 
-void clock_init(struct clock_state *state, int64_t saved_ms, const struct clock_reading *reading)
+void clock_init(struct clock_state *state, int64_t saved_ms, int64_t shift_from_ms,
+                const struct clock_reading *reading)
 {
     int64_t wall_ms = clock_bounded(reading->wall_ms);
+    /* All messages of earlier runs came at saved_ms or before. */
+    int64_t run_from_ms = clock_sum(saved_ms > 0 ? saved_ms : 0, 1);
 
     *state = (struct clock_state){.base_ms = saved_ms > 0 ? saved_ms : wall_ms,
                                   .monotonic_ms = reading->monotonic_ms,
                                   .wall_ms = wall_ms,
-                                  .steady_since_ms = reading->monotonic_ms};
+                                  .steady_since_ms = reading->monotonic_ms,
+                                  .shift_from_ms =
+                                      shift_from_ms < run_from_ms ? shift_from_ms : run_from_ms,
+                                  .holds = shift_from_ms < run_from_ms};
 }
 
 static bool is_confirmed(const struct clock_state *state, const struct clock_reading *reading,
@@ -80,10 +86,23 @@ int64_t clock_now(struct clock_state *state, const struct clock_reading *reading
 
     clock_advance(state, reading);
     state->waiting = jumps && !is_confirmed(state, reading, patience_ms);
-    if (!state->waiting && state->wall_ms > state->base_ms) {
+    if (!state->waiting && state->wall_ms > state->base_ms && clock_due_ms(state) == 0) {
         state->base_ms = state->wall_ms;
     }
     return state->base_ms;
+}
+
+int64_t clock_due_ms(const struct clock_state *state)
+{
+    bool is_due = state->holds && !state->waiting &&
+                  state->wall_ms > clock_sum(state->base_ms, step_tolerated_ms);
+
+    return is_due ? state->wall_ms - state->base_ms : 0;
+}
+
+void clock_step(struct clock_state *state, int64_t by_ms)
+{
+    state->base_ms = clock_sum(state->base_ms, by_ms);
 }
 
 bool clock_trusted(struct clock_state *state, const struct clock_reading *reading,
@@ -91,7 +110,7 @@ bool clock_trusted(struct clock_state *state, const struct clock_reading *readin
 {
     int64_t now_ms = clock_now(state, reading, patience_ms);
 
-    return state->wall_ms >= year_2024_ms && !state->waiting &&
+    return state->wall_ms >= year_2024_ms && !state->waiting && clock_due_ms(state) == 0 &&
            now_ms <= clock_sum(state->wall_ms, behind_tolerated_ms) &&
            is_confirmed(state, reading, patience_ms);
 }

@@ -23,6 +23,16 @@
  * advances from its own time until the jump is confirmed or taken back. Until then no message
  * expires earlier than without the jump.
  *
+ * The wall clock is set while hearsayd runs: only the monotonic clock knows how much time has
+ * passed since the start. So the times of the messages of this run move with the host's clock, and
+ * these messages keep their age and the rest of their lifetime. Messages of earlier runs do not
+ * move, because time may have passed without power. They move only if the clock was not trusted
+ * (clock_trusted) when they came: then nobody knows when that was. `shift_from_ms` parts the two
+ * kinds. While there are messages that move (`holds`), clock_now does not follow a step of more
+ * than a minute. clock_due_ms returns the step; the caller moves the messages in the store and in
+ * memory, and then calls clock_step. The times of messages do not move for a step of up to a
+ * minute, as drift and time synchronisation make them: a message then ages by that much.
+ *
  * A wrong jump was confirmed: it cannot be undone. The host's clock stays ahead and advances at its
  * normal rate, until the real time has caught up or a new store is made. While the wall clock is
  * more than a minute behind the host's clock, clock_trusted returns false. The lifetime of a
@@ -52,14 +62,20 @@ struct clock_state {
     /* monotonic time since which the wall clock has made no step */
     int64_t steady_since_ms;
     bool waiting; /* a jump of the wall clock waits for confirmation */
+    /* messages that were deposited at this time or later move when the host's clock is set */
+    int64_t shift_from_ms;
+    bool holds; /* set by the caller: there are such messages */
 };
 
 /*
  * Starts the host's clock. `saved_ms` is the latest time that the store has saved (persist_info),
  * or 0 in a new store. In a new store the host's clock is set to the wall clock, however far ahead
  * that is: there are no messages that could expire. A wall clock before 1970 counts as 1970.
+ * `shift_from_ms` is the time from which on the messages of earlier runs came while the clock was
+ * not trusted; INT64_MAX: there are none.
  */
-void clock_init(struct clock_state *state, int64_t saved_ms, const struct clock_reading *reading);
+void clock_init(struct clock_state *state, int64_t saved_ms, int64_t shift_from_ms,
+                const struct clock_reading *reading);
 
 /*
  * Returns the time of the host's clock, which is never less than the time returned before. A jump
@@ -70,6 +86,13 @@ int64_t clock_now(struct clock_state *state, const struct clock_reading *reading
                   int64_t patience_ms);
 
 /*
+ * Returns the step of more than a minute by which the host's clock is to be set forward, at the
+ * last reading, after messages have moved; 0: there is none. clock_step sets the clock forward.
+ */
+int64_t clock_due_ms(const struct clock_state *state);
+void clock_step(struct clock_state *state, int64_t by_ms);
+
+/*
  * Whether the wall clock is more than a day ahead of the host's clock. Only then clock_now reads
  * reading->synchronised, which may be costly to find out.
  */
@@ -77,8 +100,8 @@ bool clock_would_jump(const struct clock_state *state, const struct clock_readin
 
 /*
  * Whether clients may trust the host's clock: the wall clock shows the year 2024 or later; it is at
- * most a minute behind the host's clock; and the system reports that the wall clock is
- * synchronised, or the wall clock has run without a step for `patience_ms`.
+ * most a minute behind the host's clock; no step is due (clock_due_ms); and the system reports that
+ * the wall clock is synchronised, or the wall clock has run without a step for `patience_ms`.
  */
 bool clock_trusted(struct clock_state *state, const struct clock_reading *reading,
                    int64_t patience_ms);

@@ -172,6 +172,28 @@ int host_remove(struct host *host, const uint8_t *id, struct index_item *out_ite
     return rc;
 }
 
+void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t by_ms)
+{
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        struct epoch *epoch = host->epochs[i];
+
+        index_shift(epoch->index, from_ms, by_ms);
+        epoch->kept_ms += epoch->kept_ms > before_ms ? by_ms : 0; /* epoch 0 does not use it */
+    }
+    for (uint32_t i = 0; i < host->moderation.count; i++) {
+        struct moderated *moderated = &host->moderation.entries[i];
+        bool moves = moderated->deposited_ms >= from_ms;
+
+        moderated->deposited_ms += moves ? by_ms : 0;
+        moderated->expires_ms += moves ? by_ms : 0;
+    }
+    for (uint32_t i = 0; i < host->removed.count; i++) {
+        struct removed_id *removed = &host->removed.list[i];
+
+        removed->expires_ms += removed->expires_ms > before_ms ? by_ms : 0;
+    }
+}
+
 void usage_add(struct usage *usage, uint64_t bytes)
 {
     usage->messages += 1;

@@ -131,6 +131,12 @@ bool host_has(const struct host *host, const uint8_t *id, int64_t now_ms);
  */
 int host_remove(struct host *host, const uint8_t *id, struct index_item *out_item);
 
+/*
+ * Does in memory what PERSIST_SHIFT does in the store: the host's clock, which showed `before_ms`,
+ * is set forward by `by_ms`. O(messages)
+ */
+void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t by_ms);
+
 /* Adds one message of `bytes` to a usage, or subtracts it. */
 void usage_add(struct usage *usage, uint64_t bytes);
 void usage_subtract(struct usage *usage, uint64_t bytes);

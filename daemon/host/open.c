@@ -42,6 +42,7 @@ struct loading {
     int64_t now_ms; /* the host's clock when loading began */
     uint64_t loaded;
     uint64_t homeless; /* stored messages of hosts that are not configured */
+    bool moves;        /* there are messages that move with the host's clock */
 };
 
 static int load_message(void *context, const struct persist_message *message)
@@ -50,6 +51,10 @@ static int load_message(void *context, const struct persist_message *message)
     struct service *service = loading->service;
     struct host *host = service_host_numbered(service, message->host);
 
+    if (message->deposited_ms >= service->clock.shift_from_ms) {
+        loading->moves = true;
+        service->shift_seq = message->seq < service->shift_seq ? message->seq : service->shift_seq;
+    }
     if (host == NULL) {
         loading->homeless++;
         return 0;
@@ -95,6 +100,7 @@ static int load_all(struct service *service, char *out_reason)
         return rc;
     }
     log_info("loaded %" PRIu64 " messages", loading.loaded);
+    service->clock.holds = loading.moves;
     arrange_loaded(&service->arrange, service->hosts, service->host_count,
                    service_monotonic_ms(service));
     if (loading.homeless > 0) {

@@ -8,6 +8,7 @@
  *   open.c              makes a service, opens hosts, changes the configuration, frees the service
  *   service_messages.c  adds, removes, hides and shows messages
  *   service_clock.c     the host's clock
+ *   set_clock.c         saves the host's clock and sets it forward
  *   upkeep.c            regular work: expiry, saving the clock, arranging indexes
  *   service.c           looks up hosts, remembers payloads, counts work
  */
@@ -54,6 +55,11 @@ struct service_control {
     void (*host_opened)(void *context);
     /* Reports that an operator has changed which deposits a host accepts. */
     void (*accept_changed)(void *context);
+    /*
+     * Reports that the host's clock was set forward by more than a minute. The server ends all
+     * connections: clients that connect again get the new time and the new times of messages.
+     */
+    void (*clock_set)(void *context);
 };
 
 struct service_options {
@@ -120,6 +126,17 @@ struct service {
      */
     struct usage leaving;
 
+    /* set_clock.c */
+    struct persist_op shift_op; /* sets the clock */
+    bool is_setting_clock;      /* shift_op is under way */
+    int64_t shift_seq;          /* no message that moves with the clock has a lower number */
+    int64_t shift_saved_ms;     /* clock.shift_from_ms as the store has it: see persist_info */
+    int64_t shift_retry_ms;     /* monotonic: no attempt to set the clock earlier */
+    struct persist_op clock_op; /* saves the clock */
+    int64_t clock_saved_ms;
+    bool saving_clock;
+    bool save_clock_again; /* another save begins when the current save is over */
+
     /* service_clock.c */
     struct clock_state clock;
     struct {
@@ -134,10 +151,6 @@ struct service {
     struct persist_op sweep;
     struct persist_removed swept[PERSIST_EXPIRE_MAX];
     bool sweeping;
-    struct persist_op clock_op; /* saves the clock */
-    int64_t clock_saved_ms;
-    bool saving_clock;
-    bool save_clock_again; /* another save begins when the current save is over */
     struct arrange arrange;
     bool stopping;
 
@@ -173,10 +186,24 @@ void service_free(struct service *service);
 void service_start_clock(struct service *service);
 
 /*
- * Logs each of these events once: the host's clock was set forward by more than a minute; a jump of
- * the system's clock waits for confirmation, or does not wait any more.
+ * Logs each of these events once: the host's clock was set forward by more than a minute, which
+ * service_control.clock_set also reports; a jump of the system's clock waits for confirmation, or
+ * does not wait any more.
  */
 void service_tell_clock(struct service *service);
+
+/*
+ * Begins to set the host's clock forward if a step is due (clock_due_ms): the store moves the times
+ * of messages, then memory does. Until the store has done so, sessions take no requests
+ * (handler_is_congested). Called by service_sweep.
+ */
+void service_set_clock(struct service *service);
+
+/*
+ * Called before a deposit is submitted: there is a message now that moves with the host's clock.
+ * For the first one, also saves from which time on messages move if the clock is not trusted.
+ */
+void service_hold_clock(struct service *service);
 
 /*
  * The time of the host's clock in Unix milliseconds. The clock never runs backwards while hearsayd
@@ -296,8 +323,8 @@ void service_reload(struct service *service, const struct config *config);
 
 /*
  * Begins to remove expired messages, at most PERSIST_EXPIRE_MAX in one operation, until no expired
- * message is left. Saves the clock every ten minutes. Logs jumps of the clock, and full hosts that
- * have room again (room_tick). Call every few seconds.
+ * message is left. Sets the clock (service_set_clock) and saves it every ten minutes. Logs jumps of
+ * the clock, and full hosts that have room again (room_tick). Call every few seconds.
  */
 void service_sweep(struct service *service);
 

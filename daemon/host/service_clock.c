@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "daemon/host/service.h"
+#include "daemon/system/log.h"
 
 enum { DAY_MS = 24 * 3600 * 1000, STEP_MS = 60 * 1000 };
 
@@ -29,7 +30,9 @@ void service_start_clock(struct service *service)
 {
     struct clock_reading reading = read_clocks(service);
 
-    clock_init(&service->clock, service->store.clock_ms, &reading);
+    clock_init(&service->clock, service->store.clock_ms, service->store.shift_from_ms, &reading);
+    service->shift_saved_ms = service->store.shift_from_ms;
+    service->shift_seq = service->store.seq + 1;
     service->told.now_ms = service->clock.base_ms;
     service->told.monotonic_ms = reading.monotonic_ms;
 }
@@ -85,6 +88,9 @@ void service_tell_clock(struct service *service)
     if (forward_ms > STEP_MS) {
         log_info("the store's clock was set forward by %" PRId64 " s, to the system's",
                  forward_ms / 1000);
+    }
+    if (forward_ms > STEP_MS && service->control != NULL && service->control->clock_set != NULL) {
+        service->control->clock_set(service->control->context);
     }
     if (clock->waiting != service->told.waiting) {
         tell_waiting(service, now_ms);

@@ -13,34 +13,6 @@
  */
 enum { CLOCK_SAVE_MS = 10 * 60 * 1000 };
 
-/* --- the clock -------------------------------------------------------------------------------- */
-
-static void on_clock_saved(struct persist_op *op)
-{
-    struct service *service = CONTAINER_OF(op, struct service, clock_op);
-
-    service->saving_clock = false;
-    service_work_end(service);
-    if (service->save_clock_again) {
-        service_save_clock(service);
-    }
-}
-
-void service_save_clock(struct service *service)
-{
-    /* the save that is under way has an older time */
-    service->save_clock_again =
-        service->saving_clock && service_now_ms(service) > service->clock_saved_ms;
-    if (service->saving_clock) {
-        return;
-    }
-    service->clock_saved_ms = service_now_ms(service);
-    service->clock_op = (struct persist_op){
-        .kind = PERSIST_CLOCK, .now_ms = service->clock_saved_ms, .done = on_clock_saved};
-    service->saving_clock = true;
-    service_submit(service, &service->clock_op);
-}
-
 /* --- expiry ----------------------------------------------------------------------------------- */
 
 static void submit_sweep(struct service *service);
@@ -82,6 +54,7 @@ void service_sweep(struct service *service)
         return;
     }
     service_tell_clock(service);
+    service_set_clock(service);
     room_tick(service);
     if (!service->sweeping) {
         submit_sweep(service);

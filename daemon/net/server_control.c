@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Functions of the server that the service and the handlers call: when an administrator asks for
- * figures or for a reload, when a host has a new epoch, when a new host is open, and when an
- * operator has changed which deposits a host accepts.
+ * figures or for a reload, when a host has a new epoch, when a new host is open, when an operator
+ * has changed which deposits a host accepts, and when the host's clock was set.
  */
 
 #include "daemon/handler/handler.h"
@@ -80,6 +80,13 @@ void server_tell_accept(void *context)
     }
 }
 
+static void clock_set(void *context)
+{
+    struct server *server = context;
+
+    sessions_close(&server->sessions);
+}
+
 struct service_control server_control_new(struct server *server)
 {
     return (struct service_control){.context = server,
@@ -87,5 +94,6 @@ struct service_control server_control_new(struct server *server)
                                     .reload = on_reload,
                                     .epoch_changed = epoch_changed,
                                     .host_opened = host_opened,
-                                    .accept_changed = server_tell_accept};
+                                    .accept_changed = server_tell_accept,
+                                    .clock_set = clock_set};
 }

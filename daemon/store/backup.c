@@ -269,10 +269,15 @@ static int renew_store_id(sqlite3 *db)
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
     int64_t next_seq = 0;
     int64_t clock_ms = 0;
+    int64_t shift_from_ms = 0;
     int rc = store_query_number(db, "SELECT next_seq FROM meta", STORE_NO_VALUES, &next_seq);
 
     if (rc == SQLITE_OK) {
         rc = store_query_number(db, "SELECT clock_ms FROM meta", STORE_NO_VALUES, &clock_ms);
+    }
+    if (rc == SQLITE_OK) {
+        rc = store_query_number(db, "SELECT shift_from_ms FROM meta", STORE_NO_VALUES,
+                                &shift_from_ms);
     }
     if (rc != SQLITE_OK) {
         return rc;
@@ -280,7 +285,8 @@ static int renew_store_id(sqlite3 *db)
     randombytes_buf(store_id, sizeof(store_id));
     return store_run(db, "UPDATE meta SET store_id = ?1, checksum = ?2",
                      STORE_VALUES(STORE_BLOB(store_id, sizeof(store_id)),
-                                  STORE_NUMBER(store_meta_checksum(store_id, next_seq, clock_ms))));
+                                  STORE_NUMBER(store_meta_checksum(store_id, next_seq, clock_ms,
+                                                                   shift_from_ms))));
 }
 
 /* Checks the copy, and gives it a new store id. */

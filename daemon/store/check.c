@@ -65,10 +65,11 @@ static bool meta_is_whole(sqlite3_stmt *statement)
     int64_t next_seq = sqlite3_column_int64(statement, 1);
     int64_t clock_ms = sqlite3_column_int64(statement, 2);
     int64_t last_seq = sqlite3_column_int64(statement, 4);
+    int64_t shift_from_ms = sqlite3_column_int64(statement, 5);
 
     return store_id != NULL && sqlite3_column_bytes(statement, 0) == PERSIST_STORE_ID_BYTES &&
            sqlite3_column_int64(statement, 3) ==
-               store_meta_checksum(store_id, next_seq, clock_ms) &&
+               store_meta_checksum(store_id, next_seq, clock_ms, shift_from_ms) &&
            next_seq > last_seq;
 }
 
@@ -144,8 +145,8 @@ static const struct check {
     {"the index of withdrawn messages", "PRAGMA integrity_check('tombstone')", structure_is_whole,
      true},
     {"meta",
-     "SELECT store_id, next_seq, clock_ms, checksum, (SELECT coalesce(max(seq), 0) FROM message)"
-     " FROM meta",
+     "SELECT store_id, next_seq, clock_ms, checksum, (SELECT coalesce(max(seq), 0) FROM message),"
+     " shift_from_ms FROM meta",
      meta_is_whole, true},
     {"a host's row", "SELECT host_id, name, profile, checksum FROM host", host_is_whole, false},
     {"a withdrawn message's row", "SELECT host_id, id, expires_ms, checksum FROM tombstone",

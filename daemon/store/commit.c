@@ -196,6 +196,19 @@ static void note_success(struct store_writer *writer, const struct store_batch *
     uv_mutex_unlock(&writer->mutex);
 }
 
+/* The order in which messages expire has changed. Without memory for it the connection is closed:
+ * the next transaction opens it again, and loads all numbers. */
+static void load_shifted(struct store_writer *writer)
+{
+    const char *detail = NULL;
+
+    if (writer->database.state.has_shifted &&
+        store_numbers_load(writer->options.numbers, writer->database.db, &detail) != SQLITE_OK) {
+        drop_connection(writer);
+    }
+    writer->database.state.has_shifted = false;
+}
+
 /*
  * Commits the whole batch in one transaction. Any result but SQLITE_OK means that no operation of
  * the batch was committed.
@@ -220,6 +233,7 @@ static int run_transaction(struct store_writer *writer, const struct store_batch
     }
     if (rc == SQLITE_OK) {
         note_success(writer, batch);
+        load_shifted(writer);
     } else {
         roll_back(writer, is_committing);
     }

@@ -14,8 +14,8 @@ static int load_meta(struct store_database *database)
     int rc = store_query(database->db,
                          "SELECT store_id, next_seq, max(clock_ms, coalesce((SELECT deposited_ms"
                          " FROM message ORDER BY seq DESC LIMIT 1), 0)),"
-                         " (SELECT count(*) FROM tombstone), (SELECT count(*) FROM moderation)"
-                         " FROM meta",
+                         " (SELECT count(*) FROM tombstone), (SELECT count(*) FROM moderation),"
+                         " shift_from_ms FROM meta",
                          STORE_NO_VALUES, &statement);
 
     if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) == PERSIST_STORE_ID_BYTES) {
@@ -26,6 +26,7 @@ static int load_meta(struct store_database *database)
             .clock_ms = sqlite3_column_int64(statement, 2),
             .tombstones = sqlite3_column_int64(statement, 3),
             .moderated = sqlite3_column_int64(statement, 4),
+            .shift_from_ms = sqlite3_column_int64(statement, 5),
         };
         rc = SQLITE_OK;
     } else if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
@@ -91,7 +92,8 @@ static int save_meta(struct store_database *database)
 {
     struct store_state *state = &database->state;
 
-    if (state->next_seq <= state->reserved_seq && state->newest_ms == state->clock_ms) {
+    if (state->next_seq <= state->reserved_seq && state->newest_ms == state->clock_ms &&
+        state->shift_from_ms == database->before.shift_from_ms) {
         return SQLITE_OK;
     }
     if (state->next_seq > state->reserved_seq) {
@@ -100,8 +102,9 @@ static int save_meta(struct store_database *database)
     return store_statement_run(
         database->statements[STORE_META_SAVE],
         STORE_VALUES(STORE_NUMBER(state->reserved_seq), STORE_NUMBER(state->clock_ms),
+                     STORE_NUMBER(state->shift_from_ms),
                      STORE_NUMBER(store_meta_checksum(database->store_id, state->reserved_seq,
-                                                      state->clock_ms))));
+                                                      state->clock_ms, state->shift_from_ms))));
 }
 
 int store_database_commit(struct store_database *database)

@@ -38,11 +38,13 @@ struct store_state {
     int64_t clock_ms;
     int64_t newest_ms;  /* deposit time of the message that the transaction added last, if that is
                            the newest message of the store; else INT64_MIN */
+    int64_t shift_from_ms; /* see persist_info */
     int64_t tombstones; /* an upper bound of the number of tombstones; 0: deposits need not search
                            for one */
     int64_t moderated;  /* an upper bound of the rows of `moderation`; 0: no need to search */
     bool removed;       /* the transaction has deleted something whose bytes the log may have */
     bool changed;       /* the commit has to write */
+    bool has_shifted;   /* the transaction has moved times: `numbers` is to be loaded again */
     struct store_evicted evicted;
 };
 

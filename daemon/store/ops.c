@@ -11,6 +11,7 @@
 #include "daemon/store/load.h"
 #include "daemon/store/moderation.h"
 #include "daemon/store/row.h"
+#include "daemon/store/shift.h"
 
 static int apply_withdraw(struct store_database *database, struct persist_op *op)
 {
@@ -247,8 +248,11 @@ int store_ops_apply(struct store_database *database, struct persist_op *op,
         return store_moderation_drop_rule(database, op);
     case PERSIST_CLOCK:
         op->outcome = PERSIST_APPLIED;
+        database->state.shift_from_ms = op->shift_from_ms;
         database->state.changed = true;
         return SQLITE_OK;
+    case PERSIST_SHIFT:
+        return store_shift_apply(database, op);
     case PERSIST_TALLY:
         op->outcome = PERSIST_APPLIED;
         return apply_tally(database, op);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_ops: applies each kind of operation (persist_kind) to the database. Deposits are in
- * store_deposit, moderation is in store_moderation.
+ * store_deposit, moderation is in store_moderation, and setting the clock is in store_shift.
  *
  * Results are SQLite's codes. An outcome of an operation, such as a conflict, is no failure.
  */

@@ -158,10 +158,16 @@ enum persist_kind {
     /* Deletes the rule with the host, the kind and the value of *rule. */
     PERSIST_RULE_DROP,
     /*
-     * Saves now_ms and does nothing else. Other operations save now_ms, too, if they change the
-     * database.
+     * Saves now_ms and shift_from_ms, and does nothing else. Other operations save now_ms, too, if
+     * they change the database.
      */
     PERSIST_CLOCK,
+    /*
+     * The host's clock is set forward by shift_ms, to now_ms. Adds shift_ms to both times of every
+     * message that was deposited at shift_from_ms or later and has a number from message.seq on;
+     * and to the end of all epochs and tombstones that had not ended before.
+     */
+    PERSIST_SHIFT,
     /*
      * Fills `tallies` with counts that include all earlier operations. With tally_count 0 nothing
      * is counted; then `done` tells that all earlier operations are done. Otherwise the store reads
@@ -223,7 +229,9 @@ enum { PERSIST_EXPIRE_MAX = 256 };
 struct persist_op {
     enum persist_kind kind;
     struct persist_message message;
-    int64_t now_ms; /* the time of the operation, in milliseconds since 1970 */
+    int64_t now_ms;        /* the time of the operation, in milliseconds since 1970 */
+    int64_t shift_from_ms; /* clock, shift: see persist_info */
+    int64_t shift_ms;      /* shift: more than 0 */
     /*
      * Deposit: chosen_count ids of messages of the deposit's host, MESSAGE_ID_BYTES each. If the
      * deposit is stored, the store deletes these messages. The store skips ids that are not stored,
@@ -354,8 +362,11 @@ enum {
 struct persist_info {
     uint8_t store_id[PERSIST_STORE_ID_BYTES]; /* random; another one in each new database */
     int64_t clock_ms; /* the latest now_ms that was saved before the store was opened; 0: none */
-    int64_t seq;      /* the highest seq that was given before the store was opened; 0: none */
-    bool relaxed;     /* durability: acknowledgements must say so */
+    /* messages that were deposited at this time or later came while the clock was not trusted;
+     * INT64_MAX: there are none */
+    int64_t shift_from_ms;
+    int64_t seq;  /* the highest seq that was given before the store was opened; 0: none */
+    bool relaxed; /* durability: acknowledgements must say so */
 };
 
 /* Counters since the store was opened, and present sizes in bytes. */

@@ -140,13 +140,15 @@ static int64_t rule_checksum(const struct persist_rule *rule)
     return (int64_t)hash_seeded(rule->value, rule->value_bytes, scratch_hash(&scratch));
 }
 
-int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms)
+int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms,
+                            int64_t shift_from_ms)
 {
     struct scratch scratch = {.used = 0};
 
     put_bytes(&scratch, store_id, PERSIST_STORE_ID_BYTES);
     put_number(&scratch, (uint64_t)next_seq);
     put_number(&scratch, (uint64_t)clock_ms);
+    put_number(&scratch, (uint64_t)shift_from_ms);
     return (int64_t)scratch_hash(&scratch);
 }
 
@@ -167,6 +169,14 @@ int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_mes
                                 STORE_BLOB(message->filter, message->filter_bytes),
                                 STORE_TEXT(message->media_type, message->media_type_bytes),
                                 STORE_BLOB(message->payload, message->payload_bytes)));
+}
+
+int store_row_put_times(sqlite3_stmt *statement, const struct persist_message *message)
+{
+    return store_statement_run(
+        statement, STORE_VALUES(STORE_NUMBER(message->seq), STORE_NUMBER(message->deposited_ms),
+                                STORE_NUMBER(message->expires_ms),
+                                STORE_NUMBER(store_message_checksum(message->seq, message))));
 }
 
 /*

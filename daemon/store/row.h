@@ -52,6 +52,12 @@ int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule)
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 
 /*
+ * Writes the times of a stored message, and its new checksum, by the prepared statement
+ * STORE_SHIFT. `message` is the whole message with its new times.
+ */
+int store_row_put_times(sqlite3_stmt *statement, const struct persist_message *message);
+
+/*
  * store_row_put_epoch writes the row of an epoch; if the host has an epoch of this number, the
  * function changes nothing. store_row_read_epoch reads the current row, and verifies its checksum.
  * Both return an SQLite result code.
@@ -74,6 +80,7 @@ int64_t store_host_checksum(uint32_t host, const char *name, const char *profile
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);
 int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, const void *reasons,
                                   size_t reasons_bytes);
-int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms);
+int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms,
+                            int64_t shift_from_ms);
 
 #endif

@@ -43,6 +43,7 @@ static const char tables[] = "CREATE TABLE meta ("
                              " store_id BLOB NOT NULL,"
                              " next_seq INTEGER NOT NULL,"
                              " clock_ms INTEGER NOT NULL,"
+                             " shift_from_ms INTEGER NOT NULL,"
                              " checksum INTEGER NOT NULL) STRICT;"
                              "CREATE TABLE host ("
                              " host_id INTEGER PRIMARY KEY,"
@@ -237,9 +238,9 @@ static int insert_meta(sqlite3 *db)
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
 
     randombytes_buf(store_id, sizeof(store_id));
-    return store_run(db, "INSERT INTO meta VALUES (1, ?1, 1, 0, ?2)",
-                     STORE_VALUES(STORE_BLOB(store_id, sizeof(store_id)),
-                                  STORE_NUMBER(store_meta_checksum(store_id, 1, 0))));
+    return store_run(db, "INSERT INTO meta VALUES (1, ?1, 1, 0, ?2, ?3)",
+                     STORE_VALUES(STORE_BLOB(store_id, sizeof(store_id)), STORE_NUMBER(INT64_MAX),
+                                  STORE_NUMBER(store_meta_checksum(store_id, 1, 0, INT64_MAX))));
 }
 
 /*

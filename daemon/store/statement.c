@@ -39,6 +39,14 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
          " ORDER BY expires_ms LIMIT max(0, (SELECT count(*) FROM tombstone) - ?1))"),
     [STORE_EPOCH_EXPIRE] = "DELETE FROM epoch WHERE kept_ms <= ?1",
     [STORE_MOVE] = "UPDATE message SET seq = ?2, checksum = ?3 WHERE seq = ?1",
+    /* STORE_..._SHIFTED find the next row that PERSIST_SHIFT changes, in the order of the keys. */
+    [STORE_SHIFTED] = ("SELECT " STORE_ROW_COLUMNS " FROM message NOT INDEXED"
+                       " WHERE seq >= ?1 AND deposited_ms >= ?2 ORDER BY seq LIMIT 1"),
+    [STORE_SHIFT] = ("UPDATE message SET deposited_ms = ?2, expires_ms = ?3, checksum = ?4"
+                     " WHERE seq = ?1"),
+    [STORE_TOMBSTONE_SHIFTED] =
+        ("SELECT host_id, id, expires_ms FROM tombstone NOT INDEXED"
+         " WHERE (host_id, id) > (?1, ?2) AND expires_ms > ?3 ORDER BY host_id, id LIMIT 1"),
     [STORE_MODERATION_FIND] = "SELECT state, reports, reasons FROM moderation WHERE seq = ?1",
     [STORE_MODERATION_PUT] =
         ("INSERT INTO moderation (seq, state, reports, reasons, row_checksum)"
@@ -54,7 +62,8 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     /* The order of STORE_TALLY's columns is add_tally's in ops.c. */
     [STORE_TALLY] = ("SELECT host_id, epoch, filter, " CONTENT_BYTES ", coalesce(state, 0)"
                      " FROM message LEFT JOIN moderation USING (seq)"),
-    [STORE_META_SAVE] = "UPDATE meta SET next_seq = ?1, clock_ms = ?2, checksum = ?3",
+    [STORE_META_SAVE] = "UPDATE meta SET next_seq = ?1, clock_ms = ?2, shift_from_ms = ?3,"
+                        " checksum = ?4",
 };
 
 int store_statement_prepare(sqlite3 *db, sqlite3_stmt **out_statements)

@@ -274,6 +274,7 @@ void store_writer_info(const struct store_writer *writer, struct persist_info *o
 {
     memcpy(out_info->store_id, writer->database.store_id, PERSIST_STORE_ID_BYTES);
     out_info->clock_ms = writer->database.state.clock_ms;
+    out_info->shift_from_ms = writer->database.state.shift_from_ms;
     out_info->seq = writer->database.state.next_seq - 1;
     out_info->relaxed = writer->options.use == STORE_USE_WRITER_RELAXED;
 }

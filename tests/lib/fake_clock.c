@@ -32,7 +32,7 @@ struct service_options fake_clock_options(struct fake_clock *clock)
     return (struct service_options){
         .hash_seed = 7,
         .read_clocks = read_clocks,
-        .clock_synchronised = clock->is_single ? NULL : clock_synchronised,
+        .clock_synchronised = clock_synchronised,
         .clock_context = clock,
     };
 }

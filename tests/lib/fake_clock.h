@@ -14,7 +14,7 @@ struct fake_clock {
     int64_t wall_ms;
     int64_t monotonic_ms;
     bool is_synchronised; /* the wall clock, as the system says */
-    bool is_single;       /* the monotonic clock shows wall_ms, and the system says nothing */
+    bool is_single;       /* the monotonic clock shows wall_ms */
 };
 
 /* A full hour in 2027; the monotonic clock shows 0; synchronised. */

@@ -166,6 +166,7 @@ static void info(const struct persist *persist, struct persist_info *out_info)
 {
     memset(out_info, 0, sizeof(*out_info));
     out_info->clock_ms = fake_of(persist)->clock_ms;
+    out_info->shift_from_ms = fake_of(persist)->shift_from_ms;
     out_info->seq = fake_of(persist)->last_seq;
 }
 
@@ -214,6 +215,7 @@ struct persist *fake_persist_new(void)
         abort();
     }
     fake->persist.interface = &interface;
+    fake->shift_from_ms = INT64_MAX;
     fake->last_op = &fake->first_op;
     fake->last_read = &fake->first_read;
     fake->last_carried = &fake->first_carried;

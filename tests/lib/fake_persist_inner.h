@@ -57,6 +57,7 @@ struct fake {
     int fail_replay;
     const char *start_reason;
     int64_t clock_ms;
+    int64_t shift_from_ms;
 };
 
 struct fake *fake_of(const struct persist *persist);

@@ -358,6 +358,27 @@ static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
     return PERSIST_APPLIED;
 }
 
+static enum persist_outcome shift(struct fake *fake, const struct persist_op *op)
+{
+    const int64_t before_ms = op->now_ms - op->shift_ms;
+
+    for (size_t i = 0; i < fake->epoch_count; i++) {
+        fake->epochs[i].kept_ms += fake->epochs[i].kept_ms > before_ms ? op->shift_ms : 0;
+    }
+    for (size_t i = 0; i < fake->count; i++) {
+        struct persist_message *message = &fake->messages[i].message;
+        const bool is_mark = fake->messages[i].withdrawn;
+
+        if (is_mark ? message->expires_ms > before_ms
+                    : message->deposited_ms >= op->shift_from_ms &&
+                          message->seq >= op->message.seq) {
+            message->expires_ms += op->shift_ms;
+            message->deposited_ms += is_mark ? 0 : op->shift_ms;
+        }
+    }
+    return PERSIST_APPLIED;
+}
+
 /* --- counting --------------------------------------------------------------------------------- */
 
 static void count_shown(const struct persist_message *message, struct persist_tally *tally)
@@ -447,8 +468,13 @@ enum persist_outcome fake_apply(struct fake *fake, struct persist_op *op)
         return put_rule(fake, op->rule);
     case PERSIST_RULE_DROP:
         return drop_rule(fake, op->rule);
+    case PERSIST_SHIFT:
+        return shift(fake, op);
+    case PERSIST_CLOCK:
+        fake->shift_from_ms = op->shift_from_ms;
+        return PERSIST_APPLIED;
     default:
-        tally(fake, op); /* of the clock's saving, nothing */
+        tally(fake, op);
         return PERSIST_APPLIED;
     }
 }

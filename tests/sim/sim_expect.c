@@ -38,6 +38,7 @@ static void find(struct world *world, struct w_request *request)
 
     expect(request, MSG_RESPONSE_RESULTS);
     expected->count = m_find(&world->model, &request->query, expected->results, &expected->capped);
+    expected->shifts = world->model.shifts;
 }
 
 /* Whether the slice has an id that was not added with a chance of more than 0.6: (s/b)^d, at most
@@ -98,7 +99,8 @@ static void query_read(struct world *world, struct w_request *request,
         for (uint32_t j = 0; j < held->count; j++) {
             found = found || held->found[j] == expected->results[i].message;
         }
-        is_whole = is_whole && found && message->served && message->shown;
+        is_whole = is_whole && found && message->served && message->shown &&
+                   message->moved <= expected->shifts;
     }
     expect(request, MSG_RESPONSE_RESULTS);
     if (!is_whole && request->attempts < 4) {

@@ -147,7 +147,8 @@ void expect_restore_read(struct world *world, struct w_request *request,
     } else if (held->found[0] == M_MESSAGES || message == NULL || !message->looked_at) {
         expect_error(request, MSG_NOT_FOUND, "id");
     } else {
-        request->deposited_ms = world->model.messages[held->found[0]].deposited_ms;
+        /* as it was read: it may have moved with the clock since, and then it is not restored */
+        request->deposited_ms = held->read->entries[0].message.deposited_ms;
     }
 }
 

@@ -45,10 +45,18 @@ static void epoch_begun(struct world *world, const struct persist_op *op, bool f
 
 void expect_op_submitted(struct world *world, struct w_request *owner, struct persist_op *op)
 {
-    SIM_EQUAL(op->now_ms, world->model.now_ms);
+    SIM_EQUAL(op->now_ms - op->shift_ms, world->model.now_ms);
+    if (op->kind == PERSIST_CLOCK) {
+        SIM_EQUAL(op->shift_from_ms,
+                  model_clock_trusted(&world->model) ? INT64_MAX : world->model.shift_from_ms);
+    } else if (op->kind == PERSIST_SHIFT) {
+        SIM_EQUAL(op->shift_from_ms, world->model.shift_from_ms);
+        SIM_EQUAL(op->shift_ms, model_due_ms(&world->model));
+        SIM_CHECK(op->shift_ms > 0);
+    }
     if (owner == NULL) {
         SIM_CHECK(op->kind == PERSIST_EXPIRE || op->kind == PERSIST_CLOCK ||
-                  op->kind == PERSIST_EPOCH);
+                  op->kind == PERSIST_EPOCH || op->kind == PERSIST_SHIFT);
     } else if (op->kind != PERSIST_TALLY && op->kind != PERSIST_EXPIRE) {
         SIM_EXPECT(!owner->expected.is_known,
                    "a request of kind %d is refused with %d, and goes to the store", owner->kind,
@@ -58,6 +66,7 @@ void expect_op_submitted(struct world *world, struct w_request *owner, struct pe
         begin_epoch(world, op);
     } else if (op->kind == PERSIST_DEPOSIT) {
         const struct m_message *message = &world->model.messages[owner->deposit];
+        world->model.holds = true;
         SIM_CHECK(memcmp(op->message.id, message->id, MESSAGE_ID_BYTES) == 0);
         SIM_EQUAL(op->message.expires_ms, message->expires_ms);
         SIM_EQUAL(op->message.state, message->state);
@@ -121,8 +130,15 @@ void expect_op_done(struct world *world, struct w_request *owner, struct persist
             expired(world, op);
         }
         break;
-    case PERSIST_HOST:
     case PERSIST_CLOCK:
+        world->model.shift_saved_ms = failed ? world->model.shift_saved_ms : op->shift_from_ms;
+        break;
+    case PERSIST_SHIFT:
+        if (!failed) {
+            model_shift(&world->model, op->now_ms - op->shift_ms, op->shift_ms);
+        }
+        break;
+    case PERSIST_HOST:
     case PERSIST_TALLY:
         break;
     }

@@ -17,6 +17,7 @@ void model_init(struct model *model, const struct config *config)
 {
     memset(model, 0, sizeof(*model));
     model->config = config;
+    model->shift_saved_ms = INT64_MAX;
     model->messages = calloc(M_MESSAGES, sizeof(*model->messages));
     SIM_CHECK(model->messages != NULL && config->host_count <= M_HOSTS);
     for (size_t h = 0; h < config->host_count; h++) {
@@ -56,15 +57,58 @@ void model_tick(struct model *model, int64_t wall_ms, int64_t monotonic_ms, bool
         model->steady_since_ms = monotonic_ms;
     }
     model->clock_waits = wall_ms - model->now_ms > day_ms && !confirmed(model);
-    if (wall_ms > model->now_ms && !model->clock_waits) {
+    if (wall_ms > model->now_ms && !model->clock_waits && model_due_ms(model) == 0) {
         model->now_ms = wall_ms;
     }
+}
+
+int64_t model_due_ms(const struct model *model)
+{
+    const int64_t ahead_ms = model->wall_ms - model->now_ms;
+
+    return model->holds && !model->clock_waits && ahead_ms > minute_ms ? ahead_ms : 0;
+}
+
+void model_shift(struct model *model, int64_t before_ms, int64_t by_ms)
+{
+    model->shifts++;
+    for (uint32_t i = 0; i < model->message_count; i++) {
+        struct m_message *message = &model->messages[i];
+        const bool moves = message->stored && message->deposited_ms >= model->shift_from_ms;
+        const bool is_mark = message->removed && message->expires_ms > before_ms;
+
+        message->moved = moves ? model->shifts : message->moved;
+        message->deposited_ms += moves ? by_ms : 0;
+        message->expires_ms += moves || is_mark ? by_ms : 0;
+    }
+    for (uint32_t i = 0; i < model->tombstone_count; i++) {
+        int64_t *expires_ms = &model->tombstones[i].expires_ms;
+        *expires_ms += *expires_ms > before_ms ? by_ms : 0;
+    }
+    for (size_t h = 0; h < model->config->host_count; h++) {
+        for (uint32_t e = 0; e < model->hosts[h].epoch_count; e++) {
+            int64_t *kept_ms = &model->hosts[h].epochs[e].kept_ms;
+            *kept_ms += *kept_ms > before_ms ? by_ms : 0;
+        }
+    }
+    model->now_ms += by_ms;
+}
+
+void model_loaded(struct model *model)
+{
+    model->holds = false;
+    for (uint32_t i = 0; i < model->message_count; i++) {
+        model->holds |=
+            model->messages[i].stored && model->messages[i].deposited_ms >= model->shift_from_ms;
+    }
+    model_tick(model, model->wall_ms, model->monotonic_ms, model->synchronised);
 }
 
 bool model_clock_trusted(const struct model *model)
 {
     return model->wall_ms >= INT64_C(1704067200000) && !model->clock_waits &&
-           model->now_ms - model->wall_ms <= minute_ms && confirmed(model);
+           model_due_ms(model) == 0 && model->now_ms - model->wall_ms <= minute_ms &&
+           confirmed(model);
 }
 
 /* What is there after a start: what the store has, of which nobody knows any more who sent it. */
@@ -90,6 +134,9 @@ void model_start(struct model *model, int64_t saved_ms, int64_t wall_ms, int64_t
     if (model->now_ms < 0) {
         model->now_ms = 0; /* a wall clock before 1970 counts as 1970 */
     }
+    model->shift_from_ms = (saved_ms > 0 ? saved_ms : 0) + 1;
+    model->holds = model->shift_saved_ms < model->shift_from_ms;
+    model->shift_from_ms = model->holds ? model->shift_saved_ms : model->shift_from_ms;
     model->wall_ms = wall_ms;
     model->monotonic_ms = model->steady_since_ms = monotonic_ms;
     model->waiting_count = 0;

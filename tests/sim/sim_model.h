@@ -63,6 +63,7 @@ struct m_message {
     uint32_t reasons[M_REASONS]; /* numbers of texts; 0: none, oldest first */
     uint32_t reason_count;
     bool was_hidden;   /* after it had been shown */
+    uint32_t moved;    /* the last of model.shifts that moved its times */
     uint64_t share_at; /* its place among those of its sender; 0: it counts for nobody */
     bool leaving;      /* of these, one that is to go for another one */
 };
@@ -123,6 +124,11 @@ struct model {
     /* The clock, see daemon/host/clock.h. */
     int64_t now_ms, wall_ms, monotonic_ms, steady_since_ms;
     bool synchronised, clock_waits;
+    /* What was deposited from shift_from_ms on moves when the clock is set; `holds`: there is some.
+     * shift_saved_ms: what the store knows of it. */
+    int64_t shift_from_ms, shift_saved_ms;
+    bool holds;
+    uint32_t shifts; /* how often */
     struct m_host hosts[M_HOSTS];
     struct m_message *messages; /* message_count of them */
     uint32_t message_count;
@@ -183,6 +189,16 @@ void model_deinit(struct model *model);
 /* --- time: sim_model.c ------------------------------------------------------------------------ */
 
 /* The system's clocks show this now. */
+/* How far the clock is to be set forward, with messages; 0: not at all. */
+int64_t model_due_ms(const struct model *model);
+
+/* The clock is set forward, from before_ms, and messages move with it: in the store and in memory.
+ */
+void model_shift(struct model *model, int64_t before_ms, int64_t by_ms);
+
+/* After a start: whether there is anything that moves. */
+void model_loaded(struct model *model);
+
 void model_tick(struct model *model, int64_t wall_ms, int64_t monotonic_ms, bool synchronised);
 bool model_clock_trusted(const struct model *model);
 

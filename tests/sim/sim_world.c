@@ -184,6 +184,17 @@ static void epoch_changed(void *context, const struct host *host)
     }
 }
 
+/* All sessions end; who connects again gets the new time. */
+static void clock_set(void *context)
+{
+    struct world *world = context;
+
+    for (unsigned i = 0; i < W_CLIENTS; i++) {
+        world->clients[i].may_be_dropped = true;
+    }
+    sessions_close(&world->server.sessions);
+}
+
 static void check_due_epochs(struct world *world)
 {
     for (size_t h = 0; h < world->config.host_count; h++) {
@@ -212,6 +223,7 @@ void world_start(struct world *world)
     world->model.seq = saved.seq;
     model_start(&world->model, saved.clock_ms, world->wall_ms, world->monotonic_ms,
                 world->synchronised);
+    SIM_EQUAL(saved.shift_from_ms, world->model.shift_saved_ms);
     memset(server, 0, sizeof(*server));
     SIM_CHECK(loop_init(&server->loop) == 0);
     server->alloc = alloc_system();
@@ -231,11 +243,12 @@ void world_start(struct world *world)
         .worker = &world->worker.worker,
     };
     SIM_EXPECT(handler_open(&options, &server->service, reason) == 0, "%s", reason);
+    check_due_epochs(world);
+    model_loaded(&world->model); /* the clock may have been set since; the next tick sees that */
     sessions_init(&server->sessions, &server->loop, server->alloc, server->service, &server->tls);
     world->is_up = true;
     world->watch_number = 0;
     SIM_EQUAL(service_now_ms(server->service), world->model.now_ms);
-    check_due_epochs(world);
 }
 
 static void close_sessions(struct world *world)
@@ -470,7 +483,8 @@ void world_begin(struct world *world, uint64_t seed, bool on_sqlite)
     world->control = (struct service_control){.context = world,
                                               .add_figures = add_figures,
                                               .reload = reload,
-                                              .epoch_changed = epoch_changed};
+                                              .epoch_changed = epoch_changed,
+                                              .clock_set = clock_set};
     SIM_CHECK(uv_loop_init(&world->loop) == 0);
     if (on_sqlite) {
         loop_directory_make(world->directory);

@@ -51,6 +51,7 @@ struct w_expected {
     uint64_t retry_ms;
     bool or_not_found; /* that is right, too */
     uint32_t message;  /* deposited, got: its number */
+    uint32_t shifts;   /* found: model.shifts at that time */
     bool duplicate, held;
     int64_t now_ms;
     bool trusted;

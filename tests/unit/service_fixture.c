@@ -146,7 +146,7 @@ void service_fixture_deposit(struct service_fixture *fixture, const char *host, 
                              uint32_t ttl_s)
 {
     service_fixture_send_deposit(fixture, host, number, ttl_s);
-    assert_int_equal(fake_persist_commit(fixture->persist), 1);
+    assert_true(fake_persist_commit(fixture->persist) >= 1); /* the first may save the clock */
     assert_int_equal(fixture->last, MSG_RESPONSE_DEPOSITED);
 }
 

@@ -139,7 +139,7 @@ static void check_history(const struct history *history)
 {
     struct clock_state clock;
 
-    clock_init(&clock, history->saved_ms, &history->readings[0].system);
+    clock_init(&clock, history->saved_ms, INT64_MAX, &history->readings[0].system);
     for (size_t i = 0; i < 6; i++) {
         const struct reading *reading = &history->readings[i];
         if (i > 0 && reading->expected_ms == 0) {
@@ -175,7 +175,7 @@ static void test_no_patience(void **state)
     struct clock_state clock;
 
     (void)state;
-    clock_init(&clock, NOON - 100 * DAY, &first);
+    clock_init(&clock, NOON - 100 * DAY, INT64_MAX, &first);
     assert_true(clock_now(&clock, &first, 0) == NOON);
     assert_true(clock_trusted(&clock, &first, 0));
     assert_true(clock_would_jump(&clock, &later));
@@ -195,7 +195,7 @@ static void test_random_clocks(void **state)
         struct clock_reading system = {NOON, 1000, ALONE};
         struct clock_state clock;
 
-        clock_init(&clock, rng_below(&rng, 2) == 0 ? NOON : NOON - 40 * DAY, &system);
+        clock_init(&clock, rng_below(&rng, 2) == 0 ? NOON : NOON - 40 * DAY, INT64_MAX, &system);
         int64_t last_ms = clock.base_ms;
         for (int i = 0; i < READINGS; i++) {
             const int64_t passed_ms = rng_below(&rng, 100 * 1000);

@@ -56,6 +56,53 @@ static void test_clock_is_saved_alone(void **state)
     assert_true(info.clock_ms == INT64_C(1700000000123));
 }
 
+/* Both times of a message, which is looked for by its number. */
+static void assert_times(uint32_t number, int64_t deposited_ms, int64_t expires_ms)
+{
+    char sql[128];
+
+    (void)snprintf(sql, sizeof(sql),
+                   "SELECT deposited_ms FROM message ORDER BY seq LIMIT 1"
+                   " OFFSET %u",
+                   number - 1);
+    assert_true(store_read_number(&fixture, sql) == deposited_ms);
+    (void)snprintf(sql, sizeof(sql),
+                   "SELECT expires_ms FROM message ORDER BY seq LIMIT 1"
+                   " OFFSET %u",
+                   number - 1);
+    assert_true(store_read_number(&fixture, sql) == expires_ms);
+}
+
+/* The clock is set: what came from shift_from_ms on moves, and the marks of what has gone. */
+static void test_clock_is_set(void **state)
+{
+    const uint32_t all[] = {1, 2, 3};
+    struct store_op op;
+    struct persist_info info;
+
+    (void)state;
+    assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 2, 20, LATER), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 3, 30, NEVER), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 4, 30, SOON), PERSIST_APPLIED);
+    assert_int_equal(store_withdraw(&fixture, 4, 40), PERSIST_APPLIED);
+    store_make_expire(&op, 5050, 1);
+    op.op.kind = PERSIST_SHIFT;
+    op.op.message.seq = 1;
+    op.op.shift_from_ms = 20;
+    op.op.shift_ms = 5000;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_times(1, 10, NEVER);
+    assert_times(2, 5020, LATER + 5000);
+    assert_times(3, 5030, NEVER + 5000);
+    assert_int_equal(store_deposit(&fixture, 4, SOON + 4999, NEVER), PERSIST_GONE);
+    store_reopen(&fixture);
+    fixture.persist->interface->info(fixture.persist, &info);
+    assert_int_equal(info.clock_ms, 5050);
+    store_assert_replays(&fixture, all, 3); /* their checksums are right */
+    assert_int_equal(store_deposit(&fixture, 4, SOON + 5000, NEVER), PERSIST_APPLIED);
+}
+
 static void test_hosts_and_profiles(void **state)
 {
     char profile[256] = "";
@@ -343,6 +390,7 @@ int main(void)
         TEST(test_pages_of_a_small_store),
         TEST(test_new_and_reopened),
         TEST(test_clock_is_saved_alone),
+        TEST(test_clock_is_set),
         TEST(test_hosts_and_profiles),
         TEST(test_duplicates_and_conflicts),
         TEST(test_an_expired_message_is_replaced),

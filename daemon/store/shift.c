@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/shift.h"
+
+#include <string.h>
+
+#include <sodium.h>
+
+#include "daemon/store/row.h"
+
+/*
+ * Each step of the loops below finds the next row by its key, and ends the search before it changes
+ * the row. So no search sees a row that has moved already.
+ */
+
+static int shift_messages(struct store_database *database, const struct persist_op *op)
+{
+    sqlite3_stmt *statement = database->statements[STORE_SHIFTED];
+    int64_t seq = op->message.seq;
+    int rc = SQLITE_OK;
+
+    while (rc == SQLITE_OK) {
+        rc = store_statement_step(statement,
+                                  STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(op->shift_from_ms)));
+        if (rc == SQLITE_ROW) {
+            struct persist_message message;
+
+            seq = sqlite3_column_int64(statement, 0) + 1;
+            rc = store_row_read(statement, &message);
+            if (rc == SQLITE_OK) {
+                message.deposited_ms += op->shift_ms;
+                message.expires_ms += op->shift_ms;
+                rc = store_row_put_times(database->statements[STORE_SHIFT], &message);
+            }
+            rc = rc == SQLITE_CORRUPT ? SQLITE_OK : rc;
+        }
+        store_statement_reset(statement);
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int shift_tombstones(struct store_database *database, const struct persist_op *op)
+{
+    sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_SHIFTED];
+    int64_t before_ms = op->now_ms - op->shift_ms;
+    uint8_t id[MESSAGE_ID_BYTES] = {0};
+    int64_t host = -1;
+    int rc = SQLITE_OK;
+
+    while (rc == SQLITE_OK) {
+        int64_t expires_ms = 0;
+
+        rc = store_statement_step(
+            statement,
+            STORE_VALUES(STORE_NUMBER(host), STORE_BLOB(id, sizeof(id)), STORE_NUMBER(before_ms)));
+        if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 1) != MESSAGE_ID_BYTES) {
+            rc = SQLITE_CORRUPT;
+        } else if (rc == SQLITE_ROW) {
+            host = sqlite3_column_int64(statement, 0);
+            memcpy(id, sqlite3_column_blob(statement, 1), MESSAGE_ID_BYTES);
+            expires_ms = sqlite3_column_int64(statement, 2) + op->shift_ms;
+        }
+        store_statement_reset(statement);
+        if (rc == SQLITE_ROW) {
+            rc = store_statement_run(
+                database->statements[STORE_TOMBSTONE_PUT],
+                STORE_VALUES(
+                    STORE_NUMBER(host), STORE_BLOB(id, sizeof(id)), STORE_NUMBER(expires_ms),
+                    STORE_NUMBER(store_tombstone_checksum((uint32_t)host, id, expires_ms))));
+        }
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+static int put_epoch_again(sqlite3 *db, const struct persist_epoch *epoch)
+{
+    int rc = store_run(db, "DELETE FROM epoch WHERE host_id = ?1 AND number = ?2",
+                       STORE_VALUES(STORE_NUMBER(epoch->host), STORE_NUMBER(epoch->number)));
+
+    return rc == SQLITE_OK ? store_row_put_epoch(db, epoch) : rc;
+}
+
+/* Only the end of an epoch moves: the messages of this run may last until then. */
+static int shift_epochs(struct store_database *database, const struct persist_op *op)
+{
+    int64_t before_ms = op->now_ms - op->shift_ms;
+    struct persist_epoch epoch = {.number = 0};
+    int64_t host = -1;
+    int rc = SQLITE_OK;
+
+    while (rc == SQLITE_OK) {
+        sqlite3_stmt *statement;
+
+        rc = store_query(
+            database->db,
+            "SELECT " STORE_EPOCH_COLUMNS " FROM epoch"
+            " WHERE (host_id, number) > (?1, ?2) AND kept_ms > ?3"
+            " ORDER BY host_id, number LIMIT 1",
+            STORE_VALUES(STORE_NUMBER(host), STORE_NUMBER(epoch.number), STORE_NUMBER(before_ms)),
+            &statement);
+        if (rc == SQLITE_ROW) {
+            rc = store_row_read_epoch(statement, &epoch);
+            (void)sqlite3_finalize(statement);
+            host = epoch.host;
+            epoch.kept_ms += op->shift_ms;
+            rc = rc == SQLITE_OK ? put_epoch_again(database->db, &epoch) : rc;
+        } else {
+            (void)sqlite3_finalize(statement);
+        }
+    }
+    sodium_memzero(&epoch, sizeof(epoch));
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int store_shift_apply(struct store_database *database, struct persist_op *op)
+{
+    int rc = shift_messages(database, op);
+
+    if (rc == SQLITE_OK) {
+        rc = shift_epochs(database, op);
+    }
+    if (rc == SQLITE_OK && database->state.tombstones > 0) {
+        rc = shift_tombstones(database, op);
+    }
+    database->state.evicted.order = PERSIST_EVICT_NONE;
+    database->state.changed = true;
+    database->state.has_shifted = true;
+    op->outcome = PERSIST_APPLIED;
+    return rc;
+}
