@@ -369,9 +369,9 @@ static enum persist_outcome shift(struct fake *fake, const struct persist_op *op
         struct persist_message *message = &fake->messages[i].message;
         const bool is_mark = fake->messages[i].withdrawn;
 
-        if (is_mark ? message->expires_ms > before_ms
-                    : message->deposited_ms >= op->shift_from_ms &&
-                          message->seq >= op->message.seq) {
+        if (is_mark
+                ? message->expires_ms > before_ms
+                : message->deposited_ms >= op->shift_from_ms && message->seq >= op->message.seq) {
             message->expires_ms += op->shift_ms;
             message->deposited_ms += is_mark ? 0 : op->shift_ms;
         }
