@@ -360,6 +360,102 @@ static void test_relaxed_loses_messages_and_nothing_else(void **state)
                 strstr(proof.reason, "is there again") != NULL);
 }
 
+/* --- the clock is set ------------------------------------------------------------------------- */
+
+enum { SET_MESSAGES = 300, SET_FROM = 100, SET_MS = 1000000, SET_MOMENTS = 100 };
+
+struct moments {
+    struct power_snapshot *taken[SET_MOMENTS + 1];
+    size_t count;
+};
+
+static void take_moment(void *context)
+{
+    struct moments *moments = context;
+
+    if (moments->count < SET_MOMENTS) {
+        moments->taken[moments->count++] = power_vfs_snapshot();
+    }
+}
+
+/* Either all messages from SET_FROM on have moved, and the clock with them, or nothing has. Returns
+ * whether they have. */
+static bool have_moved(struct store_fixture *fixture)
+{
+    static struct power_messages messages;
+    struct persist_info info;
+
+    memset(&messages, 0, sizeof(messages));
+    store_open(fixture);
+    fixture->persist->interface->info(fixture->persist, &info);
+    assert_int_equal(fixture->persist->interface->replay(fixture->persist, power_note_message,
+                                                         &messages, fixture->reason),
+                     0);
+    store_close(fixture);
+    const bool has_moved = info.clock_ms == SET_MESSAGES + SET_MS;
+    assert_true(has_moved || info.clock_ms == SET_MESSAGES);
+    for (uint32_t i = 0; i < SET_MESSAGES; i++) {
+        assert_true(messages.found[i]);
+        assert_true(messages.deposited_ms[i] == i + 1 + (has_moved && i >= SET_FROM ? SET_MS : 0));
+    }
+    return has_moved;
+}
+
+static void set_clock_watched(struct store_fixture *fixture, struct moments *moments)
+{
+    struct store_op op;
+
+    power_vfs_begin(fixture->directory);
+    store_open(fixture);
+    for (uint32_t i = 0; i < SET_MESSAGES; i++) {
+        store_make_deposit(fixture, &op, i, i + 1, POWER_LATER_MS);
+        op.op.message.epoch = 0;
+        assert_int_equal(store_do(fixture, &op), PERSIST_APPLIED);
+    }
+    store_make_expire(&op, SET_MESSAGES + SET_MS, 1);
+    op.op.kind = PERSIST_SHIFT;
+    op.op.message.seq = 1;
+    op.op.shift_from_ms = SET_FROM + 1;
+    op.op.shift_ms = SET_MS;
+    power_vfs_observe(take_moment, moments);
+    assert_int_equal(store_do(fixture, &op), PERSIST_APPLIED);
+    power_vfs_observe(NULL, NULL);
+    moments->taken[moments->count++] = power_vfs_snapshot(); /* it is acknowledged */
+    store_close(fixture);
+}
+
+static void test_power_cuts_while_the_clock_is_set(void **state)
+{
+    struct moments moments = {.count = 0};
+    struct store_fixture before;
+    struct store_fixture after;
+    struct rng rng;
+    unsigned cuts = 0;
+    unsigned moved = 0;
+
+    (void)state;
+    rng_init(&rng);
+    store_fixture_init(&before);
+    store_fixture_init(&after);
+    set_clock_watched(&before, &moments);
+    for (size_t i = 0; i < moments.count; i++) {
+        for (unsigned j = 0; j < RESTORES; j++) {
+            power_empty_directory(after.directory);
+            power_snapshot_restore(moments.taken[i], &rng, after.directory);
+            power_vfs_begin(after.directory);
+            const bool has_moved = have_moved(&after);
+            assert_true(has_moved || i + 1 < moments.count);
+            moved += has_moved;
+            cuts++;
+        }
+        power_snapshot_free(moments.taken[i]);
+    }
+    store_fixture_deinit(&after);
+    store_fixture_deinit(&before);
+    print_message("%u power cuts while the clock was set; %u after all had moved\n", cuts, moved);
+    assert_true(moved > 0 && moved < cuts);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -367,6 +463,7 @@ int main(void)
         cmocka_unit_test(test_power_cuts_on_a_full_disk),
         cmocka_unit_test(test_power_cuts_while_a_database_is_made),
         cmocka_unit_test(test_power_cuts_while_a_backup_is_restored),
+        cmocka_unit_test(test_power_cuts_while_the_clock_is_set),
         cmocka_unit_test(test_storage_that_does_not_sync_is_found_out),
         cmocka_unit_test(test_relaxed_loses_messages_and_nothing_else),
     };
