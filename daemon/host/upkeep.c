@@ -30,7 +30,7 @@ static void on_swept(struct persist_op *op)
     if (op->removed_count > 0) {
         log_debug("%" PRIu32 " messages expired", op->removed_count);
     }
-    if (op->removed_count == op->limit && !service->stopping) {
+    if (op->removed_count == op->limit && !service->stopping && !service->is_setting_clock) {
         submit_sweep(service);
     }
 }
@@ -56,7 +56,8 @@ void service_sweep(struct service *service)
     service_tell_clock(service);
     service_set_clock(service);
     room_tick(service);
-    if (!service->sweeping) {
+    /* an expiry in the transaction that moves times would still see the old order of expiry */
+    if (!service->sweeping && !service->is_setting_clock) {
         submit_sweep(service);
     }
     if (service_now_ms(service) - service->clock_saved_ms >= CLOCK_SAVE_MS) {

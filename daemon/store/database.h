@@ -36,8 +36,8 @@ struct store_state {
     int64_t next_seq;
     int64_t reserved_seq; /* the file's: numbers below it are reserved */
     int64_t clock_ms;
-    int64_t newest_ms;  /* deposit time of the message that the transaction added last, if that is
-                           the newest message of the store; else INT64_MIN */
+    int64_t newest_ms; /* deposit time of the message that the transaction added last, if that is
+                          the newest message of the store; else INT64_MIN */
     int64_t shift_from_ms; /* see persist_info */
     int64_t tombstones; /* an upper bound of the number of tombstones; 0: deposits need not search
                            for one */

@@ -121,7 +121,6 @@ int store_shift_apply(struct store_database *database, struct persist_op *op)
     if (rc == SQLITE_OK && database->state.tombstones > 0) {
         rc = shift_tombstones(database, op);
     }
-    database->state.evicted.order = PERSIST_EVICT_NONE;
     database->state.changed = true;
     database->state.has_shifted = true;
     op->outcome = PERSIST_APPLIED;
