@@ -173,7 +173,7 @@ views = {self.plan['places'] + 16}
     def has_page(self, id, source):
         """Whether the message has a page, on which its times are not those of 1970."""
         answer = self.get(f"/m/{id}", source)
-        return answer.status == 200 and b'datetime="20' in answer.body
+        return answer.status == 200 and re.search(rb'data-ms="\d{13}"', answer.body)
 
     def missing(self, ids):
         """Those of these messages that have no page, or a page with a wrong time."""
