@@ -326,4 +326,5 @@ def test_refused_connections_are_counted(make_daemon):
                 other.receive_until_end()
         figures = {one.name: one.value for one in administrator.call(pb.Stats()).figures}
         assert figures["refused_connections_total"] == 5
+        daemon.wait_log("refused by limits")
         assert len(lines_with(daemon, "refused by limits")) == 1
