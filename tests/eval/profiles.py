@@ -21,7 +21,6 @@ import filters
 import labels
 import matrix
 import nearness
-import rules
 import search
 
 SEED = 20261122
@@ -30,10 +29,10 @@ KS = (1, 3, 5)
 CANDIDATES = ["512/4", "512/2", "512/1", "wifi=320/2,any=192/3", "wifi=384/1,any=128/2",
               "wifi=320/1,any=192/2", "wifi=352/1,any=160/3"]
 ROUNDS = 3  # of the index, all profiles in turn
-MESSAGES, LABELS = 1000, 100  # of `contains`: messages looked at, absent labels of each attribute
-BOARD_EACH = 5  # readers who ask for their topic
+MESSAGES, LABELS = 500, 100  # of `contains`: messages looked at, absent labels of each attribute
+BOARD_EACH = 10  # readers who ask for their topic
 NEAR = 10  # metres of the data's map; of topics
-DRAWS = 2  # of topics, for each reader
+DRAWS = 1  # of topics, for each reader
 CHECKIN_EACH = 3  # check-ins that ask
 CHECKIN_KIND = "venue, position, category, hour, hour of week"
 
@@ -62,15 +61,6 @@ def place(row):
     return (row.building, row.floor, row.east, row.north)
 
 
-def other_people(job):
-    """Training rows that ask for what other people left."""
-    profile, training, each = job
-    encoder = filters.Profile(profile)
-    masks = [encoder.mask(matrix.labels_of(row, "graded")) for row in training]
-    asked, score = rules.ask_others(training, masks, each, KS)
-    return profile, asked, score.right
-
-
 def ask_floors(programs, directory, kind, rows, candidates, say):
     """Right answers by profile and k, how far the nearest message is, and the fill."""
     training, validation = rows
@@ -95,7 +85,7 @@ def ask_floors(programs, directory, kind, rows, candidates, say):
     return right, nearest
 
 
-def floors(programs, directory, rows, candidates, pool, say):
+def floors(programs, directory, rows, candidates, say):
     training, validation = rows
     groups = [place(row) for row in validation]
     held_out = [at for at, row in enumerate(validation) if row.building == 2]
@@ -107,12 +97,6 @@ def floors(programs, directory, rows, candidates, pool, say):
         if held_out and others:
             found[f"{kind}, buildings 0 and 1"] = intervals(right, groups, others)
             found[f"{kind}, building 2"] = intervals(right, groups, held_out)
-    jobs = [(profile, training, 2 * rules.EACH) for profile in candidates]
-    asked_others = pool.map(other_people, jobs, chunksize=1)
-    if asked_others[0][1]:
-        found["graded, other people's training rows"] = intervals(
-            {profile: {str(k): right[k] for k in KS} for profile, _, right in asked_others},
-            [place(row) for row in asked_others[0][1]])
     return found, nearest
 
 
@@ -352,7 +336,7 @@ def run(programs, tools, rows, checkin_path, candidates, say, most=None):
     bench, directory, wifi, pool = tools
     training, validation = rows
     found = {"seed": SEED, "resamples": bootstrap.RESAMPLES, "first": candidates[0]}
-    found["floors"], found["nearest"] = floors(programs, directory, rows, candidates, pool, say)
+    found["floors"], found["nearest"] = floors(programs, directory, rows, candidates, say)
     say("floors")
     found["topics"] = weights(rows, candidates, pool)
     say("topics")
@@ -369,7 +353,7 @@ def run(programs, tools, rows, checkin_path, candidates, say, most=None):
                                                  for one in earlier[::10]]
         workloads["check-ins"] = (contexts["check-ins"], [checkin_labels(one)
                                                           for one in later[::7]])
-        parts = (earlier[::10], later[::7])
+        parts = (earlier[::10], later[::20])
         found["metres"] = dict(zip(candidates, pool.starmap(metres, [
             (profile, *parts) for profile in candidates], chunksize=1)))
     contexts["page for phones"] = [page_labels(row) for row in training]

@@ -52,22 +52,6 @@ def encode(row, rule, bits, hashes):
                               for label in labels.graded(bssid, rule(dbm))), bits, hashes)
 
 
-def ask_others(training, masks, each, ks):
-    """Each so many training rows ask for what other people left. Those that asked, and the score."""
-    searcher = search.Searcher(masks)
-    ranks = [-row.number for row in training]
-    others = {user: [i for i, row in enumerate(training) if row.user != user]
-              for user in {row.user for row in training}}
-    asked = []
-    score = sightings.Score(ks)
-    for row, mask in list(zip(training, masks))[::each]:
-        if len(others[row.user]) >= max(ks):
-            near = searcher.nearest(mask, ranks, max(ks), others[row.user])
-            score.add(row, [training[i] for i, _, _ in near])
-            asked.append(row)
-    return asked, score
-
-
 def try_rule(job):
     """One rule with one profile: figures among the training rows, and of the validation rows."""
     name, bits, hashes, training, validation, each = job
@@ -75,7 +59,13 @@ def try_rule(job):
     masks = [encode(row, rule, bits, hashes) for row in training]
     searcher = search.Searcher(masks)
     ranks = [-row.number for row in training]
-    _, inside = ask_others(training, masks, each, KS)
+    others = {user: [i for i, row in enumerate(training) if row.user != user]
+              for user in {row.user for row in training}}
+    inside = sightings.Score(KS)
+    for asked, mask in list(zip(training, masks))[::each]:
+        if len(others[asked.user]) >= max(KS):
+            near = searcher.nearest(mask, ranks, max(KS), others[asked.user])
+            inside.add(asked, [training[i] for i, _, _ in near])
     outside = sightings.Score(KS)
     for asked in validation:
         near = searcher.nearest(encode(asked, rule, bits, hashes), ranks, max(KS))
