@@ -130,7 +130,7 @@ static const struct settings_key keys[] = {
      LIMIT_FRAME_BYTES_MAX - CONFIG_FRAME_REST_BYTES, .standard = "4K", .reloadable = true,
      .help = "Largest payload of a message; at least 2K less than a frame."},
     {LIMITS_KEY("deposit_fill_min", deposit_fill_min_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
-     .standard = "0.5%", .reloadable = true,
+     .standard = "0.1%", .reloadable = true,
      .help = "Smallest share of bits that may be set in a deposited filter. Emptier filters are "
              "near to hardly any query."},
     {LIMITS_KEY("deposit_fill_max", deposit_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
@@ -245,10 +245,11 @@ static const struct settings_key keys[] = {
              "ever."},
 
     {HOST_KEY("profile", profile), SETTINGS_TYPE_OWN, .own = &config_type_profile,
-     .standard = "v1:512/4",
-     .help = "How contexts become filters: v1:bits/hashes for each label; or sections by "
-             "attribute, as in v1:wifi=288/2,time=32/1,topic=96/2,any=96/2. It cannot change once "
-             "the host has messages."},
+     .standard = "v1:wifi=320/2,any=192/3",
+     .help =
+         "How contexts become filters: v1:bits/hashes for each label; or sections by "
+         "attribute, as in the default. Labels of attributes without a section go to the section "
+         "any. It cannot change once the host has messages."},
     {HOST_KEY("suggested_max_distance", suggested_max_distance_ppm), SETTINGS_TYPE_DISTANCE, 0, PPM,
      .standard = "0.8", .reloadable = true,
      .help = "Messages beyond this distance are probably unrelated. Clients apply this bound "

@@ -87,6 +87,9 @@ def wrapped_values(label, count, keys=()):
     return [(low + i * step) % 2**64 for i in range(count)]
 
 
+PROFILE = "v1:wifi=320/2,any=192/3"  # a host's, unless the configuration names one
+
+
 def section_for(label, profile):
     sections = {attributes: rest for attributes, *rest in sections_of(profile)}
     for attributes in [(), (label.split(":")[0],), ("any",)]:
@@ -95,7 +98,7 @@ def section_for(label, profile):
     raise ValueError(f"{profile} has no section for {label}")
 
 
-def positions(label, profile="v1:512/4", keys=()):
+def positions(label, profile=PROFILE, keys=()):
     """Those that a label sets by itself."""
     first, bits, hashes = section_for(label, profile)
     return [first + value % bits for value in wrapped_values(label, hashes, keys)]
@@ -121,7 +124,7 @@ def joint_positions(labels, profile, keys=()):
                 yield first + (x ^ y) % bits
 
 
-def filter_of(labels, profile="v1:512/4", keys=()):
+def filter_of(labels, profile=PROFILE, keys=()):
     """The filter's bytes: bit p is bit p % 8 of byte p // 8. Keys: of a group, then of an epoch."""
     number = 0
     for label in labels:
@@ -406,14 +409,14 @@ def new_id(rng):
     return rng.randbytes(16)
 
 
-def deposit_of(rng, labels, profile="v1:512/4", **fields):
+def deposit_of(rng, labels, profile=PROFILE, **fields):
     """A Deposit with a random id; other fields as given."""
     fields.setdefault("id", new_id(rng))
     fields.setdefault("payload", b"text of " + fields["id"].hex().encode())
     return pb.Deposit(filter=filter_of(labels, profile), **fields)
 
 
-def query_of(labels, k=10, profile="v1:512/4", contains=None, **fields):
+def query_of(labels, k=10, profile=PROFILE, contains=None, **fields):
     part = pb.QueryPart(filter=filter_of(labels, profile))
     if contains is not None:
         part.contains = filter_of(contains, profile)
@@ -423,7 +426,7 @@ def query_of(labels, k=10, profile="v1:512/4", contains=None, **fields):
 class Reference:
     """What a host should answer: a plain list of what was deposited, and sorting."""
 
-    def __init__(self, profile="v1:512/4"):
+    def __init__(self, profile=PROFILE):
         self.profile = profile
         self.messages = {}  # id -> (Deposit, Deposited)
 

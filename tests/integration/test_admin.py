@@ -150,7 +150,7 @@ def test_cli(make_daemon, rng):
     with daemon.client() as client:
         client.call(wire.deposit_of(rng, ["a:b"]))
     page = cli.ok("admin", "stats")
-    assert "1 of 100000 messages" in page and "host       default (v1:512/4)" in page
+    assert "1 of 100000 messages" in page and f"host       default ({wire.PROFILE})" in page
     assert "deposits" in page and max(map(len, page.splitlines())) <= 100
     (line,) = cli.json_lines("admin", "stats", "--json", "--host", "default")
     assert line["messages"] == 1 and line["host/default/shown"] == 1

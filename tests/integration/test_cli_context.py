@@ -245,7 +245,7 @@ def test_deposit_and_query(daemon):
     typed = [arg for label in of_sightings(SEEN) + ["topic:coffee"] for arg in ("-l", label)]
     assert cli.json_lines("query", "--json", *typed) == found
     (answer,) = cli.json_lines("context", "--json", "--topic", "x")
-    assert answer["profile"] == "v1:512/4", "the host's"
+    assert answer["profile"] == wire.PROFILE, "the host's"
 
 
 def test_lines_of_json(daemon, tmp_path):

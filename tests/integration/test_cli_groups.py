@@ -52,7 +52,7 @@ def secret_file(tmp_path):
     return write
 
 
-@pytest.mark.parametrize("host,profile", [("plain", "v1:512/4"), ("cafe", SECTIONS)])
+@pytest.mark.parametrize("host,profile", [("plain", wire.PROFILE), ("cafe", SECTIONS)])
 def test_the_construct_is_the_documented_one(cli, daemon_of_groups, secret_file, host, profile):
     """The server is given the keyed filter and the sealed message, both as others make them."""
     told = cli.json_lines("deposit", "--json", "--host", host, *on(HERE), "--type", "text/x-tea",

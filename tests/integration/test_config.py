@@ -236,7 +236,7 @@ def test_the_default_configuration_runs_anywhere(idle):
     """Without configuration: loopback, one host, its data where --data says."""
     code, out, _ = idle.run("--print-config", "--data", idle.data)
     assert code == 0
-    assert "127.0.0.1:7117" in out and "[host default]" in out and "v1:512/4" in out
+    assert "127.0.0.1:7117" in out and "[host default]" in out and wire.PROFILE in out
 
 
 # --- hosts and their profiles ---------------------------------------------------------------------
@@ -264,14 +264,17 @@ def test_a_changed_profile_is_refused(make_daemon, rng):
 
 def test_the_default_profile_may_be_the_changed_one(make_daemon, rng):
     """A profile that no line sets any more: the line where the host's section begins is named."""
-    daemon = make_daemon("[host a]\nprofile = v1:256/4\n")
+    former = "v1:512/4"  # was the default once
+    daemon = make_daemon(f"[host a]\nprofile = {former}\n")
     with daemon.client() as client:
-        client.call(wire.deposit_of(rng, ["topic:profile"], "v1:256/4"))
+        client.call(wire.deposit_of(rng, ["topic:profile"], former))
     daemon.stop()
     daemon.configure("[host a]\n")
     daemon.launch()
     assert daemon.wait_exit() == 2
-    assert f"{daemon.config_file}:4: " in daemon.log_text(), daemon.log_text()
+    assert (f"{daemon.config_file}:4: host a: the profile is {wire.PROFILE} here, but its stored "
+            f"messages have {former}; set `profile` to that of the messages, or use another data "
+            "directory") in daemon.log_text(), daemon.log_text()
 
 
 def test_a_changed_profile_of_an_empty_host_is_taken(make_daemon):

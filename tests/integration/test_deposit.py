@@ -27,6 +27,14 @@ def test_deposit_is_acknowledged(client, rng):
     assert answer.durability == pb.ON_STORAGE
 
 
+@pytest.mark.parametrize("label", ["wifi:a4:2b:8c:01:02:03", "topic:coffee"])
+def test_a_single_label_is_a_context(client, rng, label):
+    """The smallest fill that the default configuration takes allows each label alone."""
+    sent = wire.deposit_of(rng, [label])
+    client.call(sent)
+    assert sent.id in [r.id for r in client.call(wire.query_of([label], k=100)).results]
+
+
 def test_default_ttl(client, rng):
     """Without ttl_s a message stays for ttl_default_s."""
     answer = client.call(deposit(rng))

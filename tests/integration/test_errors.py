@@ -52,9 +52,8 @@ REFUSALS = {
     "second-part": (
         query(parts=[pb.QueryPart(filter=FILTER), pb.QueryPart(filter=b"\1")]),
         "PROFILE_MISMATCH", "parts.filter"),
-    # FILL_OUT_OF_RANGE: 0.5 % of 512 is 2.56 bits, 90 % is 460.8
+    # FILL_OUT_OF_RANGE: 0.1 % of 512 is 0.512 bits, 90 % is 460.8
     "deposit-empty": (deposit(filter=filled(0)), "FILL_OUT_OF_RANGE", "filter"),
-    "deposit-sparse": (deposit(filter=filled(2)), "FILL_OUT_OF_RANGE", "filter"),
     "deposit-dense": (deposit(filter=filled(461)), "FILL_OUT_OF_RANGE", "filter"),
     "deposit-full": (deposit(filter=filled(512)), "FILL_OUT_OF_RANGE", "filter"),
     "query-dense": (

@@ -347,7 +347,7 @@ def test_recent_contexts_blend(own, rng, tmp_path):
         lately = [label for s in stations[max(0, now - 2):now + 1] for label in s]
         blended = wire.filter_of(lately)
         assert base64.b64decode(told["filter"]) == blended
-        assert told["rounds"] == 3 and told["profile"] == "v1:512/4"
+        assert told["rounds"] == 3 and told["profile"] == wire.PROFILE
         assert told["memory_bits"] == wire.bits_of(blended).bit_count()
         assert told["here_bits"] == wire.bits_of(wire.filter_of(station)).bit_count()
         near = cli.json_lines("query", "--memory", str(path), "--json", "-k", "3", "-d", "1")
@@ -409,7 +409,7 @@ def test_here_needs_no_server_twice(own, tmp_path):
     before = other.read_bytes()
     for words in (["query", "--memory"], ["here", *on(LABELS[:1]), "--host", "default", "--memory"]):
         code, _, err = cli.run(*words, str(other))
-        assert code == 1 and "v1:256/4" in err and "v1:512/4" in err
+        assert code == 1 and "v1:256/4" in err and wire.PROFILE in err
     assert other.read_bytes() == before
 
 

@@ -34,7 +34,7 @@ def test_welcome_says_what_is_served(client):
     assert len(welcome.store_id) == 16 and any(welcome.store_id)
     assert list(welcome.capabilities) == SERVED
     assert welcome.agent.startswith("hearsayd/")
-    assert [(h.name, h.profile) for h in welcome.hosts] == [("default", "v1:512/4")]
+    assert [(h.name, h.profile) for h in welcome.hosts] == [("default", wire.PROFILE)]
     assert welcome.hosts[0].suggested_max_distance == 800_000
     assert not welcome.hosts[0].HasField("epoch"), "absent: epoch 0"
 
@@ -44,7 +44,7 @@ def test_default_limits(client):
     limits = client.welcome.limits
     assert limits.frame_bytes == 64 * 1024
     assert limits.media_type_bytes == 127
-    assert limits.deposit_fill_min_ppm == 5_000
+    assert limits.deposit_fill_min_ppm == 1_000
     assert limits.deposit_fill_max_ppm == 900_000
     assert limits.query_fill_max_ppm == 900_000
     assert 1 <= limits.ttl_default_s <= limits.ttl_max_s

@@ -48,6 +48,7 @@ PROFILES = [
     "v1:64/2",
     "v1:256/4",
     "v1:512/4",
+    wire.PROFILE,
     "v1:1024/4",
     "v1:4096/7",
     "v1:wifi=256/2,geo=96/1,time=32/1,topic=96/2,joint(geo,time)=32/1",

@@ -33,7 +33,7 @@ def options(labels):
 def test_published_and_taken(daemon, rng):
     """Welcome has the profile's text; filters made by another implementation find their like."""
     with daemon.client() as client:
-        assert [h.profile for h in client.welcome.hosts] == [PROFILE, "v1:512/4"]
+        assert [h.profile for h in client.welcome.hosts] == [PROFILE, wire.PROFILE]
         sent = wire.deposit_of(rng, HERE, PROFILE)
         client.call(sent)
         found = client.call(wire.query_of(HERE, profile=PROFILE)).results

@@ -40,7 +40,7 @@ static void test_defaults(void **state)
     assert_int_equal(config.clock_patience_s, 3600);
     assert_int_equal(config.limits.frame_bytes, 65536);
     assert_int_equal(config.limits.payload_bytes, 4096);
-    assert_int_equal(config.limits.deposit_fill_min_ppm, 5000);
+    assert_int_equal(config.limits.deposit_fill_min_ppm, 1000);
     assert_int_equal(config.limits.deposit_fill_max_ppm, 900000);
     assert_int_equal(config.limits.query_fill_max_ppm, 900000);
     assert_int_equal(config.limits.k_max, 100);
@@ -74,8 +74,10 @@ static void test_finish_fills_in(void **state)
     assert_int_equal(config_finish(&config, reason), 0);
     assert_int_equal(config.host_count, 1);
     assert_string_equal(config.hosts[0].name, "default");
-    assert_int_equal(config.hosts[0].profile.bits, 512);
-    assert_int_equal(config.hosts[0].profile.sections[0].hashes, 4);
+    char profile[PROFILE_TEXT_MAX];
+
+    profile_print(&config.hosts[0].profile, profile);
+    assert_string_equal(profile, "v1:wifi=320/2,any=192/3");
     assert_int_equal(config.hosts[0].profile_line, 0);
     assert_int_equal(config.hosts[0].suggested_max_distance_ppm, 800000);
     assert_int_equal(config.hosts[0].messages_max, 100000);

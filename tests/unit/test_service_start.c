@@ -61,10 +61,11 @@ static void another_profile_is_refused(void **state)
     fake_persist_set_profile(fixture->persist, "v1:256/2");
     assert_int_equal(service_fixture_start(fixture), CONFIG_REFUSED);
     assert_null(fixture->service);
-    assert_string_equal(fixture->reason,
-                        "test.conf:1: host alpha: the profile is v1:512/4 here, but its stored "
-                        "messages have v1:256/2; set `profile` to that of the messages, or use "
-                        "another data directory");
+    assert_string_equal(
+        fixture->reason,
+        "test.conf:1: host alpha: the profile is v1:wifi=320/2,any=192/3 here, but "
+        "its stored messages have v1:256/2; set `profile` to that of the messages, or use "
+        "another data directory");
     memmove(&fixture->config.hosts[0], &fixture->config.hosts[1], sizeof(fixture->config.hosts[0]));
     assert_int_equal(service_fixture_start(fixture), CONFIG_REFUSED);
     assert_non_null(strstr(fixture->reason, "test.conf:5: host beta:")); /* its `profile` */

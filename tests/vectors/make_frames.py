@@ -142,13 +142,17 @@ def data(field, content):
 
 # --- filters and distances, as docs/protocol.md defines them ----------------------------------------
 
-M, D = 512, 4
+PROFILE = "v1:wifi=320/2,any=192/3"  # the default of a host
+M = 512
+# Attribute, or "any": first bit, bits, hashes.
+SECTIONS = {"wifi": (0, 320, 2), "any": (320, 192, 3)}
 
 
 def positions(label):
+    first, bits, hashes = SECTIONS.get(label.split(":")[0], SECTIONS["any"])
     h = xxhash.xxh3_128(label.encode(), seed=0).intdigest()
     low, high = h & (2**64 - 1), h >> 64
-    return [((low + i * (high | 1)) % 2**64) % M for i in range(D)]
+    return [first + ((low + i * (high | 1)) % 2**64) % bits for i in range(hashes)]
 
 
 def filter_of(labels):
@@ -197,11 +201,17 @@ def distance_millionths(shared, whole):
     return ((whole - shared) * 1000000 + whole // 2) // whole if whole else 0
 
 
+def estimate(content):
+    """Estimated labels, summed over the sections."""
+    bits = int.from_bytes(content, "little")
+    return sum(estimate_table(size, hashes)[bin(bits >> first & (1 << size) - 1).count("1")]
+               for first, size, hashes in SECTIONS.values())
+
+
 def similarity_figures(query, stored):
-    table = estimate_table(M, D)
     shared, union = set_bits(both(query, stored)), set_bits(either(query, stored))
-    n_union = table[union]
-    n_shared = table[set_bits(query)] + table[set_bits(stored)] - n_union
+    n_union = estimate(either(query, stored))
+    n_shared = estimate(query) + estimate(stored) - n_union
     n_shared = min(max(n_shared, 0), n_union)
     return {
         "intersection_count": shared,
@@ -225,7 +235,7 @@ LIMITS = {
     "frame_bytes": 65536,
     "payload_bytes": 4096,
     "media_type_bytes": 127,
-    "deposit_fill_min_ppm": 5000,
+    "deposit_fill_min_ppm": 1000,
     "deposit_fill_max_ppm": 900000,
     "query_fill_max_ppm": 900000,
     "k_max": 100,
@@ -241,7 +251,7 @@ WELCOME = {
     "clock_trusted": True,
     "limits": LIMITS,
     "capabilities": ["hello", "deposit", "query", "get", "withdraw", "ping"],
-    "hosts": [{"name": "default", "profile": "v1:512/4", "suggested_max_distance": 800000}],
+    "hosts": [{"name": "default", "profile": PROFILE, "suggested_max_distance": 800000}],
     "agent": "hearsayd/0.1.0",
 }
 
