@@ -48,6 +48,12 @@ void machine_deinit(void);
 int64_t machine_now_ms(void);
 int64_t machine_error_ms(void);
 
+/*
+ * How long the daemon's clock has stood still in all, over ends and starts of the daemon. The clock
+ * of a machine that does not know the time goes on where it was saved.
+ */
+int64_t machine_stopped_ms(void);
+
 /* True time passes, with or without power. */
 void machine_pass(int64_t ms);
 

@@ -38,6 +38,8 @@ static struct machine {
     int64_t now_ms; /* the true time */
     int64_t error_ms;
     int64_t booted_ms;
+    int64_t behind_ms;  /* by how much the daemon's clock was, when the daemon ended */
+    int64_t stopped_ms; /* see machine_stopped_ms */
     bool is_synchronised;
     bool takes_all; /* another program has all storage, and takes what the daemon frees */
     uint64_t written_at_cut;
@@ -87,6 +89,11 @@ int64_t machine_now_ms(void)
 int64_t machine_error_ms(void)
 {
     return machine.error_ms;
+}
+
+int64_t machine_stopped_ms(void)
+{
+    return machine.stopped_ms;
 }
 
 void machine_pass(int64_t ms)
@@ -210,7 +217,14 @@ void machine_start(enum year_clock clock)
     open_store();
     whole.persist = machine.persist;
     SIM_EXPECT(handler_open(&whole, &machine.service, reason) == 0, "%s", reason);
+    /* The start takes a millisecond: nothing comes at the time of the last message before it. */
+    machine.booted_ms--;
+    note_clock();
     machine.client.is_local = machine.client.is_administrator = true;
+    const int64_t behind_ms = machine.now_ms - service_now_ms(machine.service);
+    if (behind_ms > machine.behind_ms) {
+        machine.stopped_ms += behind_ms - machine.behind_ms;
+    }
 }
 
 static void settle(void)
@@ -236,6 +250,7 @@ static void on_closed(void *context)
 
 static void close_all(void)
 {
+    machine.behind_ms = machine.now_ms - service_now_ms(machine.service);
     service_stop(machine.service);
     settle();
     machine.persist->interface->close(machine.persist, on_closed, NULL);
@@ -266,6 +281,8 @@ void machine_tick(void)
         pass_budget_set(0);
     }
     epochs_tick(service);
+    service_sweep(service); /* if the clock is set, this only moves messages */
+    settle();
     service_sweep(service);
     watch_tick(service);
     if (service_arrange(service)) {
