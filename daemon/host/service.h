@@ -201,7 +201,8 @@ void service_set_clock(struct service *service);
 
 /*
  * Called before a deposit is submitted: there is a message now that moves with the host's clock.
- * For the first one, also saves from which time on messages move if the clock is not trusted.
+ * If the store does not have yet from which time on messages move after the next start, also saves
+ * that.
  */
 void service_hold_clock(struct service *service);
 

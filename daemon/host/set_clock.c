@@ -3,8 +3,11 @@
 #include "daemon/host/service.h"
 #include "daemon/system/container.h"
 
-/* No attempt follows sooner after the store could not move the times of messages. */
-enum { RETRY_MS = 10 * 60 * 1000 };
+enum {
+    /* No attempt follows sooner after the store could not move the times of messages. */
+    RETRY_MS = 10 * 60 * 1000,
+    NOT_SAVED = -1 /* as `shift_saved_ms`; each real value is at least 0 */
+};
 
 /* --- saving ----------------------------------------------------------------------------------- */
 
@@ -20,6 +23,9 @@ static void on_clock_saved(struct persist_op *op)
 
     service->saving_clock = false;
     service_work_end(service);
+    if (op->outcome != PERSIST_APPLIED) {
+        service->shift_saved_ms = NOT_SAVED;
+    }
     if (service->save_clock_again) {
         service_save_clock(service);
     }
@@ -45,9 +51,6 @@ void service_save_clock(struct service *service)
 
 void service_hold_clock(struct service *service)
 {
-    if (service->clock.holds) {
-        return;
-    }
     service->clock.holds = true;
     if (shift_from_ms(service) != service->shift_saved_ms) {
         service_save_clock(service);

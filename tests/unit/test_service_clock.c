@@ -277,16 +277,41 @@ static void clock_is_set_when_the_store_can(void **state)
     assert_true(service_now_ms(fixture->service) == fixture->clock.wall_ms);
 }
 
+/* The store refuses to save from when on messages move, and then the power goes: the next deposit
+ * has saved it. */
+static void moving_is_saved_again_after_a_failure(void **state)
+{
+    struct service_fixture *fixture = *state;
+
+    boot_in_1970(fixture);
+    service_hold_clock(fixture->service);
+    fake_persist_fail_next(fixture->persist);
+    (void)fake_persist_commit(fixture->persist);
+    service_fixture_advance(fixture, SECOND_MS);
+    service_fixture_deposit(fixture, "alpha", 1, 600);
+    service_hold_clock(fixture->service);
+    (void)fake_persist_commit(fixture->persist);
+    boot_in_1970(fixture);
+    learn_time(fixture, in_2027_ms);
+    assert_true(item_of(fixture, 1).expires_ms == in_2027_ms + 600 * SECOND_MS);
+}
+
 int main(void)
 {
 #define TEST(name) \
     cmocka_unit_test_setup_teardown(name, service_fixture_setup, service_fixture_teardown)
     const struct CMUnitTest tests[] = {
-        TEST(clock_is_saved_now_and_then),  TEST(clock_is_saved_as_it_is_now),
-        TEST(clock_goes_on_over_a_restart), TEST(reboot_with_a_dead_clock),
-        TEST(jump_waits_for_confirmation),  TEST(jump_waits_over_a_restart),
-        TEST(messages_move_with_the_clock), TEST(messages_move_over_starts_without_the_time),
-        TEST(small_steps_move_nothing),     TEST(clock_is_set_when_the_store_can),
+        TEST(clock_is_saved_now_and_then),
+        TEST(clock_is_saved_as_it_is_now),
+        TEST(clock_goes_on_over_a_restart),
+        TEST(reboot_with_a_dead_clock),
+        TEST(jump_waits_for_confirmation),
+        TEST(jump_waits_over_a_restart),
+        TEST(messages_move_with_the_clock),
+        TEST(messages_move_over_starts_without_the_time),
+        TEST(small_steps_move_nothing),
+        TEST(clock_is_set_when_the_store_can),
+        TEST(moving_is_saved_again_after_a_failure),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
