@@ -198,7 +198,7 @@ def test_times_go_on(phone, place):
     phone.open(place)
 
     def times():
-        return [tuple(time.text for time in item.find_elements("css selector", "time"))
+        return [tuple(time.text for time in item.find_elements("css selector", "span[data-ms]"))
                 for item in phone.all("#messages > li")]
 
     assert times() == [("just now", "gone in 2 days"), ("just now", "gone in 1 h")]

@@ -158,10 +158,11 @@ uint64_t page_seconds_since(const struct page *page, int64_t ms)
     return ms >= page->now_ms ? 0 : ((uint64_t)page->now_ms - (uint64_t)ms) / 1000;
 }
 
-/* Begins a <time>, which the script brings up to date. */
+/* Begins a time in words, which the script brings up to date. A <time> would need a date that
+ * nobody sees. */
 static void time_begin(struct html *html, int64_t ms)
 {
-    html_raw(html, "<time data-ms=\"");
+    html_raw(html, "<span data-ms=\"");
     html_number(html, ms < 0 ? 0 : (uint64_t)ms);
     html_raw(html, "\">");
 }
@@ -173,11 +174,11 @@ void page_write_times(struct html *html, const struct page *page,
 
     time_begin(html, message->deposited_ms);
     lang_write_ago(html, page->lang, page_seconds_since(page, message->deposited_ms), is_about);
-    html_raw(html, "</time>\n");
+    html_raw(html, "</span>\n");
     time_begin(html, message->expires_ms);
     lang_write_with_until(html, page->lang, "item.gone",
                           page_seconds_until(page, message->expires_ms), is_about);
-    html_raw(html, "</time>\n");
+    html_raw(html, "</span>\n");
 }
 
 /* --- the frame -------------------------------------------------------------------------------- */

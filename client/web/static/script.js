@@ -127,7 +127,7 @@
 
   function timesUpdate() {
     for (const item of [...list.children]) {
-      const [left, goes] = item.querySelectorAll('time[data-ms]');
+      const [left, goes] = item.querySelectorAll('span[data-ms]');
       if (!left || !goes) {
         continue;
       }
@@ -201,7 +201,7 @@
   }
 
   function itemMs(item) {
-    const left = item.querySelector('time[data-ms]');
+    const left = item.querySelector('span[data-ms]');
     return left ? Number(left.dataset.ms) : 0;
   }
 
