@@ -17,7 +17,7 @@ enum {
     LIVE_CHECKS = 8,                           /* of them that are asked for at a time */
     LIVE_LIST_MS = 30 * 1000,                  /* between two looks at the list of a view */
     LIVE_POLL_MS = 5 * 1000, /* the same, while no watch reports new messages to the view */
-    LIVE_SOON_MS = 1500      /* behind a new stream; longer than lists are cached */
+    LIVE_SOON_MS = 1500 /* behind a new stream, or if many went; longer than lists are cached */
 };
 
 /* A match that is kept. */
@@ -93,9 +93,10 @@ struct live_view {
     struct live_known known[LIVE_KNOWN];
     size_t known_count;
     struct live_check checks[LIVE_CHECKS];
-    int64_t list_ms; /* when the list is looked at next */
-    bool is_listing; /* it is asked for */
-    bool has_listed; /* it was looked at before */
+    int64_t list_ms;  /* when the list is looked at next */
+    bool is_listing;  /* it is asked for */
+    bool has_listed;  /* it was looked at before */
+    bool has_unasked; /* more known messages were not in the list than there are checks */
 };
 
 struct live_stream {

@@ -123,6 +123,12 @@ static void check_done(void *context, const struct board_reply *reply)
     check->view = NULL;
     if (reply->outcome == BOARD_GONE || reply->outcome == BOARD_REMOVED) {
         view_send_out(view, check->known.id);
+        if (view->has_unasked) {
+            view->list_ms = live_now_ms(view->live) + LIVE_SOON_MS;
+        }
+    } else if (reply->outcome == BOARD_DONE) { /* others are asked for first the next time */
+        known_remove(view, check->known.id);
+        live_list_note(view, &check->known);
     }
 }
 
@@ -149,9 +155,14 @@ static void view_check_known(struct live_view *view, const struct board_list *li
     struct live_known missing[LIVE_CHECKS];
     size_t count = 0;
 
-    for (size_t i = 0; i < view->known_count && count < LIVE_CHECKS; i++) {
+    view->has_unasked = false;
+    for (size_t i = 0; i < view->known_count && !view->has_unasked; i++) {
         if (list_reaches(list, &view->known[i]) && !list_has(list, view->known[i].id)) {
-            missing[count++] = view->known[i];
+            if (count < LIVE_CHECKS) {
+                missing[count++] = view->known[i];
+            } else {
+                view->has_unasked = true;
+            }
         }
     }
     for (size_t i = 0; i < count; i++) {

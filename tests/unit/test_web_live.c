@@ -206,7 +206,8 @@ static bool has_list; /* hearsayd answers lists at once; else lists wait for eve
 static struct board_message listed[4];
 static struct board_list list;
 static size_t list_count;
-static uint8_t gone_id; /* the first byte of the id of a message that is not there */
+static uint8_t gone_id;   /* the first byte of the id of a message that is not there */
+static uint8_t gone_last; /* so are those up to this one */
 static size_t get_count;
 
 void board_list(struct board *board, const struct view *view, const struct http_address *client,
@@ -227,7 +228,8 @@ void board_get(struct board *board, const char *host, const uint8_t *id, board_d
     (void)board;
     (void)host;
     get_count++;
-    done(context, &(struct board_reply){.outcome = id[0] == gone_id ? BOARD_GONE : BOARD_DONE});
+    bool is_gone = id[0] == gone_id || (id[0] > gone_id && id[0] <= gone_last);
+    done(context, &(struct board_reply){.outcome = is_gone ? BOARD_GONE : BOARD_DONE});
 }
 
 void board_forget(struct board *board, const void *context)
@@ -310,6 +312,7 @@ static int live_set_up(void **state)
     list_count = 0;
     get_count = 0;
     gone_id = 0;
+    gone_last = 0;
     hosts[0] = (struct hearsay_host){.name = "cafe"};
     welcome = (struct hearsay_welcome){.hosts = hosts, .host_count = 1, .store_id = {7}};
     live_write_store(&welcome, "", "", store);
@@ -935,6 +938,50 @@ static void a_message_that_went_leaves(void **state)
     assert_string_equal(got(stream_open(2, 1)), "m3");
 }
 
+/* More messages than are asked for at a time are hidden at once: all leave soon. */
+static void many_messages_that_went_leave_soon(void **state)
+{
+    enum { FIRST = 2, MANY = 3 * LIVE_CHECKS };
+
+    (void)state;
+    struct http_stream *stream = stream_open(1, -1);
+    watch_begins(1);
+    for (uint64_t seq = FIRST; seq < FIRST + MANY; seq++) {
+        watch_matches(seq);
+    }
+    list_is(1, (unsigned[]){1}, false);
+    gone_id = FIRST;
+    gone_last = FIRST + MANY - 1;
+    ticks_pass(3 * (LIVE_SOON_MS + LIVE_TICK_MS));
+    assert_non_null(strstr(got(stream), "-02"));
+    assert_non_null(strstr(got(stream), "-19"));
+    assert_int_equal(get_count, MANY);
+    size_t before = list_count;
+    ticks_pass(LIVE_LIST_MS / 2);
+    assert_int_equal(list_count, before);
+}
+
+/* Messages that are there, but not in the list, do not keep one behind them from leaving. */
+static void messages_that_are_there_make_room_for_others(void **state)
+{
+    enum { FIRST = 2, LAST = FIRST + LIVE_CHECKS };
+
+    (void)state;
+    struct http_stream *stream = stream_open(1, -1);
+    watch_begins(1);
+    for (uint64_t seq = FIRST; seq <= LAST; seq++) {
+        watch_matches(seq);
+    }
+    list_is(1, (unsigned[]){1}, false);
+    gone_id = LAST;
+    ticks_pass(LIVE_SOON_MS);
+    assert_int_equal(get_count, LIVE_CHECKS);
+    assert_null(strchr(got(stream), '-'));
+    ticks_pass(LIVE_LIST_MS + LIVE_TICK_MS);
+    assert_int_equal(get_count, 2 * LIVE_CHECKS);
+    assert_non_null(strstr(got(stream), "-0a"));
+}
+
 /* Others that are newer push a message out of the list; it has not gone. */
 static void a_message_that_was_pushed_out_stays(void **state)
 {
@@ -1019,6 +1066,8 @@ int main(void)
         LIVE_TEST(a_stream_gets_what_came_behind_its_page),
         LIVE_TEST(who_lacks_too_much_of_the_list_loads_it),
         LIVE_TEST(a_message_that_went_leaves),
+        LIVE_TEST(many_messages_that_went_leave_soon),
+        LIVE_TEST(messages_that_are_there_make_room_for_others),
         LIVE_TEST(a_message_that_was_pushed_out_stays),
         LIVE_TEST(without_a_watch_the_list_tells_what_is_new),
     };
