@@ -32,6 +32,8 @@ struct world {
     unsigned hellos;    /* connections on behalf of phones */
     uint8_t phones[32]; /* last bytes of their addresses */
     unsigned queries;
+    bool is_capped; /* one sender has too many messages */
+    bool is_ever_newer;
     unsigned gets;
     unsigned places;
     unsigned watches;   /* begun, less ended */
@@ -80,7 +82,7 @@ static void push_here_change(struct world *world)
     send_all(world->house_fd, &response);
 }
 
-static void answer_query(const struct msg_request *request, int fd)
+static void answer_query(const struct world *world, const struct msg_request *request, int fd)
 {
     static const uint8_t ids[3][LIMIT_ID_BYTES] = {"the third one..", "the second one.",
                                                    "the first one.."};
@@ -97,7 +99,11 @@ static void answer_query(const struct msg_request *request, int fd)
         results[i].union_count = 2;
         results[i].intersection_count = 1;
         results[i].deposited_ms = 1000 - (int64_t)i;
+        if (world->is_ever_newer) {
+            results[i].deposited_ms += 10 * (int64_t)world->queries;
+        }
     }
+    response.results.capped = world->is_capped;
     response.results.results = results;
     response.results.result_count = request->query.until_ms == INT64_MAX ? 3 : 0;
     send_all(fd, &response);
@@ -111,7 +117,7 @@ static void answer_house(struct world *world, const struct msg_request *request,
     switch (request->kind) {
     case MSG_REQUEST_QUERY:
         world->queries++;
-        answer_query(request, fd);
+        answer_query(world, request, fd);
         return;
     case MSG_REQUEST_GET:
         world->gets++;
@@ -386,6 +392,34 @@ static void test_list(void **state)
     assert_int_equal(list(&fixture, &view).outcome, BOARD_DONE);
     (void)snprintf(view.host, sizeof(view.host), "attic");
     assert_int_equal(list(&fixture, &view).outcome, BOARD_REFUSED);
+    stop(&fixture);
+}
+
+/* Where hearsayd leaves messages of one sender out, the page asks again for the newest ones, until
+ * that changes nothing, or 8 times; and there may be older ones. */
+static void test_capped_list(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct view view = tea_view();
+    start(&fixture, 2, false);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    fixture.world.is_capped = true;
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+    struct told told = list(&fixture, &view);
+    assert_int_equal(told.messages, 2);
+    assert_true(told.has_older);
+    assert_int_equal(look(&fixture, &fixture.world.queries), 2);
+
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    fixture.world.is_ever_newer = true;
+    fixture.world.queries = 0;
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+    view.topics[0][0] = 'p';
+    told = list(&fixture, &view);
+    assert_int_equal(told.outcome, BOARD_DONE);
+    assert_true(told.has_older);
+    assert_int_equal(look(&fixture, &fixture.world.queries), 1 + 8);
     stop(&fixture);
 }
 
@@ -1198,6 +1232,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_list),
+        cmocka_unit_test(test_capped_list),
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_shared_lists_come_first),
         cmocka_unit_test(test_small_questions_do_not_stop_lists),

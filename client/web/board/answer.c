@@ -56,14 +56,12 @@ static size_t own_bytes(const struct board_message *message)
 
 int64_t answer_since_ms(const struct hearsay_results *results, size_t nth)
 {
-    struct board_message one;
+    struct board_message one = {.deposited_ms = INT64_MIN};
 
-    for (size_t i = 0; i < results->result_count; i++) {
-        if (answer_borrow(&results->results[i], &one) && --nth == 0) {
-            return one.deposited_ms;
-        }
+    for (size_t i = 0; i < results->result_count && nth > 0; i++) {
+        nth -= answer_borrow(&results->results[i], &one);
     }
-    return INT64_MIN;
+    return one.deposited_ms;
 }
 
 struct answer *answer_of_results(const struct hearsay_results *results, size_t most)

@@ -14,7 +14,8 @@ struct answer {
 
 /*
  * When message number `nth` was deposited, counted from the newest and without sealed ones. The
- * results are in the order of time. INT64_MIN: there are fewer messages.
+ * results are in the order of time. Where there are fewer messages, the oldest one counts;
+ * INT64_MIN: there is none.
  */
 int64_t answer_since_ms(const struct hearsay_results *results, size_t nth);
 

@@ -181,6 +181,7 @@ bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *cl
     ask->turn = ++asks->last_turn;
     ask->asked_ms = now_ms;
     ask->since_ms = 0;
+    ask->newer_count = 0;
     ask->rank = rank;
     return true;
 }

@@ -19,6 +19,7 @@ enum {
     QUERY_BURST = 10,       /* so that in any second at most HOUSE_QUERIES_PER_SECOND go out */
     REST_PER_SECOND = 30,   /* of them, lists that are not ASK_SHARED */
     REST_BURST = 8,
+    NEWER_MOST = 8, /* further questions for one list of the newest messages */
     SMALL_PER_SECOND = 200,
     SMALL_BURST = 50
 };
@@ -272,22 +273,31 @@ void house_forget(struct house *house, const void *context)
 
 /* --- what comes from hearsayd ----------------------------------------------------------------- */
 
+/* Whether hearsayd may have left messages out of a list of the newest ones. */
+static bool list_is_part(const struct house *house, const struct ask *ask,
+                         const struct hearsay_results *results)
+{
+    return ask->view->order == VIEW_NEWEST &&
+           (results->capped || results->result_count >= list_k(house, ask->view));
+}
+
 /*
  * Where more messages fit than hearsayd gives at a time, the nearest of all times need not be the
  * newest. Then asks again, for the time of the newest messages of the answer only: one page of
  * them, and one more. That time has fewer messages, and after some such questions hearsayd gives
- * all of them. Returns false: the answer has the newest messages.
+ * all of them, or the questions end. Returns false: the answer is taken.
  */
 static bool list_ask_newer(struct house *house, struct ask *ask,
                            const struct hearsay_results *results)
 {
     int64_t since_ms = answer_since_ms(results, house->options.per_page + 1);
 
-    if (ask->view->order != VIEW_NEWEST || results->result_count < list_k(house, ask->view) ||
-        since_ms <= ask->since_ms) {
+    if (!list_is_part(house, ask, results) || since_ms <= ask->since_ms ||
+        ask->newer_count >= NEWER_MOST) {
         return false;
     }
     ask->since_ms = since_ms;
+    ask->newer_count++;
     ask->ticket = 0;
     ask->turn = ++house->asks.last_turn;
     ask->asked_ms = loop_now(house);
@@ -304,7 +314,7 @@ static void take_answer(struct house *house, struct ask *ask, const struct hears
             return;
         }
         answer = answer_of_results(&reply->results, house->options.per_page);
-        if (answer != NULL && ask->since_ms > 0) {
+        if (answer != NULL && (ask->since_ms > 0 || list_is_part(house, ask, &reply->results))) {
             answer->list.has_older = true;
         }
         break;
