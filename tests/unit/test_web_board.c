@@ -694,6 +694,27 @@ static void test_questions_are_forgotten(void **state)
     asks_deinit(&asks);
 }
 
+/* The address of the phone that asked first goes when another reader comes; what waits goes as a
+ * shared list, and does not count for that phone. */
+static void test_shared_lists_have_no_address(void **state)
+{
+    (void)state;
+    enum { BY_PHONE = 1, BY_PAGE };
+    const bool may_send[ASK_RANKS] = {[ASK_SHARED] = true};
+    struct asks asks;
+    asks_init(&asks, 16);
+    for (uint8_t other = 0; other <= 2; other = (uint8_t)(other + 2)) {
+        unsigned number = other == 0 ? BY_PAGE : BY_PHONE;
+        assert_true(queue_list(&asks, number, 1));
+        assert_int_equal(asks.first->client.bytes[3], 1);
+        assert_true(queue_list(&asks, number, other));
+        assert_int_equal(asks.first->client.family, 0);
+        assert_int_equal(asks.first->client.bytes[3], 0);
+        send_next(&asks, may_send, number);
+    }
+    asks_deinit(&asks);
+}
+
 /* One message, and the labels of a phone's place until they change. */
 static void test_get_and_place(void **state)
 {
@@ -1239,6 +1260,7 @@ int main(void)
         cmocka_unit_test(test_watched_lists_do_not_wait),
         cmocka_unit_test(test_a_message_changes_its_place),
         cmocka_unit_test(test_questions_are_forgotten),
+        cmocka_unit_test(test_shared_lists_have_no_address),
         cmocka_unit_test(test_get_and_place),
         cmocka_unit_test(test_many_views),
         cmocka_unit_test(test_away_and_back),

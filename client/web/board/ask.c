@@ -70,11 +70,19 @@ static bool make_room(struct asks *asks, enum ask_kind kind)
     return true;
 }
 
-/* Notes who asks for a list: a phone, or the stream of a phone that has asked before. */
+/* Notes who asks for a list: a phone, or the stream of a phone that has asked before. The address
+ * of the phone is forgotten when the list becomes shared, and a list that waits goes earlier. */
 static void note_reader(struct ask *ask, const struct http_address *client)
 {
-    ask->is_shared =
-        ask->is_shared || client->family == 0 || !http_peer_equals(&ask->client, client);
+    if (ask->kind != ASK_LIST || ask->is_shared ||
+        (client->family != 0 && http_peer_equals(&ask->client, client))) {
+        return;
+    }
+    ask->is_shared = true;
+    ask->client = (struct http_address){.family = 0};
+    if (ask->rank == ASK_OWN) {
+        ask->rank = ASK_SHARED;
+    }
 }
 
 static struct ask *ask_copy(const struct ask *key)

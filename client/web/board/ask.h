@@ -44,19 +44,20 @@ struct ask {
     unsigned newer_count; /* ASK_LIST: how often since_ms was set for this answer */
     char host[VIEW_HOST_BYTES];
     uint8_t id[HEARSAY_ID_BYTES]; /* ASK_GET */
-    struct http_address client;   /* ASK_PLACE: whose; ASK_LIST: who asks; family 0: no phone */
-    bool is_shared;               /* ASK_LIST: others look at it than `client` */
-    struct answer *answer;        /* owned; NULL: none */
-    int64_t answered_ms;          /* by the loop's clock */
-    bool is_fresh;                /* nothing has changed since */
-    bool is_watched;              /* ASK_LIST: since before the answer hearsayd tells of changes */
-    uint64_t ticket;              /* of the request in flight; 0: none */
-    bool has_changed;             /* while the request was in flight */
-    uint64_t turn;                /* waits to be sent, by rank and turn; 0: does not */
-    enum ask_rank rank;           /* while it waits to be sent */
-    int64_t asked_ms;             /* since when it waits to be sent */
-    struct waiter *waiters;       /* owned */
-    unsigned pins;                /* the answer is being given: stays */
+    struct http_address
+        client;             /* ASK_PLACE: whose; ASK_LIST: who asks; family 0: none or several */
+    bool is_shared;         /* ASK_LIST: others look at it than `client` */
+    struct answer *answer;  /* owned; NULL: none */
+    int64_t answered_ms;    /* by the loop's clock */
+    bool is_fresh;          /* nothing has changed since */
+    bool is_watched;        /* ASK_LIST: since before the answer hearsayd tells of changes */
+    uint64_t ticket;        /* of the request in flight; 0: none */
+    bool has_changed;       /* while the request was in flight */
+    uint64_t turn;          /* waits to be sent, by rank and turn; 0: does not */
+    enum ask_rank rank;     /* while it waits to be sent */
+    int64_t asked_ms;       /* since when it waits to be sent */
+    struct waiter *waiters; /* owned */
+    unsigned pins;          /* the answer is being given: stays */
 };
 
 struct asks {
