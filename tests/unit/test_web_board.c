@@ -715,6 +715,33 @@ static void test_shared_lists_have_no_address(void **state)
     asks_deinit(&asks);
 }
 
+/* However many phones ask for ever other lists: half of the places stay for lists that are shared,
+ * and these are kept before those that one phone looks at. */
+static void test_own_lists_leave_room(void **state)
+{
+    (void)state;
+    enum { PLACES = 16, SHARED = 100 };
+    const bool may_send[ASK_RANKS] = {[ASK_SHARED] = true, [ASK_OWN] = true};
+    struct asks asks;
+    asks_init(&asks, PLACES);
+    assert_true(queue_list(&asks, SHARED, 1));
+    assert_true(queue_list(&asks, SHARED, 2));
+    send_next(&asks, may_send, SHARED);
+    const struct ask *shared = asks.first;
+    for (unsigned i = 0; i < 3 * PLACES; i++) {
+        assert_true(queue_list(&asks, i, (uint8_t)(i + 3)));
+        send_next(&asks, may_send, i);
+    }
+    assert_int_equal(asks.counts[ASK_LIST], PLACES);
+    assert_true(queue_list(&asks, SHARED, 3));
+    assert_ptr_equal(asks.first, shared);
+    send_next(&asks, may_send, SHARED);
+    for (unsigned i = 0; i <= PLACES / 2; i++) {
+        assert_int_equal(queue_list(&asks, 200 + i, (uint8_t)(100 + i)), i < PLACES / 2);
+    }
+    asks_deinit(&asks);
+}
+
 /* One message, and the labels of a phone's place until they change. */
 static void test_get_and_place(void **state)
 {
@@ -1261,6 +1288,7 @@ int main(void)
         cmocka_unit_test(test_a_message_changes_its_place),
         cmocka_unit_test(test_questions_are_forgotten),
         cmocka_unit_test(test_shared_lists_have_no_address),
+        cmocka_unit_test(test_own_lists_leave_room),
         cmocka_unit_test(test_get_and_place),
         cmocka_unit_test(test_many_views),
         cmocka_unit_test(test_away_and_back),

@@ -50,13 +50,15 @@ static bool may_go(const struct ask *ask)
     return ask->waiters == NULL && ask->pins == 0 && ask->ticket == 0;
 }
 
-/* Frees the question of a kind that was asked least recently. False: none may go. */
+/* Frees the question of a kind that was asked least recently, a list that is not shared before
+ * those that are. False: none may go. */
 static bool make_room(struct asks *asks, enum ask_kind kind)
 {
     struct ask **found = NULL;
 
     for (struct ask **link = &asks->first; *link != NULL; link = &(*link)->next) {
-        if ((*link)->kind == kind && may_go(*link)) {
+        if ((*link)->kind == kind && may_go(*link) &&
+            (found == NULL || (*found)->is_shared || !(*link)->is_shared)) {
             found = link;
         }
     }
@@ -153,14 +155,18 @@ struct ask *asks_oldest(const struct asks *asks)
     return found;
 }
 
-static size_t count_own(const struct asks *asks, const struct http_address *client)
+/* Whether as many lists of ASK_OWN wait as may wait for a client, or for all. */
+static bool own_is_full(const struct asks *asks, const struct http_address *client)
 {
-    size_t count = 0;
+    size_t of_client = 0;
+    size_t of_all = 0;
 
     for (const struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
-        count += ask->turn != 0 && ask->rank == ASK_OWN && http_peer_equals(&ask->client, client);
+        bool waits = ask->turn != 0 && ask->rank == ASK_OWN;
+        of_all += waits;
+        of_client += waits && http_peer_equals(&ask->client, client);
     }
-    return count;
+    return of_client >= ASK_OWN_MAX || 2 * of_all >= asks->limits[ASK_LIST];
 }
 
 static enum ask_rank rank_for(const struct ask *ask, const struct http_address *client)
@@ -183,7 +189,7 @@ bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *cl
         ask->rank = rank < ask->rank ? rank : ask->rank;
         return true;
     }
-    if (rank == ASK_OWN && count_own(asks, client) >= ASK_OWN_MAX) {
+    if (rank == ASK_OWN && own_is_full(asks, client)) {
         return false;
     }
     ask->turn = ++asks->last_turn;

@@ -98,8 +98,8 @@ struct ask *asks_find_ticket(const struct asks *asks, uint64_t ticket);
 struct ask *asks_oldest(const struct asks *asks);
 
 /* Lets a question of asks_take wait to be sent for the client that asks now, or lets the question
- * go earlier if it waits already. False: ASK_OWN_MAX lists of the client wait, and nobody else
- * looks at this one. O(questions). */
+ * go earlier if it waits already. False: ASK_OWN_MAX lists of the client wait, or lists of ASK_OWN
+ * in half of all places, and nobody else looks at this one. O(questions). */
 bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *client,
                int64_t now_ms);
 
