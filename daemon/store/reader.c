@@ -29,7 +29,7 @@ static const char *const reader_texts[READER_STATEMENTS] = {
     /* The first row that a transaction reads decides which commits the transaction sees. */
     [READER_TOUCH] = "SELECT one FROM meta",
     [READER_END] = "COMMIT",
-    [READER_FIND] = "SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq = ?1",
+    [READER_FIND] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq = ?1"),
     [READER_PAGE] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq > ?1 AND host_id = ?2"
                      " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq"
                      " AND state >= 2) ORDER BY seq"),

@@ -16,7 +16,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_COMMIT] = "COMMIT",
     [STORE_ROLLBACK] = "ROLLBACK",
     [STORE_INSERT] = "INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")",
-    [STORE_FIND] = "SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq = ?1",
+    [STORE_FIND] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq = ?1"),
     [STORE_DELETE] = "DELETE FROM message WHERE seq = ?1 RETURNING host_id, epoch, id",
     /*
      * The order of the columns is read_removed's in deposit.c. length(payload) does not read the
