@@ -24,7 +24,8 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
      */
     [STORE_OLDEST] = ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES " FROM message"
                       " WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
-    [STORE_PLACE] = "SELECT host_id, epoch, id, seq, " CONTENT_BYTES " FROM message WHERE seq = ?1",
+    [STORE_PLACE] =
+        ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES " FROM message WHERE seq = ?1"),
     [STORE_TOMBSTONE_FIND] =
         "SELECT expires_ms FROM tombstone WHERE host_id = ?1 AND id = ?2 AND expires_ms > ?3",
     [STORE_TOMBSTONE_PUT] =
