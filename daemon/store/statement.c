@@ -63,8 +63,8 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     /* The order of STORE_TALLY's columns is add_tally's in ops.c. */
     [STORE_TALLY] = ("SELECT host_id, epoch, filter, " CONTENT_BYTES ", coalesce(state, 0)"
                      " FROM message LEFT JOIN moderation USING (seq)"),
-    [STORE_META_SAVE] = "UPDATE meta SET next_seq = ?1, clock_ms = ?2, shift_from_ms = ?3,"
-                        " checksum = ?4",
+    [STORE_META_SAVE] = ("UPDATE meta SET next_seq = ?1, clock_ms = ?2, shift_from_ms = ?3,"
+                         " checksum = ?4"),
 };
 
 int store_statement_prepare(sqlite3 *db, sqlite3_stmt **out_statements)
