@@ -17,6 +17,7 @@
 #include <sodium.h>
 
 #include "daemon/system/log.h"
+#include "tests/sim/sim_random.h"
 #include "tests/sim/sim_world.h"
 
 enum {
@@ -24,32 +25,6 @@ enum {
     SQLITE_EVERY = 4, /* the others are in memory */
     STEPS_MAX = 700
 };
-
-/* --- randomness of the server's own: from the world's number ---------------------------------- */
-
-static _Thread_local struct rng server_rng; /* the store's threads have their own */
-
-static const char *rng_name(void)
-{
-    return "simulated";
-}
-
-static uint32_t rng_random(void)
-{
-    return (uint32_t)rng_next(&server_rng);
-}
-
-static void rng_buf(void *const buf, const size_t size)
-{
-    uint8_t *at = buf;
-
-    for (size_t i = 0; i < size; i++) {
-        at[i] = (uint8_t)rng_random();
-    }
-}
-
-static struct randombytes_implementation rng_implementation = {
-    .implementation_name = rng_name, .random = rng_random, .buf = rng_buf};
 
 /* --- what happens ----------------------------------------------------------------------------- */
 
@@ -311,7 +286,7 @@ static uint64_t live(uint64_t seed, bool on_sqlite, struct sums *sums)
     static struct world world;
     uint32_t steps;
 
-    server_rng.state = ~seed;
+    sim_random_seed(~seed);
     world_begin(&world, seed, on_sqlite);
     steps = 200 + rng_below(&world.rng, STEPS_MAX - 200);
     for (uint32_t i = 0; i < steps; i++) {
@@ -367,7 +342,7 @@ int main(void)
 
     (void)setenv("TZ", "UTC", 1); /* schedules are by local time */
     log_set_level(LOG_LEVEL_ERROR);
-    SIM_CHECK(randombytes_set_implementation(&rng_implementation) == 0 && sodium_init() >= 0);
+    sim_random_init();
     if (one != NULL) {
         return run_one(one);
     }

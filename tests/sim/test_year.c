@@ -16,9 +16,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "daemon/host/accept_mode.h"
+#include "tests/sim/sim_random.h"
 #include "tests/sim/year.h"
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
@@ -44,32 +43,6 @@ static const int days_of[MONTHS] = {31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 
 /* The other program begins on 10 March at 8:00, and is gone on 14 March at 20:00. */
 #define FULL_FROM_MS (YEAR_BEGINS_MS + (31 + 28 + 9) * DAY_MS + 8 * HOUR_MS)
 #define FULL_TO_MS   (YEAR_BEGINS_MS + (31 + 28 + 13) * DAY_MS + 20 * HOUR_MS)
-
-/* --- randomness of the daemon's own ----------------------------------------------------------- */
-
-static _Thread_local struct rng daemon_rng;
-
-static const char *rng_name(void)
-{
-    return "simulated";
-}
-
-static uint32_t rng_random(void)
-{
-    return (uint32_t)rng_next(&daemon_rng);
-}
-
-static void rng_buf(void *const buf, const size_t size)
-{
-    uint8_t *at = buf;
-
-    for (size_t i = 0; i < size; i++) {
-        at[i] = (uint8_t)rng_random();
-    }
-}
-
-static struct randombytes_implementation rng_implementation = {
-    .implementation_name = rng_name, .random = rng_random, .buf = rng_buf};
 
 /* --- the year --------------------------------------------------------------------------------- */
 
@@ -461,13 +434,13 @@ int main(void)
 {
     rng_init(&year.rng);
     sim_position.seed = year.rng.state;
-    daemon_rng.state = ~year.rng.state;
+    sim_random_seed(~year.rng.state);
     year.tick_ms = number_of("HEARSAY_YEAR_TICK", MINUTES_A_TICK) * MINUTE_MS;
     year.messages_a_day = number_of("HEARSAY_YEAR_MESSAGES", MESSAGES_A_DAY);
     year.set_clock_ms = year.synchronise_ms = INT64_MAX;
     SIM_CHECK(year.tick_ms >= MINUTE_MS && DAY_MS % year.tick_ms == 0);
     SIM_CHECK(year.messages_a_day <= MESSAGES_MAX);
-    SIM_CHECK(randombytes_set_implementation(&rng_implementation) == 0 && sodium_init() >= 0);
+    sim_random_init();
     machine_init();
     people_init(&year.rng);
     plan_events();
