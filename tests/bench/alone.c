@@ -16,26 +16,6 @@
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
 
-static void describe(const struct workload_message *from, int64_t now_ms,
-                     struct persist_message *out)
-{
-    *out = (struct persist_message){
-        .host = 1,
-        .filter = from->filter,
-        .filter_bytes = from->filter_bytes,
-        .media_type = workload_media_type,
-        .media_type_bytes = strlen(workload_media_type),
-        .payload = from->payload,
-        .payload_bytes = sizeof(from->payload),
-        .deposited_ms = now_ms,
-        .expires_ms = now_ms + (int64_t)WORKLOAD_TTL_S * 1000,
-        .reach_ppm = DISTANCE_ONE_PPM,
-        .can_withdraw = true,
-    };
-    memcpy(out->id, from->id, sizeof(out->id));
-    memcpy(out->withdraw_hash, from->withdraw_hash, sizeof(out->withdraw_hash));
-}
-
 /*
  * Writes some rows in one transaction. `seq` is the number of the first row. Returns an SQLite
  * result code.
@@ -47,7 +27,7 @@ static int write_rows(sqlite3 *db, sqlite3_stmt *insert, const struct workload_m
 
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
         struct persist_message message;
-        describe(&messages[i], stats_now_ns() / 1000000, &message);
+        workload_describe(&messages[i], 1, stats_now_ns() / 1000000, &message);
         rc = store_row_put(insert, seq + (int64_t)i, &message);
     }
     return rc == SQLITE_OK ? store_exec(db, "COMMIT") : rc;

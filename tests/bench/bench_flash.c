@@ -52,28 +52,12 @@ static void on_done(struct persist_op *op)
 
 static void describe(struct flash *flash, uint64_t number, size_t place)
 {
-    const struct workload_message *from = &flash->messages[place];
     const int64_t now_ms = INT64_C(1800000000000) + (int64_t)number;
 
     workload_make(SEED, number, &flash->messages[place]);
-    flash->ops[place] = (struct persist_op){
-        .kind = PERSIST_DEPOSIT,
-        .now_ms = now_ms,
-        .done = on_done,
-        .message = {.host = flash->host,
-                    .filter = from->filter,
-                    .filter_bytes = from->filter_bytes,
-                    .media_type = workload_media_type,
-                    .media_type_bytes = strlen(workload_media_type),
-                    .payload = from->payload,
-                    .payload_bytes = sizeof(from->payload),
-                    .deposited_ms = now_ms,
-                    .expires_ms = now_ms + (int64_t)WORKLOAD_TTL_S * 1000,
-                    .reach_ppm = DISTANCE_ONE_PPM,
-                    .can_withdraw = true},
-    };
-    memcpy(flash->ops[place].message.id, from->id, MESSAGE_ID_BYTES);
-    memcpy(flash->ops[place].message.withdraw_hash, from->withdraw_hash, LIMIT_HASH_BYTES);
+    flash->ops[place] =
+        (struct persist_op){.kind = PERSIST_DEPOSIT, .now_ms = now_ms, .done = on_done};
+    workload_describe(&flash->messages[place], flash->host, now_ms, &flash->ops[place].message);
 }
 
 /* Deposits messages, `together` at a time. */
@@ -117,7 +101,7 @@ static void close_store(struct flash *flash)
     }
 }
 
-/* Bytes that this process has given to write and similar system calls. */
+/* Returns the number of bytes that this process has passed to write() and similar system calls. */
 static int64_t program_written(void)
 {
     char line[128];

@@ -128,28 +128,6 @@ static int compare(const struct ids *ids, uint32_t rounds, struct samples *sampl
 
 /* --- the store -------------------------------------------------------------------------------- */
 
-static void describe(const struct workload_message *from, enum persist_kind kind, int64_t now_ms,
-                     struct persist_op *out)
-{
-    *out = (struct persist_op){
-        .kind = kind,
-        .now_ms = now_ms,
-        .message = {.host = 1,
-                    .filter = from->filter,
-                    .filter_bytes = from->filter_bytes,
-                    .media_type = workload_media_type,
-                    .media_type_bytes = strlen(workload_media_type),
-                    .payload = from->payload,
-                    .payload_bytes = sizeof(from->payload),
-                    .deposited_ms = now_ms,
-                    .expires_ms = now_ms + (int64_t)WORKLOAD_TTL_S * 1000,
-                    .reach_ppm = DISTANCE_ONE_PPM,
-                    .can_withdraw = true},
-    };
-    memcpy(out->message.id, from->id, MESSAGE_ID_BYTES);
-    memcpy(out->message.withdraw_hash, from->withdraw_hash, LIMIT_HASH_BYTES);
-}
-
 static double cache_misses(sqlite3 *db)
 {
     int now = 0;
@@ -181,7 +159,8 @@ static int apply_all(struct store_database *database, enum persist_kind kind, si
         for (size_t i = 0; i < rows && rc == SQLITE_OK; i++) {
             struct persist_op op;
             struct store_times times;
-            describe(&messages[i], kind, 1000, &op);
+            op = (struct persist_op){.kind = kind, .now_ms = 1000};
+            workload_describe(&messages[i], 1, 1000, &op.message);
             rc = store_ops_apply(database, &op, &times);
             if (rc == SQLITE_OK && op.outcome != PERSIST_APPLIED) {
                 return bench_fail("an operation was not applied");

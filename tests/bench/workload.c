@@ -8,6 +8,7 @@
 
 #include "core/filter/bloom.h"
 #include "core/profile/encode.h"
+#include "daemon/store/persist.h"
 #include "proto/codec/codec.h"
 #include "tests/bench/bench.h"
 
@@ -43,6 +44,26 @@ void workload_read_profile(struct profile *out)
 
     assert(rc == 0); /* it is a constant */
     (void)rc;
+}
+
+void workload_describe(const struct workload_message *from, uint32_t host, int64_t now_ms,
+                       struct persist_message *out)
+{
+    *out = (struct persist_message){
+        .host = host,
+        .filter = from->filter,
+        .filter_bytes = from->filter_bytes,
+        .media_type = workload_media_type,
+        .media_type_bytes = strlen(workload_media_type),
+        .payload = from->payload,
+        .payload_bytes = sizeof(from->payload),
+        .deposited_ms = now_ms,
+        .expires_ms = now_ms + (int64_t)WORKLOAD_TTL_S * 1000,
+        .reach_ppm = DISTANCE_ONE_PPM,
+        .can_withdraw = true,
+    };
+    memcpy(out->id, from->id, sizeof(out->id));
+    memcpy(out->withdraw_hash, from->withdraw_hash, sizeof(out->withdraw_hash));
 }
 
 /* Makes the labels of one context. Each context draws which of its neighbours are seen. */

@@ -29,6 +29,8 @@ extern const char workload_media_type[];
 /* The profile of all daemons that are measured. */
 extern const char workload_profile[];
 
+struct persist_message;
+
 struct workload_message {
     uint8_t id[MESSAGE_ID_BYTES];
     uint8_t withdraw_hash[LIMIT_HASH_BYTES];
@@ -41,6 +43,13 @@ struct workload_message {
 /* Message `number` of `seed`; the profile of all. */
 void workload_make(uint64_t seed, uint64_t number, struct workload_message *out);
 void workload_read_profile(struct profile *out);
+
+/*
+ * Fills in the message as the store takes it, deposited at `now_ms`. The filter and the payload
+ * stay in `from`, which must live as long.
+ */
+void workload_describe(const struct workload_message *from, uint32_t host, int64_t now_ms,
+                       struct persist_message *out);
 
 /* Requests ready to be sent, one after another in one block. */
 struct frames {
