@@ -148,7 +148,7 @@ static void descriptor_set_up(int descriptor)
 {
     unsigned user_timeout_ms = HTTP_ANSWER_SECONDS * 1000;
     int send_bytes = SEND_BYTES;
-    /* without these the kernel only keeps more for longer */
+    /* If a call fails, the kernel only buffers more bytes, and keeps them longer. */
     (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes));
     (void)setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms,
                      sizeof(user_timeout_ms));

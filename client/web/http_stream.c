@@ -86,7 +86,7 @@ void http_stream_take_over(struct http_stream *stream)
     if (descriptor < 0) {
         return;
     }
-    /* A client for which the kernel has no room even for a head has not taken answers before. */
+    /* If the kernel cannot take the head, the client has not read its earlier answers. */
     if (send(descriptor, head, bytes, MSG_NOSIGNAL) != (ssize_t)bytes ||
         !stream_watch(stream, EPOLL_CTL_ADD, descriptor) ||
         !socket_swap(connection->server, connection->descriptor)) {
@@ -107,7 +107,8 @@ void http_stream_take_over(struct http_stream *stream)
     http_stream_flush(stream);
 }
 
-/* Nothing waits: most streams are so most of the time, without a buffer. */
+/* No bytes wait: frees the buffer, which a quiet stream does not need. Closes a stream that has
+ * ended. */
 static void stream_rest(struct http_stream *stream)
 {
     struct http_connection *connection = stream->connection;
@@ -121,7 +122,7 @@ static void stream_rest(struct http_stream *stream)
     }
 }
 
-/* Gives the kernel what it takes. False: the client has gone. */
+/* Sends as many bytes as the kernel takes. Returns false if the client has gone. */
 static bool stream_write(struct http_stream *stream)
 {
     struct http_connection *connection = stream->connection;

@@ -86,8 +86,9 @@ int64_t clock_now(struct clock_state *state, const struct clock_reading *reading
                   int64_t patience_ms);
 
 /*
- * Returns the step of more than a minute by which the host's clock is to be set forward, at the
- * last reading, after messages have moved; 0: there is none. clock_step sets the clock forward.
+ * Returns by how much the host's clock is to be set forward, as of the last reading: more than a
+ * minute, or 0 if no step is due. The caller first moves the times of messages by this step, then
+ * calls clock_step, which sets the clock forward.
  */
 int64_t clock_due_ms(const struct clock_state *state);
 void clock_step(struct clock_state *state, int64_t by_ms);
@@ -99,9 +100,12 @@ void clock_step(struct clock_state *state, int64_t by_ms);
 bool clock_would_jump(const struct clock_state *state, const struct clock_reading *reading);
 
 /*
- * Whether clients may trust the host's clock: the wall clock shows the year 2024 or later; it is at
- * most a minute behind the host's clock; no step is due (clock_due_ms); and the system reports that
- * the wall clock is synchronised, or the wall clock has run without a step for `patience_ms`.
+ * Returns whether clients may trust the host's clock. All of this must be true:
+ * - The wall clock shows the year 2024 or later.
+ * - The wall clock is at most a minute behind the host's clock.
+ * - No step is due (clock_due_ms), and no jump waits for confirmation.
+ * - The system reports that the wall clock is synchronised, or the wall clock has run without a
+ * step for `patience_ms`.
  */
 bool clock_trusted(struct clock_state *state, const struct clock_reading *reading,
                    int64_t patience_ms);

@@ -242,7 +242,7 @@ static void step_search(struct asked *asked)
     }
 }
 
-/* Some at once, with searches under way. */
+/* Inserts and removes up to 99 messages while searches are under way. */
 static void load_messages(struct store *store)
 {
     for (uint32_t count = rng_below(&world.rng, 100); count > 0; count--) {
@@ -256,7 +256,10 @@ static void load_messages(struct store *store)
     assert_int_equal(renew_index(store->index), 0);
 }
 
-/* The clock is set forward: new messages keep their age and the rest of their lifetime. */
+/*
+ * Sets the clock forward, as the daemon does. Messages that were deposited at from_ms or later move
+ * by the same time, so that their age and the rest of their lifetime stay.
+ */
 static void set_clock(void)
 {
     const int64_t from_ms = world.now_ms - rng_below(&world.rng, 30);

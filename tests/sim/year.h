@@ -111,19 +111,23 @@ int64_t hours_end(unsigned host, int64_t ms);
 /* The minute of the local day. */
 uint32_t hours_minute(int64_t ms);
 
-/* --- people ----------------------------------------------------------------------------------- */
+/* --- guests and the operator ------------------------------------------------------------------ */
 
 void people_init(struct rng *rng);
 
-/* Somebody leaves a message; others take theirs back, report, repeat, remove as they planned. */
+/*
+ * people_deposit: a guest leaves a message, and what happens to the message later is drawn.
+ * people_act: the withdrawals, reports, repeated deposits and removals that are due. people_query:
+ * a guest reads.
+ */
 void people_deposit(unsigned host);
 void people_act(void);
 void people_query(void);
 
-/* Another program has all storage: then, and only then, the store may refuse. */
+/* Whether another program has all storage. Only then the store may refuse what people ask. */
 void people_expect_full(bool is_full);
 
-/* Compares all messages with what was acknowledged. */
+/* Exports all messages and compares them with the acknowledged ones. */
 void people_audit(void);
 
 struct people_figures {
@@ -133,7 +137,7 @@ struct people_figures {
 };
 const struct people_figures *people_figures(void);
 
-/* A deposit whose answer does not come, because the power goes. */
+/* A guest leaves a message and gets no answer, because the power goes. */
 void people_deposit_at_the_cut(void);
 
 #endif

@@ -184,8 +184,9 @@ static enum pump_verdict batch_submit(struct pump_work *work, struct pump_item *
 }
 
 /*
- * Appends a result to the array. With --group, decrypts the result, or skips the result if the
- * secret of the group does not open it. When memory is out, frees the array and sets it to NULL.
+ * Appends a result to the array. With --group, decrypts the result first, and appends nothing if
+ * the group's secret cannot decrypt the result. If memory runs out, frees the array and sets *array
+ * to NULL.
  */
 static void append_result(const struct batch *batch, json_t **array,
                           const struct hearsay_result *found)

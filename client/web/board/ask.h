@@ -72,15 +72,18 @@ struct asks {
 void asks_init(struct asks *asks, size_t views);
 void asks_deinit(struct asks *asks); /* nobody may wait */
 
-/* Finds the question that is equal to `key`, of which kind and the fields of the kind count, or
- * adds the question. NULL: no memory, or all places are taken by questions with readers who wait.
+/*
+ * Returns the question with the kind of `key` and the same fields of that kind; adds the question
+ * if there is none. NULL: memory is out, or no place is free, because readers wait for each
+ * question of this kind. O(questions).
  */
 struct ask *asks_take(struct asks *asks, const struct ask *key);
 
-/* Lets a reader wait. False: no memory, or too many wait. */
+/* Adds a reader who waits for the answer. False: memory is out, or ASK_WAITERS_MAX wait. */
 bool ask_add_waiter(struct asks *asks, struct ask *ask, board_done *done, void *context);
 
-/* Gives a reply to all who wait now. A `done` may ask again, and may forget others. */
+/* Gives a reply to all readers who wait now. A `done` may ask again, and may forget other readers.
+ */
 void ask_give(struct asks *asks, struct ask *ask, const struct board_reply *reply);
 
 /* Gives the answer to all requests that wait for this question. `now_ms` is the time of the loop;
@@ -97,13 +100,17 @@ struct ask *asks_find_ticket(const struct asks *asks, uint64_t ticket);
 /* The question that waits longest to be sent; NULL: none. O(questions). */
 struct ask *asks_oldest(const struct asks *asks);
 
-/* Lets a question of asks_take wait to be sent for the client that asks now, or lets the question
- * go earlier if it waits already. False: ASK_OWN_MAX lists of the client wait, or lists of ASK_OWN
- * in half of all places, and nobody else looks at this one. O(questions). */
+/*
+ * Puts a question of asks_take into the queue, for the client that asks now. If the question is in
+ * the queue already, its rank may rise. Returns false, and changes nothing, if the rank is ASK_OWN
+ * and there is no room: ASK_OWN_MAX lists of the client are in the queue, or lists of ASK_OWN take
+ * half of all places for lists. O(questions).
+ */
 bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *client,
                int64_t now_ms);
 
-/* The question to send next, of the ranks that may be sent; NULL: none. O(questions). */
+/* The question to send next: of the ranks that may be sent, the first in the queue. NULL: none.
+ * O(questions). */
 struct ask *asks_next(const struct asks *asks, const bool may_send[ASK_RANKS]);
 
 /* The number of lists that are sent and not answered. O(questions). */
