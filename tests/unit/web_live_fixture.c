@@ -1,0 +1,358 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/web_live_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/web/live_inner.h"
+#include "tests/lib/check.h"
+
+struct web_live web_live;
+
+/* --- the loop --------------------------------------------------------------------------------- */
+
+static uv_timer_cb timer_callback;
+static uv_timer_t *timer_handle;
+
+uint64_t uv_now(const uv_loop_t *loop)
+{
+    (void)loop;
+    return web_live.clock_ms;
+}
+
+int uv_timer_init(uv_loop_t *loop, uv_timer_t *timer)
+{
+    (void)loop;
+    timer_handle = timer;
+    web_live.timer_runs = false;
+    return 0;
+}
+
+int uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t timeout, uint64_t repeat)
+{
+    assert_ptr_equal(timer, timer_handle);
+    assert_int_equal(timeout, repeat);
+    timer_callback = callback;
+    web_live.timer_runs = true;
+    return 0;
+}
+
+int uv_timer_stop(uv_timer_t *timer)
+{
+    assert_ptr_equal(timer, timer_handle);
+    web_live.timer_runs = false;
+    return 0;
+}
+
+int uv_is_active(const uv_handle_t *handle)
+{
+    (void)handle;
+    return web_live.timer_runs;
+}
+
+void uv_close(uv_handle_t *handle, uv_close_cb callback)
+{
+    (void)handle;
+    (void)callback;
+    web_live.timer_runs = false;
+}
+
+void web_live_pass(int64_t ms)
+{
+    for (int64_t passed = 0; passed < ms; passed += LIVE_TICK_MS) {
+        web_live.clock_ms += LIVE_TICK_MS;
+        if (web_live.timer_runs) {
+            timer_callback(timer_handle);
+        }
+    }
+}
+
+/* --- HTTP ------------------------------------------------------------------------------------- */
+
+void http_answer(struct http_exchange *exchange, const struct http_answer *answer)
+{
+    exchange->status = answer->status;
+    exchange->retry_after_s = answer->retry_after_s;
+}
+
+struct http_stream *http_stream_begin(struct http_exchange *exchange,
+                                      const struct http_stream_events *events, void *context)
+{
+    struct http_stream *stream = &web_live.streams[web_live.stream_count++];
+
+    assert_true(web_live.stream_count < WEB_LIVE_STREAMS_MAX);
+    *stream =
+        (struct http_stream){.events = events, .context = context, .room = WEB_LIVE_SENT_BYTES - 1};
+    exchange->status = 200;
+    exchange->stream = stream;
+    return stream;
+}
+
+bool http_stream_send(struct http_stream *stream, const void *bytes, size_t count)
+{
+    assert_false(stream->is_closed || stream->is_ended);
+    if (count > stream->room) {
+        stream->is_ended = true;
+        return false;
+    }
+    stream->room -= count;
+    memcpy(stream->sent + stream->count, bytes, count);
+    stream->count += count;
+    return true;
+}
+
+void http_stream_end(struct http_stream *stream)
+{
+    assert_false(stream->is_ended);
+    stream->is_ended = true;
+}
+
+void web_live_close(struct http_stream *stream)
+{
+    stream->is_closed = true;
+    stream->events->closed(stream->context);
+}
+
+void web_live_reap(void)
+{
+    for (size_t i = 0; i < web_live.stream_count; i++) {
+        if (web_live.streams[i].is_ended && !web_live.streams[i].is_closed) {
+            web_live_close(&web_live.streams[i]);
+        }
+    }
+}
+
+/* --- hearsayd --------------------------------------------------------------------------------- */
+
+static struct hearsay_host hosts[1];
+
+const struct hearsay_welcome *board_welcome(const struct board *board)
+{
+    (void)board;
+    return &web_live.welcome;
+}
+
+bool board_is_connected(const struct board *board)
+{
+    (void)board;
+    return web_live.is_connected;
+}
+
+struct board_watch *board_watch(struct board *board, const struct view *view, uint64_t after_seq,
+                                const struct board_watch_events *events, void *context)
+{
+    struct board_watch *watch = &web_live.watches[web_live.watch_count];
+
+    (void)board;
+    if (web_live.has_too_many) {
+        return NULL;
+    }
+    web_live.watch_count++;
+    assert_true(web_live.is_connected && web_live.watch_count < WEB_LIVE_WATCHES_MAX);
+    assert_int_equal(view->order, VIEW_NEWEST);
+    assert_true(view->before_ms == INT64_MAX);
+    *watch = (struct board_watch){.events = events, .context = context, .after_seq = after_seq};
+    return watch;
+}
+
+void board_unwatch(struct board_watch *watch)
+{
+    if (watch != NULL) {
+        assert_false(watch->is_over);
+        watch->is_over = true;
+    }
+}
+
+static bool has_list; /* hearsayd answers lists at once; else lists wait for ever */
+static struct board_list list;
+
+void board_list(struct board *board, const struct view *view, const struct http_address *client,
+                board_done *done, void *context)
+{
+    (void)board;
+    (void)view;
+    assert_null(client);
+    web_live.list_count++;
+    if (has_list) {
+        done(context, &(struct board_reply){.outcome = BOARD_DONE, .list = &list});
+    }
+}
+
+void board_get(struct board *board, const char *host, const uint8_t *id, board_done *done,
+               void *context)
+{
+    (void)board;
+    (void)host;
+    web_live.get_count++;
+    bool is_gone =
+        id[0] == web_live.gone_id || (id[0] > web_live.gone_id && id[0] <= web_live.gone_last);
+    done(context, &(struct board_reply){.outcome = is_gone ? BOARD_GONE : BOARD_DONE});
+}
+
+void board_forget(struct board *board, const void *context)
+{
+    (void)board;
+    (void)context;
+}
+
+void web_live_set_list(size_t count, const unsigned *numbers, bool has_older)
+{
+    static char texts[WEB_LIVE_LISTED_MAX][16];
+
+    assert_true(count <= WEB_LIVE_LISTED_MAX);
+    for (size_t i = 0; i < count; i++) {
+        (void)snprintf(texts[i], sizeof(texts[i]), "m%u", numbers[i]);
+        web_live.listed[i] = (struct board_message){.media_type = "text/plain",
+                                                    .text = texts[i],
+                                                    .bytes = strlen(texts[i]),
+                                                    .deposited_ms = 1000 + (int64_t)numbers[i]};
+        web_live.listed[i].id[0] = (uint8_t)numbers[i];
+    }
+    list = (struct board_list){.messages = web_live.listed, .count = count, .has_older = has_older};
+    has_list = true;
+}
+
+static struct board_watch *watch_last(void)
+{
+    assert_true(web_live.watch_count > 0 && !web_live.watches[web_live.watch_count - 1].is_over);
+    return &web_live.watches[web_live.watch_count - 1];
+}
+
+void web_live_watch_begins(uint64_t seq)
+{
+    struct board_watch *watch = watch_last();
+
+    watch->events->begun(watch->context, seq);
+}
+
+void web_live_watch_matches(uint64_t seq)
+{
+    struct board_watch *watch = watch_last();
+    char text[32];
+    struct board_message message = {.media_type = "text/plain",
+                                    .text = text,
+                                    .deposited_ms = 1000 + (int64_t)seq,
+                                    .expires_ms = 9000 + (int64_t)seq,
+                                    .similarity_ppm = 250000};
+
+    (void)snprintf(text, sizeof(text), "m%u", (unsigned)seq);
+    message.bytes = strlen(text);
+    message.id[0] = (uint8_t)seq;
+    message.id[1] = (uint8_t)(seq >> 8);
+    watch->events->match(watch->context, seq, &message);
+}
+
+void web_live_watch_ends(void)
+{
+    struct board_watch *watch = watch_last();
+
+    watch->is_over = true;
+    watch->events->ended(watch->context);
+}
+
+/* --- set-up ----------------------------------------------------------------------------------- */
+
+int web_live_setup(void **state)
+{
+    struct live_options options = {.events = 8, .events_per_address = 2, .views = WEB_LIVE_VIEWS};
+
+    (void)state;
+    web_live.clock_ms = 1000000;
+    web_live.stream_count = 0;
+    web_live.watch_count = 0;
+    web_live.is_connected = true;
+    web_live.has_too_many = false;
+    has_list = false;
+    web_live.list_count = 0;
+    web_live.get_count = 0;
+    web_live.gone_id = 0;
+    web_live.gone_last = 0;
+    hosts[0] = (struct hearsay_host){.name = "cafe"};
+    web_live.welcome = (struct hearsay_welcome){.hosts = hosts, .host_count = 1, .store_id = {7}};
+    live_write_store(&web_live.welcome, "", "", web_live.store);
+    web_live.plain = (struct view){.before_ms = INT64_MAX};
+    return live_new(&options, &web_live.live);
+}
+
+int web_live_teardown(void **state)
+{
+    (void)state;
+    live_stop(web_live.live);
+    web_live_reap();
+    for (size_t i = 0; i < web_live.stream_count; i++) {
+        assert_true(web_live.streams[i].is_closed);
+    }
+    for (size_t i = 0; i < web_live.watch_count; i++) {
+        assert_true(web_live.watches[i].is_over);
+    }
+    live_free(web_live.live);
+    return 0;
+}
+
+struct http_exchange web_live_ask(unsigned phone, const struct view *view, const char *last)
+{
+    struct http_exchange exchange = {.status = 0};
+    struct http_request request = {.method = HTTP_GET,
+                                   .path = "/events",
+                                   .query = "",
+                                   .last_event_id = last,
+                                   .client = {.family = 4, .bytes = {10, 0, 0, (uint8_t)phone}}};
+
+    live_begin(web_live.live, &exchange, &request, view);
+    return exchange;
+}
+
+struct http_stream *web_live_open(unsigned phone, int64_t seq)
+{
+    char last[40];
+
+    (void)snprintf(last, sizeof(last), "%s-%lld", web_live.store, (long long)seq);
+    struct http_exchange exchange = web_live_ask(phone, &web_live.plain, seq < 0 ? NULL : last);
+
+    assert_int_equal(exchange.status, 200);
+    return exchange.stream;
+}
+
+const char *web_live_got(const struct http_stream *stream)
+{
+    static char text[4096];
+    static char copy[WEB_LIVE_SENT_BYTES];
+    size_t used = 0;
+
+    memcpy(copy, stream->sent, stream->count);
+    copy[stream->count] = '\0';
+    assert_memory_equal(copy, "retry: 5000\n\n", 13);
+    text[0] = '\0';
+    for (char *event = copy + 13; *event != '\0';) {
+        char *end = strstr(event, "\n\n");
+        assert_non_null(end);
+        *end = '\0';
+        if (strcmp(event, ":") == 0) {
+            used += (size_t)snprintf(text + used, sizeof(text) - used, ": ");
+        } else if (strcmp(event, "event: gone\ndata: {}") == 0) {
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "G ");
+        } else if (strncmp(event, "event: out\ndata: {\"id\":\"", 24) == 0) {
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "-%.2s ", event + 24);
+            assert_string_equal(event + 26, "000000000000000000000000000000\"}");
+        } else if (strncmp(event, "event: message\n", 15) == 0) {
+            used +=
+                (size_t)snprintf(text + used, sizeof(text) - used, "l%u ",
+                                 (unsigned)strtoul(strstr(event, "\"text\":\"m") + 9, NULL, 10));
+        } else {
+            char *middle = strstr(event, "\nevent: message\ndata: {\"id\":\"");
+            char expected[40];
+            assert_non_null(middle);
+            unsigned seq = (unsigned)strtoul(strstr(middle, "\"text\":\"m") + 9, NULL, 10);
+            *middle = '\0';
+            (void)snprintf(expected, sizeof(expected), "id: %s-%u", web_live.store, seq);
+            assert_string_equal(event, expected);
+            used += (size_t)snprintf(text + used, sizeof(text) - used, "m%u ", seq);
+        }
+        event = end + 2;
+    }
+    if (used > 0) {
+        text[used - 1] = '\0';
+    }
+    return text;
+}
