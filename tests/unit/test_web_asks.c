@@ -1,0 +1,375 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * What the board asks hearsayd, and in which order: which questions wait and come first, which
+ * answers many readers share, and when an answer is given again or forgotten.
+ */
+#include "client/web/board/ask.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "client/web/board/house.h"
+#include "tests/lib/check.h"
+#include "tests/unit/web_board_fixture.h"
+
+/* --- the order of questions ---------------------------------------------------------------------
+ */
+
+/* A phone (0: an open page) asks for a list. */
+static bool queue_list(struct asks *asks, unsigned number, uint8_t phone)
+{
+    struct view view = web_board_tea();
+    struct ask key = {.kind = ASK_LIST, .view = &view};
+    view.before_ms = (int64_t)number;
+    if (phone != 0) {
+        key.client = web_board_phone(phone);
+    }
+    return ask_queue(asks, asks_take(asks, &key), &key.client, 1);
+}
+
+static void send_next(struct asks *asks, const bool may_send[ASK_RANKS], int64_t number)
+{
+    struct ask *ask = asks_next(asks, may_send);
+    assert_non_null(ask);
+    assert_int_equal(ask->view->before_ms, number);
+    ask->turn = 0;
+}
+
+/* Lists that several phones look at come first, then those of one phone, then those of open pages.
+ * One phone has at most ASK_OWN_MAX lists waiting that nobody else looks at. */
+static void test_shared_lists_come_first(void **state)
+{
+    (void)state;
+    enum { OPEN = 20, SHARED, OTHER, LATER };
+    struct asks asks;
+    bool may_send[ASK_RANKS] = {true, true, true, true};
+    const struct http_address client = web_board_phone(1);
+    asks_init(&asks, 16);
+    assert_true(queue_list(&asks, OPEN, 0)); /* an open page's */
+    for (unsigned i = 1; i <= ASK_OWN_MAX; i++) {
+        assert_true(queue_list(&asks, i, 1));
+        assert_true(queue_list(&asks, i, 1)); /* the same again */
+    }
+    assert_false(queue_list(&asks, ASK_OWN_MAX + 1, 1)); /* too many of phone 1 */
+    assert_true(queue_list(&asks, OTHER, 2));
+    assert_true(queue_list(&asks, SHARED, 3));
+    assert_true(queue_list(&asks, SHARED, 4));
+    assert_true(queue_list(&asks, SHARED, 1)); /* also when phone 1 has too many */
+    struct ask *place =
+        asks_take(&asks, &(struct ask){.kind = ASK_PLACE, .host = "default", .client = client});
+    assert_true(ask_queue(&asks, place, &client, 1));
+
+    assert_ptr_equal(asks_next(&asks, may_send), place);
+    may_send[ASK_SMALL] = false;
+    send_next(&asks, may_send, SHARED);
+    send_next(&asks, may_send, 1);
+    assert_true(queue_list(&asks, ASK_OWN_MAX + 1, 1)); /* one of phone 1 has gone out */
+    may_send[ASK_OWN] = false;
+    assert_true(queue_list(&asks, LATER, 0));
+    send_next(&asks, may_send, OPEN);
+    assert_true(queue_list(&asks, LATER, 5)); /* a phone, too: others look at it */
+    send_next(&asks, may_send, LATER);
+    assert_null(asks_next(&asks, may_send));
+    may_send[ASK_OWN] = true;
+    assert_true(queue_list(&asks, SHARED, 1)); /* phones 3 and 4 have looked at it */
+    send_next(&asks, may_send, SHARED);
+    send_next(&asks, may_send, 2);
+    asks_deinit(&asks);
+}
+
+/* The address of the phone that asked first goes when another reader comes; what waits goes as a
+ * shared list, and does not count for that phone. */
+static void test_shared_lists_have_no_address(void **state)
+{
+    (void)state;
+    enum { BY_PHONE = 1, BY_PAGE };
+    const bool may_send[ASK_RANKS] = {[ASK_SHARED] = true};
+    struct asks asks;
+    asks_init(&asks, 16);
+    for (uint8_t other = 0; other <= 2; other = (uint8_t)(other + 2)) {
+        unsigned number = other == 0 ? BY_PAGE : BY_PHONE;
+        assert_true(queue_list(&asks, number, 1));
+        assert_int_equal(asks.first->client.bytes[3], 1);
+        assert_true(queue_list(&asks, number, other));
+        assert_int_equal(asks.first->client.family, 0);
+        assert_int_equal(asks.first->client.bytes[3], 0);
+        send_next(&asks, may_send, number);
+    }
+    asks_deinit(&asks);
+}
+
+/* However many phones ask for ever other lists: half of the places stay for lists that are shared,
+ * and these are kept before those that one phone looks at. */
+static void test_own_lists_leave_room(void **state)
+{
+    (void)state;
+    enum { PLACES = 16, SHARED = 100 };
+    const bool may_send[ASK_RANKS] = {[ASK_SHARED] = true, [ASK_OWN] = true};
+    struct asks asks;
+    asks_init(&asks, PLACES);
+    assert_true(queue_list(&asks, SHARED, 1));
+    assert_true(queue_list(&asks, SHARED, 2));
+    send_next(&asks, may_send, SHARED);
+    const struct ask *shared = asks.first;
+    for (unsigned i = 0; i < 3 * PLACES; i++) {
+        assert_true(queue_list(&asks, i, (uint8_t)(i + 3)));
+        send_next(&asks, may_send, i);
+    }
+    assert_int_equal(asks.counts[ASK_LIST], PLACES);
+    assert_true(queue_list(&asks, SHARED, 3));
+    assert_ptr_equal(asks.first, shared);
+    send_next(&asks, may_send, SHARED);
+    for (unsigned i = 0; i <= PLACES / 2; i++) {
+        assert_int_equal(queue_list(&asks, 200 + i, (uint8_t)(100 + i)), i < PLACES / 2);
+    }
+    asks_deinit(&asks);
+}
+
+/* Questions that nobody asks any more are forgotten, with the addresses of those who asked. */
+static void test_questions_are_forgotten(void **state)
+{
+    (void)state;
+    struct asks asks;
+    struct view view = web_board_tea();
+    asks_init(&asks, 4);
+    struct ask *place = asks_take(
+        &asks, &(struct ask){.kind = ASK_PLACE, .host = "default", .client = web_board_phone(1)});
+    struct ask *list = asks_take(&asks, &(struct ask){.kind = ASK_LIST, .view = &view});
+    place->answered_ms = 1;
+    list->answered_ms = 2;
+    list->ticket = 1; /* under way: stays */
+    asks_age(&asks, ASK_KEEP_MS + 1);
+    assert_int_equal(asks.counts[ASK_PLACE], 1);
+    asks_age(&asks, ASK_KEEP_MS + 3);
+    assert_int_equal(asks.counts[ASK_PLACE], 0);
+    assert_ptr_equal(asks.first, list);
+    assert_null(list->next);
+    asks_deinit(&asks);
+}
+
+/* Many phones that come at once have their places asked for, and do not hold up the lists. */
+static void test_small_questions_do_not_stop_lists(void **state)
+{
+    (void)state;
+    enum { PHONES = 250 };
+    struct web_board fixture;
+    static struct web_board_told told[PHONES];
+    struct web_board_told shown = {.count = 0};
+    const struct view view = web_board_tea();
+    memset(told, 0, sizeof(told));
+    web_board_start(&fixture, 2, false);
+    for (unsigned i = 0; i < PHONES; i++) {
+        const struct http_address client = web_board_phone((uint8_t)(i + 1));
+        board_place(fixture.board, "", &client, web_board_on_done, &told[i]);
+    }
+    board_list(fixture.board, &view, NULL, web_board_on_done, &shown);
+    web_board_wait(&fixture, &shown);
+    web_board_wait(&fixture, &told[PHONES - 1]);
+    assert_int_equal(shown.outcome, BOARD_DONE);
+    assert_true(shown.order < told[PHONES - 1].order);
+    web_board_stop(&fixture);
+}
+
+/* --- answers that are given again ---------------------------------------------------------------
+ */
+
+/* Readers of one view share a query, and the answer is given again until something changes. */
+static void test_shares(void **state)
+{
+    (void)state;
+    struct web_board fixture;
+    const struct view view = web_board_tea();
+    struct web_board_told first = {.count = 0};
+    struct web_board_told second = {.count = 0};
+    struct web_board_told forgotten = {.count = 0};
+    web_board_start(&fixture, 2, false);
+    board_list(fixture.board, &view, NULL, web_board_on_done, &first);
+    board_list(fixture.board, &view, NULL, web_board_on_done, &forgotten);
+    board_list(fixture.board, &view, NULL, web_board_on_done, &second);
+    board_forget(fixture.board, &forgotten);
+    web_board_wait(&fixture, &second);
+    assert_int_equal(first.count, 1);
+    assert_int_equal(forgotten.count, 0);
+    assert_int_equal(web_board_list(&fixture, &view).messages, 2);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 1);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.watches), 1);
+
+    uint64_t version = board_version(fixture.board);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    web_board_push_match(&fixture.world, 11);
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+    while (board_version(fixture.board) == version) {
+        web_board_turn(&fixture);
+    }
+    assert_int_equal(web_board_list(&fixture, &view).messages, 2);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.watches), 1);
+    web_board_stop(&fixture);
+}
+
+/* As many lists as may be under way at a time, so that the next one waits; at a later time of the
+ * loop's clock than all answers. */
+static void ask_for_others(struct web_board *fixture,
+                           struct web_board_told told[HOUSE_QUERIES_AT_A_TIME])
+{
+    struct view view = web_board_tea();
+    const uint64_t before = uv_now(&fixture->loop);
+    while (uv_now(&fixture->loop) == before) {
+        uv_update_time(&fixture->loop);
+    }
+    memset(told, 0, HOUSE_QUERIES_AT_A_TIME * sizeof(*told));
+    for (unsigned i = 0; i < HOUSE_QUERIES_AT_A_TIME; i++) {
+        view.topics[0][0] = (char)('a' + i);
+        board_list(fixture->board, &view, NULL, web_board_on_done, &told[i]);
+        assert_int_equal(told[i].count, 0);
+    }
+}
+
+static void wait_others(struct web_board *fixture,
+                        const struct web_board_told told[HOUSE_QUERIES_AT_A_TIME])
+{
+    for (unsigned i = 0; i < HOUSE_QUERIES_AT_A_TIME; i++) {
+        web_board_wait(fixture, &told[i]);
+    }
+}
+
+/* A watched list that cannot be asked for now is given again, until hearsayd tells of a change or
+ * does not watch any more. */
+static void test_watched_lists_do_not_wait(void **state)
+{
+    (void)state;
+    struct web_board fixture;
+    struct web_board_told others[HOUSE_QUERIES_AT_A_TIME];
+    const struct view view = web_board_tea();
+    web_board_start_cached(&fixture, 2, false, 0);
+    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    uint64_t watch_id = fixture.world.watch_id;
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+
+    ask_for_others(&fixture, others);
+    struct web_board_told told = {.count = 0};
+    board_list(fixture.board, &view, NULL, web_board_on_done, &told);
+    assert_int_equal(told.count, 1); /* at once */
+    assert_int_equal(told.outcome, BOARD_DONE);
+    assert_int_equal(told.messages, 2);
+    assert_int_equal(told.age_ms, 0);
+    wait_others(&fixture, others);
+
+    uint64_t version = board_version(fixture.board);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    fixture.world.watch_id = watch_id;
+    web_board_push_match(&fixture.world, 11);
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+    while (board_version(fixture.board) == version) {
+        web_board_turn(&fixture);
+    }
+    ask_for_others(&fixture, others);
+    told.count = 0;
+    board_list(fixture.board, &view, NULL, web_board_on_done, &told);
+    assert_int_equal(told.count, 0); /* it has changed */
+    web_board_wait(&fixture, &told);
+    wait_others(&fixture, others);
+
+    struct web_board_watcher
+        watchers[3]; /* as many as hearsayd allows: the cache loses its watches */
+    memset(watchers, 0, sizeof(watchers));
+    for (unsigned i = 0; i < 3; i++) {
+        struct view other = web_board_tea();
+        other.topics[0][0] = (char)('x' + i);
+        assert_non_null(
+            board_watch(fixture.board, &other, HEARSAY_NO_SEQ, &web_board_events, &watchers[i]));
+    }
+    ask_for_others(&fixture, others);
+    told.count = 0;
+    board_list(fixture.board, &view, NULL, web_board_on_done, &told);
+    assert_int_equal(told.count, 0); /* nobody tells of changes */
+    web_board_wait(&fixture, &told);
+    wait_others(&fixture, others);
+    web_board_stop(&fixture);
+}
+
+/* Who leaves a message sees it at once, and the lists of other places are not asked for again. */
+static void test_a_message_changes_its_place(void **state)
+{
+    (void)state;
+    struct web_board fixture;
+    struct view bar = web_board_tea();
+    struct view hall = web_board_tea();
+    struct web_board_told told = {.count = 0};
+    const struct http_address client = web_board_phone(7);
+    const struct board_leave message = {
+        .view = &bar, .text = "hello", .bytes = 5, .id = web_board_id, .token = web_board_token};
+    (void)snprintf(bar.place, sizeof(bar.place), "place:bar\n");
+    (void)snprintf(hall.place, sizeof(hall.place), "place:hall\n");
+    web_board_start(&fixture, 2, false);
+    assert_int_equal(web_board_list(&fixture, &bar).outcome, BOARD_DONE);
+    assert_int_equal(web_board_list(&fixture, &hall).outcome, BOARD_DONE);
+    board_leave(fixture.board, &client, &message, web_board_on_done, &told);
+    web_board_wait(&fixture, &told);
+    assert_int_equal(web_board_list(&fixture, &hall).outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
+    assert_int_equal(web_board_list(&fixture, &bar).outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 3);
+    web_board_stop(&fixture);
+}
+
+/* What a phone withdraws is not given from the cache any more. */
+static void test_withdrawn(void **state)
+{
+    (void)state;
+    struct web_board fixture;
+    const struct view view = web_board_tea();
+    const struct http_address client = web_board_phone(7);
+    struct web_board_told told = {.count = 0};
+    web_board_start(&fixture, 2, false);
+    board_get(fixture.board, "", web_board_id, web_board_on_done, &told);
+    web_board_wait(&fixture, &told);
+    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
+    told.count = 0;
+    board_withdraw(fixture.board, &client, "", web_board_id, web_board_token, web_board_on_done,
+                   &told);
+    web_board_wait(&fixture, &told);
+    told.count = 0;
+    board_get(fixture.board, "", web_board_id, web_board_on_done, &told);
+    web_board_wait(&fixture, &told);
+    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.gets), 2);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
+    web_board_stop(&fixture);
+}
+
+/* Views beyond the limit push out the one that was asked least recently, with its watch. */
+static void test_many_views(void **state)
+{
+    (void)state;
+    struct web_board fixture;
+    web_board_start(&fixture, 2, false);
+    for (unsigned i = 0; i < 10; i++) {
+        struct view view = web_board_tea();
+        (void)snprintf(view.topics[0], sizeof(view.topics[0]), "topic %u", i);
+        assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
+    }
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 10);
+    unsigned watches = web_board_look(&fixture, &fixture.world.watches);
+    assert_true(watches >= 1 && watches <= 3); /* what hearsayd allows */
+    web_board_stop(&fixture);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_shares),
+        cmocka_unit_test(test_shared_lists_come_first),
+        cmocka_unit_test(test_small_questions_do_not_stop_lists),
+        cmocka_unit_test(test_watched_lists_do_not_wait),
+        cmocka_unit_test(test_a_message_changes_its_place),
+        cmocka_unit_test(test_questions_are_forgotten),
+        cmocka_unit_test(test_shared_lists_have_no_address),
+        cmocka_unit_test(test_own_lists_leave_room),
+        cmocka_unit_test(test_many_views),
+        cmocka_unit_test(test_withdrawn),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,338 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/unit/web_board_fixture.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <sys/socket.h>
+
+#include "tests/lib/check.h"
+
+enum { GUARD_MS = 60000, VIEWS = 8, CAPABILITIES = 3 };
+
+/* --- hearsayd --------------------------------------------------------------------------------- */
+
+static void world_init(struct web_board_world *world)
+{
+    memset(world, 0, sizeof(*world));
+    world->house_fd = -1;
+    assert_int_equal(pthread_mutex_init(&world->lock, NULL), 0);
+    assert_int_equal(pthread_cond_init(&world->changed, NULL), 0);
+}
+
+static void send_all(int fd, const struct msg_response *response)
+{
+    struct bytes output;
+    bytes_init(&output, alloc_system());
+    fake_encode(response, &output);
+    (void)!send(fd, output.data, output.count, MSG_NOSIGNAL); /* small: goes out at once */
+    bytes_deinit(&output);
+}
+
+void web_board_push_match(struct web_board_world *world, uint64_t seq)
+{
+    static const uint8_t id[LIMIT_ID_BYTES] = "a new message..";
+    struct msg_response response = {.kind = MSG_RESPONSE_MATCH};
+    response.match.watch_id = world->watch_id;
+    response.match.seq = seq;
+    response.match.result.id = (struct msg_bytes){id, LIMIT_ID_BYTES};
+    response.match.result.payload = (struct msg_bytes){(const uint8_t *)"new", 3};
+    send_all(world->house_fd, &response);
+}
+
+void web_board_push_here_change(struct web_board_world *world)
+{
+    struct msg_response response = {.kind = MSG_RESPONSE_HERE_CHANGED};
+    response.here_changed.host = (struct msg_text){"default", 7};
+    send_all(world->house_fd, &response);
+}
+
+static void answer_query(const struct web_board_world *world, const struct msg_request *request,
+                         int fd)
+{
+    static const uint8_t ids[3][LIMIT_ID_BYTES] = {"the third one..", "the second one.",
+                                                   "the first one.."};
+    static const struct msg_text types[] = {{"text/plain", 10},
+                                            {HEARSAY_SEALED_TYPE, sizeof(HEARSAY_SEALED_TYPE) - 1},
+                                            {"image/png", 9}};
+    struct msg_response response = {.id = request->id, .kind = MSG_RESPONSE_RESULTS};
+    struct msg_result results[3];
+    memset(results, 0, sizeof(results));
+    for (size_t i = 0; i < 3; i++) {
+        results[i].id = (struct msg_bytes){ids[i], LIMIT_ID_BYTES};
+        results[i].payload = (struct msg_bytes){(const uint8_t *)"hello", 5};
+        results[i].media_type = types[i];
+        results[i].union_count = 2;
+        results[i].intersection_count = 1;
+        results[i].deposited_ms = 1000 - (int64_t)i;
+        if (world->is_ever_newer) {
+            results[i].deposited_ms += 10 * (int64_t)world->queries;
+        }
+    }
+    response.results.capped = world->is_capped;
+    response.results.results = results;
+    response.results.result_count = request->query.until_ms == INT64_MAX ? 3 : 0;
+    send_all(fd, &response);
+}
+
+/* Answers what the house connection asks. Under the lock. */
+static void answer_house(struct web_board_world *world, const struct msg_request *request, int fd)
+{
+    static const struct msg_text labels[] = {{"place:bar", 9}, {"place:hall", 10}};
+    struct msg_response response = {.id = request->id};
+    switch (request->kind) {
+    case MSG_REQUEST_QUERY:
+        world->queries++;
+        answer_query(world, request, fd);
+        return;
+    case MSG_REQUEST_GET:
+        world->gets++;
+        response.kind = MSG_RESPONSE_GOT;
+        response.got.id = request->get.id;
+        response.got.payload = (struct msg_bytes){(const uint8_t *)"one", 3};
+        break;
+    case MSG_REQUEST_HERE:
+        world->places++;
+        response.kind = MSG_RESPONSE_HERE_LABELS;
+        response.here_labels.labels = labels;
+        response.here_labels.label_count = 2;
+        break;
+    case MSG_REQUEST_WATCH:
+        world->watches++;
+        world->after_seq = request->watch.after_seq;
+        response.kind = MSG_RESPONSE_WATCHING;
+        response.watching.watch_id = ++world->watch_id;
+        response.watching.seq = 10;
+        break;
+    default:
+        world->watches--;
+        response.kind = MSG_RESPONSE_UNWATCHED;
+        break;
+    }
+    send_all(fd, &response);
+}
+
+/* Answers what a phone writes. Under the lock. */
+static void answer_phone(struct web_board_world *world, const struct msg_request *request,
+                         uint8_t phone, int fd)
+{
+    struct msg_response response = {.id = request->id};
+    if (request->kind == MSG_REQUEST_DEPOSIT) {
+        world->depositors[world->deposits++ % 32] = phone;
+        (void)pthread_cond_broadcast(&world->changed);
+        while (world->stalls) {
+            (void)pthread_cond_wait(&world->changed, &world->lock);
+        }
+    }
+    if (world->refusal != 0) {
+        response = fake_error(request->id, world->refusal, 5000);
+    } else if (request->kind == MSG_REQUEST_DEPOSIT) {
+        response = fake_deposited(request->id, false);
+    } else {
+        response.kind = request->kind == MSG_REQUEST_REPORT ? MSG_RESPONSE_REPORT_TAKEN
+                                                            : MSG_RESPONSE_WITHDRAWN;
+    }
+    send_all(fd, &response);
+}
+
+static bool greet_client(struct fake_peer *peer, struct web_board_world *world, uint8_t *out_phone)
+{
+    static const struct msg_text capabilities[CAPABILITIES] = {
+        {"deposit", 7}, {"query", 5}, {"on_behalf", 9}};
+    struct msg_request request;
+    if (!fake_read(peer, &request)) {
+        return false;
+    }
+    struct msg_response response = {.id = request.id, .kind = MSG_RESPONSE_WELCOME};
+    response.welcome = fake_welcome(100);
+    response.welcome.limits.k_max = 100;
+    response.welcome.limits.watches_per_session = 3;
+    response.welcome.capabilities = capabilities;
+    response.welcome.capability_count = world->is_deaf ? CAPABILITIES - 1 : CAPABILITIES;
+    const struct msg_bytes *phone = &request.hello.on_behalf;
+    *out_phone = phone->count > 0 ? phone->data[phone->count - 1] : 0;
+    (void)pthread_mutex_lock(&world->lock);
+    if (*out_phone == 0) {
+        world->house_fd = peer->fd;
+    } else {
+        world->phones[world->hellos++ % 32] = *out_phone;
+    }
+    send_all(peer->fd, &response);
+    (void)pthread_mutex_unlock(&world->lock);
+    return true;
+}
+
+static void play_script(struct fake_peer *peer, void *context)
+{
+    struct web_board_world *world = context;
+    struct msg_request request;
+    uint8_t phone = 0;
+    bool goes_on = greet_client(peer, world, &phone);
+    while (goes_on && fake_read(peer, &request)) {
+        (void)pthread_mutex_lock(&world->lock);
+        if (phone != 0 && world->drops_next) {
+            world->drops_next = false;
+            goes_on = false;
+        } else if (phone == 0) {
+            answer_house(world, &request, peer->fd);
+        } else {
+            answer_phone(world, &request, phone, peer->fd);
+        }
+        (void)pthread_mutex_unlock(&world->lock);
+    }
+}
+
+/* --- hearsay-web --------------------------------------------------------------------------------
+ */
+
+static void on_guard(uv_timer_t *timer)
+{
+    (void)timer;
+    (void)fprintf(stderr, "nothing happened for %d ms\n", GUARD_MS);
+    abort();
+}
+
+void web_board_turn(struct web_board *fixture)
+{
+    assert_int_equal(uv_timer_start(&fixture->guard, on_guard, GUARD_MS, 0), 0);
+    (void)uv_run(&fixture->loop, UV_RUN_ONCE);
+}
+
+void web_board_prepare(struct web_board *fixture)
+{
+    world_init(&fixture->world);
+    fake_server_listen_many(&fixture->server, play_script, &fixture->world);
+    assert_int_equal(uv_loop_init(&fixture->loop), 0);
+    assert_int_equal(uv_timer_init(&fixture->loop, &fixture->guard), 0);
+    fixture->board = NULL;
+}
+
+void web_board_start_cached(struct web_board *fixture, unsigned upstreams, bool is_deaf,
+                            uint32_t cache_ms)
+{
+    web_board_prepare(fixture);
+    fixture->world.is_deaf = is_deaf;
+    const struct board_options options = {.loop = &fixture->loop,
+                                          .server = fixture->server.path,
+                                          .cache_ms = cache_ms,
+                                          .per_page = WEB_BOARD_PER_PAGE,
+                                          .views = VIEWS,
+                                          .upstreams = upstreams};
+    assert_int_equal(board_new(&options, &fixture->board), 0);
+    assert_false(board_is_connected(fixture->board));
+    assert_null(board_welcome(fixture->board));
+    while (!board_is_connected(fixture->board)) {
+        web_board_turn(fixture);
+    }
+}
+
+void web_board_start(struct web_board *fixture, unsigned upstreams, bool is_deaf)
+{
+    web_board_start_cached(fixture, upstreams, is_deaf, WEB_BOARD_CACHE_MS);
+}
+
+void web_board_stop(struct web_board *fixture)
+{
+    if (fixture->board != NULL) {
+        board_stop(fixture->board);
+    }
+    uv_close((uv_handle_t *)&fixture->guard, NULL);
+    assert_int_equal(uv_run(&fixture->loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&fixture->loop), 0);
+    board_free(fixture->board);
+    fake_server_stop(&fixture->server);
+}
+
+static unsigned told_count;
+
+void web_board_on_done(void *context, const struct board_reply *reply)
+{
+    struct web_board_told *told = context;
+    told->count++;
+    told->order = ++told_count;
+    told->outcome = reply->outcome;
+    told->retry_after_ms = reply->error != NULL ? reply->error->retry_after_ms : 0;
+    if (reply->list != NULL) {
+        told->messages = reply->list->count;
+        told->sealed = reply->list->sealed;
+        told->has_older = reply->list->has_older;
+        told->age_ms = reply->list->age_ms;
+        for (size_t i = 0; i < told->messages && i < WEB_BOARD_PER_PAGE; i++) {
+            told->is_text[i] = reply->list->messages[i].text != NULL;
+        }
+    }
+    if (reply->message != NULL) {
+        (void)snprintf(told->text, sizeof(told->text), "%.*s", (int)reply->message->bytes,
+                       reply->message->text);
+    }
+    if (reply->place != NULL) {
+        (void)snprintf(told->place, sizeof(told->place), "%s", reply->place);
+    }
+}
+
+void web_board_wait(struct web_board *fixture, const struct web_board_told *told)
+{
+    while (told->count == 0) {
+        web_board_turn(fixture);
+    }
+}
+
+struct view web_board_tea(void)
+{
+    struct view view = {.before_ms = INT64_MAX, .topics = {"tea"}, .topic_count = 1};
+    return view;
+}
+
+struct web_board_told web_board_list(struct web_board *fixture, const struct view *view)
+{
+    struct web_board_told told = {.count = 0};
+    board_list(fixture->board, view, NULL, web_board_on_done, &told);
+    web_board_wait(fixture, &told);
+    return told;
+}
+
+struct http_address web_board_phone(uint8_t last)
+{
+    return (struct http_address){.family = 4, .bytes = {192, 0, 2, last}};
+}
+
+const uint8_t web_board_id[HEARSAY_ID_BYTES] = {1};
+const uint8_t web_board_token[HEARSAY_TOKEN_BYTES] = {2};
+
+void web_board_leave(struct web_board *fixture, uint8_t phone, struct web_board_told *told)
+{
+    const struct view view = web_board_tea();
+    const struct http_address client = web_board_phone(phone);
+    const struct board_leave message = {
+        .view = &view, .text = "hello", .bytes = 5, .id = web_board_id, .token = web_board_token};
+    board_leave(fixture->board, &client, &message, web_board_on_done, told);
+}
+
+unsigned web_board_look(struct web_board *fixture, const unsigned *number)
+{
+    (void)pthread_mutex_lock(&fixture->world.lock);
+    unsigned value = *number;
+    (void)pthread_mutex_unlock(&fixture->world.lock);
+    return value;
+}
+
+static void on_begun(void *context, uint64_t seq)
+{
+    ((struct web_board_watcher *)context)->begun++;
+    ((struct web_board_watcher *)context)->seq = seq;
+}
+
+static void on_match(void *context, uint64_t seq, const struct board_message *message)
+{
+    ((struct web_board_watcher *)context)->matches++;
+    ((struct web_board_watcher *)context)->seq = seq;
+    assert_memory_equal(message->text, "new", 3);
+}
+
+static void on_ended(void *context)
+{
+    ((struct web_board_watcher *)context)->ended++;
+}
+
+const struct board_watch_events web_board_events = {on_begun, on_match, on_ended};

@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * web_board_fixture: the board of hearsay-web on a loop, and a hearsayd that answers it from
+ * threads of its own: what hearsayd does and what it was asked is in the world, under its lock.
+ */
+#ifndef TESTS_UNIT_WEB_BOARD_FIXTURE_H
+#define TESTS_UNIT_WEB_BOARD_FIXTURE_H
+
+#include <pthread.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <uv.h>
+
+#include "client/web/board.h"
+#include "tests/lib/fake_server.h"
+
+enum { WEB_BOARD_PER_PAGE = 2, WEB_BOARD_CACHE_MS = 60000 };
+
+/* What the threads of hearsayd and the test share, under the lock. */
+struct web_board_world {
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    int house_fd;       /* the connection without on_behalf; -1: none */
+    unsigned hellos;    /* connections on behalf of phones */
+    uint8_t phones[32]; /* last bytes of their addresses */
+    unsigned queries;
+    bool is_capped; /* one sender has too many messages */
+    bool is_ever_newer;
+    unsigned gets;
+    unsigned places;
+    unsigned watches;   /* begun, less ended */
+    uint64_t watch_id;  /* of the last one */
+    uint64_t after_seq; /* of the last one */
+    unsigned deposits;  /* last bytes of the phones, in the order of arrival */
+    uint8_t depositors[32];
+    bool stalls;     /* deposits wait until this is false */
+    bool is_deaf;    /* to on_behalf */
+    bool drops_next; /* the next connection on behalf is closed after the next request */
+    enum msg_error_code refusal; /* of writes; 0: none */
+};
+
+struct web_board {
+    struct web_board_world world;
+    struct fake_server server;
+    uv_loop_t loop;
+    uv_timer_t guard;
+    struct board *board;
+};
+
+/* What a reader was told. */
+struct web_board_told {
+    unsigned count;
+    enum board_outcome outcome;
+    size_t messages;
+    size_t sealed;
+    bool has_older;
+    bool is_text[WEB_BOARD_PER_PAGE];
+    char text[16];
+    char place[64];
+    int64_t age_ms;
+    uint64_t retry_after_ms;
+    unsigned order; /* among all that were told */
+};
+
+/* What the reader of an open page was told. */
+struct web_board_watcher {
+    unsigned begun;
+    unsigned matches;
+    unsigned ended;
+    uint64_t seq;
+};
+
+/* The id and the token of a message. */
+extern const uint8_t web_board_id[HEARSAY_ID_BYTES];
+extern const uint8_t web_board_token[HEARSAY_TOKEN_BYTES];
+
+/* Tell a struct web_board_watcher. */
+extern const struct board_watch_events web_board_events;
+
+/* Starts hearsayd and makes the loop; there is no board yet. */
+void web_board_prepare(struct web_board *fixture);
+
+/* Prepares, makes a board with so many connections for phones, and waits until it is connected. A
+ * deaf hearsayd does not know on_behalf. */
+void web_board_start(struct web_board *fixture, unsigned upstreams, bool is_deaf);
+
+/* The same with another time that the cache keeps answers; else WEB_BOARD_CACHE_MS. */
+void web_board_start_cached(struct web_board *fixture, unsigned upstreams, bool is_deaf,
+                            uint32_t cache_ms);
+
+/* Stops the board, where there is one, the loop and hearsayd; checks that no handle is left. */
+void web_board_stop(struct web_board *fixture);
+
+/* Waits until something happens in the loop; the test fails when nothing does. */
+void web_board_turn(struct web_board *fixture);
+
+/* Reads a number of the world, under its lock. */
+unsigned web_board_look(struct web_board *fixture, const unsigned *number);
+
+/* hearsayd tells the board of a match, or of labels that changed. Under the lock. */
+void web_board_push_match(struct web_board_world *world, uint64_t seq);
+void web_board_push_here_change(struct web_board_world *world);
+
+/* The board's answer goes to a struct web_board_told. */
+void web_board_on_done(void *context, const struct board_reply *reply);
+
+/* Turns until the reader is told. */
+void web_board_wait(struct web_board *fixture, const struct web_board_told *told);
+
+/* The newest messages about tea. */
+struct view web_board_tea(void);
+
+/* The phone 192.0.2.`last`. */
+struct http_address web_board_phone(uint8_t last);
+
+/* Asks for a list, and waits for it. */
+struct web_board_told web_board_list(struct web_board *fixture, const struct view *view);
+
+/* A phone leaves a message about tea; does not wait. */
+void web_board_leave(struct web_board *fixture, uint8_t phone, struct web_board_told *told);
+
+#endif
