@@ -446,18 +446,38 @@ static int load_rows(struct store_numbers *numbers, sqlite3 *db, const char **ou
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/* Exchanges the hosts of `numbers`, which the reader's thread may read, with those of `fresh`. */
+static void swap_hosts(struct store_numbers *numbers, struct store_numbers *fresh)
+{
+    struct numbers_host *hosts = numbers->hosts;
+    size_t count = numbers->host_count;
+
+    uv_mutex_lock(&numbers->mutex);
+    numbers->hosts = fresh->hosts;
+    numbers->host_count = fresh->host_count;
+    uv_mutex_unlock(&numbers->mutex);
+    fresh->hosts = hosts;
+    fresh->host_count = count;
+}
+
 int store_numbers_load(struct store_numbers *numbers, sqlite3 *db, const char **out_detail)
 {
+    struct store_numbers fresh = {.hosts = NULL};
+
     *out_detail = NULL;
-    uv_mutex_lock(&numbers->mutex);
-    clear_hosts(numbers);
-    int rc = load_rows(numbers, db, out_detail);
-    for (size_t i = 0; i < numbers->host_count && rc == SQLITE_OK; i++) {
-        rc = sort_host(&numbers->hosts[i], db, out_detail);
+    memcpy(fresh.secret, numbers->secret, sizeof(fresh.secret));
+    int rc = load_rows(&fresh, db, out_detail);
+    for (size_t i = 0; i < fresh.host_count && rc == SQLITE_OK; i++) {
+        rc = sort_host(&fresh.hosts[i], db, out_detail);
         if (rc == SQLITE_OK) {
-            rc = check_host(&numbers->hosts[i], db, out_detail);
+            rc = check_host(&fresh.hosts[i], db, out_detail);
         }
     }
-    uv_mutex_unlock(&numbers->mutex);
+    if (rc == SQLITE_OK) {
+        swap_hosts(numbers, &fresh);
+    }
+    clear_hosts(&fresh);
+    free(fresh.hosts);
+    sodium_memzero(fresh.secret, sizeof(fresh.secret));
     return rc;
 }

@@ -28,7 +28,8 @@ struct store_numbers *store_numbers_new(void);
 void store_numbers_free(struct store_numbers *numbers); /* NULL is fine */
 
 /*
- * Loads the numbers of all messages, outside a transaction, and forgets what it had before.
+ * Loads the numbers of all messages, outside a transaction, and forgets the numbers of before. A
+ * load that fails changes nothing. During the load the memory holds the old and the new numbers.
  * O(messages log messages). Returns SQLITE_OK; SQLITE_CORRUPT and a static text in *out_detail if
  * two messages of a host have the same id, a message has no host, or a value is out of range; or
  * another result code, and *out_detail is NULL then.

@@ -204,10 +204,37 @@ static void test_numbers(void **state)
     }
 }
 
+/* A load that fails, here because of an id of two bytes, leaves the numbers as they were. */
+static void test_a_failed_load_changes_nothing(void **state)
+{
+    struct store_numbers *numbers = store_numbers_new();
+    const char *detail = NULL;
+    uint8_t id[MESSAGE_ID_BYTES];
+    sqlite3 *db = NULL;
+
+    (void)state;
+    assert_non_null(numbers);
+    make_id(5, id);
+    assert_int_equal(store_numbers_add(numbers, 1, id, 7, 1000), SQLITE_OK);
+    store_numbers_commit(numbers);
+    assert_int_equal(sqlite3_open(":memory:", &db), SQLITE_OK);
+    assert_int_equal(sqlite3_exec(db,
+                                  "CREATE TABLE message (seq, host_id, id, expires_ms);"
+                                  "INSERT INTO message VALUES (1, 1, x'0102', 5)",
+                                  NULL, NULL, NULL),
+                     SQLITE_OK);
+    assert_int_equal(store_numbers_load(numbers, db, &detail), SQLITE_CORRUPT);
+    assert_non_null(detail);
+    assert_int_equal(store_numbers_next(numbers, 1, id, 0), 7);
+    assert_int_equal(sqlite3_close(db), SQLITE_OK);
+    store_numbers_free(numbers);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_a_failed_load_changes_nothing),
     };
 
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
