@@ -9,8 +9,14 @@
 
 /*
  * Each step of the loops below finds the next row by its key, and ends the search before it changes
- * the row. So no search sees a row that has moved already.
+ * the row. So no search of a loop sees a row that the same loop has moved.
  */
+
+/* Returns what the host's clock showed before it was set forward. */
+static int64_t before_ms(const struct persist_op *op)
+{
+    return op->now_ms - op->shift_ms;
+}
 
 static int shift_messages(struct store_database *database, const struct persist_op *op)
 {
@@ -20,7 +26,8 @@ static int shift_messages(struct store_database *database, const struct persist_
 
     while (rc == SQLITE_OK) {
         rc = store_statement_step(statement,
-                                  STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(op->shift_from_ms)));
+                                  STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(op->shift_from_ms),
+                                               STORE_NUMBER(before_ms(op))));
         if (rc == SQLITE_ROW) {
             struct persist_message message;
 
@@ -30,8 +37,9 @@ static int shift_messages(struct store_database *database, const struct persist_
                 message.deposited_ms += op->shift_ms;
                 message.expires_ms += op->shift_ms;
                 rc = store_row_put_times(database->statements[STORE_SHIFT], &message);
+            } else if (rc == SQLITE_CORRUPT) {
+                rc = SQLITE_OK;
             }
-            rc = rc == SQLITE_CORRUPT ? SQLITE_OK : rc;
         }
         store_statement_reset(statement);
     }
@@ -41,7 +49,6 @@ static int shift_messages(struct store_database *database, const struct persist_
 static int shift_tombstones(struct store_database *database, const struct persist_op *op)
 {
     sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_SHIFTED];
-    int64_t before_ms = op->now_ms - op->shift_ms;
     uint8_t id[MESSAGE_ID_BYTES] = {0};
     int64_t host = -1;
     int rc = SQLITE_OK;
@@ -49,9 +56,9 @@ static int shift_tombstones(struct store_database *database, const struct persis
     while (rc == SQLITE_OK) {
         int64_t expires_ms = 0;
 
-        rc = store_statement_step(
-            statement,
-            STORE_VALUES(STORE_NUMBER(host), STORE_BLOB(id, sizeof(id)), STORE_NUMBER(before_ms)));
+        rc = store_statement_step(statement,
+                                  STORE_VALUES(STORE_NUMBER(host), STORE_BLOB(id, sizeof(id)),
+                                               STORE_NUMBER(before_ms(op))));
         if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 1) != MESSAGE_ID_BYTES) {
             rc = SQLITE_CORRUPT;
         } else if (rc == SQLITE_ROW) {
@@ -82,7 +89,6 @@ static int put_epoch_again(sqlite3 *db, const struct persist_epoch *epoch)
 /* Only the end of an epoch moves: the messages of this run may last until then. */
 static int shift_epochs(struct store_database *database, const struct persist_op *op)
 {
-    int64_t before_ms = op->now_ms - op->shift_ms;
     struct persist_epoch epoch = {.number = 0};
     int64_t host = -1;
     int rc = SQLITE_OK;
@@ -90,13 +96,13 @@ static int shift_epochs(struct store_database *database, const struct persist_op
     while (rc == SQLITE_OK) {
         sqlite3_stmt *statement;
 
-        rc = store_query(
-            database->db,
-            "SELECT " STORE_EPOCH_COLUMNS " FROM epoch"
-            " WHERE (host_id, number) > (?1, ?2) AND kept_ms > ?3"
-            " ORDER BY host_id, number LIMIT 1",
-            STORE_VALUES(STORE_NUMBER(host), STORE_NUMBER(epoch.number), STORE_NUMBER(before_ms)),
-            &statement);
+        rc = store_query(database->db,
+                         "SELECT " STORE_EPOCH_COLUMNS " FROM epoch"
+                         " WHERE (host_id, number) > (?1, ?2) AND kept_ms > ?3"
+                         " ORDER BY host_id, number LIMIT 1",
+                         STORE_VALUES(STORE_NUMBER(host), STORE_NUMBER(epoch.number),
+                                      STORE_NUMBER(before_ms(op))),
+                         &statement);
         if (rc == SQLITE_ROW) {
             rc = store_row_read_epoch(statement, &epoch);
             (void)sqlite3_finalize(statement);
@@ -111,14 +117,23 @@ static int shift_epochs(struct store_database *database, const struct persist_op
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
+/*
+ * Whether an earlier attempt, which was reported as failed, is in the file after all: the clock in
+ * the file is then the one that this attempt sets.
+ */
+static bool was_applied(const struct store_database *database, const struct persist_op *op)
+{
+    return database->before.clock_ms > before_ms(op);
+}
+
 int store_shift_apply(struct store_database *database, struct persist_op *op)
 {
     int rc = shift_messages(database, op);
 
-    if (rc == SQLITE_OK) {
+    if (rc == SQLITE_OK && !was_applied(database, op)) {
         rc = shift_epochs(database, op);
     }
-    if (rc == SQLITE_OK && database->state.tombstones > 0) {
+    if (rc == SQLITE_OK && !was_applied(database, op) && database->state.tombstones > 0) {
         rc = shift_tombstones(database, op);
     }
     database->state.changed = true;

@@ -10,9 +10,11 @@
 #include "daemon/store/database.h"
 
 /*
- * Applies the operation within the current transaction. Damaged messages stay as they are. Returns
- * an SQLite result code; if it is not SQLITE_OK, the caller must roll the transaction back.
- * O(messages from the number op->message.seq on)
+ * Applies the operation within the current transaction. Damaged messages stay as they are. Applied
+ * a second time with the same clock, the operation moves nothing that the first time has moved,
+ * unless messages came over a longer time than shift_ms. Returns an SQLite result code; if it is
+ * not SQLITE_OK, the caller must roll the transaction back. O(messages from the number
+ * op->message.seq on)
  */
 int store_shift_apply(struct store_database *database, struct persist_op *op);
 

@@ -42,7 +42,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_MOVE] = "UPDATE message SET seq = ?2, checksum = ?3 WHERE seq = ?1",
     /* STORE_..._SHIFTED find the next row that PERSIST_SHIFT changes, in the order of the keys. */
     [STORE_SHIFTED] = ("SELECT " STORE_ROW_COLUMNS " FROM message NOT INDEXED"
-                       " WHERE seq >= ?1 AND deposited_ms >= ?2 ORDER BY seq LIMIT 1"),
+                       " WHERE seq >= ?1 AND deposited_ms BETWEEN ?2 AND ?3 ORDER BY seq LIMIT 1"),
     [STORE_SHIFT] = ("UPDATE message SET deposited_ms = ?2, expires_ms = ?3, checksum = ?4"
                      " WHERE seq = ?1"),
     [STORE_TOMBSTONE_SHIFTED] =

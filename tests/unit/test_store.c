@@ -95,6 +95,10 @@ static void test_clock_is_set(void **state)
     assert_times(1, 10, NEVER);
     assert_times(2, 5020, LATER + 5000);
     assert_times(3, 5030, NEVER + 5000);
+    /* The same again, as after a commit that failed but is in the file: nothing moves twice. */
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_times(2, 5020, LATER + 5000);
+    assert_times(3, 5030, NEVER + 5000);
     assert_int_equal(store_deposit(&fixture, 4, SOON + 4999, NEVER), PERSIST_GONE);
     store_reopen(&fixture);
     fixture.persist->interface->info(fixture.persist, &info);
