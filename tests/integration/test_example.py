@@ -1,0 +1,161 @@
+# SPDX-License-Identifier: Apache-2.0
+"""examples/client.py against a real hearsayd, and against the command and the test vectors."""
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import cli_runner
+import hearsay_wire as wire
+from hearsay_wire import pb
+
+CLIENT = os.path.join(wire.ROOT, "examples", "client.py")
+VECTORS = os.path.join(wire.ROOT, "tests", "vectors")
+HERE = ["wifi:A4:2B:8C:01:02:03", "topic: Straße ", "geo:u281zd"]
+ON = [word for label in HERE for word in ("-l", label)]
+OF_THE_COMMAND = ["--wifi", "a4-2b-8c-01-02-03", "--topic", "strasse", "-l", "geo:u281zd"]
+SCHEMA_FOLDER = os.path.dirname(pb.__file__)  # of hearsay_pb2
+
+
+class Example:
+    def __init__(self, address):
+        self.command = [sys.executable, "-B", CLIENT, "--server", "{}:{}".format(*address)]
+        self.env = {**os.environ, "PYTHONPATH": SCHEMA_FOLDER, "PYTHONIOENCODING": "utf-8"}
+
+    def run(self, *args):
+        done = subprocess.run([*self.command, *args], env=self.env, capture_output=True, text=True,
+                              encoding="utf-8", timeout=wire.PATIENCE, check=False)
+        assert "Traceback" not in done.stderr, done.stderr
+        return done.returncode, done.stdout, done.stderr
+
+    def ok(self, *args):
+        code, out, err = self.run(*args)
+        assert code == 0, err
+        return out.splitlines()
+
+    def start(self, *args):
+        return subprocess.Popen([*self.command, *args], env=self.env, stdout=subprocess.PIPE,
+                                stderr=subprocess.PIPE, text=True, encoding="utf-8")
+
+
+@pytest.fixture
+def example(daemon):
+    return Example(daemon.address)
+
+
+def local(make_daemon, config):
+    daemon = make_daemon(config, start=False)
+    with open(daemon.config_file, encoding="utf-8") as file:
+        text = file.read()
+    with open(daemon.config_file, "w", encoding="utf-8") as file:
+        file.write(text.replace("127.0.0.1:0\n", "127.0.0.1:0 local\n"))
+    return daemon.start()
+
+
+def test_it_has_300_lines_at_most():
+    with open(CLIENT, encoding="utf-8") as file:
+        assert len(file.readlines()) <= 300
+
+
+def test_deposit_query_withdraw(daemon, example):
+    (line,) = example.ok("deposit", *ON, "Fresh pot ☕ upstairs\x1b[2J")
+    message, token = line.split()
+    assert re.fullmatch("[0-9a-f]{32}", message) and re.fullmatch("[0-9a-f]{64}", token)
+    assert example.ok("query", *ON) == [rf"{message} 1.00 Fresh pot ☕ upstairs\x1b[2J"]
+    code, _, err = example.run("withdraw", message, "00" * 32)
+    assert code == 1 and "FORBIDDEN" in err
+    example.ok("withdraw", message, token)
+    assert example.ok("query", *ON) == []
+
+
+def test_the_command_and_the_example_find_each_others_messages(daemon, example):
+    cli = cli_runner.of_daemon(daemon)
+    cli.ok("deposit", *OF_THE_COMMAND, "by the command")
+    example.ok("deposit", *ON, "by the example")
+    found = cli.json_lines("query", "--json", *OF_THE_COMMAND)
+    assert {each["text"] for each in found} == {"by the command", "by the example"}
+    assert {each["distance"] for each in found} == {0}, "both made the same filter"
+    assert len(example.ok("query", *ON)) == 2
+
+
+def test_watch(daemon, example):
+    """Old messages stay away, a new one comes."""
+    example.ok("deposit", *ON, "before")
+    watching = example.start("watch", *ON)
+    try:
+        assert watching.stderr.readline() == "watching\n"
+        (line,) = example.ok("deposit", *ON, "now")
+        assert watching.stdout.readline() == f"{line.split()[0]} 1.00 now\n"
+    finally:
+        watching.kill()
+        watching.communicate()
+
+
+def test_watch_goes_on_in_the_next_epoch(make_daemon):
+    daemon = local(make_daemon, "[host default]\nepoch_length = 2s\nepoch_keep = 2m\n")
+    example = Example(daemon.address)
+    watching = example.start("watch", *ON)
+    try:
+        assert watching.stderr.readline() == "watching\n"
+        with daemon.client() as client:
+            first = client.welcome.hosts[0].epoch.number
+            while not (push := client.receive()).HasField("epoch_changed"):
+                pass
+            assert push.epoch_changed.epoch.number > first
+        (line,) = example.ok("deposit", *ON, "later")
+        assert watching.stdout.readline() == f"{line.split()[0]} 1.00 later\n"
+    finally:
+        watching.kill()
+        watching.communicate()
+
+
+def test_on_site_it_uses_the_key_of_the_epoch(make_daemon):
+    daemon = local(make_daemon, "[host default]\nepoch_length = 365d\nepoch_keep = 365d\n")
+    message = Example(daemon.address).ok("deposit", *ON, "inside")[0].split()[0]
+    with daemon.client() as client:
+        number = client.welcome.hosts[0].epoch.number
+        assert client.call(pb.Get(id=bytes.fromhex(message))).epoch == number
+    found = cli_runner.of_daemon(daemon).json_lines("query", "--json", *OF_THE_COMMAND)
+    assert [(each["text"], each["distance"]) for each in found] == [("inside", 0)]
+
+
+def test_it_proves_work(make_daemon):
+    daemon = make_daemon("listen = 127.0.0.2:0 limited\n[limits]\nwork_bits = 10\n")
+    port = daemon.find_log(r"listening on 127\.0\.0\.2:(\d+)").group(1)
+    example = Example(("127.0.0.2", port))
+    example.ok("deposit", *ON, "earned")
+    assert len(example.ok("query", *ON)) == 1
+
+
+@pytest.mark.parametrize(("args", "sentence"), [
+    (["query", "-l", "coffee"], "'coffee' is no label"),
+    (["deposit", "-l", "topic:coffee", "x" * 5000], "TOO_LARGE"),
+    (["--host", "nowhere", "query", "-l", "topic:coffee"], "the server has no host nowhere"),
+])
+def test_it_says_what_is_wrong(example, args, sentence):
+    code, _, err = example.run(*args)
+    assert code == 1 and sentence in err, err
+
+
+def test_its_filters_are_those_of_the_vectors(monkeypatch):
+    monkeypatch.syspath_prepend(SCHEMA_FOLDER)
+    spec = importlib.util.spec_from_file_location("example_client", CLIENT)
+    client = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(client)
+    count = 0
+    for name in ("labels.json", "sections.json", "keyed.json"):
+        with open(os.path.join(VECTORS, name), encoding="utf-8") as file:
+            contexts = json.load(file)["contexts"]
+        for each in contexts:
+            if each.get("group_key"):
+                continue  # groups are left out
+            key = bytes.fromhex(each["epoch_key"]) if each.get("epoch_key") else None
+            made = client.filter_of(each["profile"], each["labels"], key)
+            assert made.hex() == each["filter"], each
+            count += 1
+    assert count > 50
