@@ -18,6 +18,9 @@ _hearsayd()
     --data)
         mapfile -t COMPREPLY < <(compgen -d -- "$current")
         ;;
+    --print-config)
+        mapfile -t COMPREPLY < <(compgen -W 'cafe festival library' -- "$current")
+        ;;
     --log-level)
         mapfile -t COMPREPLY < <(compgen -W 'error warning info debug' -- "$current")
         ;;

@@ -124,6 +124,28 @@ static int take_value(const struct settings_source *source, const struct setting
     return 0;
 }
 
+/* Stores the text of a preset, or refuses its name with the names of all presets. */
+static int take_preset(const struct settings_program *program, const struct settings_source *source,
+                       struct settings_options *options, const char *name)
+{
+    char names[128] = "";
+    size_t used = 0;
+
+    for (const struct settings_preset *preset = program->presets; preset->name != NULL; preset++) {
+        if (strcmp(preset->name, name) == 0) {
+            options->preset = preset->text;
+            return 0;
+        }
+        used += (size_t)snprintf(names + used, sizeof(names) - used, "%s%s",
+                                 used == 0                ? ""
+                                 : preset[1].name == NULL ? " or "
+                                                          : ", ",
+                                 preset->name);
+    }
+    return settings_refuse(source, "must be followed by %s, or by nothing; not by `%.200s`", names,
+                           name);
+}
+
 int settings_options_parse(const struct settings_program *program, int argc, char *const argv[],
                            void *options, char *out_reason)
 {
@@ -139,8 +161,16 @@ int settings_options_parse(const struct settings_program *program, int argc, cha
         }
         struct settings_source source = {.name = row->name, .reason = out_reason};
         if (row->value == NULL) {
-            if (value != NULL) {
+            bool may_have = row->action == SETTINGS_PRINT_CONFIG && program->presets != NULL;
+
+            if (value == NULL && may_have && i + 1 < argc && argv[i + 1][0] != '-') {
+                value = argv[++i];
+            }
+            if (value != NULL && !may_have) {
                 return settings_refuse(&source, "takes no value");
+            }
+            if (value != NULL && take_preset(program, &source, asked, value) != 0) {
+                return SETTINGS_REFUSED;
             }
             asked->action = row->action;
             continue;
@@ -211,6 +241,10 @@ bool settings_options_answer(const struct settings_program *program,
         }
         return config != NULL;
     case SETTINGS_PRINT_CONFIG:
+        if (options->preset != NULL) {
+            (void)fputs(options->preset, out);
+            return true;
+        }
         if (config != NULL) {
             program->print(config, out);
         }

@@ -2,7 +2,8 @@
 /*
  * settings_options: the command line of a program with a table of keys. Every program has the
  * options --config FILE, --check-config, --print-config, --print-reference FORM, --version and
- * --help (-h). A program may add its own options.
+ * --help (-h). A program may add its own options. If a program has presets, --print-config may be
+ * followed by the name of one.
  */
 #ifndef DAEMON_SETTINGS_OPTIONS_H
 #define DAEMON_SETTINGS_OPTIONS_H
@@ -28,6 +29,13 @@ struct settings_options {
     enum settings_action action;
     const char *config;      /* NULL: not given */
     const char *config_none; /* the file to read without --config, if it exists */
+    const char *preset;      /* the text of the preset to print; NULL: none */
+};
+
+/* A whole configuration for a kind of place, in the form of a file. */
+struct settings_preset {
+    const char *name;
+    const char *text;
 };
 
 /* An option of one program. */
@@ -55,6 +63,7 @@ struct settings_program {
     const struct settings_option *options;
     size_t option_count;
     const struct settings_table *table;
+    const struct settings_preset *presets; /* ends with a row of NULL; NULL: none */
     const char *markdown; /* what stands above the keys in the Markdown reference */
     const char *example;  /* what stands above the keys in the example file */
     /* Writes a configuration in the form of a file. */

@@ -75,6 +75,8 @@ static const struct {
     {"-h", SETTINGS_HELP},
     {"--version", SETTINGS_VERSION},
     {"--print-config", SETTINGS_PRINT_CONFIG},
+    {"--print-config library", SETTINGS_PRINT_CONFIG},
+    {"--print-config=cafe --data d", SETTINGS_PRINT_CONFIG},
     {"--print-reference markdown", SETTINGS_PRINT_MARKDOWN},
     {"--print-reference=mdoc", SETTINGS_PRINT_MDOC},
     {"--print-reference=example", SETTINGS_PRINT_EXAMPLE},
@@ -97,6 +99,9 @@ static const struct {
     {"--data ''", "--data: needs a value: --data DIR"},
     {"--data a --data b", "--data: is given twice"},
     {"--version=1", "--version: takes no value"},
+    {"--check-config=cafe", "--check-config: takes no value"},
+    {"--print-config bar", "--print-config: must be followed by cafe, festival or library, or by "
+                           "nothing; not by `bar`"},
     {"--print-reference html", "--print-reference: must be markdown, mdoc or example; not `html`"},
 };
 
@@ -291,6 +296,7 @@ static void test_answers(void **state)
         "--check-config --data /d", true,
         "there is no /nonexistent/file, and --config names no file: the defaults are correct\n");
     check_answer("--print-config --data /d", true, "\ndata = /d\n");
+    check_answer("--print-config cafe", false, "\nevict = oldest\n");
     check_answer("--data /d", false, NULL);
 }
 
