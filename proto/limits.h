@@ -42,6 +42,8 @@ enum {
     LIMIT_REASONS = 16,           /* of one reported message */
     LIMIT_REPORTED = 1000,        /* in ReportedList */
     LIMIT_BANS = 1000,            /* in BanList */
+    LIMIT_DECISIONS = 1000,       /* in DecisionList */
+    LIMIT_NOTE_BYTES = 200,       /* reason of a decision */
     LIMIT_WORD_BYTES = 15,        /* open, review; info, debug; ... */
     LIMIT_PATH_BYTES = 4095,      /* of a backup's file */
     LIMIT_CAPABILITIES = 64,

@@ -100,15 +100,19 @@ struct msg_report {
 };
 
 /*
- * The requests of administration whose kinds are MSG_REQUEST_STATS to MSG_REQUEST_LOG_LEVEL share
+ * The requests of administration whose kinds are MSG_REQUEST_STATS to MSG_REQUEST_WAIT share
  * this struct. The comment of a member names the requests that use the member.
  */
 struct msg_admin {
     struct msg_text host;          /* stats: absent means all of them */
-    struct msg_bytes id;           /* remove, restore */
+    struct msg_bytes id;           /* remove, restore, hide */
     bool ban;                      /* remove */
     bool pending;                  /* reported */
-    uint32_t number;               /* reported: limit; bans: skip */
+    bool withheld;                 /* reported */
+    enum msg_report_kind kind;     /* remove, restore, hide: 0 when absent */
+    struct msg_text reason;        /* remove, restore, hide: up to LIMIT_NOTE_BYTES; or absent */
+    uint32_t number;               /* reported, decisions: limit; bans: skip */
+    uint64_t before;               /* decisions: UINT64_MAX when absent */
     struct msg_bytes payload_hash; /* ban, unban: LIMIT_HASH_BYTES or absent */
     struct msg_bytes filter;       /* ban, unban: or absent */
     uint32_t max_distance_ppm;     /* ban */
@@ -147,7 +151,10 @@ enum msg_request_kind {
     MSG_REQUEST_BACKUP,
     MSG_REQUEST_COMPACT,
     MSG_REQUEST_RELOAD,
-    MSG_REQUEST_LOG_LEVEL
+    MSG_REQUEST_LOG_LEVEL,
+    MSG_REQUEST_HIDE,
+    MSG_REQUEST_DECISIONS,
+    MSG_REQUEST_WAIT
 };
 
 struct msg_request {
@@ -167,7 +174,7 @@ struct msg_request {
         struct msg_watch watch;
         struct msg_unwatch unwatch;
         struct msg_report report;
-        struct msg_admin admin; /* MSG_REQUEST_STATS .. MSG_REQUEST_LOG_LEVEL */
+        struct msg_admin admin; /* MSG_REQUEST_STATS .. MSG_REQUEST_WAIT */
     };
 };
 

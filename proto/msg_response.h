@@ -171,6 +171,14 @@ struct msg_stats_taken {
     size_t figure_count;
 };
 
+struct msg_removed {
+    int64_t destroyed_ms; /* 0: the message is destroyed */
+};
+
+struct msg_restored {
+    struct msg_bytes banned_hash; /* LIMIT_HASH_BYTES, or absent */
+};
+
 struct msg_report_reason {
     enum msg_report_kind kind;
     struct msg_text text; /* absent: none */
@@ -188,6 +196,7 @@ struct msg_reported_message {
     int64_t deposited_ms;
     int64_t expires_ms;
     bool payload_omitted;
+    int64_t destroyed_ms; /* 0: the message was not removed */
 };
 
 struct msg_reported_list {
@@ -207,6 +216,31 @@ struct msg_ban_list {
     const struct msg_ban_entry *bans; /* ban_count of them */
     size_t ban_count;
     bool more;
+};
+
+struct msg_decision {
+    uint64_t number;
+    int64_t time_ms;
+    struct msg_text act;
+    struct msg_bytes id;       /* or absent */
+    enum msg_report_kind kind; /* 0: not said */
+    uint32_t reports;
+    struct msg_text reason; /* or absent */
+    uint32_t uid;
+    bool web;
+};
+
+struct msg_decision_list {
+    const struct msg_decision *decisions; /* decision_count of them */
+    size_t decision_count;
+    bool more;
+};
+
+struct msg_waited {
+    struct msg_bytes id;
+    enum msg_report_kind kind; /* 0: not said */
+    bool pending;
+    uint64_t count;
 };
 
 struct msg_accepting {
@@ -281,6 +315,9 @@ enum msg_response_kind {
     MSG_RESPONSE_COMPACTED,
     MSG_RESPONSE_RELOADED,
     MSG_RESPONSE_LOG_LEVEL_SET,
+    MSG_RESPONSE_HIDDEN,
+    MSG_RESPONSE_DECISION_LIST,
+    MSG_RESPONSE_WAITED,
     MSG_RESPONSE_EPOCH_CHANGED, /* a push */
     MSG_RESPONSE_ACCEPT_CHANGED /* a push */
 };
@@ -303,7 +340,11 @@ struct msg_response {
         struct msg_watching watching;
         struct msg_match match;
         struct msg_stats_taken stats_taken;
+        struct msg_removed removed;
+        struct msg_restored restored;
         struct msg_reported_list reported_list;
+        struct msg_decision_list decision_list;
+        struct msg_waited waited;
         struct msg_ban_list ban_list;
         struct msg_accepting accepting;
         struct msg_checked checked;

@@ -61,13 +61,16 @@ static const enum msg_request_kind kinds[] = {
     [HEARSAY_ADMIN_COMPACT] = MSG_REQUEST_COMPACT,
     [HEARSAY_ADMIN_RELOAD] = MSG_REQUEST_RELOAD,
     [HEARSAY_ADMIN_LOG_LEVEL] = MSG_REQUEST_LOG_LEVEL,
+    [HEARSAY_ADMIN_HIDE] = MSG_REQUEST_HIDE,
+    [HEARSAY_ADMIN_DECISIONS] = MSG_REQUEST_DECISIONS,
+    [HEARSAY_ADMIN_WAIT] = MSG_REQUEST_WAIT,
 };
 
 int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int timeout_ms,
                   const struct hearsay_admin_reply **out_reply, struct hearsay_error *out_error)
 {
     const struct reply *reply = NULL;
-    if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_LOG_LEVEL) {
+    if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_WAIT) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there is no such request");
     }
     struct msg_request request = {
@@ -76,7 +79,11 @@ int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int
                   .id = calls_bytes(admin->id, HEARSAY_ID_BYTES),
                   .ban = admin->ban,
                   .pending = admin->pending,
+                  .withheld = admin->withheld,
+                  .kind = (enum msg_report_kind)admin->why,
+                  .reason = calls_text(admin->reason),
                   .number = admin->number,
+                  .before = admin->before == 0 ? UINT64_MAX : admin->before,
                   .payload_hash = calls_bytes(admin->payload_hash, HEARSAY_HASH_BYTES),
                   .filter = calls_filter(admin->filter),
                   .max_distance_ppm = admin->max_distance,

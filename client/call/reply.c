@@ -220,6 +220,7 @@ static int translate_reported(const struct msg_reported_message *from, struct ar
     }
     to->reasons = reasons;
     to->reason_count = from->reason_count;
+    to->destroyed_ms = from->destroyed_ms;
     return status;
 }
 
@@ -255,6 +256,31 @@ static int translate_bans(const struct msg_ban_list *from, struct arena *arena,
     return status;
 }
 
+static int translate_decisions(const struct msg_decision_list *from, struct arena *arena,
+                               struct hearsay_admin_reply *to, struct hearsay_error *error)
+{
+    struct hearsay_decision *decisions = NULL;
+    int status = reply_take(arena, from->decision_count, sizeof(*decisions), &decisions, error);
+    for (size_t i = 0; i < from->decision_count && status == HEARSAY_OK; i++) {
+        const struct msg_decision *decision = &from->decisions[i];
+        decisions[i] = (struct hearsay_decision){
+            .number = decision->number,
+            .time_ms = decision->time_ms,
+            .act = decision->act.text,
+            .id = decision->id.data,
+            .why = (enum hearsay_report_kind)decision->kind,
+            .reports = decision->reports,
+            .reason = decision->reason.text,
+            .uid = decision->uid,
+            .web = decision->web,
+        };
+    }
+    to->decisions = decisions;
+    to->decision_count = from->decision_count;
+    to->more = from->more;
+    return status;
+}
+
 static int translate_admin(const struct msg_response *response, struct arena *arena,
                            struct hearsay_admin_reply *out_reply, struct hearsay_error *out_error)
 {
@@ -278,6 +304,20 @@ static int translate_admin(const struct msg_response *response, struct arena *ar
                            &out_reply->problems, out_error);
     case MSG_RESPONSE_LOG_LEVEL_SET:
         out_reply->word = response->log_level.level.text;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_REMOVED:
+        out_reply->destroyed_ms = response->removed.destroyed_ms;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_RESTORED:
+        out_reply->banned_hash = response->restored.banned_hash.data;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_DECISION_LIST:
+        return translate_decisions(&response->decision_list, arena, out_reply, out_error);
+    case MSG_RESPONSE_WAITED:
+        out_reply->id = response->waited.id.data;
+        out_reply->why = (enum hearsay_report_kind)response->waited.kind;
+        out_reply->pending = response->waited.pending;
+        out_reply->count = response->waited.count;
         return HEARSAY_OK;
     case MSG_RESPONSE_BACKED_UP:
     case MSG_RESPONSE_COMPACTED:

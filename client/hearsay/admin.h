@@ -18,13 +18,14 @@ extern "C" {
 
 /*
  * The kind of a request. The comment of a kind names the fields of struct hearsay_admin that the
- * request uses. The kinds from HEARSAY_ADMIN_STATS to HEARSAY_ADMIN_ACCEPT also use `host`.
+ * request uses. The kinds from HEARSAY_ADMIN_STATS to HEARSAY_ADMIN_ACCEPT, and those from
+ * HEARSAY_ADMIN_HIDE on, also use `host`.
  */
 enum hearsay_admin_kind {
     HEARSAY_ADMIN_STATS = 1, /* host: NULL means all hosts */
-    HEARSAY_ADMIN_REMOVE,    /* id; ban: also refuse its payload from now on */
-    HEARSAY_ADMIN_RESTORE,   /* id: show a message that is hidden or waits for review */
-    HEARSAY_ADMIN_REPORTED,  /* number: messages at most, 0: as many as fit; pending */
+    HEARSAY_ADMIN_REMOVE,    /* id, why, reason; ban: also refuse its payload from now on */
+    HEARSAY_ADMIN_RESTORE,   /* id, why, reason: show a message that is hidden or removed */
+    HEARSAY_ADMIN_REPORTED,  /* number: messages at most, 0: as many as fit; pending, withheld */
     HEARSAY_ADMIN_BAN,       /* payload_hash, or filter and max_distance */
     HEARSAY_ADMIN_UNBAN,     /* payload_hash, or filter */
     HEARSAY_ADMIN_BANS,      /* number: bans to skip */
@@ -33,7 +34,10 @@ enum hearsay_admin_kind {
     HEARSAY_ADMIN_BACKUP,    /* word: an absolute path on the server */
     HEARSAY_ADMIN_COMPACT,   /* give unused storage back */
     HEARSAY_ADMIN_RELOAD,    /* read the configuration again */
-    HEARSAY_ADMIN_LOG_LEVEL  /* word: error, warning, info, debug; NULL: only read the level */
+    HEARSAY_ADMIN_LOG_LEVEL, /* word: error, warning, info, debug; NULL: only read the level */
+    HEARSAY_ADMIN_HIDE,      /* id, why, reason: hide a message until it is restored */
+    HEARSAY_ADMIN_DECISIONS, /* number: decisions at most, 0: as many as fit; before */
+    HEARSAY_ADMIN_WAIT       /* answered when a message is newly reported, or waits for review */
 };
 
 struct hearsay_admin {
@@ -45,8 +49,13 @@ struct hearsay_admin {
     uint32_t max_distance;               /* millionths; 0: exactly this filter */
     uint32_t number;
     bool ban;
-    bool pending; /* list messages that wait for review, instead of reported ones */
+    bool pending;  /* list messages that wait for review, instead of reported ones */
+    bool withheld; /* list messages that an operator has hidden or removed, instead of reported
+                      ones */
     const char *word;
+    enum hearsay_report_kind why; /* for the list of decisions; 0: not said */
+    const char *reason;           /* the same in words: one line of at most 200 bytes; NULL: none */
+    uint64_t before;              /* only decisions with lower numbers; 0: the newest */
 };
 
 /*
@@ -73,6 +82,20 @@ struct hearsay_reported {
     bool payload_omitted;                 /* the payload did not fit into the frame */
     const struct hearsay_reason *reasons; /* reason_count of them, oldest first */
     size_t reason_count;
+    int64_t destroyed_ms; /* when the server destroys the message; 0: it was not removed */
+};
+
+/* A line of the list of decisions. */
+struct hearsay_decision {
+    uint64_t number; /* later decisions have higher numbers */
+    int64_t time_ms;
+    const char *act;              /* hide, remove, restore, ban, unban, accept-MODE, or another */
+    const uint8_t *id;            /* HEARSAY_ID_BYTES; NULL: about no single message */
+    enum hearsay_report_kind why; /* 0: not said; or a number that this library does not know */
+    uint32_t reports;             /* how many reports the message had */
+    const char *reason;           /* NULL: none */
+    uint32_t uid;                 /* the user who decided */
+    bool web;                     /* by the page of the administrator */
 };
 
 struct hearsay_ban {
@@ -92,11 +115,20 @@ struct hearsay_admin_reply {
     uint64_t total;                 /* reported: including those that did not fit */
     const struct hearsay_ban *bans; /* bans: ban_count of them */
     size_t ban_count;
-    bool more;                   /* bans: there are more; ask again with `number` */
-    const char *word;            /* accept: the mode; log level: the level */
-    const char *source;          /* accept: "operator", "schedule" or "configuration" */
-    int64_t until_ms;            /* accept: when the schedule changes it; 0: not said */
-    const char *const *problems; /* check: problem_count of them; 0: no problems */
+    bool more; /* bans: there are more; ask again with `number`. decisions: there
+                  are older ones; ask again with `before` */
+    const struct hearsay_decision *decisions; /* decisions: decision_count of them, oldest first */
+    size_t decision_count;
+    int64_t destroyed_ms;         /* remove: when the message is destroyed; 0: it is */
+    const uint8_t *banned_hash;   /* restore: HEARSAY_HASH_BYTES of the payload, if it is banned */
+    const uint8_t *id;            /* wait: the oldest new message */
+    enum hearsay_report_kind why; /* wait: kind of its first report; 0: none, or not known */
+    bool pending;                 /* wait: it waits for review */
+    uint64_t count;               /* wait: how many messages are new */
+    const char *word;             /* accept: the mode; log level: the level */
+    const char *source;           /* accept: "operator", "schedule" or "configuration" */
+    int64_t until_ms;             /* accept: when the schedule changes it; 0: not said */
+    const char *const *problems;  /* check: problem_count of them; 0: no problems */
     size_t problem_count;
     uint64_t messages;     /* check: messages that were checked */
     uint64_t bytes_before; /* compact */

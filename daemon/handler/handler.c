@@ -66,6 +66,9 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_STATS] = handler_stats,
     [MSG_REQUEST_RELOAD] = handler_reload,
     [MSG_REQUEST_LOG_LEVEL] = handler_log_level,
+    [MSG_REQUEST_HIDE] = handle_unsupported,
+    [MSG_REQUEST_DECISIONS] = handle_unsupported,
+    [MSG_REQUEST_WAIT] = handle_unsupported,
 };
 
 /* Returns false for a request that a gateway may not send for itself. */

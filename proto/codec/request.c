@@ -143,23 +143,52 @@ static const struct map report_map = MAP_OF("report", report, report);
 static const struct map_field stats_fields[] = {FORM_HOST(Stats, admin)};
 static const struct map stats_map = MAP_OF("stats", stats, admin);
 
+/* The rows for `kind` and `reason` of a request whose decision is recorded. */
+#define DECISION_ROWS(Wire)                                                   \
+    {MAP_ENUM(Wire, admin, kind, ReportKind, report_kind),                    \
+     MAP_RANGE(MSG_REPORT_ILLEGAL, MSG_REPORT_OTHER)},                        \
+    {                                                                         \
+        MAP_FIELD(TEXT, Wire, admin, reason), MAP_RANGE(1, LIMIT_NOTE_BYTES), \
+            .form = &codec_form_line                                          \
+    }
+
 static const struct map_field remove_fields[] = {
     FORM_HOST(Remove, admin),
     FORM_ID(Remove, admin),
     {MAP_FIELD(BOOL, Remove, admin, ban)},
+    DECISION_ROWS(Remove),
 };
 static const struct map remove_map = MAP_OF("remove", remove, admin);
 
 static const struct map_field restore_fields[] = {
     FORM_HOST(Restore, admin),
     FORM_ID(Restore, admin),
+    DECISION_ROWS(Restore),
 };
 static const struct map restore_map = MAP_OF("restore", restore, admin);
+
+static const struct map_field hide_fields[] = {
+    FORM_HOST(Hide, admin),
+    FORM_ID(Hide, admin),
+    DECISION_ROWS(Hide),
+};
+static const struct map hide_map = MAP_OF("hide", hide, admin);
+
+static const struct map_field decisions_fields[] = {
+    FORM_HOST(Decisions, admin),
+    {MAP_AS(U32, Decisions, limit, admin, number)},
+    {MAP_FIELD(U64, Decisions, admin, before), .absent = -1},
+};
+static const struct map decisions_map = MAP_OF("decisions", decisions, admin);
+
+static const struct map_field wait_fields[] = {FORM_HOST(Wait, admin)};
+static const struct map wait_map = MAP_OF("wait", wait, admin);
 
 static const struct map_field reported_fields[] = {
     FORM_HOST(Reported, admin),
     {MAP_AS(U32, Reported, limit, admin, number)},
     {MAP_FIELD(BOOL, Reported, admin, pending)},
+    {MAP_FIELD(BOOL, Reported, admin, withheld)},
 };
 static const struct map reported_map = MAP_OF("reported", reported, admin);
 
@@ -240,6 +269,9 @@ static const struct map_body request_bodies[] = {
     EMPTY(COMPACT, COMPACTED),
     EMPTY(RELOAD, RELOADED),
     BODY(LOG_LEVEL, log_level, admin, LOG_LEVEL_SET),
+    BODY(HIDE, hide, admin, HIDDEN),
+    BODY(DECISIONS, decisions, admin, DECISION_LIST),
+    BODY(WAIT, wait, admin, WAITED),
 };
 
 static const struct codec_envelope request_envelope = {

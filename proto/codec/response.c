@@ -233,6 +233,17 @@ static const struct map_field stats_taken_fields[] = {
 };
 static const struct map stats_taken_map = MAP_OF("stats_taken", stats_taken, stats_taken);
 
+static const struct map_field removed_fields[] = {
+    {MAP_FIELD(I64, Removed, removed, destroyed_ms)},
+};
+static const struct map removed_map = MAP_OF("removed", removed, removed);
+
+static const struct map_field restored_fields[] = {
+    {MAP_FIELD(BYTES, Restored, restored, banned_hash),
+     MAP_RANGE(LIMIT_HASH_BYTES, LIMIT_HASH_BYTES)},
+};
+static const struct map restored_map = MAP_OF("restored", restored, restored);
+
 static const struct map_field report_reason_fields[] = {
     {MAP_ENUM(ReportReason, report_reason, kind, ReportKind, report_kind), .needed = true,
      MAP_RANGE(1, INT32_MAX)},
@@ -253,6 +264,7 @@ static const struct map_field reported_message_fields[] = {
     {MAP_FIELD(I64, ReportedMessage, reported_message, deposited_ms)},
     {MAP_FIELD(I64, ReportedMessage, reported_message, expires_ms)},
     {MAP_FIELD(BOOL, ReportedMessage, reported_message, payload_omitted)},
+    {MAP_FIELD(I64, ReportedMessage, reported_message, destroyed_ms)},
 };
 static const struct map reported_message_map =
     MAP_OF("a message", reported_message, reported_message);
@@ -278,6 +290,33 @@ static const struct map_field ban_list_fields[] = {
     {MAP_FIELD(BOOL, BanList, ban_list, more)},
 };
 static const struct map ban_list_map = MAP_OF("ban_list", ban_list, ban_list);
+
+static const struct map_field decision_fields[] = {
+    {MAP_FIELD(U64, Decision, decision, number)},
+    {MAP_FIELD(I64, Decision, decision, time_ms)},
+    {MAP_FIELD(TEXT, Decision, decision, act), .needed = true, MAP_RANGE(1, LIMIT_WORD_BYTES)},
+    {MAP_FIELD(BYTES, Decision, decision, id), MAP_RANGE(LIMIT_ID_BYTES, LIMIT_ID_BYTES)},
+    {MAP_ENUM(Decision, decision, kind, ReportKind, report_kind), MAP_RANGE(1, INT32_MAX)},
+    {MAP_FIELD(U32, Decision, decision, reports)},
+    {MAP_FIELD(TEXT, Decision, decision, reason), .max = LIMIT_NOTE_BYTES},
+    {MAP_FIELD(U32, Decision, decision, uid)},
+    {MAP_FIELD(BOOL, Decision, decision, web)},
+};
+static const struct map decision_map = MAP_OF("a decision", decision, decision);
+
+static const struct map_field decision_list_fields[] = {
+    {MAP_LIST(DecisionList, decision_list, decisions, decision_count, Decision, decision)},
+    {MAP_FIELD(BOOL, DecisionList, decision_list, more)},
+};
+static const struct map decision_list_map = MAP_OF("decision_list", decision_list, decision_list);
+
+static const struct map_field waited_fields[] = {
+    FORM_ID(Waited, waited),
+    {MAP_ENUM(Waited, waited, kind, ReportKind, report_kind), MAP_RANGE(1, INT32_MAX)},
+    {MAP_FIELD(BOOL, Waited, waited, pending)},
+    {MAP_FIELD(U64, Waited, waited, count)},
+};
+static const struct map waited_map = MAP_OF("waited", waited, waited);
 
 static const struct map_field accepting_fields[] = {
     {MAP_FIELD(TEXT, Accepting, accepting, mode), .needed = true, MAP_RANGE(1, LIMIT_WORD_BYTES)},
@@ -336,8 +375,8 @@ static const struct map_body response_bodies[] = {
     BODY(MATCH, match, match),
     EMPTY(REPORT_TAKEN),
     BODY(STATS_TAKEN, stats_taken, stats_taken),
-    EMPTY(REMOVED),
-    EMPTY(RESTORED),
+    BODY(REMOVED, removed, removed),
+    BODY(RESTORED, restored, restored),
     BODY(REPORTED_LIST, reported_list, reported_list),
     EMPTY(BANNED),
     EMPTY(UNBANNED),
@@ -348,6 +387,9 @@ static const struct map_body response_bodies[] = {
     BODY(COMPACTED, compacted, bytes_taken),
     EMPTY(RELOADED),
     BODY(LOG_LEVEL_SET, log_level_set, log_level),
+    EMPTY(HIDDEN),
+    BODY(DECISION_LIST, decision_list, decision_list),
+    BODY(WAITED, waited, waited),
     BODY(EPOCH_CHANGED, epoch_changed, epoch_changed),
     BODY(ACCEPT_CHANGED, accept_changed, accept_changed),
 };

@@ -243,6 +243,13 @@ static void put_report_kind(json_t *object, enum msg_report_kind kind)
     put_name(object, "kind", names[kind]);
 }
 
+static void put_kind_said(json_t *object, enum msg_report_kind kind)
+{
+    if (kind != 0) {
+        put_report_kind(object, kind);
+    }
+}
+
 static void put_report(json_t *body, const struct msg_request *request)
 {
     if (request->report.kind != MSG_REPORT_OTHER) {
@@ -261,7 +268,7 @@ static const struct {
 } admin_names[] = {
     [MSG_REQUEST_REPORTED] = {NULL, "limit"},  [MSG_REQUEST_BANS] = {NULL, "skip"},
     [MSG_REQUEST_ACCEPT] = {"mode", NULL},     [MSG_REQUEST_BACKUP] = {"path", NULL},
-    [MSG_REQUEST_LOG_LEVEL] = {"level", NULL},
+    [MSG_REQUEST_LOG_LEVEL] = {"level", NULL}, [MSG_REQUEST_DECISIONS] = {NULL, "limit"},
 };
 
 static void put_admin(json_t *body, const struct msg_request *request)
@@ -272,6 +279,12 @@ static void put_admin(json_t *body, const struct msg_request *request)
     put_bytes(body, "id", admin->id);
     put_bool(body, "ban", admin->ban);
     put_bool(body, "pending", admin->pending);
+    put_bool(body, "withheld", admin->withheld);
+    put_kind_said(body, admin->kind);
+    put_text(body, "reason", admin->reason);
+    if (request->kind == MSG_REQUEST_DECISIONS) {
+        put_u64(body, "before", admin->before, UINT64_MAX);
+    }
     put_bytes(body, "payload_hash", admin->payload_hash);
     put_bytes(body, "filter", admin->filter);
     put_u64(body, "max_distance", admin->max_distance_ppm, 0);
@@ -296,7 +309,8 @@ static void (*const request_writers[])(json_t *, const struct msg_request *) = {
     [MSG_REQUEST_CHECK] = put_no_request,   [MSG_REQUEST_BACKUP] = put_admin,
     [MSG_REQUEST_COMPACT] = put_no_request, [MSG_REQUEST_RELOAD] = put_no_request,
     [MSG_REQUEST_LOG_LEVEL] = put_admin,    [MSG_REQUEST_WATCH] = put_watch,
-    [MSG_REQUEST_UNWATCH] = put_unwatch,
+    [MSG_REQUEST_UNWATCH] = put_unwatch,    [MSG_REQUEST_HIDE] = put_admin,
+    [MSG_REQUEST_DECISIONS] = put_admin,    [MSG_REQUEST_WAIT] = put_admin,
 };
 
 json_t *frames_json_request(const struct msg_request *request)
@@ -620,8 +634,49 @@ static void put_reported_list(json_t *body, const struct msg_response *response)
         put_i64(object, "deposited_ms", message->deposited_ms, 0);
         put_i64(object, "expires_ms", message->expires_ms, 0);
         put_bool(object, "payload_omitted", message->payload_omitted);
+        put_i64(object, "destroyed_ms", message->destroyed_ms, 0);
     }
     put_u64(body, "total", reported->total, 0);
+}
+
+static void put_removed(json_t *body, const struct msg_response *response)
+{
+    put_i64(body, "destroyed_ms", response->removed.destroyed_ms, 0);
+}
+
+static void put_restored(json_t *body, const struct msg_response *response)
+{
+    put_bytes(body, "banned_hash", response->restored.banned_hash);
+}
+
+static void put_decision_list(json_t *body, const struct msg_response *response)
+{
+    const struct msg_decision_list *from = &response->decision_list;
+    json_t *list = put_list(body, "decisions", from->decision_count);
+
+    for (size_t i = 0; i < from->decision_count; i++) {
+        const struct msg_decision *decision = &from->decisions[i];
+        json_t *object = add_object(list);
+
+        put_u64(object, "number", decision->number, 0);
+        put_i64(object, "time_ms", decision->time_ms, 0);
+        put_text(object, "act", decision->act);
+        put_bytes(object, "id", decision->id);
+        put_kind_said(object, decision->kind);
+        put_u64(object, "reports", decision->reports, 0);
+        put_text(object, "reason", decision->reason);
+        put_u64(object, "uid", decision->uid, 0);
+        put_bool(object, "web", decision->web);
+    }
+    put_bool(body, "more", from->more);
+}
+
+static void put_waited(json_t *body, const struct msg_response *response)
+{
+    put_bytes(body, "id", response->waited.id);
+    put_kind_said(body, response->waited.kind);
+    put_bool(body, "pending", response->waited.pending);
+    put_u64(body, "count", response->waited.count, 0);
 }
 
 static void put_ban_list(json_t *body, const struct msg_response *response)
@@ -696,8 +751,8 @@ static const struct {
     [MSG_RESPONSE_MATCH] = {"match", put_match},
     [MSG_RESPONSE_REPORT_TAKEN] = {"report_taken", put_no_response},
     [MSG_RESPONSE_STATS_TAKEN] = {"stats_taken", put_stats_taken},
-    [MSG_RESPONSE_REMOVED] = {"removed", put_no_response},
-    [MSG_RESPONSE_RESTORED] = {"restored", put_no_response},
+    [MSG_RESPONSE_REMOVED] = {"removed", put_removed},
+    [MSG_RESPONSE_RESTORED] = {"restored", put_restored},
     [MSG_RESPONSE_REPORTED_LIST] = {"reported_list", put_reported_list},
     [MSG_RESPONSE_BANNED] = {"banned", put_no_response},
     [MSG_RESPONSE_UNBANNED] = {"unbanned", put_no_response},
@@ -708,6 +763,9 @@ static const struct {
     [MSG_RESPONSE_COMPACTED] = {"compacted", put_compacted},
     [MSG_RESPONSE_RELOADED] = {"reloaded", put_no_response},
     [MSG_RESPONSE_LOG_LEVEL_SET] = {"log_level_set", put_log_level_set},
+    [MSG_RESPONSE_HIDDEN] = {"hidden", put_no_response},
+    [MSG_RESPONSE_DECISION_LIST] = {"decision_list", put_decision_list},
+    [MSG_RESPONSE_WAITED] = {"waited", put_waited},
     [MSG_RESPONSE_EPOCH_CHANGED] = {"epoch_changed", put_epoch_changed},
 };
 
