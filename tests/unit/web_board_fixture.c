@@ -145,7 +145,7 @@ static bool greet_client(struct fake_peer *peer, struct web_board_world *world, 
         return false;
     }
     struct msg_response response = {.id = request.id, .kind = MSG_RESPONSE_WELCOME};
-    response.welcome = fake_welcome(100);
+    response.welcome = fake_welcome(1000);
     response.welcome.limits.k_max = 100;
     response.welcome.limits.watches_per_session = 3;
     response.welcome.capabilities = capabilities;

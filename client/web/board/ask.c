@@ -214,14 +214,12 @@ struct ask *asks_next(const struct asks *asks, const bool may_send[ASK_RANKS])
     return found;
 }
 
-size_t asks_lists_under_way(const struct asks *asks)
+void asks_count_under_way(const struct asks *asks, size_t out_counts[ASK_KINDS])
 {
-    size_t count = 0;
-
-    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
-        count += ask->kind == ASK_LIST && ask->ticket != 0;
+    memset(out_counts, 0, ASK_KINDS * sizeof(out_counts[0]));
+    for (const struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        out_counts[ask->kind] += ask->ticket != 0;
     }
-    return count;
 }
 
 /* --- those who wait --------------------------------------------------------------------------- */

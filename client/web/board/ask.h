@@ -21,8 +21,8 @@ enum ask_rank {
 
 enum {
     ASK_GETS_MAX = 64,
-    ASK_PLACES_MAX = 256,
-    ASK_WAITERS_MAX = 1024,    /* of all questions */
+    ASK_PLACES_MAX = 1024,
+    ASK_WAITERS_MAX = 2048,    /* of all questions */
     ASK_OWN_MAX = 4,           /* lists of ASK_OWN that wait to be sent for one phone */
     ASK_KEEP_MS = 60 * 1000,   /* the longest time that an answer is given while hearsayd is away */
     ASK_PATIENCE_MS = 2 * 1000 /* the longest time before a question is sent */
@@ -113,8 +113,8 @@ bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *cl
  * O(questions). */
 struct ask *asks_next(const struct asks *asks, const bool may_send[ASK_RANKS]);
 
-/* The number of lists that are sent and not answered. O(questions). */
-size_t asks_lists_under_way(const struct asks *asks);
+/* The number of questions of each kind that are sent and not answered. O(questions). */
+void asks_count_under_way(const struct asks *asks, size_t out_counts[ASK_KINDS]);
 
 /* The answers to all questions of a kind have changed: the next reader asks anew. */
 void asks_drop_answers(struct asks *asks, enum ask_kind kind);

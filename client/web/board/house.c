@@ -19,17 +19,13 @@ enum {
     QUERY_BURST = 10,       /* so that in any second at most HOUSE_QUERIES_PER_SECOND go out */
     REST_PER_SECOND = 30,   /* of them, lists that are not ASK_SHARED */
     REST_BURST = 8,
-    NEWER_MOST = 8, /* further questions for one list of the newest messages */
-    SMALL_PER_SECOND = 200,
-    SMALL_BURST = 50
+    NEWER_MOST = 8 /* further questions for one list of the newest messages */
 };
 
 static const struct bucket_rate query_rate = {
     .per_minute = (HOUSE_QUERIES_PER_SECOND - QUERY_BURST) * 60, .burst = QUERY_BURST};
 static const struct bucket_rate rest_rate = {.per_minute = REST_PER_SECOND * 60,
                                              .burst = REST_BURST};
-static const struct bucket_rate small_rate = {.per_minute = SMALL_PER_SECOND * 60,
-                                              .burst = SMALL_BURST};
 
 static void house_connect(struct house *house);
 static void house_send(struct house *house);
@@ -144,7 +140,7 @@ static void on_send(uv_timer_t *timer)
     house_send(timer->data);
 }
 
-/* Takes a token for a question. Returns 0, or for how many ms there is none. */
+/* Takes a token for a question, if it is a list. Returns 0, or for how many ms there is none. */
 static uint64_t ask_pay(struct house *house, const struct ask *ask)
 {
     int64_t now_ms = loop_now(house);
@@ -152,7 +148,7 @@ static uint64_t ask_pay(struct house *house, const struct ask *ask)
     uint64_t wait_ms = 0;
 
     if (ask->rank == ASK_SMALL) {
-        return bucket_take(&house->small, &small_rate, 1, now_ms);
+        return 0;
     }
     if (ask->rank > ASK_SHARED) {
         wait_ms = bucket_take(&rest, &rest_rate, 1, now_ms);
@@ -166,21 +162,28 @@ static uint64_t ask_pay(struct house *house, const struct ask *ask)
     return wait_ms;
 }
 
-static void set_may_list(bool may_send[ASK_RANKS], bool may_list)
+/* Forbids ranks of which as many questions are under way as may be at a time. */
+static void forbid_full(bool may_send[ASK_RANKS], const size_t under_way[ASK_KINDS])
 {
-    may_send[ASK_SHARED] = may_send[ASK_OWN] = may_send[ASK_LOOK] = may_list;
+    if (under_way[ASK_LIST] >= HOUSE_QUERIES_AT_A_TIME) {
+        may_send[ASK_SHARED] = may_send[ASK_OWN] = may_send[ASK_LOOK] = false;
+    }
+    if (under_way[ASK_GET] + under_way[ASK_PLACE] >= HOUSE_SMALL_AT_A_TIME) {
+        may_send[ASK_SMALL] = false;
+    }
 }
 
 /* Sends questions in turn, as many as may go out now. An answer lets the next ones go. */
 static void house_send(struct house *house)
 {
-    size_t under_way = asks_lists_under_way(&house->asks);
-    bool may_send[ASK_RANKS] = {[ASK_SMALL] = true};
+    bool may_send[ASK_RANKS] = {true, true, true, true};
+    size_t under_way[ASK_KINDS];
     uint64_t pause_ms = UINT64_MAX;
     struct hearsay_error error;
     struct ask *ask;
 
-    set_may_list(may_send, under_way < HOUSE_QUERIES_AT_A_TIME);
+    asks_count_under_way(&house->asks, under_way);
+    forbid_full(may_send, under_way);
     while (house->is_greeted && (ask = asks_next(&house->asks, may_send)) != NULL) {
         uint64_t wait_ms = ask_pay(house, ask);
         if (wait_ms > 0) {
@@ -197,11 +200,10 @@ static void house_send(struct house *house)
             ask_refuse(house, ask, answer_outcome(&error), &error);
             continue;
         }
-        if (ask->kind == ASK_LIST && ++under_way >= HOUSE_QUERIES_AT_A_TIME) {
-            set_may_list(may_send, false);
-        }
         ask->turn = 0;
         ask->has_changed = false;
+        under_way[ask->kind]++;
+        forbid_full(may_send, under_way);
         link_submitted(house->link);
     }
     if (pause_ms != UINT64_MAX) {
