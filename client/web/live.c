@@ -8,33 +8,30 @@
 #include "client/web/form.h"
 #include "client/web/http_peer.h"
 #include "client/web/live_inner.h"
+#include "core/base/alloc.h"
 #include "core/base/err.h"
 #include "daemon/system/list.h"
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* The streams that there are, from the view of a client. */
+/* The streams of an address, but for those that are ending. */
 struct live_count {
-    size_t all;
-    size_t of_network; /* of its /64 */
-    size_t of_address;
-    struct live_stream *oldest; /* of its address */
+    size_t count;
+    struct live_stream *oldest;
 };
 
 static struct live_count streams_count(const struct live *live, const struct http_address *client)
 {
-    struct live_count count = {.all = 0};
+    struct live_count count = {.count = 0};
     struct live_view *view;
     struct live_stream *stream;
 
     DL_FOREACH (live->views, view) {
         DL_FOREACH (view->streams, stream) {
-            count.all++;
-            count.of_network += http_peer_shares_network(&stream->client, client);
             if (stream->is_ending || !http_peer_equals(&stream->client, client)) {
                 continue;
             }
-            count.of_address++;
+            count.count++;
             if (count.oldest == NULL || stream->began_ms < count.oldest->began_ms) {
                 count.oldest = stream;
             }
@@ -48,12 +45,18 @@ static struct live_count streams_count(const struct live *live, const struct htt
 static bool streams_make_room(const struct live *live, const struct http_address *client)
 {
     const struct live_options *options = &live->options;
-    struct live_count count = streams_count(live, client);
+    const struct http_owner *others = http_owner_find(live->owners, client);
+    size_t of_network = others == NULL ? 0 : others->count; /* or of its IPv4 address */
 
-    if (count.all >= options->events || count.of_network >= (options->events + 1) / 2) {
+    if (live->stream_count >= options->events ||
+        (client->family == 6 && of_network >= (options->events + 1) / 2)) {
         return false;
     }
-    if (count.of_address >= options->events_per_address) {
+    if (of_network < options->events_per_address) {
+        return true;
+    }
+    struct live_count count = streams_count(live, client);
+    if (count.count >= options->events_per_address) {
         if (count.oldest == NULL) {
             return false;
         }
@@ -212,11 +215,37 @@ static void stream_closed(void *context)
 {
     struct live_stream *stream = context;
 
+    struct live *live = stream->view->live;
+
     DL_DELETE(stream->view->streams, stream);
+    http_owner_leave(live->owners, alloc_system(), stream->owner);
+    live->stream_count--;
     free(stream);
 }
 
 static const struct http_stream_events stream_events = {.closed = stream_closed};
+
+/* Makes a stream of a view, and counts it. NULL: no memory. */
+static struct live_stream *stream_new(struct live_view *view, const struct http_address *client)
+{
+    struct live *live = view->live;
+    struct live_stream *stream = calloc(1, sizeof(*stream));
+    struct http_owner *owner =
+        stream == NULL ? NULL : http_owner_enter(live->owners, alloc_system(), client);
+
+    if (owner == NULL) {
+        free(stream);
+        return NULL;
+    }
+    *stream = (struct live_stream){.view = view,
+                                   .client = *client,
+                                   .owner = owner,
+                                   .began_ms = live_now_ms(live),
+                                   .spoke_ms = live_now_ms(live)};
+    live->stream_count++;
+    DL_APPEND(view->streams, stream);
+    return stream;
+}
 
 static void exchange_refuse(struct http_exchange *exchange)
 {
@@ -237,17 +266,12 @@ void live_begin(struct live *live, struct http_exchange *exchange,
     }
     if (!live->is_stopping && streams_make_room(live, &request->client)) {
         shared = live_view_find(live, view);
-        stream = calloc(1, sizeof(*stream));
+        stream = shared == NULL ? NULL : stream_new(shared, &request->client);
     }
-    if (shared == NULL || stream == NULL) {
-        free(stream);
+    if (stream == NULL) {
         exchange_refuse(exchange);
         return;
     }
-    *stream = (struct live_stream){.view = shared,
-                                   .client = request->client,
-                                   .began_ms = live_now_ms(live),
-                                   .spoke_ms = live_now_ms(live)};
     request_read_place(request, stream);
     shared->used_ms = stream->began_ms;
     if (shared->list_ms == 0) {
@@ -255,10 +279,9 @@ void live_begin(struct live *live, struct http_exchange *exchange,
     }
     stream->http = http_stream_begin(exchange, &stream_events, stream);
     if (stream->http == NULL) {
-        free(stream);
+        stream_closed(stream);
         return;
     }
-    DL_APPEND(shared->streams, stream);
     if (stream->since_ms > 0 && shared->list_ms > stream->began_ms + LIVE_SOON_MS) {
         shared->list_ms = stream->began_ms + LIVE_SOON_MS;
     }

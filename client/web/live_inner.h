@@ -3,6 +3,7 @@
 #ifndef CLIENT_WEB_LIVE_INNER_H
 #define CLIENT_WEB_LIVE_INNER_H
 
+#include "client/web/http_peer.h"
 #include "client/web/live.h"
 
 enum {
@@ -105,6 +106,7 @@ struct live_stream {
     struct live_view *view;
     struct http_stream *http;
     struct http_address client;
+    struct http_owner *owner;
     struct live_place place; /* where the client says that it was */
     bool is_settled;         /* sent_seq is known */
     bool is_behind;
@@ -121,6 +123,8 @@ struct live {
     uv_timer_t timer;
     bool is_stopping;
     struct live_view *views;
+    struct http_owner *owners[HTTP_OWNER_ROWS]; /* of streams */
+    size_t stream_count;
 };
 
 int64_t live_now_ms(const struct live *live);
