@@ -27,7 +27,7 @@ _hearsay_options()
     'admin bans') printf '%s\n' --host --json ;;
     'admin list') printf '%s\n' --reported --pending --count --host --json ;;
     'admin check' | 'admin hosts') printf '%s\n' --json ;;
-    'admin stats') printf '%s\n' --host --watch --interval --json ;;
+    'admin stats') printf '%s\n' --host --watch --interval --json --prometheus --output ;;
     profile) printf '%s\n' --labels --fpr --json ;;
     esac
     printf '%s\n' --server --tls --pin --ca --cert --key --timeout --help --version

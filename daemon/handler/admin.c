@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Stats, Reload and LogLevel, which only an administrator may send. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "daemon/handler/handler.h"
@@ -86,6 +87,11 @@ static void add_metrics(struct service *service, struct figures *figures)
         figures_add(figures, report.p90_us, "%s_p90_us", name);
         figures_add(figures, report.p99_us, "%s_p99_us", name);
         figures_add(figures, report.max_us, "%s_max_us", name);
+        figures_add(figures, metrics->sums_us[m], "%s_us_total", name);
+        for (size_t i = 0; i < METRICS_BOUNDS; i++) {
+            figures_add(figures, metrics->within[m][i], "%s_within_%" PRIu64 "_us_total", name,
+                        metrics_bound_us(i));
+        }
     }
     figures_add(figures, metrics->comparisons, "comparisons_total");
     figures_add(figures,
@@ -93,6 +99,16 @@ static void add_metrics(struct service *service, struct figures *figures)
                     ? 0
                     : metrics->comparisons / metrics->totals[METRIC_QUERY],
                 "comparisons_per_query");
+}
+
+static void add_departures(struct service *service, struct figures *figures)
+{
+    for (int i = 0; i < DEPARTURES; i++) {
+        figures_add(figures, service->metrics.left[i], "left_%s_total",
+                    metrics_departure((enum departure)i));
+    }
+    figures_add(figures, service->metrics.reports, "report_total");
+    figures_add(figures, service_clock_trusted(service), "clock_trusted");
 }
 
 static void add_queues(const struct service *service, struct figures *figures)
@@ -136,6 +152,7 @@ static void add_all(struct service *service, const struct host *host, struct fig
     figures_add(figures, service->config.limits.messages_max, "messages_max");
     figures_add(figures, service->usage.bytes, "bytes");
     figures_add(figures, service->config.limits.bytes_max, "bytes_max");
+    add_departures(service, figures);
     add_queues(service, figures);
     watch_add_figures(service, figures);
     add_arranging(service, figures);

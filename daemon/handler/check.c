@@ -292,6 +292,7 @@ static void on_expired(struct persist_op *op)
         return;
     }
     service_forget_removed(service, op);
+    metrics_note_left(&service->metrics, LEFT_EXPIRED, op->removed_count);
     if (ends_early(check)) {
         return;
     }

@@ -168,6 +168,7 @@ static int index_message(struct deposit_job *job)
             return 0;
         }
         service_forget(service, host, message->id);
+        metrics_note_left(&service->metrics, LEFT_EXPIRED, 1);
     }
     int rc = service_keep(service, host, message);
     if (rc == 0) {
@@ -238,6 +239,7 @@ static void on_deposited(struct persist_op *op)
 
     release_reservation(job);
     service_forget_removed(job->base.service, op);
+    metrics_note_left(&job->base.service->metrics, LEFT_EVICTED, op->removed_count);
     if (op->outcome != PERSIST_APPLIED) {
         settle_share(job, false);
     }

@@ -23,6 +23,7 @@ static void on_removed(struct persist_op *op)
         job_fail_write(job, op->reason);
     } else {
         service_forget(job->service, job->host, op->message.id);
+        metrics_note_left(&job->service->metrics, LEFT_REMOVED, 1);
         if (removed_put(&job->host->removed, job->host->alloc, op->message.id,
                         op->message.expires_ms) != 0) {
             log_warning("memory is short: `get` says of a removed message that there is none");

@@ -66,6 +66,7 @@ static void on_reported(struct persist_op *op)
     }
     if (op->outcome == PERSIST_APPLIED) {
         take_report(job, known);
+        job->base.service->metrics.reports++;
         job_succeed(&job->base, MSG_RESPONSE_REPORT_TAKEN);
         return;
     }

@@ -21,6 +21,7 @@ static void on_withdrawn(struct persist_op *op)
     switch (op->outcome) {
     case PERSIST_APPLIED:
         service_forget(job->service, job->host, op->message.id);
+        metrics_note_left(&job->service->metrics, LEFT_WITHDRAWN, 1);
         job_succeed(job, MSG_RESPONSE_WITHDRAWN);
         return;
     case PERSIST_NOT_FOUND:

@@ -27,6 +27,7 @@ static void on_swept(struct persist_op *op)
         return; /* the next sweep tries again */
     }
     service_forget_removed(service, op);
+    metrics_note_left(&service->metrics, LEFT_EXPIRED, op->removed_count);
     if (op->removed_count > 0) {
         log_debug("%" PRIu32 " messages expired", op->removed_count);
     }

@@ -31,9 +31,39 @@ static void metrics_turn(struct metrics *metrics, int64_t now_ms)
 
 void metrics_note(struct metrics *metrics, enum metric metric, uint64_t took_ns, int64_t now_ms)
 {
+    uint64_t took_us = took_ns / 1000;
+
     metrics_turn(metrics, now_ms);
     metrics->totals[metric]++;
-    histogram_add(&metrics->windows[0][metric], took_ns / 1000);
+    metrics->sums_us[metric] += took_us;
+    for (size_t i = METRICS_BOUNDS; i > 0 && took_us <= metrics_bound_us(i - 1); i--) {
+        metrics->within[metric][i - 1]++;
+    }
+    histogram_add(&metrics->windows[0][metric], took_us);
+}
+
+void metrics_note_left(struct metrics *metrics, enum departure departure, uint32_t count)
+{
+    metrics->left[departure] += count;
+}
+
+uint64_t metrics_bound_us(size_t i)
+{
+    static const uint32_t bounds[METRICS_BOUNDS] = {
+        100, 250, 500, 1000, 2500, 5000, 10000, 25000, 100000, 250000, 1000000, 2500000,
+    };
+
+    return bounds[i];
+}
+
+const char *metrics_departure(enum departure departure)
+{
+    static const char *const names[DEPARTURES] = {[LEFT_EXPIRED] = "expired",
+                                                  [LEFT_EVICTED] = "evicted",
+                                                  [LEFT_WITHDRAWN] = "withdrawn",
+                                                  [LEFT_REMOVED] = "removed"};
+
+    return names[departure];
 }
 
 const char *metrics_name(enum metric metric)

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * metrics: counts the answered requests since the start, and the latencies of the requests of the
- * last few minutes. Only numbers are kept: nothing says who sent a request, or what was in it.
+ * metrics: counts the answered requests since the start with their latencies, the latencies of the
+ * requests of the last few minutes, and the messages that left. Only numbers are kept: nothing says
+ * who sent a request, or what was in it.
  */
 #ifndef DAEMON_LIMITS_METRICS_H
 #define DAEMON_LIMITS_METRICS_H
@@ -13,18 +14,26 @@
 
 enum metric { METRIC_DEPOSIT, METRIC_QUERY, METRIC_GET, METRICS };
 
-enum { METRICS_WINDOW_MS = 60 * 1000 };
+/* How a message leaves the store. */
+enum departure { LEFT_EXPIRED, LEFT_EVICTED, LEFT_WITHDRAWN, LEFT_REMOVED, DEPARTURES };
+
+/* METRICS_BOUNDS: the upper bounds of latencies that are counted since the start. */
+enum { METRICS_WINDOW_MS = 60 * 1000, METRICS_BOUNDS = 12 };
 
 /*
  * At the start since_ms, window_ms and before_ms are the time of the start. All other fields are 0.
  */
 struct metrics {
-    int64_t since_ms;         /* monotonic */
-    int64_t window_ms;        /* the newer window's beginning */
-    int64_t before_ms;        /* beginning of the older window; at the start: window_ms */
-    uint64_t totals[METRICS]; /* requests answered without an error */
-    struct histogram windows[2][METRICS]; /* microseconds; the newer one, the older one */
-    uint64_t comparisons;                 /* of all queries */
+    int64_t since_ms;          /* monotonic */
+    int64_t window_ms;         /* the newer window's beginning */
+    int64_t before_ms;         /* beginning of the older window; at the start: window_ms */
+    uint64_t totals[METRICS];  /* requests answered without an error */
+    uint64_t sums_us[METRICS]; /* their latencies */
+    uint64_t within[METRICS][METRICS_BOUNDS]; /* those of at most metrics_bound_us */
+    uint64_t left[DEPARTURES];                /* messages */
+    uint64_t reports;                         /* reports that the store took */
+    struct histogram windows[2][METRICS];     /* microseconds; the newer one, the older one */
+    uint64_t comparisons;                     /* of all queries */
 };
 
 struct metric_report {
@@ -42,6 +51,15 @@ void metrics_init(struct metrics *metrics, int64_t now_ms);
 
 /* Counts an answered request that took `took_ns`. `now_ms` is of the monotonic clock. */
 void metrics_note(struct metrics *metrics, enum metric metric, uint64_t took_ns, int64_t now_ms);
+
+/* Counts messages that have left the store. */
+void metrics_note_left(struct metrics *metrics, enum departure departure, uint32_t count);
+
+/* An upper bound of `within`, in microseconds, for i from 0 to METRICS_BOUNDS - 1; ascending. */
+uint64_t metrics_bound_us(size_t i);
+
+/* "expired" and so on. Static storage. */
+const char *metrics_departure(enum departure departure);
 
 /* "deposit" and so on. Static storage. */
 const char *metrics_name(enum metric metric);

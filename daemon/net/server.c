@@ -264,6 +264,7 @@ int server_start(struct server *server, const struct options *options, const str
     server->alloc = alloc_system();
     server->options = options;
     server->config = *config;
+    server_note_read(server);
     out_reason[0] = '\0';
     /* Must come before loop_init: privilege_refuse_rings says why. */
     server->unfiltered = config->no_call_filter ? "`call_filter = no`" : privilege_refuse_rings();

@@ -51,6 +51,8 @@ struct server {
 
     /* Written by server_reload.c after the start. */
     struct config config; /* in force */
+    bool was_refused;     /* the last reload */
+    int64_t read_ms;      /* Unix time of the last reload, or of the start; not the host's clock */
 
     /* Written by server.c. */
     struct service_control control;
@@ -109,6 +111,9 @@ int server_accept(struct listener *listener);
  * out_reason (CONFIG_REASON_BYTES). Writes the result to the log and to the service manager.
  */
 int server_reload(struct server *server, char *out_reason);
+
+/* Sets read_ms to the present time. Called at the start and after a reload. */
+void server_note_read(struct server *server);
 
 /* Warns in the log when the certificate expires within two weeks or has expired. Call about once a
  * second. Looks once after the certificate was loaded, and then once a day. */

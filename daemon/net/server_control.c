@@ -12,10 +12,13 @@
 #include "daemon/net/server.h"
 #include "daemon/system/list.h"
 
+enum { WRITTEN_BLOCK_BYTES = 512 }; /* the unit of ru_oublock */
+
 static void add_figures(void *context, struct figures *figures)
 {
     struct server *server = context;
     size_t resident = 0;
+    uv_rusage_t usage;
 
     figures_add(figures, server->sessions.count, "sessions");
     figures_add(figures, server->sessions.total, "sessions_total");
@@ -29,6 +32,11 @@ static void add_figures(void *context, struct figures *figures)
     if (uv_resident_set_memory(&resident) == 0) {
         figures_add(figures, resident, "resident_bytes");
     }
+    if (uv_getrusage(&usage) == 0) {
+        figures_add(figures, usage.ru_oublock * WRITTEN_BLOCK_BYTES, "written_bytes_total");
+    }
+    figures_add(figures, !server->was_refused, "reload_ok");
+    figures_add(figures, (uint64_t)server->read_ms, "reload_ms");
 }
 
 static int on_reload(void *context, char *out_reason)

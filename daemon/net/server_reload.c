@@ -17,6 +17,13 @@ void server_check_certificate(struct server *server, const struct config *config
     (void)server_tls_tick(&server->tls, config, monotonic_ms, wall_ms);
 }
 
+void server_note_read(struct server *server)
+{
+    int64_t monotonic_ms = 0;
+
+    server_clock_read(NULL, &server->read_ms, &monotonic_ms);
+}
+
 /* Logs all lines of `reason`. Then cuts `reason` to its first line and the number of further
  * errors. */
 static void refuse_reload(char *reason)
@@ -64,6 +71,8 @@ int server_reload(struct server *server, char *out_reason)
     } else {
         refuse_reload(out_reason);
     }
+    server->was_refused = rc != 0;
+    server_note_read(server);
     notify_ready(rc == 0 ? "serving" : "serving; the last reload was refused");
     return rc;
 }

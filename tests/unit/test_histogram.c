@@ -106,13 +106,35 @@ static void test_windows(void **state)
     assert_int_equal(report.total, 0);
 }
 
+/* Since the start: each bound counts all latencies up to the bound, the bound included. */
+static void test_within(void **state)
+{
+    struct metrics metrics;
+    (void)state;
+
+    metrics_init(&metrics, 0);
+    for (size_t i = 0; i < METRICS_BOUNDS; i++) {
+        assert_true(i == 0 || metrics_bound_us(i) > metrics_bound_us(i - 1));
+        metrics_note(&metrics, METRIC_GET, metrics_bound_us(i) * 1000 + 999, 0);
+        metrics_note(&metrics, METRIC_GET, (metrics_bound_us(i) + 1) * 1000, 0);
+    }
+    for (size_t i = 0; i < METRICS_BOUNDS; i++) {
+        assert_int_equal(metrics.within[METRIC_GET][i], 2 * i + 1);
+        assert_int_equal(metrics.within[METRIC_QUERY][i], 0);
+    }
+    assert_int_equal(metrics.totals[METRIC_GET], 2 * METRICS_BOUNDS);
+    assert_int_equal(metrics.sums_us[METRIC_GET],
+                     2 * (100 + 250 + 500 + 1000 + 2500 + 5000 + 10000 + 25000 + 100000 + 250000 +
+                          1000000 + 2500000) +
+                         METRICS_BOUNDS);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_empty),
-        cmocka_unit_test(test_one_value),
-        cmocka_unit_test(test_against_sorting),
-        cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_empty),           cmocka_unit_test(test_one_value),
+        cmocka_unit_test(test_against_sorting), cmocka_unit_test(test_windows),
+        cmocka_unit_test(test_within),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

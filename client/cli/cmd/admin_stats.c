@@ -5,12 +5,15 @@
 #include <string.h>
 #include <time.h>
 
+#include "client/cli/cmd/admin_prometheus.h"
 #include "client/cli/cmd/ask_admin.h"
 #include "client/cli/cmd/commands.h"
 
 struct stats_options {
     const char *host;
     bool json;
+    bool prometheus;
+    const char *output;
     bool watch;
     uint64_t interval_ms;
 };
@@ -25,6 +28,10 @@ static const struct args_option stats_options[] = {
                3600 * 1000, "between two looks of --watch (1s)"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct stats_options, json, NULL,
              "one line of JSON, name by name"),
+    ARGS_ROW("prometheus", 0, ARGS_FLAG, struct stats_options, prometheus, NULL,
+             "Prometheus' text format"),
+    ARGS_ROW("output", 0, ARGS_TEXT, struct stats_options, output, "FILE",
+             "with --prometheus: replace FILE whole"),
 };
 
 /* --- reading ---------------------------------------------------------------------------------- */
@@ -344,6 +351,17 @@ static int admin_stats_show(const struct cli *cli, const struct stats_options *c
 static int stats_run(struct cli *cli, void *options)
 {
     const struct stats_options *chosen = options;
+    if (chosen->prometheus && (chosen->json || chosen->watch)) {
+        return cli_misuse(cli, "--prometheus is one look, in a format of its own: leave out --json "
+                               "and --watch, and let a timer call it");
+    }
+    if (chosen->output != NULL && !chosen->prometheus) {
+        return cli_misuse(cli, "--output goes with --prometheus only; the shell's > does for the "
+                               "others");
+    }
+    if (chosen->prometheus) {
+        return admin_prometheus(cli, chosen->host, chosen->output);
+    }
     int code = admin_connect(cli, chosen->host);
     return code == CLI_DONE ? admin_stats_show(cli, chosen) : code;
 }
@@ -355,9 +373,11 @@ const struct cli_command command_admin_stats = {
     .details =
         "Messages and bytes, rates, latencies (percentiles of the last one to three minutes,\n"
         "from a request taken to its answer given), queues, watches, and the store. With --json\n"
-        "all of them by name; docs/operations/monitoring.md says what each is.\n",
+        "all of them by name; docs/operations/monitoring.md says what each is. With --prometheus\n"
+        "and --output a timer makes the file that node_exporter's textfile collector reads.\n",
     .examples = "  hearsay admin stats --watch\n"
-                "  hearsay admin stats --json | jq .query_p99_us\n",
+                "  hearsay admin stats --json | jq .query_p99_us\n"
+                "  hearsay admin stats --prometheus --output hearsay.prom\n",
     CLI_OPTIONS(stats_options, struct stats_options),
     .defaults = &stats_defaults,
     .run = stats_run,
