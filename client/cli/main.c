@@ -21,7 +21,7 @@ static const struct cli_command *const cli_commands[] = {
 
 static const struct args_option common_options[] = {
     ARGS_ROW("server", 's', ARGS_TEXT, struct cli, server, "ADDRESS",
-             "HOST[:PORT], [IPV6][:PORT] or a socket's path (127.0.0.1:7117)"),
+             "HOST[:PORT], [IPV6][:PORT], a socket's path, or auto (127.0.0.1:7117)"),
     ARGS_RANGE("timeout", 0, ARGS_DURATION, struct cli, timeout_ms, "TIME", 1, 24 * 3600 * 1000,
                "longest wait for the server (10s)"),
     ARGS_ROW("tls", 0, ARGS_FLAG, struct cli, tls, NULL,

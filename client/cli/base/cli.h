@@ -12,6 +12,7 @@
 
 #include <jansson.h>
 
+#include "client/cli/base/discover.h"
 #include "client/cli/term/args.h"
 #include "client/cli/term/out.h"
 #include "client/hearsay.h"
@@ -34,11 +35,12 @@ struct cli {
     struct out out; /* standard output */
     struct out err; /* standard error */
     const struct cli_command *command;
-    const char *server;         /* --server, else HEARSAY_SERVER, else the default */
-    bool server_is_said;        /* --server was given */
-    struct hearsay *connection; /* owned: main closes it; NULL: none */
-    uint64_t timeout_ms;        /* --timeout, of each wait; 0: not given */
-    bool tls;                   /* --tls; TLS is also used with --pin, --ca or --cert */
+    const char *server;                /* --server, else HEARSAY_SERVER, else the default */
+    bool server_is_said;               /* --server was given */
+    char found[DISCOVER_SERVER_BYTES]; /* what `auto` has found */
+    struct hearsay *connection;        /* owned: main closes it; NULL: none */
+    uint64_t timeout_ms;               /* --timeout, of each wait; 0: not given */
+    bool tls;                          /* --tls; TLS is also used with --pin, --ca or --cert */
     struct args_list tls_pins;
     const char *tls_ca; /* NULL: not given; also the next two */
     const char *tls_certificate;

@@ -38,8 +38,9 @@ static void fill_tls(const struct cli *cli, char known[PLACE_PATH_BYTES], struct
     }
 }
 
-int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
-                     struct hearsay **out_server, struct hearsay_error *out_error)
+static int connect_within(const struct cli *cli, int timeout_ms, const uint8_t *token,
+                          size_t token_bytes, struct hearsay **out_server,
+                          struct hearsay_error *out_error)
 {
     char known[PLACE_PATH_BYTES];
     struct hearsay_tls tls;
@@ -49,7 +50,7 @@ int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_b
     options.agent = "hearsay/" HEARSAY_VERSION;
     options.resume_token = token;
     options.resume_bytes = token_bytes;
-    options.timeout_ms = cli_timeout(cli);
+    options.timeout_ms = timeout_ms;
     if (is_wanted(cli)) {
         fill_tls(cli, known, &tls);
         options.tls = &tls;
@@ -64,11 +65,68 @@ int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_b
     return status;
 }
 
+int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_bytes,
+                     struct hearsay **out_server, struct hearsay_error *out_error)
+{
+    return connect_within(cli, cli_timeout(cli), token, token_bytes, out_server, out_error);
+}
+
+/* --- the server `auto` ------------------------------------------------------------------------ */
+
+enum { TRY_MS = 700 }; /* for each place, so that a search that finds nothing takes under 3 s */
+
+/* Tries one place. Returns CLI_DONE, or CLI_CONNECTION without a message. */
+static int try_place(struct cli *cli, const struct discover_place *place)
+{
+    struct hearsay_error error;
+    bool had_tls = cli->tls;
+
+    memcpy(cli->found, place->server, sizeof(cli->found));
+    cli->server = cli->found;
+    cli->tls = had_tls || place->tls;
+    int status = connect_within(cli, cli_timeout(cli) < TRY_MS ? cli_timeout(cli) : TRY_MS, NULL, 0,
+                                &cli->connection, &error);
+    if (status == HEARSAY_OK) {
+        cli_complain(cli, "found %s (%s)", cli->server, place->how);
+        return CLI_DONE;
+    }
+    cli->tls = had_tls;
+    if (status != HEARSAY_ERR_CONNECT && status != HEARSAY_ERR_TIMEOUT) {
+        cli_complain(cli, "%s (%s): %s", place->server, place->how, error.sentence);
+    }
+    return CLI_CONNECTION;
+}
+
+/* Connects to the first place that answers. Returns an exit code. */
+static int connect_found(struct cli *cli)
+{
+    struct discover_place places[DISCOVER_PLACES_MAX];
+
+    for (int step = 0; step < DISCOVER_STEPS; step++) {
+        size_t count = discover_places((enum discover_step)step, places);
+
+        for (size_t i = 0; i < count && step == DISCOVER_DNS && count > 1; i++) {
+            cli_complain(cli, "%s is %s", places[i].server, places[i].how);
+        }
+        for (size_t i = 0; i < count; i++) {
+            if (try_place(cli, &places[i]) == CLI_DONE) {
+                return CLI_DONE;
+            }
+        }
+    }
+    cli_complain(cli, "no hearsayd answers on this machine, by an announcement in DNS, or at the "
+                      "default gateway; --server ADDRESS names one");
+    return CLI_CONNECTION;
+}
+
 int connect_server(struct cli *cli)
 {
     struct hearsay_error error;
     if (cli->tls_key != NULL && cli->tls_certificate == NULL) {
         return cli_misuse(cli, "--key needs --cert, the certificate that it belongs to");
+    }
+    if (strcmp(cli->server, "auto") == 0) {
+        return connect_found(cli);
     }
     int status = connect_resuming(cli, NULL, 0, &cli->connection, &error);
     if (status == HEARSAY_OK) {

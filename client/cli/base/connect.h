@@ -10,10 +10,11 @@
 #define CONNECT_KNOWN_SERVERS "known_servers"
 
 /*
- * Connects to cli->server; with TLS if --tls, --ca, --pin or --cert is given. Without --ca and
- * --pin, a server may be trusted on first use, as struct hearsay_tls describes: then a notice with
- * the server's pin is printed. Returns CLI_DONE with cli->connection, or an exit code after
- * printing the error.
+ * Connects to cli->server. If that is `auto`, connects to the first place of discover_places that
+ * answers, prints which, and sets cli->server to it. Uses TLS if --tls, --ca, --pin or --cert is
+ * given, or if the announcement of a place says so. Without --ca and --pin, a server may be trusted
+ * on first use, as struct hearsay_tls describes: then a notice with the server's pin is printed.
+ * Returns CLI_DONE with cli->connection, or an exit code after printing the error.
  */
 int connect_server(struct cli *cli);
 
