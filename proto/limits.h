@@ -44,6 +44,9 @@ enum {
     LIMIT_BANS = 1000,            /* in BanList */
     LIMIT_DECISIONS = 1000,       /* in DecisionList */
     LIMIT_NOTE_BYTES = 200,       /* reason of a decision */
+    LIMIT_NOTICES = 5,            /* of one host */
+    LIMIT_NOTICE_BYTES = 500,     /* text of a notice */
+    LIMIT_LANGUAGE_BYTES = 35,    /* tag of BCP 47 */
     LIMIT_WORD_BYTES = 15,        /* open, review; info, debug; ... */
     LIMIT_PATH_BYTES = 4095,      /* of a backup's file */
     LIMIT_CAPABILITIES = 64,

@@ -100,7 +100,7 @@ struct msg_report {
 };
 
 /*
- * The requests of administration whose kinds are MSG_REQUEST_STATS to MSG_REQUEST_WAIT share
+ * The requests of administration whose kinds are MSG_REQUEST_STATS to MSG_REQUEST_NOTICE share
  * this struct. The comment of a member names the requests that use the member.
  */
 struct msg_admin {
@@ -111,13 +111,15 @@ struct msg_admin {
     bool withheld;                 /* reported */
     enum msg_report_kind kind;     /* remove, restore, hide: 0 when absent */
     struct msg_text reason;        /* remove, restore, hide: up to LIMIT_NOTE_BYTES; or absent */
-    uint32_t number;               /* reported, decisions: limit; bans: skip */
     uint64_t before;               /* decisions: UINT64_MAX when absent */
+    uint32_t number;               /* reported, decisions: limit; bans: skip; notice: drop */
     struct msg_bytes payload_hash; /* ban, unban: LIMIT_HASH_BYTES or absent */
     struct msg_bytes filter;       /* ban, unban: or absent */
     uint32_t max_distance_ppm;     /* ban */
-    struct msg_text word; /* the field `mode` of Accept, `level` of LogLevel, `path` of Backup;
-                           * other requests do not use it */
+    struct msg_text word; /* the field `mode` of Accept, `level` of LogLevel, `path` of Backup,
+                           * `text` of Notice; other requests do not use it */
+    struct msg_text lang; /* notice */
+    int64_t until_ms;     /* notice; 0: absent */
 };
 
 struct msg_here {
@@ -154,7 +156,8 @@ enum msg_request_kind {
     MSG_REQUEST_LOG_LEVEL,
     MSG_REQUEST_HIDE,
     MSG_REQUEST_DECISIONS,
-    MSG_REQUEST_WAIT
+    MSG_REQUEST_WAIT,
+    MSG_REQUEST_NOTICE
 };
 
 struct msg_request {
@@ -174,7 +177,7 @@ struct msg_request {
         struct msg_watch watch;
         struct msg_unwatch unwatch;
         struct msg_report report;
-        struct msg_admin admin; /* MSG_REQUEST_STATS .. MSG_REQUEST_WAIT */
+        struct msg_admin admin; /* MSG_REQUEST_STATS .. MSG_REQUEST_NOTICE */
     };
 };
 

@@ -103,12 +103,22 @@ struct msg_result {
     bool payload_omitted;
 };
 
+struct msg_house_notice {
+    uint32_t number;
+    struct msg_text text;
+    struct msg_text lang; /* or absent */
+    int64_t since_ms;
+    int64_t until_ms; /* 0: not said */
+};
+
 struct msg_results {
     const struct msg_result *results; /* result_count of them */
     size_t result_count;
     uint64_t comparisons;
     bool exact;
     bool capped;
+    const struct msg_house_notice *notices; /* notice_count of them */
+    size_t notice_count;
 };
 
 struct msg_watching {
@@ -285,6 +295,13 @@ struct msg_accept_changed {
     int64_t accept_until_ms; /* 0: not said */
 };
 
+/* The body of a NoticesChanged push, and of a Noticed response, which has no host. */
+struct msg_notices {
+    struct msg_text host;
+    const struct msg_house_notice *notices; /* notice_count of them */
+    size_t notice_count;
+};
+
 enum msg_response_kind {
     MSG_RESPONSE_UNKNOWN = 0,
     MSG_RESPONSE_ERROR,
@@ -318,8 +335,10 @@ enum msg_response_kind {
     MSG_RESPONSE_HIDDEN,
     MSG_RESPONSE_DECISION_LIST,
     MSG_RESPONSE_WAITED,
-    MSG_RESPONSE_EPOCH_CHANGED, /* a push */
-    MSG_RESPONSE_ACCEPT_CHANGED /* a push */
+    MSG_RESPONSE_EPOCH_CHANGED,  /* a push */
+    MSG_RESPONSE_ACCEPT_CHANGED, /* a push */
+    MSG_RESPONSE_NOTICED,
+    MSG_RESPONSE_NOTICES_CHANGED /* a push */
 };
 
 struct msg_response {
@@ -352,6 +371,7 @@ struct msg_response {
         struct msg_log_level log_level;
         struct msg_epoch_changed epoch_changed;
         struct msg_accept_changed accept_changed;
+        struct msg_notices notices; /* noticed, notices_changed */
     };
 };
 

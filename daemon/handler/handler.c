@@ -69,6 +69,7 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_HIDE] = handle_unsupported,
     [MSG_REQUEST_DECISIONS] = handle_unsupported,
     [MSG_REQUEST_WAIT] = handle_unsupported,
+    [MSG_REQUEST_NOTICE] = handler_notice,
 };
 
 /* Returns false for a request that a gateway may not send for itself. */

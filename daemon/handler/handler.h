@@ -55,6 +55,9 @@ void handler_push_epoch(struct requester *client, const struct host *host);
 /* Pushes to a client which deposits the host accepts now. */
 void handler_push_accept(struct requester *client, const struct host *host, int64_t now_ms);
 
+/* Pushes the notices of a host to a client. */
+void handler_push_notices(struct requester *client, const struct host *host);
+
 /*
  * Continues the searches that take turns, round robin by sender. Each step takes 16,384 off
  * `budget`. Runs steps until no search takes turns, `budget` is below 16,384, or the time after a

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Hello: answers with Welcome, which lists hosts, limits and capabilities, or with an error.
- * handler_push_epoch and handler_push_accept push to a client what has changed since: a new epoch,
- * which deposits a host accepts.
+ * handler_push_epoch, handler_push_accept and handler_push_notices push to a client what has
+ * changed since: a new epoch, which deposits a host accepts, what the operator says. A gateway gets
+ * the notices behind Welcome, too.
  */
 #include <string.h>
 
@@ -27,7 +28,7 @@ static const struct msg_text capabilities[] = {
     TEXT("withdraw"),  TEXT("report"), TEXT("export"),  TEXT("stats"),    TEXT("reload"),
     TEXT("log_level"), TEXT("remove"), TEXT("restore"), TEXT("reported"), TEXT("ban"),
     TEXT("unban"),     TEXT("bans"),   TEXT("accept"),  TEXT("backup"),   TEXT("compact"),
-    TEXT("check"),
+    TEXT("check"),     TEXT("notice"),
 };
 enum { READING = 9, PUBLIC = 12, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
 
@@ -134,6 +135,19 @@ void handler_push_accept(struct requester *client, const struct host *host, int6
     client->events->respond(client, &response);
 }
 
+void handler_push_notices(struct requester *client, const struct host *host)
+{
+    struct msg_house_notice notices[LIMIT_NOTICES];
+    struct msg_response response = {
+        .kind = MSG_RESPONSE_NOTICES_CHANGED,
+        .notices = {.host = {host->config.name, strlen(host->config.name)},
+                    .notices = notices,
+                    .notice_count = handler_fill_notices(&host->rules, notices)},
+    };
+
+    client->events->respond(client, &response);
+}
+
 bool handler_welcome(struct service *service, struct requester *client,
                      const struct msg_request *request)
 {
@@ -186,5 +200,10 @@ bool handler_welcome(struct service *service, struct requester *client,
                     &response.welcome.dropped);
     client->events->respond(client, &response);
     arena_reset(&service->arena);
+    for (size_t i = 0; client->is_gateway && i < service->host_count; i++) {
+        if (service->hosts[i].rules.notice_count > 0) {
+            handler_push_notices(client, &service->hosts[i]);
+        }
+    }
     return true;
 }

@@ -22,12 +22,19 @@ void handler_ban(struct ask *ask);
 void handler_unban(struct ask *ask);
 void handler_bans(struct ask *ask);
 void handler_accept(struct ask *ask);
+void handler_notice(struct ask *ask);
 void handler_check(struct ask *ask);
 void handler_backup(struct ask *ask);
 void handler_compact(struct ask *ask);
 void handler_stats(struct ask *ask);
 void handler_reload(struct ask *ask);
 void handler_log_level(struct ask *ask);
+
+/*
+ * Fills `out`, which has LIMIT_NOTICES elements, with the notices of a host. Returns their number.
+ * Their texts are borrowed from `rules`.
+ */
+size_t handler_fill_notices(const struct rules *rules, struct msg_house_notice *out);
 
 /*
  * Adds here labels for the client's address to the hosts of Welcome. `hosts` has

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/handler/inner.h"
 #include "daemon/handler/query.h"
 #include "daemon/system/container.h"
 #include "proto/codec/codec.h"
@@ -108,6 +109,29 @@ static void attach_payloads(const struct msg_response *response, struct msg_resu
     }
 }
 
+/* Adds the notices of the host to the answer, but for the last ones if they do not fit the frame
+ * beside the results without payloads. */
+static void add_notices(struct query_job *job, struct msg_house_notice *notices,
+                        struct msg_results *results, struct msg_response *response)
+{
+    struct service *service = job->base.service;
+    struct rules *rules = &job->base.host->rules;
+    size_t bare_bytes = 0;
+
+    rules_end_notices(rules, service_now_ms(service));
+    results->notices = notices;
+    results->notice_count = handler_fill_notices(rules, notices);
+    for (size_t i = 0; i < results->result_count && results->notice_count > 0; i++) {
+        struct msg_result bare = results->results[i];
+        query_answer_omit(&bare);
+        bare_bytes += codec_result_bytes(&bare);
+    }
+    while (results->notice_count > 0 &&
+           codec_results_bytes(response, bare_bytes) > service->config.limits.frame_bytes) {
+        results->notice_count--;
+    }
+}
+
 /*
  * Sends the answer. `messages` has the payloads in the order of the search's results. NULL: no
  * payloads are wanted, or there are no results.
@@ -136,6 +160,8 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
                     .exact = index_search_is_exact(job->search),
                     .capped = index_search_is_capped(job->search)},
     };
+    struct msg_house_notice notices[LIMIT_NOTICES];
+    add_notices(job, notices, &response.results, &response);
     if (messages != NULL) {
         attach_payloads(&response, results, messages, service->config.limits.frame_bytes);
     }

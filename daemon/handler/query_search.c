@@ -36,6 +36,7 @@ static size_t answer_bytes_max(const struct query_job *job)
     size_t frame_bytes = job->base.service->config.limits.frame_bytes;
     size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * codec_result_bytes_max(0, 0);
 
+    bare += job->base.host->rules.notice_count * CODEC_NOTICE_BYTES_MAX;
     return job->with_payload || bare > frame_bytes ? frame_bytes : bare;
 }
 

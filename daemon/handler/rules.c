@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Ban, Unban, Bans and Accept: the operator's rules for all deposits of a host. */
+/* Ban, Unban, Bans, Accept and Notice: the operator's rules and notices of a host. */
 #include <string.h>
 
 #include "daemon/handler/inner.h"
@@ -12,7 +12,7 @@ struct rule_job {
     struct job base; /* first */
     struct persist_op op;
     struct persist_rule rule;
-    uint8_t value[LIMIT_FILTER_BYTES];
+    uint8_t value[PERSIST_RULE_BYTES_MAX];
 };
 
 /* --- jobs ------------------------------------------------------------------------------------- */
@@ -60,6 +60,15 @@ static bool is_done(struct rule_job *job)
         return false;
     }
     return true;
+}
+
+static void tell_gateways(const struct job *job)
+{
+    const struct service_control *control = job->service->control;
+
+    if (control != NULL && control->host_changed != NULL) {
+        control->host_changed(control->context);
+    }
 }
 
 /* --- Ban, Unban ------------------------------------------------------------------------------- */
@@ -215,10 +224,7 @@ static void on_accepting(struct persist_op *op)
         log_info("host %s: deposits are %.*s (%.*s)", job->host->config.name,
                  (int)response.accepting.mode.length, response.accepting.mode.text,
                  (int)response.accepting.source.length, response.accepting.source.text);
-        const struct service_control *control = job->service->control;
-        if (control != NULL && control->accept_changed != NULL) {
-            control->accept_changed(control->context);
-        }
+        tell_gateways(job);
         job_finish(job, &response);
     }
 }
@@ -248,5 +254,139 @@ void handler_accept(struct ask *ask)
         job->rule.kind = PERSIST_ACCEPT;
         job->rule.number = mode;
         rule_job_submit(job, is_auto ? PERSIST_RULE_DROP : PERSIST_RULE_PUT, on_accepting);
+    }
+}
+
+/* --- Notice ----------------------------------------------------------------------------------- */
+
+size_t handler_fill_notices(const struct rules *rules, struct msg_house_notice *out)
+{
+    for (size_t i = 0; i < rules->notice_count; i++) {
+        const struct notice *notice = rules->notices[i];
+        size_t lang_bytes = strlen(notice->value);
+        const char *text = notice->value + lang_bytes + 1;
+
+        out[i] = (struct msg_house_notice){
+            .number = notice->number,
+            .text = {text, notice->value_bytes - lang_bytes - 1},
+            .lang = {lang_bytes > 0 ? notice->value : NULL, lang_bytes},
+            .since_ms = notice->created_ms,
+            .until_ms = notice->until_ms,
+        };
+    }
+    return rules->notice_count;
+}
+
+/* The answer: the notices that there are now. */
+static void fill_noticed(struct service *service, struct host *host,
+                         struct msg_house_notice *notices, struct msg_response *out)
+{
+    rules_end_notices(&host->rules, service_now_ms(service));
+    out->kind = MSG_RESPONSE_NOTICED;
+    out->notices.notices = notices;
+    out->notices.notice_count = handler_fill_notices(&host->rules, notices);
+}
+
+static void on_noticed(struct persist_op *op)
+{
+    struct rule_job *rule = CONTAINER_OF(op, struct rule_job, op);
+    struct job *job = &rule->base;
+    struct msg_house_notice notices[LIMIT_NOTICES];
+    struct msg_response response = {.id = job->request_id};
+
+    job->host->rules.is_noticing = false;
+    if (is_done(rule)) {
+        log_info("host %s: the operator has %s notice %u", job->host->config.name,
+                 op->kind == PERSIST_RULE_PUT ? "put up" : "taken down", rule->rule.number);
+        tell_gateways(job);
+        fill_noticed(job->service, job->host, notices, &response);
+        job_finish(job, &response);
+    }
+}
+
+/* Sends an error if the fields of the request do not go together. */
+static bool check_notice(const struct ask *ask)
+{
+    const struct msg_admin *asked = &ask->request->admin;
+    bool has_text = asked->word.text != NULL;
+
+    if (has_text && asked->number != 0) {
+        ask_refuse(ask, MSG_INVALID, "drop",
+                   "notice has text, to put one up, or drop, to take one down; not both");
+    } else if (!has_text && (asked->lang.text != NULL || asked->until_ms != 0)) {
+        ask_refuse(ask, MSG_INVALID, "text", "notice has lang or until_ms, but no text");
+    } else if (has_text && asked->until_ms != 0 &&
+               asked->until_ms <= service_now_ms(ask->service)) {
+        ask_refuse(ask, MSG_INVALID, "until_ms",
+                   "the notice would end before it begins; until_ms is a time in the future");
+    } else if (ask->host->rules.is_noticing) {
+        ask_refuse(ask, MSG_RATE_LIMITED, NULL,
+                   "another notice of this host is being stored; send the request again");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* Fills the rule with what the request names. False: there is none of this number, or no room. */
+static bool fill_notice(struct rule_job *job, const struct msg_admin *asked)
+{
+    const struct rules *rules = &job->base.host->rules;
+    struct persist_rule *rule = &job->rule;
+
+    rule->kind = PERSIST_NOTICE;
+    if (asked->word.text != NULL) {
+        rule->value_bytes = asked->lang.length + 1 + asked->word.length;
+        memcpy(job->value, asked->lang.length > 0 ? asked->lang.text : "", asked->lang.length);
+        job->value[asked->lang.length] = 0;
+        memcpy(job->value + asked->lang.length + 1, asked->word.text, asked->word.length);
+        rule->until_ms = asked->until_ms;
+        rule->number = rules_number_notice(rules, rule);
+        return rule->number != 0;
+    }
+    const struct notice *notice = rules_notice(rules, asked->number);
+    if (notice != NULL) {
+        rule->number = notice->number;
+        rule->value_bytes = notice->value_bytes;
+        memcpy(job->value, notice->value, notice->value_bytes);
+    }
+    return notice != NULL;
+}
+
+static void change_notice(struct rule_job *job, const struct msg_admin *asked)
+{
+    bool is_new = asked->word.text != NULL;
+
+    if (!fill_notice(job, asked)) {
+        job_fail(&job->base, is_new ? MSG_QUOTA : MSG_NOT_FOUND, is_new ? "text" : "drop",
+                 is_new ? "this host has 5 notices, and there may be no more: take one down"
+                        : "there is no notice of this number");
+        return;
+    }
+    job->base.host->rules.is_noticing = true;
+    if (job->rule.until_ms != 0) {
+        service_hold_clock(job->base.service);
+    }
+    rule_job_submit(job, is_new ? PERSIST_RULE_PUT : PERSIST_RULE_DROP, on_noticed);
+}
+
+void handler_notice(struct ask *ask)
+{
+    const struct msg_admin *asked = &ask->request->admin;
+    struct msg_house_notice notices[LIMIT_NOTICES];
+    struct msg_response response = {.id = ask->request->id};
+
+    if (!ask_administers(ask)) {
+        return;
+    }
+    fill_noticed(ask->service, ask->host, notices, &response); /* without those that have ended */
+    if (asked->word.text == NULL && asked->number == 0 && asked->lang.text == NULL &&
+        asked->until_ms == 0) {
+        ask_respond(ask, &response);
+    } else if (check_notice(ask)) {
+        struct rule_job *job = rule_job_new(ask);
+        if (job != NULL) {
+            change_notice(job, asked);
+        }
     }
 }

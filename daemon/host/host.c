@@ -192,6 +192,7 @@ void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t b
 
         removed->expires_ms += removed->expires_ms > before_ms ? by_ms : 0;
     }
+    rules_shift(&host->rules, from_ms, by_ms);
 }
 
 void usage_add(struct usage *usage, uint64_t bytes)

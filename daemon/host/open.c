@@ -42,7 +42,7 @@ struct loading {
     int64_t now_ms; /* the host's clock when loading began */
     uint64_t loaded;
     uint64_t homeless; /* stored messages of hosts that are not configured */
-    bool moves;        /* there are messages that move with the host's clock */
+    bool moves;        /* there are messages or rules that move with the host's clock */
 };
 
 static int load_message(void *context, const struct persist_message *message)
@@ -71,7 +71,8 @@ static int load_rule(void *context, const struct persist_rule *rule)
 {
     struct host *host = service_host_numbered(context, rule->host);
 
-    return host == NULL ? 0 : rules_put(&host->rules, rule);
+    /* A file that hearsayd has not written may have more rules than there is room for. */
+    return host == NULL || !rules_have_room(&host->rules, rule) ? 0 : rules_put(&host->rules, rule);
 }
 
 static int load_removed(void *context, const struct persist_message *message)
@@ -100,6 +101,12 @@ static int load_all(struct service *service, char *out_reason)
         return rc;
     }
     log_info("loaded %" PRIu64 " messages", loading.loaded);
+    for (size_t i = 0; i < service->host_count; i++) {
+        struct rules *rules = &service->hosts[i].rules;
+
+        loading.moves |= rules_move(rules, service->clock.shift_from_ms);
+        rules->has_news = false; /* a gateway gets the notices behind its greeting */
+    }
     service->clock.holds = loading.moves;
     arrange_loaded(&service->arrange, service->hosts, service->host_count,
                    service_monotonic_ms(service));

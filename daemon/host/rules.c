@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/host/rules.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include <sodium.h>
@@ -19,9 +20,120 @@ void rules_deinit(struct rules *rules)
 {
     if (rules->alloc != NULL) {
         alloc_release(rules->alloc, rules->bans);
+        for (size_t i = 0; i < rules->notice_count; i++) {
+            alloc_release(rules->alloc, rules->notices[i]);
+        }
     }
     memset(rules, 0, sizeof(*rules));
 }
+
+/* --- notices ---------------------------------------------------------------------------------- */
+
+/* Returns the index of a notice with the value of the rule; notice_count: there is none. */
+static size_t notice_find(const struct rules *rules, const struct persist_rule *rule)
+{
+    size_t at = 0;
+
+    while (at < rules->notice_count &&
+           (rules->notices[at]->value_bytes != rule->value_bytes ||
+            memcmp(rules->notices[at]->value, rule->value, rule->value_bytes) != 0)) {
+        at++;
+    }
+    return at;
+}
+
+static void notice_remove(struct rules *rules, size_t at)
+{
+    alloc_release(rules->alloc, rules->notices[at]);
+    rules->notice_count--;
+    memmove(&rules->notices[at], &rules->notices[at + 1],
+            (rules->notice_count - at) * sizeof(rules->notices[0]));
+    rules->has_news = true;
+}
+
+static int notice_put(struct rules *rules, const struct persist_rule *rule)
+{
+    size_t at = notice_find(rules, rule);
+    struct notice *notice = alloc_zeroed(rules->alloc, 1, sizeof(*notice));
+
+    if (notice == NULL) {
+        return -ERR_NOMEM;
+    }
+    if (at < rules->notice_count) {
+        notice_remove(rules, at);
+    }
+    assert(rules->notice_count < LIMIT_NOTICES && rule->value_bytes < sizeof(notice->value));
+    *notice = (struct notice){.number = rule->number,
+                              .created_ms = rule->created_ms,
+                              .until_ms = rule->until_ms,
+                              .value_bytes = rule->value_bytes};
+    memcpy(notice->value, rule->value, rule->value_bytes);
+    for (at = rules->notice_count++;
+         at > 0 && rules->notices[at - 1]->created_ms > notice->created_ms; at--) {
+        rules->notices[at] = rules->notices[at - 1];
+    }
+    rules->notices[at] = notice;
+    rules->has_news = true;
+    return 0;
+}
+
+void rules_end_notices(struct rules *rules, int64_t now_ms)
+{
+    for (size_t i = rules->notice_count; i-- > 0;) {
+        if (rules->notices[i]->until_ms > 0 && rules->notices[i]->until_ms <= now_ms) {
+            notice_remove(rules, i);
+        }
+    }
+}
+
+const struct notice *rules_notice(const struct rules *rules, uint32_t number)
+{
+    for (size_t i = 0; i < rules->notice_count; i++) {
+        if (rules->notices[i]->number == number) {
+            return rules->notices[i];
+        }
+    }
+    return NULL;
+}
+
+uint32_t rules_number_notice(const struct rules *rules, const struct persist_rule *rule)
+{
+    size_t at = notice_find(rules, rule);
+    uint32_t number = 1;
+
+    if (at < rules->notice_count) {
+        return rules->notices[at]->number;
+    }
+    while (rules_notice(rules, number) != NULL) {
+        number++;
+    }
+    return number <= LIMIT_NOTICES ? number : 0;
+}
+
+void rules_shift(struct rules *rules, int64_t from_ms, int64_t by_ms)
+{
+    for (size_t i = 0; i < rules->notice_count; i++) {
+        struct notice *notice = rules->notices[i];
+
+        if (notice->until_ms > 0 && notice->created_ms >= from_ms) {
+            notice->created_ms += by_ms;
+            notice->until_ms += by_ms;
+            rules->has_news = true;
+        }
+    }
+}
+
+bool rules_move(const struct rules *rules, int64_t from_ms)
+{
+    for (size_t i = 0; i < rules->notice_count; i++) {
+        if (rules->notices[i]->until_ms > 0 && rules->notices[i]->created_ms >= from_ms) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- bans and the accept mode ----------------------------------------------------------------- */
 
 static struct ban *rules_find(const struct rules *rules, const struct persist_rule *rule)
 {
@@ -37,6 +149,9 @@ static struct ban *rules_find(const struct rules *rules, const struct persist_ru
 
 bool rules_have_room(const struct rules *rules, const struct persist_rule *rule)
 {
+    if (rule->kind == PERSIST_NOTICE) {
+        return rules_number_notice(rules, rule) != 0;
+    }
     return rule->kind == PERSIST_ACCEPT || rules->ban_count < RULES_BANS_MAX ||
            rules_find(rules, rule) != NULL;
 }
@@ -64,6 +179,9 @@ int rules_put(struct rules *rules, const struct persist_rule *rule)
         rules->accept = rules->has_accept ? (enum accept)rule->number : ACCEPT_OPEN;
         return 0;
     }
+    if (rule->kind == PERSIST_NOTICE) {
+        return notice_put(rules, rule);
+    }
     struct ban *ban = rules_find(rules, rule);
     if (ban == NULL) {
         int rc = rules_grow(rules);
@@ -85,6 +203,13 @@ void rules_drop(struct rules *rules, const struct persist_rule *rule)
 {
     if (rule->kind == PERSIST_ACCEPT) {
         rules->has_accept = false;
+        return;
+    }
+    if (rule->kind == PERSIST_NOTICE) {
+        size_t at = notice_find(rules, rule);
+        if (at < rules->notice_count) {
+            notice_remove(rules, at);
+        }
         return;
     }
     struct ban *ban = rules_find(rules, rule);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rules: the operator's rules for a host: banned payloads, banned filters, and an accept mode that
- * overrides the configuration. The store has the same rules; this copy is in memory.
+ * rules: the operator's rules for a host: banned payloads, banned filters, an accept mode that
+ * overrides the configuration, and notices. The store has the same rules; this copy is in memory.
  */
 #ifndef DAEMON_HOST_RULES_H
 #define DAEMON_HOST_RULES_H
@@ -25,6 +25,15 @@ struct ban {
     uint8_t value[LIMIT_FILTER_BYTES];
 };
 
+/* What the operator says to all who read here. */
+struct notice {
+    uint32_t number; /* 1 .. LIMIT_NOTICES */
+    int64_t created_ms;
+    int64_t until_ms; /* 0: it does not end by itself */
+    size_t value_bytes;
+    char value[PERSIST_RULE_BYTES_MAX + 1]; /* language, NUL, text, NUL */
+};
+
 struct rules {
     const struct alloc *alloc; /* borrowed */
     struct ban *bans;          /* owned: ban_room elements, ban_count in use */
@@ -34,14 +43,18 @@ struct rules {
     uint32_t payload_count;
     bool has_accept; /* the operator has set `accept` */
     enum accept accept;
+    struct notice *notices[LIMIT_NOTICES]; /* owned: notice_count of them, oldest first */
+    size_t notice_count;
+    bool is_noticing; /* a notice waits for the store */
+    bool has_news;    /* gateways do not know the notices yet */
 };
 
 void rules_init(struct rules *rules, const struct alloc *alloc); /* holds no memory yet */
 void rules_deinit(struct rules *rules);                          /* a zeroed one is fine */
 
 /*
- * Whether the host may get this rule: the host has fewer than RULES_BANS_MAX bans, or has this ban
- * already. An accept mode may always be added.
+ * Whether the host may get this rule: the host has fewer than RULES_BANS_MAX bans, or fewer than
+ * LIMIT_NOTICES notices, or has this rule already. An accept mode may always be added.
  */
 bool rules_have_room(const struct rules *rules, const struct persist_rule *rule);
 
@@ -53,6 +66,22 @@ int rules_put(struct rules *rules, const struct persist_rule *rule);
 
 /* Removes a rule if it is there. */
 void rules_drop(struct rules *rules, const struct persist_rule *rule);
+
+/* Removes the notices that have ended. */
+void rules_end_notices(struct rules *rules, int64_t now_ms);
+
+/* The notice of this number. Borrowed until the next change. NULL: there is none. */
+const struct notice *rules_notice(const struct rules *rules, uint32_t number);
+
+/* The number for a notice: the one that it has, or the smallest that is free. 0: none is free. */
+uint32_t rules_number_notice(const struct rules *rules, const struct persist_rule *rule);
+
+/*
+ * rules_shift does in memory what PERSIST_SHIFT does to rules. rules_move: whether there are such
+ * rules.
+ */
+void rules_shift(struct rules *rules, int64_t from_ms, int64_t by_ms);
+bool rules_move(const struct rules *rules, int64_t from_ms);
 
 /*
  * Finds a ban that applies to a message: the payload is banned, or the filter is within the maximum

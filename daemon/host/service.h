@@ -53,8 +53,11 @@ struct service_control {
      * service->hosts.
      */
     void (*host_opened)(void *context);
-    /* Reports that an operator has changed which deposits a host accepts. */
-    void (*accept_changed)(void *context);
+    /*
+     * Reports that an operator has changed what gateways are told of a host: which deposits it
+     * accepts, or its notices.
+     */
+    void (*host_changed)(void *context);
     /*
      * Reports that the host's clock was set forward by more than a minute. The server ends all
      * connections: clients that connect again get the new time and the new times of messages.
@@ -200,7 +203,8 @@ void service_tell_clock(struct service *service);
 void service_set_clock(struct service *service);
 
 /*
- * Called before a deposit is submitted: there is a message now that moves with the host's clock.
+ * Called before a deposit, or a notice with an end, is submitted: there is something now that moves
+ * with the host's clock.
  * If the store does not have yet from which time on messages move after the next start, also saves
  * that.
  */

@@ -78,7 +78,7 @@ static void on_tick(uv_timer_t *timer)
     sessions_tick(&server->sessions, now_ms);
     if (!server->stopping) {
         here_watch_tick(server->here_watch);
-        server_tell_accept(server);
+        server_tell_gateways(server);
         server_check_certificate(server, &server->config);
     }
     for (size_t i = 0; i < server->listener_count; i++) {

@@ -121,13 +121,13 @@ void server_check_certificate(struct server *server, const struct config *config
 
 /*
  * Returns the functions of the server that the service and the handlers call: to add figures, to
- * reload, and to report a new epoch, a new host, or a change of which deposits a host accepts.
+ * reload, and to report a new epoch, a new host, or a change of what gateways are told of a host.
  */
 struct service_control server_control_new(struct server *server);
 
-/* Pushes to gateways which deposits each host accepts, where that has changed. `context` is the
- * server. Called once a second, and when an operator has changed it. */
-void server_tell_accept(void *context);
+/* Pushes to gateways which deposits each host accepts, and its notices, where they have changed.
+ * `context` is the server. Called once a second, and when an operator has changed one of them. */
+void server_tell_gateways(void *context);
 
 /* server_clock_read, server_clock_is_synchronised and server_clock_ns read the system's clocks.
  * struct service_options has pointers to them; `context` is unused. */

@@ -2,7 +2,7 @@
 /*
  * Functions of the server that the service and the handlers call: when an administrator asks for
  * figures or for a reload, when a host has a new epoch, when a new host is open, when an operator
- * has changed which deposits a host accepts, and when the host's clock was set.
+ * has changed which deposits a host accepts or its notices, and when the host's clock was set.
  */
 
 #include "daemon/handler/handler.h"
@@ -69,7 +69,7 @@ static void host_opened(void *context)
     here_watch_reload(server->here_watch);
 }
 
-void server_tell_accept(void *context)
+void server_tell_gateways(void *context)
 {
     struct server *server = context;
     int64_t now_ms = service_now_ms(server->service);
@@ -77,12 +77,20 @@ void server_tell_accept(void *context)
 
     for (size_t i = 0; i < server->service->host_count; i++) {
         struct host *host = &server->service->hosts[i];
-        if (!accept_mode_changed(host, now_ms)) {
-            continue;
-        }
+        bool has_other_accept = accept_mode_changed(host, now_ms);
+        rules_end_notices(&host->rules, now_ms);
+        bool has_news = host->rules.has_news;
+
+        host->rules.has_news = false;
         DL_FOREACH (server->sessions.first, session) {
-            if (session->state == SESSION_OPEN && session->client.is_gateway) {
+            if (session->state != SESSION_OPEN || !session->client.is_gateway) {
+                continue;
+            }
+            if (has_other_accept) {
                 handler_push_accept(&session->client, host, now_ms);
+            }
+            if (has_news) {
+                handler_push_notices(&session->client, host);
             }
         }
     }
@@ -102,6 +110,6 @@ struct service_control server_control_new(struct server *server)
                                     .reload = on_reload,
                                     .epoch_changed = epoch_changed,
                                     .host_opened = host_opened,
-                                    .accept_changed = server_tell_accept,
+                                    .host_changed = server_tell_gateways,
                                     .clock_set = clock_set};
 }

@@ -142,6 +142,7 @@ static const struct check {
     /* quick_check does not compare the entries of an index with the rows. */
     {"structure", "PRAGMA quick_check(1)", structure_is_whole, true},
     {"the index of hosts", "PRAGMA integrity_check('host')", structure_is_whole, true},
+    {"the index of rules", "PRAGMA integrity_check('rule')", structure_is_whole, true},
     {"the index of withdrawn messages", "PRAGMA integrity_check('tombstone')", structure_is_whole,
      true},
     {"meta",

@@ -97,6 +97,18 @@ static int expire_epochs(struct store_database *database, const struct persist_o
     return rc;
 }
 
+static int expire_rules(struct store_database *database, const struct persist_op *op)
+{
+    int rc = store_statement_run(database->statements[STORE_RULE_EXPIRE],
+                                 STORE_VALUES(STORE_NUMBER(op->now_ms)));
+
+    if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
+        database->state.removed = true;
+        database->state.changed = true;
+    }
+    return rc;
+}
+
 static int apply_epoch(struct store_database *database, struct persist_op *op)
 {
     op->outcome = PERSIST_APPLIED;
@@ -114,6 +126,9 @@ static int apply_expire(struct store_database *database, struct persist_op *op)
     rc = expire_messages(database, op);
     if (rc == SQLITE_OK) {
         rc = expire_epochs(database, op);
+    }
+    if (rc == SQLITE_OK) {
+        rc = expire_rules(database, op);
     }
     if (rc != SQLITE_OK || database->state.tombstones == 0) {
         return rc;

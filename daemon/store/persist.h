@@ -29,8 +29,11 @@ enum {
     PERSIST_REASONS_KEPT = 16, /* maximum number of reasons that the store keeps for a message */
     PERSIST_REASONS_GRAVE = 4, /* the newest grave reasons of a message, this number of them,
                                   are not deleted for newer reasons; grave: see `words` */
-    PERSIST_WORDS_BYTES_MAX = 1 + LIMIT_REASON_BYTES
+    PERSIST_WORDS_BYTES_MAX = 1 + LIMIT_REASON_BYTES,
+    PERSIST_RULE_BYTES_MAX = LIMIT_LANGUAGE_BYTES + 1 + LIMIT_NOTICE_BYTES
 };
+
+_Static_assert((int)PERSIST_RULE_BYTES_MAX > (int)LIMIT_FILTER_BYTES, "the largest value");
 
 /*
  * Whether readers see a message. Readers do not see a message in the state PERSIST_HIDDEN or
@@ -80,8 +83,9 @@ enum persist_rule_kind {
     PERSIST_BAN_PAYLOAD = 1, /* value: BLAKE2b-256 of a payload that is refused */
     PERSIST_BAN_FILTER = 2,  /* value: a filter. A deposit is refused if the distance of its
                                 filter to this filter is at most `number` millionths */
-    PERSIST_ACCEPT = 3       /* value: empty; number: the mode of acceptance of deposits (enum
+    PERSIST_ACCEPT = 3,      /* value: empty; number: the mode of acceptance of deposits (enum
                                 accept) */
+    PERSIST_NOTICE = 4       /* value: language, NUL, text; number: of the notice, 1 or more */
 };
 
 /*
@@ -92,9 +96,10 @@ struct persist_rule {
     uint32_t host;
     enum persist_rule_kind kind;
     const uint8_t *value; /* not NULL */
-    size_t value_bytes;   /* at most LIMIT_FILTER_BYTES */
+    size_t value_bytes;   /* at most PERSIST_RULE_BYTES_MAX */
     uint32_t number;
     int64_t created_ms;
+    int64_t until_ms; /* an expiry at this time or later deletes the rule; 0: none does */
 };
 
 /* An epoch of a host: an interval of time with a key. */
@@ -122,8 +127,8 @@ enum persist_kind {
      */
     PERSIST_WITHDRAW,
     /*
-     * Deletes expired data: at most `limit` messages, at most `limit` tombstones, and all epochs
-     * whose kept_ms has come. The time is now_ms.
+     * Deletes expired data: at most `limit` messages, at most `limit` tombstones, all epochs whose
+     * kept_ms has come, and all rules whose until_ms has come. The time is now_ms.
      */
     PERSIST_EXPIRE,
     /* Stores *epoch, unless the host has an epoch of this number. */
@@ -165,7 +170,8 @@ enum persist_kind {
     /*
      * The host's clock is set forward by shift_ms, to now_ms. Adds shift_ms to both times of every
      * message that was deposited at shift_from_ms or later and has a number from message.seq on;
-     * and to the end of all epochs and tombstones that had not ended before.
+     * to both times of every rule with an end that was made at shift_from_ms or later; and to the
+     * end of all epochs and tombstones that had not ended before.
      */
     PERSIST_SHIFT,
     /*

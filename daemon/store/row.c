@@ -136,6 +136,7 @@ static int64_t rule_checksum(const struct persist_rule *rule)
     put_number(&scratch, (uint64_t)rule->kind);
     put_number(&scratch, rule->number);
     put_number(&scratch, (uint64_t)rule->created_ms);
+    put_number(&scratch, (uint64_t)rule->until_ms);
     put_number(&scratch, rule->value_bytes);
     return (int64_t)hash_seeded(rule->value, rule->value_bytes, scratch_hash(&scratch));
 }
@@ -317,10 +318,10 @@ bool store_row_same_content(const struct persist_message *a, const struct persis
 int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule)
 {
     return store_statement_run(
-        statement,
-        STORE_VALUES(STORE_NUMBER(rule->host), STORE_NUMBER(rule->kind),
-                     STORE_BLOB(rule->value, rule->value_bytes), STORE_NUMBER(rule->number),
-                     STORE_NUMBER(rule->created_ms), STORE_NUMBER(rule_checksum(rule))));
+        statement, STORE_VALUES(STORE_NUMBER(rule->host), STORE_NUMBER(rule->kind),
+                                STORE_BLOB(rule->value, rule->value_bytes),
+                                STORE_NUMBER(rule->number), STORE_NUMBER(rule->created_ms),
+                                STORE_NUMBER(rule->until_ms), STORE_NUMBER(rule_checksum(rule))));
 }
 
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
@@ -338,13 +339,15 @@ int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
     if (rc != SQLITE_OK) {
         return rc;
     }
-    if (kind < PERSIST_BAN_PAYLOAD || kind > PERSIST_ACCEPT ||
-        rule.value_bytes > LIMIT_FILTER_BYTES) {
+    if (kind < PERSIST_BAN_PAYLOAD || kind > PERSIST_NOTICE ||
+        rule.value_bytes > PERSIST_RULE_BYTES_MAX ||
+        (kind == PERSIST_NOTICE && memchr(rule.value, '\0', rule.value_bytes) == NULL)) {
         return SQLITE_CORRUPT;
     }
     rule.kind = (enum persist_rule_kind)kind;
     rule.created_ms = sqlite3_column_int64(statement, 4);
-    if (sqlite3_column_int64(statement, 5) != rule_checksum(&rule)) {
+    rule.until_ms = sqlite3_column_int64(statement, 5);
+    if (sqlite3_column_int64(statement, 6) != rule_checksum(&rule)) {
         return SQLITE_CORRUPT;
     }
     *out_rule = rule;

@@ -43,11 +43,11 @@ bool store_row_is_of(sqlite3_stmt *statement, const struct persist_message *key)
 bool store_row_same_content(const struct persist_message *a, const struct persist_message *b);
 
 /*
- * store_row_put_rule writes the row of a rule by a prepared statement with the places 1 to 6.
+ * store_row_put_rule writes the row of a rule by a prepared statement with the places 1 to 7.
  * store_row_read_rule reads the current row, and verifies its checksum; the value of *out_rule is
  * valid until the statement is stepped or reset. Both return an SQLite result code.
  */
-#define STORE_RULE_COLUMNS "host_id, kind, value, number, created_ms, checksum"
+#define STORE_RULE_COLUMNS "host_id, kind, value, number, created_ms, until_ms, checksum"
 int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule);
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 

@@ -33,7 +33,7 @@ enum {
  *
  * moderation: a row for each message that was reported or reviewed, is hidden, or waits for review.
  * `reasons` has one line for each reason that is kept. rule: decisions of the operator about a
- * whole host (persist_rule_kind).
+ * whole host (persist_rule_kind), notices among them. until_ms is 0 for a rule without an end.
  *
  * Every row has a checksum (row.h), because SQLite's check verifies the structure of a file but not
  * the values in it.
@@ -91,8 +91,10 @@ static const char tables[] = "CREATE TABLE meta ("
                              " value BLOB NOT NULL,"
                              " number INTEGER NOT NULL,"
                              " created_ms INTEGER NOT NULL,"
+                             " until_ms INTEGER NOT NULL,"
                              " checksum INTEGER NOT NULL,"
-                             " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;";
+                             " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;"
+                             "CREATE INDEX rule_by_end ON rule (until_ms) WHERE until_ms > 0;";
 
 /* Run on a new file before its first page is written, after the size of the pages is set. */
 static const char creation_pragmas[] =

@@ -126,12 +126,47 @@ static bool was_applied(const struct store_database *database, const struct pers
     return database->before.clock_ms > before_ms(op);
 }
 
+/* Only rules with an end move. */
+static int shift_rules(struct store_database *database, const struct persist_op *op)
+{
+    sqlite3_stmt *statement = database->statements[STORE_RULE_SHIFTED];
+    uint8_t value[PERSIST_RULE_BYTES_MAX];
+    struct persist_rule rule = {.value = value};
+    int64_t kind = 0;
+    int rc = SQLITE_OK;
+
+    while (rc == SQLITE_OK) {
+        rc = store_statement_step(statement,
+                                  STORE_VALUES(STORE_NUMBER(rule.host), STORE_NUMBER(kind),
+                                               STORE_BLOB(value, rule.value_bytes),
+                                               STORE_NUMBER(op->shift_from_ms)));
+        if (rc == SQLITE_ROW) {
+            rc = store_row_read_rule(statement, &rule);
+            if (rc == SQLITE_OK) {
+                memcpy(value, rule.value, rule.value_bytes);
+            }
+        }
+        store_statement_reset(statement);
+        if (rc == SQLITE_OK) {
+            kind = rule.kind;
+            rule.value = value;
+            rule.created_ms += op->shift_ms;
+            rule.until_ms += op->shift_ms;
+            rc = store_row_put_rule(database->statements[STORE_RULE_PUT], &rule);
+        }
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 int store_shift_apply(struct store_database *database, struct persist_op *op)
 {
     int rc = shift_messages(database, op);
 
     if (rc == SQLITE_OK && !was_applied(database, op)) {
         rc = shift_epochs(database, op);
+    }
+    if (rc == SQLITE_OK && !was_applied(database, op)) {
+        rc = shift_rules(database, op);
     }
     if (rc == SQLITE_OK && !was_applied(database, op) && database->state.tombstones > 0) {
         rc = shift_tombstones(database, op);

@@ -56,10 +56,15 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
          " row_checksum = excluded.row_checksum"),
     [STORE_MODERATION_DROP] = "DELETE FROM moderation WHERE seq = ?1",
     [STORE_RULE_PUT] =
-        ("INSERT INTO rule (" STORE_RULE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
+        ("INSERT INTO rule (" STORE_RULE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
          " ON CONFLICT (host_id, kind, value) DO UPDATE SET number = excluded.number,"
-         " created_ms = excluded.created_ms, checksum = excluded.checksum"),
+         " created_ms = excluded.created_ms, until_ms = excluded.until_ms,"
+         " checksum = excluded.checksum"),
     [STORE_RULE_DROP] = "DELETE FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
+    [STORE_RULE_EXPIRE] = "DELETE FROM rule WHERE until_ms > 0 AND until_ms <= ?1",
+    [STORE_RULE_SHIFTED] = ("SELECT " STORE_RULE_COLUMNS " FROM rule WHERE until_ms > 0"
+                            " AND created_ms >= ?4 AND (host_id, kind, value) > (?1, ?2, ?3)"
+                            " ORDER BY host_id, kind, value LIMIT 1"),
     /* The order of STORE_TALLY's columns is add_tally's in ops.c. */
     [STORE_TALLY] = ("SELECT host_id, epoch, filter, " CONTENT_BYTES ", coalesce(state, 0)"
                      " FROM message LEFT JOIN moderation USING (seq)"),

@@ -16,6 +16,7 @@
 
 #include "proto/arena.h"
 #include "proto/bytes.h"
+#include "proto/limits.h"
 #include "proto/msg.h"
 
 /* Named outcomes of decoding. */
@@ -84,6 +85,9 @@ size_t codec_exported_bytes_max(const struct msg_exported_message *message);
 size_t codec_result_bytes(const struct msg_result *result);
 size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes);
 size_t codec_match_bytes(const struct msg_response *response);
+
+/* The most bytes of a notice within a Results frame. */
+enum { CODEC_NOTICE_BYTES_MAX = LIMIT_NOTICE_BYTES + LIMIT_LANGUAGE_BYTES + 40 };
 
 /*
  * The most bytes of a Results or Exported frame without its results or messages, header included.

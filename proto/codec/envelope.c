@@ -23,6 +23,9 @@ const struct scan_count codec_counts[] = {
     {&hearsay__v1__reported_message__descriptor, "reasons", LIMIT_REASONS},
     {&hearsay__v1__ban_list__descriptor, "bans", LIMIT_BANS},
     {&hearsay__v1__decision_list__descriptor, "decisions", LIMIT_DECISIONS},
+    {&hearsay__v1__results__descriptor, "notices", LIMIT_NOTICES},
+    {&hearsay__v1__noticed__descriptor, "notices", LIMIT_NOTICES},
+    {&hearsay__v1__notices_changed__descriptor, "notices", LIMIT_NOTICES},
     {&hearsay__v1__checked__descriptor, "problems", LIMIT_REPEATED},
 };
 const size_t codec_count_count = sizeof(codec_counts) / sizeof(codec_counts[0]);

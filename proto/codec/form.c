@@ -61,3 +61,30 @@ const struct map_form codec_form_line = {
     .holds = form_is_line,
     .form = "a line of text: control characters are not allowed in it",
 };
+
+static bool form_is_language(const char *text, size_t length)
+{
+    size_t part = 0; /* bytes of the part so far */
+    bool is_first = true;
+
+    for (size_t i = 0; i < length; i++) {
+        char c = text[i];
+        bool is_digit = c >= '0' && c <= '9';
+        bool is_letter = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
+
+        if (c == '-' && part > (is_first ? 1 : 0)) {
+            part = 0;
+            is_first = false;
+        } else if ((is_letter || (is_digit && !is_first)) && part < 8) {
+            part++;
+        } else {
+            return false;
+        }
+    }
+    return part > (is_first ? 1 : 0);
+}
+
+const struct map_form codec_form_language = {
+    .holds = form_is_language,
+    .form = "the tag of a language, such as de or pt-BR",
+};

@@ -17,6 +17,10 @@ extern const struct map_form codec_form_media_type;
 /* A text without ASCII control characters (0x00 to 0x1f, 0x7f). */
 extern const struct map_form codec_form_line;
 
+/* A tag of a language as BCP 47 forms it: parts of 1 to 8 letters and digits with - between them,
+ * the first of 2 to 8 letters. */
+extern const struct map_form codec_form_language;
+
 /*
  * Table rows that several messages have: the name of the host, which may be absent, and the id of a
  * message, which is needed.

@@ -220,6 +220,17 @@ static const struct map_field accept_fields[] = {
 };
 static const struct map accept_map = MAP_OF("accept", accept, admin);
 
+static const struct map_field notice_fields[] = {
+    FORM_HOST(Notice, admin),
+    {MAP_AS(TEXT, Notice, text, admin, word), MAP_RANGE(1, LIMIT_NOTICE_BYTES),
+     .form = &codec_form_line},
+    {MAP_FIELD(TEXT, Notice, admin, lang), MAP_RANGE(1, LIMIT_LANGUAGE_BYTES),
+     .form = &codec_form_language},
+    {MAP_FIELD(I64, Notice, admin, until_ms)},
+    {MAP_AS(U32, Notice, drop, admin, number)},
+};
+static const struct map notice_map = MAP_OF("notice", notice, admin);
+
 static const struct map_field backup_fields[] = {
     {MAP_AS(TEXT, Backup, path, admin, word), .needed = true, MAP_RANGE(1, LIMIT_PATH_BYTES),
      .form = &codec_form_line},
@@ -272,6 +283,7 @@ static const struct map_body request_bodies[] = {
     BODY(HIDE, hide, admin, HIDDEN),
     BODY(DECISIONS, decisions, admin, DECISION_LIST),
     BODY(WAIT, wait, admin, WAITED),
+    BODY(NOTICE, notice, admin, NOTICED),
 };
 
 static const struct codec_envelope request_envelope = {

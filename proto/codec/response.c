@@ -140,11 +140,23 @@ static const struct map_field result_fields[] = {
 };
 static const struct map result_map = MAP_OF("a result", result, result);
 
+static const struct map_field house_notice_fields[] = {
+    {MAP_FIELD(U32, HouseNotice, house_notice, number), .needed = true, .min = 1},
+    {MAP_FIELD(TEXT, HouseNotice, house_notice, text), .needed = true,
+     MAP_RANGE(1, LIMIT_NOTICE_BYTES), .form = &codec_form_line},
+    {MAP_FIELD(TEXT, HouseNotice, house_notice, lang), MAP_RANGE(1, LIMIT_LANGUAGE_BYTES),
+     .form = &codec_form_language},
+    {MAP_FIELD(I64, HouseNotice, house_notice, since_ms)},
+    {MAP_FIELD(I64, HouseNotice, house_notice, until_ms)},
+};
+static const struct map house_notice_map = MAP_OF("a notice", house_notice, house_notice);
+
 static const struct map_field results_fields[] = {
     {MAP_LIST(Results, results, results, result_count, Result, result)},
     {MAP_FIELD(U64, Results, results, comparisons)},
     {MAP_FIELD(BOOL, Results, results, exact)},
     {MAP_FIELD(BOOL, Results, results, capped)},
+    {MAP_LIST(Results, results, notices, notice_count, HouseNotice, house_notice)},
 };
 static const struct map results_map = MAP_OF("results", results, results);
 
@@ -325,6 +337,18 @@ static const struct map_field accepting_fields[] = {
 };
 static const struct map accepting_map = MAP_OF("accepting", accepting, accepting);
 
+static const struct map_field noticed_fields[] = {
+    {MAP_LIST(Noticed, notices, notices, notice_count, HouseNotice, house_notice)},
+};
+static const struct map noticed_map = MAP_OF("noticed", noticed, notices);
+
+static const struct map_field notices_changed_fields[] = {
+    {MAP_FIELD(TEXT, NoticesChanged, notices, host), .needed = true, MAP_RANGE(1, LIMIT_HOST_BYTES),
+     .form = &codec_form_host},
+    {MAP_LIST(NoticesChanged, notices, notices, notice_count, HouseNotice, house_notice)},
+};
+static const struct map notices_changed_map = MAP_OF("notices_changed", notices_changed, notices);
+
 static const struct map_field checked_fields[] = {
     {MAP_TEXTS(Checked, checked, problems, problem_count), .max = LIMIT_ERROR_BYTES},
     {MAP_FIELD(U64, Checked, checked, messages)},
@@ -392,6 +416,8 @@ static const struct map_body response_bodies[] = {
     BODY(WAITED, waited, waited),
     BODY(EPOCH_CHANGED, epoch_changed, epoch_changed),
     BODY(ACCEPT_CHANGED, accept_changed, accept_changed),
+    BODY(NOTICED, noticed, notices),
+    BODY(NOTICES_CHANGED, notices_changed, notices),
 };
 
 static const struct codec_envelope response_envelope = {

@@ -95,12 +95,23 @@ static size_t frame_bytes(uint64_t id, size_t tag, size_t body)
     return size_add(SIZE_TAG + varint_bytes(id) + tag - SIZE_TAG, data_bytes(body));
 }
 
+static size_t notice_bytes(const struct msg_house_notice *notice)
+{
+    return data_bytes(number_bytes(notice->number) + data_bytes(notice->text.length) +
+                      (notice->lang.text != NULL ? data_bytes(notice->lang.length) : 0) +
+                      number_bytes((uint64_t)notice->since_ms) +
+                      number_bytes((uint64_t)notice->until_ms));
+}
+
 size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes)
 {
     const struct msg_results *results = &response->results;
     size_t rest = number_bytes(results->comparisons) + number_bytes(results->exact ? 1 : 0) +
                   number_bytes(results->capped ? 1 : 0);
 
+    for (size_t i = 0; i < results->notice_count; i++) {
+        rest += notice_bytes(&results->notices[i]);
+    }
     return frame_bytes(response->id, SIZE_TAG, size_add(results_bytes, rest));
 }
 

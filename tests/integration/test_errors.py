@@ -127,6 +127,7 @@ REFUSALS = {
     "compact": (pb.Compact(), "FORBIDDEN", "compact"),
     "reload": (pb.Reload(), "FORBIDDEN", "reload"),
     "log-level": (pb.LogLevel(level="debug"), "FORBIDDEN", "log_level"),
+    "notice": (pb.Notice(text="x"), "FORBIDDEN", "notice"),
     # FORBIDDEN over TCP
     "export": (pb.Export(), "FORBIDDEN", "export"),
     # NOT_FOUND

@@ -358,6 +358,27 @@ def test_a_gateway_is_told_which_deposits_are_taken(make_gateway):
         assert operator.pushes == []
 
 
+def test_a_gateway_is_told_the_notices(make_gateway):
+    """Behind the greeting, with each change, and at the end; only who speaks for itself is told."""
+    gateway = make_gateway()
+    with gateway.daemon.administrator() as operator:
+        operator.call(pb.Notice(text="one"))
+        with gateway.connect() as itself, gateway.connect("10.1.2.3") as phone:
+            def told():
+                push = itself.receive()
+                assert push.id == 0 and push.notices_changed.host == "default"
+                return [notice.text for notice in push.notices_changed.notices]
+
+            assert told() == ["one"]
+            now = operator.call(pb.Ping()).now_ms
+            operator.call(pb.Notice(text="two", until_ms=now + 2000 * int(wire.SLOWNESS)))
+            assert told() == ["one", "two"]
+            assert told() == ["one"]
+            operator.call(pb.Notice(drop=1))
+            assert told() == []
+            assert phone.call(pb.Ping()) and phone.pushes == [] and operator.pushes == []
+
+
 def test_a_bad_line_keeps_the_table(places):
     """The line is named, and the next good table is taken."""
     gateway, path = places

@@ -24,7 +24,7 @@ def kernel_is_synchronised():
 SERVED = ["hello", "query", "get", "ping", "summary", "here", "watch", "unwatch", "deposit",
           "withdraw", "report"]
 ADMINISTRATIVE = ["export", "stats", "reload", "log_level", "remove", "restore", "reported",
-                  "ban", "unban", "bans", "accept", "backup", "compact", "check"]
+                  "ban", "unban", "bans", "accept", "backup", "compact", "check", "notice"]
 
 
 def test_welcome_says_what_is_served(client):

@@ -30,7 +30,7 @@ struct fake_message {
 
 struct fake_rule {
     struct persist_rule rule;
-    uint8_t value[LIMIT_FILTER_BYTES];
+    uint8_t value[PERSIST_RULE_BYTES_MAX];
 };
 
 struct fake {

@@ -343,6 +343,12 @@ static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
         }
     }
     fake->epoch_count = kept;
+    for (size_t i = fake->rule_count; i-- > 0;) {
+        const struct persist_rule rule = fake->rules[i].rule;
+        if (rule.until_ms > 0 && rule.until_ms <= op->now_ms) {
+            (void)drop_rule(fake, &rule);
+        }
+    }
     op->removed_count = 0;
     for (size_t i = 0; i < fake->count && op->removed_count < op->limit;) {
         const struct persist_message *message = &fake->messages[i].message;
@@ -362,6 +368,13 @@ static enum persist_outcome shift(struct fake *fake, const struct persist_op *op
 {
     const int64_t before_ms = op->now_ms - op->shift_ms;
 
+    for (size_t i = 0; i < fake->rule_count; i++) {
+        struct persist_rule *rule = &fake->rules[i].rule;
+        if (rule->until_ms > 0 && rule->created_ms >= op->shift_from_ms) {
+            rule->created_ms += op->shift_ms;
+            rule->until_ms += op->shift_ms;
+        }
+    }
     for (size_t i = 0; i < fake->epoch_count; i++) {
         fake->epochs[i].kept_ms += fake->epochs[i].kept_ms > before_ms ? op->shift_ms : 0;
     }

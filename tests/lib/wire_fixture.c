@@ -177,6 +177,10 @@ static const struct msg_request sample_requests[] = {
     {.id = 28, .kind = MSG_REQUEST_COMPACT},
     {.id = 29, .kind = MSG_REQUEST_RELOAD},
     {.id = 30, .kind = MSG_REQUEST_LOG_LEVEL, .admin = {.word = SAMPLE_TEXT("debug")}},
+    {.id = 31, .kind = MSG_REQUEST_NOTICE, .admin = {.number = 5}},
+    {.id = 32,
+     .kind = MSG_REQUEST_NOTICE,
+     .admin = {.word = SAMPLE_TEXT("caf\xc3\xa9"), .lang = SAMPLE_TEXT("pt-BR"), .until_ms = 7}},
     {.id = 14, .kind = MSG_REQUEST_UNKNOWN, .name = ""},
 };
 
@@ -207,6 +211,11 @@ static const struct msg_host sample_hosts[] = {
      .evict = MSG_EVICT_REJECT,
      .accept = MSG_ACCEPT_OPEN},
 };
+static const struct msg_house_notice sample_notices[] = {
+    {1, SAMPLE_TEXT("one"), SAMPLE_TEXT("en"), 5, 6},
+    {2, SAMPLE_TEXT("caf\xc3\xa9"), {NULL, 0}, 0, 0},
+};
+
 static const struct msg_result sample_results[] = {
     {.id = SAMPLE_BYTES(sample_id, 16)},
     {.id = SAMPLE_BYTES(sample_id, 16),
@@ -309,7 +318,9 @@ static const struct msg_response sample_responses[] = {
      .deposited = {INT64_C(1789999999999), INT64_C(1790086399999), true, MSG_DURABILITY_RELAXED,
                    true}},
     {.id = 6, .kind = MSG_RESPONSE_RESULTS},
-    {.id = 7, .kind = MSG_RESPONSE_RESULTS, .results = {sample_results, 3, UINT64_MAX, true, true}},
+    {.id = 7,
+     .kind = MSG_RESPONSE_RESULTS,
+     .results = {sample_results, 3, UINT64_MAX, true, true, sample_notices, 2}},
     {.id = 8, .kind = MSG_RESPONSE_GOT, .got = {.id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 9,
      .kind = MSG_RESPONSE_GOT,
@@ -329,6 +340,10 @@ static const struct msg_response sample_responses[] = {
     {.id = 0,
      .kind = MSG_RESPONSE_ACCEPT_CHANGED,
      .accept_changed = {SAMPLE_TEXT("default"), MSG_ACCEPT_CLOSED, 5}},
+    {.id = 0,
+     .kind = MSG_RESPONSE_NOTICES_CHANGED,
+     .notices = {SAMPLE_TEXT("default"), sample_notices, 2}},
+    {.id = 33, .kind = MSG_RESPONSE_NOTICED, .notices = {{NULL, 0}, sample_notices, 1}},
     {.id = 15,
      .kind = MSG_RESPONSE_SUMMARIZED,
      .summarized = {SAMPLE_BYTES(sample_filter, 64), 1, 512, UINT64_MAX}},

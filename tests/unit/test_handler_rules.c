@@ -246,6 +246,53 @@ static void daylight_saving(void **state)
     tzset();
 }
 
+/* --- notices ---------------------------------------------------------------------------------- */
+
+static struct msg_request notice_request(const char *text, int64_t until_ms, uint32_t drop)
+{
+    struct msg_request request = {.id = 8, .name = "notice", .kind = MSG_REQUEST_NOTICE};
+
+    request.admin.word = (struct msg_text){text, text == NULL ? 0 : strlen(text)};
+    request.admin.until_ms = until_ms;
+    request.admin.number = drop;
+    return request;
+}
+
+/* In force when it is stored, until its end; one is stored at a time. */
+static void notices(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const int64_t until_ms = fixture->clock.wall_ms + 1000;
+    const struct msg_request list = notice_request(NULL, 0, 0);
+    const struct msg_request first = notice_request("one", until_ms, 0);
+    const struct msg_request second = notice_request("two", 0, 0);
+    const struct msg_request late = notice_request("late", fixture->clock.wall_ms, 0);
+    const struct msg_request drop = notice_request(NULL, 0, 2);
+
+    handler_fixture_ask(fixture, &first);
+    handler_fixture_ask(fixture, &second);
+    assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
+    assert_int_equal(fixture->service->hosts[0].rules.notice_count, 0); /* not yet */
+    assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_NOTICED);
+    assert_int_equal(handler_fixture_refused(fixture, &late), MSG_INVALID);
+    assert_int_equal(handler_fixture_do(fixture, &second), MSG_RESPONSE_NOTICED);
+    assert_int_equal(fixture->answer.notices.notice_count, 2);
+    assert_string_equal(fixture->answer.notices.notices[0].text.text, "one");
+    assert_true(fixture->answer.notices.notices[0].until_ms == until_ms);
+    assert_null(fixture->answer.notices.notices[0].lang.text);
+    fixture->clock.wall_ms = until_ms - 1;
+    assert_int_equal(handler_fixture_do(fixture, &list), MSG_RESPONSE_NOTICED);
+    assert_int_equal(fixture->answer.notices.notice_count, 2);
+    fixture->clock.wall_ms = until_ms;
+    assert_int_equal(handler_fixture_do(fixture, &list), MSG_RESPONSE_NOTICED);
+    assert_int_equal(fixture->answer.notices.notice_count, 1);
+    assert_int_equal(fixture->answer.notices.notices[0].number, 2);
+    fake_persist_fail_next(fixture->persist);
+    assert_int_equal(handler_fixture_refused(fixture, &drop), MSG_STORAGE);
+    assert_int_equal(handler_fixture_do(fixture, &drop), MSG_RESPONSE_NOTICED);
+    assert_int_equal(fixture->answer.notices.notice_count, 0);
+}
+
 /* --- what fails ------------------------------------------------------------------------------- */
 
 static void failing_storage_changes_nothing(void **state)
@@ -254,9 +301,10 @@ static void failing_storage_changes_nothing(void **state)
     const struct msg_request requests[] = {
         ban_request(MSG_REQUEST_BAN),
         accept_request("closed"),
+        notice_request("text", 0, 0),
     };
 
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < 3; i++) {
         fake_persist_fail_next(fixture->persist);
         assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_STORAGE);
         assert_int_equal(fixture->answer.error.retry_after_ms, 5000);
@@ -274,10 +322,10 @@ static void memory_and_rights(void **state)
     struct handler_fixture *fixture = *state;
     const struct msg_request bans = {.id = 7, .name = "bans", .kind = MSG_REQUEST_BANS};
     const struct msg_request requests[] = {ban_request(MSG_REQUEST_BAN), bans,
-                                           accept_request("review"),
-                                           ban_request(MSG_REQUEST_UNBAN)};
+                                           accept_request("review"), ban_request(MSG_REQUEST_UNBAN),
+                                           notice_request("text", 0, 0)};
 
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         enum msg_response_kind kind = MSG_RESPONSE_ERROR;
         for (size_t n = 1; kind == MSG_RESPONSE_ERROR; n++) {
             assert_true(n < 100);
@@ -288,7 +336,7 @@ static void memory_and_rights(void **state)
         }
     }
     fixture->client.is_administrator = false;
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < 5; i++) {
         assert_int_equal(handler_fixture_refused(fixture, &requests[i]), MSG_FORBIDDEN);
         assert_string_equal(fixture->answer.error.field, requests[i].name);
     }
@@ -304,6 +352,7 @@ int main(void)
         cmocka_unit_test_setup_teardown(modes, setup, teardown),
         cmocka_unit_test_setup_teardown(schedules, setup, teardown),
         cmocka_unit_test_setup_teardown(daylight_saving, setup, teardown),
+        cmocka_unit_test_setup_teardown(notices, setup, teardown),
         cmocka_unit_test_setup_teardown(failing_storage_changes_nothing, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_and_rights, setup, teardown),
     };

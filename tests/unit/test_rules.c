@@ -170,6 +170,62 @@ static void test_cap(void **state)
     rules_deinit(&rules);
 }
 
+static struct persist_rule notice_of(const char *text, int64_t created_ms, int64_t until_ms)
+{
+    return (struct persist_rule){.kind = PERSIST_NOTICE,
+                                 .value = (const uint8_t *)text,
+                                 .value_bytes = 6,
+                                 .created_ms = created_ms,
+                                 .until_ms = until_ms};
+}
+
+static void put_notice(struct rules *rules, struct persist_rule rule)
+{
+    rule.number = rules_number_notice(rules, &rule);
+    assert_int_not_equal(rule.number, 0);
+    assert_int_equal(rules_put(rules, &rule), 0);
+}
+
+/* Oldest first, also when they are loaded in another order; the smallest free number; five. */
+static void test_notices(void **state)
+{
+    static const char *const texts[] = {"de\0one", "de\0two", "de\0thr", "de\0fou", "de\0fiv"};
+    struct rules rules;
+    (void)state;
+
+    rules_init(&rules, alloc_system());
+    for (int i = 0; i < LIMIT_NOTICES; i++) {
+        put_notice(&rules, notice_of(texts[i], 10 - i, i == 1 ? 50 : 0));
+        assert_true(rules.has_news);
+    }
+    for (int i = 0; i < LIMIT_NOTICES; i++) {
+        assert_int_equal(rules.notices[i]->number, LIMIT_NOTICES - i);
+    }
+    struct persist_rule sixth = notice_of("de\0six", 20, 0);
+    assert_false(rules_have_room(&rules, &sixth));
+    struct persist_rule again = notice_of(texts[3], 20, 0);
+    assert_true(rules_have_room(&rules, &again));
+    put_notice(&rules, again);
+    assert_int_equal(rules.notice_count, LIMIT_NOTICES);
+    assert_int_equal(rules.notices[4]->number, 4); /* the newest now, with its number */
+
+    assert_true(rules_move(&rules, 9));
+    assert_false(rules_move(&rules, 10));
+    rules_shift(&rules, 9, 100);
+    rules.has_news = false;
+    rules_end_notices(&rules, 149);
+    assert_false(rules.has_news);
+    rules_end_notices(&rules, 150);
+    assert_true(rules.has_news);
+    assert_null(rules_notice(&rules, 2));
+    put_notice(&rules, sixth);
+    assert_memory_equal(rules_notice(&rules, 2)->value, "de\0six", 7);
+    rules_drop(&rules, &sixth);
+    rules_drop(&rules, &sixth); /* not there any more */
+    assert_int_equal(rules.notice_count, LIMIT_NOTICES - 1);
+    rules_deinit(&rules);
+}
+
 static void test_without_memory(void **state)
 {
     const uint8_t value[LIMIT_HASH_BYTES] = {0};
@@ -197,6 +253,7 @@ int main(void)
         cmocka_unit_test(test_schedule_next),
         cmocka_unit_test(test_bans),
         cmocka_unit_test(test_cap),
+        cmocka_unit_test(test_notices),
         cmocka_unit_test(test_without_memory),
     };
 

@@ -312,7 +312,7 @@ static void test_grave_reasons_stay(void **state)
 
 struct rules {
     struct persist_rule list[8];
-    uint8_t values[8][LIMIT_FILTER_BYTES];
+    uint8_t values[8][PERSIST_RULE_BYTES_MAX];
     size_t count;
 };
 
@@ -378,6 +378,55 @@ static void test_rules(void **state)
     store_reopen(&fixture);
     replay_rules(&rules);
     assert_int_equal(rules.count, 1);
+}
+
+/* A notice: in its place, moved with the clock if it was made before the time was known, expired.
+ */
+static void test_notices(void **state)
+{
+    uint8_t value[PERSIST_RULE_BYTES_MAX] = "de";
+    struct persist_rule notice = {.host = fixture.host,
+                                  .kind = PERSIST_NOTICE,
+                                  .value = value,
+                                  .value_bytes = sizeof(value),
+                                  .number = 3,
+                                  .created_ms = 40,
+                                  .until_ms = 100};
+    struct persist_rule old = notice;
+    struct store_op op;
+    struct rules rules;
+    (void)state;
+
+    old.value = (const uint8_t *)"";
+    old.value_bytes = 1;
+    old.created_ms = 39;
+    assert_int_equal(do_rule(PERSIST_RULE_PUT, &notice), PERSIST_APPLIED);
+    assert_int_equal(do_rule(PERSIST_RULE_PUT, &old), PERSIST_APPLIED);
+    old.value = value; /* a notice without an end stays */
+    old.value_bytes = 3;
+    old.until_ms = 0;
+    assert_int_equal(do_rule(PERSIST_RULE_PUT, &old), PERSIST_APPLIED);
+    store_make_expire(&op, 1050, 0);
+    op.op.kind = PERSIST_SHIFT;
+    op.op.shift_from_ms = 40;
+    op.op.shift_ms = 1000;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    store_reopen(&fixture); /* the checksums are right */
+    replay_rules(&rules);
+    assert_int_equal(rules.count, 3);
+    for (int64_t now_ms = 1099; now_ms <= 1100; now_ms++) {
+        store_make_expire(&op, now_ms, 1);
+        assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+        store_reopen(&fixture);
+        replay_rules(&rules);
+        assert_int_equal(rules.count, now_ms == 1099 ? 2 : 1);
+        if (now_ms == 1099) {
+            assert_int_equal(rules.list[1].until_ms, 1100);
+            assert_int_equal(rules.list[1].created_ms, 1040);
+            assert_int_equal(rules.list[1].number, 3);
+        }
+    }
+    assert_int_equal(rules.list[0].until_ms, 0);
 }
 
 /* Removing with a ban: the hash of what went is banned in the same transaction. */
@@ -466,6 +515,7 @@ int main(void)
         TEST(test_reasons_and_pages),
         TEST(test_grave_reasons_stay),
         TEST(test_rules),
+        TEST(test_notices),
         TEST(test_remove_and_ban),
         TEST(test_nothing_is_left),
     };

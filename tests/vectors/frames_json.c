@@ -269,6 +269,7 @@ static const struct {
     [MSG_REQUEST_REPORTED] = {NULL, "limit"},  [MSG_REQUEST_BANS] = {NULL, "skip"},
     [MSG_REQUEST_ACCEPT] = {"mode", NULL},     [MSG_REQUEST_BACKUP] = {"path", NULL},
     [MSG_REQUEST_LOG_LEVEL] = {"level", NULL}, [MSG_REQUEST_DECISIONS] = {NULL, "limit"},
+    [MSG_REQUEST_NOTICE] = {"text", "drop"},
 };
 
 static void put_admin(json_t *body, const struct msg_request *request)
@@ -294,6 +295,8 @@ static void put_admin(json_t *body, const struct msg_request *request)
     if (admin_names[request->kind].word != NULL) {
         put_text(body, admin_names[request->kind].word, admin->word);
     }
+    put_text(body, "lang", admin->lang);
+    put_i64(body, "until_ms", admin->until_ms, 0);
 }
 
 static void (*const request_writers[])(json_t *, const struct msg_request *) = {
@@ -311,6 +314,7 @@ static void (*const request_writers[])(json_t *, const struct msg_request *) = {
     [MSG_REQUEST_LOG_LEVEL] = put_admin,    [MSG_REQUEST_WATCH] = put_watch,
     [MSG_REQUEST_UNWATCH] = put_unwatch,    [MSG_REQUEST_HIDE] = put_admin,
     [MSG_REQUEST_DECISIONS] = put_admin,    [MSG_REQUEST_WAIT] = put_admin,
+    [MSG_REQUEST_NOTICE] = put_admin,
 };
 
 json_t *frames_json_request(const struct msg_request *request)
@@ -409,6 +413,27 @@ static void put_here_changed(json_t *body, const struct msg_response *response)
 {
     put_text(body, "host", response->here_changed.host);
     put_labels(body, "labels", response->here_changed.labels, response->here_changed.label_count);
+}
+
+static void put_notices(json_t *body, const struct msg_house_notice *notices, size_t count)
+{
+    json_t *list = put_list(body, "notices", count);
+
+    for (size_t i = 0; i < count; i++) {
+        json_t *object = add_object(list);
+
+        put_u64(object, "number", notices[i].number, 0);
+        put_text(object, "text", notices[i].text);
+        put_text(object, "lang", notices[i].lang);
+        put_i64(object, "since_ms", notices[i].since_ms, 0);
+        put_i64(object, "until_ms", notices[i].until_ms, 0);
+    }
+}
+
+static void put_noticed(json_t *body, const struct msg_response *response)
+{
+    put_text(body, "host", response->notices.host); /* of notices_changed only */
+    put_notices(body, response->notices.notices, response->notices.notice_count);
 }
 
 static void put_accept_changed(json_t *body, const struct msg_response *response)
@@ -528,6 +553,7 @@ static void put_results(json_t *body, const struct msg_response *response)
     put_u64(body, "comparisons", results->comparisons, 0);
     put_bool(body, "exact", results->exact);
     put_bool(body, "capped", results->capped);
+    put_notices(body, results->notices, results->notice_count);
 }
 
 static void put_got(json_t *body, const struct msg_response *response)
@@ -756,6 +782,8 @@ static const struct {
     [MSG_RESPONSE_REPORTED_LIST] = {"reported_list", put_reported_list},
     [MSG_RESPONSE_BANNED] = {"banned", put_no_response},
     [MSG_RESPONSE_UNBANNED] = {"unbanned", put_no_response},
+    [MSG_RESPONSE_NOTICED] = {"noticed", put_noticed},
+    [MSG_RESPONSE_NOTICES_CHANGED] = {"notices_changed", put_noticed},
     [MSG_RESPONSE_BAN_LIST] = {"ban_list", put_ban_list},
     [MSG_RESPONSE_ACCEPTING] = {"accepting", put_accepting},
     [MSG_RESPONSE_CHECKED] = {"checked", put_checked},
