@@ -64,13 +64,14 @@ static const enum msg_request_kind kinds[] = {
     [HEARSAY_ADMIN_HIDE] = MSG_REQUEST_HIDE,
     [HEARSAY_ADMIN_DECISIONS] = MSG_REQUEST_DECISIONS,
     [HEARSAY_ADMIN_WAIT] = MSG_REQUEST_WAIT,
+    [HEARSAY_ADMIN_NOTICE] = MSG_REQUEST_NOTICE,
 };
 
 int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int timeout_ms,
                   const struct hearsay_admin_reply **out_reply, struct hearsay_error *out_error)
 {
     const struct reply *reply = NULL;
-    if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_WAIT) {
+    if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_NOTICE) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there is no such request");
     }
     struct msg_request request = {
@@ -87,7 +88,9 @@ int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int
                   .payload_hash = calls_bytes(admin->payload_hash, HEARSAY_HASH_BYTES),
                   .filter = calls_filter(admin->filter),
                   .max_distance_ppm = admin->max_distance,
-                  .word = calls_text(admin->word)}};
+                  .word = calls_text(admin->word),
+                  .lang = calls_text(admin->lang),
+                  .until_ms = admin->until_ms}};
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_reply = &reply->admin;

@@ -127,18 +127,25 @@ static void take_acceptance(struct hearsay *server, const struct msg_accept_chan
     }
 }
 
-/* Takes a push that changes the Welcome. False: the response is something else. */
-static bool take_push(struct hearsay *server, const struct msg_response *response)
+/* Takes a push that changes the Welcome. Returns 0 with *out_taken false if the response is
+ * something else, or the error that broke the connection. */
+static int take_push(struct hearsay *server, struct arena *arena,
+                     const struct msg_response *response, bool *out_taken,
+                     struct hearsay_error *error)
 {
+    *out_taken = true;
     switch (response->kind) {
     case MSG_RESPONSE_EPOCH_CHANGED:
         take_epoch(server, &response->epoch_changed);
-        return true;
+        return HEARSAY_OK;
     case MSG_RESPONSE_ACCEPT_CHANGED:
         take_acceptance(server, &response->accept_changed);
-        return true;
+        return HEARSAY_OK;
+    case MSG_RESPONSE_NOTICES_CHANGED:
+        return client_take_notices(server, arena, &response->notices, error);
     default:
-        return false;
+        *out_taken = false;
+        return HEARSAY_OK;
     }
 }
 
@@ -163,7 +170,11 @@ static int client_receive(struct hearsay *server, struct arena *arena, int64_t d
 
     for (;;) {
         int status = conn_next(&server->conn, arena, out_response, error);
-        if (status == HEARSAY_OK && take_push(server, out_response)) {
+        bool is_taken = false;
+        if (status == HEARSAY_OK) {
+            status = take_push(server, arena, out_response, &is_taken, error);
+        }
+        if (status == HEARSAY_OK && is_taken) {
             arena_reset(arena);
             continue;
         }
@@ -518,6 +529,7 @@ void hearsay_close(struct hearsay *server)
         server->kept_first = kept->next;
         kept_free(server->alloc, kept);
     }
+    client_free_notices(server);
     sodium_memzero(server->epochs, sizeof(server->epochs));
     secure_free(server->secure);
     if (server->fd >= 0) {

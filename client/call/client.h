@@ -34,6 +34,13 @@ struct client_epoch {
     struct hearsay_epoch epoch;
 };
 
+/* The last push of the notices of a host. */
+struct client_notices {
+    struct client_notices *next;
+    size_t host;        /* its index in the Welcome */
+    struct arena arena; /* of the notices */
+};
+
 struct hearsay {
     const struct alloc *alloc; /* borrowed */
     struct conn conn;
@@ -50,7 +57,8 @@ struct hearsay {
     struct hearsay_welcome
         welcome;                /* borrows from welcome_arena; its epochs are the current ones */
     struct hearsay_host *hosts; /* the Welcome's, writable */
-    bool epoch_changed;         /* of any host, since the Welcome */
+    struct client_notices *notices; /* owned list */
+    bool epoch_changed;             /* of any host, since the Welcome */
     struct client_epoch
         epochs[CLIENT_EPOCHS_MAX];  /* a ring: the i-th is at i % CLIENT_EPOCHS_MAX */
     size_t epoch_count;             /* since the Welcome; may exceed the ring */
@@ -82,6 +90,15 @@ int client_begin(const struct client_open *how, struct hearsay **out_server,
 /* Makes a client and exchanges greetings. Returns an error of hearsay_connect, or 0. */
 int client_open(const struct client_open *how, struct hearsay **out_server,
                 struct hearsay_error *out_error);
+
+/*
+ * Takes a push of the notices of a host: writes them to the host in the Welcome, and keeps what is
+ * in `arena`, which they are in; `arena` gets other memory. Returns 0, or the error that broke the
+ * connection.
+ */
+int client_take_notices(struct hearsay *server, struct arena *arena,
+                        const struct msg_notices *changed, struct hearsay_error *error);
+void client_free_notices(struct hearsay *server);
 
 /*
  * Adds a request to the output, as hearsay_submit_* do. `request` may borrow from the last reply of

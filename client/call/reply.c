@@ -96,7 +96,10 @@ static int translate_results(const struct msg_results *from, struct arena *arena
     to->comparisons = from->comparisons;
     to->exact = from->exact;
     to->capped = from->capped;
-    return status;
+    to->notice_count = from->notice_count;
+    return status == HEARSAY_OK ? reply_translate_notices(from->notices, from->notice_count, arena,
+                                                          &to->notices, error)
+                                : status;
 }
 
 static int translate_match(const struct msg_match *from, struct hearsay_match *to,
@@ -302,6 +305,10 @@ static int translate_admin(const struct msg_response *response, struct arena *ar
         out_reply->messages = response->checked.messages;
         return reply_texts(response->checked.problems, response->checked.problem_count, arena,
                            &out_reply->problems, out_error);
+    case MSG_RESPONSE_NOTICED:
+        out_reply->notice_count = response->notices.notice_count;
+        return reply_translate_notices(response->notices.notices, response->notices.notice_count,
+                                       arena, &out_reply->notices, out_error);
     case MSG_RESPONSE_LOG_LEVEL_SET:
         out_reply->word = response->log_level.level.text;
         return HEARSAY_OK;

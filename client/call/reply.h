@@ -38,6 +38,11 @@ int reply_translate_welcome(const struct msg_welcome *welcome, struct arena *are
                             struct hearsay_welcome *out_welcome, struct hearsay_host **out_hosts,
                             struct hearsay_error *out_error);
 
+/* Makes an array of the notices in the arena. Their texts are borrowed. Returns 0 or
+ * HEARSAY_ERR_NOMEM. */
+int reply_translate_notices(const struct msg_house_notice *from, size_t count, struct arena *arena,
+                            const struct hearsay_notice **out, struct hearsay_error *out_error);
+
 /* Copies an epoch. */
 void reply_translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *out_epoch);
 

@@ -24,7 +24,8 @@ _hearsay_options()
     'admin remove') printf '%s\n' --host --ban ;;
     'admin ban') printf '%s\n' --text --hash --label --host --distance ;;
     'admin unban') printf '%s\n' --text --hash --label --host ;;
-    'admin bans') printf '%s\n' --host --json ;;
+    'admin notice') printf '%s\n' --until --lang --drop --host ;;
+    'admin bans' | 'admin notices') printf '%s\n' --host --json ;;
     'admin list') printf '%s\n' --reported --pending --count --host --json ;;
     'admin check' | 'admin hosts') printf '%s\n' --json ;;
     'admin stats') printf '%s\n' --host --watch --interval --json --prometheus --output ;;
@@ -94,8 +95,8 @@ _hearsay()
     fi
     local commands='deposit query watch channel here get withdraw report import export hosts ping known summary profile
         context admin help'
-    local administrative='stats hosts list restore remove ban unban bans accept check backup compact reload
-        log-level pin'
+    local administrative='stats hosts list restore remove ban unban bans accept notice notices check
+        backup compact reload log-level pin'
     local command='' i
     for ((i = 1; i < ${#words[@]} - 1; i++)); do
         case ${words[i]} in

@@ -37,7 +37,9 @@ enum hearsay_admin_kind {
     HEARSAY_ADMIN_LOG_LEVEL, /* word: error, warning, info, debug; NULL: only read the level */
     HEARSAY_ADMIN_HIDE,      /* id, why, reason: hide a message until it is restored */
     HEARSAY_ADMIN_DECISIONS, /* number: decisions at most, 0: as many as fit; before */
-    HEARSAY_ADMIN_WAIT       /* answered when a message is newly reported, or waits for review */
+    HEARSAY_ADMIN_WAIT,      /* answered when a message is newly reported, or waits for review */
+    HEARSAY_ADMIN_NOTICE     /* word: a text to put up, with lang and until_ms; or number: of the
+                                notice to take down; neither: only read the notices */
 };
 
 struct hearsay_admin {
@@ -56,6 +58,8 @@ struct hearsay_admin {
     enum hearsay_report_kind why; /* for the list of decisions; 0: not said */
     const char *reason;           /* the same in words: one line of at most 200 bytes; NULL: none */
     uint64_t before;              /* only decisions with lower numbers; 0: the newest */
+    const char *lang;             /* the language of a notice, such as "de"; NULL: not said */
+    int64_t until_ms; /* when a notice ends by itself, by the server's clock; 0: it does not */
 };
 
 /*
@@ -130,9 +134,11 @@ struct hearsay_admin_reply {
     int64_t until_ms;             /* accept: when the schedule changes it; 0: not said */
     const char *const *problems;  /* check: problem_count of them; 0: no problems */
     size_t problem_count;
-    uint64_t messages;     /* check: messages that were checked */
-    uint64_t bytes_before; /* compact */
-    uint64_t bytes_after;  /* compact, backup */
+    uint64_t messages;                    /* check: messages that were checked */
+    uint64_t bytes_before;                /* compact */
+    uint64_t bytes_after;                 /* compact, backup */
+    const struct hearsay_notice *notices; /* notice: all that there are now, oldest first */
+    size_t notice_count;
 };
 
 /*

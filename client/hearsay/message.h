@@ -150,9 +150,11 @@ struct hearsay_result {
 struct hearsay_results {
     const struct hearsay_result *results; /* result_count of them */
     size_t result_count;
-    uint64_t comparisons; /* filters that the server compared with the query */
-    bool exact;           /* the result is proven to be the k nearest */
-    bool capped;          /* the limit on one sender's share left messages out */
+    uint64_t comparisons;                 /* filters that the server compared with the query */
+    bool exact;                           /* the result is proven to be the k nearest */
+    bool capped;                          /* the limit on one sender's share left messages out */
+    const struct hearsay_notice *notices; /* the operator's: notice_count of them, oldest first */
+    size_t notice_count;
 };
 
 struct hearsay_message {

@@ -259,6 +259,17 @@ static void put_acceptance(struct fake_peer *peer, const char *host)
     fake_put(peer, &response);
 }
 
+static void put_notices(struct fake_peer *peer, const char *host, const char *text, size_t count)
+{
+    const struct msg_house_notice notices[] = {{.number = 1, .text = {text, strlen(text)}},
+                                               {.number = 2, .text = {text, strlen(text)}}};
+    struct msg_response response = {.kind = MSG_RESPONSE_NOTICES_CHANGED};
+    response.notices.host = (struct msg_text){host, strlen(host)};
+    response.notices.notices = notices;
+    response.notices.notice_count = count;
+    fake_put(peer, &response);
+}
+
 /* Epochs begin before the answer to the first request, and after that to the second. */
 static void script_epochs(struct fake_peer *peer, void *context)
 {
@@ -275,6 +286,10 @@ static void script_epochs(struct fake_peer *peer, void *context)
             put_epoch(peer, "upstairs", 3);
             put_acceptance(peer, "attic");
             put_acceptance(peer, "upstairs");
+            put_notices(peer, "attic", "nobody's", 1);
+            put_notices(peer, "default", "gone", 2);
+            put_notices(peer, "upstairs", "stays", 2);
+            put_notices(peer, "default", "", 0);
         }
         fake_put(peer, &pong);
         if (i == 1) {
@@ -321,6 +336,9 @@ static void test_epochs_turn(void **state)
     assert_int_equal(hearsay_find_host(client, "upstairs")->accept, HEARSAY_ACCEPT_CLOSED);
     assert_true(hearsay_find_host(client, "upstairs")->accept_until_ms == 77);
     assert_int_not_equal(hearsay_find_host(client, "default")->accept, HEARSAY_ACCEPT_CLOSED);
+    assert_int_equal(hearsay_find_host(client, "default")->notice_count, 0);
+    assert_int_equal(hearsay_find_host(client, "upstairs")->notice_count, 2);
+    assert_string_equal(hearsay_find_host(client, "upstairs")->notices[1].text, "stays");
 
     /* Unasked, and with nothing under way: hearsay_next takes it in, or the socket would stay
      * readable for ever. */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin ban, unban, bans, accept: the operator sets the rules for all messages of a host. */
+/* admin ban, unban, bans, accept, notice, notices: the operator sets the rules for all messages of
+ * a host, and says something to all who read there. */
 #include <inttypes.h>
 #include <string.h>
 #include <strings.h>
@@ -369,4 +370,118 @@ const struct cli_command command_admin_accept = {
     CLI_OPTIONS(accept_options, struct rules_options),
     .words_max = 1,
     .run = accept_run,
+};
+
+/* --- notice, notices -------------------------------------------------------------------------- */
+
+struct notice_options {
+    const char *host;
+    const char *lang;
+    struct args_moment until;
+    uint32_t drop;
+    bool json;
+};
+
+static void print_notice(const struct cli *cli, const struct hearsay_notice *notice)
+{
+    char until[WHEN_BYTES] = "";
+    if (notice->until_ms != 0) {
+        when_print(notice->until_ms, until);
+    }
+    (void)fprintf(cli->out.stream, "%" PRIu32 "  %-24s  %-5s  ", notice->number,
+                  notice->until_ms != 0 ? until : "no end",
+                  notice->lang != NULL ? notice->lang : "-");
+    out_text(&cli->out, notice->text, 0);
+    (void)fputc('\n', cli->out.stream);
+}
+
+/* Sends the request, and prints all notices that there are then. */
+static int notice_call(struct cli *cli, const struct hearsay_admin *admin, bool json)
+{
+    const struct hearsay_admin_reply *reply = NULL;
+    int code = admin_ask(cli, admin, &reply);
+    for (size_t i = 0; code == CLI_DONE && i < reply->notice_count; i++) {
+        if (json) {
+            code = cli_print_json(cli, out_json_notice(&reply->notices[i]));
+        } else {
+            print_notice(cli, &reply->notices[i]);
+        }
+    }
+    if (code == CLI_DONE && reply->notice_count == 0 && !json) {
+        (void)fputs("there are no notices\n", cli->out.stream);
+    }
+    return code;
+}
+
+static const struct args_option notice_options[] = {
+    ARGS_ROW("until", 0, ARGS_MOMENT, struct notice_options, until, "TIME",
+             "ends by itself: 6h (from now) or 2026-11-20T14:00Z"),
+    ARGS_ROW("lang", 0, ARGS_TEXT, struct notice_options, lang, "LANG",
+             "language of the text, such as de or pt-BR"),
+    ARGS_RANGE("drop", 0, ARGS_NUMBER, struct notice_options, drop, "NUMBER", 1, UINT32_MAX,
+               "take this notice down"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct notice_options, host, "HOST", "where (the first host)"),
+};
+
+static int notice_run(struct cli *cli, void *options)
+{
+    const struct notice_options *chosen = options;
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_NOTICE,
+                                  .host = chosen->host,
+                                  .word = cli->word_count > 0 ? cli->words[0] : NULL,
+                                  .lang = chosen->lang,
+                                  .number = chosen->drop};
+    if ((admin.word != NULL) == (chosen->drop != 0)) {
+        return cli_misuse(cli, "a text to put up, or --drop and a number, is needed: one of them");
+    }
+    int code = admin_connect(cli, chosen->host);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    if (chosen->until.kind != ARGS_NO_MOMENT) {
+        int64_t now_ms = hearsay_now_ms(cli->connection);
+        admin.until_ms = chosen->until.kind == ARGS_AT
+                             ? chosen->until.ms
+                             : when_difference(now_ms, -chosen->until.ms); /* their sum */
+    }
+    return notice_call(cli, &admin, false);
+}
+
+const struct cli_command command_admin_notice = {
+    .name = "admin notice",
+    .summary = "say something to all who read, as the house",
+    .arguments = "TEXT [OPTION]... | --drop NUMBER",
+    .details =
+        "The page for phones shows it above all messages, from the house; no guest can write\n"
+        "there. One line of up to 500 bytes; at most five at a host. The same text again gets\n"
+        "the new end. Prints all notices that there are then.\n",
+    .examples = "  hearsay admin notice 'The bar closes at one.' --until 3h --lang en\n"
+                "  hearsay admin notice --drop 1\n",
+    CLI_OPTIONS(notice_options, struct notice_options),
+    .words_max = 1,
+    .run = notice_run,
+};
+
+static const struct args_option notices_options[] = {
+    ARGS_ROW("host", 0, ARGS_TEXT, struct notice_options, host, "HOST", "where (the first host)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct notice_options, json, NULL, "one line of JSON a notice"),
+};
+
+static int notices_run(struct cli *cli, void *options)
+{
+    const struct notice_options *chosen = options;
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_NOTICE, .host = chosen->host};
+    int code = admin_connect(cli, chosen->host);
+    return code == CLI_DONE ? notice_call(cli, &admin, chosen->json) : code;
+}
+
+const struct cli_command command_admin_notices = {
+    .name = "admin notices",
+    .summary = "list what the house says",
+    .arguments = "[OPTION]...",
+    .details = "The number, the end, the language and the text of each notice, oldest first.\n"
+               "admin notice --drop takes the number.\n",
+    .examples = "  hearsay admin notices\n",
+    CLI_OPTIONS(notices_options, struct notice_options),
+    .run = notices_run,
 };

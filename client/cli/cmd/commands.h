@@ -21,6 +21,8 @@ extern const struct cli_command command_admin_compact;
 extern const struct cli_command command_admin_hosts;
 extern const struct cli_command command_admin_list;
 extern const struct cli_command command_admin_log_level;
+extern const struct cli_command command_admin_notice;
+extern const struct cli_command command_admin_notices;
 extern const struct cli_command command_admin_pin;
 extern const struct cli_command command_admin_reload;
 extern const struct cli_command command_admin_remove;

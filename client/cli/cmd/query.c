@@ -103,6 +103,25 @@ static int print_results(const struct cli *cli, const struct query_options *opti
     return shown > 0 ? CLI_DONE : CLI_NEGATIVE;
 }
 
+/* Prints what the operator says, above the results. A row of a result begins with an age. */
+static int print_notices(const struct cli *cli, const struct query_options *options,
+                         const struct hearsay_results *results)
+{
+    int code = CLI_DONE;
+    for (size_t i = 0; i < results->notice_count && code == CLI_DONE; i++) {
+        if (options->json) {
+            code = cli_print_json(cli, out_json_notice(&results->notices[i]));
+            continue;
+        }
+        out_colour(&cli->out, OUT_BOLD);
+        (void)fputs("From the house: ", cli->out.stream);
+        out_colour(&cli->out, OUT_PLAIN);
+        out_text(&cli->out, results->notices[i].text, 0);
+        (void)fputc('\n', cli->out.stream);
+    }
+    return code;
+}
+
 static void report_beyond(const struct cli *cli, size_t beyond, uint32_t suggested)
 {
     char distance[16];
@@ -152,7 +171,10 @@ static int query_ask(const struct cli *cli, const struct query_options *options,
                    : cli_report(cli, &error);
     }
     size_t beyond = split ? count_beyond(results, within) : 0;
-    int code = print_results(cli, options, results, within, hearsay_now_ms(cli->connection), seen);
+    int code = print_notices(cli, options, results);
+    if (code == CLI_DONE) {
+        code = print_results(cli, options, results, within, hearsay_now_ms(cli->connection), seen);
+    }
     if (suggested && !split) {
         query->max_distance = HEARSAY_DISTANCE_ONE;
         query->with_payload = false;

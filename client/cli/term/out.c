@@ -274,6 +274,17 @@ void out_json_payload(json_t **object, const char *media_type, const uint8_t *pa
     }
 }
 
+json_t *out_json_notice(const struct hearsay_notice *notice)
+{
+    json_t *object =
+        json_pack("{s:I, s:s, s:s*, s:o}", "notice", (json_int_t)notice->number, "text",
+                  notice->text, "lang", notice->lang, "since", out_json_time(notice->since_ms));
+    if (notice->until_ms != 0) {
+        out_json_set(&object, "until", out_json_time(notice->until_ms));
+    }
+    return object;
+}
+
 json_t *out_json_result(const struct hearsay_result *result, bool typed)
 {
     json_t *object = json_pack(

@@ -108,6 +108,9 @@ void out_json_append(json_t **array, json_t *value);
 void out_json_payload(json_t **object, const char *media_type, const uint8_t *payload,
                       size_t count);
 
+/* A notice as JSON. Its member "notice", which no message has, is the number. NULL: no memory. */
+json_t *out_json_notice(const struct hearsay_notice *notice);
+
 /*
  * Converts a result to the JSON object that the query command prints, with the keys id, distance,
  * intersection, union, estimated_similarity, deposited and expires, and at most one of text,

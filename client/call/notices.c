@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* notices: what the operators of the hosts say, from answers and pushes. */
+#include <string.h>
+
+#include "client/call/client.h"
+#include "client/fail.h"
+
+int reply_translate_notices(const struct msg_house_notice *from, size_t count, struct arena *arena,
+                            const struct hearsay_notice **out, struct hearsay_error *out_error)
+{
+    struct hearsay_notice *notices =
+        count > 0 ? arena_take_zeroed(arena, count, sizeof(*notices)) : NULL;
+    if (count > 0 && notices == NULL) {
+        return fail_set_nomem(out_error);
+    }
+    for (size_t i = 0; i < count; i++) {
+        notices[i] = (struct hearsay_notice){.number = from[i].number,
+                                             .text = from[i].text.text,
+                                             .lang = from[i].lang.text,
+                                             .since_ms = from[i].since_ms,
+                                             .until_ms = from[i].until_ms};
+    }
+    *out = notices;
+    return HEARSAY_OK;
+}
+
+/* Returns the place for the notices of a host, which is made if there is none. NULL: no memory. */
+static struct client_notices *find_notices(struct hearsay *server, size_t host)
+{
+    struct client_notices *place = server->notices;
+
+    while (place != NULL && place->host != host) {
+        place = place->next;
+    }
+    if (place == NULL && (place = alloc_zeroed(server->alloc, 1, sizeof(*place))) != NULL) {
+        place->host = host;
+        place->next = server->notices;
+        server->notices = place;
+        arena_init(&place->arena, server->alloc, CONN_DECODE_BYTES);
+    }
+    return place;
+}
+
+int client_take_notices(struct hearsay *server, struct arena *arena,
+                        const struct msg_notices *changed, struct hearsay_error *error)
+{
+    struct hearsay_error local;
+    for (size_t i = 0; i < server->welcome.host_count; i++) {
+        struct hearsay_host *host = &server->hosts[i];
+
+        if (strcmp(host->name, changed->host.text) != 0) {
+            continue;
+        }
+        struct client_notices *place = find_notices(server, i);
+        if (place == NULL || reply_translate_notices(changed->notices, changed->notice_count, arena,
+                                                     &host->notices, &local) != HEARSAY_OK) {
+            host->notice_count = 0;
+            (void)fail_set_nomem(&local);
+            return conn_break(&server->conn, &local, error);
+        }
+        host->notice_count = changed->notice_count;
+        struct arena old = place->arena;
+        place->arena = *arena;
+        *arena = old;
+    }
+    return HEARSAY_OK;
+}
+
+void client_free_notices(struct hearsay *server)
+{
+    while (server->notices != NULL) {
+        struct client_notices *place = server->notices;
+        server->notices = place->next;
+        arena_deinit(&place->arena);
+        alloc_release(server->alloc, place);
+    }
+}
