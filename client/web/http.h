@@ -14,6 +14,7 @@
  *   - the head has at most HTTP_HEAD_BYTES                                              else 431
  *   - names and values of headers are well-formed, each line as "Name: value", CR, LF   else 400
  *   - the body has at most HTTP_BODY_BYTES                                              else 413
+ *   - the client is one that `allows` lets connect                                  else closed
  *   - the client's address has no more connections than it may                       else closed
  *     (behind a proxy: 429)
  */
@@ -99,6 +100,8 @@ struct http_options {
     size_t listener_count;            /* 1 .. HTTP_LISTENERS_MAX */
     unsigned connections;             /* of all clients */
     unsigned connections_per_address; /* of one; of an IPv6 /64 half of all at most */
+    /* Whether a client that no proxy stands before may connect; NULL: all may. */
+    bool (*allows)(void *context, const struct http_address *client);
     /* A request has come. Answers with http_answer or http_stream_begin, now or later. */
     void (*request)(void *context, struct http_exchange *exchange,
                     const struct http_request *request);

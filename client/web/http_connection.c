@@ -170,8 +170,11 @@ struct http_connection *http_connection_new(const struct http_server_listener *l
     http_connection_set_deadline(connection, HTTP_REQUEST_SECONDS);
     bool is_welcome = true;
     if (!listener->is_proxied) {
-        is_welcome = http_peer_from_socket(address, &connection->address) &&
-                     http_connection_enter(connection) == HTTP_ENTRY_DONE;
+        const struct http_options *options = &server->options;
+        is_welcome =
+            http_peer_from_socket(address, &connection->address) &&
+            (options->allows == NULL || options->allows(options->context, &connection->address)) &&
+            http_connection_enter(connection) == HTTP_ENTRY_DONE;
         http_peer_learn_local(descriptor, &connection->address);
     }
     if (is_welcome && http_server_make_room(server, connection)) {
