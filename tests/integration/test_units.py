@@ -4,6 +4,7 @@ limits, views of the system and filters of calls. sandbox.py applies the setting
 
 import contextlib
 import ctypes
+import grp
 import json
 import os
 import pwd
@@ -21,6 +22,7 @@ import pytest
 import conftest
 import hearsay_wire as wire
 import sandbox
+import test_moderate
 import test_web
 from hearsay_wire import pb
 from test_gateway import acting_as, packed
@@ -30,6 +32,7 @@ from test_systemd import allowed_calls, settings_of
 FOLDER = os.path.dirname(os.path.abspath(__file__))
 DAEMON_UNIT = os.environ.get("HEARSAY_UNIT", "build/systemd/hearsayd.service")
 WEB_UNIT = os.path.join(os.path.dirname(DAEMON_UNIT), "hearsay-web.service")
+MODERATE_UNIT = os.path.join(os.path.dirname(DAEMON_UNIT), "hearsay-moderate.service")
 SOURCES = os.path.join(FOLDER, "../../systemd")
 GATEWAY = "/run/hearsay-web/gateway.sock"  # the default of hearsay-web
 
@@ -45,7 +48,8 @@ def built_with_systemd():
 
 def test_systemd_has_no_complaint(tmp_path):
     """No unknown setting, no wrong value; verify tells by words, not by its exit code."""
-    for unit, program in ((DAEMON_UNIT, conftest.HEARSAYD), (WEB_UNIT, test_web.HEARSAY_WEB)):
+    for unit, program in ((DAEMON_UNIT, conftest.HEARSAYD), (WEB_UNIT, test_web.HEARSAY_WEB),
+                          (MODERATE_UNIT, test_web.HEARSAY_WEB)):
         with open(unit, encoding="utf-8") as file:
             text = re.sub(r"^(Exec\w+)=\S*/hearsay\S*", rf"\1={conftest.binary(program)}",
                           file.read(), flags=re.M)
@@ -59,7 +63,7 @@ def test_systemd_has_no_complaint(tmp_path):
         assert done.returncode == 0 and not complaints, done.stderr
 
 
-@pytest.mark.parametrize("path", [DAEMON_UNIT, WEB_UNIT], ids=os.path.basename)
+@pytest.mark.parametrize("path", [DAEMON_UNIT, WEB_UNIT, MODERATE_UNIT], ids=os.path.basename)
 def test_every_setting_is_tried(path):
     """A new setting comes into sandbox.py. PrivateUsers= may not come: with it each foreign uid is
     65534, and hearsayd could not tell the gateway's user from others."""
@@ -90,7 +94,7 @@ def machine():
         shutil.copy(f"/etc/{name}", etc)
     subprocess.run(["systemd-sysusers", f"--root={storage}/root",
                     *(os.path.realpath(os.path.join(SOURCES, f"{name}.sysusers"))
-                      for name in ("hearsayd", "hearsay-web"))],
+                      for name in ("hearsayd", "hearsay-web", "hearsay-moderate"))],
                    capture_output=True, timeout=60, check=True)
     sandbox.mount(None, "/", flags=sandbox.MS_REC | sandbox.MS_PRIVATE)
     for name in ("passwd", "group"):
@@ -163,7 +167,7 @@ def unit_daemon(machine, tmp_path, sanitized):
     os.chmod("/run/notify", 0o666)
     notices.settimeout(wire.PATIENCE)
     daemon = UnitDaemon(
-        tmp_path, tmp_path, f"listen = {GATEWAY} gateway\ngateway_user = hearsay-web\n",
+        tmp_path, tmp_path, f"listen = {GATEWAY} gateway\ngateway_user = hearsay-web\nadmin_group = hearsay\n",
         wrapper=sandboxed(DAEMON_UNIT, conftest.HEARSAYD, sanitized),
         env={"NOTIFY_SOCKET": "/run/notify"})
     try:
@@ -239,3 +243,27 @@ def test_the_page_by_socket_activation(unit_daemon, sanitized):
             if web.process.poll() is None:
                 web.process.send_signal(signal.SIGKILL)
                 web.process.wait(wire.PATIENCE)
+
+
+def test_the_moderators_page(unit_daemon, sanitized, rng):
+    """By its user and groups: it reads the guests' file, which is closed to others, and moderates."""
+    guests = write("/run/web.conf", "[web]\nlisten = 192.0.2.1:80\n")
+    os.chmod(guests, 0o640)
+    os.chown(guests, 0, grp.getgrnam("hearsay-web").gr_gid)
+    file = write("/run/moderate.conf", f"[moderate]\nlisten = 127.0.0.1:0\nguests = {guests}\n")
+    assert test_moderate.set_password(file).returncode == 0
+    os.chmod(file, 0o640)
+    os.chown(file, 0, grp.getgrnam("hearsay-moderate").gr_gid)
+    with wire.Client("/run/hearsay/admin.sock") as client:
+        made = wire.deposit_of(rng, ["a:b"], payload=b"rude", media_type="text/plain")
+        client.call(made)
+        client.call(pb.Report(id=made.id, kind="SPAM"))
+    desk = test_moderate.Desk.__new__(test_moderate.Desk)
+    desk.token = None
+    desk.command = [*sandboxed(MODERATE_UNIT, test_web.HEARSAY_WEB, sanitized), "--config", file]
+    desk.start()
+    assert "rude" in desk.log_in().text
+    assert "Removed" in desk.press(do="remove", id=made.id.hex()).text
+    assert os.stat(f"/proc/{desk.process.pid}").st_uid == pwd.getpwnam("hearsay-moderate").pw_uid
+    assert "not filtered" not in "".join(desk.lines) or sanitized
+    desk.stop()

@@ -33,7 +33,7 @@ FILES_MAX = 25  # .c files of one folder
 LIBRARIES = {
     r"microhttpd\.h": r"client/web/http_(answer|connection|mhd|request)\.c",
     r"qrencode\.h": r"client/web/qr\.c",
-    r"uv\.h": r"client/web/(board/|main/|route/)?\w+\.[ch]|daemon/(main\.c|net/\w+\.[ch]|system/(notify|worker_uv)\.[ch]"
+    r"uv\.h": r"client/web/(board/|main/|moderate/|route/)?\w+\.[ch]|daemon/(main\.c|net/\w+\.[ch]|system/(notify|worker_uv)\.[ch]"
               r"|store/(numbers|sqlite|reader|writer|commit|inner)\.[ch])",
     r"sqlite3\.h": r"daemon/store/\w+\.[ch]",
     r"protobuf-c/.*|proto/hearsay\.pb-c\.h": r"proto/(arena|codec/\w+)\.[ch]",

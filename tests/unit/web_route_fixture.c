@@ -328,7 +328,7 @@ int web_route_setup(void **state)
         .limits = {.ttl_max_s = 7 * 86400, .payload_bytes = 4096},
     };
     char reason[SETTINGS_REASON_BYTES];
-    web_config_defaults(&web_route.config);
+    web_config_defaults(WEB_SECTION_WEB, &web_route.config);
     assert_int_equal(web_config_finish(&web_route.config, reason), 0);
     sheets_clear(&web_route.router.sheets);
     memset(&web_route.router, 0, sizeof(web_route.router));

@@ -34,6 +34,20 @@ static int check_welcome(const struct web_config *config, const struct hearsay *
     return rc;
 }
 
+/* Whether this user may moderate the host. */
+static int check_rights(const struct web_config *config, struct hearsay *server, char *out_reason)
+{
+    struct settings_source source = {.name = config->server, .reason = out_reason};
+    struct hearsay_admin request = {.kind = HEARSAY_ADMIN_ACCEPT,
+                                    .host = config->host[0] != '\0' ? config->host : NULL};
+    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay_error error;
+
+    return hearsay_admin(server, &request, LOOK_MS, &reply, &error) == HEARSAY_OK
+               ? 0
+               : settings_refuse(&source, "%s", error.sentence);
+}
+
 int look_at_server(const struct web_config *config, char *out_reason)
 {
     struct hearsay_connect options;
@@ -49,7 +63,8 @@ int look_at_server(const struct web_config *config, char *out_reason)
                        error.sentence);
         return LOOK_UNKNOWN;
     }
-    int rc = check_welcome(config, server, out_reason);
+    int rc = config->section == WEB_SECTION_MODERATE ? check_rights(config, server, out_reason)
+                                                     : check_welcome(config, server, out_reason);
     hearsay_close(server);
     return rc;
 }

@@ -7,7 +7,8 @@
 
 /*
  * Compares the configuration with that of the hearsayd at `server`: whether it is a gateway's
- * socket, whether the host is there, and whether the longest text fits. Returns 0; SETTINGS_REFUSED
+ * socket, whether the host is there, and whether the longest text fits; of the moderators' page
+ * whether this user may moderate the host. Returns 0; SETTINGS_REFUSED
  * with a line for each error; or LOOK_UNKNOWN with a sentence why hearsayd could not be asked.
  * out_reason has SETTINGS_REASON_BYTES. Waits for LOOK_MS at most.
  */

@@ -6,6 +6,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
@@ -13,6 +14,7 @@
 
 #include "client/web/main/look.h"
 #include "client/web/main/program.h"
+#include "client/web/moderate/password.h"
 #include "client/web/setup/options.h"
 #include "daemon/system/streams.h"
 
@@ -40,6 +42,24 @@ static bool check_more(const struct web_config *config)
     return rc == 0 || rc == LOOK_UNKNOWN;
 }
 
+static int set_password(const struct web_options *options)
+{
+    char reason[SETTINGS_REASON_BYTES];
+    const char *file = settings_options_file(&options->common);
+
+    if (file == NULL) {
+        fprintf(stderr, "hearsay-web: there is no %s: hearsay-web(8) says how to make it\n",
+                options->common.config_none);
+        return EXIT_USAGE;
+    }
+    if (password_set(file, reason) != 0) {
+        settings_complain(&web_program, reason, stderr);
+        return EXIT_USAGE;
+    }
+    printf("%s has the new password; restart the page: systemctl restart hearsay-moderate\n", file);
+    return streams_finish("hearsay-web") ? EXIT_SUCCESS : EXIT_FAILURE;
+}
+
 int main(int argc, char **argv)
 {
     static struct web_config config; /* large for a small machine's stack */
@@ -49,12 +69,22 @@ int main(int argc, char **argv)
 
     streams_keep();
     tzset(); /* reads the zone's file while the system calls are not filtered */
-    if (web_options_parse(argc, argv, &options, reason) != 0) {
+    if (sodium_init() < 0) {
+        log_error("the system gives no random numbers");
+        return EXIT_FAILURE;
+    }
+    bool sets_password = argc > 1 && strcmp(argv[1], "--set-password") == 0;
+    bool moderates = sets_password || (argc > 1 && strcmp(argv[1], "--moderate") == 0);
+    if (web_options_parse(moderates ? WEB_SECTION_MODERATE : WEB_SECTION_WEB, argc - moderates,
+                          argv + moderates, &options, reason) != 0) {
         fprintf(stderr, "hearsay-web: %s\n", reason);
         return EXIT_USAGE;
     }
     if (web_options_answer(&options, NULL, stdout)) {
         return streams_finish("hearsay-web") ? EXIT_SUCCESS : EXIT_FAILURE;
+    }
+    if (sets_password) {
+        return set_password(&options);
     }
     if (web_options_load(&options, &config, reason) != 0) {
         settings_complain(&web_program, reason, stderr);
@@ -70,10 +100,6 @@ int main(int argc, char **argv)
     (void)umask(0077);
     (void)signal(SIGPIPE, SIG_IGN);
     log_set_level(config.log_level);
-    if (sodium_init() < 0) {
-        log_error("the system gives no random numbers");
-        return EXIT_FAILURE;
-    }
     int rc = program_start(&program, &options, &config, reason);
     if (rc != 0) {
         log_error("%s", reason);

@@ -34,8 +34,10 @@ static void on_terminate(uv_signal_t *signal, int number)
     log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
     notify_stopping("closing all connections");
     http_server_stop(program->http);
-    live_stop(program->live);
-    board_stop(program->board);
+    if (program->board != NULL) {
+        live_stop(program->live);
+        board_stop(program->board);
+    }
     close_handles(program);
 }
 
@@ -154,19 +156,9 @@ static int make_board(struct program *program, char *out_reason)
     return rc;
 }
 
-static int make_http(struct program *program, char *out_reason)
+static void make_router(struct program *program)
 {
     struct router *router = &program->router;
-    struct http_options http = {
-        .loop = &program->loop,
-        .listeners = program->listen.sockets,
-        .listener_count = program->listen.count,
-        .connections = program->config.connections,
-        .connections_per_address = program->config.connections_per_address,
-        .request = route_request,
-        .gone = route_gone,
-        .context = router,
-    };
 
     router->loop = &program->loop;
     router->config = &program->config;
@@ -176,6 +168,47 @@ static int make_http(struct program *program, char *out_reason)
     router->names.place_count = program->listen.count;
     memcpy(router->names.places, program->listen.places, sizeof(router->names.places));
     router_init(router);
+}
+
+/* What both pages have. */
+static struct http_options http_options_of(struct program *program)
+{
+    return (struct http_options){
+        .loop = &program->loop,
+        .listeners = program->listen.sockets,
+        .listener_count = program->listen.count,
+        .connections = program->config.connections,
+        .connections_per_address = program->config.connections_per_address,
+        .request = route_request,
+        .gone = route_gone,
+        .context = &program->router,
+    };
+}
+
+/* Serves the guests' page. */
+static int make_guests(struct program *program, char *out_reason)
+{
+    struct http_options http = http_options_of(program);
+    int rc = make_board(program, out_reason);
+
+    if (rc != 0) {
+        return rc;
+    }
+    make_router(program);
+    return http_server_new(&http, &program->http, out_reason);
+}
+
+/* Serves the moderators' page. No part of the guests' page is made. */
+static int make_moderate(struct program *program, char *out_reason)
+{
+    struct http_options http = http_options_of(program);
+
+    http.allows = moderate_allows;
+    http.request = moderate_request;
+    http.gone = moderate_gone;
+    http.context = &program->moderate;
+    moderate_init(&program->moderate, &program->loop, &program->config, program->listen.places,
+                  program->listen.count);
     return http_server_new(&http, &program->http, out_reason);
 }
 
@@ -205,8 +238,10 @@ int program_start(struct program *program, const struct web_options *options,
     }
     rc = listen_open(config, &program->listen, out_reason);
     rc = rc == 0 ? become_user(config, out_reason) : rc;
-    rc = rc == 0 ? make_board(program, out_reason) : rc;
-    rc = rc == 0 ? make_http(program, out_reason) : rc;
+    if (rc == 0) {
+        rc = config->section == WEB_SECTION_MODERATE ? make_moderate(program, out_reason)
+                                                     : make_guests(program, out_reason);
+    }
     if (rc == 0 && (rc = start_handles(program)) != 0) {
         rc = reason_set(out_reason, "event loop: %s", uv_strerror(rc));
     }
@@ -245,8 +280,10 @@ void program_run(struct program *program)
     (void)uv_run(&program->loop, UV_RUN_DEFAULT); /* until all handles are closed */
     http_server_free(program->http);
     sheets_clear(&program->router.sheets);
-    live_free(program->live);
-    board_free(program->board);
+    if (program->board != NULL) {
+        live_free(program->live);
+        board_free(program->board);
+    }
     listen_clean(&program->listen);
     if (uv_loop_close(&program->loop) != 0) {
         log_error("the loop closed with handles left open"); /* a bug; tests look for it */

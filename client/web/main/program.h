@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "client/web/main/listen.h"
+#include "client/web/moderate/moderate.h"
 #include "client/web/route/router.h"
 #include "client/web/setup/config.h"
 #include "client/web/setup/options.h"
@@ -17,10 +18,11 @@ struct program {
     struct web_config config;
     const struct web_options *options; /* borrowed */
     struct listen listen;
-    struct board *board;
-    struct live *live;
+    struct board *board; /* NULL: the moderators' page is served */
+    struct live *live;   /* the same */
     struct http_server *http;
-    struct router router;
+    struct router router;     /* of the guests' page */
+    struct moderate moderate; /* of the moderators' page */
     uv_signal_t signals[3];
     uv_timer_t watchdog;
     const char *unfiltered; /* why system calls are not filtered; NULL: they are */

@@ -13,12 +13,24 @@
 
 static const char *const languages[] = {"auto", "en", "de", "ar"};
 
-void web_config_defaults(struct web_config *out_config)
+/* What is not in the table. */
+static void defaults_moderate(struct web_config *config)
+{
+    config->connections = 32;
+    config->connections_per_address = 8;
+    memcpy(config->server, "/run/hearsay/admin.sock", sizeof("/run/hearsay/admin.sock"));
+}
+
+void web_config_defaults(enum web_section section, struct web_config *out_config)
 {
     memset(out_config, 0, sizeof(*out_config));
-    settings_put_defaults(&web_table, 0, out_config);
+    out_config->section = section;
+    settings_put_defaults(&web_table, section, out_config);
     memcpy(out_config->server, "/run/hearsay-web/gateway.sock",
            sizeof("/run/hearsay-web/gateway.sock"));
+    if (section == WEB_SECTION_MODERATE) {
+        defaults_moderate(out_config);
+    }
     memcpy(out_config->title, "Hearsay", sizeof("Hearsay"));
     memcpy(out_config->language, "auto", sizeof("auto"));
 }
@@ -26,13 +38,20 @@ void web_config_defaults(struct web_config *out_config)
 static int enter_section(void *context, const struct settings_source *source,
                          const struct settings_heading *heading, void **out_base)
 {
-    (void)source;
-    (void)heading;
-    *out_base = context;
-    return 0;
+    struct web_config *config = context;
+
+    *out_base = config;
+    if (heading->section == config->section) {
+        return 0;
+    }
+    return config->section == WEB_SECTION_WEB
+               ? settings_refuse(source, "[moderate] is not for the guests' page: it belongs into "
+                                         "the file of hearsay-web --moderate")
+               : settings_refuse(source, "[web] is for the guests' page: it belongs into the file "
+                                         "of hearsay-web without --moderate");
 }
 
-int web_config_parse(const char *text, size_t length, const char *name,
+int web_config_parse(enum web_section section, const char *text, size_t length, const char *name,
                      struct web_config *out_config, char *out_reason)
 {
     struct settings_source source = {.name = name, .reason = out_reason};
@@ -45,7 +64,7 @@ int web_config_parse(const char *text, size_t length, const char *name,
     if (fresh == NULL) {
         return -ERR_NOMEM;
     }
-    web_config_defaults(fresh);
+    web_config_defaults(section, fresh);
     memcpy(fresh->file, name, strlen(name));
     struct settings_target target = {
         .table = &web_table,
@@ -61,14 +80,15 @@ int web_config_parse(const char *text, size_t length, const char *name,
     return rc;
 }
 
-int web_config_read(const char *file, struct web_config *out_config, char *out_reason)
+int web_config_read(enum web_section section, const char *file, struct web_config *out_config,
+                    char *out_reason)
 {
     char *text = NULL;
     size_t length = 0;
     int rc = settings_read(file, &text, &length, out_reason);
 
     if (rc == 0) {
-        rc = web_config_parse(text, length, file, out_config, out_reason);
+        rc = web_config_parse(section, text, length, file, out_config, out_reason);
     }
     free(text);
     return rc;
@@ -78,10 +98,10 @@ int web_config_set(struct web_config *config, const char *name, const char *key,
                    char *out_reason)
 {
     struct settings_source source = {.name = name, .reason = out_reason};
-    const struct settings_key *found = settings_find(&web_table, 0, key);
+    const struct settings_key *found = settings_find(&web_table, config->section, key);
 
     if (found == NULL) {
-        return settings_refuse_unknown(&source, &web_table, 0, key);
+        return settings_refuse_unknown(&source, &web_table, config->section, key);
     }
     config->key_lines[found - web_table.keys] = 0;
     return settings_set(&source, found, config, value);
@@ -93,7 +113,7 @@ int web_config_set(struct web_config *config, const char *name, const char *key,
 static struct settings_source source_of(const struct web_config *config, const char *key,
                                         char *reason)
 {
-    const struct settings_key *found = settings_find(&web_table, 0, key);
+    const struct settings_key *found = settings_find(&web_table, config->section, key);
 
     return (struct settings_source){
         .name = config->file[0] != '\0' ? config->file : "configuration",
@@ -210,10 +230,12 @@ int web_config_finish(struct web_config *config, char *out_reason)
 
     if (config->listener_count == 0) {
         config->listeners[0] =
-            (struct web_config_listener){.family = 4, .address = {127, 0, 0, 1}, .port = 7118};
+            (struct web_config_listener){.family = 4,
+                                         .address = {127, 0, 0, 1},
+                                         .port = config->section == WEB_SECTION_WEB ? 7118 : 7119};
         config->listener_count = 1;
     }
-    if (config->name_count == 0) {
+    if (config->name_count == 0 && config->section == WEB_SECTION_WEB) {
         memcpy(config->names[0], "hearsay.lan", sizeof("hearsay.lan"));
         config->name_count = 1;
     }
@@ -235,7 +257,7 @@ int web_config_check_reload(const struct web_config *running, const struct web_c
         int rc = 0;
 
         source.collects = false;
-        if (key->reloadable) {
+        if (key->reloadable || key->section != running->section) {
             continue;
         }
         if (key->type != SETTINGS_TYPE_OWN) {
@@ -253,7 +275,8 @@ int web_config_check_reload(const struct web_config *running, const struct web_c
 
 const char *web_config_warning(const struct web_config *config)
 {
-    if (config->operator_name[0] != '\0' && config->contact[0] != '\0') {
+    if (config->section == WEB_SECTION_MODERATE ||
+        (config->operator_name[0] != '\0' && config->contact[0] != '\0')) {
         return NULL;
     }
     for (size_t i = 0; i < config->listener_count; i++) {
@@ -269,5 +292,5 @@ const char *web_config_warning(const struct web_config *config)
 
 void web_config_print(const struct web_config *config, FILE *out)
 {
-    settings_print_section(&web_table, 0, NULL, config, out);
+    settings_print_section(&web_table, config->section, NULL, config, out);
 }

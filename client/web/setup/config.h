@@ -17,7 +17,7 @@
 #include "daemon/system/log.h"
 
 enum {
-    WEB_CONFIG_KEYS_MAX = 40,
+    WEB_CONFIG_KEYS_MAX = 60,
     WEB_CONFIG_NAMES_MAX = 8,
     WEB_CONFIG_NAME_BYTES = 128,
     WEB_CONFIG_TEXT_BYTES = 160,
@@ -29,8 +29,16 @@ enum {
     WEB_CONFIG_HOST_BYTES = 64,
     WEB_CONFIG_LISTENER_BYTES = 160,
     WEB_CONFIG_SSID_BYTES = 33,
-    WEB_CONFIG_PASSWORD_BYTES = 65
+    WEB_CONFIG_PASSWORD_BYTES = 65,
+    WEB_CONFIG_PREFIXES_MAX = 8,
+    WEB_CONFIG_HASH_BYTES = 128, /* crypto_pwhash_STRBYTES */
+    /* What one check of a password takes: a router has 64 MB. */
+    WEB_CONFIG_HASH_PASSES = 3,
+    WEB_CONFIG_HASH_MEMORY = 16 * 1024 * 1024
 };
+
+/* The section of a file, which says for which page it is. */
+enum web_section { WEB_SECTION_WEB, WEB_SECTION_MODERATE };
 
 struct web_config_listener {
     bool is_unix;
@@ -41,9 +49,17 @@ struct web_config_listener {
     char path[WEB_CONFIG_PATH_BYTES];
 };
 
+/* All addresses whose first `bits` are the same. */
+struct web_config_prefix {
+    uint8_t family; /* 4 or 6 */
+    uint8_t address[16];
+    uint8_t bits; /* at least 1 */
+};
+
 enum web_portal { WEB_PORTAL_OFF, WEB_PORTAL_OFFLINE };
 
 struct web_config {
+    enum web_section section;
     char file[WEB_CONFIG_FILE_BYTES]; /* "" when there was none */
     struct web_config_listener listeners[HTTP_LISTENERS_MAX];
     size_t listener_count; /* after web_config_finish at least 1 */
@@ -73,22 +89,29 @@ struct web_config {
     uint32_t reads_per_minute; /* 0: as many as hearsayd allows */
     uint32_t reads_burst;
     enum log_level log_level;
-    unsigned key_lines[WEB_CONFIG_KEYS_MAX]; /* as settings_target.key_lines */
+    /* Of [moderate] only. */
+    struct web_config_prefix allow[WEB_CONFIG_PREFIXES_MAX]; /* who may connect */
+    size_t allow_count;                                      /* after web_options_load 1 or more */
+    char guests[WEB_CONFIG_RULES_FILE_BYTES];                /* the file of the guests' page */
+    char password[WEB_CONFIG_HASH_BYTES];                    /* its Argon2id hash */
+    unsigned key_lines[WEB_CONFIG_KEYS_MAX];                 /* as settings_target.key_lines */
 };
 
 /* Sets all defaults but those that web_config_finish sets. */
-void web_config_defaults(struct web_config *out_config);
+void web_config_defaults(enum web_section section, struct web_config *out_config);
 
 /*
- * Parses configuration text of `length` bytes. `name` is the file's name for sentences. 0;
- * SETTINGS_REFUSED with a line "name:line: what is wrong and what would be right" for each error in
- * out_reason (SETTINGS_REASON_BYTES); or -ERR_NOMEM. On failure *out_config is untouched.
+ * Parses configuration text of `length` bytes with this one section. `name` is the file's name for
+ * sentences. 0; SETTINGS_REFUSED with a line "name:line: what is wrong and what would be right" for
+ * each error in out_reason (SETTINGS_REASON_BYTES); or -ERR_NOMEM. On failure *out_config is
+ * untouched.
  */
-int web_config_parse(const char *text, size_t length, const char *name,
+int web_config_parse(enum web_section section, const char *text, size_t length, const char *name,
                      struct web_config *out_config, char *out_reason);
 
 /* Reads and parses a file; the same, and SETTINGS_REFUSED when the file cannot be read. */
-int web_config_read(const char *file, struct web_config *out_config, char *out_reason);
+int web_config_read(enum web_section section, const char *file, struct web_config *out_config,
+                    char *out_reason);
 
 /* Sets one key, for an option of the command line: `name` is the option for sentences. */
 int web_config_set(struct web_config *config, const char *name, const char *key, const char *value,
@@ -118,5 +141,12 @@ void web_listener_print(const struct web_config_listener *listener, char *out);
 /* Whether an address, of the family 4 or 6, is of this machine only; or is no single address. */
 bool web_address_is_loopback(uint8_t family, const uint8_t *address);
 bool web_address_is_any(uint8_t family, const uint8_t *address);
+
+/* Whether an address is one of those. */
+bool web_prefix_has(const struct web_config_prefix *prefix, uint8_t family, const uint8_t *address);
+
+/* Whether a text is a hash of a password that takes no more than WEB_CONFIG_HASH_PASSES and
+ * WEB_CONFIG_HASH_MEMORY to check. */
+bool web_hash_is_ours(const char *hash);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/web/setup/moderate.h"
 #include "client/web/setup/table.h"
 #include "core/base/err.h"
 
@@ -38,6 +39,8 @@ const struct settings_program web_program = {
     .file = "/etc/hearsay/web.conf",
     .about = "A page for phones: shows the messages of hearsayd, and takes new ones.\n",
     .more = "SIGHUP reads the configuration again, SIGTERM ends the program.\n"
+            "hearsay-web --moderate [OPTION]... serves the moderators' page instead, and\n"
+            "hearsay-web --set-password [--config FILE] sets its password.\n"
             "See hearsay-web(8).\n",
     .options = rows,
     .option_count = sizeof(rows) / sizeof(rows[0]),
@@ -50,11 +53,25 @@ const struct settings_program web_program = {
     .print = print_config,
 };
 
-int web_options_parse(int argc, char *const argv[], struct web_options *out_options,
-                      char *out_reason)
+/* What differs for the moderators' page. */
+static struct settings_program program_of(enum web_section section)
 {
-    struct web_options options = {.common = {.action = SETTINGS_RUN}};
-    int rc = settings_options_parse(&web_program, argc, argv, &options, out_reason);
+    struct settings_program program = web_program;
+
+    if (section == WEB_SECTION_MODERATE) {
+        program.file = "/etc/hearsay/moderate.conf";
+        program.about = "A page for moderators: shows what was reported or waits for review, and\n"
+                        "hides, shows and removes it. --moderate or --set-password comes first.\n";
+    }
+    return program;
+}
+
+int web_options_parse(enum web_section section, int argc, char *const argv[],
+                      struct web_options *out_options, char *out_reason)
+{
+    struct web_options options = {.common = {.action = SETTINGS_RUN}, .section = section};
+    struct settings_program program = program_of(section);
+    int rc = settings_options_parse(&program, argc, argv, &options, out_reason);
 
     if (rc == 0) {
         *out_options = options;
@@ -65,8 +82,10 @@ int web_options_parse(int argc, char *const argv[], struct web_options *out_opti
 bool web_options_answer(const struct web_options *options, const struct web_config *config,
                         FILE *out)
 {
-    return settings_options_answer(&web_program, &options->common,
-                                   config != NULL ? config->file : "", config, out);
+    struct settings_program program = program_of(options->section);
+
+    return settings_options_answer(&program, &options->common, config != NULL ? config->file : "",
+                                   config, out);
 }
 
 static int set_from_options(const struct web_options *options, struct web_config *config,
@@ -101,13 +120,16 @@ int web_options_load(const struct web_options *options, struct web_config *out_c
         (void)snprintf(out_reason, SETTINGS_REASON_BYTES, "%s", err_text(-ERR_NOMEM));
         return -ERR_NOMEM;
     }
-    web_config_defaults(config);
-    rc = file != NULL ? web_config_read(file, config, out_reason) : 0;
+    web_config_defaults(options->section, config);
+    rc = file != NULL ? web_config_read(options->section, file, config, out_reason) : 0;
     if (rc == 0) {
         rc = set_from_options(options, config, out_reason);
     }
     if (rc == 0) {
         rc = web_config_finish(config, out_reason);
+    }
+    if (rc == 0 && options->section == WEB_SECTION_MODERATE) {
+        rc = web_moderate_finish(config, out_reason);
     }
     if (rc == 0) {
         *out_config = *config;

@@ -10,11 +10,16 @@ static const char *const log_level_words[] = {"error", "warning", "info", "debug
 
 static const struct settings_section sections[] = {
     {.name = "web", .help = "The page for phones."},
+    {.name = "moderate",
+     .help = "The moderators' page, of hearsay-web --moderate: in a file of its own, "
+             "/etc/hearsay/moderate.conf."},
 };
 
 /* The first columns of a row: section, name, and offset and width of the field. */
-#define WEB_KEY(name, member) \
-    0, name, offsetof(struct web_config, member), sizeof(((struct web_config *)0)->member)
+#define KEY_OF(section, name, member) \
+    section, name, offsetof(struct web_config, member), sizeof(((struct web_config *)0)->member)
+#define WEB_KEY(name, member)      KEY_OF(WEB_SECTION_WEB, name, member)
+#define MODERATE_KEY(name, member) KEY_OF(WEB_SECTION_MODERATE, name, member)
 
 /* In the order in which they are printed. */
 static const struct settings_key keys[] = {
@@ -97,6 +102,46 @@ static const struct settings_key keys[] = {
      .standard = "40", .reloadable = true,
      .help = "How many of them one address may open at once, after a while without any."},
     {WEB_KEY("log_level", log_level), SETTINGS_TYPE_CHOICE, .words = log_level_words,
+     .standard = "info", .reloadable = true, .help = "The least important lines that are logged."},
+
+    {MODERATE_KEY("listen", listeners), SETTINGS_TYPE_OWN, .own = &web_type_listener,
+     .repeatable = true, .standard_note = "127.0.0.1:7119", .example = "10.0.7.1:7119",
+     .help = "Where to listen: a numeric address of the management network, or of this machine, "
+             "and a port. Up to 8 lines. An address at which guests reach their page is refused."},
+    {MODERATE_KEY("allow", allow), SETTINGS_TYPE_OWN, .own = &web_type_prefix, .repeatable = true,
+     .standard_note = "127.0.0.0/8 and ::1", .example = "10.0.7.0/24",
+     .help = "Who may connect: an address, or the first bits of one. Up to 8 lines. Connections of "
+             "all others are closed before a byte is sent."},
+    {MODERATE_KEY("password", password), SETTINGS_TYPE_OWN, .own = &web_type_hash,
+     .standard_note = "none; the page needs one",
+     .help = "The Argon2id hash of the password. hearsay-web --set-password writes this line."},
+    {MODERATE_KEY("guests", guests), SETTINGS_TYPE_PATH,
+     .standard_note = "/etc/hearsay/web.conf, if it is there", .example = "/etc/hearsay/web.conf",
+     .help = "The file of the guests' page, with whose `listen` lines the addresses are compared."},
+    {MODERATE_KEY("name", names), SETTINGS_TYPE_OWN, .own = &web_type_name, .repeatable = true,
+     .standard_note = "none", .example = "moderate.lan",
+     .help = "A name of the page. Requests for other names are refused, except the addresses of "
+             "the listeners. Up to 8 lines."},
+    {MODERATE_KEY("server", server), SETTINGS_TYPE_PATH, .standard_note = "/run/hearsay/admin.sock",
+     .example = "/run/hearsay/admin.sock",
+     .help = "The Unix socket of hearsayd for administrators. The program's user must be a member "
+             "of `admin_group`."},
+    {MODERATE_KEY("host", host), SETTINGS_TYPE_OWN, .own = &web_type_host,
+     .standard_note = "the first of hearsayd", .example = "default",
+     .help = "The host of hearsayd whose messages are moderated."},
+    {MODERATE_KEY("title", title), SETTINGS_TYPE_OWN, .own = &web_type_text,
+     .standard_note = "Hearsay", .example = "Caf\xC3\xA9 Central",
+     .help = "The name of the place."},
+    {MODERATE_KEY("user", user), SETTINGS_TYPE_USER, .standard_note = "who started the program",
+     .example = "hearsay-moderate",
+     .help = "The user that the program becomes when root starts it, after it has bound its "
+             "addresses."},
+    {MODERATE_KEY("call_filter", no_call_filter), SETTINGS_TYPE_CHOICE, .words = call_filter_words,
+     .standard = "yes", .help = "As in [web]."},
+    {MODERATE_KEY("language", language), SETTINGS_TYPE_OWN, .own = &web_type_text,
+     .standard_note = "auto", .example = "auto",
+     .help = "The language of the page: en, de or ar. auto: what the phone asks for."},
+    {MODERATE_KEY("log_level", log_level), SETTINGS_TYPE_CHOICE, .words = log_level_words,
      .standard = "info", .reloadable = true, .help = "The least important lines that are logged."},
 };
 

@@ -4,6 +4,8 @@
 #include <arpa/inet.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "client/web/setup/config.h"
 
 /* --- listeners -------------------------------------------------------------------------------- */
@@ -295,5 +297,102 @@ const struct settings_own web_type_host = {
     .name = "name",
     .form = "the name of a host, such as lobby",
     .set = host_set,
+    .print = text_print,
+};
+
+/* --- who may moderate ------------------------------------------------------------------------- */
+
+bool web_prefix_has(const struct web_config_prefix *prefix, uint8_t family, const uint8_t *address)
+{
+    size_t whole = prefix->bits / 8;
+    uint8_t mask = (uint8_t)(0xff00 >> prefix->bits % 8);
+
+    return prefix->family == family && memcmp(prefix->address, address, whole) == 0 &&
+           (mask == 0 || ((prefix->address[whole] ^ address[whole]) & mask) == 0);
+}
+
+/* Reads ADDRESS or ADDRESS/BITS. */
+static bool prefix_read(const char *value, struct web_config_prefix *out_prefix)
+{
+    struct web_config_prefix prefix = {.family = strchr(value, ':') != NULL ? 6 : 4};
+    uint16_t most = prefix.family == 6 ? 128 : 32;
+    uint16_t bits = most;
+    char address[INET6_ADDRSTRLEN] = "";
+    size_t length = strcspn(value, "/");
+
+    if (length >= sizeof(address) ||
+        (value[length] == '/' && !settings_parse_port(value + length + 1, &bits))) {
+        return false;
+    }
+    memcpy(address, value, length);
+    prefix.bits = (uint8_t)bits;
+    *out_prefix = prefix;
+    return bits >= 1 && bits <= most &&
+           inet_pton(prefix.family == 6 ? AF_INET6 : AF_INET, address, out_prefix->address) == 1;
+}
+
+static int prefix_add(const struct settings_source *source, const struct settings_key *key,
+                      void *base, const char *value)
+{
+    struct web_config *config = base;
+    struct web_config_prefix prefix;
+
+    if (config->allow_count == WEB_CONFIG_PREFIXES_MAX) {
+        return settings_refuse(source, "`%s`: there may be at most %d", key->name,
+                               WEB_CONFIG_PREFIXES_MAX);
+    }
+    if (!prefix_read(value, &prefix)) {
+        return settings_refuse(source,
+                               "`%s` must be a numeric address, or one with how many of its bits "
+                               "count, from 1 on, such as 10.0.7.0/24 or fd00:7::/64; not `%.160s`",
+                               key->name, value);
+    }
+    config->allow[config->allow_count++] = prefix;
+    return 0;
+}
+
+static void prefixes_print(const struct settings_key *key, const void *base, FILE *out)
+{
+    const struct web_config *config = base;
+    char address[INET6_ADDRSTRLEN] = "";
+
+    for (size_t i = 0; i < config->allow_count; i++) {
+        const struct web_config_prefix *prefix = &config->allow[i];
+
+        (void)inet_ntop(prefix->family == 6 ? AF_INET6 : AF_INET, prefix->address, address,
+                        sizeof(address)); /* has room for each address */
+        (void)fprintf(out, "%s = %s/%u\n", key->name, address, (unsigned)prefix->bits);
+    }
+}
+
+const struct settings_own web_type_prefix = {
+    .name = "network",
+    .form = "an address, or one with how many of its bits count, such as 10.0.7.0/24",
+    .set = prefix_add,
+    .print = prefixes_print,
+};
+
+bool web_hash_is_ours(const char *hash)
+{
+    return crypto_pwhash_str_needs_rehash(hash, WEB_CONFIG_HASH_PASSES, WEB_CONFIG_HASH_MEMORY) ==
+           0;
+}
+
+static int hash_set(const struct settings_source *source, const struct settings_key *key,
+                    void *base, const char *value)
+{
+    if (!web_hash_is_ours(value)) {
+        return settings_refuse(source,
+                               "`%s` must be the line that `hearsay-web --set-password` writes, "
+                               "not the password itself",
+                               key->name);
+    }
+    return text_set(source, key, base, value);
+}
+
+const struct settings_own web_type_hash = {
+    .name = "hash",
+    .form = "the line that hearsay-web --set-password writes",
+    .set = hash_set,
     .print = text_print,
 };

@@ -11,4 +11,7 @@ extern const struct settings_own web_type_text;     /* any array of char */
 extern const struct settings_own web_type_rules;    /* struct web_config: rules */
 extern const struct settings_own web_type_host;     /* struct web_config: host */
 
+extern const struct settings_own web_type_prefix; /* struct web_config: allow */
+extern const struct settings_own web_type_hash;   /* struct web_config: password */
+
 #endif

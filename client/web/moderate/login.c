@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/moderate/login.h"
+
+#include <string.h>
+
+#include <sodium.h>
+
+void login_draw(char *out_token)
+{
+    uint8_t random[LOGIN_TEXT_BYTES / 2];
+
+    randombytes_buf(random, sizeof(random));
+    (void)sodium_bin2hex(out_token, LOGIN_TEXT_BYTES, random, sizeof(random));
+}
+
+static bool has_ended(const struct login_entry *entry, int64_t now_ms)
+{
+    return entry->token[0] == '\0' || now_ms - entry->used_ms >= LOGIN_IDLE_MS ||
+           now_ms - entry->began_ms >= LOGIN_WHOLE_MS;
+}
+
+void login_begin(struct login *login, const char *token, int64_t now_ms)
+{
+    struct login_entry *chosen = &login->entries[0];
+
+    for (size_t i = 0; i < LOGIN_MAX && !has_ended(chosen, now_ms); i++) {
+        struct login_entry *entry = &login->entries[i];
+
+        chosen = has_ended(entry, now_ms) || entry->used_ms < chosen->used_ms ? entry : chosen;
+    }
+    *chosen = (struct login_entry){.began_ms = now_ms, .used_ms = now_ms};
+    memcpy(chosen->token, token, LOGIN_TEXT_BYTES);
+}
+
+static struct login_entry *find_entry(struct login *login, const char *token)
+{
+    struct login_entry *found = NULL;
+
+    for (size_t i = 0; strlen(token) == LOGIN_TEXT_BYTES - 1 && i < LOGIN_MAX; i++) {
+        if (sodium_memcmp(login->entries[i].token, token, LOGIN_TEXT_BYTES) == 0) {
+            found = &login->entries[i];
+        }
+    }
+    return found;
+}
+
+bool login_use(struct login *login, const char *token, int64_t now_ms)
+{
+    struct login_entry *entry = find_entry(login, token);
+
+    if (entry == NULL || has_ended(entry, now_ms)) {
+        return false;
+    }
+    entry->used_ms = now_ms;
+    return true;
+}
+
+void login_end(struct login *login, const char *token)
+{
+    struct login_entry *entry = find_entry(login, token);
+
+    if (entry != NULL) {
+        sodium_memzero(entry, sizeof(*entry));
+    }
+}
+
+int64_t login_wait_ms(const struct login *login, int64_t now_ms)
+{
+    int64_t oldest_ms = login->wrong_ms[login->wrong_count % LOGIN_WRONG_MAX];
+    int64_t wait_ms = oldest_ms + LOGIN_WRONG_MS - now_ms;
+
+    return login->wrong_count < LOGIN_WRONG_MAX || wait_ms < 0 ? 0 : wait_ms;
+}
+
+void login_count_wrong(struct login *login, int64_t now_ms)
+{
+    login->wrong_ms[login->wrong_count++ % LOGIN_WRONG_MAX] = now_ms;
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * login: who is logged in at the moderators' page, and how many wrong passwords came. A login is a
+ * random token, which stands in the forms of its pages and nowhere else. All is in memory and ends
+ * with the program. `now_ms` is a monotonic clock, at least 0.
+ */
+#ifndef CLIENT_WEB_MODERATE_LOGIN_H
+#define CLIENT_WEB_MODERATE_LOGIN_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum {
+    LOGIN_TEXT_BYTES = 65, /* 32 random bytes as hexadecimal digits, with NUL */
+    LOGIN_MAX = 8,         /* at a time; a new one takes the place of the one not used longest */
+    LOGIN_IDLE_MS = 30 * 60 * 1000,
+    LOGIN_WHOLE_MS = 12 * 60 * 60 * 1000,
+    LOGIN_WRONG_MAX = 5, /* passwords a minute, of all together */
+    LOGIN_WRONG_MS = 60 * 1000
+};
+
+struct login_entry {
+    char token[LOGIN_TEXT_BYTES]; /* "": the entry is free */
+    int64_t began_ms;
+    int64_t used_ms;
+};
+
+/* A zeroed struct has no login. */
+struct login {
+    struct login_entry entries[LOGIN_MAX];
+    int64_t wrong_ms[LOGIN_WRONG_MAX]; /* when the last wrong passwords came, in a ring */
+    size_t wrong_count;                /* since the start */
+};
+
+/* Draws a token (LOGIN_TEXT_BYTES), and begins its login. */
+void login_draw(char *out_token);
+void login_begin(struct login *login, const char *token, int64_t now_ms);
+
+/* Whether a text is the token of a login that has not ended; then it is used now. */
+bool login_use(struct login *login, const char *token, int64_t now_ms);
+
+/* Ends a login, where there is one. */
+void login_end(struct login *login, const char *token);
+
+/* After how many milliseconds a password may be tried; 0: now. */
+int64_t login_wait_ms(const struct login *login, int64_t now_ms);
+void login_count_wrong(struct login *login, int64_t now_ms);
+
+#endif

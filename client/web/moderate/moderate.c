@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/moderate/moderate.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include <sodium.h>
+
+#include "client/web/form.h"
+#include "client/web/moderate/page.h"
+#include "client/web/route/secret.h"
+#include "client/web/setup/moderate.h"
+#include "client/web/statics.h"
+#include "daemon/system/container.h"
+
+enum {
+    CALL_MS = 3000,         /* for each answer of hearsayd */
+    LIST_MESSAGES = 20,     /* of each list */
+    REASON_BYTES_MAX = 200, /* as hearsayd has it */
+    BUSY_SECONDS = 1
+};
+
+/* A request on its way to its answer. */
+struct job {
+    uv_work_t work;
+    struct moderate *moderate;
+    struct http_exchange *exchange; /* NULL: the client has gone */
+    char *body;                     /* owned: what `act` and others point into */
+    size_t body_bytes;
+    const char *password; /* that must be checked; NULL: the login is right */
+    struct desk_act act;
+    struct desk desk;
+    char token[LOGIN_TEXT_BYTES];
+    bool is_right; /* the password */
+    struct html html;
+};
+
+void moderate_init(struct moderate *moderate, uv_loop_t *loop, const struct web_config *config,
+                   const struct web_config_listener *places, size_t count)
+{
+    moderate->loop = loop;
+    moderate->config = *config;
+    moderate->names.config = &moderate->config;
+    moderate->names.place_count = count;
+    memcpy(moderate->names.places, places, count * sizeof(*places));
+}
+
+bool moderate_allows(void *context, const struct http_address *client)
+{
+    const struct moderate *moderate = context;
+
+    return web_moderate_allows(&moderate->config, client->family, client->bytes);
+}
+
+static int64_t clock_ms(const struct moderate *moderate)
+{
+    return (int64_t)uv_now(moderate->loop);
+}
+
+/* --- answers ---------------------------------------------------------------------------------- */
+
+static void answer_text(struct http_exchange *exchange, unsigned status, const char *text)
+{
+    http_answer(exchange, &(struct http_answer){
+                              .status = status,
+                              .type = "text/plain; charset=utf-8",
+                              .body = text,
+                              .body_bytes = strlen(text),
+                              .is_static = true, /* all are literals */
+                          });
+}
+
+static void job_free(struct job *job)
+{
+    html_deinit(&job->html);
+    sodium_memzero(job->body, job->body_bytes); /* a password may be there */
+    free(job->body);
+    free(job);
+}
+
+/* Answers with the page that was written, where the client is still there; frees the job. */
+static void job_answer(struct job *job, unsigned status, uint64_t retry_after_s)
+{
+    if (job->exchange != NULL) {
+        http_exchange_set_context(job->exchange, NULL);
+        if (html_failed(&job->html)) {
+            answer_text(job->exchange, 503, "Out of memory. Please try again.\n");
+        } else {
+            http_answer(job->exchange, &(struct http_answer){
+                                           .status = status,
+                                           .type = "text/html; charset=utf-8",
+                                           .retry_after_s = (uint32_t)retry_after_s,
+                                           .body = job->html.bytes,
+                                           .body_bytes = job->html.count,
+                                       });
+        }
+    }
+    job_free(job);
+}
+
+/* Asks for the password. */
+static void answer_login(struct job *job, unsigned status, const struct desk_notice *notice)
+{
+    job->desk.token = "";
+    desk_begin(&job->html, &job->desk, notice);
+    desk_login(&job->html, &job->desk, &job->act);
+    desk_end(&job->html, &job->desk);
+    job_answer(job, status, notice->seconds);
+}
+
+/* --- what hearsayd is asked ------------------------------------------------------------------- */
+
+/* What is said about an error of hearsayd. `error` must stay until the page is written. */
+static struct desk_notice notice_of(const struct hearsay_error *error)
+{
+    struct desk_notice notice = {.key = "error.refused", .value = error->sentence, .is_bad = true};
+
+    if (error->status != HEARSAY_ERR_REFUSED) {
+        notice.key = "moderate.away";
+    } else if (error->code == HEARSAY_CODE_NOT_FOUND) {
+        notice.key = "moderate.gone";
+    }
+    return notice;
+}
+
+/* Fills the request for what was pressed. False: it is nothing for hearsayd. */
+static bool act_fill(const struct desk_act *act, struct hearsay_admin *request, uint8_t *id_room)
+{
+    static const struct {
+        const char *word;
+        enum hearsay_admin_kind kind;
+    } acts[] = {
+        {"hide", HEARSAY_ADMIN_HIDE},
+        {"show", HEARSAY_ADMIN_RESTORE},
+        {"remove", HEARSAY_ADMIN_REMOVE},
+        {"accept", HEARSAY_ADMIN_ACCEPT},
+    };
+
+    for (size_t i = 0; act->act != NULL && i < sizeof(acts) / sizeof(acts[0]); i++) {
+        if (strcmp(act->act, acts[i].word) == 0) {
+            request->kind = acts[i].kind;
+        }
+    }
+    if (request->kind == HEARSAY_ADMIN_ACCEPT) {
+        request->word = act->mode;
+        return act->mode != NULL;
+    }
+    if (act->id == NULL || !secret_read_hex(act->id, id_room)) {
+        return false;
+    }
+    request->id = id_room;
+    request->why = desk_kind(act->why);
+    request->reason = act->reason != NULL && act->reason[0] != '\0' ? act->reason : NULL;
+    request->ban = act->ban != NULL;
+    return request->kind != 0;
+}
+
+/* What is said about an act that was done. */
+static struct desk_notice notice_done(const struct desk *desk, enum hearsay_admin_kind kind,
+                                      const struct hearsay_admin_reply *reply)
+{
+    struct desk_notice notice = {.key = "moderate.done_accept"};
+
+    if (kind == HEARSAY_ADMIN_HIDE) {
+        notice.key = "moderate.done_hide";
+    } else if (kind == HEARSAY_ADMIN_RESTORE) {
+        notice.key =
+            reply->banned_hash != NULL ? "moderate.done_show_banned" : "moderate.done_show";
+    } else if (kind == HEARSAY_ADMIN_REMOVE && reply->destroyed_ms > desk->now_ms) {
+        notice.key = "moderate.done_remove_until";
+        notice.seconds = (uint64_t)(reply->destroyed_ms - desk->now_ms) / 1000 + 1;
+    } else if (kind == HEARSAY_ADMIN_REMOVE) {
+        notice.key = "moderate.done_remove";
+    }
+    return notice;
+}
+
+/* Does what was pressed. */
+static struct desk_notice job_act(struct job *job, struct hearsay *server,
+                                  struct hearsay_error *error)
+{
+    uint8_t id[HEARSAY_ID_BYTES];
+    struct hearsay_admin request = {.host = job->moderate->config.host};
+    const struct hearsay_admin_reply *reply = NULL;
+
+    if (!act_fill(&job->act, &request, id)) {
+        return (struct desk_notice){.key = NULL};
+    }
+    if (request.reason != NULL && strlen(request.reason) > REASON_BYTES_MAX) {
+        return (struct desk_notice){.key = "error.too_long", .is_bad = true};
+    }
+    if (request.host[0] == '\0') {
+        request.host = NULL;
+    }
+    return hearsay_admin(server, &request, CALL_MS, &reply, error) == HEARSAY_OK
+               ? notice_done(&job->desk, request.kind, reply)
+               : notice_of(error);
+}
+
+/* Writes the board and the lists, each as soon as hearsayd has told it. */
+static int job_write_lists(struct job *job, struct hearsay *server, struct hearsay_error *error)
+{
+    const char *host = job->moderate->config.host;
+    struct hearsay_admin request = {.kind = HEARSAY_ADMIN_ACCEPT,
+                                    .host = host[0] != '\0' ? host : NULL};
+    const struct hearsay_admin_reply *reply = NULL;
+    uint64_t total = 0;
+    int rc = hearsay_admin(server, &request, CALL_MS, &reply, error);
+
+    if (rc == HEARSAY_OK) {
+        desk_board(&job->html, &job->desk, reply);
+    }
+    request.kind = HEARSAY_ADMIN_REPORTED;
+    request.number = LIST_MESSAGES;
+    int lists = job->desk.can_hide ? DESK_LISTS : DESK_WITHHELD;
+    for (int list = DESK_REPORTED; list < lists && rc == HEARSAY_OK; list++) {
+        request.pending = list == DESK_PENDING;
+        request.withheld = list == DESK_WITHHELD;
+        rc = hearsay_admin(server, &request, CALL_MS, &reply, error);
+        if (rc == HEARSAY_OK) {
+            desk_list(&job->html, &job->desk, (enum desk_list)list, reply);
+            total += reply->total;
+        }
+    }
+    if (rc == HEARSAY_OK && total == 0) {
+        desk_empty(&job->html, &job->desk);
+    }
+    return rc;
+}
+
+/* Writes the page of who is logged in. */
+static void job_write_page(struct job *job)
+{
+    struct hearsay_connect options;
+    struct hearsay_error error;
+    struct hearsay *server = NULL;
+    struct desk_notice notice = {.key = NULL};
+
+    hearsay_connect_init(&options);
+    options.agent = "hearsay-web/" HEARSAY_VERSION; /* hearsayd notes decisions as the page's */
+    options.server = job->moderate->config.server;
+    options.timeout_ms = CALL_MS;
+    int rc = hearsay_connect(&options, &server, &error);
+    if (rc == HEARSAY_OK) {
+        job->desk.now_ms = hearsay_welcome(server)->now_ms;
+        job->desk.can_hide = hearsay_has_capability(server, "hide");
+        job->desk.is_clock_trusted = hearsay_welcome(server)->clock_trusted;
+        notice = job_act(job, server, &error);
+    } else {
+        notice = notice_of(&error);
+    }
+    desk_begin(&job->html, &job->desk, &notice);
+    if (rc == HEARSAY_OK && job_write_lists(job, server, &error) != HEARSAY_OK) {
+        notice = notice_of(&error);
+        desk_say(&job->html, &job->desk, &notice);
+    }
+    desk_end(&job->html, &job->desk);
+    hearsay_close(server);
+}
+
+/* On a thread of its own: reads the job and the configuration, and writes to the job only. */
+static void job_work(uv_work_t *work)
+{
+    struct job *job = CONTAINER_OF(work, struct job, work);
+
+    job->is_right = job->password == NULL ||
+                    crypto_pwhash_str_verify(job->moderate->config.password, job->password,
+                                             strlen(job->password)) == 0;
+    if (job->is_right) {
+        job_write_page(job);
+    }
+}
+
+static void job_done(uv_work_t *work, int status)
+{
+    struct job *job = CONTAINER_OF(work, struct job, work);
+    struct moderate *moderate = job->moderate;
+
+    (void)status; /* no job is cancelled */
+    if (job->password != NULL) {
+        moderate->is_checking = false;
+    }
+    if (!job->is_right) {
+        login_count_wrong(&moderate->login, clock_ms(moderate));
+        answer_login(job, 403, &(struct desk_notice){.key = "moderate.wrong", .is_bad = true});
+        return;
+    }
+    if (job->password != NULL) {
+        login_begin(&moderate->login, job->token, clock_ms(moderate));
+    }
+    job_answer(job, 200, 0);
+}
+
+static void job_start(struct job *job)
+{
+    job->moderate->is_checking = job->moderate->is_checking || job->password != NULL;
+    /* Fails without a function only. */
+    (void)uv_queue_work(job->moderate->loop, &job->work, job_work, job_done);
+}
+
+/* --- the form --------------------------------------------------------------------------------- */
+
+static const char *find_value(const struct form *form, const char *name)
+{
+    const struct form_field *field = form_find(form, name);
+
+    return field != NULL && field->value_bytes > 0 ? field->value : NULL;
+}
+
+/* Goes on with a form that has a password. */
+static void log_in(struct job *job)
+{
+    struct moderate *moderate = job->moderate;
+    int64_t wait_ms = login_wait_ms(&moderate->login, clock_ms(moderate));
+
+    if (wait_ms > 0 || moderate->is_checking) {
+        answer_login(job, 429,
+                     &(struct desk_notice){.key = "moderate.limited",
+                                           .seconds = wait_ms > 0 ? (uint64_t)wait_ms / 1000 + 1
+                                                                  : BUSY_SECONDS,
+                                           .is_bad = true});
+        return;
+    }
+    login_draw(job->token);
+    job_start(job);
+}
+
+static void take_form(struct job *job, const struct form *form)
+{
+    struct moderate *moderate = job->moderate;
+    const char *token = find_value(form, "k");
+    const char *language = find_value(form, "l");
+
+    if (language != NULL && lang_find(language) != NULL) {
+        job->desk.lang = lang_find(language);
+        job->desk.language = lang_tag(job->desk.lang);
+    }
+    job->act = (struct desk_act){
+        .act = find_value(form, "do"),
+        .id = find_value(form, "id"),
+        .why = find_value(form, "why"),
+        .reason = find_value(form, "reason"),
+        .ban = find_value(form, "ban"),
+        .mode = find_value(form, "mode"),
+    };
+    job->password = find_value(form, "password");
+    if (token != NULL && login_use(&moderate->login, token, clock_ms(moderate))) {
+        if (job->act.act != NULL && strcmp(job->act.act, "leave") == 0) {
+            login_end(&moderate->login, token);
+            answer_login(job, 200, &(struct desk_notice){.key = "moderate.left"});
+            return;
+        }
+        memcpy(job->token, token, sizeof(job->token));
+        job->password = NULL;
+        job_start(job);
+    } else if (job->password != NULL) {
+        log_in(job);
+    } else {
+        answer_login(job, token != NULL ? 403 : 200,
+                     &(struct desk_notice){.key = token != NULL ? "moderate.expired" : NULL,
+                                           .is_bad = true});
+    }
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static struct job *job_new(struct moderate *moderate, struct http_exchange *exchange,
+                           const struct http_request *request)
+{
+    struct job *job = calloc(1, sizeof(*job));
+    const struct lang *lang = lang_find(moderate->config.language);
+
+    if (job == NULL) {
+        return NULL;
+    }
+    job->body = malloc(request->body_bytes + 1);
+    if (job->body == NULL) {
+        free(job);
+        return NULL;
+    }
+    memcpy(job->body, request->body, request->body_bytes + 1);
+    job->body_bytes = request->body_bytes;
+    job->moderate = moderate;
+    job->exchange = exchange;
+    job->desk = (struct desk){
+        .lang = lang != NULL ? lang : lang_choose(request->accept_language),
+        .language = "",
+        .title = moderate->config.title,
+        .token = job->token,
+    };
+    return job;
+}
+
+static void serve_page(struct moderate *moderate, struct http_exchange *exchange,
+                       const struct http_request *request)
+{
+    struct job *job = job_new(moderate, exchange, request);
+    struct form form;
+
+    if (job == NULL) {
+        answer_text(exchange, 503, "Out of memory. Please try again.\n");
+        return;
+    }
+    http_exchange_set_context(exchange, job);
+    if (request->method != HTTP_POST) {
+        answer_login(job, 200, &(struct desk_notice){.key = NULL});
+    } else if (!names_allow_origin(&moderate->names, request->host, request->origin) ||
+               !form_read(job->body, request->body_bytes, &form)) {
+        answer_login(job, 400, &(struct desk_notice){.key = "moderate.foreign", .is_bad = true});
+    } else {
+        take_form(job, &form);
+    }
+}
+
+void moderate_request(void *context, struct http_exchange *exchange,
+                      const struct http_request *request)
+{
+    struct moderate *moderate = context;
+    const struct statics_file *file = statics_find(request->path + 1);
+
+    if (!names_allow_host(&moderate->names, request->host)) {
+        answer_text(exchange, 421, "The moderators' page has another address.\n");
+    } else if (strcmp(request->path, "/") == 0) {
+        serve_page(moderate, exchange, request);
+    } else if (file != NULL) {
+        http_answer(exchange, &(struct http_answer){.status = 200,
+                                                    .type = file->type,
+                                                    .body = file->bytes,
+                                                    .body_bytes = file->count,
+                                                    .is_static = true});
+    } else {
+        answer_text(exchange, 404, "There is nothing here. The moderators' page is /.\n");
+    }
+}
+
+void moderate_gone(void *context, struct http_exchange *exchange)
+{
+    struct job *job = http_exchange_context(exchange);
+
+    (void)context;
+    if (job != NULL) {
+        job->exchange = NULL; /* job_done frees it */
+    }
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * moderate: answers the requests of the moderators' page. There is one path: GET / asks for the
+ * password, POST / carries the token of a login and what was pressed, and the answer is the list.
+ * Passwords are checked, and hearsayd is asked, on libuv's threads: each of these requests has a
+ * connection to hearsayd of its own.
+ */
+#ifndef CLIENT_WEB_MODERATE_MODERATE_H
+#define CLIENT_WEB_MODERATE_MODERATE_H
+
+#include <uv.h>
+
+#include "client/web/http.h"
+#include "client/web/moderate/login.h"
+#include "client/web/route/names.h"
+#include "client/web/setup/config.h"
+
+struct moderate {
+    uv_loop_t *loop;          /* borrowed */
+    struct web_config config; /* a copy, which other threads read: it never changes */
+    struct names names;
+    struct login login;
+    bool is_checking; /* a password: one at a time */
+};
+
+/* Fills a zeroed struct. `places` has `count` listeners, with the ports that were bound. */
+void moderate_init(struct moderate *moderate, uv_loop_t *loop, const struct web_config *config,
+                   const struct web_config_listener *places, size_t count);
+
+/* For http_options; `context` is a struct moderate. */
+bool moderate_allows(void *context, const struct http_address *client);
+void moderate_request(void *context, struct http_exchange *exchange,
+                      const struct http_request *request);
+void moderate_gone(void *context, struct http_exchange *exchange);
+
+#endif

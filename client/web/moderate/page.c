@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/moderate/page.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "client/web/route/secret.h"
+
+enum { TEXT_CHARACTERS_MAX = 2000, TEXT_LINES_MAX = 60 };
+
+/* By hearsay_report_kind. */
+static const struct {
+    const char *word;
+    const char *key;
+} kinds[] = {
+    {NULL, NULL},
+    {"illegal", "report.illegal"},
+    {"about-me", "moderate.about_me"},
+    {"harassment", "report.harassment"},
+    {"spam", "report.spam"},
+    {"other", "report.other"},
+};
+enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
+
+enum hearsay_report_kind desk_kind(const char *why)
+{
+    for (size_t i = 1; why != NULL && i < KINDS; i++) {
+        if (strcmp(why, kinds[i].word) == 0) {
+            return (enum hearsay_report_kind)i;
+        }
+    }
+    return (enum hearsay_report_kind)0;
+}
+
+/* --- pieces ----------------------------------------------------------------------------------- */
+
+static void write_words(struct html *html, const struct desk *desk, const char *key)
+{
+    lang_write(html, desk->lang, key, NULL, NULL);
+}
+
+static void write_element(struct html *html, const struct desk *desk, const char *element,
+                          const char *key)
+{
+    html_raw(html, "<");
+    html_raw(html, element);
+    html_raw(html, ">");
+    write_words(html, desk, key);
+    html_raw(html, "</");
+    html_raw(html, element);
+    html_raw(html, ">\n");
+}
+
+static void write_hidden(struct html *html, const char *name, const char *value)
+{
+    if (value != NULL && value[0] != '\0') {
+        html_raw(html, "<input type=\"hidden\"");
+        html_attribute(html, "name", name);
+        html_attribute(html, "value", value);
+        html_raw(html, ">\n");
+    }
+}
+
+static void form_begin(struct html *html, const struct desk *desk, const char *class_name)
+{
+    html_raw(html, "<form method=\"post\" action=\"/\"");
+    html_attribute(html, "class", class_name);
+    html_raw(html, ">\n");
+    write_hidden(html, "k", desk->token);
+    write_hidden(html, "l", desk->language);
+}
+
+/* Writes a button that sends its form with `name=value`. */
+static void write_button(struct html *html, const struct desk *desk, const char *class_name,
+                         const char *value, const char *key)
+{
+    html_raw(html, "<button name=\"do\"");
+    html_attribute(html, "value", value);
+    html_attribute(html, "class", class_name);
+    html_raw(html, ">");
+    write_words(html, desk, key);
+    html_raw(html, "</button>\n");
+}
+
+/* --- the frame -------------------------------------------------------------------------------- */
+
+void desk_say(struct html *html, const struct desk *desk, const struct desk_notice *notice)
+{
+    html_raw(html, notice->is_bad ? "<div class=\"notice bad\" role=\"alert\"><p>"
+                                  : "<div class=\"notice\" role=\"status\"><p>");
+    if (notice->seconds > 0) {
+        lang_write_with_until(html, desk->lang, notice->key, notice->seconds, false);
+    } else {
+        lang_write(html, desk->lang, notice->key, notice->value, NULL);
+    }
+    html_raw(html, "</p></div>\n");
+}
+
+void desk_begin(struct html *html, const struct desk *desk, const struct desk_notice *notice)
+{
+    html_raw(html, "<!DOCTYPE html>\n<html");
+    html_attribute(html, "lang", lang_tag(desk->lang));
+    html_attribute(html, "dir", lang_is_right_to_left(desk->lang) ? "rtl" : "ltr");
+    html_raw(html, ">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
+                   "content=\"width=device-width, initial-scale=1\">\n<title>");
+    write_words(html, desk, "moderate.heading");
+    html_raw(html, " \xc2\xb7 ");
+    html_string(html, desk->title);
+    html_raw(html, "</title>\n<meta name=\"color-scheme\" content=\"light dark\">\n"
+                   "<link rel=\"stylesheet\" href=\"/style.css\">\n"
+                   "<link rel=\"stylesheet\" href=\"/moderate.css\">\n"
+                   "<link rel=\"icon\" type=\"image/svg+xml\" href=\"/favicon.svg\">\n"
+                   "</head>\n<body>\n<header class=\"top\">\n<div>\n");
+    write_element(html, desk, "h1", "moderate.heading");
+    html_raw(html, "<p class=\"soft\"><bdi>");
+    html_string(html, desk->title);
+    html_raw(html, "</bdi></p>\n</div>\n");
+    if (desk->token[0] != '\0') {
+        form_begin(html, desk, "tools");
+        write_button(html, desk, "chip", "look", "moderate.look");
+        html_raw(html, "</form>\n");
+    }
+    html_raw(html, "</header>\n<main>\n");
+    if (notice->key != NULL) {
+        desk_say(html, desk, notice);
+    }
+}
+
+void desk_empty(struct html *html, const struct desk *desk)
+{
+    html_raw(html, "<div class=\"empty\">\n");
+    write_element(html, desk, "p", "moderate.empty");
+    html_raw(html, "</div>\n");
+}
+
+void desk_end(struct html *html, const struct desk *desk)
+{
+    html_raw(html, "</main>\n<footer class=\"foot\">\n<form method=\"post\" action=\"/\" "
+                   "class=\"tools\">\n");
+    write_hidden(html, "k", desk->token);
+    for (size_t i = 0; i < lang_count(); i++) {
+        const struct lang *lang = lang_at(i);
+
+        html_raw(html, "<button class=\"link\" name=\"l\"");
+        html_attribute(html, "value", lang_tag(lang));
+        html_attribute(html, "lang", lang_tag(lang));
+        html_raw(html, lang == desk->lang ? " aria-current=\"true\">" : ">");
+        html_string(html, lang_name(lang));
+        html_raw(html, "</button>\n");
+    }
+    html_raw(html, "</form>\n");
+    if (desk->token[0] != '\0') {
+        form_begin(html, desk, "tools");
+        write_button(html, desk, "chip", "leave", "moderate.leave");
+        html_raw(html, "</form>\n");
+    }
+    html_raw(html, "</footer>\n</body>\n</html>\n");
+}
+
+/* --- logging in ------------------------------------------------------------------------------- */
+
+void desk_login(struct html *html, const struct desk *desk, const struct desk_act *act)
+{
+    form_begin(html, desk, "card");
+    write_hidden(html, "do", act->act);
+    write_hidden(html, "id", act->id);
+    write_hidden(html, "why", act->why);
+    write_hidden(html, "reason", act->reason);
+    write_hidden(html, "ban", act->ban);
+    write_hidden(html, "mode", act->mode);
+    html_raw(html, "<label for=\"password\">");
+    write_words(html, desk, "moderate.password");
+    html_raw(html, "</label>\n<input type=\"password\" id=\"password\" name=\"password\" required "
+                   "maxlength=\"128\" autocomplete=\"current-password\" dir=\"ltr\">\n"
+                   "<p class=\"help\">");
+    write_words(html, desk, "moderate.login_help");
+    html_raw(html, "</p>\n<button class=\"button send\">");
+    write_words(html, desk, "moderate.login");
+    html_raw(html, "</button>\n</form>\n");
+}
+
+/* --- the board -------------------------------------------------------------------------------- */
+
+void desk_board(struct html *html, const struct desk *desk, const struct hearsay_admin_reply *reply)
+{
+    static const char *const modes[] = {"open", "review", "closed", "auto"};
+    const char *source = reply->source != NULL ? reply->source : "";
+    const char *mode = reply->word != NULL ? reply->word : "";
+    const char *chosen = strcmp(source, "operator") == 0 ? mode : "auto";
+    char key[32];
+
+    html_raw(html, "<section>\n");
+    write_element(html, desk, "h2", "moderate.board");
+    form_begin(html, desk, "tools");
+    write_hidden(html, "do", "accept");
+    for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
+        (void)snprintf(key, sizeof(key), "moderate.%s", modes[i]);
+        html_raw(html, "<button class=\"chip\" name=\"mode\"");
+        html_attribute(html, "value", modes[i]);
+        html_raw(html, strcmp(modes[i], chosen) == 0 ? " aria-current=\"true\">" : ">");
+        write_words(html, desk, key);
+        html_raw(html, "</button>\n");
+    }
+    html_raw(html, "</form>\n<p class=\"soft\">");
+    (void)snprintf(key, sizeof(key), "moderate.%.8s_help", mode);
+    write_words(html, desk, key);
+    html_raw(html, "</p>\n</section>\n");
+}
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+static void write_text(struct html *html, const struct desk *desk,
+                       const struct hearsay_reported *reported)
+{
+    const struct hearsay_message *message = &reported->message;
+    bool is_text = strncmp(message->media_type, "text/plain", 10) == 0;
+
+    html_raw(html, "<div class=\"text\">");
+    if (reported->payload_omitted) {
+        write_element(html, desk, "p", "item.omitted");
+    } else if (!is_text) {
+        html_raw(html, "<p class=\"soft\">");
+        write_words(html, desk, "item.kind");
+        html_raw(html, " (<bdi>");
+        html_string(html, message->media_type);
+        html_raw(html, "</bdi>)</p>");
+    } else if (!html_message(html, (const char *)message->payload, message->payload_bytes,
+                             TEXT_CHARACTERS_MAX, TEXT_LINES_MAX)) {
+        html_raw(html, "<p>\xe2\x80\xa6</p>");
+    }
+    html_raw(html, "</div>\n");
+}
+
+/* Seconds from one time to another; 0 where that is before. */
+static uint64_t seconds_between(int64_t from_ms, int64_t to_ms)
+{
+    return to_ms <= from_ms ? 0 : ((uint64_t)to_ms - (uint64_t)from_ms) / 1000;
+}
+
+static void write_state(struct html *html, const struct desk *desk,
+                        const struct hearsay_reported *reported)
+{
+    const struct hearsay_message *message = &reported->message;
+    bool is_about = !desk->is_clock_trusted;
+
+    html_raw(html, "<div class=\"meta\"><p>");
+    if (reported->destroyed_ms > 0) {
+        html_raw(html, "<b>");
+        lang_write_with_until(html, desk->lang, "moderate.removed",
+                              seconds_between(desk->now_ms, reported->destroyed_ms), is_about);
+        html_raw(html, "</b>\n");
+    } else if (reported->hidden && !reported->pending) {
+        write_element(html, desk, "b", "moderate.hidden");
+    }
+    if (reported->reports > 0) {
+        html_raw(html, "<b>");
+        lang_write_count(html, desk->lang, "moderate.reports", reported->reports);
+        html_raw(html, "</b>\n");
+    }
+    html_raw(html, "<span>");
+    lang_write_ago(html, desk->lang, seconds_between(message->deposited_ms, desk->now_ms),
+                   is_about);
+    html_raw(html, "</span>\n<span>");
+    lang_write_with_until(html, desk->lang, "item.gone",
+                          seconds_between(desk->now_ms, message->expires_ms), is_about);
+    html_raw(html, "</span></p></div>\n");
+}
+
+/* How many of the reasons that are known have a kind. */
+static size_t count_kind(const struct hearsay_reported *reported, size_t kind)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < reported->reason_count; i++) {
+        count += (size_t)reported->reasons[i].kind == kind;
+    }
+    return count;
+}
+
+/* Writes each kind with how often it was said, and behind it what reporters said to it. */
+static void write_reasons(struct html *html, const struct desk *desk,
+                          const struct hearsay_reported *reported)
+{
+    if (reported->reason_count == 0) {
+        return;
+    }
+    html_raw(html, "<ul class=\"plain\">\n");
+    for (size_t kind = 1; kind < KINDS; kind++) {
+        if (count_kind(reported, kind) == 0) {
+            continue;
+        }
+        html_raw(html, "<li>");
+        html_number(html, count_kind(reported, kind));
+        html_raw(html, " \xc3\x97 ");
+        write_words(html, desk, kinds[kind].key);
+        for (size_t i = 0; i < reported->reason_count; i++) {
+            const struct hearsay_reason *reason = &reported->reasons[i];
+
+            if ((size_t)reason->kind == kind && reason->text != NULL) {
+                html_raw(html, "<p class=\"soft\" dir=\"auto\">");
+                html_string(html, reason->text);
+                html_raw(html, "</p>");
+            }
+        }
+        html_raw(html, "</li>\n");
+    }
+    html_raw(html, "</ul>\n");
+}
+
+/* The kind that most reporters named; 0: none is known. */
+static size_t worst_kind(const struct hearsay_reported *reported)
+{
+    size_t worst = 0;
+    size_t most = 0;
+
+    for (size_t kind = 1; kind < KINDS; kind++) {
+        size_t count = count_kind(reported, kind);
+
+        worst = count > most ? kind : worst;
+        most = count > most ? count : most;
+    }
+    return worst;
+}
+
+/* Begins a label for the field of a message, and ends it. */
+static void label_write(struct html *html, const struct desk *desk, const char *key,
+                        const char *field, const char *id)
+{
+    html_raw(html, "<label for=\"");
+    html_raw(html, field);
+    html_raw(html, id);
+    html_raw(html, "\">");
+    write_words(html, desk, key);
+    html_raw(html, "</label>\n");
+}
+
+static void write_kinds(struct html *html, const struct desk *desk,
+                        const struct hearsay_reported *reported, const char *id)
+{
+    size_t chosen = worst_kind(reported);
+
+    label_write(html, desk, "moderate.why", "why-", id);
+    html_raw(html, "<select name=\"why\" id=\"why-");
+    html_raw(html, id);
+    html_raw(html, "\">\n<option value=\"\">");
+    write_words(html, desk, "moderate.why_none");
+    html_raw(html, "</option>\n");
+    for (size_t kind = 1; kind < KINDS; kind++) {
+        html_raw(html, "<option");
+        html_attribute(html, "value", kinds[kind].word);
+        html_raw(html, kind == chosen ? " selected>" : ">");
+        write_words(html, desk, kinds[kind].key);
+        html_raw(html, "</option>\n");
+    }
+    html_raw(html, "</select>\n");
+}
+
+/* Writes the reason of what will be done and, behind one tap more, what removes the message. */
+static void write_removal(struct html *html, const struct desk *desk,
+                          const struct hearsay_reported *reported, const char *id)
+{
+    html_raw(html, "<details>\n<summary>");
+    write_words(html, desk, "moderate.more");
+    html_raw(html, "</summary>\n");
+    write_kinds(html, desk, reported, id);
+    label_write(html, desk, "moderate.reason", "reason-", id);
+    html_raw(html, "<input type=\"text\" name=\"reason\" maxlength=\"100\" dir=\"auto\" "
+                   "autocomplete=\"off\" id=\"reason-");
+    html_raw(html, id);
+    html_raw(html, "\">\n<div class=\"check\"><input type=\"checkbox\" name=\"ban\" value=\"1\" "
+                   "id=\"ban-");
+    html_raw(html, id);
+    html_raw(html, "\">");
+    label_write(html, desk, "moderate.ban", "ban-", id);
+    html_raw(html, "</div>\n");
+    write_button(html, desk, "button quiet", "remove", "moderate.remove");
+    html_raw(html, "</details>\n");
+}
+
+static void write_item(struct html *html, const struct desk *desk,
+                       const struct hearsay_reported *reported)
+{
+    char id[SECRET_HEX_BYTES];
+
+    secret_write_hex(reported->message.id, id);
+    html_raw(html, "<li>\n");
+    write_text(html, desk, reported);
+    write_state(html, desk, reported);
+    write_reasons(html, desk, reported);
+    form_begin(html, desk, "acts");
+    write_hidden(html, "id", id);
+    html_raw(html, "<p class=\"row\">\n");
+    if (!reported->hidden && desk->can_hide) {
+        write_button(html, desk, "button", "hide", "moderate.hide");
+    }
+    write_button(html, desk, "button quiet", "show",
+                 reported->hidden ? "moderate.show" : "moderate.fine");
+    html_raw(html, "</p>\n");
+    if (reported->destroyed_ms == 0) {
+        write_removal(html, desk, reported, id);
+    }
+    html_raw(html, "</form>\n</li>\n");
+}
+
+void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
+               const struct hearsay_admin_reply *reply)
+{
+    static const char *const headings[DESK_LISTS] = {"moderate.reported", "moderate.pending",
+                                                     "moderate.withheld"};
+    size_t count = reply->reported_count;
+
+    if (reply->total == 0) {
+        return;
+    }
+    html_raw(html, "<section>\n<h2>");
+    lang_write_count(html, desk->lang, headings[list], reply->total);
+    html_raw(html, "</h2>\n<ol class=\"list\">\n");
+    for (size_t i = 0; i < count; i++) {
+        write_item(html, desk, &reply->reported[i]);
+    }
+    html_raw(html, "</ol>\n");
+    if (reply->total > count) {
+        html_raw(html, "<p class=\"soft\">");
+        lang_write_count(html, desk->lang, "moderate.rest", reply->total - count);
+        html_raw(html, "</p>\n");
+    }
+    html_raw(html, "</section>\n");
+}

@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* page: writes the moderators' page, from top to bottom. Any thread. */
+#ifndef CLIENT_WEB_MODERATE_PAGE_H
+#define CLIENT_WEB_MODERATE_PAGE_H
+
+#include "client/hearsay.h"
+#include "client/web/html.h"
+#include "client/web/lang.h"
+
+/* What the page says above everything: a key of the languages, with {0} for the value. */
+struct desk_notice {
+    const char *key;   /* NULL: nothing */
+    const char *value; /* may be NULL */
+    uint64_t seconds;  /* where the value is when it is over */
+    bool is_bad;
+};
+
+/* What was pressed, as the form has it; NULL: the field was not sent. */
+struct desk_act {
+    const char *act;    /* show, hide, remove, accept; or nothing to do in hearsayd */
+    const char *id;     /* of a message */
+    const char *why;    /* a kind of reports */
+    const char *reason; /* in own words */
+    const char *ban;
+    const char *mode; /* of the board */
+};
+
+/* What all parts have. Borrowed. */
+struct desk {
+    const struct lang *lang;
+    const char *language; /* that was chosen on the page; "": none */
+    const char *title;    /* of the place */
+    const char *token;    /* of the login; "": nobody is logged in */
+    int64_t now_ms;       /* of hearsayd */
+    bool is_clock_trusted;
+    bool can_hide; /* hearsayd hides, and lists what is hidden or removed */
+};
+
+void desk_begin(struct html *html, const struct desk *desk, const struct desk_notice *notice);
+void desk_say(struct html *html, const struct desk *desk, const struct desk_notice *notice);
+
+/* The form for the password. It keeps what was pressed before. */
+void desk_login(struct html *html, const struct desk *desk, const struct desk_act *act);
+
+/* Whether new messages are shown, held or refused, and the buttons for it. */
+void desk_board(struct html *html, const struct desk *desk,
+                const struct hearsay_admin_reply *reply);
+
+/* The lists, worst first: what was reported, what waits for review, what was hidden or removed. */
+enum desk_list { DESK_REPORTED, DESK_PENDING, DESK_WITHHELD, DESK_LISTS };
+
+/* The messages of a list, each with its buttons. Without messages nothing is written. */
+void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
+               const struct hearsay_admin_reply *reply);
+
+/* What stands there instead of the lists where all are empty. */
+void desk_empty(struct html *html, const struct desk *desk);
+
+void desk_end(struct html *html, const struct desk *desk);
+
+/* The kind of a word in a form, as "spam"; 0: there is no such kind. */
+enum hearsay_report_kind desk_kind(const char *why);
+
+#endif

@@ -1,0 +1,381 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The moderators' page: hearsay-web --moderate in front of a real hearsayd, by raw HTTP."""
+
+import os
+import re
+import socket
+import subprocess
+import threading
+
+import pytest
+
+import conftest
+import hearsay_wire as wire
+import test_web
+from hearsay_wire import pb
+from test_moderation import From, daemon_with, leave
+
+PASSWORD = "correct horse"
+FORM = "application/x-www-form-urlencoded"
+
+
+def run_web(*words, **options):
+    return subprocess.run([conftest.binary(test_web.HEARSAY_WEB), *map(str, words)],
+                          capture_output=True, text=True, timeout=wire.PATIENCE, check=False,
+                          **options)
+
+
+def set_password(file, password=PASSWORD):
+    return run_web("--set-password", "--config", file, input=password + "\n")
+
+
+@pytest.fixture
+def conf(tmp_path):
+    """A factory of files of the moderators' page. The guests' file is not this machine's."""
+    guests = tmp_path / "web.conf"
+    guests.write_text("[web]\nlisten = 192.0.2.1:80\n")
+
+    def make(lines="", has_password=True):
+        file = tmp_path / "moderate.conf"
+        file.write_text(f"[moderate]\nguests = {guests}\n{lines}")
+        if has_password:
+            done = set_password(file)
+            assert done.returncode == 0, done.stderr
+        return file
+
+    return make
+
+
+class Desk(test_web.Web):
+    """A hearsay-web --moderate that runs."""
+
+    def __init__(self, file, *words):  # pylint: disable=super-init-not-called
+        self.file, self.token = file, None
+        self.command = [conftest.binary(test_web.HEARSAY_WEB), "--moderate", "--config", str(file), *words]
+        self.start()
+
+    def start(self):
+        self.process = subprocess.Popen(self.command, stderr=subprocess.PIPE, text=True)
+        self.lines, self.changed, self.port = [], threading.Condition(), None
+        self.reader = threading.Thread(target=self._read_log, daemon=True)
+        self.reader.start()
+        self.port = int(self.wait_log(r"listening on 127\.0\.0\.1:(\d+)").group(1))
+        self.wait_log("ready: hearsay-web")
+
+    def request(self, method, path, body=None, source="127.0.0.1", host=None, **headers):
+        return super().request(method, path, body, source, host or f"127.0.0.1:{self.port}", **headers)
+
+    def press(self, **fields):
+        """Sends a form, with the token of the login."""
+        if self.token is not None and "k" not in fields:
+            fields["k"] = self.token
+        return self.post("/", {name.rstrip("_"): value for name, value in fields.items()},
+                         origin=f"http://127.0.0.1:{self.port}")
+
+    def log_in(self, password=PASSWORD, **fields):
+        answer = self.press(password=password, k="", **fields)
+        if answer.status == 200:
+            self.token = token_of(answer.text)
+        return answer
+
+
+def token_of(text):
+    return re.search(r'name="k" value="([0-9a-f]{64})"', text).group(1)
+
+
+@pytest.fixture
+def make_desk(make_daemon, conf):
+    """A factory of pages with their daemon."""
+    made = []
+
+    def make(config="", lines="", **options):
+        daemon = daemon_with(make_daemon, config, **options)
+        desk = Desk(conf(f"listen = 127.0.0.1:0\nserver = {daemon.socket_path}\n{lines}"))
+        desk.daemon = daemon
+        made.append(desk)
+        return desk
+
+    yield make
+    for desk in made:
+        desk.stop()
+
+
+def leave_text(desk, rng, text):
+    with desk.daemon.client() as client:
+        return leave(client, rng, payload=text.encode(), media_type="text/plain; charset=utf-8").id
+
+
+def report(desk, message, *kinds, **fields):
+    for number, kind in enumerate(kinds):
+        From(desk.daemon).report(number + 1, message, kind=kind, **fields)
+
+
+# --- who is let in --------------------------------------------------------------------------------
+
+
+def test_a_guest_gets_no_byte(make_desk):
+    """Whoever is not allowed is cut off at once, whatever they send; the others are served."""
+    desk = make_desk(lines="allow = 127.0.0.1\nallow = 127.9.0.0/16\n")
+    for source in ("127.0.0.2", "127.8.0.1", "127.10.0.1"):
+        with socket.create_connection(("127.0.0.1", desk.port), wire.PATIENCE, (source, 0)) as guest:
+            got = b""
+            try:
+                guest.sendall(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+                got = guest.recv(1)
+            except ConnectionError:
+                pass
+            assert got == b"", source
+    for source in ("127.0.0.1", "127.9.200.1"):
+        assert desk.get(source=source).status == 200, source
+
+
+def test_other_names_are_refused(make_desk):
+    desk = make_desk(lines="name = moderate.lan\n")
+    assert desk.get(host="evil.example").status == 421
+    assert desk.get(host=f"127.0.0.1:{desk.port + 1}").status == 421
+    assert desk.get(host=f"moderate.lan:{desk.port}").status == 200
+
+
+def test_the_password(make_desk):
+    """Five wrong ones a minute; no cookie, and nothing of the login in an address."""
+    desk = make_desk()
+    assert 'type="password"' in desk.get().text
+    page = desk.log_in()
+    assert page.status == 200 and "Nothing to decide" in page.text
+    assert "Set-Cookie" not in page.headers and page.headers["Cache-Control"] == "no-store"
+    assert desk.token not in re.sub(r'name="k" value="\w+"', "", page.text)
+    assert "<script" not in page.text
+    for number in range(5):
+        assert desk.log_in(f"wrong {number}").status == 403
+    refused = desk.log_in()
+    assert refused.status == 429 and 0 < int(refused.headers["Retry-After"]) <= 61
+    assert desk.press(do="look").status == 200, "who is logged in stays so"
+    left = desk.press(do="leave")
+    assert "logged out" in left.text and 'name="k"' not in left.text
+    assert desk.press(do="look").status == 403
+
+
+def test_forms_of_others_do_nothing(make_desk, rng):
+    desk = make_desk()
+    message = leave_text(desk, rng, "rude").hex()
+    desk.log_in()
+    fields = {"do": "remove", "id": message, "k": desk.token}
+    assert desk.post("/", fields, origin="http://evil.example").status == 400
+    assert desk.press(do="remove", id=message, k="0" * 64).status == 403
+    assert desk.press(do="remove", id=message, k="short").status == 403
+    with desk.daemon.client() as client:
+        assert client.call(pb.Get(id=bytes.fromhex(message))).payload == b"rude"
+
+
+def test_an_act_waits_for_the_login(make_desk, rng):
+    """A page from before a restart: what was pressed is done after the login."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "rude")
+    desk.log_in()
+    desk.stop()
+    desk.start()
+    asked = desk.press(do="remove", id=message.hex(), why="spam", reason='"quoted" <b>')
+    assert asked.status == 403 and "you pressed" in asked.text
+    kept = {name: value.replace("&#34;", '"').replace("&lt;", "<").replace("&gt;", ">")
+            for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', asked.text)}
+    assert kept == {"do": "remove", "id": message.hex(), "why": "spam", "reason": '"quoted" <b>'}
+    answer = desk.log_in(**kept)
+    assert answer.status == 200 and "Removed" in answer.text
+    with desk.daemon.client() as client:
+        assert client.refused(pb.Get(id=message)).code == "REMOVED"
+
+
+# --- deciding -------------------------------------------------------------------------------------
+
+
+def test_what_was_reported(make_desk, rng):
+    """Worst first, with its text, its kinds and reasons; all of it text, whatever it is."""
+    desk = make_desk()
+    mild, rude, picture = (leave_text(desk, rng, text)
+                           for text in ("mild", "<script>alert(1)</script> rude\nline", "other"))
+    report(desk, mild, "SPAM")
+    report(desk, rude, "SPAM", "HARASSMENT", "HARASSMENT", reason="<b>because</b>")
+    page = desk.log_in()
+    assert "2 messages were reported" in page.text
+    assert page.text.index("rude") < page.text.index("mild")
+    assert "&lt;script&gt;alert(1)&lt;/script&gt; rude" in page.text and "<script" not in page.text
+    assert "2 × It attacks somebody" in page.text and "1 × It is advertising" in page.text
+    assert "&lt;b&gt;because&lt;/b&gt;" in page.text and "3 reports" in page.text
+    assert re.search(r'<option value="harassment" selected>', page.text)
+    assert picture.hex() not in page.text
+    assert "2 Nachrichten wurden gemeldet" in desk.press(do="look", l="de").text
+    assert 'dir="rtl"' in desk.press(l="ar").text
+
+
+def test_the_board(make_desk, rng):
+    desk = make_desk()
+    desk.log_in()
+    assert "each waits until you show it" in desk.press(do="accept", mode="review").text
+    message = leave_text(desk, rng, "held back")
+    page = desk.press(do="look").text
+    assert "1 message waits for you" in page and "held back" in page
+    assert "It is shown" in desk.press(do="show", id=message.hex()).text
+    with desk.daemon.client() as client:
+        assert client.call(pb.Get(id=message)).payload == b"held back"
+    assert "none are taken" in desk.press(do="accept", mode="closed").text
+    assert 'value="auto" aria-current="true"' in desk.press(do="accept", mode="auto").text
+    assert "did not accept" in desk.press(do="accept", mode="ajar").text
+
+
+def test_a_ban(make_desk, rng):
+    desk = make_desk()
+    message = leave_text(desk, rng, "buy this")
+    report(desk, message, "SPAM")
+    desk.log_in()
+    assert "Removed" in desk.press(do="remove", id=message.hex(), ban="1").text
+    with desk.daemon.client() as client:
+        again = wire.deposit_of(rng, ["topic:moderation"], payload=b"buy this")
+        assert client.refused(again).code == "FORBIDDEN"
+
+
+def test_wrong_ids_and_acts(make_desk):
+    desk = make_desk()
+    desk.log_in()
+    assert "not there any more" in desk.press(do="show", id="0" * 32).text
+    for fields in ({"do": "show", "id": "zz"}, {"do": "show"}, {"do": "burn", "id": "0" * 32},
+                   {"do": "accept"}):
+        assert desk.press(**fields).status == 200
+    assert "too much text" in desk.press(do="remove", id="0" * 32, reason="x" * 201).text
+    assert desk.post("/", {"k": desk.token}, Content_Type="text/plain", origin=None).status == 200
+    assert desk.request("POST", "/", "%zz").status == 400
+    assert desk.get("/m/" + "0" * 32).status == 404
+
+
+def test_hearsayd_goes_and_comes(make_desk, rng):
+    desk = make_desk()
+    desk.log_in()
+    desk.daemon.stop()
+    away = desk.press(do="look")
+    assert away.status == 200 and "does not answer right now" in away.text
+    desk.daemon.restart()
+    assert "Nothing to decide" in desk.press(do="look").text
+
+
+# --- the guests' page -----------------------------------------------------------------------------
+
+
+def test_the_guests_page_cannot_moderate(make_desk, tmp_path, rng):
+    """Not even with the administrators' socket: it has no such path, and asks hearsayd for nothing
+    that an administrator may."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "stays")
+    file = tmp_path / "guests.conf"
+    file.write_text(f"[web]\nlisten = 127.0.0.1:0\nserver = {desk.daemon.socket_path}\n")
+    guests = Desk.__new__(Desk)
+    guests.token = None
+    guests.command = [conftest.binary(test_web.HEARSAY_WEB), "--config", str(file)]
+    guests.start()
+    for fields in ({"do": "remove", "id": message.hex()}, {"password": PASSWORD}):
+        assert guests.press(**fields).status == 405
+        for path in ("/moderate", "/admin", "/leave", "/report"):
+            guests.post(path, fields)
+    assert "password" not in guests.get().text
+    guests.stop()
+    with desk.daemon.client() as client:
+        assert client.call(pb.Get(id=message)).payload == b"stays"
+
+
+# --- configuration --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("lines, sentence", [
+    ("listen = 0.0.0.0:7119", "is every address"),
+    ("listen = [::]:7119", "is every address"),
+    ("listen = 192.0.2.1:7119", r"`listen = 192\.0\.2\.1:80` in .*web\.conf"),
+    ("listen = 127.0.0.1:7119 proxied", "takes no proxy"),
+    ("allow = 0.0.0.0/0", "from 1 on"),
+    ("allow = 10.0.0.0/33", "how many of its bits"),
+    ("allow = everybody", "how many of its bits"),
+    ("password = open sesame", "not the password itself"),
+    ("wifi_ssid = Guests", r"does not belong into \[moderate\] but into \[web\]"),
+    ("[web]\ntitle = x", "is for the guests' page"),
+])
+def test_refusals_say_what_would_be_right(conf, lines, sentence):
+    """By --check-config, and by a start."""
+    file = conf(has_password=False)
+    file.write_text(file.read_text() + lines + "\n")
+    for words in (("--check-config",), ()):
+        done = run_web("--moderate", "--config", file, *words)
+        assert done.returncode == 2 and re.search(sentence, done.stderr), done.stderr
+
+
+def test_guests_are_asked_for(conf, tmp_path):
+    """All addresses are the guests' ones where they listen to all; a file that cannot be read is
+    refused; the guests' file takes no key of moderators."""
+    file = conf("listen = 198.51.100.1:7119\n")
+    assert run_web("--moderate", "--config", file, "--check-config").returncode == 0
+    guests = tmp_path / "web.conf"
+    guests.write_text("[web]\nlisten = 0.0.0.0:80\n")
+    done = run_web("--moderate", "--config", file, "--check-config")
+    assert done.returncode == 2 and "0.0.0.0:80" in done.stderr
+    guests.write_text("[web]\nallow = 10.0.0.1\n")
+    for words in (("--moderate", "--config", file), ("--config", guests)):
+        done = run_web(*words, "--check-config")
+        assert done.returncode == 2 and "not belong into [web] but into [moderate]" in done.stderr
+    guests.unlink()
+    done = run_web("--moderate", "--config", file, "--check-config")
+    assert done.returncode == 2 and "`guests`" in done.stderr
+    guests.write_text("[moderate]\n")
+    assert "belongs into the file of hearsay-web --moderate" in run_web(
+        "--config", guests, "--check-config").stderr
+
+
+def test_set_password(conf):
+    """The line goes into its section; the rest of the file, its mode and a link to it stay."""
+    file = conf("# mine\ntitle = Café\n", has_password=False)
+    before = file.read_text()
+    assert "type hearsay-web --set-password" in run_web("--moderate", "--config", file).stderr
+    os.chmod(file, 0o640)
+    link = file.parent / "link.conf"
+    link.symlink_to(file)
+    for password in (PASSWORD, "another one"):
+        assert set_password(link, password).returncode == 0
+        lines = file.read_text().splitlines(keepends=True)
+        hashed = [line for line in lines if line.startswith("password = $argon2id$v=19$m=16384,")]
+        assert len(hashed) == 1 and "".join(line for line in lines if line not in hashed) == before
+    assert link.is_symlink() and os.stat(file).st_mode & 0o777 == 0o640
+    assert sorted(os.listdir(file.parent)) == ["link.conf", "moderate.conf", "web.conf"]
+    after = file.read_text()
+    for password in ("short", "x" * 129, ""):
+        done = set_password(file, password)
+        assert done.returncode == 2 and "8 to 128 bytes" in done.stderr
+    file.write_text(after + "oops\n")
+    done = set_password(file)
+    assert done.returncode == 2 and "neither `key = value`" in done.stderr
+    assert file.read_text() == after + "oops\n"
+    done = set_password(file.parent / "none.conf")
+    assert done.returncode == 2 and "none.conf" in done.stderr
+
+
+def test_the_terminal_asks_twice(conf):
+    """And shows nothing of it."""
+    file = conf(has_password=False)
+    for again, code in ((PASSWORD, 0), ("something else", 2)):
+        ours, theirs = os.openpty()
+        process = subprocess.Popen(
+            [conftest.binary(test_web.HEARSAY_WEB), "--set-password", "--config", str(file)],
+            stdin=theirs, stdout=theirs, stderr=theirs)
+        os.close(theirs)
+        shown = b""
+        for word in (PASSWORD, again):
+            while not shown.endswith(b": "):
+                shown += os.read(ours, 100)
+            os.write(ours, word.encode() + b"\n")
+            shown += b"\n"
+        assert process.wait(wire.PATIENCE) == code
+        os.close(ours)
+        assert PASSWORD.encode() not in shown
+    assert "password = $argon2id$" in file.read_text()
+
+
+def test_print_config_is_a_file(conf):
+    file = conf("listen = [::1]:7119\nallow = fd00:7::/64\nallow = 10.0.7.2\nname = a.lan\n")
+    first = run_web("--moderate", "--config", file, "--print-config").stdout
+    assert "allow = 10.0.7.2/32" in first and "[moderate]" in first and "wifi" not in first
+    file.write_text(first)
+    assert run_web("--moderate", "--config", file, "--print-config").stdout == first

@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The moderators' page: every text is in every language, and what guests write stays text. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/web/moderate/page.h"
+#include "tests/lib/check.h"
+
+#define EVIL "<b a=\"1\" b='2'>&\x01\xff\xe2\x80\xae</b>"
+
+static struct hearsay_reported reported_of(const struct hearsay_reason *reasons, size_t count)
+{
+    return (struct hearsay_reported){
+        .message = {.media_type = "text/plain",
+                    .payload = (const uint8_t *)EVIL,
+                    .payload_bytes = sizeof(EVIL) - 1,
+                    .deposited_ms = 1000,
+                    .expires_ms = 90000000},
+        .reports = 3,
+        .reasons = reasons,
+        .reason_count = count,
+    };
+}
+
+/* Writes everything that the page can have. */
+static void write_all(struct html *html, const struct desk *desk)
+{
+    static const char *const modes[] = {"open", "review", "closed"};
+    static const struct hearsay_reason reasons[] = {
+        {HEARSAY_REPORT_SPAM, EVIL},          {HEARSAY_REPORT_ILLEGAL, NULL},
+        {HEARSAY_REPORT_SPAM, NULL},          {HEARSAY_REPORT_ABOUT_ME, NULL},
+        {HEARSAY_REPORT_OTHER, EVIL},         {HEARSAY_REPORT_HARASSMENT, NULL},
+        {(enum hearsay_report_kind)99, EVIL},
+    };
+    struct hearsay_reported all[5];
+    const struct desk_act act = {.act = EVIL, .id = EVIL, .why = EVIL, .reason = EVIL};
+
+    for (size_t i = 0; i < 5; i++) {
+        all[i] = reported_of(reasons, sizeof(reasons) / sizeof(reasons[0]));
+    }
+    all[1].hidden = true;
+    all[2].hidden = all[2].pending = true;
+    all[2].reports = 0;
+    all[2].reason_count = 0;
+    all[3].hidden = true;
+    all[3].destroyed_ms = 80000000;
+    all[3].payload_omitted = true;
+    all[4].message.media_type = "image/" EVIL;
+    desk_begin(html, desk, &(struct desk_notice){.key = "error.refused", .value = EVIL});
+    desk_login(html, desk, &act);
+    for (size_t i = 0; i < 3; i++) {
+        desk_board(html, desk,
+                   &(struct hearsay_admin_reply){.word = modes[i],
+                                                 .source = i == 0 ? "operator" : "schedule"});
+    }
+    for (int list = 0; list < DESK_LISTS; list++) {
+        for (uint64_t total = 0; total < 13; total += 4) {
+            desk_list(html, desk, (enum desk_list)list,
+                      &(struct hearsay_admin_reply){.reported = all,
+                                                    .reported_count = total < 5 ? total : 5,
+                                                    .total = total});
+        }
+    }
+    desk_empty(html, desk);
+    desk_end(html, desk);
+}
+
+static void test_every_text(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < lang_count(); i++) {
+        const struct desk desk = {.lang = lang_at(i),
+                                  .language = lang_tag(lang_at(i)),
+                                  .title = EVIL,
+                                  .token = "0123",
+                                  .now_ms = 2000,
+                                  .can_hide = true};
+        struct html html;
+
+        html_init(&html);
+        write_all(&html, &desk);
+        assert_false(html_failed(&html));
+        html_text(&html, "", 0);
+        char *text = strndup(html.bytes, html.count);
+        assert_non_null(text);
+        assert_null(strstr(text, ">moderate.")); /* a key that the language does not have */
+        assert_null(strstr(text, "=\"moderate."));
+        assert_null(strstr(text, "<b a"));
+        assert_null(strstr(text, "<script"));
+        assert_null(strstr(text, "\x01"));
+        assert_null(strstr(text, "\xe2\x80\xae"));
+        assert_non_null(strstr(text, "&lt;b a=&#34;1&#34; b=&#39;2&#39;&gt;&amp;"));
+        assert_non_null(strstr(text, "<option value=\"spam\" selected>"));
+        free(text);
+        html_deinit(&html);
+    }
+}
+
+/* Each notice is in each language. */
+static void test_notices(void **state)
+{
+    static const char *const keys[] = {
+        "moderate.wrong",     "moderate.limited",     "moderate.expired",
+        "moderate.foreign",   "moderate.left",        "moderate.away",
+        "moderate.gone",      "moderate.done_accept", "moderate.done_hide",
+        "moderate.done_show", "moderate.done_remove", "moderate.done_remove_until",
+        "error.too_long",     "error.refused",        "moderate.done_show_banned",
+    };
+    (void)state;
+
+    for (size_t i = 0; i < lang_count(); i++) {
+        for (size_t k = 0; k < sizeof(keys) / sizeof(keys[0]); k++) {
+            assert_true(lang_has(lang_at(i), keys[k]));
+        }
+    }
+}
+
+static void test_kinds(void **state)
+{
+    (void)state;
+    assert_int_equal(desk_kind("about-me"), HEARSAY_REPORT_ABOUT_ME);
+    assert_int_equal(desk_kind("other"), HEARSAY_REPORT_OTHER);
+    assert_int_equal(desk_kind("Spam"), 0);
+    assert_int_equal(desk_kind(NULL), 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_every_text),
+        cmocka_unit_test(test_notices),
+        cmocka_unit_test(test_kinds),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

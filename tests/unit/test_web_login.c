@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Who is logged in at the moderators' page, and for how long. */
+#include <string.h>
+
+#include "client/web/moderate/login.h"
+#include "tests/lib/check.h"
+
+static void test_ends(void **state)
+{
+    struct login login = {.wrong_count = 0};
+    char token[LOGIN_TEXT_BYTES];
+    char other[LOGIN_TEXT_BYTES];
+    int64_t now_ms = 5;
+    (void)state;
+
+    login_draw(token);
+    login_draw(other);
+    assert_string_not_equal(token, other);
+    assert_int_equal(strspn(token, "0123456789abcdef"), LOGIN_TEXT_BYTES - 1);
+    assert_false(login_use(&login, token, now_ms));
+    login_begin(&login, token, now_ms);
+    assert_true(login_use(&login, token, now_ms));
+    assert_false(login_use(&login, other, now_ms));
+    assert_false(login_use(&login, "", now_ms)); /* what free entries have */
+    token[0] ^= 1;
+    assert_false(login_use(&login, token, now_ms));
+    token[0] ^= 1;
+
+    /* Used in time the login lasts, but not for ever. */
+    for (; now_ms - 5 < LOGIN_WHOLE_MS; now_ms += LOGIN_IDLE_MS - 1) {
+        assert_true(login_use(&login, token, now_ms));
+    }
+    assert_false(login_use(&login, token, now_ms));
+    login_begin(&login, token, now_ms);
+    assert_false(login_use(&login, token, now_ms + LOGIN_IDLE_MS)); /* which is asked for only */
+    login_end(&login, other);
+    assert_true(login_use(&login, token, now_ms));
+    login_end(&login, token);
+    assert_false(login_use(&login, token, now_ms));
+}
+
+/* A new login takes the place of the one that was not used longest. */
+static void test_bound(void **state)
+{
+    struct login login = {.wrong_count = 0};
+    char tokens[LOGIN_MAX + 1][LOGIN_TEXT_BYTES];
+    (void)state;
+
+    for (int i = 0; i < LOGIN_MAX; i++) {
+        login_draw(tokens[i]);
+        login_begin(&login, tokens[i], i);
+    }
+    assert_true(login_use(&login, tokens[0], LOGIN_MAX));
+    login_draw(tokens[LOGIN_MAX]);
+    login_begin(&login, tokens[LOGIN_MAX], LOGIN_MAX + 1);
+    for (int i = 0; i <= LOGIN_MAX; i++) {
+        assert_int_equal(login_use(&login, tokens[i], LOGIN_MAX + 2), i != 1);
+    }
+}
+
+static void test_wrong_passwords(void **state)
+{
+    struct login login = {.wrong_count = 0};
+    (void)state;
+
+    for (int i = 0; i < LOGIN_WRONG_MAX; i++) {
+        assert_int_equal(login_wait_ms(&login, 1000 * i), 0);
+        login_count_wrong(&login, 1000 * i);
+    }
+    assert_int_equal(login_wait_ms(&login, 5000), LOGIN_WRONG_MS - 5000);
+    assert_int_equal(login_wait_ms(&login, LOGIN_WRONG_MS), 0);
+    login_count_wrong(&login, LOGIN_WRONG_MS);
+    assert_int_equal(login_wait_ms(&login, LOGIN_WRONG_MS), 1000); /* one a second again */
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_bound),
+        cmocka_unit_test(test_wrong_passwords),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
