@@ -226,7 +226,8 @@ static void stream_closed(void *context)
 static const struct http_stream_events stream_events = {.closed = stream_closed};
 
 /* Makes a stream of a view, and counts it. NULL: no memory. */
-static struct live_stream *stream_new(struct live_view *view, const struct http_address *client)
+static struct live_stream *stream_new(struct live_view *view, const struct http_address *client,
+                                      bool is_near)
 {
     struct live *live = view->live;
     struct live_stream *stream = calloc(1, sizeof(*stream));
@@ -240,6 +241,7 @@ static struct live_stream *stream_new(struct live_view *view, const struct http_
     *stream = (struct live_stream){.view = view,
                                    .client = *client,
                                    .owner = owner,
+                                   .is_near = is_near,
                                    .began_ms = live_now_ms(live),
                                    .spoke_ms = live_now_ms(live)};
     live->stream_count++;
@@ -266,7 +268,8 @@ void live_begin(struct live *live, struct http_exchange *exchange,
     }
     if (!live->is_stopping && streams_make_room(live, &request->client)) {
         shared = live_view_find(live, view);
-        stream = shared == NULL ? NULL : stream_new(shared, &request->client);
+        stream = shared == NULL ? NULL
+                                : stream_new(shared, &request->client, view->order == VIEW_NEAREST);
     }
     if (stream == NULL) {
         exchange_refuse(exchange);

@@ -14,11 +14,11 @@ enum {
     LIVE_RETRY_MS = 60 * 1000, /* longest pause before a refused watch is tried again */
     LIVE_CATCH_UP = 1000,      /* numbers; who is further behind loads the list again */
     LIVE_CAUGHT_BYTES = HTTP_STREAM_BYTES / 2, /* of missed events; who lacks more does, too */
-    LIVE_KNOWN = 64,                           /* messages of a view that phones may show */
+    LIVE_KNOWN = 128,                          /* messages of a view that phones may show */
     LIVE_CHECKS = 8,                           /* of them that are asked for at a time */
     LIVE_LIST_MS = 30 * 1000,                  /* between two looks at the list of a view */
     LIVE_POLL_MS = 5 * 1000, /* the same, while no watch reports new messages to the view */
-    LIVE_SOON_MS = 1500 /* behind a new stream, or if many went; longer than lists are cached */
+    LIVE_SOON_MS = 1500      /* behind a new stream; longer than lists are cached */
 };
 
 /* A match that is kept. */
@@ -65,13 +65,13 @@ char *live_event_new(const char *store, uint64_t seq, const struct board_message
 /* A message that phones may show. */
 struct live_known {
     uint8_t id[HEARSAY_ID_BYTES];
-    int64_t deposited_ms;
+    bool is_due; /* it was not in the list: hearsayd is to be asked for it */
 };
 
-/* A known message that is not in the list: hearsayd is asked whether it is there. */
+/* A known message that hearsayd is asked for. */
 struct live_check {
     struct live_view *view; /* NULL: free */
-    struct live_known known;
+    uint8_t id[HEARSAY_ID_BYTES];
 };
 
 struct live_view {
@@ -94,10 +94,10 @@ struct live_view {
     struct live_known known[LIVE_KNOWN];
     size_t known_count;
     struct live_check checks[LIVE_CHECKS];
-    int64_t list_ms;  /* when the list is looked at next */
-    bool is_listing;  /* it is asked for */
-    bool has_listed;  /* it was looked at before */
-    bool has_unasked; /* more known messages were not in the list than there are checks */
+    int64_t list_ms;      /* when the list is looked at next */
+    bool is_listing;      /* it is asked for */
+    bool has_listed;      /* it was looked at before */
+    bool is_near_listing; /* the list by nearness is asked for */
 };
 
 struct live_stream {
@@ -108,6 +108,7 @@ struct live_stream {
     struct http_address client;
     struct http_owner *owner;
     struct live_place place; /* where the client says that it was */
+    bool is_near;            /* its page is sorted by nearness */
     bool is_settled;         /* sent_seq is known */
     bool is_behind;
     bool is_ending;      /* nothing is sent any more */
@@ -157,7 +158,7 @@ void live_view_watch(struct live_view *view);
 bool live_view_catch_up(struct live_view *view);
 
 /* Notes that phones may show a message; the one that was noted first makes room. */
-void live_list_note(struct live_view *view, const struct live_known *known);
+void live_list_note(struct live_view *view, const uint8_t *id);
 
 /* Looks at the list of a view if it is time: sends what streams lack, and which messages went. */
 void live_list_tick(struct live_view *view, int64_t now_ms);

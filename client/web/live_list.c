@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * The list of a view tells what a watch does not: what came between a page and its stream, and
- * which messages have gone. A message that is not in the list may have been pushed out by others:
- * so hearsayd is asked for it before phones take it away.
+ * which messages have gone. A message that is not in the list may have been pushed out by others,
+ * or may be in a list by nearness only: so hearsayd is asked for it before phones take it away.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,20 +21,6 @@ static bool id_is_equal(const uint8_t *a, const uint8_t *b)
     return memcmp(a, b, HEARSAY_ID_BYTES) == 0;
 }
 
-void live_list_note(struct live_view *view, const struct live_known *known)
-{
-    for (size_t i = 0; i < view->known_count; i++) {
-        if (id_is_equal(view->known[i].id, known->id)) {
-            return;
-        }
-    }
-    if (view->known_count == LIVE_KNOWN) {
-        memmove(&view->known[0], &view->known[1], (LIVE_KNOWN - 1) * sizeof(view->known[0]));
-        view->known_count--;
-    }
-    view->known[view->known_count++] = *known;
-}
-
 static bool known_has(const struct live_view *view, const uint8_t *id)
 {
     for (size_t i = 0; i < view->known_count; i++) {
@@ -43,6 +29,20 @@ static bool known_has(const struct live_view *view, const uint8_t *id)
         }
     }
     return false;
+}
+
+void live_list_note(struct live_view *view, const uint8_t *id)
+{
+    if (known_has(view, id)) {
+        return;
+    }
+    if (view->known_count == LIVE_KNOWN) {
+        memmove(&view->known[0], &view->known[1], (LIVE_KNOWN - 1) * sizeof(view->known[0]));
+        view->known_count--;
+    }
+    struct live_known *known = &view->known[view->known_count++];
+    known->is_due = false;
+    memcpy(known->id, id, sizeof(known->id));
 }
 
 static void known_remove(struct live_view *view, const uint8_t *id)
@@ -115,6 +115,8 @@ static void view_send_out(struct live_view *view, const uint8_t *id)
     }
 }
 
+static void view_check_due(struct live_view *view);
+
 static void check_done(void *context, const struct board_reply *reply)
 {
     struct live_check *check = context;
@@ -122,13 +124,42 @@ static void check_done(void *context, const struct board_reply *reply)
 
     check->view = NULL;
     if (reply->outcome == BOARD_GONE || reply->outcome == BOARD_REMOVED) {
-        view_send_out(view, check->known.id);
-        if (view->has_unasked) {
-            view->list_ms = live_now_ms(view->live) + LIVE_SOON_MS;
+        view_send_out(view, check->id);
+    }
+    view_check_due(view);
+}
+
+static struct live_known *known_find_due(struct live_view *view)
+{
+    for (size_t i = 0; i < view->known_count; i++) {
+        if (view->known[i].is_due) {
+            return &view->known[i];
         }
-    } else if (reply->outcome == BOARD_DONE) { /* others are asked for first the next time */
-        known_remove(view, check->known.id);
-        live_list_note(view, &check->known);
+    }
+    return NULL;
+}
+
+static struct live_check *check_find_free(struct live_view *view)
+{
+    for (size_t i = 0; i < LIVE_CHECKS; i++) {
+        if (view->checks[i].view == NULL) {
+            return &view->checks[i];
+        }
+    }
+    return NULL;
+}
+
+/* Asks for known messages that are due, as many at a time as there are checks. */
+static void view_check_due(struct live_view *view)
+{
+    struct live_check *check;
+    struct live_known *known;
+
+    while ((check = check_find_free(view)) != NULL && (known = known_find_due(view)) != NULL) {
+        known->is_due = false;
+        check->view = view;
+        memcpy(check->id, known->id, sizeof(check->id));
+        board_get(view->live->options.board, view->view.host, check->id, check_done, check);
     }
 }
 
@@ -141,41 +172,14 @@ static bool list_has(const struct board_list *list, const uint8_t *id)
     }
     return false;
 }
-
-/* Whether a message would be in the list if it were there: the newest ones are. */
-static bool list_reaches(const struct board_list *list, const struct live_known *known)
-{
-    return !list->has_older ||
-           (list->count > 0 && known->deposited_ms > list->messages[list->count - 1].deposited_ms);
-}
-
-/* Asks for known messages that are not in the list, as many as there are checks. */
-static void view_check_known(struct live_view *view, const struct board_list *list)
-{
-    struct live_known missing[LIVE_CHECKS];
-    size_t count = 0;
-
-    view->has_unasked = false;
-    for (size_t i = 0; i < view->known_count && !view->has_unasked; i++) {
-        if (list_reaches(list, &view->known[i]) && !list_has(list, view->known[i].id)) {
-            if (count < LIVE_CHECKS) {
-                missing[count++] = view->known[i];
-            } else {
-                view->has_unasked = true;
-            }
-        }
-    }
-    for (size_t i = 0; i < count; i++) {
-        struct live_check *check = &view->checks[i];
-        if (check->view == NULL) {
-            *check = (struct live_check){.view = view, .known = missing[i]};
-            board_get(view->live->options.board, view->view.host, check->known.id, check_done,
-                      check);
-        }
-    }
-}
-
 /* --- looking ---------------------------------------------------------------------------------- */
+
+static void view_note_list(struct live_view *view, const struct board_list *list)
+{
+    for (size_t i = list->count; i-- > 0;) {
+        live_list_note(view, list->messages[i].id);
+    }
+}
 
 static void list_done(void *context, const struct board_reply *reply)
 {
@@ -190,13 +194,38 @@ static void list_done(void *context, const struct board_reply *reply)
     DL_FOREACH (view->streams, stream) {
         stream_send_list(stream, reply->list);
     }
-    view_check_known(view, reply->list);
-    for (size_t i = reply->list->count; i-- > 0;) {
-        struct live_known known = {.deposited_ms = reply->list->messages[i].deposited_ms};
-        memcpy(known.id, reply->list->messages[i].id, sizeof(known.id));
-        live_list_note(view, &known);
+    for (size_t i = 0; i < view->known_count; i++) {
+        view->known[i].is_due = !list_has(reply->list, view->known[i].id);
     }
+    view_check_due(view);
+    view_note_list(view, reply->list);
     view->has_listed = true;
+}
+
+static void near_done(void *context, const struct board_reply *reply)
+{
+    struct live_view *view = context;
+
+    view->is_near_listing = false;
+    if (reply->outcome == BOARD_DONE) {
+        view_note_list(view, reply->list);
+    }
+}
+
+/* Notes what pages that are sorted by nearness show, if there are such pages. */
+static void view_look_near(struct live_view *view)
+{
+    const struct live_stream *stream;
+    struct view near = view->view;
+
+    DL_FOREACH (view->streams, stream) {
+        if (stream->is_near && !view->is_near_listing) {
+            near.order = VIEW_NEAREST;
+            view->is_near_listing = true;
+            board_list(view->live->options.board, &near, NULL, near_done, view);
+            return;
+        }
+    }
 }
 
 void live_list_tick(struct live_view *view, int64_t now_ms)
@@ -209,6 +238,7 @@ void live_list_tick(struct live_view *view, int64_t now_ms)
     }
     view->list_ms = now_ms + (view->has_begun ? LIVE_LIST_MS : LIVE_POLL_MS);
     view->is_listing = true;
+    view_look_near(view);
     board_list(board, &view->view, NULL, list_done, view);
 }
 
@@ -239,6 +269,7 @@ void live_list_forget(struct live_view *view)
 
     board_forget(board, view);
     view->is_listing = false;
+    view->is_near_listing = false;
     for (size_t i = 0; i < LIVE_CHECKS; i++) {
         if (view->checks[i].view != NULL) {
             board_forget(board, &view->checks[i]);

@@ -62,11 +62,9 @@ static void view_match(void *context, uint64_t seq, const struct board_message *
     struct live_view *view = context;
     struct live_stream *stream;
     struct live_entry entry = {.seq = seq};
-    struct live_known known = {.deposited_ms = message->deposited_ms};
 
     memcpy(entry.id, message->id, sizeof(entry.id));
-    memcpy(known.id, message->id, sizeof(known.id));
-    live_list_note(view, &known);
+    live_list_note(view, message->id);
     entry.event = live_event_new(view->store, seq, message, &entry.bytes);
     view->last_seq = seq;
     if (entry.event == NULL) {

@@ -166,13 +166,19 @@ void board_unwatch(struct board_watch *watch)
 
 static bool has_list; /* hearsayd answers lists at once; else lists wait for ever */
 static struct board_list list;
+static struct board_message nearest; /* the list by nearness */
 
 void board_list(struct board *board, const struct view *view, const struct http_address *client,
                 board_done *done, void *context)
 {
+    const struct board_list near = {.messages = &nearest, .count = 1};
+
     (void)board;
-    (void)view;
     assert_null(client);
+    if (view->order == VIEW_NEAREST) {
+        done(context, &(struct board_reply){.outcome = BOARD_DONE, .list = &near});
+        return;
+    }
     web_live.list_count++;
     if (has_list) {
         done(context, &(struct board_reply){.outcome = BOARD_DONE, .list = &list});
@@ -211,6 +217,12 @@ void web_live_set_list(size_t count, const unsigned *numbers, bool has_older)
     }
     list = (struct board_list){.messages = web_live.listed, .count = count, .has_older = has_older};
     has_list = true;
+}
+
+void web_live_set_near(unsigned number)
+{
+    nearest = (struct board_message){.media_type = "text/plain", .text = "m"};
+    nearest.id[0] = (uint8_t)number;
 }
 
 static struct board_watch *watch_last(void)

@@ -100,4 +100,7 @@ void web_live_watch_ends(void);
  * messages, as m1, m2 ..., of ids 1, 2 ..., the newest first. */
 void web_live_set_list(size_t count, const unsigned *numbers, bool has_older);
 
+/* The list by nearness has the message m`number` only. */
+void web_live_set_near(unsigned number);
+
 #endif
