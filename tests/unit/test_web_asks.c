@@ -36,12 +36,20 @@ static void send_next(struct asks *asks, const bool may_send[ASK_RANKS], int64_t
     ask->turn = 0;
 }
 
-/* Lists that several phones look at come first, then those of one phone, then those of open pages.
- * One phone has at most ASK_OWN_MAX lists waiting that nobody else looks at. */
+/* As many phones ask for a list as make it shared. */
+static void queue_shared(struct asks *asks, unsigned number, uint8_t first_phone)
+{
+    for (uint8_t i = 0; i <= ASK_READERS; i++) {
+        assert_true(queue_list(asks, number, (uint8_t)(first_phone + i)));
+    }
+}
+
+/* Lists that many phones look at come first, then those of few, then those of open pages. One phone
+ * has at most ASK_OWN_MAX lists waiting that nobody else looks at. */
 static void test_shared_lists_come_first(void **state)
 {
     (void)state;
-    enum { OPEN = 20, SHARED, OTHER, LATER };
+    enum { OPEN = 20, SHARED, OTHER };
     struct asks asks;
     bool may_send[ASK_RANKS] = {true, true, true, true};
     const struct http_address client = web_board_phone(1);
@@ -53,8 +61,7 @@ static void test_shared_lists_come_first(void **state)
     }
     assert_false(queue_list(&asks, ASK_OWN_MAX + 1, 1)); /* too many of phone 1 */
     assert_true(queue_list(&asks, OTHER, 2));
-    assert_true(queue_list(&asks, SHARED, 3));
-    assert_true(queue_list(&asks, SHARED, 4));
+    queue_shared(&asks, SHARED, 3);
     assert_true(queue_list(&asks, SHARED, 1)); /* also when phone 1 has too many */
     struct ask *place =
         asks_take(&asks, &(struct ask){.kind = ASK_PLACE, .host = "default", .client = client});
@@ -66,36 +73,51 @@ static void test_shared_lists_come_first(void **state)
     send_next(&asks, may_send, 1);
     assert_true(queue_list(&asks, ASK_OWN_MAX + 1, 1)); /* one of phone 1 has gone out */
     may_send[ASK_OWN] = false;
-    assert_true(queue_list(&asks, LATER, 0));
     send_next(&asks, may_send, OPEN);
-    assert_true(queue_list(&asks, LATER, 5)); /* a phone, too: others look at it */
-    send_next(&asks, may_send, LATER);
     assert_null(asks_next(&asks, may_send));
-    may_send[ASK_OWN] = true;
-    assert_true(queue_list(&asks, SHARED, 1)); /* phones 3 and 4 have looked at it */
+    assert_true(queue_list(&asks, SHARED, 1)); /* others have looked at it */
     send_next(&asks, may_send, SHARED);
+    may_send[ASK_OWN] = true;
     send_next(&asks, may_send, 2);
     asks_deinit(&asks);
 }
 
-/* The address of the phone that asked first goes when another reader comes; what waits goes as a
- * shared list, and does not count for that phone. */
-static void test_shared_lists_have_no_address(void **state)
+/* A phone with several addresses and open pages makes no list shared. */
+static void test_few_addresses_share_nothing(void **state)
 {
     (void)state;
-    enum { BY_PHONE = 1, BY_PAGE };
     const bool may_send[ASK_RANKS] = {[ASK_SHARED] = true};
     struct asks asks;
     asks_init(&asks, 16);
-    for (uint8_t other = 0; other <= 2; other = (uint8_t)(other + 2)) {
-        unsigned number = other == 0 ? BY_PAGE : BY_PHONE;
-        assert_true(queue_list(&asks, number, 1));
-        assert_int_equal(asks.first->client.bytes[3], 1);
-        assert_true(queue_list(&asks, number, other));
-        assert_int_equal(asks.first->client.family, 0);
-        assert_int_equal(asks.first->client.bytes[3], 0);
-        send_next(&asks, may_send, number);
+    for (uint8_t address = 0; address <= ASK_READERS; address++) {
+        assert_true(queue_list(&asks, 1, address));
+        assert_true(queue_list(&asks, 1, address));
     }
+    assert_null(asks_next(&asks, may_send));
+    for (unsigned i = 2; i <= ASK_OWN_MAX; i++) {
+        assert_true(queue_list(&asks, i, ASK_READERS)); /* the first list counts for each */
+    }
+    assert_false(queue_list(&asks, ASK_OWN_MAX + 1, ASK_READERS));
+    asks_deinit(&asks);
+}
+
+/* The addresses of the phones that asked go when the list becomes shared; what waits goes as a
+ * shared list, and does not count for these phones. */
+static void test_shared_lists_have_no_address(void **state)
+{
+    (void)state;
+    const bool may_send[ASK_RANKS] = {[ASK_SHARED] = true};
+    struct asks asks;
+    asks_init(&asks, 16);
+    assert_true(queue_list(&asks, 1, 1));
+    assert_int_equal(asks.first->readers[0].bytes[3], 1);
+    queue_shared(&asks, 1, 1);
+    for (size_t i = 0; i < ASK_READERS; i++) {
+        assert_int_equal(asks.first->readers[i].family, 0);
+        assert_int_equal(asks.first->readers[i].bytes[3], 0);
+    }
+    assert_int_equal(asks.first->client.family, 0);
+    send_next(&asks, may_send, 1);
     asks_deinit(&asks);
 }
 
@@ -108,8 +130,7 @@ static void test_own_lists_leave_room(void **state)
     const bool may_send[ASK_RANKS] = {[ASK_SHARED] = true, [ASK_OWN] = true};
     struct asks asks;
     asks_init(&asks, PLACES);
-    assert_true(queue_list(&asks, SHARED, 1));
-    assert_true(queue_list(&asks, SHARED, 2));
+    queue_shared(&asks, SHARED, 1);
     send_next(&asks, may_send, SHARED);
     const struct ask *shared = asks.first;
     for (unsigned i = 0; i < 3 * PLACES; i++) {
@@ -366,6 +387,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shares),
         cmocka_unit_test(test_shared_lists_come_first),
+        cmocka_unit_test(test_few_addresses_share_nothing),
         cmocka_unit_test(test_small_questions_do_not_stop_lists),
         cmocka_unit_test(test_watched_lists_do_not_wait),
         cmocka_unit_test(test_a_message_changes_its_place),

@@ -72,16 +72,32 @@ static bool make_room(struct asks *asks, enum ask_kind kind)
     return true;
 }
 
-/* Notes who asks for a list: a phone, or the stream of a phone that has asked before. The address
- * of the phone is forgotten when the list becomes shared, and a list that waits goes earlier. */
+static bool has_reader(const struct ask *ask, const struct http_address *client)
+{
+    for (size_t i = 0; i < ASK_READERS; i++) {
+        if (http_peer_equals(&ask->readers[i], client)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Notes which phone asks for a list. One phone may have several addresses and open pages: so it
+ * takes more than ASK_READERS addresses to make a list shared, and open pages do not count. When
+ * the list becomes shared, the addresses are forgotten, and a list that waits goes earlier. */
 static void note_reader(struct ask *ask, const struct http_address *client)
 {
-    if (ask->kind != ASK_LIST || ask->is_shared ||
-        (client->family != 0 && http_peer_equals(&ask->client, client))) {
+    if (ask->kind != ASK_LIST || ask->is_shared || client->family == 0 || has_reader(ask, client)) {
         return;
     }
+    for (size_t i = 0; i < ASK_READERS; i++) {
+        if (ask->readers[i].family == 0) {
+            ask->readers[i] = *client;
+            return;
+        }
+    }
     ask->is_shared = true;
-    ask->client = (struct http_address){.family = 0};
+    memset(ask->readers, 0, sizeof(ask->readers));
     if (ask->rank == ASK_OWN) {
         ask->rank = ASK_SHARED;
     }
@@ -102,6 +118,7 @@ static struct ask *ask_copy(const struct ask *key)
             return NULL;
         }
         *ask->view = *key->view;
+        ask->client = (struct http_address){.family = 0};
         note_reader(ask, &key->client);
     }
     return ask;
@@ -164,7 +181,7 @@ static bool own_is_full(const struct asks *asks, const struct http_address *clie
     for (const struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
         bool waits = ask->turn != 0 && ask->rank == ASK_OWN;
         of_all += waits;
-        of_client += waits && http_peer_equals(&ask->client, client);
+        of_client += waits && has_reader(ask, client);
     }
     return of_client >= ASK_OWN_MAX || 2 * of_all >= asks->limits[ASK_LIST];
 }

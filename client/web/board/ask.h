@@ -13,8 +13,8 @@ enum ask_kind { ASK_LIST, ASK_GET, ASK_PLACE, ASK_KINDS };
 /* What is sent first. */
 enum ask_rank {
     ASK_SMALL,  /* a question that is no list */
-    ASK_SHARED, /* a list that several phones look at */
-    ASK_OWN,    /* a list that one phone looks at */
+    ASK_SHARED, /* a list that many phones look at */
+    ASK_OWN,    /* a list that few phones look at */
     ASK_LOOK,   /* a list that no phone waits for */
     ASK_RANKS
 };
@@ -23,6 +23,7 @@ enum {
     ASK_GETS_MAX = 64,
     ASK_PLACES_MAX = 1024,
     ASK_WAITERS_MAX = 2048,    /* of all questions */
+    ASK_READERS = 3,           /* addresses that may look at a list that is not shared */
     ASK_OWN_MAX = 4,           /* lists of ASK_OWN that wait to be sent for one phone */
     ASK_KEEP_MS = 60 * 1000,   /* the longest time that an answer is given while hearsayd is away */
     ASK_PATIENCE_MS = 2 * 1000 /* the longest time before a question is sent */
@@ -45,11 +46,12 @@ struct ask {
     char host[VIEW_HOST_BYTES];
     uint8_t id[HEARSAY_ID_BYTES]; /* ASK_GET */
     struct http_address
-        client;             /* ASK_PLACE: whose; ASK_LIST: who asks; family 0: none or several */
-    bool is_shared;         /* ASK_LIST: others look at it than `client` */
-    struct answer *answer;  /* owned; NULL: none */
-    int64_t answered_ms;    /* by the loop's clock */
-    bool is_fresh;          /* nothing has changed since */
+        client; /* ASK_PLACE: whose; of the key of an ASK_LIST: who asks, family 0: open pages */
+    struct http_address readers[ASK_READERS]; /* ASK_LIST: who has asked, unless it is shared */
+    bool is_shared;                           /* ASK_LIST: more than ASK_READERS have asked */
+    struct answer *answer;                    /* owned; NULL: none */
+    int64_t answered_ms;                      /* by the loop's clock */
+    bool is_fresh;                            /* nothing has changed since */
     bool is_watched;        /* ASK_LIST: since before the answer hearsayd tells of changes */
     uint64_t ticket;        /* of the request in flight; 0: none */
     bool has_changed;       /* while the request was in flight */
