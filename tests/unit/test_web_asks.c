@@ -196,6 +196,50 @@ static void test_small_questions_do_not_stop_lists(void **state)
     web_board_stop(&fixture);
 }
 
+/* However many phones ask for ever other lists: what only open pages look at is asked for, too. */
+static void test_open_pages_do_not_starve(void **state)
+{
+    (void)state;
+    enum { PHONES = 100 };
+    struct web_board fixture;
+    static struct web_board_told told[PHONES];
+    struct web_board_told looked = {.count = 0};
+    const struct view view = web_board_tea();
+    struct view other = web_board_tea();
+    memset(told, 0, sizeof(told));
+    web_board_start_cached(&fixture, 2, false, 0);
+    struct web_board_watcher watchers[3]; /* as many as hearsayd allows */
+    memset(watchers, 0, sizeof(watchers));
+    for (unsigned i = 0; i < 3; i++) {
+        other.topics[0][0] = (char)('x' + i);
+        assert_non_null(
+            board_watch(fixture.board, &other, HEARSAY_NO_SEQ, &web_board_events, &watchers[i]));
+    }
+    for (uint8_t i = 0; i <= ASK_READERS; i++) { /* it is shared, and so has its place */
+        const struct http_address client = web_board_phone((uint8_t)(200 + i));
+        told[0].count = 0;
+        board_list(fixture.board, &view, &client, web_board_on_done, &told[0]);
+        web_board_wait(&fixture, &told[0]);
+    }
+    told[0].count = 0;
+    for (unsigned i = 0; looked.count == 0; i++) {
+        const struct http_address client = web_board_phone((uint8_t)(i % PHONES + 1));
+        if (i == PHONES) { /* all tokens are taken, and phones wait */
+            board_list(fixture.board, &view, NULL, web_board_on_done, &looked);
+        }
+        if (told[i % PHONES].count > 0 || i < PHONES) {
+            (void)snprintf(other.topics[0], sizeof(other.topics[0]), "topic %u", i);
+            told[i % PHONES].count = 0;
+            board_list(fixture.board, &other, &client, web_board_on_done, &told[i % PHONES]);
+        }
+        if (i % PHONES == PHONES - 1) {
+            web_board_turn(&fixture);
+        }
+    }
+    assert_int_equal(looked.outcome, BOARD_DONE);
+    web_board_stop(&fixture);
+}
+
 /* --- answers that are given again ---------------------------------------------------------------
  */
 
@@ -389,6 +433,7 @@ int main(void)
         cmocka_unit_test(test_shared_lists_come_first),
         cmocka_unit_test(test_few_addresses_share_nothing),
         cmocka_unit_test(test_small_questions_do_not_stop_lists),
+        cmocka_unit_test(test_open_pages_do_not_starve),
         cmocka_unit_test(test_watched_lists_do_not_wait),
         cmocka_unit_test(test_a_message_changes_its_place),
         cmocka_unit_test(test_questions_are_forgotten),

@@ -16,14 +16,21 @@ enum {
     TICK_MS = 1000,
     WATCHED_MS = 20 * 1000, /* how long a watched list is given while no query may go out */
     PLACE_MS = ASK_KEEP_MS, /* how long labels are given again, if hearsayd tells of no change */
-    QUERY_BURST = 10,       /* so that in any second at most HOUSE_QUERIES_PER_SECOND go out */
-    REST_PER_SECOND = 30,   /* of them, lists that are not ASK_SHARED */
-    REST_BURST = 8,
+    /* Of the HOUSE_QUERIES_PER_SECOND that go out in any second at most, some are for ASK_LOOK
+       only. */
+    LOOK_PER_SECOND = 7,
+    LOOK_BURST = 1,
+    QUERY_BURST = 7,
+    REST_PER_SECOND = 30, /* of the others, lists that are not ASK_SHARED */
+    REST_BURST = 6,
     NEWER_MOST = 8 /* further questions for one list of the newest messages */
 };
 
 static const struct bucket_rate query_rate = {
-    .per_minute = (HOUSE_QUERIES_PER_SECOND - QUERY_BURST) * 60, .burst = QUERY_BURST};
+    .per_minute = (HOUSE_QUERIES_PER_SECOND - LOOK_PER_SECOND - LOOK_BURST - QUERY_BURST) * 60,
+    .burst = QUERY_BURST};
+static const struct bucket_rate look_rate = {.per_minute = LOOK_PER_SECOND * 60,
+                                             .burst = LOOK_BURST};
 static const struct bucket_rate rest_rate = {.per_minute = REST_PER_SECOND * 60,
                                              .burst = REST_BURST};
 
@@ -147,7 +154,8 @@ static uint64_t ask_pay(struct house *house, const struct ask *ask)
     struct bucket rest = house->rest;
     uint64_t wait_ms = 0;
 
-    if (ask->rank == ASK_SMALL) {
+    if (ask->rank == ASK_SMALL ||
+        (ask->rank == ASK_LOOK && bucket_take(&house->look, &look_rate, 1, now_ms) == 0)) {
         return 0;
     }
     if (ask->rank > ASK_SHARED) {

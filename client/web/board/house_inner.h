@@ -23,6 +23,7 @@ struct house {
     uv_timer_t send;                  /* when queries may go out again */
     struct bucket queries;            /* that went out */
     struct bucket rest;               /* queries that went out for lists that are not shared */
+    struct bucket look;               /* queries that went out for open pages only */
     uint64_t epochs[HOUSE_HOSTS_MAX]; /* numbers of the current ones */
     struct board_watch *watches;      /* owned */
     size_t watch_filters;             /* of all watches at hearsayd */
