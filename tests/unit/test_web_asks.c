@@ -384,28 +384,54 @@ static void test_a_message_changes_its_place(void **state)
     web_board_stop(&fixture);
 }
 
-/* What a phone withdraws is not given from the cache any more. */
+/* A list is not given again before hearsayd has said that it watches. */
+static void test_lists_wait_for_their_watch(void **state)
+{
+    (void)state;
+    struct web_board fixture;
+    struct web_board_told others[HOUSE_QUERIES_AT_A_TIME];
+    struct web_board_told told = {.count = 0};
+    const struct view view = web_board_tea();
+    web_board_start_cached(&fixture, 2, false, 0);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    fixture.world.holds_watches = true;
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
+    ask_for_others(&fixture, others);
+    board_list(fixture.board, &view, NULL, web_board_on_done, &told);
+    assert_int_equal(told.count, 0);
+    web_board_wait(&fixture, &told);
+    wait_others(&fixture, others);
+    web_board_stop(&fixture);
+}
+
+/* What a phone withdraws is not given from the cache any more; lists without it are. */
 static void test_withdrawn(void **state)
 {
     (void)state;
     struct web_board fixture;
     const struct view view = web_board_tea();
+    struct view older = web_board_tea();
     const struct http_address client = web_board_phone(7);
+    const uint8_t *listed = (const uint8_t *)"the third one..";
     struct web_board_told told = {.count = 0};
+    older.before_ms = 500;
     web_board_start(&fixture, 2, false);
-    board_get(fixture.board, "", web_board_id, web_board_on_done, &told);
+    board_get(fixture.board, "", listed, web_board_on_done, &told);
     web_board_wait(&fixture, &told);
-    assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
+    assert_int_equal(web_board_list(&fixture, &view).messages, 2);
+    assert_int_equal(web_board_list(&fixture, &older).messages, 0);
     told.count = 0;
-    board_withdraw(fixture.board, &client, "", web_board_id, web_board_token, web_board_on_done,
-                   &told);
+    board_withdraw(fixture.board, &client, "", listed, web_board_token, web_board_on_done, &told);
     web_board_wait(&fixture, &told);
+    assert_int_equal(web_board_list(&fixture, &older).outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
     told.count = 0;
-    board_get(fixture.board, "", web_board_id, web_board_on_done, &told);
+    board_get(fixture.board, "", listed, web_board_on_done, &told);
     web_board_wait(&fixture, &told);
     assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
     assert_int_equal(web_board_look(&fixture, &fixture.world.gets), 2);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 3);
     web_board_stop(&fixture);
 }
 
@@ -435,6 +461,7 @@ int main(void)
         cmocka_unit_test(test_small_questions_do_not_stop_lists),
         cmocka_unit_test(test_open_pages_do_not_starve),
         cmocka_unit_test(test_watched_lists_do_not_wait),
+        cmocka_unit_test(test_lists_wait_for_their_watch),
         cmocka_unit_test(test_a_message_changes_its_place),
         cmocka_unit_test(test_questions_are_forgotten),
         cmocka_unit_test(test_shared_lists_have_no_address),

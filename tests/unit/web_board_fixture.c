@@ -99,6 +99,9 @@ static void answer_house(struct web_board_world *world, const struct msg_request
         response.here_labels.label_count = 2;
         break;
     case MSG_REQUEST_WATCH:
+        if (world->holds_watches) {
+            return;
+        }
         world->watches++;
         world->after_seq = request->watch.after_seq;
         response.kind = MSG_RESPONSE_WATCHING;

@@ -35,9 +35,10 @@ struct web_board_world {
     uint64_t after_seq; /* of the last one */
     unsigned deposits;  /* last bytes of the phones, in the order of arrival */
     uint8_t depositors[32];
-    bool stalls;     /* deposits wait until this is false */
-    bool is_deaf;    /* to on_behalf */
-    bool drops_next; /* the next connection on behalf is closed after the next request */
+    bool stalls;        /* deposits wait until this is false */
+    bool is_deaf;       /* to on_behalf */
+    bool holds_watches; /* it answers no watch */
+    bool drops_next;    /* the next connection on behalf is closed after the next request */
     enum msg_error_code refusal; /* of writes; 0: none */
 };
 

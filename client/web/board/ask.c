@@ -357,6 +357,29 @@ void asks_drop_answers(struct asks *asks, enum ask_kind kind)
     }
 }
 
+static bool list_has(const struct board_list *list, const uint8_t *id)
+{
+    for (size_t i = 0; i < list->count; i++) {
+        if (memcmp(list->messages[i].id, id, HEARSAY_ID_BYTES) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void asks_drop_message(struct asks *asks, const uint8_t *id)
+{
+    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
+        bool is_list = ask->kind == ASK_LIST;
+
+        if ((ask->kind == ASK_GET && memcmp(ask->id, id, sizeof(ask->id)) == 0) ||
+            (is_list && ask->ticket != 0) ||
+            (is_list && ask->answer != NULL && list_has(&ask->answer->list, id))) {
+            ask_drop(ask);
+        }
+    }
+}
+
 void asks_drop_place(struct asks *asks, const struct view *left)
 {
     for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {

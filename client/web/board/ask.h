@@ -52,7 +52,7 @@ struct ask {
     struct answer *answer;                    /* owned; NULL: none */
     int64_t answered_ms;                      /* by the loop's clock */
     bool is_fresh;                            /* nothing has changed since */
-    bool is_watched;        /* ASK_LIST: since before the answer hearsayd tells of changes */
+    bool is_watched;        /* ASK_LIST: since before the question hearsayd tells of changes */
     uint64_t ticket;        /* of the request in flight; 0: none */
     bool has_changed;       /* while the request was in flight */
     uint64_t turn;          /* waits to be sent, by rank and turn; 0: does not */
@@ -120,6 +120,9 @@ void asks_count_under_way(const struct asks *asks, size_t out_counts[ASK_KINDS])
 
 /* The answers to all questions of a kind have changed: the next reader asks anew. */
 void asks_drop_answers(struct asks *asks, enum ask_kind kind);
+
+/* The same for this message, and for lists that have it or are under way. */
+void asks_drop_message(struct asks *asks, const uint8_t *id);
 
 /* The same for lists that a message with this context is in, but for those of other places. */
 void asks_drop_place(struct asks *asks, const struct view *left);

@@ -20,11 +20,11 @@ struct board {
 };
 
 /* What a phone has written or withdrawn is seen by the next reader. */
-static void on_written(void *context, const struct view *left)
+static void on_written(void *context, const struct view *left, const uint8_t *id)
 {
     const struct board *board = context;
 
-    house_drop(board->house, left);
+    house_drop(board->house, left, id);
 }
 
 int board_new(const struct board_options *options, struct board **out_board)

@@ -265,15 +265,14 @@ void house_ask(struct house *house, const struct ask *key, board_done *done, voi
     }
 }
 
-void house_drop(struct house *house, const struct view *left)
+void house_drop(struct house *house, const struct view *left, const uint8_t *id)
 {
     house->version++;
     if (left != NULL) {
         asks_drop_place(&house->asks, left);
-        return;
+    } else {
+        asks_drop_message(&house->asks, id);
     }
-    asks_drop_answers(&house->asks, ASK_LIST);
-    asks_drop_answers(&house->asks, ASK_GET);
 }
 
 void house_forget(struct house *house, const void *context)
@@ -349,6 +348,7 @@ static void take_answer(struct house *house, struct ask *ask, const struct hears
         ask_refuse(house, ask, BOARD_NO_MEMORY, NULL);
         return;
     }
+    ask->is_watched = ask->is_watched && house_watch_has_begun(house, ask->view);
     ask_take_answer(&house->asks, ask, answer, loop_now(house), clock_now(house));
 }
 

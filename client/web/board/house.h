@@ -37,9 +37,9 @@ uint64_t house_version(const struct house *house);
 
 /* Asks a question: as board_list, board_get and board_place. `key` is borrowed for the call. */
 void house_ask(struct house *house, const struct ask *key, board_done *done, void *context);
-/* A message was left, whose context is the view; or something else was written (NULL). What may
+/* A message was left, whose context is the view; or it was withdrawn or reported (NULL). What may
  * have changed is asked anew; lists of other places are left to their watches. */
-void house_drop(struct house *house, const struct view *left);
+void house_drop(struct house *house, const struct view *left, const uint8_t *id);
 void house_forget(struct house *house, const void *context);
 
 /* As board_watch. A watch is freed by house_unwatch or when it has ended. */

@@ -34,6 +34,9 @@ struct house {
  * more watches are allowed, of which those of cached lists that are not shared have half. */
 bool house_watch_list(struct house *house, const struct ask *ask);
 
+/* Whether hearsayd has answered that it tells of changes to a view. */
+bool house_watch_has_begun(const struct house *house, const struct view *view);
+
 /* Takes a reply that concerns watches. False: the reply is of something else. */
 bool house_watch_reply(struct house *house, const struct hearsay_reply *reply);
 

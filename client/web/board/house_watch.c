@@ -211,6 +211,17 @@ bool house_watch_list(struct house *house, const struct ask *ask)
            watch_begin(house, ask->view, HEARSAY_NO_SEQ, NULL, NULL) != NULL;
 }
 
+bool house_watch_has_begun(const struct house *house, const struct view *view)
+{
+    const struct board_watch *watch = house->watches;
+
+    while (watch != NULL && (watch->is_over || watch->ticket != 0 || watch->watch_id == 0 ||
+                             !ask_same_labels(&watch->view, view))) {
+        watch = watch->next;
+    }
+    return watch != NULL;
+}
+
 static void take_match(struct house *house, const struct hearsay_match *match)
 {
     struct board_watch *watch = house->watches;

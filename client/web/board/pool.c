@@ -27,7 +27,7 @@ struct place {
 
 struct pool {
     struct board_options options;
-    void (*written)(void *context, const struct view *left);
+    pool_written *written;
     void *context;        /* of that */
     struct place *places; /* owned; options.upstreams of them */
     struct wish *first;   /* owned: the queue, by age */
@@ -142,7 +142,7 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     }
     if (reply->kind != HEARSAY_REPLY_ERROR) {
         shown.stored = reply->kind == HEARSAY_REPLY_DEPOSITED ? &reply->deposited : NULL;
-        place->pool->written(place->pool->context, place->wish->view);
+        place->pool->written(place->pool->context, place->wish->view, place->wish->id);
         place_done(place, &shown);
     } else if (is_stale(&reply->error) && wish_retry(place->pool, place->wish)) {
         place_close(place);
@@ -435,8 +435,7 @@ size_t pool_connections(const struct pool *pool)
 
 /* --- begin and end ---------------------------------------------------------------------------- */
 
-int pool_new(const struct board_options *options,
-             void (*written)(void *context, const struct view *left), void *context,
+int pool_new(const struct board_options *options, pool_written *written, void *context,
              struct pool **out_pool)
 {
     struct pool *pool = calloc(1, sizeof(*pool));

@@ -34,10 +34,12 @@ struct pool_write {
     const char *reason;                   /* POOL_REPORT; NULL: none */
 };
 
-/* `written` is called for each request that hearsayd has done, before the reader is told; `left` is
- * the context of a message that was left, else NULL. -ERR_NOMEM. */
-int pool_new(const struct board_options *options,
-             void (*written)(void *context, const struct view *left), void *context,
+/* hearsayd has left, withdrawn or noted the report of a message; called before the reader is told.
+ * `left` is the context of a message that was left, else NULL. */
+typedef void pool_written(void *context, const struct view *left, const uint8_t *id);
+
+/* -ERR_NOMEM. */
+int pool_new(const struct board_options *options, pool_written *written, void *context,
              struct pool **out_pool);
 void pool_stop(struct pool *pool); /* all who wait get BOARD_AWAY */
 void pool_free(struct pool *pool); /* after the loop has nothing under way; NULL is fine */
