@@ -61,6 +61,7 @@ struct http_request {
     const char *body; /* body_bytes, with a NUL behind them; "" without a body */
     size_t body_bytes;
     struct http_address client; /* behind a proxy: the address that the proxy tells */
+    bool is_metrics;            /* of its listener */
 };
 
 /* A request that waits for its answer. */
@@ -92,6 +93,20 @@ struct http_stream_events {
 struct http_listener {
     int descriptor;  /* a listening socket, taken */
     bool is_proxied; /* the client's address is the last of the only X-Forwarded-For, else 400 */
+    bool is_metrics; /* requests say that they came here */
+};
+
+enum { HTTP_STATUSES = 20, HTTP_BOUNDS = 12 };
+
+/* What the server has counted since the start. */
+struct http_figures {
+    uint64_t connections;
+    uint64_t refused;                /* connections beyond these, closed by a limit */
+    uint64_t answers[HTTP_STATUSES]; /* by http_status */
+    /* From a whole request to its answer, without streams. */
+    uint64_t requests;
+    uint64_t sum_us;
+    uint64_t within[HTTP_BOUNDS]; /* those of at most http_bound_us */
 };
 
 struct http_options {
@@ -123,6 +138,15 @@ void http_server_free(struct http_server *server); /* NULL is fine */
 
 /* Connections that are open. */
 size_t http_server_connections(const struct http_server *server);
+
+/* Borrowed from the server. */
+const struct http_figures *http_server_figures(const struct http_server *server);
+
+/* A status that is counted by itself; of the last one 0: all other statuses. */
+unsigned http_status(size_t i);
+
+/* An upper bound of `within`, in microseconds; ascending. */
+uint64_t http_bound_us(size_t i);
 
 /* Answers a request, with the headers that every answer of hearsay-web has. Cannot fail: where
  * memory is out, the connection is closed. */

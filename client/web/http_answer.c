@@ -130,6 +130,7 @@ static void exchange_set_response(struct http_exchange *exchange, unsigned statu
 {
     exchange->is_answered = true;
     exchange->status = status;
+    http_figures_note(&exchange->connection->server->figures, status, exchange->began_ns);
     exchange->response = response;
     if (response == NULL) {
         http_connection_close(exchange->connection);

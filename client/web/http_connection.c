@@ -165,6 +165,7 @@ struct http_connection *http_connection_new(const struct http_server_listener *l
     connection->server = server;
     connection->descriptor = descriptor;
     connection->is_proxied = listener->is_proxied;
+    connection->is_metrics = listener->is_metrics;
     connection->exchange.connection = connection;
     connection->idle_since_ms = uv_now(server->options.loop);
     http_connection_set_deadline(connection, HTTP_REQUEST_SECONDS);
@@ -179,8 +180,10 @@ struct http_connection *http_connection_new(const struct http_server_listener *l
     }
     if (is_welcome && http_server_make_room(server, connection)) {
         descriptor_set_up(descriptor);
+        server->figures.connections++;
         return connection;
     }
+    server->figures.refused++;
     http_connection_leave(connection);
     alloc_release(server->alloc, connection);
     return NULL;

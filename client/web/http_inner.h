@@ -53,6 +53,7 @@ struct http_exchange {
     size_t body_bytes;             /* so far */
     size_t body_length;            /* by Content-Length */
     void *context;                 /* the program's */
+    uint64_t began_ns;             /* of uv_hrtime; 0: the request is not whole */
     bool is_answered;              /* by the program, or by us */
     unsigned status;               /* of the answer */
     struct MHD_Response *response; /* owned until MHD has it; NULL: none, or MHD has it */
@@ -77,6 +78,7 @@ struct http_connection {
     int descriptor;             /* MHD's: MHD closes it; or ours */
     bool is_ours;               /* MHD has it no more: it has a stream */
     bool is_proxied;
+    bool is_metrics;
     bool is_suspended; /* in MHD; then we look whether the client has gone */
     bool is_closing;   /* it will be closed in the next turn */
     bool has_had_request;
@@ -92,6 +94,7 @@ struct http_server_listener {
     struct http_server *server;
     int descriptor;
     bool is_proxied;
+    bool is_metrics;
     uv_poll_t poll;
 };
 
@@ -105,7 +108,8 @@ struct http_server {
     size_t connection_count;
     size_t closing_count; /* of these */
     size_t ended_count;   /* in MHD, since the last trim */
-    bool has_ended;       /* connections that are ours wait to be closed */
+    struct http_figures figures;
+    bool has_ended; /* connections that are ours wait to be closed */
     struct http_owner *owners[HTTP_OWNER_ROWS];
     struct http_connection *adding; /* is being given to MHD, which has not begun with it */
     int hangups; /* an epoll descriptor with the suspended connections and those that are ours */
@@ -140,6 +144,9 @@ struct http_connection *http_connection_new(const struct http_server_listener *l
 
 /* Ends with a connection: tells the program, and frees what the connection has. */
 void http_connection_free(struct http_connection *connection);
+
+/* Counts an answer. began_ns: of uv_hrtime, or 0 where the time is not counted. */
+void http_figures_note(struct http_figures *figures, unsigned status, uint64_t began_ns);
 
 /* Gives memory back to the system if many connections have ended. */
 void http_server_trim(struct http_server *server);

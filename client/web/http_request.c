@@ -355,6 +355,8 @@ static bool request_finish(struct http_connection *connection)
     exchange->request.body = exchange->body == NULL ? "" : exchange->body;
     exchange->request.body_bytes = exchange->body_bytes;
     exchange->request.client = connection->address;
+    exchange->request.is_metrics = connection->is_metrics;
+    exchange->began_ns = uv_hrtime();
     connection->phase = HTTP_PHASE_WAITING;
     connection->deadline_ms = HTTP_NO_DEADLINE;
     options->request(options->context, exchange, &exchange->request);

@@ -180,6 +180,7 @@ struct http_stream *http_stream_begin(struct http_exchange *exchange,
     }
     exchange->stream = stream;
     exchange->is_answered = true;
+    http_figures_note(&exchange->connection->server->figures, 200, 0);
     http_connection_resume(exchange->connection);
     return stream;
 }

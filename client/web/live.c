@@ -254,6 +254,11 @@ static void exchange_refuse(struct http_exchange *exchange)
     http_answer(exchange, &(struct http_answer){.status = 503, .retry_after_s = 60, .body = ""});
 }
 
+size_t live_stream_count(const struct live *live)
+{
+    return live->stream_count;
+}
+
 void live_begin(struct live *live, struct http_exchange *exchange,
                 const struct http_request *request, const struct view *view)
 {

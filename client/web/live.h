@@ -37,6 +37,9 @@ int live_new(const struct live_options *options, struct live **out_live); /* -ER
 void live_stop(struct live *live);
 void live_free(struct live *live); /* NULL is fine */
 
+/* Open streams. */
+size_t live_stream_count(const struct live *live);
+
 /* Answers a request for /events with a stream, or with 503 where there are too many. A client says
  * by the header Last-Event-ID, or else in the field `last` of the query, which event was its last.
  */

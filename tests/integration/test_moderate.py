@@ -288,6 +288,7 @@ def test_the_guests_page_cannot_moderate(make_desk, tmp_path, rng):
     ("listen = [::]:7119", "is every address"),
     ("listen = 192.0.2.1:7119", r"`listen = 192\.0\.2\.1:80` in .*web\.conf"),
     ("listen = 127.0.0.1:7119 proxied", "takes no proxy"),
+    ("listen = 127.0.0.1:7119 metrics", "metrics are for the guests' page"),
     ("allow = 0.0.0.0/0", "from 1 on"),
     ("allow = 10.0.0.0/33", "how many of its bits"),
     ("allow = everybody", "how many of its bits"),

@@ -9,6 +9,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
+#include "client/web/setup/types.h"
 #include "core/base/err.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/reason.h"
@@ -152,8 +153,8 @@ static int open_one(const struct web_config_listener *line, struct listen *liste
         return report_failure(line, rc, out_reason);
     }
     listen->places[listen->count] = place;
-    listen->sockets[listen->count++] =
-        (struct http_listener){.descriptor = descriptor, .is_proxied = place.is_proxied};
+    listen->sockets[listen->count++] = (struct http_listener){
+        .descriptor = descriptor, .is_proxied = place.is_proxied, .is_metrics = place.is_metrics};
     return 0;
 }
 
@@ -167,21 +168,21 @@ static void close_all(struct listen *listen)
 }
 
 /*
- * Returns whether the configuration has a `listen` line with the address of `place` and the word
- * `proxied`. The service manager passes a socket without words, so that line decides.
+ * Copies the words of the `listen` line with the address of `place`. The service manager passes a
+ * socket without words, so that line decides.
  */
-static bool is_proxied(const struct web_config *config, const struct web_config_listener *place)
+static void copy_words(const struct web_config *config, struct web_config_listener *place)
 {
     for (size_t i = 0; i < config->listener_count; i++) {
         const struct web_config_listener *line = &config->listeners[i];
 
-        if (line->is_proxied && line->is_unix == place->is_unix && line->family == place->family &&
+        if (line->is_unix == place->is_unix && line->family == place->family &&
             line->port == place->port && strcmp(line->path, place->path) == 0 &&
             memcmp(line->address, place->address, sizeof(line->address)) == 0) {
-            return true;
+            place->is_proxied = line->is_proxied;
+            place->is_metrics = line->is_metrics;
         }
     }
-    return false;
 }
 
 /* Takes the sockets of the service manager, which must stay: `places` have no path to remove. */
@@ -198,15 +199,23 @@ static int take_inherited(const struct web_config *config, struct listen *listen
         listen->count++;
         if (!read_place(sockets[i].descriptor, &place)) {
             rc = reason_set(out_reason, "a socket of the service manager: %s", strerror(errno));
-        } else if (place.is_unix && !is_proxied(config, &place)) {
+        }
+        copy_words(config, &place);
+        if (rc == 0 && place.is_unix && !place.is_proxied) {
             rc = reason_set(out_reason,
                             "the service manager passes the Unix socket %s: set `listen = %s "
                             "proxied`, and have the proxy send X-Forwarded-For",
                             place.path, place.path);
         }
-        listen->sockets[i].is_proxied = place.is_proxied = is_proxied(config, &place);
+        listen->sockets[i].is_proxied = place.is_proxied;
+        listen->sockets[i].is_metrics = place.is_metrics;
         memset(place.path, 0, sizeof(place.path));
         listen->places[i] = place;
+    }
+    if (rc == 0 && count > 0) {
+        struct settings_source source = {.name = "the sockets of the service manager",
+                                         .reason = out_reason};
+        rc = web_metrics_check(listen->places, count, &source);
     }
     return rc;
 }

@@ -71,6 +71,7 @@ static void on_reload(uv_signal_t *signal, int number)
     } else {
         log_refusal(reason);
     }
+    router_note_read(&program->router, rc != 0);
     notify_ready(rc == 0 ? "serving" : "serving; the last reload was refused");
 }
 
@@ -195,7 +196,9 @@ static int make_guests(struct program *program, char *out_reason)
         return rc;
     }
     make_router(program);
-    return http_server_new(&http, &program->http, out_reason);
+    rc = http_server_new(&http, &program->http, out_reason);
+    program->router.http = program->http;
+    return rc;
 }
 
 /* Serves the moderators' page. No part of the guests' page is made. */

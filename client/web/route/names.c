@@ -75,7 +75,7 @@ static bool is_configured(const struct web_config *config, const char *name)
 static bool place_fits(const struct names *names, const struct web_config_listener *place,
                        const struct host_parts *parts)
 {
-    if (!place->is_proxied && parts->port != place->port) {
+    if (place->is_metrics || (!place->is_proxied && parts->port != place->port)) {
         return false;
     }
     if (parts->family == 0) {
@@ -143,8 +143,10 @@ void names_write(const struct names *names, char *out_text)
 {
     char port[8] = "";
 
-    if (names->place_count > 0) {
-        write_port(&names->places[0], port, sizeof(port));
+    for (size_t i = names->place_count; i > 0; i--) { /* the first of the guests' */
+        if (!names->places[i - 1].is_metrics) {
+            write_port(&names->places[i - 1], port, sizeof(port));
+        }
     }
     (void)snprintf(out_text, NAMES_TEXT_BYTES, "%s%s", names->config->names[0], port);
 }
@@ -156,7 +158,8 @@ bool names_write_numeric(const struct names *names, char *out_text)
         char address[INET6_ADDRSTRLEN];
         char port[8];
 
-        if (place->is_proxied || web_address_is_loopback(place->family, place->address) ||
+        if (place->is_proxied || place->is_metrics ||
+            web_address_is_loopback(place->family, place->address) ||
             web_address_is_any(place->family, place->address) ||
             inet_ntop(place->family == 6 ? AF_INET6 : AF_INET, place->address, address,
                       sizeof(address)) == NULL) {

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/web/route/metrics.h"
 #include "client/web/route/reading.h"
 #include "client/web/route/router.h"
 #include "client/web/route/visit.h"
@@ -87,8 +88,11 @@ static void visit_go(struct visit *visit)
 void route_request(void *context, struct http_exchange *exchange,
                    const struct http_request *request)
 {
+    if (request->is_metrics) {
+        metrics_answer(context, exchange, request);
+        return;
+    }
     struct visit *visit = visit_new(context, exchange, request);
-
     if (visit == NULL) {
         http_answer(exchange, &(struct http_answer){.status = 503, .retry_after_s = 1});
         return;

@@ -2,12 +2,22 @@
 #include "client/web/route/router.h"
 
 #include <stdio.h>
+#include <time.h>
 
 #include <sodium.h>
 
 int64_t router_now_ms(const struct router *router)
 {
     return (int64_t)uv_now(router->loop);
+}
+
+void router_note_read(struct router *router, bool was_refused)
+{
+    struct timespec now = {0};
+
+    (void)clock_gettime(CLOCK_REALTIME, &now); /* cannot fail */
+    router->was_refused = was_refused;
+    router->read_ms = (int64_t)now.tv_sec * 1000 + now.tv_nsec / 1000000;
 }
 
 void router_init(struct router *router)
@@ -22,4 +32,6 @@ void router_init(struct router *router)
     nonce_init(&router->nonce);
     limit_init(&router->limit);
     portal_init(&router->portal);
+    router->began_ms = router_now_ms(router);
+    router_note_read(router, false);
 }

@@ -3,6 +3,7 @@
 #ifndef CLIENT_WEB_ROUTE_ROUTER_H
 #define CLIENT_WEB_ROUTE_ROUTER_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include <uv.h>
@@ -24,6 +25,10 @@ struct router {
     const struct web_config *config; /* borrowed */
     struct board *board;             /* borrowed */
     struct live *live;               /* borrowed */
+    const struct http_server *http;  /* borrowed */
+    bool was_refused;                /* the last reload */
+    int64_t read_ms;                 /* Unix time of the last reload, or of the start */
+    int64_t began_ms;                /* of router_now_ms */
     struct names names;
     struct nonce nonce;
     struct limit limit;
@@ -35,6 +40,9 @@ struct router {
 
 /* Draws the keys. The borrowed fields and `names` are set before; sodium_init has been called. */
 void router_init(struct router *router);
+
+/* Notes that the configuration was read again, or at the start. */
+void router_note_read(struct router *router, bool was_refused);
 
 /* A monotonic clock in milliseconds. */
 int64_t router_now_ms(const struct router *router);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "client/web/setup/table.h"
+#include "client/web/setup/types.h"
 #include "core/base/err.h"
 #include "core/base/label.h"
 #include "daemon/settings/file.h"
@@ -146,6 +147,15 @@ static int check_listeners(const struct web_config *config, char *reason)
     return 0;
 }
 
+static int check_metrics(const struct web_config *config, char *reason)
+{
+    struct settings_source source = source_of(config, "listen", reason);
+
+    return config->section == WEB_SECTION_WEB
+               ? web_metrics_check(config->listeners, config->listener_count, &source)
+               : 0; /* moderate.c refuses them */
+}
+
 static int check_language(const struct web_config *config, char *reason)
 {
     struct settings_source source = source_of(config, "language", reason);
@@ -224,8 +234,8 @@ static int read_rules(struct web_config *config, char *reason)
 
 int web_config_finish(struct web_config *config, char *out_reason)
 {
-    int (*const checks[])(const struct web_config *, char *) = {check_listeners, check_language,
-                                                                check_wifi, check_counts};
+    int (*const checks[])(const struct web_config *, char *) = {
+        check_listeners, check_metrics, check_language, check_wifi, check_counts};
     int rc = 0;
 
     if (config->listener_count == 0) {
@@ -282,7 +292,9 @@ const char *web_config_warning(const struct web_config *config)
     for (size_t i = 0; i < config->listener_count; i++) {
         const struct web_config_listener *listener = &config->listeners[i];
 
-        if (listener->is_proxied || !web_address_is_loopback(listener->family, listener->address)) {
+        if (!listener->is_metrics &&
+            (listener->is_proxied ||
+             !web_address_is_loopback(listener->family, listener->address))) {
             return "others can open this page, and it does not say who runs it: set "
                    "`operator` and `contact`, as the law of many countries demands";
         }

@@ -43,6 +43,7 @@ enum web_section { WEB_SECTION_WEB, WEB_SECTION_MODERATE };
 struct web_config_listener {
     bool is_unix;
     bool is_proxied;     /* a proxy on this machine tells the addresses of the clients */
+    bool is_metrics;     /* for /metrics and nothing else; no phone comes here */
     uint8_t family;      /* 4 or 6; 0: a Unix socket */
     uint8_t address[16]; /* of IPv4 the first 4 */
     uint16_t port;       /* 0: any free one */

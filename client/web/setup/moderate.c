@@ -22,7 +22,7 @@ bool web_moderate_allows(const struct web_config *config, uint8_t family, const 
 static bool has_address(const struct web_config_listener *guests,
                         const struct web_config_listener *own)
 {
-    return !guests->is_unix && guests->family == own->family &&
+    return !guests->is_unix && !guests->is_metrics && guests->family == own->family &&
            (web_address_is_any(guests->family, guests->address) ||
             memcmp(guests->address, own->address, sizeof(own->address)) == 0);
 }
@@ -36,6 +36,13 @@ static int check_one(const struct settings_source *source, const struct web_conf
     web_listener_print(own, text);
     if (own->is_proxied) {
         return settings_refuse(source, "`listen`: %s: the moderators' page takes no proxy", text);
+    }
+    if (own->is_metrics) {
+        return settings_refuse(
+            source,
+            "`listen`: %s: metrics are for the guests' page: write the line into "
+            "the file of hearsay-web without --moderate",
+            text);
     }
     if (web_address_is_any(own->family, own->address)) {
         return settings_refuse(source,

@@ -25,10 +25,12 @@ static const struct settings_section sections[] = {
 static const struct settings_key keys[] = {
     {WEB_KEY("listen", listeners), SETTINGS_TYPE_OWN, .own = &web_type_listener, .repeatable = true,
      .standard_note = "127.0.0.1:7118", .example = "192.168.8.1:80",
-     .help = "Where to listen: a numeric address and a port (0: any free one). Up to 8 lines. The "
-             "word proxied may follow an address of this machine or the path of a Unix socket: "
-             "then a reverse proxy there tells the address of each phone as the last item of the "
-             "only X-Forwarded-For. Sockets of systemd replace these lines."},
+     .help =
+         "Where to listen: a numeric address and a port (0: any free one). Up to 8 lines. The "
+         "word proxied may follow an address of this machine or the path of a Unix socket: "
+         "then a reverse proxy there tells the address of each phone as the last item of the "
+         "only X-Forwarded-For. The word metrics makes it a listener for Prometheus, which has "
+         "/metrics and no page; guests must not reach it. Sockets of systemd replace these lines."},
     {WEB_KEY("name", names), SETTINGS_TYPE_OWN, .own = &web_type_name, .repeatable = true,
      .standard_note = "hearsay.lan", .example = "hearsay.lan",
      .help = "The name of the page, as phones type it. Requests for other names are refused, "

@@ -24,6 +24,46 @@ bool web_address_is_any(uint8_t family, const uint8_t *address)
     return memcmp(address, any, family == 4 ? 4 : sizeof(any)) == 0;
 }
 
+/* Whether guests reach the address, at any port. */
+static bool is_of_guests(const struct web_config_listener *listeners, size_t count,
+                         const struct web_config_listener *own)
+{
+    for (size_t i = 0; i < count; i++) {
+        const struct web_config_listener *other = &listeners[i];
+
+        if (!other->is_metrics && !other->is_unix && other->family == own->family &&
+            (web_address_is_any(other->family, other->address) ||
+             memcmp(other->address, own->address, sizeof(own->address)) == 0)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+int web_metrics_check(const struct web_config_listener *listeners, size_t count,
+                      const struct settings_source *source)
+{
+    char text[WEB_CONFIG_LISTENER_BYTES];
+    size_t metrics = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct web_config_listener *own = &listeners[i];
+
+        metrics += own->is_metrics;
+        if (own->is_metrics && !web_address_is_loopback(own->family, own->address) &&
+            is_of_guests(listeners, count, own)) {
+            web_listener_print(own, text);
+            return settings_refuse(source,
+                                   "`listen`: %s: guests reach their page at this address: name "
+                                   "127.0.0.1 or an address of the management network",
+                                   text);
+        }
+    }
+    return metrics < count ? 0
+                           : settings_refuse(source, "`listen`: all lines are for metrics: add one "
+                                                     "without the word metrics, for phones");
+}
+
 /* Reads ADDRESS:PORT or [ADDRESS]:PORT. `text` is changed. */
 static bool place_read(char *text, struct web_config_listener *listener)
 {
@@ -43,22 +83,43 @@ static bool place_read(char *text, struct web_config_listener *listener)
     return inet_pton(listener->family == 6 ? AF_INET6 : AF_INET, address, listener->address) == 1;
 }
 
-/* Removes the word `proxied` behind an address. */
-static void proxied_take(char *text, struct web_config_listener *listener)
+/* Removes a word behind an address. False: it is not there. */
+static bool word_take(char *text, const char *word)
 {
-    static const char word[] = "proxied";
     size_t length = strlen(text);
-    size_t end = length - (sizeof(word) - 1);
+    size_t end = length - strlen(word);
 
-    if (length < sizeof(word) + 1 || strcmp(text + end, word) != 0 ||
+    if (length < strlen(word) + 2 || strcmp(text + end, word) != 0 ||
         (text[end - 1] != ' ' && text[end - 1] != '\t')) {
-        return;
+        return false;
     }
     while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '\t')) {
         end--;
     }
     text[end] = '\0';
-    listener->is_proxied = true;
+    return true;
+}
+
+/* What may stand behind an address of metrics, and which address may not. */
+static int metrics_check(const struct settings_source *source, const char *key,
+                         const struct web_config_listener *listener)
+{
+    char text[WEB_CONFIG_LISTENER_BYTES];
+
+    web_listener_print(listener, text);
+    if (listener->is_unix || listener->is_proxied) {
+        return settings_refuse(source,
+                               "`%s`: metrics are for an address and a port without a proxy, such "
+                               "as 127.0.0.1:9118 metrics; not `%.160s`",
+                               key, text);
+    }
+    if (web_address_is_any(listener->family, listener->address)) {
+        return settings_refuse(source,
+                               "`%s`: %s would be every address, the guests' ones too: name "
+                               "127.0.0.1 or one of the management network",
+                               key, text);
+    }
+    return 0;
 }
 
 static int listener_parse(const struct settings_source *source, const char *key, const char *value,
@@ -71,7 +132,8 @@ static int listener_parse(const struct settings_source *source, const char *key,
         return settings_refuse(source, "`%s` is too long", key);
     }
     memcpy(text, value, strlen(value) + 1);
-    proxied_take(text, &listener);
+    listener.is_metrics = word_take(text, "metrics");
+    listener.is_proxied = word_take(text, "proxied");
     if (listener.is_unix) {
         int rc = settings_parse_path(source, key, text, listener.path, sizeof(listener.path));
         if (rc != 0) {
@@ -81,8 +143,11 @@ static int listener_parse(const struct settings_source *source, const char *key,
         return settings_refuse(source,
                                "`%s` must be a numeric address with a port, such as "
                                "192.168.8.1:80 or [fd00::1]:80, or the path of a socket; the word "
-                               "proxied may follow; not `%.160s`",
+                               "proxied or metrics may follow; not `%.160s`",
                                key, value);
+    }
+    if (listener.is_metrics && metrics_check(source, key, &listener) != 0) {
+        return SETTINGS_REFUSED;
     }
     if (listener.is_unix && !listener.is_proxied) {
         return settings_refuse(source,
@@ -122,7 +187,7 @@ static int listener_add(const struct settings_source *source, const struct setti
 void web_listener_print(const struct web_config_listener *listener, char *out)
 {
     char address[INET6_ADDRSTRLEN] = "";
-    const char *word = listener->is_proxied ? " proxied" : "";
+    const char *word = listener->is_metrics ? " metrics" : listener->is_proxied ? " proxied" : "";
 
     if (listener->is_unix) {
         (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES, "%s%s", listener->path, word);
