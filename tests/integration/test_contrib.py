@@ -1,0 +1,91 @@
+# SPDX-License-Identifier: Apache-2.0
+"""contrib/prometheus: alerts, their tests and the dashboard speak of figures that there are."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import cli_runner
+import hearsay_wire as wire
+from test_gateway import make_gateway, open_folder  # noqa: F401 (fixtures)
+from test_prometheus import parse
+from test_web import make_web  # noqa: F401 (a fixture)
+
+FOLDER = os.path.join(wire.ROOT, "contrib", "prometheus")
+RULES, TESTS, DASHBOARD = "hearsay.rules.yml", "hearsay.rules.test.yml", "hearsay-dashboard.json"
+# Those that a daemon without TLS and without reports does not have.
+ABSENT = {"hearsay_certificate_not_after_timestamp_seconds", "hearsay_hides_withheld_total"}
+
+
+def read(name):
+    with open(os.path.join(FOLDER, name), encoding="utf-8") as file:
+        return file.read()
+
+
+def expressions():
+    """All of the dashboard, with an interval and an instance in place of the variables."""
+    for panel in json.loads(read(DASHBOARD))["panels"]:
+        for target in panel.get("targets", []):
+            yield target["expr"].replace("$__rate_interval", "5m").replace("$instance", ".*")
+
+
+def promtool(*args):
+    program = shutil.which("promtool")
+    if program is None:
+        pytest.skip("there is no promtool: Debian's package prometheus has it")
+    done = subprocess.run([program, *args], capture_output=True, text=True, cwd=FOLDER,
+                          timeout=wire.PATIENCE, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_every_figure_exists(make_web):  # noqa: F811
+    web = make_web("listen = 127.0.0.3:0 metrics\n")
+    port = int(web.wait_log(r"listening on 127\.0\.0\.3:(\d+) metrics").group(1))
+    own = web.gateway.daemon
+    text = cli_runner.of_daemon(own, own.socket_path).ok("admin", "stats", "--prometheus")
+    web.address, guests, web.port = "127.0.0.3", web.port, port
+    text += web.get("/metrics").text
+    web.address, web.port = "127.0.0.1", guests
+    names = {metric for metric, _ in parse(text)[0]} | ABSENT
+    for file in (RULES, TESTS, DASHBOARD):
+        for name in re.findall(r"\bhearsay_[a-z_]+", read(file)):
+            assert name in names, f"{file}: {name}"
+
+
+def test_every_alert_has_a_test():
+    alerts = re.findall(r"- alert: (\w+)", read(RULES))
+    fired = re.findall(r"alertname: (\w+)\n +exp_alerts:\n +- ", read(TESTS))
+    assert len(alerts) == len(set(alerts)) and set(alerts) == set(fired)
+
+
+def test_panels_do_not_overlap():
+    panels = json.loads(read(DASHBOARD))["panels"]
+    assert len({panel["id"] for panel in panels}) == len(panels)
+    taken = set()
+    for panel in panels:
+        place = panel["gridPos"]
+        cells = {(x, y) for x in range(place["x"], place["x"] + place["w"])
+                 for y in range(place["y"], place["y"] + place["h"])}
+        assert not cells & taken, panel["title"]
+        taken |= cells
+
+
+def test_promtool_takes_the_rules():
+    assert "SUCCESS" in promtool("check", "rules", RULES)
+
+
+def test_promtool_tests_the_rules():
+    assert "SUCCESS" in promtool("test", "rules", TESTS)
+
+
+def test_promtool_takes_the_expressions_of_the_dashboard(tmp_path):
+    rules = [{"record": f"dashboard:{number}", "expr": expression}
+             for number, expression in enumerate(expressions())]
+    file = tmp_path / "dashboard.yml"  # JSON is YAML
+    file.write_text(json.dumps({"groups": [{"name": "dashboard", "rules": rules}]}))
+    assert f"{len(rules)} rules found" in promtool("check", "rules", str(file))
