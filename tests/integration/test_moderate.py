@@ -5,6 +5,7 @@ import os
 import re
 import socket
 import subprocess
+import sys
 import threading
 
 import pytest
@@ -14,6 +15,7 @@ import hearsay_wire as wire
 import test_web
 from hearsay_wire import pb
 from test_moderation import From, daemon_with, leave
+from test_service import LAUNCHER
 
 PASSWORD = "correct horse"
 FORM = "application/x-www-form-urlencoded"
@@ -372,6 +374,17 @@ def test_the_terminal_asks_twice(conf):
         os.close(ours)
         assert PASSWORD.encode() not in shown
     assert "password = $argon2id$" in file.read_text()
+
+
+def test_no_socket_of_the_service_manager(conf):
+    """`listen` is checked, a socket that is handed over is not."""
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        number = door.fileno()
+        done = subprocess.run(
+            [sys.executable, "-c", LAUNCHER, str(number), conftest.binary(test_web.HEARSAY_WEB),
+             "--moderate", "--config", str(conf())],
+            capture_output=True, text=True, pass_fds=[number], timeout=wire.PATIENCE, check=False)
+    assert done.returncode == 1 and "takes no sockets of the service manager" in done.stderr
 
 
 def test_print_config_is_a_file(conf):

@@ -225,6 +225,10 @@ int listen_open(const struct web_config *config, struct listen *out_listen, char
     struct listen fresh = {.count = 0};
     int rc = take_inherited(config, &fresh, out_reason);
 
+    if (rc == 0 && fresh.count > 0 && config->section == WEB_SECTION_MODERATE) {
+        rc = reason_set(out_reason, "the moderators' page takes no sockets of the service manager, "
+                                    "which its rules would not hold for: use `listen`");
+    }
     if (rc == 0 && fresh.count == 0) {
         for (size_t i = 0; i < config->listener_count && rc == 0; i++) {
             rc = open_one(&config->listeners[i], &fresh, out_reason);

@@ -16,7 +16,8 @@ struct listen {
 };
 
 /*
- * Takes the sockets of the service manager; without any opens those of the configuration. 0; or
+ * Takes the sockets of the service manager, which the moderators' page refuses; without any opens
+ * those of the configuration. 0; or
  * -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES), and nothing stays open.
  */
 int listen_open(const struct web_config *config, struct listen *out_listen, char *out_reason);

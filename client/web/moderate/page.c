@@ -144,9 +144,9 @@ void desk_end(struct html *html, const struct desk *desk)
         html_raw(html, "<button class=\"link\" name=\"l\"");
         html_attribute(html, "value", lang_tag(lang));
         html_attribute(html, "lang", lang_tag(lang));
-        html_raw(html, lang == desk->lang ? " aria-current=\"true\">" : ">");
+        html_raw(html, lang == desk->lang ? " aria-current=\"true\"><bdi>" : "><bdi>");
         html_string(html, lang_name(lang));
-        html_raw(html, "</button>\n");
+        html_raw(html, "</bdi></button>\n");
     }
     html_raw(html, "</form>\n");
     if (desk->token[0] != '\0') {
@@ -297,9 +297,9 @@ static void write_reasons(struct html *html, const struct desk *desk,
             const struct hearsay_reason *reason = &reported->reasons[i];
 
             if ((size_t)reason->kind == kind && reason->text != NULL) {
-                html_raw(html, "<p class=\"soft\" dir=\"auto\">");
+                html_raw(html, "<p class=\"soft\" dir=\"auto\"><bdi>");
                 html_string(html, reason->text);
-                html_raw(html, "</p>");
+                html_raw(html, "</bdi></p>");
             }
         }
         html_raw(html, "</li>\n");

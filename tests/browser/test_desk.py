@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The moderators' page on a phone. It has no script, so each test is one without JavaScript."""
+
+import json
+
+import pytest
+
+import test_moderate as desks
+from harness import TEXTS
+from test_axe import RUN, TAGS, axe  # noqa: F401 (a fixture)
+from test_layout import SMALL_TARGETS, STICKING_OUT, TARGET, WIDTHS
+from test_moderate import PASSWORD, conf, leave_text, make_desk, report  # noqa: F401 (fixtures)
+from test_words import PSEUDO, UNTRANSLATED
+
+
+@pytest.fixture
+def desk(make_desk):  # noqa: F811
+    desk = make_desk("[host default]\nhide_after = 5\n", "title = Café Central\n")
+    desk.url = lambda path="/": f"http://127.0.0.1:{desk.port}{path}"
+    return desk
+
+
+def log_in(phone, password=PASSWORD):
+    phone.fill("#password", password)
+    phone.follow("main .button")
+
+
+def documents(phone):
+    """How many pages were asked for since the last call."""
+    messages = (json.loads(entry["message"])["message"] for entry in phone.driver.get_log("performance"))
+    return sum(message["method"] == "Network.requestWillBeSent" and message["params"]["type"] == "Document"
+               for message in messages)
+
+
+def test_the_evening(phone, desk, rng):
+    """Reported, seen, hidden and shown again within five requests."""
+    message = leave_text(desk, rng, "A rude word")
+    report(desk, message, "HARASSMENT", reason="it is about me")
+    phone.script(False)
+    documents(phone)
+    phone.open(desk)
+    log_in(phone)
+    assert "A rude word" in phone.text("main") and "it is about me" in phone.text("main")
+    phone.follow("=Hide")
+    assert "Hidden." in phone.text("[role=status]")
+    assert "1 message that you took away" in phone.text("main")
+    phone.follow("=Show")
+    assert "It is shown." in phone.text("[role=status]")
+    assert documents(phone) <= 5
+    assert "A rude word" not in phone.text("main")
+
+
+def fill(desk, rng):
+    for number, text in enumerate(TEXTS):
+        message = leave_text(desk, rng, text)
+        kinds = ("SPAM", "HARASSMENT", "ILLEGAL", "OTHER_KIND", "ABOUT_ME")[:number + 1]
+        report(desk, message, *kinds, reason="because " + "it is so " * 12)
+    with desk.daemon.administrator() as operator:
+        operator.call(desks.pb.Accept(mode="review"))
+    leave_text(desk, rng, "x" * 300)
+    removed = leave_text(desk, rng, "Gone again")
+    with desk.daemon.administrator() as operator:
+        operator.call(desks.pb.Remove(id=removed))
+
+
+def tour(phone, desk, rng, language=None):
+    """Leads a phone to each page in each state."""
+    def speak():
+        if language is not None:
+            phone.follow(f"[value={language}]")
+
+    phone.open(desk)
+    speak()
+    yield "login"
+    log_in(phone, "not the password")
+    yield "wrong"
+    log_in(phone)
+    yield "empty"
+    fill(desk, rng)
+    phone.follow("header button")
+    for summary in phone.all("summary"):
+        summary.click()
+    yield "list"
+    phone.follow("section:nth-of-type(2) li:first-child .row .button:last-child")
+    yield "shown"
+    phone.run("arguments[0].value = '0'.repeat(64)", phone.find("header [name=k]"))
+    phone.follow("header button")
+    yield "expired"
+    log_in(phone)
+    desk.daemon.stop()
+    phone.follow("header button")
+    yield "away"
+
+
+def test_every_page_fits(phone, desk, rng, faults):
+    for name in tour(phone, desk, rng):
+        for width in WIDTHS:
+            phone.width(width)
+            faults.add(f"{name} ({width} px)", phone.run(STICKING_OUT, width))
+            faults.add(f"{name} ({width} px)", phone.run(SMALL_TARGETS, TARGET))
+    faults.check()
+
+
+def test_arabic_runs_from_the_right(phone, desk, rng, faults):
+    phone.width(320)
+    for name in tour(phone, desk, rng, "ar"):
+        assert phone.run("return getComputedStyle(document.documentElement).direction") == "rtl"
+        faults.add(name, phone.run(STICKING_OUT, phone.screen))
+    faults.check()
+
+
+def test_a_longer_language(phone, desk, rng, faults):
+    """With texts 40 % longer, from the right, nothing is cut off, and nothing is untranslated."""
+    desk.command[0] = PSEUDO
+    desk.stop()
+    desk.start()
+    phone.width(320)
+    for name in tour(phone, desk, rng, "qps"):
+        assert phone.find("html").get_attribute("lang") == "qps", name
+        faults.add(name, phone.run(STICKING_OUT, phone.screen))
+        if name != "away":  # hearsayd's own sentence
+            faults.add(name, phone.run(UNTRANSLATED))
+    faults.check()
+
+
+def test_axe_finds_nothing(phone, desk, rng, faults, axe):  # noqa: F811
+    phone.cdp("Page.setBypassCSP", enabled=True)
+    for name in tour(phone, desk, rng):
+        for scheme in ("light", "dark"):
+            phone.media(prefers_color_scheme=scheme)
+            phone.run(axe)
+            passed, violations = phone.driver.execute_async_script(RUN, TAGS)
+            assert passed > 10 or violations, name
+            faults.add(f"{name} ({scheme})", violations)
+    faults.check()
