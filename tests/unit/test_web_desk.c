@@ -100,11 +100,22 @@ static void test_every_text(void **state)
 static void test_notices(void **state)
 {
     static const char *const keys[] = {
-        "moderate.wrong",     "moderate.limited",     "moderate.expired",
-        "moderate.foreign",   "moderate.left",        "moderate.away",
-        "moderate.gone",      "moderate.done_accept", "moderate.done_hide",
-        "moderate.done_show", "moderate.done_remove", "moderate.done_remove_until",
-        "error.too_long",     "error.refused",        "moderate.done_show_banned",
+        "moderate.wrong",
+        "moderate.limited",
+        "moderate.expired",
+        "moderate.foreign",
+        "moderate.left",
+        "moderate.away",
+        "moderate.gone",
+        "moderate.already",
+        "moderate.done_accept",
+        "moderate.done_hide",
+        "moderate.done_show",
+        "moderate.done_remove",
+        "moderate.done_remove_until",
+        "error.too_long",
+        "error.refused",
+        "moderate.done_show_banned",
     };
     (void)state;
 

@@ -118,8 +118,10 @@ static struct desk_notice notice_of(const struct hearsay_error *error)
 
     if (error->status != HEARSAY_ERR_REFUSED) {
         notice.key = "moderate.away";
-    } else if (error->code == HEARSAY_CODE_NOT_FOUND) {
+    } else if (error->code == HEARSAY_CODE_NOT_FOUND || error->code == HEARSAY_CODE_REMOVED) {
         notice.key = "moderate.gone";
+    } else if (error->code == HEARSAY_CODE_INVALID && strcmp(error->field, "id") == 0) {
+        notice.key = "moderate.already";
     }
     return notice;
 }
