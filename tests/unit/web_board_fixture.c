@@ -9,7 +9,7 @@
 
 #include "tests/lib/check.h"
 
-enum { GUARD_MS = 60000, VIEWS = 8, CAPABILITIES = 3 };
+enum { GUARD_MS = 60000, VIEWS = 16, CAPABILITIES = 3 };
 
 /* --- hearsayd --------------------------------------------------------------------------------- */
 
