@@ -169,6 +169,31 @@ static void test_questions_are_forgotten(void **state)
     asks_deinit(&asks);
 }
 
+/* More places are kept only while somebody waits for them. */
+static void test_few_places_are_kept(void **state)
+{
+    (void)state;
+    enum { PHONES = ASK_PLACES_MAX + 10 };
+    struct asks asks;
+    struct ask key = {.kind = ASK_PLACE, .host = "default", .client = web_board_phone(1)};
+    asks_init(&asks, 4);
+    for (unsigned i = 0; i < PHONES; i++) {
+        key.client.bytes[1] = (uint8_t)(i >> 8);
+        key.client.bytes[2] = (uint8_t)i;
+        struct ask *ask = asks_take(&asks, &key);
+        assert_int_equal(ask != NULL, i < ASK_PLACES_MAX);
+        if (ask != NULL) {
+            ask->pins = 1; /* a reader is told */
+        }
+    }
+    for (struct ask *ask = asks.first; ask != NULL; ask = ask->next) {
+        ask->pins = 0;
+    }
+    assert_non_null(asks_take(&asks, &key));
+    assert_int_equal(asks.counts[ASK_PLACE], ASK_PLACES_KEPT);
+    asks_deinit(&asks);
+}
+
 /* Many phones that come at once are told their places, and do not hold up the lists. */
 static void test_small_questions_do_not_stop_lists(void **state)
 {
@@ -464,6 +489,7 @@ int main(void)
         cmocka_unit_test(test_lists_wait_for_their_watch),
         cmocka_unit_test(test_a_message_changes_its_place),
         cmocka_unit_test(test_questions_are_forgotten),
+        cmocka_unit_test(test_few_places_are_kept),
         cmocka_unit_test(test_shared_lists_have_no_address),
         cmocka_unit_test(test_own_lists_leave_room),
         cmocka_unit_test(test_many_views),

@@ -8,7 +8,8 @@
 
 void asks_init(struct asks *asks, size_t views)
 {
-    *asks = (struct asks){.limits = {views, ASK_GETS_MAX, ASK_PLACES_MAX}};
+    *asks = (struct asks){.limits = {views, ASK_GETS_MAX, ASK_PLACES_MAX},
+                          .kept = {views, ASK_GETS_MAX, ASK_PLACES_KEPT}};
 }
 
 static void ask_free(struct ask *ask)
@@ -50,6 +51,17 @@ static bool may_go(const struct ask *ask)
     return ask->waiters == NULL && ask->pins == 0 && ask->ticket == 0;
 }
 
+/* Frees a question, and its place in the queue. */
+static void ask_remove(struct asks *asks, struct ask **link)
+{
+    struct ask *ask = *link;
+
+    *link = ask->next;
+    asks->counts[ask->kind]--;
+    ask_unqueue(asks, ask, 0);
+    ask_free(ask);
+}
+
 /* Frees the question of a kind that was asked least recently, a list that is not shared before
  * those that are. False: none may go. */
 static bool make_room(struct asks *asks, enum ask_kind kind)
@@ -65,10 +77,7 @@ static bool make_room(struct asks *asks, enum ask_kind kind)
     if (found == NULL) {
         return false;
     }
-    struct ask *ask = *found;
-    *found = ask->next;
-    asks->counts[kind]--;
-    ask_free(ask);
+    ask_remove(asks, found);
     return true;
 }
 
@@ -136,7 +145,10 @@ struct ask *asks_take(struct asks *asks, const struct ask *key)
         *link = ask->next;
         note_reader(ask, &key->client);
     } else {
-        if (asks->counts[key->kind] >= asks->limits[key->kind] && !make_room(asks, key->kind)) {
+        while (asks->counts[key->kind] >= asks->kept[key->kind] && make_room(asks, key->kind)) {
+            /* until there is room, or readers wait for each */
+        }
+        if (asks->counts[key->kind] >= asks->limits[key->kind]) {
             return NULL;
         }
         ask = ask_copy(key);
@@ -209,18 +221,41 @@ bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *cl
     if (rank == ASK_OWN && own_is_full(asks, client)) {
         return false;
     }
-    ask->turn = ++asks->last_turn;
-    ask->asked_ms = now_ms;
     ask->since_ms = 0;
     ask->newer_count = 0;
     ask->rank = rank;
+    ask_enqueue(asks, ask, now_ms);
     return true;
+}
+
+void ask_enqueue(struct asks *asks, struct ask *ask, int64_t now_ms)
+{
+    ask->turn = ++asks->last_turn;
+    ask->asked_ms = now_ms;
+    asks->queued++;
+}
+
+void ask_unqueue(struct asks *asks, struct ask *ask, uint64_t ticket)
+{
+    asks->queued -= ask->turn != 0;
+    ask->turn = 0;
+    ask->ticket = ticket;
+    asks->under_way[ask->kind] += ticket != 0;
+}
+
+void ask_land(struct asks *asks, struct ask *ask)
+{
+    asks->under_way[ask->kind] -= ask->ticket != 0;
+    ask->ticket = 0;
 }
 
 struct ask *asks_next(const struct asks *asks, const bool may_send[ASK_RANKS])
 {
     struct ask *found = NULL;
 
+    if (asks->queued == 0) {
+        return NULL;
+    }
     for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
         if (ask->turn != 0 && may_send[ask->rank] &&
             (found == NULL || ask->rank < found->rank ||
@@ -229,14 +264,6 @@ struct ask *asks_next(const struct asks *asks, const bool may_send[ASK_RANKS])
         }
     }
     return found;
-}
-
-void asks_count_under_way(const struct asks *asks, size_t out_counts[ASK_KINDS])
-{
-    memset(out_counts, 0, ASK_KINDS * sizeof(out_counts[0]));
-    for (const struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
-        out_counts[ask->kind] += ask->ticket != 0;
-    }
 }
 
 /* --- those who wait --------------------------------------------------------------------------- */
@@ -317,7 +344,7 @@ void ask_take_answer(struct asks *asks, struct ask *ask, struct answer *answer, 
     ask->answer = answer;
     ask->answered_ms = now_ms;
     ask->is_fresh = !ask->has_changed;
-    ask->ticket = 0;
+    ask_land(asks, ask);
     ask_give_answer(asks, ask, now_ms, clock_ms);
 }
 
@@ -430,9 +457,7 @@ void asks_age(struct asks *asks, int64_t now_ms)
         if (ask->pins > 0 || now_ms - ask->answered_ms <= ASK_KEEP_MS) {
             link = &ask->next;
         } else if (may_go(ask)) {
-            *link = ask->next;
-            asks->counts[ask->kind]--;
-            ask_free(ask);
+            ask_remove(asks, link);
         } else {
             free(ask->answer);
             ask->answer = NULL;

@@ -22,6 +22,7 @@ enum ask_rank {
 enum {
     ASK_GETS_MAX = 64,
     ASK_PLACES_MAX = 1024,
+    ASK_PLACES_KEPT = 256,     /* as long as nobody waits for more */
     ASK_WAITERS_MAX = 2048,    /* of all questions */
     ASK_READERS = 3,           /* addresses that may look at a list that is not shared */
     ASK_OWN_MAX = 4,           /* lists of ASK_OWN that wait to be sent for one phone */
@@ -66,6 +67,9 @@ struct asks {
     struct ask *first; /* owned */
     size_t counts[ASK_KINDS];
     size_t limits[ASK_KINDS];
+    size_t kept[ASK_KINDS];      /* if there are more, those that nobody waits for go */
+    size_t queued;               /* that wait to be sent */
+    size_t under_way[ASK_KINDS]; /* that are sent and not answered */
     size_t waiter_count;
     uint64_t last_turn;
     uint64_t last_version; /* of struct board_list */
@@ -111,12 +115,19 @@ struct ask *asks_oldest(const struct asks *asks);
 bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *client,
                int64_t now_ms);
 
+/* Takes a question out of the queue, if it is there: it is sent now, with the ticket, or not (0).
+ */
+void ask_unqueue(struct asks *asks, struct ask *ask, uint64_t ticket);
+
+/* The request in flight has its answer, or will get none. */
+void ask_land(struct asks *asks, struct ask *ask);
+
+/* Puts a question that is not in the queue there, with its rank, behind all others. */
+void ask_enqueue(struct asks *asks, struct ask *ask, int64_t now_ms);
+
 /* The question to send next: of the ranks that may be sent, the first in the queue. NULL: none.
  * O(questions). */
 struct ask *asks_next(const struct asks *asks, const bool may_send[ASK_RANKS]);
-
-/* The number of questions of each kind that are sent and not answered. O(questions). */
-void asks_count_under_way(const struct asks *asks, size_t out_counts[ASK_KINDS]);
 
 /* The answers to all questions of a kind have changed: the next reader asks anew. */
 void asks_drop_answers(struct asks *asks, enum ask_kind kind);

@@ -56,8 +56,8 @@ static void ask_refuse(struct house *house, struct ask *ask, enum board_outcome 
         .outcome = outcome,
         .error = outcome == BOARD_BUSY || outcome == BOARD_NO_MEMORY ? NULL : error};
 
-    ask->turn = 0;
-    ask->ticket = 0;
+    ask_land(&house->asks, ask);
+    ask_unqueue(&house->asks, ask, 0);
     ask_give(&house->asks, ask, &reply);
 }
 
@@ -66,8 +66,8 @@ static void answer_away(struct house *house, struct ask *ask)
 {
     int64_t now_ms = loop_now(house);
 
-    ask->turn = 0;
-    ask->ticket = 0;
+    ask_land(&house->asks, ask);
+    ask_unqueue(&house->asks, ask, 0);
     if (ask->answer != NULL && now_ms - ask->answered_ms <= ASK_KEEP_MS) {
         ask_give_answer(&house->asks, ask, now_ms, clock_now(house));
     } else {
@@ -107,7 +107,8 @@ static uint32_t list_k(const struct house *house, const struct view *view)
     return page > most && most > 0 ? most : page;
 }
 
-static int submit_list(struct house *house, struct ask *ask, struct hearsay_error *error)
+static int submit_list(struct house *house, struct ask *ask, uint64_t *out_ticket,
+                       struct hearsay_error *error)
 {
     struct hearsay *server = link_server(house->link);
     struct query_parts parts;
@@ -123,22 +124,23 @@ static int submit_list(struct house *house, struct ask *ask, struct hearsay_erro
     query.since_ms = ask->since_ms > 0 ? ask->since_ms : INT64_MIN;
     query.until_ms = ask->view->before_ms;
     query.order = ask->view->order == VIEW_NEAREST ? HEARSAY_ORDER_SIMILARITY : HEARSAY_ORDER_TIME;
-    return hearsay_submit_query(server, &query, &ask->ticket, error);
+    return hearsay_submit_query(server, &query, out_ticket, error);
 }
 
-static int ask_submit(struct house *house, struct ask *ask, struct hearsay_error *error)
+static int ask_submit(struct house *house, struct ask *ask, uint64_t *out_ticket,
+                      struct hearsay_error *error)
 {
     struct hearsay *server = link_server(house->link);
 
     switch (ask->kind) {
     case ASK_LIST:
-        return submit_list(house, ask, error);
+        return submit_list(house, ask, out_ticket, error);
     case ASK_GET:
-        return hearsay_submit_get(server, query_host(ask->host), ask->id, &ask->ticket, error);
+        return hearsay_submit_get(server, query_host(ask->host), ask->id, out_ticket, error);
     default:
         return hearsay_submit_here_of(server, query_host(ask->host), ask->client.bytes,
                                       ask->client.family == 4 ? 4 : sizeof(ask->client.bytes),
-                                      &ask->ticket, error);
+                                      out_ticket, error);
     }
 }
 
@@ -185,13 +187,11 @@ static void forbid_full(bool may_send[ASK_RANKS], const size_t under_way[ASK_KIN
 static void house_send(struct house *house)
 {
     bool may_send[ASK_RANKS] = {true, true, true, true};
-    size_t under_way[ASK_KINDS];
     uint64_t pause_ms = UINT64_MAX;
     struct hearsay_error error;
     struct ask *ask;
 
-    asks_count_under_way(&house->asks, under_way);
-    forbid_full(may_send, under_way);
+    forbid_full(may_send, house->asks.under_way);
     while (house->is_greeted && (ask = asks_next(&house->asks, may_send)) != NULL) {
         uint64_t wait_ms = ask_pay(house, ask);
         if (wait_ms > 0) {
@@ -199,7 +199,8 @@ static void house_send(struct house *house)
             pause_ms = wait_ms < pause_ms ? wait_ms : pause_ms;
             continue;
         }
-        int status = ask_submit(house, ask, &error);
+        uint64_t ticket = 0;
+        int status = ask_submit(house, ask, &ticket, &error);
         if (status == HEARSAY_FULL) {
             pause_ms = 1;
             break;
@@ -208,10 +209,9 @@ static void house_send(struct house *house)
             ask_refuse(house, ask, answer_outcome(&error), &error);
             continue;
         }
-        ask->turn = 0;
+        ask_unqueue(&house->asks, ask, ticket);
         ask->has_changed = false;
-        under_way[ask->kind]++;
-        forbid_full(may_send, under_way);
+        forbid_full(may_send, house->asks.under_way);
         link_submitted(house->link);
     }
     if (pause_ms != UINT64_MAX) {
@@ -232,7 +232,7 @@ static void give_watched(struct house *house, struct ask *ask)
 {
     if (ask->turn != 0 && ask->answer != NULL && ask->is_fresh && ask->is_watched &&
         loop_now(house) - ask->answered_ms <= WATCHED_MS) {
-        ask->turn = 0;
+        ask_unqueue(&house->asks, ask, 0);
         ask_give_answer(&house->asks, ask, ask->answered_ms, clock_now(house));
     }
 }
@@ -307,9 +307,8 @@ static bool list_ask_newer(struct house *house, struct ask *ask,
     }
     ask->since_ms = since_ms;
     ask->newer_count++;
-    ask->ticket = 0;
-    ask->turn = ++house->asks.last_turn;
-    ask->asked_ms = loop_now(house);
+    ask_land(&house->asks, ask);
+    ask_enqueue(&house->asks, ask, loop_now(house));
     return true;
 }
 
