@@ -207,6 +207,7 @@ static void a_list_is_shared_with_its_equals(void **state)
     assert_int_equal(web_route_send(&request), 200); /* without the form: it was written before */
     web_route.loop.time += 1000;
     assert_int_equal(web_route_send(&request), 200);
+    assert_int_equal(web_route_count_sheets(), 1); /* those of the second before are gone */
     sheets_clear(&web_route.router.sheets);
     assert_int_equal(web_route_send(&request), 200);
     assert_int_equal(web_route.written - before, 11); /* one of them for /stay */

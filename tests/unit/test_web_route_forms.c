@@ -290,8 +290,12 @@ static void codes_are_read_as_people_type(void **state)
         *c = (char)(*c >= 'A' ? *c + 32 : *c);
     }
     snprintf(fields, sizeof(fields), "id=" SEED "&code=+%.13s-%s+", text, text + 13);
+    web_route.board.keeps_list = true;
+    assert_int_equal(web_route_get("/"), 200);
+    assert_int_equal(web_route_count_sheets(), 1);
     assert_int_equal(web_route_post("/withdraw", fields), 200);
     assert_string_equal(web_route.exchange.body, "withdrawn");
+    assert_int_equal(web_route_count_sheets(), 0); /* the message may be in it */
     assert_memory_equal(web_route.board.token, token, sizeof(token));
     assert_int_equal(web_route_post("/withdraw", "id=" SEED "&code=AAAA"), 403);
     assert_int_equal(web_route.shown.notice, PAGE_WRONG_CODE);

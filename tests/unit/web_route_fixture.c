@@ -403,3 +403,13 @@ unsigned web_route_post(const char *path, const char *fields)
 
     return web_route_send(&request);
 }
+
+size_t web_route_count_sheets(void)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < SHEETS_MAX; i++) {
+        count += web_route.router.sheets.all[i].html.bytes != NULL;
+    }
+    return count;
+}

@@ -111,4 +111,7 @@ unsigned web_route_post(const char *path, const char *fields);
 /* The board answers what it was asked last; for a board that is slow. */
 void web_route_reply(enum board_outcome outcome);
 
+/* How many lists are kept as they were written. */
+size_t web_route_count_sheets(void);
+
 #endif

@@ -60,6 +60,9 @@ const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *
             sheet->used = ++sheets->last_used;
             return &sheet->html;
         }
+        if (sheet->second != wanted.second) {
+            sheet_free(sheet); /* it may have what was withdrawn since */
+        }
         oldest = sheet->used < oldest->used ? sheet : oldest;
     }
     sheet_free(oldest);

@@ -53,7 +53,7 @@ struct sheets {
  * large. Borrowed until the next call. */
 const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *parts);
 
-/* Forgets all sheets. Must be called when the configuration has changed. */
+/* Forgets all sheets. Must be called when the configuration has changed, or a message has gone. */
 void sheets_clear(struct sheets *sheets);
 
 #endif

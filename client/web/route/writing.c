@@ -396,6 +396,7 @@ static void withdraw_done(void *context, const struct board_reply *reply)
     struct visit *visit = context;
 
     if (reply->outcome == BOARD_DONE) {
+        sheets_clear(&visit->router->sheets);
         answer_done(visit, PAGE_WITHDRAWN);
     } else if (reply->outcome == BOARD_WRONG_CODE) {
         answer_wrong_code(visit);
