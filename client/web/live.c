@@ -98,12 +98,28 @@ static void view_tick(struct live_view *view, int64_t now_ms, bool *may_catch_up
     }
 }
 
+/* Whether hearsayd's clock was set since the last tick. */
+static bool live_note_clock(struct live *live)
+{
+    int64_t now_ms;
+
+    if (!board_now_ms(live->options.board, &now_ms)) {
+        return false;
+    }
+    int64_t moved_ms = now_ms - live_now_ms(live) - live->offset_ms;
+    bool was_set = live->has_offset && (moved_ms > LIVE_SHIFT_MS || moved_ms < -LIVE_SHIFT_MS);
+    live->offset_ms += moved_ms;
+    live->has_offset = true;
+    return was_set;
+}
+
 static void live_tick(uv_timer_t *timer)
 {
     struct live *live = timer->data;
     struct live_view *view;
     struct live_view *after;
     bool may_catch_up = true;
+    bool was_clock_set = live_note_clock(live);
 
     DL_FOREACH_SAFE (live->views, view, after) {
         if (view->streams == NULL && live_now_ms(live) - view->used_ms >= LIVE_LIFE_MS) {
@@ -111,6 +127,9 @@ static void live_tick(uv_timer_t *timer)
             continue;
         }
         view_tick(view, live_now_ms(live), &may_catch_up);
+        if (was_clock_set) {
+            live_list_let_look(view);
+        }
     }
     if (!may_catch_up && live->views != NULL) {
         /* The last view is the first of the next tick, so that none waits for ever. */

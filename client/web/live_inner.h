@@ -11,6 +11,7 @@ enum {
     LIVE_TICK_MS = 500,          /* at most one watch catches up in this time */
     LIVE_COMMENT_MS = 25 * 1000, /* without an event; keeps proxies from closing */
     LIVE_LIFE_MS = 15 * 60 * 1000,
+    LIVE_SHIFT_MS = 60 * 1000, /* hearsayd's clock was set by more: pages look at it again */
     LIVE_RETRY_MS = 60 * 1000, /* longest pause before a refused watch is tried again */
     LIVE_CATCH_UP = 1000,      /* numbers; who is further behind loads the list again */
     LIVE_CAUGHT_BYTES = HTTP_STREAM_BYTES / 2, /* of missed events; who lacks more does, too */
@@ -126,6 +127,8 @@ struct live {
     struct live_view *views;
     struct http_owner *owners[HTTP_OWNER_ROWS]; /* of streams */
     size_t stream_count;
+    bool has_offset;
+    int64_t offset_ms; /* of hearsayd's clock to the loop's */
 };
 
 int64_t live_now_ms(const struct live *live);
@@ -162,6 +165,9 @@ void live_list_note(struct live_view *view, const uint8_t *id);
 
 /* Looks at the list of a view if it is time: sends what streams lack, and which messages went. */
 void live_list_tick(struct live_view *view, int64_t now_ms);
+
+/* Lets pages look at their list, its form and its clock. */
+void live_list_let_look(struct live_view *view);
 
 /* If the host takes other deposits than before, lets pages look at their list and its form. */
 void live_list_tell_accept(struct live_view *view);

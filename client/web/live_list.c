@@ -242,11 +242,19 @@ void live_list_tick(struct live_view *view, int64_t now_ms)
     board_list(board, &view->view, NULL, list_done, view);
 }
 
-void live_list_tell_accept(struct live_view *view)
+void live_list_let_look(struct live_view *view)
 {
     static const char look[] = "event: look\ndata: {}\n\n";
-    const struct hearsay_welcome *welcome = board_welcome(view->live->options.board);
     struct live_stream *stream;
+
+    DL_FOREACH (view->streams, stream) {
+        live_stream_send(stream, look, sizeof(look) - 1);
+    }
+}
+
+void live_list_tell_accept(struct live_view *view)
+{
+    const struct hearsay_welcome *welcome = board_welcome(view->live->options.board);
 
     for (size_t i = 0; welcome != NULL && i < welcome->host_count; i++) {
         const struct hearsay_host *host = &welcome->hosts[i];
@@ -255,9 +263,7 @@ void live_list_tell_accept(struct live_view *view)
             continue;
         }
         if (view->accept != 0 && view->accept != host->accept) {
-            DL_FOREACH (view->streams, stream) {
-                live_stream_send(stream, look, sizeof(look) - 1);
-            }
+            live_list_let_look(view);
         }
         view->accept = host->accept;
     }

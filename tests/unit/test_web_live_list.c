@@ -194,6 +194,26 @@ static void views_beyond_the_watches_are_looked_at(void **state)
     assert_non_null(strstr(web_live_got(stream), "m8"));
 }
 
+/* The clock of an access point was set: open pages look at it again, once. */
+static void pages_look_when_the_clock_was_set(void **state)
+{
+    (void)state;
+    struct http_stream *stream = web_live_open(1, -1);
+    web_live_watch_begins(1);
+    web_live_pass(2 * LIVE_TICK_MS);
+    web_live.offset_ms += LIVE_SHIFT_MS;
+    web_live_pass(2 * LIVE_TICK_MS);
+    stream->sent[stream->count] = '\0';
+    assert_null(strstr(stream->sent, "event: look\n"));
+    web_live.offset_ms += LIVE_SHIFT_MS + 1;
+    web_live_pass(LIVE_TICK_MS);
+    size_t count = stream->count;
+    stream->sent[count] = '\0';
+    assert_non_null(strstr(stream->sent, "event: look\n"));
+    web_live_pass(2 * LIVE_TICK_MS);
+    assert_int_equal(stream->count, count);
+}
+
 #define LIVE_TEST(name) cmocka_unit_test_setup_teardown(name, web_live_setup, web_live_teardown)
 
 int main(void)
@@ -203,6 +223,7 @@ int main(void)
         LIVE_TEST(a_stream_gets_what_came_behind_its_page),
         LIVE_TEST(who_lacks_too_much_of_the_list_loads_it),
         LIVE_TEST(a_message_that_went_leaves),
+        LIVE_TEST(pages_look_when_the_clock_was_set),
         LIVE_TEST(many_messages_that_went_leave),
         LIVE_TEST(messages_that_are_there_do_not_keep_others),
         LIVE_TEST(a_message_that_was_pushed_out_leaves_when_it_goes),

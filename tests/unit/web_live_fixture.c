@@ -133,6 +133,13 @@ const struct hearsay_welcome *board_welcome(const struct board *board)
     return &web_live.welcome;
 }
 
+bool board_now_ms(const struct board *board, int64_t *out_now_ms)
+{
+    (void)board;
+    *out_now_ms = (int64_t)web_live.clock_ms + web_live.offset_ms;
+    return true;
+}
+
 bool board_is_connected(const struct board *board)
 {
     (void)board;

@@ -49,6 +49,7 @@ struct web_live {
     struct view plain;            /* a view of everything */
     char store[LIVE_STORE_BYTES]; /* the digits that ids of events begin with */
     uint64_t clock_ms;
+    int64_t offset_ms; /* of hearsayd's clock to the loop's */
     bool timer_runs;
     struct http_stream streams[WEB_LIVE_STREAMS_MAX]; /* all that were begun */
     size_t stream_count;

@@ -5,21 +5,23 @@
 // sessionStorage, and says nothing to other places.
 'use strict';
 (() => {
+  const byId = (id) => document.getElementById(id);
   const body = document.body;
   const lang = document.documentElement.lang || 'en';
-  const list = document.getElementById('messages');
-  const button = document.getElementById('new');
-  const empty = document.getElementById('empty');
-  const main = document.getElementById('main');
+  const list = byId('messages');
+  const button = byId('new');
+  const empty = byId('empty');
+  const main = byId('main');
   const title = document.title;
   const atLoad = Date.now();
-  const serverAtLoad = Number(body.dataset.now) || atLoad;
+  let serverAtLoad = Number(body.dataset.now) || atLoad;
   const isFirstPage = location.pathname === '/' &&
     !new URLSearchParams(location.search).has('before');
 
   const serverNow = () => serverAtLoad + Date.now() - atLoad;
   const itemId = (item) => item.id.slice(2); // of <li id="m-...">
-  const itemOf = (id) => document.getElementById('m-' + id);
+  const itemOf = (id) => byId('m-' + id);
+  const focusOn = (element) => element.focus({preventScroll: true});
   const isId = (id) => typeof id === 'string' && /^[0-9a-f]{32}$/.test(id);
 
   // The text for a number, of the attributes data-NAME-one, data-NAME-other and so on.
@@ -151,7 +153,7 @@
     const next = item.nextElementSibling || item.previousElementSibling;
     const target = next && next.querySelector('.link') || main;
     if (item.contains(document.activeElement)) {
-      target.focus({preventScroll: true});
+      focusOn(target);
     }
     item.remove();
     emptyShow();
@@ -226,7 +228,7 @@
       button.textContent = plural(button, 'new', count);
     }
     if (!count && document.activeElement === button) {
-      main.focus({preventScroll: true});
+      focusOn(main);
     }
     button.hidden = count === 0;
   }
@@ -239,8 +241,10 @@
     request.addEventListener('load', () => {
       const next = request.response && request.response.getElementById('messages');
       if (request.status === 200 && next) {
+        const shift = request.response.body.dataset.now - serverNow() || 0;
+        serverAtLoad += shift;
         formUpdate(request.response);
-        done(request.response, next);
+        done(request.response, next, shift);
       }
     });
     request.send();
@@ -251,7 +255,7 @@
     list.replaceChildren(...[...next.children].map((item) => document.adoptNode(item)));
     emptyShow();
     if (hadFocus) {
-      main.focus({preventScroll: true});
+      focusOn(main);
     }
     const older = document.querySelector('a[rel=next]');
     const nextOlder = page.querySelector('a[rel=next]');
@@ -290,11 +294,11 @@
     }
   }
 
-  // Events were missed, or may have been, or this is another place.
+  // Events were missed, or may have been, or this is another place, or its clock was set.
   function listCheck() {
-    listLoad((page, next) => {
+    listLoad((page, next, shift) => {
       const now = page.body.dataset.store || '';
-      if (now !== store || next.dataset.place !== list.dataset.place) {
+      if (now !== store || next.dataset.place !== list.dataset.place || Math.abs(shift) > 60000) {
         if (now !== store) {
           store = now;
           key = page.body.dataset.key || '';
@@ -387,8 +391,8 @@
   // --- forms
 
   function counterStart() {
-    const text = document.getElementById('text');
-    const limit = document.getElementById('limit');
+    const text = byId('text');
+    const limit = byId('limit');
     if (!text || !limit) {
       return;
     }
@@ -413,7 +417,7 @@
 
   function formSwap(mine, other) {
     const closes = mine.tagName === 'FORM';
-    const text = closes && document.getElementById('text');
+    const text = closes && byId('text');
     const hadFocus = mine.contains(document.activeElement);
     if (text && text.value) {
       const copy = text.cloneNode();
@@ -433,18 +437,18 @@
       link.hidden = closes;
     }
     if (hadFocus) {
-      (document.getElementById('text') || main).focus({preventScroll: true});
+      (byId('text') || main).focus({preventScroll: true});
     }
   }
 
   function formUpdate(page) {
-    const mine = document.getElementById('leave');
+    const mine = byId('leave');
     const next = page.getElementById('leave');
     const says = page.getElementById('who'); // who reads it, and when
     if (mine && next && mine.tagName !== next.tagName) {
       formSwap(mine, formAway || document.adoptNode(next));
     }
-    const who = document.getElementById('who');
+    const who = byId('who');
     if (who && says) {
       who.textContent = says.textContent;
     }
@@ -452,7 +456,7 @@
 
   // /m/ID#CODE fills in the code, which the browser does not send with the address.
   function codeFill() {
-    const code = document.getElementById('code');
+    const code = byId('code');
     if (code && !code.value && /^#[A-Za-z2-7]{26}$/.test(location.hash)) {
       code.value = location.hash.slice(1).toUpperCase();
       const details = code.closest('details');
@@ -463,13 +467,13 @@
   }
 
   keptRead();
-  const left = document.getElementById('left');
+  const left = byId('left');
   if (left) {
     keptAdd('mine', left.dataset.id);
   }
   counterStart();
   codeFill();
-  const hide = document.getElementById('hide');
+  const hide = byId('hide');
   if (hide && key && keptWrite()) {
     hide.hidden = false;
     hide.addEventListener('click', () => {
