@@ -59,6 +59,12 @@ int client_take_notices(struct hearsay *server, struct arena *arena,
             return conn_break(&server->conn, &local, error);
         }
         host->notice_count = changed->notice_count;
+        host->notices_version = 0;
+        for (size_t n = 0; n < host->notice_count; n++) { /* no two have one number and time */
+            host->notices_version = host->notices_version * 31 +
+                                    (uint64_t)host->notices[n].since_ms * 8 +
+                                    host->notices[n].number;
+        }
         struct arena old = place->arena;
         place->arena = *arena;
         *arena = old;

@@ -249,6 +249,7 @@ struct hearsay_host {
      */
     const struct hearsay_notice *notices;
     size_t notice_count;
+    uint64_t notices_version; /* another number for other notices; 0: there are none */
 };
 
 /* The server's greeting. */

@@ -85,7 +85,7 @@ static void view_tick(struct live_view *view, int64_t now_ms, bool *may_catch_up
         stream_tick(stream, now_ms);
     }
     live_list_tick(view, now_ms);
-    live_list_tell_accept(view);
+    live_list_tell_host(view);
     if (view->watch == NULL && now_ms >= view->watch_ms) {
         if (!view->is_known) {
             live_view_watch(view);

@@ -116,6 +116,30 @@ char *live_event_new(const char *store, uint64_t seq, const struct board_message
     return html.bytes; /* taken over */
 }
 
+char *live_event_house(const struct hearsay_notice *notices, size_t count, size_t *out_bytes)
+{
+    struct html html;
+
+    html_init(&html);
+    html_raw(&html, "event: house\ndata: [");
+    for (size_t i = 0; i < count; i++) {
+        const char *lang = notices[i].lang != NULL ? notices[i].lang : "";
+
+        html_raw(&html, i > 0 ? ",{\"lang\":" : "{\"lang\":");
+        html_json(&html, lang, strlen(lang));
+        html_raw(&html, ",\"text\":");
+        html_json(&html, notices[i].text, strlen(notices[i].text));
+        html_raw(&html, "}");
+    }
+    html_raw(&html, "]\n\n");
+    if (html_failed(&html)) {
+        html_deinit(&html);
+        return NULL;
+    }
+    *out_bytes = html.count;
+    return html.bytes; /* taken over */
+}
+
 /* --- the ring --------------------------------------------------------------------------------- */
 
 const struct live_entry *live_ring_at(const struct live_ring *ring, size_t index)

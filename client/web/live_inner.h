@@ -63,6 +63,9 @@ bool live_place_read(const char *text, struct live_place *out_place);
 char *live_event_new(const char *store, uint64_t seq, const struct board_message *message,
                      size_t *out_bytes);
 
+/* The text of the event with all notices. Owned by the caller; NULL: no memory. */
+char *live_event_house(const struct hearsay_notice *notices, size_t count, size_t *out_bytes);
+
 /* A message that phones may show. */
 struct live_known {
     uint8_t id[HEARSAY_ID_BYTES];
@@ -89,6 +92,7 @@ struct live_view {
     uint64_t until_seq;        /* the newest number when the watch began: up to it, it catches up */
     struct live_ring ring;
     enum hearsay_accept accept; /* what pages were told; 0: not known yet */
+    uint64_t notices_version;   /* the same, of the notices */
     int64_t used_ms;            /* when a stream came last */
     int64_t watch_ms;           /* the watch is not begun before */
     int64_t pause_ms;           /* after the last refusal */
@@ -169,8 +173,9 @@ void live_list_tick(struct live_view *view, int64_t now_ms);
 /* Lets pages look at their list, its form and its clock. */
 void live_list_let_look(struct live_view *view);
 
-/* If the host takes other deposits than before, lets pages look at their list and its form. */
-void live_list_tell_accept(struct live_view *view);
+/* If the host takes other deposits than before, lets pages look at their list and its form. If its
+ * notices are others, sends them. */
+void live_list_tell_host(struct live_view *view);
 
 /* Ends what live_list_tick has asked for. */
 void live_list_forget(struct live_view *view);

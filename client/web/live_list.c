@@ -252,7 +252,27 @@ void live_list_let_look(struct live_view *view)
     }
 }
 
-void live_list_tell_accept(struct live_view *view)
+static void view_send_notices(struct live_view *view, const struct hearsay_host *host)
+{
+    struct live_stream *stream;
+    size_t bytes = 0;
+
+    if (host->notices_version == view->notices_version) {
+        return;
+    }
+    /* Until the first look at the host there is no stream that was told anything. */
+    char *event =
+        view->accept == 0 ? NULL : live_event_house(host->notices, host->notice_count, &bytes);
+    if (event != NULL) {
+        DL_FOREACH (view->streams, stream) {
+            live_stream_send(stream, event, bytes);
+        }
+        free(event);
+    }
+    view->notices_version = host->notices_version;
+}
+
+void live_list_tell_host(struct live_view *view)
 {
     const struct hearsay_welcome *welcome = board_welcome(view->live->options.board);
 
@@ -262,6 +282,7 @@ void live_list_tell_accept(struct live_view *view)
         if (view->view.host[0] != '\0' ? strcmp(host->name, view->view.host) != 0 : i > 0) {
             continue;
         }
+        view_send_notices(view, host);
         if (view->accept != 0 && view->accept != host->accept) {
             live_list_let_look(view);
         }

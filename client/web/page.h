@@ -40,6 +40,10 @@ struct page {
     bool is_clock_trusted;
     uint32_t ttl_max_s; /* the longest lifetime of a message here; 0: not known */
     bool asks_to_stay;  /* the form "Stay connected" stands above a list */
+    /* what the operator says above a list: notice_count of them */
+    const struct hearsay_notice *notices;
+    size_t notice_count;
+    uint64_t notices_version; /* as in struct hearsay_host */
 };
 
 /* The form to leave a message. */

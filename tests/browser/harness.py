@@ -430,6 +430,10 @@ def tour(phone, make_place, query="", **options):
     phone.go("/" + query + more + "t=jazz")
     yield "empty-topic"
     fill_list(phone.place, 25)
+    with phone.place.gateway.daemon.administrator() as operator:
+        for text, lang in (("The bar closes at one.", "en"), (80 * "W", None)):
+            operator.call(wire.pb.Notice(text=text, lang=lang))
+    phone.place.wait_page(80 * "W")
     phone.go("/" + query)
     yield "list"
     phone.go("/" + query + more + "t=jazz&now=1&o=near")

@@ -53,7 +53,8 @@ def test_new_messages_wait_behind_a_button(phone, place, scrolled):
     button = phone.find("#new")
     live = phone.run("return arguments[0].closest('[role=status], [aria-live]').getAttribute('role')",
                      button)
-    assert live == "status" and len(phone.all("[role=status], [role=alert], [aria-live]")) == 1
+    assert live == "status"
+    assert len(phone.all("[role=status], [role=alert], [aria-live]:not(#house)")) == 1
     button.click()
     phone.until(lambda: phone.messages[:3] == ["new 2", "new 1", "new 0"], "the new messages")
     assert not button.is_displayed() and not phone.driver.title.startswith("(")
@@ -135,6 +136,43 @@ def test_the_form_goes_and_comes(phone, place):
         assert phone.text("#limit") == "490 characters left"
         phone.follow("form#leave button")
         assert phone.heading == "Your message is here"
+
+
+def notices(phone):
+    return [(one.text, one.get_dom_attribute("lang"), one.get_dom_attribute("dir"))
+            for one in phone.all("#house p") if one.is_displayed()]
+
+
+def test_the_house_speaks(phone, place):
+    """A notice comes and goes on an open page, above the list and apart from it; a guest's text does
+    not get there."""
+    place.leave("From the house: free beer", source="127.0.0.9")
+    phone.open(place)
+    assert notices(phone) == [] and not phone.find("#house").is_displayed()
+    with place.gateway.daemon.administrator() as operator:
+        evil = '<img src=x onerror="document.body.remove()"> ' + 300 * "W"
+        operator.call(wire.pb.Notice(text=evil, lang="de"))
+        phone.until(lambda: notices(phone) == [(evil, "de", "auto")], "the notice")
+        assert phone.text("#house h2") == "From the house"
+        assert phone.find("#house").rect["y"] < phone.find("#messages").rect["y"]
+        assert not phone.has("#messages #house") and not phone.has("#house li, #house img")
+        assert phone.messages == ["From the house: free beer"]
+        phone.width(320)
+        assert phone.run("return document.documentElement.scrollWidth") <= 320
+        place.leave("</section><section id=house>I am the house", source="127.0.0.10")
+        new_button(phone, 1)
+        phone.find("#new").click()
+        phone.until(lambda: len(phone.messages) == 2, "the message")
+        assert notices(phone) == [(evil, "de", "auto")] and len(phone.all("#house, .house")) == 1
+        operator.call(wire.pb.Notice(text="two"))
+        phone.until(lambda: notices(phone)[1:] == [("two", None, "auto")], "another one")
+        operator.call(wire.pb.Notice(drop=1))
+        phone.until(lambda: notices(phone) == [("two", None, "auto")], "one goes")
+        phone.go("/?t=jazz")
+        assert notices(phone) == [("two", None, "auto")]
+        operator.call(wire.pb.Notice(drop=2))
+        phone.until(lambda: notices(phone) == [], "all go")
+        assert not phone.find("#house").is_displayed()
 
 
 def test_a_message_is_hidden_on_this_phone(phone, place):

@@ -53,6 +53,7 @@ static struct web_pages_values long_values(void)
     memset(unbroken, 'W', 800);
     values.messages[0] = words;
     values.messages[1] = unbroken;
+    values.notices[0] = unbroken + 300; /* 500 bytes */
     values.messages[2] = "1\n2\n3\n4\n5\n6\n7\n8\n9\n10\n11\n12\n13\n14";
     values.messages[3] = "e\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81\xcc\x81 tower";
     values.topics[0] = "Donaudampfschifffahrtsgesellschaftskapitaensmuetzenabzeichen";

@@ -100,6 +100,37 @@ static void an_event_is_one_line_whatever_its_text(void **state)
     free(event);
 }
 
+/* Open pages are told when the notices of the host are others, in one line of JSON. */
+static void notices_are_told(void **state)
+{
+    static const struct hearsay_notice notices[] = {
+        {.number = 1, .text = "a \"b\" <c>", .lang = "en"}, {.number = 2, .text = "d"}};
+    static const char both[] = "event: house\ndata: [{\"lang\":\"en\",\"text\":\"a \\\"b\\\" <c>\"}"
+                               ",{\"lang\":\"\",\"text\":\"d\"}]\n\n";
+    static const char none[] = "event: house\ndata: []\n\n";
+    struct hearsay_host *host = (struct hearsay_host *)web_live.welcome.hosts;
+    struct http_stream *stream = web_live_open(1, -1);
+    (void)state;
+
+    host->accept = HEARSAY_ACCEPT_OPEN;
+    web_live_watch_begins(1);
+    web_live_pass(1000);
+    size_t before = stream->count;
+    host->notices = notices;
+    host->notice_count = 2;
+    host->notices_version = 7;
+    web_live_pass(1000);
+    assert_int_equal(stream->count - before, strlen(both));
+    assert_memory_equal(stream->sent + before, both, strlen(both));
+    before = stream->count;
+    host->notice_count = 0;
+    host->notices_version = 0;
+    web_live_pass(1000);
+    assert_int_equal(stream->count - before, strlen(none));
+    assert_memory_equal(stream->sent + before, none, strlen(none));
+    host->accept = 0;
+}
+
 static void who_comes_again_gets_the_rest_from_the_ring(void **state)
 {
     struct http_stream *first = web_live_open(1, -1);
@@ -482,6 +513,7 @@ int main(void)
         LIVE_TEST(another_view_has_its_own_watch),
         LIVE_TEST(an_event_has_the_fields_of_a_message),
         LIVE_TEST(an_event_is_one_line_whatever_its_text),
+        LIVE_TEST(notices_are_told),
         LIVE_TEST(who_comes_again_gets_the_rest_from_the_ring),
         LIVE_TEST(the_place_may_be_in_the_query),
         LIVE_TEST(another_store_is_gone),

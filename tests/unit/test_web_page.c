@@ -14,6 +14,7 @@
 #include "client/web/lang_inner.h"
 #include "client/web/statics.h"
 #include "tests/lib/check.h"
+#include "tests/lib/rng.h"
 #include "tests/unit/web_pages.h"
 
 enum { DEPTH_MAX = 32, IDS_MAX = 128, NAME_BYTES = 64, VALUE_BYTES = 8192 };
@@ -418,6 +419,7 @@ static void test_attacks(void **state)
         struct web_pages_values values = {
             .messages = {attacks[a], attacks[a]},
             .typed = attacks[a],
+            .notices = {attacks[a], attacks[a]},
             .topics = {attacks[a], attacks[a]},
             .media_type = attacks[a],
             .title = attacks[a],
@@ -433,6 +435,98 @@ static void test_attacks(void **state)
 
         for (size_t i = 0; i < web_pages_sample_count; i++) {
             free(read_sample(&web_pages_samples[i], &values, lang_at(a % lang_count())));
+        }
+    }
+}
+
+/* What a place says: each notice escaped, with its language, and nothing else. */
+static void write_region(struct html *html, const struct page *page)
+{
+    html_raw(html, "<section class=\"card house\" id=\"house\" aria-live=\"polite\"");
+    html_raw(html, page->notice_count == 0 ? " hidden>\n<h2>" : ">\n<h2>");
+    lang_write(html, page->lang, "house.heading", NULL, NULL);
+    html_raw(html, "</h2>\n");
+    for (size_t i = 0; i < page->notice_count; i++) {
+        html_raw(html, i == 0 ? "<p dir=\"auto\" lang=\"en\">" : "<p dir=\"auto\">");
+        html_text(html, page->notices[i].text, strlen(page->notices[i].text));
+        html_raw(html, "</p>\n");
+    }
+    html_raw(html, "</section>\n");
+}
+
+static size_t page_count(const struct html *html, const char *bytes, size_t count)
+{
+    const char *end = html->bytes + html->count;
+    size_t found = 0;
+
+    for (const char *at = html->bytes; (at = memmem(at, (size_t)(end - at), bytes, count)) != NULL;
+         at++) {
+        found++;
+    }
+    return found;
+}
+
+/* Fills `text`, which has 200 bytes, with attacks, words of the region and bytes at random. */
+static const char *random_text(struct rng *rng, char *text)
+{
+    static const char *const pieces[] = {"</section>", "<section id=\"house\">", "</p>",
+                                         "</li></ol>", "From the house",         "\" id=\"house",
+                                         "\n"};
+    size_t count = 0;
+
+    for (uint32_t i = rng_below(rng, 6); i > 0; i--) {
+        uint32_t kind = rng_below(rng, 3);
+        const char *piece = kind == 0
+                                ? attacks[rng_below(rng, sizeof(attacks) / sizeof(attacks[0]))]
+                                : pieces[rng_below(rng, sizeof(pieces) / sizeof(pieces[0]))];
+
+        if (kind == 2) {
+            text[count++] = (char)(1 + rng_below(rng, 255));
+        } else {
+            count += (size_t)snprintf(text + count, 200 - count, "%s", piece);
+        }
+        assert_true(count < 160);
+    }
+    text[count] = '\0';
+    return text;
+}
+
+/* No text of a guest and no media type gets into the region of the house, nor makes another one. */
+static void test_house(void **state)
+{
+    struct rng rng;
+    char texts[9][200];
+    (void)state;
+
+    rng_init(&rng);
+    for (unsigned round = 0; round < (rng_is_brief() ? 20U : 500U); round++) {
+        struct web_pages_values values = web_pages_plain;
+        const struct lang *lang = lang_at(rng_below(&rng, (uint32_t)lang_count()));
+        struct view view;
+
+        values.messages[0] = random_text(&rng, texts[0]);
+        values.messages[1] = random_text(&rng, texts[1]);
+        values.media_type = random_text(&rng, texts[2]);
+        values.typed = random_text(&rng, texts[3]);
+        values.topics[0] = random_text(&rng, texts[4]);
+        values.title = random_text(&rng, texts[5]);
+        values.notices[0] = rng_chance(&rng, 80) ? random_text(&rng, texts[6]) : NULL;
+        values.notices[1] = rng_chance(&rng, 50) ? random_text(&rng, texts[7]) : NULL;
+        values.sentence = random_text(&rng, texts[8]);
+        for (size_t i = 0; i < web_pages_sample_count; i++) {
+            struct page page = web_pages_page(&values, lang, &view);
+            struct html html = {.count = 0};
+            struct html region = {.count = 0};
+            size_t is_list = strncmp(web_pages_samples[i].name, "list", 4) == 0;
+
+            web_pages_samples[i].write(&html, &page, &values);
+            write_region(&region, &page);
+            assert_false(html_failed(&html) || html_failed(&region));
+            assert_int_equal(page_count(&html, region.bytes, region.count), is_list);
+            assert_int_equal(page_count(&html, "class=\"card house\"", 18), is_list);
+            assert_int_equal(page_count(&html, "id=\"house\"", 10), is_list);
+            html_deinit(&region);
+            html_deinit(&html);
         }
     }
 }
@@ -680,15 +774,11 @@ int main(void)
 {
     (void)setenv("TZ", "UTC", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_well_formed),
-        cmocka_unit_test(test_attacks),
-        cmocka_unit_test(test_text_is_kept),
-        cmocka_unit_test(test_worst_list),
-        cmocka_unit_test(test_nothing_untranslated),
-        cmocka_unit_test(test_sentences),
-        cmocka_unit_test(test_times_of_the_day),
-        cmocka_unit_test(test_no_memory),
-        cmocka_unit_test(test_statics),
+        cmocka_unit_test(test_well_formed), cmocka_unit_test(test_attacks),
+        cmocka_unit_test(test_house),       cmocka_unit_test(test_text_is_kept),
+        cmocka_unit_test(test_worst_list),  cmocka_unit_test(test_nothing_untranslated),
+        cmocka_unit_test(test_sentences),   cmocka_unit_test(test_times_of_the_day),
+        cmocka_unit_test(test_no_memory),   cmocka_unit_test(test_statics),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

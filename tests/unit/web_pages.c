@@ -20,6 +20,10 @@ const struct web_pages_values web_pages_plain = {
             "\xd9\x82\xd9\x87\xd9\x89\xd8\x9f",
             "The WiFi is better near the stairs.",
         },
+    .notices = {"The bar closes at one. Last orders at half past twelve.",
+                "\xd9\x8a\xd8\xba\xd9\x84\xd9\x82 \xd8\xa7\xd9\x84\xd9\x85\xd9\x82\xd9\x87\xd9\x89 "
+                "\xd8\xa7\xd9\x84\xd8\xb3\xd8\xa7\xd8\xb9\xd8\xa9 \xd8\xa7\xd9\x84\xd9\x88\xd8\xa7"
+                "\xd8\xad\xd8\xaf\xd8\xa9."},
     .typed = "Is there still a place at the long table?\nWe are five.",
     .topics = {"jazz", "coffee"},
     .media_type = "image/png",
@@ -37,6 +41,13 @@ const struct web_pages_values web_pages_plain = {
 struct page web_pages_page(const struct web_pages_values *values, const struct lang *lang,
                            struct view *view)
 {
+    static struct hearsay_notice notices[2];
+    size_t count = 0;
+
+    for (; count < 2 && values->notices[count] != NULL; count++) {
+        notices[count] = (struct hearsay_notice){
+            .number = 1, .text = values->notices[count], .lang = count == 0 ? "en" : NULL};
+    }
     *view = (struct view){.order = VIEW_NEWEST, .before_ms = INT64_MAX};
     (void)snprintf(view->language, sizeof(view->language), "%s", lang_tag(lang));
     return (struct page){
@@ -52,6 +63,8 @@ struct page web_pages_page(const struct web_pages_values *values, const struct l
         .now_ms = PAGES_NOW_MS,
         .is_clock_trusted = true,
         .ttl_max_s = 7 * 24 * 3600,
+        .notices = notices,
+        .notice_count = count,
     };
 }
 

@@ -11,6 +11,7 @@ enum { WEB_PAGES_MESSAGES_MAX = 20 };
 struct web_pages_values {
     const char *messages[WEB_PAGES_MESSAGES_MAX]; /* up to the first NULL */
     const char *typed;                            /* into forms */
+    const char *notices[2];                       /* of the operator; NULL: none */
     const char *topics[2];
     const char *media_type;
     const char *title;

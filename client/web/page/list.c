@@ -222,8 +222,8 @@ static void list_write_empty(struct html *html, const struct page *page, bool is
     html_raw(html, "</div>\n");
 }
 
-/* The script shows the button when there are new messages; nothing else is a live region. It stands
- * above the page, so that no text moves. */
+/* The script shows the button when there are new messages. It stands above the page, so that no
+ * text moves. */
 static void list_write_new_button(struct html *html, const struct page *page)
 {
     html_raw(html, "<div role=\"status\" class=\"news\"><button class=\"button\" type=\"button\" "
@@ -292,6 +292,36 @@ static void list_write_pages(struct html *html, const struct page *page,
     }
 }
 
+/*
+ * What the operator says. Nothing of a guest is ever written into this region. It is there without
+ * notices, too, hidden, for the script, which fills it when there are some.
+ */
+static void list_write_house(struct html *html, const struct page *page)
+{
+    const struct hearsay_notice *notices = page->notices;
+    size_t shown = 0;
+
+    for (size_t i = 0; i < page->notice_count; i++) {
+        shown += notices[i].until_ms == 0 || notices[i].until_ms > page->now_ms;
+    }
+    html_raw(html, "<section class=\"card house\" id=\"house\" aria-live=\"polite\"");
+    html_raw(html, shown == 0 ? " hidden>\n" : ">\n");
+    page_write_element(html, page, "h2", NULL, "house.heading");
+    for (size_t i = 0; i < page->notice_count; i++) {
+        if (notices[i].until_ms != 0 && notices[i].until_ms <= page->now_ms) {
+            continue; /* hearsayd is away */
+        }
+        html_raw(html, "<p dir=\"auto\"");
+        if (notices[i].lang != NULL) {
+            html_attribute(html, "lang", notices[i].lang);
+        }
+        html_raw(html, ">");
+        html_string(html, notices[i].text);
+        html_raw(html, "</p>\n");
+    }
+    html_raw(html, "</section>\n");
+}
+
 static void list_write_stay(struct html *html, const struct page *page)
 {
     if (!page->asks_to_stay) {
@@ -332,6 +362,7 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
     }
     page_begin_list(html, page, list->list == NULL ? NULL : &list->list->count,
                     page_form_is_open(list->form));
+    list_write_house(html, page);
     if (error != NULL) {
         page_write_notice(html, page, error, keeps_text);
     }

@@ -23,6 +23,7 @@ static struct sheet sheet_of(const struct sheet_parts *parts)
         .ttl_max_s = form->ttl_max_s,
         .accept = form->accept,
         .accept_until_ms = form->accept_until_ms,
+        .notices_version = page->notices_version,
     };
 
     (void)snprintf(sheet.language, sizeof(sheet.language), "%s", page->view->language);
@@ -38,7 +39,8 @@ static bool sheet_equals(const struct sheet *a, const struct sheet *b)
            strcmp(a->here, b->here) == 0 && a->is_clock_trusted == b->is_clock_trusted &&
            a->asks_to_stay == b->asks_to_stay && a->needs_work == b->needs_work &&
            a->ttl_default_s == b->ttl_default_s && a->ttl_max_s == b->ttl_max_s &&
-           a->accept == b->accept && a->accept_until_ms == b->accept_until_ms;
+           a->accept == b->accept && a->accept_until_ms == b->accept_until_ms &&
+           a->notices_version == b->notices_version;
 }
 
 static void sheet_free(struct sheet *sheet)

@@ -42,6 +42,7 @@ struct sheet {
     uint32_t ttl_max_s;
     enum hearsay_accept accept;
     int64_t accept_until_ms;
+    uint64_t notices_version;
 };
 
 struct sheets {

@@ -102,6 +102,7 @@ void visit_page(struct visit *visit, struct page *out_page)
 {
     const struct router *router = visit->router;
     const struct hearsay_welcome *welcome = board_welcome(router->board);
+    const struct hearsay_host *host = visit_find_host(visit);
     struct page page = {
         .lang = visit->lang,
         .title = router->config->title,
@@ -115,9 +116,12 @@ void visit_page(struct visit *visit, struct page *out_page)
         .is_clock_trusted = welcome != NULL && welcome->clock_trusted,
     };
 
-    if (welcome != NULL && visit_find_host(visit) != NULL) {
+    if (host != NULL) {
         live_write_store(welcome, visit_host(visit), "", visit->store);
         memcpy(visit->view.store, visit->store, sizeof(visit->view.store));
+        page.notices = host->notices;
+        page.notice_count = host->notice_count;
+        page.notices_version = host->notices_version;
     }
     nonce_write_key(&router->nonce, &visit->request->client, visit->key);
     (void)board_now_ms(router->board, &page.now_ms); /* 0 while it is not known */

@@ -233,6 +233,34 @@
     button.hidden = count === 0;
   }
 
+  // --- what the house says, in a region with a heading, which no message gets into
+
+  const house = document.getElementById('house');
+
+  function houseShow(notices) {
+    house.replaceChildren(house.firstElementChild, ...notices);
+    house.hidden = notices.length === 0;
+  }
+
+  function houseWrite(notices) {
+    houseShow(notices.map(({lang: tag, text}) => {
+      const notice = document.createElement('p');
+      notice.dir = 'auto';
+      if (tag) {
+        notice.lang = tag;
+      }
+      notice.textContent = text;
+      return notice;
+    }));
+  }
+
+  function houseUpdate(page) {
+    const next = page.getElementById('house');
+    if (next && next.textContent !== house.textContent) {
+      houseShow([...next.querySelectorAll('p')].map((notice) => document.adoptNode(notice)));
+    }
+  }
+
   // The browser makes the document of the answer; no text of ours becomes markup.
   function listLoad(done) {
     const request = new XMLHttpRequest();
@@ -244,6 +272,7 @@
         const shift = request.response.body.dataset.now - serverNow() || 0;
         serverAtLoad += shift;
         formUpdate(request.response);
+        houseUpdate(request.response);
         done(request.response, next, shift);
       }
     });
@@ -374,6 +403,7 @@
         newShow();
       }
     });
+    mine.addEventListener('house', (event) => houseWrite(eventRead(event)));
     mine.addEventListener('look', () => setTimeout(listCheck, 2000 * Math.random()));
     mine.addEventListener('gone', () => {
       last = '';
