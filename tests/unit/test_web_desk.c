@@ -96,6 +96,47 @@ static void test_every_text(void **state)
     }
 }
 
+/* Whatever guests and reporters write, the page is written, and says how many it leaves out. */
+static void test_the_worst_lists(void **state)
+{
+    enum { MESSAGES = 50, REASONS = 16 };
+    static char text[4096];
+    static char words[1001];
+    static struct hearsay_reason reasons[REASONS];
+    static struct hearsay_reported all[MESSAGES];
+    const struct desk desk = {
+        .lang = lang_find("ar"), .language = "ar", .title = "x", .token = "0"};
+    struct html html;
+    (void)state;
+
+    memset(words, '\'', sizeof(words) - 1);
+    for (size_t i = 0; i + 1 < sizeof(text); i += 2) {
+        text[i] = '&';
+        text[i + 1] = i < 200 ? '\n' : '"';
+    }
+    for (size_t i = 0; i < REASONS; i++) {
+        reasons[i] = (struct hearsay_reason){HEARSAY_REPORT_SPAM, words};
+    }
+    for (size_t i = 0; i < MESSAGES; i++) {
+        all[i] = reported_of(reasons, REASONS);
+        all[i].message.payload = (const uint8_t *)text;
+        all[i].message.payload_bytes = sizeof(text);
+    }
+    html_init(&html);
+    desk_begin(&html, &desk, &(struct desk_notice){.key = NULL});
+    for (int list = 0; list < DESK_LISTS; list++) {
+        size_t before = html.count;
+
+        desk_list(&html, &desk, (enum desk_list)list,
+                  &(struct hearsay_admin_reply){
+                      .reported = all, .reported_count = MESSAGES, .total = 1000000});
+        assert_true(html.count > before + 10000); /* each list has room for some */
+    }
+    desk_end(&html, &desk);
+    assert_false(html_failed(&html));
+    html_deinit(&html);
+}
+
 /* Each notice is in each language. */
 static void test_notices(void **state)
 {
@@ -139,6 +180,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_text),
+        cmocka_unit_test(test_the_worst_lists),
         cmocka_unit_test(test_notices),
         cmocka_unit_test(test_kinds),
     };

@@ -48,7 +48,7 @@ static int set_password(const struct web_options *options)
     const char *file = settings_options_file(&options->common);
 
     if (file == NULL) {
-        fprintf(stderr, "hearsay-web: there is no %s: hearsay-web(8) says how to make it\n",
+        fprintf(stderr, "hearsay-web: there is no %s: make it first, with the line [moderate]\n",
                 options->common.config_none);
         return EXIT_USAGE;
     }

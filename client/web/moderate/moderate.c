@@ -16,7 +16,7 @@
 
 enum {
     CALL_MS = 3000,         /* for each answer of hearsayd */
-    LIST_MESSAGES = 20,     /* of each list */
+    LIST_MESSAGES = 50,     /* of each list */
     REASON_BYTES_MAX = 200, /* as hearsayd has it */
     BUSY_SECONDS = 1
 };

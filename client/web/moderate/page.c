@@ -6,7 +6,14 @@
 
 #include "client/web/route/secret.h"
 
-enum { TEXT_CHARACTERS_MAX = 2000, TEXT_LINES_MAX = 60 };
+enum {
+    TEXT_CHARACTERS_MAX = 2000,
+    TEXT_LINES_MAX = 60,
+    REASON_CHARACTERS_MAX = 200,
+    /* A list has no further message when the page has so many bytes, times its place: so that each
+     * list has room, whatever guests write. */
+    LIST_BYTES = HTML_BYTES_MAX / (DESK_LISTS + 1)
+};
 
 /* By hearsay_report_kind. */
 static const struct {
@@ -297,9 +304,10 @@ static void write_reasons(struct html *html, const struct desk *desk,
             const struct hearsay_reason *reason = &reported->reasons[i];
 
             if ((size_t)reason->kind == kind && reason->text != NULL) {
-                html_raw(html, "<p class=\"soft\" dir=\"auto\"><bdi>");
-                html_string(html, reason->text);
-                html_raw(html, "</bdi></p>");
+                html_raw(html, "<div class=\"soft text\">");
+                (void)html_message(html, reason->text, strlen(reason->text), REASON_CHARACTERS_MAX,
+                                   1);
+                html_raw(html, "</div>");
             }
         }
         html_raw(html, "</li>\n");
@@ -407,7 +415,7 @@ void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
 {
     static const char *const headings[DESK_LISTS] = {"moderate.reported", "moderate.pending",
                                                      "moderate.withheld"};
-    size_t count = reply->reported_count;
+    size_t shown = 0;
 
     if (reply->total == 0) {
         return;
@@ -415,13 +423,13 @@ void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
     html_raw(html, "<section>\n<h2>");
     lang_write_count(html, desk->lang, headings[list], reply->total);
     html_raw(html, "</h2>\n<ol class=\"list\">\n");
-    for (size_t i = 0; i < count; i++) {
-        write_item(html, desk, &reply->reported[i]);
+    while (shown < reply->reported_count && html->count < LIST_BYTES * ((size_t)list + 1)) {
+        write_item(html, desk, &reply->reported[shown++]);
     }
     html_raw(html, "</ol>\n");
-    if (reply->total > count) {
+    if (reply->total > shown) {
         html_raw(html, "<p class=\"soft\">");
-        lang_write_count(html, desk->lang, "moderate.rest", reply->total - count);
+        lang_write_count(html, desk->lang, "moderate.rest", reply->total - shown);
         html_raw(html, "</p>\n");
     }
     html_raw(html, "</section>\n");

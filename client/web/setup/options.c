@@ -22,8 +22,7 @@ static int take_listener(const struct settings_source *source, void *options, co
 static const struct settings_option rows[] = {
     {"--listen", "ADDRESS", .take = take_listener,
      .help = "listen on 127.0.0.1:7118, [::1]:7118, ...; repeat for more"},
-    {"--server", "PATH", offsetof(struct web_options, server),
-     .help = "the gateway's socket of hearsayd"},
+    {"--server", "PATH", offsetof(struct web_options, server), .help = "the socket of hearsayd"},
     {"--log-level", "LEVEL", offsetof(struct web_options, log_level),
      .help = "error, warning, info or debug"},
 };
