@@ -114,6 +114,16 @@ def test_numbers_of_many_hosts(make_daemon):
         assert sum(name.endswith("/messages") for name in figures(client)) == 64
 
 
+def test_numbers_fit_the_smallest_frame(make_daemon, rng):
+    """Those of a server with one host, also after a while."""
+    daemon = make_daemon("[limits]\nframe = 4096\npayload = 100\n")
+    with daemon.administrator() as client:
+        client.call(wire.deposit_of(rng, ["topic:coffee"]))
+        answer = client.call(pb.Stats())
+    # hundred figures grow to four bytes more: counts of a thousand million
+    assert answer.ByteSize() + 100 * 4 < 4096
+
+
 def test_reload(make_daemon):
     """The configuration is read again, as by SIGHUP; a refusal names file and line."""
     daemon = make_daemon("[limits]\nk = 10\n")

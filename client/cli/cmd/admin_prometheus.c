@@ -179,7 +179,7 @@ static void print_histogram(FILE *stream, const struct hearsay_admin_reply *repl
     char within[48];
     char sum[32];
     char count[32];
-    (void)snprintf(within, sizeof(within), "%s_within_*_us_total", request);
+    (void)snprintf(within, sizeof(within), "%s_le_*", request);
     (void)snprintf(sum, sizeof(sum), "%s_us_total", request);
     (void)snprintf(count, sizeof(count), "%s_total", request);
     const struct hearsay_figure *sum_figure = NULL;
