@@ -143,8 +143,7 @@ def become_user(settings):
     assert settings["CapabilityBoundingSet"] == settings["AmbientCapabilities"] == [""]
     for capability in range(64):
         LIBC.prctl(PR_CAPBSET_DROP, capability, 0, 0, 0)  # fails for those that there are not
-    groups = " ".join(settings.get("SupplementaryGroups", [])).split()
-    os.setgroups([grp.getgrnam(name).gr_gid for name in groups])
+    os.setgroups(os.getgrouplist(user.pw_name, group.gr_gid))
     os.setresgid(*[group.gr_gid] * 3)
     os.setresuid(*[user.pw_uid] * 3)
     checked(LIBC.prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0), "no new privileges")
@@ -214,7 +213,7 @@ APPLIED = {
     "PrivateIPC", "PrivateMounts", "PrivateTmp", "ProcSubset", "ProtectHome", "ProtectHostname",
     "ProtectProc", "ProtectSystem", "RestrictAddressFamilies", "RestrictNamespaces",
     "RestrictRealtime", "RestrictSUIDSGID", "RuntimeDirectory", "RuntimeDirectoryMode",
-    "StateDirectory", "StateDirectoryMode", "SupplementaryGroups", "SystemCallFilter", "UMask", "User",
+    "StateDirectory", "StateDirectoryMode", "SystemCallFilter", "UMask", "User",
 }
 
 
