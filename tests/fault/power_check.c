@@ -65,6 +65,25 @@ static void check_numbers(struct power_proof *proof)
     }
 }
 
+static int note_notice(void *context, const struct persist_rule *rule)
+{
+    *(uint32_t *)context = rule->number;
+    return 0;
+}
+
+/* The notice is the one that was acknowledged last, or one that was put after that. */
+static void check_notice(struct power_proof *proof, struct store_fixture *fixture)
+{
+    uint32_t number = 0;
+
+    if (fixture->persist->interface->replay_rules(fixture->persist, note_notice, &number,
+                                                  fixture->reason) != 0) {
+        complain(proof, "the notice cannot be read", 0);
+    } else if (number < proof->model->notice_kept || number > proof->model->notice_asked) {
+        complain(proof, "the notice is not as it was put", number);
+    }
+}
+
 static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
 {
     *out_wall_ms = *out_monotonic_ms = *(const int64_t *)context;
@@ -164,6 +183,7 @@ bool power_check_store(struct store_fixture *fixture, struct power_proof *proof,
     if (proof->reason[0] == '\0') {
         check_fates(proof);
         check_numbers(proof);
+        check_notice(proof, fixture);
     }
     if (proof->reason[0] == '\0') {
         check_service(proof, fixture->persist);

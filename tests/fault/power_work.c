@@ -59,6 +59,7 @@ struct asked {
     struct power_work *work;
     uint32_t number;
     unsigned *left;
+    struct persist_rule notice;
 };
 
 /* A failed operation has done nothing: what was known of its message holds. */
@@ -136,6 +137,10 @@ static void on_done(struct persist_op *op)
     } else if (op->kind == PERSIST_MODERATE) {
         note_moderation(model, asked);
         work->acknowledged++;
+    } else if (op->kind == PERSIST_RULE_PUT) {
+        assert_int_equal(op->outcome, PERSIST_APPLIED);
+        model->notice_kept = op->rule->number;
+        work->acknowledged++;
     } else if (op->kind == PERSIST_WITHDRAW) {
         assert_true(op->outcome == PERSIST_APPLIED || op->outcome == PERSIST_NOT_FOUND);
         /* One whose deposit failed may still come. */
@@ -212,6 +217,20 @@ static bool make_moderation(struct power_work *work, struct asked *asked, uint32
     return true;
 }
 
+/* The one notice, whose number rises each time. */
+static void make_notice(struct power_work *work, struct asked *asked)
+{
+    asked->notice = (struct persist_rule){.host = work->fixture->host,
+                                          .kind = PERSIST_NOTICE,
+                                          .value = (const uint8_t *)"en\0text",
+                                          .value_bytes = 7,
+                                          .number = ++work->model.notice_asked,
+                                          .created_ms = work->model.now_ms,
+                                          .until_ms = POWER_LATER_MS};
+    store_make_rule(&asked->op, PERSIST_RULE_PUT, &asked->notice);
+    asked->op.op.now_ms = work->model.now_ms;
+}
+
 /* Only what does not expire is sent again or withdrawn: a message has one way to go. */
 static bool stays(const struct power_model *model, uint32_t number)
 {
@@ -224,7 +243,9 @@ static void make_op(struct power_work *work, struct asked *asked)
     const uint32_t kind = rng_below(work->rng, 100);
     const uint32_t number = model->next > 0 ? some_number(work) : 0;
 
-    if (kind < 8) {
+    if (kind < 3) {
+        make_notice(work, asked);
+    } else if (kind < 8) {
         make_expiry(work, asked);
     } else if (kind < 28 && stays(model, number) && number % 7 != 0) { /* those have no token */
         make_withdrawal(work, asked, number);

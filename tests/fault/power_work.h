@@ -53,6 +53,8 @@ struct power_model {
     int64_t deposited_ms[POWER_NUMBERS_MAX];
     int64_t seqs[POWER_NUMBERS_MAX]; /* numbers acknowledged last; 0: not known */
     int64_t newest_seq;              /* of all numbers acknowledged */
+    uint32_t notice_asked;           /* number of the notice that was put last; 0: none */
+    uint32_t notice_kept;            /* and acknowledged last */
     uint32_t next;
     int64_t now_ms;
 };

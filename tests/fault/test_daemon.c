@@ -72,6 +72,9 @@ static struct msg_request make_request(struct faults_fixture *fixture, enum msg_
     case MSG_REQUEST_UNBAN:
         request.admin.payload_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
         break;
+    case MSG_REQUEST_NOTICE:
+        request.admin.word = (struct msg_text){"x", 1}; /* the same each time */
+        break;
     case MSG_REQUEST_ACCEPT:
         request.admin.word = (struct msg_text){"open", 4};
         break;
@@ -177,7 +180,7 @@ static void test_questions(void **state)
         MSG_REQUEST_BAN,     MSG_REQUEST_BANS,   MSG_REQUEST_ACCEPT,    MSG_REQUEST_REMOVE,
         MSG_REQUEST_RESTORE, MSG_REQUEST_REPORT, MSG_REQUEST_REPORTED,  MSG_REQUEST_CHECK,
         MSG_REQUEST_BACKUP,  MSG_REQUEST_RELOAD, MSG_REQUEST_LOG_LEVEL, MSG_REQUEST_COMPACT,
-        MSG_REQUEST_HELLO,
+        MSG_REQUEST_HELLO,   MSG_REQUEST_NOTICE,
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
