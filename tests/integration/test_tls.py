@@ -413,6 +413,8 @@ def test_the_end_of_a_certificate_is_said(make_daemon, authority):
     end = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(not_after_ms(good[0]) / 1000))
     cli = cli_runner.of_daemon(daemon, unix=True)
     assert f"\nTLS        the certificate expires on {end}\n" in cli.ok("admin", "stats")
+    line = f"\nhearsay_certificate_not_after_timestamp_seconds {not_after_ms(good[0]) // 1000}.000\n"
+    assert line in cli.ok("admin", "stats", "--prometheus")
 
 
 # --- the command ----------------------------------------------------------------------------------
