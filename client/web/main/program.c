@@ -34,6 +34,7 @@ static void on_terminate(uv_signal_t *signal, int number)
     log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
     notify_stopping("closing all connections");
     http_server_stop(program->http);
+    turns_stop(&program->router.turns);
     if (program->board != NULL) {
         live_stop(program->live);
         board_stop(program->board);

@@ -15,13 +15,14 @@
 #include "client/web/route/names.h"
 #include "client/web/route/nonce.h"
 #include "client/web/route/sheet.h"
+#include "client/web/route/turns.h"
 #include "client/web/setup/config.h"
 
 enum { ROUTER_STATICS_BYTES = 24 };
 
 /* What all requests share. */
 struct router {
-    const uv_loop_t *loop;           /* borrowed: its clock */
+    uv_loop_t *loop;                 /* borrowed */
     const struct web_config *config; /* borrowed */
     struct board *board;             /* borrowed */
     struct live *live;               /* borrowed */
@@ -34,6 +35,7 @@ struct router {
     struct limit limit;
     struct portal portal;
     struct sheets sheets;
+    struct turns turns;                 /* of streams */
     char name[NAMES_TEXT_BYTES];        /* the address of the page, such as hearsay.lan */
     char statics[ROUTER_STATICS_BYTES]; /* /s/, 16 random digits and / */
 };
