@@ -17,16 +17,18 @@ _hearsay_options()
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;
     report) printf '%s\n' --kind --host ;;
-    withdraw | export | 'admin restore' | 'admin accept') printf '%s\n' --host ;;
+    withdraw | export | 'admin accept') printf '%s\n' --host ;;
+    'admin restore' | 'admin hide') printf '%s\n' --host --why --reason ;;
+    'admin log') printf '%s\n' --count --host --json ;;
     import) printf '%s\n' --host --state --group --epoch --json ;;
     summary) printf '%s\n' --host --json ;;
     hosts | ping | known) printf '%s\n' --json ;;
-    'admin remove') printf '%s\n' --host --ban ;;
+    'admin remove') printf '%s\n' --host --why --reason --ban ;;
     'admin ban') printf '%s\n' --text --hash --label --host --distance ;;
     'admin unban') printf '%s\n' --text --hash --label --host ;;
     'admin notice') printf '%s\n' --until --lang --drop --host ;;
     'admin bans' | 'admin notices') printf '%s\n' --host --json ;;
-    'admin list') printf '%s\n' --reported --pending --count --host --json ;;
+    'admin list') printf '%s\n' --reported --pending --hidden --count --host --json ;;
     'admin check' | 'admin hosts') printf '%s\n' --json ;;
     'admin stats') printf '%s\n' --host --watch --interval --json --prometheus --output ;;
     profile) printf '%s\n' --labels --fpr --json ;;
@@ -95,8 +97,8 @@ _hearsay()
     fi
     local commands='deposit query watch channel here get withdraw report import export hosts ping known summary profile
         context admin help'
-    local administrative='stats hosts list restore remove ban unban bans accept notice notices check
-        backup compact reload log-level pin'
+    local administrative='stats hosts list restore hide remove log ban unban bans accept notice notices
+        check backup compact reload log-level pin'
     local command='' i
     for ((i = 1; i < ${#words[@]} - 1; i++)); do
         case ${words[i]} in

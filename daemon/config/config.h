@@ -95,8 +95,9 @@ struct config_host {
     enum accept accept;
     struct schedule_entry schedule[SCHEDULE_MAX]; /* schedule_count of them */
     size_t schedule_count;
-    uint32_t hide_after;    /* reports by different senders; 0: never */
-    uint32_t hide_per_hour; /* messages that reports of one network may hide in an hour */
+    uint32_t hide_after;     /* reports by different senders; 0: never */
+    uint32_t hide_per_hour;  /* messages that reports of one network may hide in an hour */
+    uint32_t remove_after_s; /* time from a removal to the destruction of the message */
 };
 
 struct config_limits {
@@ -156,6 +157,7 @@ struct config {
     uint32_t commit_delay_ms;
     enum log_level log_level;
     uint32_t clock_patience_s;
+    uint32_t moderation_log_keep_s;
     struct config_limits limits;
     struct config_host hosts[LIMIT_HOSTS];
     size_t host_count; /* after config_finish at least 1: the host `default` if the file names no

@@ -123,6 +123,10 @@ static const struct settings_key keys[] = {
              "not say that it is synchronised: how long the system's clock must run without a step "
              "before the daemon believes it. Until then nothing expires by the system's clock. 0: "
              "at once."},
+    {DAEMON_KEY("moderation_log_keep", moderation_log_keep_s), SETTINGS_TYPE_DURATION, 0,
+     10 * YEARS, .standard = "180d", .reloadable = true,
+     .help = "How long a decision of an operator stays in the list of decisions (hearsay admin "
+             "log). The list has at most 10,000 decisions of each host."},
 
     {LIMITS_KEY("frame", frame_bytes), SETTINGS_TYPE_SIZE, LIMIT_FRAME_BYTES_MIN,
      LIMIT_FRAME_BYTES_MAX, .standard = "64K", .help = "Largest frame in either direction."},
@@ -295,6 +299,11 @@ static const struct settings_key keys[] = {
              "hide in an hour. A message that the network reports beyond that stays shown, and the "
              "report does not count for hide_after; the message is in the operator's list (hearsay "
              "admin list). The log has one warning an hour."},
+    {HOST_KEY("remove_after", remove_after_s), SETTINGS_TYPE_DURATION, 0, YEARS, .standard = "24h",
+     .reloadable = true,
+     .help = "How long after hearsay admin remove the message is destroyed. Until then nobody sees "
+             "the message, and hearsay admin restore shows it again. 0: at once. A message is "
+             "destroyed when it expires at the latest. A change holds for later removals."},
     {HOST_KEY("messages", messages_max), SETTINGS_TYPE_COUNT, 1, 16000000, .unit = "messages",
      .standard_note = "messages of [limits]", .example = "100000", .reloadable = true,
      .help = "Most messages that this host stores; at most a 16th of them of one address, and half "

@@ -4,6 +4,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <sodium.h>
 
@@ -63,6 +64,28 @@ bool ask_host(struct ask *ask, const struct msg_text *name)
 bool ask_administers(struct ask *ask)
 {
     return ask_is_administrator(ask) && ask_host(ask, &ask->request->admin.host);
+}
+
+void ask_decide(const struct ask *ask, const char *act, struct persist_decision *out)
+{
+    const struct msg_admin *asked = &ask->request->admin;
+
+    service_hold_clock(ask->service); /* the time of the decision moves with the host's clock */
+    *out = (struct persist_decision){
+        .host = ask->host->number,
+        .time_ms = service_now_ms(ask->service),
+        .has_id = asked->id.data != NULL,
+        .kind = (uint32_t)asked->kind,
+        .uid = ask->client->uid,
+        .web = ask->client->is_web,
+    };
+    msg_text_copy(out->act, sizeof(out->act), act, strlen(act));
+    if (asked->reason.text != NULL) {
+        msg_text_copy(out->reason, sizeof(out->reason), asked->reason.text, asked->reason.length);
+    }
+    if (out->has_id) {
+        memcpy(out->id, asked->id.data, MESSAGE_ID_BYTES);
+    }
 }
 
 struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *field)

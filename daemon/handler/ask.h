@@ -48,6 +48,12 @@ bool ask_host(struct ask *ask, const struct msg_text *name);
 bool ask_administers(struct ask *ask);
 
 /*
+ * Makes the decision of an administrator's request about the host ask->host, for persist_op. `act`
+ * is a word of at most LIMIT_WORD_BYTES. The id, the kind and the reason come from request->admin.
+ */
+void ask_decide(const struct ask *ask, const char *act, struct persist_decision *out);
+
+/*
  * Finds the epoch of the host ask->host by its number. If the host has no such epoch, or the epoch
  * is over, sends an error that names `field` and returns NULL.
  */

@@ -42,7 +42,7 @@ static void on_got(struct persist_read *read)
 
     if (read->failed) {
         job_fail_read(job, read->reason);
-    } else if (!get->entry.found && is_removed(job->service, job->host, get->item.id)) {
+    } else if (is_removed(job->service, job->host, get->item.id)) {
         job_fail(job, MSG_REMOVED, "id", removed_text);
     } else if (!get->entry.found || moderation_hides(&job->host->moderation, message->id)) {
         job_fail_not_found(job);

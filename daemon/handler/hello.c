@@ -23,14 +23,17 @@
  * speaks for itself, number ALL for an administrator, and number PUBLIC for other clients.
  */
 static const struct msg_text capabilities[] = {
-    TEXT("on_behalf"), TEXT("hello"),  TEXT("query"),   TEXT("get"),      TEXT("ping"),
-    TEXT("summary"),   TEXT("here"),   TEXT("watch"),   TEXT("unwatch"),  TEXT("deposit"),
-    TEXT("withdraw"),  TEXT("report"), TEXT("export"),  TEXT("stats"),    TEXT("reload"),
-    TEXT("log_level"), TEXT("remove"), TEXT("restore"), TEXT("reported"), TEXT("ban"),
-    TEXT("unban"),     TEXT("bans"),   TEXT("accept"),  TEXT("backup"),   TEXT("compact"),
-    TEXT("check"),     TEXT("notice"),
+    TEXT("on_behalf"), TEXT("hello"),  TEXT("query"),   TEXT("get"),       TEXT("ping"),
+    TEXT("summary"),   TEXT("here"),   TEXT("watch"),   TEXT("unwatch"),   TEXT("deposit"),
+    TEXT("withdraw"),  TEXT("report"), TEXT("export"),  TEXT("stats"),     TEXT("reload"),
+    TEXT("log_level"), TEXT("remove"), TEXT("restore"), TEXT("reported"),  TEXT("ban"),
+    TEXT("unban"),     TEXT("bans"),   TEXT("accept"),  TEXT("backup"),    TEXT("compact"),
+    TEXT("check"),     TEXT("notice"), TEXT("hide"),    TEXT("decisions"),
 };
 enum { READING = 9, PUBLIC = 12, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
+
+/* How the agent of hearsay-web begins. */
+static const char web_agent[] = "hearsay-web/";
 
 static void fill_capabilities(const struct requester *client, struct msg_welcome *out)
 {
@@ -163,6 +166,8 @@ bool handler_welcome(struct service *service, struct requester *client,
         return false;
     }
 
+    const struct msg_text *agent = &request->hello.agent;
+    client->is_web = agent->text != NULL && strncmp(agent->text, web_agent, strlen(web_agent)) == 0;
     int64_t now_ms = service_now_ms(service);
     struct msg_host hosts[LIMIT_HOSTS];
     for (size_t i = 0; i < service->host_count; i++) {

@@ -17,6 +17,8 @@ void handler_unwatch(struct ask *ask);
 void handler_report(struct ask *ask);
 void handler_remove(struct ask *ask);
 void handler_restore(struct ask *ask);
+void handler_hide(struct ask *ask);
+void handler_decisions(struct ask *ask);
 void handler_reported(struct ask *ask);
 void handler_ban(struct ask *ask);
 void handler_unban(struct ask *ask);

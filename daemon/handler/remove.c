@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Remove: the operator deletes a message, and may ban its payload, too. */
+/*
+ * Remove and Hide: the operator hides a message at once. A removed message is destroyed at the time
+ * that `remove_after` gives, or at once. Remove may ban the payload, too.
+ */
 #include <string.h>
 
 #include "daemon/handler/inner.h"
@@ -10,34 +13,84 @@ struct remove_job {
     struct job base; /* first */
     struct persist_op op;
     struct persist_rule rule; /* the ban */
+    struct persist_decision decision;
 };
+
+/* The store has removed the message: does the same in memory. */
+static void take_removal(struct remove_job *remove)
+{
+    struct job *job = &remove->base;
+    const struct persist_op *op = &remove->op;
+
+    if (removed_put(&job->host->removed, job->host->alloc, op->message.id,
+                    op->message.expires_ms) != 0) {
+        log_warning("memory is short: `get` says of a removed message that there is none");
+    }
+    if (op->rule != NULL) {
+        remove->rule.value = op->payload_hash;
+        remove->rule.value_bytes = sizeof(op->payload_hash);
+        if (rules_put(&job->host->rules, &remove->rule) != 0) {
+            log_warning("memory is short: a ban is in force after the next start only");
+        }
+    }
+    log_info("host %s: the operator has removed a message", job->host->config.name);
+}
 
 static void on_removed(struct persist_op *op)
 {
     struct remove_job *remove = CONTAINER_OF(op, struct remove_job, op);
     struct job *job = &remove->base;
+    struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_REMOVED};
 
     if (op->outcome == PERSIST_NOT_FOUND) {
         job_fail_not_found(job);
     } else if (op->outcome != PERSIST_APPLIED) {
         job_fail_write(job, op->reason);
     } else {
-        service_forget(job->service, job->host, op->message.id);
-        metrics_note_left(&job->service->metrics, LEFT_REMOVED, 1);
-        if (removed_put(&job->host->removed, job->host->alloc, op->message.id,
-                        op->message.expires_ms) != 0) {
-            log_warning("memory is short: `get` says of a removed message that there is none");
+        if (op->kind == PERSIST_REMOVE) {
+            service_forget(job->service, job->host, op->message.id);
+            metrics_note_left(&job->service->metrics, LEFT_REMOVED, 1);
+        } else {
+            service_withhold(job->service, job->host, &op->message);
+            response.removed.destroyed_ms = op->message.destroy_ms;
         }
-        if (op->rule != NULL) {
-            remove->rule.value = op->payload_hash;
-            remove->rule.value_bytes = sizeof(op->payload_hash);
-            if (rules_put(&job->host->rules, &remove->rule) != 0) {
-                log_warning("memory is short: a ban is in force after the next start only");
-            }
-        }
-        log_info("host %s: the operator has removed a message", job->host->config.name);
-        job_succeed(job, MSG_RESPONSE_REMOVED);
+        take_removal(remove);
+        job_finish(job, &response);
     }
+}
+
+static void on_hidden(struct persist_op *op)
+{
+    struct remove_job *remove = CONTAINER_OF(op, struct remove_job, op);
+    struct job *job = &remove->base;
+
+    if (op->outcome == PERSIST_NOT_FOUND) {
+        job_fail_not_found(job);
+    } else if (op->outcome == PERSIST_FORBIDDEN) {
+        job_fail(job, MSG_INVALID, "id",
+                 "the message with this id is removed, and nobody sees it; `restore` shows it");
+    } else if (op->outcome != PERSIST_APPLIED) {
+        job_fail_write(job, op->reason);
+    } else {
+        service_withhold(job->service, job->host, &op->message);
+        log_info("host %s: the operator has hidden a message", job->host->config.name);
+        job_succeed(job, MSG_RESPONSE_HIDDEN);
+    }
+}
+
+static struct remove_job *remove_job_new(const struct ask *ask, const char *act)
+{
+    struct remove_job *remove = job_new(ask, sizeof(*remove), 0);
+
+    if (remove != NULL) {
+        ask_decide(ask, act, &remove->decision);
+        remove->op.kind = PERSIST_WITHHOLD;
+        remove->op.decision = &remove->decision;
+        remove->op.now_ms = service_now_ms(ask->service);
+        remove->op.message.host = ask->host->number;
+        memcpy(remove->op.message.id, ask->request->admin.id.data, MESSAGE_ID_BYTES);
+    }
+    return remove;
 }
 
 void handler_remove(struct ask *ask)
@@ -53,16 +106,18 @@ void handler_remove(struct ask *ask)
                    "without");
         return;
     }
-    struct remove_job *remove = job_new(ask, sizeof(*remove), 0);
+    struct remove_job *remove = remove_job_new(ask, "remove");
     if (remove == NULL) {
         return;
     }
     struct persist_op *op = &remove->op;
-    op->kind = PERSIST_REMOVE;
+    uint32_t after_s = ask->host->config.remove_after_s;
+    if (after_s == 0) {
+        op->kind = PERSIST_REMOVE;
+    } else {
+        op->message.destroy_ms = op->now_ms + (int64_t)after_s * 1000;
+    }
     op->done = on_removed;
-    op->now_ms = service_now_ms(ask->service);
-    op->message.host = ask->host->number;
-    memcpy(op->message.id, asked->id.data, MESSAGE_ID_BYTES);
     if (asked->ban) {
         remove->rule = (struct persist_rule){
             .host = ask->host->number,
@@ -72,4 +127,14 @@ void handler_remove(struct ask *ask)
         op->rule = &remove->rule;
     }
     job_submit(&remove->base, op);
+}
+
+void handler_hide(struct ask *ask)
+{
+    struct remove_job *remove = ask_administers(ask) ? remove_job_new(ask, "hide") : NULL;
+
+    if (remove != NULL) {
+        remove->op.done = on_hidden;
+        job_submit(&remove->base, &remove->op);
+    }
 }

@@ -84,23 +84,11 @@ static void on_reported(struct persist_op *op)
  */
 static struct moderated *count_report(struct host *host, const struct index_item *item)
 {
-    struct moderated *known = moderation_find(&host->moderation, item->id);
-    struct moderated fresh = {
-        .state = PERSIST_SHOWN,
-        .bytes = item->bytes,
-        .sender = item->sender,
-        .deposited_ms = item->deposited_ms,
-        .expires_ms = item->expires_ms,
-    };
+    struct moderated *known = moderation_take(&host->moderation, item);
 
-    if (known == NULL) {
-        memcpy(fresh.id, item->id, MESSAGE_ID_BYTES);
-        if (moderation_put(&host->moderation, &fresh) != 0) {
-            return NULL;
-        }
-        known = moderation_find(&host->moderation, item->id);
+    if (known != NULL) {
+        known->reporting++; /* cannot overflow: each report holds memory */
     }
-    known->reporting++; /* cannot overflow: each report holds memory */
     return known;
 }
 

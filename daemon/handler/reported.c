@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Reported: lists the messages that are reported or hidden, or that wait for review, for the
- * operator.
+ * Reported: lists the messages that are reported or hidden, that wait for review, or that the
+ * operator has hidden or removed.
  */
 #include <string.h>
 
@@ -37,25 +37,29 @@ static int compare_moderated(const void *left, const void *right)
     return memcmp(a->id, b->id, MESSAGE_ID_BYTES);
 }
 
-static bool is_wanted(const struct moderated *moderated, bool pending, int64_t now_ms)
+static bool is_wanted(const struct moderated *moderated, const struct msg_admin *asked,
+                      int64_t now_ms)
 {
-    bool is_pending = moderated->state == PERSIST_PENDING;
-
-    return !message_expired(moderated->expires_ms, now_ms) && is_pending == pending &&
-           (pending || moderated->state == PERSIST_HIDDEN ||
-            (moderated->state == PERSIST_SHOWN && moderated->reports > 0));
+    if (message_expired(moderated->expires_ms, now_ms)) {
+        return false;
+    }
+    if (asked->pending || asked->withheld) {
+        return moderated->state == (asked->pending ? PERSIST_PENDING : PERSIST_WITHHELD);
+    }
+    return moderated->state == PERSIST_HIDDEN ||
+           (moderated->state == PERSIST_SHOWN && moderated->reports > 0);
 }
 
 /* Chooses the first `most` wanted messages in the order of compare_moderated, by insertion. */
 static void reported_choose(struct reported_job *job, const struct moderation *moderation,
-                            size_t most, bool pending)
+                            size_t most, const struct msg_admin *asked)
 {
     int64_t now_ms = service_now_ms(job->base.service);
     size_t count = 0;
 
     for (uint32_t i = 0; i < moderation->count; i++) {
         const struct moderated *one = &moderation->entries[i];
-        if (!is_wanted(one, pending, now_ms)) {
+        if (!is_wanted(one, asked, now_ms)) {
             continue;
         }
         job->total++;
@@ -141,6 +145,7 @@ static size_t fill_list(struct reported_job *job, struct msg_reported_message *m
             .deposited_ms = moderated->deposited_ms,
             .expires_ms = moderated->expires_ms,
             .payload_omitted = entry->omitted,
+            .destroyed_ms = moderated->destroy_ms,
         };
         if (!entry->omitted) {
             out->media_type =
@@ -196,6 +201,11 @@ void handler_reported(struct ask *ask)
     if (!ask_administers(ask)) {
         return;
     }
+    if (asked->pending && asked->withheld) {
+        ask_refuse(ask, MSG_INVALID, "withheld",
+                   "pending and withheld are two lists: ask for one of them");
+        return;
+    }
     struct reported_job *job = job_new(ask, sizeof(*job), 0);
     if (job == NULL) {
         return;
@@ -204,6 +214,6 @@ void handler_reported(struct ask *ask)
     job->read.entries = job->entries;
     job->read.content_limit = ask->service->config.limits.frame_bytes;
     job->read.done = on_list_read;
-    reported_choose(job, &ask->host->moderation, most, asked->pending);
+    reported_choose(job, &ask->host->moderation, most, asked);
     job_read(&job->base, &job->read);
 }

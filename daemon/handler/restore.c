@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Restore: the operator approves a message that is reported, hidden or waits for review. The
- * message is shown, and reports do not hide it any more.
+ * Restore: the operator approves a message that is reported, hidden, removed but not destroyed, or
+ * waits for review. The message is shown, and reports do not hide it any more.
  */
 #include <string.h>
 
@@ -13,6 +13,7 @@
 struct restore_job {
     struct job base; /* first */
     struct persist_op op;
+    struct persist_decision decision;
     /* reads the message, so that it can be added to the index */
     struct persist_read read;
     struct persist_entry entry;
@@ -20,6 +21,18 @@ struct restore_job {
 
 static const char restored_text[] =
     "the message with this id is shown already, and reports do not hide it";
+
+/* The ban that came with a removal stays: says so in the answer. */
+static void fill_restored(const struct restore_job *restore, struct msg_restored *out)
+{
+    const struct persist_message *message = &restore->entry.message;
+    const struct ban *ban = rules_find_ban(&restore->base.host->rules, NULL, 0, message->payload,
+                                           message->payload_bytes);
+
+    if (ban != NULL) {
+        out->banned_hash = (struct msg_bytes){ban->value, ban->value_bytes};
+    }
+}
 
 /*
  * Called when the store has stored that the message is approved. Does the same in memory, and
@@ -33,7 +46,9 @@ static void show_restored(struct restore_job *restore, struct moderated *known)
     if (known != NULL) {
         known->state = PERSIST_APPROVED; /* reports do not hide it any more */
         known->reports = op->message.reports;
+        known->destroy_ms = 0;
     }
+    removed_drop(&job->host->removed, op->message.id);
     int rc = service_show(job->host, &restore->entry.message);
     if (op->shown_seq != 0 && rc >= 0) {
         watch_numbered(job->service, job->host, rc == 0 ? &restore->entry.message : NULL,
@@ -46,8 +61,10 @@ static void show_restored(struct restore_job *restore, struct moderated *known)
         job_fail(job, MSG_INTERNAL, NULL,
                  "the server is out of memory; the message is shown after its next start");
     } else {
+        struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_RESTORED};
+        fill_restored(restore, &response.restored);
         log_info("host %s: the operator shows a message", job->host->config.name);
-        job_succeed(job, MSG_RESPONSE_RESTORED);
+        job_finish(job, &response);
     }
 }
 
@@ -90,7 +107,8 @@ static void on_read(struct persist_read *read)
 }
 
 /*
- * Whether the message is hidden, pending or reported, and not approved yet. If not, sends an error.
+ * Whether the message is hidden, removed, pending or reported, and not approved yet. If not, sends
+ * an error.
  */
 static bool check_restore(const struct ask *ask, const uint8_t *id)
 {
@@ -102,9 +120,15 @@ static bool check_restore(const struct ask *ask, const uint8_t *id)
     }
     if (known == NULL) {
         bool is_shown = host_find(ask->host, id, NULL, NULL, NULL) == 0;
-        ask_refuse(ask, is_shown ? MSG_INVALID : MSG_NOT_FOUND, "id", "%s",
-                   is_shown ? "the message with this id is neither hidden nor reported"
-                            : "there is no message with this id");
+        bool is_gone = removed_has(&ask->host->removed, id, service_now_ms(ask->service));
+        ask_refuse(ask,
+                   is_shown  ? MSG_INVALID
+                   : is_gone ? MSG_REMOVED
+                             : MSG_NOT_FOUND,
+                   "id", "%s",
+                   is_shown  ? "the message with this id is neither hidden nor reported"
+                   : is_gone ? "the message with this id was removed, and is destroyed"
+                             : "there is no message with this id");
         return false;
     }
     return true;
@@ -121,6 +145,8 @@ void handler_restore(struct ask *ask)
     if (restore == NULL) {
         return;
     }
+    ask_decide(ask, "restore", &restore->decision);
+    restore->op.decision = &restore->decision;
     restore->op.message.host = ask->host->number;
     memcpy(restore->op.message.id, id, MESSAGE_ID_BYTES);
     restore->read.kind = PERSIST_READ_PAYLOADS;

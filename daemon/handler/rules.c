@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Ban, Unban, Bans, Accept and Notice: the operator's rules and notices of a host. */
+#include <stdio.h>
 #include <string.h>
 
 #include "daemon/handler/inner.h"
@@ -12,18 +13,21 @@ struct rule_job {
     struct job base; /* first */
     struct persist_op op;
     struct persist_rule rule;
+    struct persist_decision decision;
     uint8_t value[PERSIST_RULE_BYTES_MAX];
 };
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-static struct rule_job *rule_job_new(const struct ask *ask)
+static struct rule_job *rule_job_new(const struct ask *ask, const char *act)
 {
     struct rule_job *job = job_new(ask, sizeof(*job), 0);
 
     if (job != NULL) {
         job->op.now_ms = service_now_ms(ask->service);
         job->op.rule = &job->rule;
+        job->op.decision = &job->decision;
+        ask_decide(ask, act, &job->decision);
         job->rule.host = ask->host->number;
         job->rule.value = job->value;
         job->rule.created_ms = job->op.now_ms;
@@ -129,7 +133,7 @@ static void fill_rule(struct rule_job *job, const struct msg_admin *asked)
 
 void handler_ban(struct ask *ask)
 {
-    struct rule_job *job = check_ban(ask) ? rule_job_new(ask) : NULL;
+    struct rule_job *job = check_ban(ask) ? rule_job_new(ask, "ban") : NULL;
 
     if (job == NULL) {
         return;
@@ -145,7 +149,7 @@ void handler_ban(struct ask *ask)
 
 void handler_unban(struct ask *ask)
 {
-    struct rule_job *job = check_ban(ask) ? rule_job_new(ask) : NULL;
+    struct rule_job *job = check_ban(ask) ? rule_job_new(ask, "unban") : NULL;
 
     if (job != NULL) {
         fill_rule(job, &ask->request->admin);
@@ -249,7 +253,9 @@ void handler_accept(struct ask *ask)
                    "there is no mode \"%s\"; it is open, review, closed, or auto", word->text);
         return;
     }
-    struct rule_job *job = rule_job_new(ask);
+    char act[LIMIT_WORD_BYTES + 1];
+    (void)snprintf(act, sizeof(act), "accept-%s", word->text);
+    struct rule_job *job = rule_job_new(ask, act);
     if (job != NULL) {
         job->rule.kind = PERSIST_ACCEPT;
         job->rule.number = mode;
@@ -384,7 +390,7 @@ void handler_notice(struct ask *ask)
         asked->until_ms == 0) {
         ask_respond(ask, &response);
     } else if (check_notice(ask)) {
-        struct rule_job *job = rule_job_new(ask);
+        struct rule_job *job = rule_job_new(ask, asked->number == 0 ? "notice" : "unnotice");
         if (job != NULL) {
             change_notice(job, asked);
         }

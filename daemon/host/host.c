@@ -186,6 +186,7 @@ void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t b
 
         moderated->deposited_ms += moves ? by_ms : 0;
         moderated->expires_ms += moves ? by_ms : 0;
+        moderated->destroy_ms += moderated->destroy_ms > before_ms ? by_ms : 0;
     }
     for (uint32_t i = 0; i < host->removed.count; i++) {
         struct removed_id *removed = &host->removed.list[i];

@@ -86,6 +86,23 @@ int moderation_put(struct moderation *moderation, const struct moderated *modera
     return 0;
 }
 
+struct moderated *moderation_take(struct moderation *moderation, const struct index_item *item)
+{
+    struct moderated fresh = {
+        .state = PERSIST_SHOWN,
+        .bytes = item->bytes,
+        .sender = item->sender,
+        .deposited_ms = item->deposited_ms,
+        .expires_ms = item->expires_ms,
+    };
+
+    memcpy(fresh.id, item->id, MESSAGE_ID_BYTES);
+    if (moderation_find(moderation, item->id) == NULL && moderation_put(moderation, &fresh) != 0) {
+        return NULL;
+    }
+    return moderation_find(moderation, item->id);
+}
+
 bool moderation_remove(struct moderation *moderation, const uint8_t *id, struct moderated *out)
 {
     const struct moderated *there = moderation_find(moderation, id);

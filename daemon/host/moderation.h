@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * moderation: the state of the messages of one host that are reported, hidden, pending (they wait
- * for review) or approved by the operator. The store also has the state and the number of reports.
+ * moderation: the state of the messages of one host that are reported, hidden, removed and not yet
+ * destroyed, pending (they wait for review) or approved by the operator. The store also has the
+ * state and the number of reports.
  *
- * A hidden or pending message has an entry here, and is in no index. A message that is only
- * reported, or approved, has an entry here, and is in its index unless memory was short. All other
- * messages are in their index only.
+ * A hidden, removed or pending message has an entry here, and is in no index. A message that is
+ * only reported, or approved, has an entry here, and is in its index unless memory was short. All
+ * other messages are in their index only.
  */
 #ifndef DAEMON_HOST_MODERATION_H
 #define DAEMON_HOST_MODERATION_H
@@ -15,6 +16,7 @@
 #include <stdint.h>
 
 #include "core/index/idmap.h"
+#include "core/index/index.h"
 #include "core/index/nearest.h"
 #include "daemon/store/persist.h"
 
@@ -30,6 +32,7 @@ struct moderated {
     uint32_t sender; /* tag of the address that deposited the message; 0: not known */
     int64_t deposited_ms;
     int64_t expires_ms;
+    int64_t destroy_ms; /* of a removed message: see persist_message; else 0 */
 };
 
 struct moderation {
@@ -49,6 +52,12 @@ void moderation_deinit(struct moderation *moderation); /* a zeroed one is fine *
  * moderation_remove. NULL: the message is neither reported, hidden, pending nor approved.
  */
 struct moderated *moderation_find(const struct moderation *moderation, const uint8_t *id);
+
+/*
+ * Finds the entry of a message of the index, as moderation_find does. Makes an entry if there is
+ * none. NULL: out of memory.
+ */
+struct moderated *moderation_take(struct moderation *moderation, const struct index_item *item);
 
 /* Whether the message of this id is hidden or pending. */
 bool moderation_hides(const struct moderation *moderation, const uint8_t *id);

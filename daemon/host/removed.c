@@ -58,6 +58,15 @@ int removed_put(struct removed *removed, const struct alloc *alloc, const uint8_
     return 0;
 }
 
+void removed_drop(struct removed *removed, const uint8_t *id)
+{
+    struct removed_id *found = removed_find(removed, id);
+
+    if (found != NULL) {
+        *found = removed->list[--removed->count];
+    }
+}
+
 bool removed_has(const struct removed *removed, const uint8_t *id, int64_t now_ms)
 {
     const struct removed_id *found = removed_find(removed, id);

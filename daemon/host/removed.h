@@ -31,6 +31,9 @@ void removed_deinit(struct removed *removed, const struct alloc *alloc); /* a ze
 int removed_put(struct removed *removed, const struct alloc *alloc, const uint8_t *id,
                 int64_t expires_ms);
 
+/* Takes an id out: the operator has restored the message. O(REMOVED_KEPT) */
+void removed_drop(struct removed *removed, const uint8_t *id);
+
 /* Whether the operator has removed the message of this id, which has not expired at `now_ms`.
  * O(REMOVED_KEPT) */
 bool removed_has(const struct removed *removed, const uint8_t *id, int64_t now_ms);

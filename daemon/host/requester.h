@@ -60,6 +60,8 @@ struct requester {
      * member of the group admin_group
      */
     bool is_administrator;
+    uint32_t uid; /* of the process at the other end of a Unix socket; else 0 */
+    bool is_web;  /* the agent of Hello is hearsay-web's */
     /* the client is a gateway that speaks for itself, and may only read */
     bool is_gateway;
     bool may_speak_for; /* the client uses a gateway's listener */

@@ -297,6 +297,14 @@ void service_forget(struct service *service, struct host *host, const uint8_t *i
 void service_forget_removed(struct service *service, const struct persist_op *op);
 
 /*
+ * Hides a message in memory after the store has withheld it: sets state, reports and destroy_ms of
+ * its entry in `moderation` to those of `message`. Without memory for an entry, the message leaves
+ * memory until the next start.
+ */
+void service_withhold(struct service *service, struct host *host,
+                      const struct persist_message *message);
+
+/*
  * service_show adds a hidden message to its index after the store has made the message visible.
  * Returns what host_admit returns; after an error the message is in no index. service_hide removes
  * a message from its index and from the cache.

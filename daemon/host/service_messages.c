@@ -26,6 +26,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
         .sender = message->sender,
         .deposited_ms = message->deposited_ms,
         .expires_ms = message->expires_ms,
+        .destroy_ms = message->destroy_ms,
     };
     bool is_known = message->state != PERSIST_SHOWN || message->reports > 0;
     int rc = 0;
@@ -79,6 +80,26 @@ void service_hide(struct service *service, struct host *host, const uint8_t *id)
 {
     (void)host_remove(host, id, NULL); /* fine when it is hidden already */
     cache_drop(service->cache, host->number, id);
+}
+
+void service_withhold(struct service *service, struct host *host,
+                      const struct persist_message *message)
+{
+    struct moderated *known = moderation_find(&host->moderation, message->id);
+    struct index_item item;
+
+    if (known == NULL && host_find(host, message->id, NULL, &item, NULL) == 0) {
+        known = moderation_take(&host->moderation, &item);
+    }
+    if (known == NULL) {
+        service_forget(service, host, message->id);
+        log_warning("memory is short: a hidden message can be restored after the next start only");
+        return;
+    }
+    known->state = message->state;
+    known->reports = message->reports;
+    known->destroy_ms = message->destroy_ms;
+    service_hide(service, host, message->id);
 }
 
 int service_show(struct host *host, const struct persist_message *message)

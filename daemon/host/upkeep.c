@@ -27,7 +27,8 @@ static void on_swept(struct persist_op *op)
         return; /* the next sweep tries again */
     }
     service_forget_removed(service, op);
-    metrics_note_left(&service->metrics, LEFT_EXPIRED, op->removed_count);
+    metrics_note_left(&service->metrics, LEFT_REMOVED, op->destroyed_count);
+    metrics_note_left(&service->metrics, LEFT_EXPIRED, op->removed_count - op->destroyed_count);
     if (op->removed_count > 0) {
         log_debug("%" PRIu32 " messages expired", op->removed_count);
     }
@@ -41,6 +42,8 @@ static void submit_sweep(struct service *service)
     service->sweep = (struct persist_op){
         .kind = PERSIST_EXPIRE,
         .now_ms = service_now_ms(service),
+        .decided_before_ms =
+            service_now_ms(service) - (int64_t)service->config.moderation_log_keep_s * 1000,
         .removed = service->swept,
         .limit = PERSIST_EXPIRE_MAX,
         .done = on_swept,

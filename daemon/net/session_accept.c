@@ -32,15 +32,17 @@ static bool find_credentials(uv_stream_t *stream, struct ucred *out_peer)
  * user, root, and all clients of a socket that belongs to the administrators' group. The client of
  * a gateway's socket is none. In a user namespace all unknown users share the uid
  * PRIVILEGE_UNKNOWN_UID, which may be the daemon's own uid. So a peer with that uid is no
- * administrator.
+ * administrator. Sets *out_uid if the kernel tells the user.
  */
-static bool is_administrator(uv_stream_t *stream, const struct listener *listener)
+static bool is_administrator(uv_stream_t *stream, const struct listener *listener,
+                             uint32_t *out_uid)
 {
     struct ucred peer;
 
     if (listener->config.gateway || !find_credentials(stream, &peer)) {
         return false;
     }
+    *out_uid = peer.uid;
     return peer.uid != PRIVILEGE_UNKNOWN_UID &&
            (peer.uid == geteuid() || peer.uid == 0 || listener->is_shared);
 }
@@ -133,7 +135,8 @@ static void set_up(struct session *session, const struct listener *listener)
     session->client.is_gateway = listener->config.gateway;
     if (listener->is_unix) {
         session->client.is_local = true;
-        session->client.is_administrator = is_administrator(&transport->uv.stream, listener);
+        session->client.is_administrator =
+            is_administrator(&transport->uv.stream, listener, &session->client.uid);
     } else {
         (void)uv_tcp_nodelay(&transport->uv.tcp, 1); /* only slower without */
         /* a watching client may send nothing for hours; keepalive finds out if it is gone */

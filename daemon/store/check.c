@@ -106,13 +106,23 @@ static bool moderation_is_whole(sqlite3_stmt *statement)
 {
     int64_t state = sqlite3_column_int64(statement, 1);
     int64_t reports = sqlite3_column_int64(statement, 2);
-    const void *reasons = sqlite3_column_text(statement, 3);
+    int64_t destroy_ms = sqlite3_column_int64(statement, 3);
+    const void *reasons = sqlite3_column_text(statement, 4);
 
-    return state >= PERSIST_SHOWN && state <= PERSIST_PENDING && reports >= 0 &&
+    return state >= PERSIST_SHOWN && state <= PERSIST_WITHHELD && reports >= 0 &&
            reports <= UINT32_MAX && reasons != NULL &&
-           sqlite3_column_int64(statement, 4) ==
+           (destroy_ms == 0 || (destroy_ms > 0 && state == PERSIST_WITHHELD)) &&
+           sqlite3_column_int64(statement, 5) ==
                store_moderation_checksum(sqlite3_column_int64(statement, 0), state, reports,
-                                         reasons, (size_t)sqlite3_column_bytes(statement, 3));
+                                         destroy_ms, reasons,
+                                         (size_t)sqlite3_column_bytes(statement, 4));
+}
+
+static bool decision_is_whole(sqlite3_stmt *statement)
+{
+    struct persist_decision decision;
+
+    return store_row_read_decision(statement, &decision) == SQLITE_OK;
 }
 
 static bool rule_is_whole(sqlite3_stmt *statement)
@@ -154,8 +164,13 @@ static const struct check {
      tombstone_is_whole, false},
     {"an epoch's row", "SELECT " STORE_EPOCH_COLUMNS " FROM epoch", epoch_is_whole, false},
     {"a reported message's row",
-     "SELECT seq, state, reports, reasons, row_checksum FROM moderation", moderation_is_whole,
+     "SELECT seq, state, reports, destroy_ms, reasons, row_checksum FROM moderation",
+     moderation_is_whole, false},
+    {"the index of removed messages", "PRAGMA integrity_check('moderation')", structure_is_whole,
+     true},
+    {"a decision's row", "SELECT " STORE_DECISION_COLUMNS " FROM decision", decision_is_whole,
      false},
+    {"the index of decisions", "PRAGMA integrity_check('decision')", structure_is_whole, true},
     {"a reported message is missing",
      "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false},
     {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false},

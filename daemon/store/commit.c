@@ -180,6 +180,12 @@ static void note_success(struct store_writer *writer, const struct store_batch *
         } else if (op->kind == PERSIST_MODERATE && op->outcome == PERSIST_APPLIED) {
             op->message.state = writer->times[i].state;
             op->message.reports = writer->times[i].reports;
+        } else if (op->kind == PERSIST_WITHHOLD && op->outcome == PERSIST_APPLIED) {
+            op->message.deposited_ms = writer->times[i].deposited_ms;
+            op->message.expires_ms = writer->times[i].expires_ms;
+            op->message.state = writer->times[i].state;
+            op->message.reports = writer->times[i].reports;
+            op->message.destroy_ms = writer->times[i].destroy_ms;
         }
     }
     /*

@@ -69,6 +69,7 @@ struct store_times {
     int64_t expires_ms;
     enum persist_state state;
     uint32_t reports;
+    int64_t destroy_ms;
     int64_t seq; /* of a duplicate */
 };
 

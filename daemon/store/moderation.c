@@ -7,6 +7,7 @@
 #include <sodium.h>
 
 #include "core/base/expiry.h"
+#include "daemon/store/decision.h"
 #include "daemon/store/row.h"
 #include "proto/msg.h"
 
@@ -18,6 +19,7 @@ _Static_assert(crypto_generichash_BYTES == LIMIT_HASH_BYTES, "BLAKE2b-256");
 struct row {
     enum persist_state state;
     uint32_t reports;
+    int64_t destroy_ms; /* of a removed message; else 0 */
     size_t reasons_bytes;
     char reasons[REASONS_BYTES_MAX];
 };
@@ -34,11 +36,12 @@ static int find_row(struct store_database *database, int64_t seq, struct row *ou
     }
     int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
     if (rc == SQLITE_ROW) {
-        const char *reasons = (const char *)sqlite3_column_text(statement, 2);
-        size_t bytes = (size_t)sqlite3_column_bytes(statement, 2);
+        const char *reasons = (const char *)sqlite3_column_text(statement, 3);
+        size_t bytes = (size_t)sqlite3_column_bytes(statement, 3);
 
         out_row->state = (enum persist_state)sqlite3_column_int64(statement, 0);
         out_row->reports = (uint32_t)sqlite3_column_int64(statement, 1);
+        out_row->destroy_ms = sqlite3_column_int64(statement, 2);
         if (reasons != NULL && bytes <= sizeof(out_row->reasons)) {
             memcpy(out_row->reasons, reasons, bytes);
             out_row->reasons_bytes = bytes;
@@ -50,8 +53,8 @@ static int find_row(struct store_database *database, int64_t seq, struct row *ou
 
 static int put_row(struct store_database *database, int64_t seq, const struct row *row)
 {
-    int64_t checksum =
-        store_moderation_checksum(seq, row->state, row->reports, row->reasons, row->reasons_bytes);
+    int64_t checksum = store_moderation_checksum(seq, row->state, row->reports, row->destroy_ms,
+                                                 row->reasons, row->reasons_bytes);
 
     /*
      * A row that replaces another row is counted, too: `moderated` is an upper bound.
@@ -61,7 +64,8 @@ static int put_row(struct store_database *database, int64_t seq, const struct ro
     return store_statement_run(
         database->statements[STORE_MODERATION_PUT],
         STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(row->state), STORE_NUMBER(row->reports),
-                     STORE_TEXT(row->reasons, row->reasons_bytes), STORE_NUMBER(checksum)));
+                     STORE_NUMBER(row->destroy_ms), STORE_TEXT(row->reasons, row->reasons_bytes),
+                     STORE_NUMBER(checksum)));
 }
 
 int store_moderation_begin(struct store_database *database, int64_t seq, enum persist_state state)
@@ -170,17 +174,73 @@ static int put_marks(struct store_database *database, const struct persist_messa
     return rc == SQLITE_OK ? store_database_put_tombstone(database, &removed, expires_ms) : rc;
 }
 
-int store_moderation_remove(struct store_database *database, struct persist_op *op)
+/* Deletes what put_marks has stored: the message is restored. */
+static int lift_marks(struct store_database *database, const struct persist_message *message)
 {
-    struct persist_message stored;
-    int rc = find_alive(database, op, &stored);
+    uint32_t hosts[] = {message->host, (uint32_t)(STORE_REMOVED_HOST + message->host)};
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < 2 && rc == SQLITE_OK; i++) {
+        rc = store_statement_run(
+            database->statements[STORE_TOMBSTONE_LIFT],
+            STORE_VALUES(STORE_NUMBER(hosts[i]), STORE_BLOB(message->id, MESSAGE_ID_BYTES)));
+        if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
+            database->state.tombstones--;
+            store_marks_remove(&database->marks, hosts[i], message->id);
+        }
+    }
+    return rc;
+}
+
+/* Bans the payload of a removed message if the operation has a rule. */
+static int ban_removed(struct store_database *database, const struct persist_op *op)
+{
+    if (op->rule == NULL) {
+        return SQLITE_OK;
+    }
+    struct persist_rule rule = *op->rule;
+    rule.value = op->payload_hash;
+    rule.value_bytes = sizeof(op->payload_hash);
+    int rc = put_rule(database, &rule);
+    return rc == SQLITE_OK ? store_decision_put(database, op, "ban", 0) : rc;
+}
+
+/* Whether the message of the row is removed, and the time of its destruction has come. */
+static bool row_is_due(const struct row *row, int64_t now_ms)
+{
+    return row->destroy_ms != 0 && row->destroy_ms <= now_ms;
+}
+
+/*
+ * Finds the message of the operation remove or withhold, and its row. Sets the outcome as
+ * find_alive does, and payload_hash.
+ */
+static int find_judged(struct store_database *database, struct persist_op *op,
+                       struct persist_message *out_stored, struct row *out_row)
+{
+    int rc = find_alive(database, op, out_stored);
 
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED) {
         /* Fails for lengths out of range only. */
-        (void)crypto_generichash(op->payload_hash, sizeof(op->payload_hash), stored.payload,
-                                 stored.payload_bytes, NULL, 0);
+        (void)crypto_generichash(op->payload_hash, sizeof(op->payload_hash), out_stored->payload,
+                                 out_stored->payload_bytes, NULL, 0);
     }
     store_statement_reset(database->statements[STORE_FIND]);
+    if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED) {
+        rc = find_row(database, out_stored->seq, out_row);
+        if (rc == SQLITE_OK && row_is_due(out_row, op->now_ms)) {
+            op->outcome = PERSIST_NOT_FOUND;
+        }
+    }
+    return rc;
+}
+
+int store_moderation_remove(struct store_database *database, struct persist_op *op)
+{
+    struct persist_message stored;
+    struct row row;
+    int rc = find_judged(database, op, &stored, &row);
+
     if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
         return rc;
     }
@@ -189,12 +249,80 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
         rc = put_marks(database, &op->message, stored.expires_ms);
         op->message.expires_ms = stored.expires_ms;
     }
-    if (rc == SQLITE_OK && op->rule != NULL) {
-        struct persist_rule rule = *op->rule;
+    if (rc == SQLITE_OK) {
+        rc = store_decision_put(database, op, NULL, row.reports);
+    }
+    return rc == SQLITE_OK ? ban_removed(database, op) : rc;
+}
 
-        rule.value = op->payload_hash;
-        rule.value_bytes = sizeof(op->payload_hash);
-        rc = put_rule(database, &rule);
+int store_moderation_withhold(struct store_database *database, struct persist_op *op,
+                              struct store_times *out_times)
+{
+    struct persist_message stored;
+    struct row row;
+    bool is_removal = op->message.destroy_ms != 0;
+    int rc = find_judged(database, op, &stored, &row);
+
+    if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED && row.destroy_ms != 0 && !is_removal) {
+        op->outcome = PERSIST_FORBIDDEN;
+    }
+    if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
+        return rc;
+    }
+    if (row.state != PERSIST_WITHHELD || (is_removal && row.destroy_ms == 0)) {
+        row.state = PERSIST_WITHHELD;
+        row.destroy_ms =
+            op->message.destroy_ms < stored.expires_ms ? op->message.destroy_ms : stored.expires_ms;
+        rc = put_row(database, stored.seq, &row);
+        if (rc == SQLITE_OK && is_removal) {
+            rc = put_marks(database, &op->message, stored.expires_ms);
+        }
+        rc = rc == SQLITE_OK ? store_decision_put(database, op, NULL, row.reports) : rc;
+    }
+    *out_times = (struct store_times){.deposited_ms = stored.deposited_ms,
+                                      .expires_ms = stored.expires_ms,
+                                      .state = row.state,
+                                      .reports = row.reports,
+                                      .destroy_ms = row.destroy_ms};
+    return rc == SQLITE_OK ? ban_removed(database, op) : rc;
+}
+
+int store_moderation_destroy(struct store_database *database, struct persist_op *op)
+{
+    sqlite3_stmt *statement = database->statements[STORE_MODERATION_DUE];
+    int rc = SQLITE_OK;
+
+    while (database->state.moderated > 0 && rc == SQLITE_OK && op->removed_count < op->limit) {
+        rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(op->now_ms)));
+        int64_t seq = rc == SQLITE_ROW ? sqlite3_column_int64(statement, 0) : 0;
+        store_statement_reset(statement);
+        if (rc != SQLITE_ROW) {
+            return rc == SQLITE_DONE ? SQLITE_OK : rc;
+        }
+        rc = store_database_delete(database, seq, &op->removed[op->removed_count++]);
+    }
+    return rc;
+}
+
+int store_moderation_shift(struct store_database *database, const struct persist_op *op)
+{
+    int64_t seq = 0;
+    int rc = SQLITE_OK;
+
+    while (rc == SQLITE_OK) {
+        struct row row;
+
+        rc = store_query_number(
+            database->db,
+            "SELECT coalesce(min(seq), 0) FROM moderation"
+            " WHERE seq > ?1 AND destroy_ms > ?2",
+            STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(op->now_ms - op->shift_ms)), &seq);
+        if (rc != SQLITE_OK || seq == 0) {
+            return rc;
+        }
+        rc = find_row(database, seq, &row);
+        row.destroy_ms += op->shift_ms;
+        rc = rc == SQLITE_OK ? put_row(database, seq, &row) : rc;
     }
     return rc;
 }
@@ -223,6 +351,26 @@ static int moderation_show(struct store_database *database, struct persist_op *o
     return rc == SQLITE_OK ? store_database_drop_moderation(database, from) : rc;
 }
 
+/*
+ * The operator sets the state of a message: shows a message that was hidden, lifts the tombstone of
+ * a removed one, and keeps the decision.
+ */
+static int moderation_decide(struct store_database *database, struct persist_op *op,
+                             struct row *row, int64_t expires_ms, int64_t checksum, int64_t *seq)
+{
+    int rc = row->state == op->message.state ? SQLITE_OK
+                                             : store_decision_put(database, op, NULL, row->reports);
+
+    if (rc == SQLITE_OK && row->state >= PERSIST_HIDDEN && op->message.state < PERSIST_HIDDEN) {
+        rc = moderation_show(database, op, expires_ms, checksum, seq);
+    }
+    if (rc == SQLITE_OK && row->destroy_ms != 0) {
+        rc = lift_marks(database, &op->message);
+        row->destroy_ms = 0;
+    }
+    return rc;
+}
+
 int store_moderation_apply(struct store_database *database, struct persist_op *op,
                            struct store_times *out_times)
 {
@@ -247,9 +395,12 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
     int64_t seq = stored.seq;
     rc = find_row(database, seq, &row);
     bool is_report = op->message.reports > 0;
-    if (rc == SQLITE_OK && !is_report && row.state >= PERSIST_HIDDEN &&
-        op->message.state < PERSIST_HIDDEN) {
-        rc = moderation_show(database, op, stored.expires_ms, checksum, &seq);
+    if (rc == SQLITE_OK && row_is_due(&row, op->now_ms)) {
+        op->outcome = PERSIST_NOT_FOUND;
+        return SQLITE_OK;
+    }
+    if (rc == SQLITE_OK && !is_report) {
+        rc = moderation_decide(database, op, &row, stored.expires_ms, checksum, &seq);
     }
     if (rc != SQLITE_OK) {
         return rc;
@@ -271,8 +422,10 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
 
 int store_moderation_put_rule(struct store_database *database, struct persist_op *op)
 {
+    int rc = put_rule(database, op->rule);
+
     op->outcome = PERSIST_APPLIED;
-    return put_rule(database, op->rule);
+    return rc == SQLITE_OK ? store_decision_put(database, op, NULL, 0) : rc;
 }
 
 int store_moderation_drop_rule(struct store_database *database, struct persist_op *op)
@@ -286,5 +439,5 @@ int store_moderation_drop_rule(struct store_database *database, struct persist_o
     op->outcome = dropped ? PERSIST_APPLIED : PERSIST_NOT_FOUND;
     database->state.changed |= dropped;
     database->state.removed |= dropped;
-    return rc;
+    return dropped ? store_decision_put(database, op, NULL, 0) : rc;
 }

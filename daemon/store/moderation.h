@@ -9,12 +9,20 @@
 
 #include "daemon/store/database.h"
 
-/* Each of the four functions carries out one kind of operation, and sets its outcome. */
+/* Each of the five functions carries out one kind of operation, and sets its outcome. */
 int store_moderation_remove(struct store_database *database, struct persist_op *op);
+int store_moderation_withhold(struct store_database *database, struct persist_op *op,
+                              struct store_times *out_times);
 int store_moderation_apply(struct store_database *database, struct persist_op *op,
                            struct store_times *out_times);
 int store_moderation_put_rule(struct store_database *database, struct persist_op *op);
 int store_moderation_drop_rule(struct store_database *database, struct persist_op *op);
+
+/* A part of an expiry: deletes removed messages whose destroy_ms has come, as `limit` allows. */
+int store_moderation_destroy(struct store_database *database, struct persist_op *op);
+
+/* A part of PERSIST_SHIFT: moves each destroy_ms that has not come. */
+int store_moderation_shift(struct store_database *database, const struct persist_op *op);
 
 /* Stores the state of a new message that is not PERSIST_SHOWN. */
 int store_moderation_begin(struct store_database *database, int64_t seq, enum persist_state state);

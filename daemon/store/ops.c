@@ -7,6 +7,7 @@
 #include <sodium.h>
 
 #include "core/base/expiry.h"
+#include "daemon/store/decision.h"
 #include "daemon/store/deposit.h"
 #include "daemon/store/load.h"
 #include "daemon/store/moderation.h"
@@ -123,12 +124,19 @@ static int apply_expire(struct store_database *database, struct persist_op *op)
     assert(op->limit >= 1 && op->limit <= PERSIST_EXPIRE_MAX && op->removed != NULL);
     op->removed_count = 0;
     op->outcome = PERSIST_APPLIED;
-    rc = expire_messages(database, op);
+    rc = store_moderation_destroy(database, op);
+    op->destroyed_count = op->removed_count;
+    if (rc == SQLITE_OK) {
+        rc = expire_messages(database, op);
+    }
     if (rc == SQLITE_OK) {
         rc = expire_epochs(database, op);
     }
     if (rc == SQLITE_OK) {
         rc = expire_rules(database, op);
+    }
+    if (rc == SQLITE_OK) {
+        rc = store_decision_expire(database, op);
     }
     if (rc != SQLITE_OK || database->state.tombstones == 0) {
         return rc;
@@ -255,6 +263,8 @@ int store_ops_apply(struct store_database *database, struct persist_op *op,
         return apply_host(database, op);
     case PERSIST_REMOVE:
         return store_moderation_remove(database, op);
+    case PERSIST_WITHHOLD:
+        return store_moderation_withhold(database, op, out_times);
     case PERSIST_MODERATE:
         return store_moderation_apply(database, op, out_times);
     case PERSIST_RULE_PUT:

@@ -36,15 +36,17 @@ enum {
 _Static_assert((int)PERSIST_RULE_BYTES_MAX > (int)LIMIT_FILTER_BYTES, "the largest value");
 
 /*
- * Whether readers see a message. Readers do not see a message in the state PERSIST_HIDDEN or
- * PERSIST_PENDING. The database stores these numbers.
+ * Whether readers see a message. Readers do not see a message in a state from PERSIST_HIDDEN on.
+ * The database stores these numbers.
  */
 enum persist_state {
     PERSIST_SHOWN = 0,
     PERSIST_APPROVED = 1, /* the operator has approved the message: reports cannot hide it any
                              more */
     PERSIST_HIDDEN = 2,   /* reports have hidden the message */
-    PERSIST_PENDING = 3   /* the message waits for review by the operator */
+    PERSIST_PENDING = 3,  /* the message waits for review by the operator */
+    PERSIST_WITHHELD =
+        4 /* the operator has hidden the message, or has removed it: see destroy_ms */
 };
 
 /*
@@ -76,7 +78,29 @@ struct persist_message {
     uint32_t sender; /* tag of the sender; not stored: 0 in a message that the store finds */
     enum persist_state state; /* deposit: SHOWN or PENDING */
     uint32_t reports;         /* number of reports */
+    int64_t destroy_ms; /* WITHHELD: the first expiry at this time or later deletes the message;
+                           0: no such time */
 };
+
+/*
+ * A decision of the operator, as a line of the list of decisions. It has neither text nor address
+ * of a guest.
+ */
+struct persist_decision {
+    uint32_t host;
+    uint64_t number; /* 1 or more; later decisions of a host have higher numbers */
+    int64_t time_ms;
+    char act[LIMIT_WORD_BYTES + 1];
+    bool has_id; /* the decision is about the message `id` */
+    uint8_t id[MESSAGE_ID_BYTES];
+    uint32_t kind;    /* enum msg_report_kind; 0: not said */
+    uint32_t reports; /* how many reports the message had */
+    char reason[LIMIT_NOTE_BYTES + 1];
+    uint32_t uid; /* the user who decided */
+    bool web;     /* the decision came by the page of the administrator */
+};
+
+enum { PERSIST_DECISIONS_KEPT = 10000 }; /* of one host; the oldest one leaves */
 
 /* What kind of decision a rule is. The database stores these numbers. */
 enum persist_rule_kind {
@@ -127,8 +151,9 @@ enum persist_kind {
      */
     PERSIST_WITHDRAW,
     /*
-     * Deletes expired data: at most `limit` messages, at most `limit` tombstones, all epochs whose
-     * kept_ms has come, and all rules whose until_ms has come. The time is now_ms.
+     * Deletes expired data: at most `limit` messages that have expired or whose destroy_ms has
+     * come, at most `limit` tombstones, all epochs whose kept_ms has come, all rules whose until_ms
+     * has come, and the decisions that were made before decided_before_ms. The time is now_ms.
      */
     PERSIST_EXPIRE,
     /* Stores *epoch, unless the host has an epoch of this number. */
@@ -146,10 +171,20 @@ enum persist_kind {
      */
     PERSIST_REMOVE,
     /*
+     * Sets the state of the message that message.host and message.id name to WITHHELD. If
+     * message.destroy_ms is 0, the operator hides the message; else the operator removes the
+     * message, and the store puts the same tombstone and rule as REMOVE does. A destroy_ms after
+     * expires_ms becomes expires_ms. A message that is removed already keeps its destroy_ms, and
+     * cannot be hidden: PERSIST_FORBIDDEN. With the outcome PERSIST_APPLIED, the times, the state,
+     * the reports and the destroy_ms of `message` are those stored.
+     */
+    PERSIST_WITHHOLD,
+    /*
      * Changes the state, the number of reports, or both, of one stored message. message.host,
      * message.id and message.deposited_ms name the message.
      *
-     * If message.reports is 0: sets the state to message.state.
+     * If message.reports is 0: sets the state to message.state, and destroy_ms to 0. If the message
+     * was removed, also deletes its tombstone. PERSIST_NOT_FOUND: destroy_ms has come.
      *
      * If message.reports is not 0: raises a lower stored number of reports to message.reports, and
      * keeps `words` if the number rose. If message.state is HIDDEN, the state SHOWN becomes HIDDEN.
@@ -170,7 +205,8 @@ enum persist_kind {
     /*
      * The host's clock is set forward by shift_ms, to now_ms. Adds shift_ms to both times of every
      * message that was deposited at shift_from_ms or later and has a number from message.seq on;
-     * to both times of every rule with an end that was made at shift_from_ms or later; and to the
+     * to both times of every rule with an end that was made at shift_from_ms or later; to the time
+     * of the decisions since shift_from_ms; to all destroy_ms that had not come before; and to the
      * end of all epochs and tombstones that had not ended before.
      */
     PERSIST_SHIFT,
@@ -212,9 +248,10 @@ enum persist_outcome {
                           would not be enough */
     PERSIST_NO_SPACE,  /* deposit: the storage that is left is reserved for deleting; op->reason
                           says so */
-    PERSIST_NOT_FOUND, /* withdraw, remove, moderate: there is no such message, or it has expired;
-                          rule drop: there is no such rule */
-    PERSIST_FORBIDDEN, /* withdraw: another hash was deposited with the message, or none */
+    PERSIST_NOT_FOUND, /* withdraw, remove, withhold, moderate: there is no such message, or it has
+                          expired; rule drop: there is no such rule */
+    PERSIST_FORBIDDEN, /* withdraw: another hash was deposited with the message, or none;
+                          withhold: the message is removed, and cannot be hidden */
     PERSIST_FAILED     /* the operation failed and changed nothing; op->reason says why */
 };
 
@@ -235,9 +272,10 @@ enum { PERSIST_EXPIRE_MAX = 256 };
 struct persist_op {
     enum persist_kind kind;
     struct persist_message message;
-    int64_t now_ms;        /* the time of the operation, in milliseconds since 1970 */
-    int64_t shift_from_ms; /* clock, shift: see persist_info */
-    int64_t shift_ms;      /* shift: more than 0 */
+    int64_t now_ms;            /* the time of the operation, in milliseconds since 1970 */
+    int64_t shift_from_ms;     /* clock, shift: see persist_info */
+    int64_t shift_ms;          /* shift: more than 0 */
+    int64_t decided_before_ms; /* expire */
     /*
      * Deposit: chosen_count ids of messages of the deposit's host, MESSAGE_ID_BYTES each. If the
      * deposit is stored, the store deletes these messages. The store skips ids that are not stored,
@@ -258,10 +296,17 @@ struct persist_op {
     const char *host_profile;          /* host: its text */
     void (*done)(struct persist_op *op);
     /*
-     * The rule of the operations rule put, rule drop and remove (remove: NULL bans nothing). A
-     * removal ignores the value of the rule, and stores the rule with payload_hash as the value.
+     * The rule of the operations rule put, rule drop, remove and withhold (the last two: NULL bans
+     * nothing). A removal ignores the value of the rule, and stores the rule with payload_hash as
+     * the value.
      */
     struct persist_rule *rule;
+    /*
+     * Remove, withhold, moderate, rule put, rule drop: the decision, which the store keeps if the
+     * operation changes something. The store sets `number` and `reports` in its own copy. A
+     * removal with a rule makes a second decision, "ban". NULL: no decision is kept.
+     */
+    const struct persist_decision *decision;
     struct persist_tally *tallies; /* tally: tally_count of them */
     size_t tally_count;
     /* moderate: a reason as a line of UTF-8, not terminated; may be NULL. The first byte is the
@@ -285,7 +330,9 @@ struct persist_op {
     struct persist_removed *removed;
     uint32_t limit;
     uint32_t removed_count;
-    uint8_t payload_hash[LIMIT_HASH_BYTES]; /* remove: BLAKE2b-256 of the removed payload */
+    uint32_t destroyed_count; /* expire: of these, the first ones, whose destroy_ms has come */
+    /* remove, withhold: BLAKE2b-256 of the payload of the message */
+    uint8_t payload_hash[LIMIT_HASH_BYTES];
     int64_t shown_seq; /* moderate: the new number of a message that became visible, else 0 */
 
     struct persist_op *next; /* the store's, while it has the operation */
@@ -298,9 +345,11 @@ enum persist_read_kind {
     PERSIST_READ_REPORTED, /* messages as for PAYLOADS, with the reasons of their reports */
     PERSIST_READ_PAGE,     /* complete messages of one host in the order of seq; hidden and pending
                               messages are left out */
-    PERSIST_READ_CHECK     /* messages of all hosts in the order of seq, in any state, without
+    PERSIST_READ_CHECK,    /* messages of all hosts in the order of seq, in any state, without
                               payloads and media types. A wrong checksum does not end the read.
                               page_host is not used */
+    PERSIST_READ_DECISIONS /* the newest decisions of page_host with numbers below decisions_before,
+                              newest first */
 };
 
 /*
@@ -338,14 +387,19 @@ struct persist_read {
     size_t content_limit; /* PAYLOADS, REPORTED: maximum bytes of payloads and media types to read;
                              0: no limit */
 
-    uint32_t page_host;      /* PAGE */
-    int64_t page_after;      /* PAGE, CHECK: read messages with a greater seq than this; 0: from
-                                the start */
+    uint32_t page_host; /* PAGE */
+    int64_t page_after; /* PAGE, CHECK: read messages with a greater seq than this; 0: from
+                           the start */
+    struct persist_decision *decisions; /* DECISIONS: places; `entries` is not used */
+    size_t decision_count;     /* DECISIONS: before the read: number of places; after it: number of
+                                  decisions found */
+    uint64_t decisions_before; /* DECISIONS: at most INT64_MAX */
+
     size_t page_bytes_limit; /* bytes of payloads, filters and media types. PAGE: a message with
                                 which the page would exceed this number is left out, unless it is
                                 the first one. CHECK: such a message is the last one of the page */
     int64_t page_last;       /* filled: seq of the last message found; none: page_after */
-    bool page_more;          /* filled: there are more messages */
+    bool page_more;          /* filled: there are more messages, or older decisions */
 
     void (*done)(struct persist_read *read);
 

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "core/base/err.h"
+#include "daemon/store/decision.h"
 #include "daemon/store/error.h"
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
@@ -402,7 +403,9 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
     read->failed = false;
     read->reason = NULL;
     if (rc == SQLITE_OK) {
-        rc = is_page ? read_page(reader, read) : read_payloads(reader, read);
+        rc = is_page                                ? read_page(reader, read)
+             : read->kind == PERSIST_READ_DECISIONS ? store_decision_read(reader->db, read)
+                                                    : read_payloads(reader, read);
     }
     if (rc == SQLITE_OK) {
         return;

@@ -116,16 +116,35 @@ int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expir
     return (int64_t)scratch_hash(&scratch);
 }
 
-int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, const void *reasons,
-                                  size_t reasons_bytes)
+int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, int64_t destroy_ms,
+                                  const void *reasons, size_t reasons_bytes)
 {
     struct scratch scratch = {.used = 0};
 
     put_number(&scratch, (uint64_t)seq);
     put_number(&scratch, (uint64_t)state);
     put_number(&scratch, (uint64_t)reports);
+    put_number(&scratch, (uint64_t)destroy_ms);
     put_number(&scratch, reasons_bytes);
     return (int64_t)hash_seeded(reasons, reasons_bytes, scratch_hash(&scratch));
+}
+
+static int64_t decision_checksum(const struct persist_decision *decision)
+{
+    struct scratch scratch = {.used = 0};
+
+    put_number(&scratch, decision->host);
+    put_number(&scratch, decision->number);
+    put_number(&scratch, (uint64_t)decision->time_ms);
+    put_number(&scratch, decision->has_id);
+    put_bytes(&scratch, decision->id, MESSAGE_ID_BYTES);
+    put_number(&scratch, decision->kind);
+    put_number(&scratch, decision->reports);
+    put_number(&scratch, decision->uid);
+    put_number(&scratch, decision->web);
+    put_number(&scratch, strlen(decision->act));
+    uint64_t hash = hash_seeded(decision->act, strlen(decision->act), scratch_hash(&scratch));
+    return (int64_t)hash_seeded(decision->reason, strlen(decision->reason), hash);
 }
 
 static int64_t rule_checksum(const struct persist_rule *rule)
@@ -351,6 +370,68 @@ int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
         return SQLITE_CORRUPT;
     }
     *out_rule = rule;
+    return SQLITE_OK;
+}
+
+/* --- decisions -------------------------------------------------------------------------------- */
+
+int store_row_put_decision(sqlite3 *db, const struct persist_decision *decision)
+{
+    return store_run(db,
+                     "INSERT OR REPLACE INTO decision (" STORE_DECISION_COLUMNS ")"
+                     " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+                     STORE_VALUES(STORE_NUMBER(decision->host), STORE_NUMBER(decision->number),
+                                  STORE_NUMBER(decision->time_ms),
+                                  STORE_TEXT(decision->act, strlen(decision->act)),
+                                  STORE_BLOB(decision->id, decision->has_id ? MESSAGE_ID_BYTES : 0),
+                                  STORE_NUMBER(decision->kind), STORE_NUMBER(decision->reports),
+                                  STORE_TEXT(decision->reason, strlen(decision->reason)),
+                                  STORE_NUMBER(decision->uid), STORE_NUMBER(decision->web),
+                                  STORE_NUMBER(decision_checksum(decision))));
+}
+
+/* Copies a text column into `out` of `room` bytes, and a NUL behind it. */
+static int read_text(sqlite3_stmt *statement, int column, char *out, size_t room)
+{
+    const uint8_t *text = NULL;
+    size_t bytes = 0;
+    int rc = read_bytes(statement, column, SQLITE_TEXT, &text, &bytes);
+
+    if (rc == SQLITE_OK && bytes >= room) {
+        rc = SQLITE_CORRUPT;
+    }
+    if (rc == SQLITE_OK) {
+        memcpy(out, text, bytes);
+        out[bytes] = '\0';
+    }
+    return rc;
+}
+
+int store_row_read_decision(sqlite3_stmt *statement, struct persist_decision *out_decision)
+{
+    struct persist_decision decision = {
+        .number = (uint64_t)sqlite3_column_int64(statement, 1),
+        .time_ms = sqlite3_column_int64(statement, 2),
+        .has_id = sqlite3_column_bytes(statement, 4) == MESSAGE_ID_BYTES,
+        .web = sqlite3_column_int64(statement, 9) != 0,
+    };
+    int rc = read_u32(statement, 0, &decision.host);
+
+    rc = rc == SQLITE_OK ? read_text(statement, 3, decision.act, sizeof(decision.act)) : rc;
+    rc = rc == SQLITE_OK ? read_u32(statement, 5, &decision.kind) : rc;
+    rc = rc == SQLITE_OK ? read_u32(statement, 6, &decision.reports) : rc;
+    rc = rc == SQLITE_OK ? read_text(statement, 7, decision.reason, sizeof(decision.reason)) : rc;
+    rc = rc == SQLITE_OK ? read_u32(statement, 8, &decision.uid) : rc;
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    if (decision.has_id) {
+        memcpy(decision.id, sqlite3_column_blob(statement, 4), MESSAGE_ID_BYTES);
+    }
+    if (sqlite3_column_int64(statement, 10) != decision_checksum(&decision)) {
+        return SQLITE_CORRUPT;
+    }
+    *out_decision = decision;
     return SQLITE_OK;
 }
 

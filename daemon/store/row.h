@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_row: writes and reads the rows of messages, rules and epochs, and computes the checksums of
- * all rows. A wrong checksum shows that a row is not as it was written.
+ * store_row: writes and reads the rows of messages, rules, decisions and epochs, and computes the
+ * checksums of all rows. A wrong checksum shows that a row is not as it was written.
  *
  * A checksum is computed from the columns of its row with XXH3-64, integers as little-endian on
  * every machine. Checksums reveal accidental damage. They do not protect against forgery.
@@ -52,6 +52,15 @@ int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule)
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 
 /*
+ * store_row_put_decision writes the row of a decision, or replaces the row. store_row_read_decision
+ * reads the current row, and verifies its checksum. Both return an SQLite result code.
+ */
+#define STORE_DECISION_COLUMNS \
+    "host_id, number, time_ms, act, id, kind, reports, reason, uid, web, checksum"
+int store_row_put_decision(sqlite3 *db, const struct persist_decision *decision);
+int store_row_read_decision(sqlite3_stmt *statement, struct persist_decision *out_decision);
+
+/*
  * Writes the times of a stored message, and its new checksum, by the prepared statement
  * STORE_SHIFT. `message` is the whole message with its new times.
  */
@@ -78,8 +87,8 @@ int store_row_read_epoch(sqlite3_stmt *statement, struct persist_epoch *out_epoc
 int64_t store_message_checksum(int64_t seq, const struct persist_message *message);
 int64_t store_host_checksum(uint32_t host, const char *name, const char *profile);
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);
-int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, const void *reasons,
-                                  size_t reasons_bytes);
+int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, int64_t destroy_ms,
+                                  const void *reasons, size_t reasons_bytes);
 int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms,
                             int64_t shift_from_ms);
 

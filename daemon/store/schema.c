@@ -32,8 +32,11 @@ enum {
  * meta: next_seq is the first number that is not reserved (store_database).
  *
  * moderation: a row for each message that was reported or reviewed, is hidden, or waits for review.
- * `reasons` has one line for each reason that is kept. rule: decisions of the operator about a
- * whole host (persist_rule_kind), notices among them. until_ms is 0 for a rule without an end.
+ * `reasons` has one line for each reason that is kept. `destroy_ms` of a removed message is the
+ * time of its destruction, else 0. decision: the list of the operator's decisions
+ * (persist_decision); the id is empty for a decision about no message. rule: what the operator has
+ * decided about a whole host and is in force (persist_rule_kind), notices among them. until_ms is 0
+ * for a rule without an end.
  *
  * Every row has a checksum (row.h), because SQLite's check verifies the structure of a file but not
  * the values in it.
@@ -83,8 +86,25 @@ static const char tables[] = "CREATE TABLE meta ("
                              " seq INTEGER PRIMARY KEY,"
                              " state INTEGER NOT NULL,"
                              " reports INTEGER NOT NULL,"
+                             " destroy_ms INTEGER NOT NULL,"
                              " reasons TEXT NOT NULL,"
                              " row_checksum INTEGER NOT NULL) STRICT;"
+                             "CREATE INDEX moderation_by_destruction ON moderation (destroy_ms)"
+                             " WHERE destroy_ms > 0;"
+                             "CREATE TABLE decision ("
+                             " host_id INTEGER NOT NULL,"
+                             " number INTEGER NOT NULL,"
+                             " time_ms INTEGER NOT NULL,"
+                             " act TEXT NOT NULL,"
+                             " id BLOB NOT NULL,"
+                             " kind INTEGER NOT NULL,"
+                             " reports INTEGER NOT NULL,"
+                             " reason TEXT NOT NULL,"
+                             " uid INTEGER NOT NULL,"
+                             " web INTEGER NOT NULL,"
+                             " checksum INTEGER NOT NULL,"
+                             " PRIMARY KEY (host_id, number)) STRICT, WITHOUT ROWID;"
+                             "CREATE INDEX decision_by_time ON decision (time_ms);"
                              "CREATE TABLE rule ("
                              " host_id INTEGER NOT NULL,"
                              " kind INTEGER NOT NULL,"

@@ -5,6 +5,8 @@
 
 #include <sodium.h>
 
+#include "daemon/store/decision.h"
+#include "daemon/store/moderation.h"
 #include "daemon/store/row.h"
 
 /*
@@ -170,6 +172,12 @@ int store_shift_apply(struct store_database *database, struct persist_op *op)
     }
     if (rc == SQLITE_OK && !was_applied(database, op) && database->state.tombstones > 0) {
         rc = shift_tombstones(database, op);
+    }
+    if (rc == SQLITE_OK && !was_applied(database, op)) {
+        rc = store_moderation_shift(database, op);
+    }
+    if (rc == SQLITE_OK && !was_applied(database, op)) {
+        rc = store_decision_shift(database, op);
     }
     database->state.changed = true;
     database->state.has_shifted = true;

@@ -38,6 +38,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_TOMBSTONE_DROP] =
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
          " ORDER BY expires_ms LIMIT max(0, (SELECT count(*) FROM tombstone) - ?1))"),
+    [STORE_TOMBSTONE_LIFT] = "DELETE FROM tombstone WHERE host_id = ?1 AND id = ?2",
     [STORE_EPOCH_EXPIRE] = "DELETE FROM epoch WHERE kept_ms <= ?1",
     [STORE_MOVE] = "UPDATE message SET seq = ?2, checksum = ?3 WHERE seq = ?1",
     /* STORE_..._SHIFTED find the next row that PERSIST_SHIFT changes, in the order of the keys. */
@@ -48,12 +49,17 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_TOMBSTONE_SHIFTED] =
         ("SELECT host_id, id, expires_ms FROM tombstone NOT INDEXED"
          " WHERE (host_id, id) > (?1, ?2) AND expires_ms > ?3 ORDER BY host_id, id LIMIT 1"),
-    [STORE_MODERATION_FIND] = "SELECT state, reports, reasons FROM moderation WHERE seq = ?1",
+    [STORE_MODERATION_FIND] =
+        "SELECT state, reports, destroy_ms, reasons FROM moderation WHERE seq = ?1",
     [STORE_MODERATION_PUT] =
-        ("INSERT INTO moderation (seq, state, reports, reasons, row_checksum)"
-         " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (seq) DO UPDATE SET state = excluded.state,"
-         " reports = excluded.reports, reasons = excluded.reasons,"
-         " row_checksum = excluded.row_checksum"),
+        ("INSERT INTO moderation (seq, state, reports, destroy_ms, reasons, row_checksum)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (seq) DO UPDATE SET state = excluded.state,"
+         " reports = excluded.reports, destroy_ms = excluded.destroy_ms,"
+         " reasons = excluded.reasons, row_checksum = excluded.row_checksum"),
+    [STORE_MODERATION_DUE] = ("SELECT seq FROM moderation"
+                              " WHERE destroy_ms > 0 AND destroy_ms <= ?1"
+                              " ORDER BY destroy_ms LIMIT 1"),
+    [STORE_DECISION_EXPIRE] = "DELETE FROM decision WHERE time_ms < ?1",
     [STORE_MODERATION_DROP] = "DELETE FROM moderation WHERE seq = ?1",
     [STORE_RULE_PUT] =
         ("INSERT INTO rule (" STORE_RULE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"

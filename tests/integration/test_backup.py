@@ -68,11 +68,12 @@ def test_there_and_back(make_daemon, rng):
     assert (code, err) == (0, "")
     target, result = out.splitlines()
     assert target.startswith(f"restoring {file} into {other.data}")
-    assert result == f"299 messages restored into {other.data}"
+    assert result == f"300 messages restored into {other.data}"
     with open(file, "rb") as copy:
         assert copy.read() == before, "the backup stays as it is"
     with other.start().administrator() as client:
         assert everything(client) == expected
+        assert [d.act for d in client.call(pb.Decisions()).decisions] == ["remove", "ban"]
         assert client.welcome.store_id != store_id
         assert client.refused(pb.Get(id=sent[0].id)).code == "NOT_FOUND"
         assert [m.id for m in client.call(pb.Reported()).messages] == [sent[0].id]

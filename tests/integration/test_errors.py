@@ -117,6 +117,8 @@ REFUSALS = {
     "stats": (pb.Stats(), "FORBIDDEN", "stats"),
     "remove": (pb.Remove(id=ID), "FORBIDDEN", "remove"),
     "restore": (pb.Restore(id=ID), "FORBIDDEN", "restore"),
+    "hide": (pb.Hide(id=ID), "FORBIDDEN", "hide"),
+    "decisions": (pb.Decisions(), "FORBIDDEN", "decisions"),
     "reported": (pb.Reported(), "FORBIDDEN", "reported"),
     "ban": (pb.Ban(filter=FILTER), "FORBIDDEN", "ban"),
     "accept": (pb.Accept(mode="closed"), "FORBIDDEN", "accept"),

@@ -24,7 +24,8 @@ def kernel_is_synchronised():
 SERVED = ["hello", "query", "get", "ping", "summary", "here", "watch", "unwatch", "deposit",
           "withdraw", "report"]
 ADMINISTRATIVE = ["export", "stats", "reload", "log_level", "remove", "restore", "reported",
-                  "ban", "unban", "bans", "accept", "backup", "compact", "check", "notice"]
+                  "ban", "unban", "bans", "accept", "backup", "compact", "check", "notice", "hide",
+                  "decisions"]
 
 
 def test_welcome_says_what_is_served(client):

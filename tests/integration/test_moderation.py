@@ -186,7 +186,7 @@ def test_hidden_counts_and_expires(make_daemon, rng):
 
 def test_removed(make_daemon, rng):
     """A removed message leaves index and cache at once; its id is refused until its expiry."""
-    daemon = make_daemon()
+    daemon = make_daemon("[host default]\nremove_after = 0\n")
     with daemon.administrator() as client:
         bad = leave(client, rng, ttl_s=3)
         assert client.call(pb.Get(id=bad.id)).payload == bad.payload  # is in the cache
@@ -211,7 +211,7 @@ def test_removed(make_daemon, rng):
 
 def test_nothing_is_left_within_a_minute(make_daemon, rng):
     """Removed and withdrawn payloads are in no byte of the data directory 60 s later; others are."""
-    daemon = make_daemon()
+    daemon = make_daemon("[host default]\nremove_after = 0\n")
     token = rng.randbytes(32)
     secrets = [rng.randbytes(3500) for _ in range(3)]
 
@@ -465,7 +465,8 @@ def test_cli_of_rules(make_daemon, rng):
     (line,) = reader.json_lines("deposit", "-l", "a:b", "buy later", "--json")
     assert line["held"]
     assert cli.ok("admin", "list", "--pending").count("waits for review") == 2
-    assert cli.ok("admin", "remove", "--ban", line["id"]) == "removed, and its payload is banned\n"
+    said = cli.ok("admin", "remove", "--ban", line["id"])
+    assert said.startswith("removed, and its payload is banned; destroyed ")
     assert reader.run("deposit", "-l", "a:b", "buy later")[0] == 4
     assert cli.run("admin", "accept", "shut")[0] == 4
 
@@ -474,7 +475,8 @@ def test_cli_of_unknown_hosts(make_daemon):
     """A host that the server does not have is an error of use, in each command that takes --host."""
     cli = cli_runner.of_daemon(make_daemon(), unix=True)
     key = bytes(16).hex()
-    for words in (["list"], ["remove", key], ["restore", key], ["accept"], ["bans"],
+    for words in (["list"], ["remove", key], ["restore", key], ["hide", key], ["log"], ["accept"],
+                  ["bans"],
                   ["ban", "--text", "a"], ["unban", "--text", "a"], ["stats"]):
         code, out, err = cli.run("admin", *words, "--host", "nosuch")
         assert (code, out) == (2, "") and "nosuch" in err, words
@@ -515,7 +517,7 @@ def test_cli_of_handles(make_daemon):
 
 def test_cli(make_daemon, rng):
     """report, list, restore and remove on the command line."""
-    daemon = daemon_with(make_daemon, "[host default]\nhide_after = 1\n")
+    daemon = daemon_with(make_daemon, "[host default]\nhide_after = 1\nremove_after = 0\n")
     cli, reader = cli_runner.of_daemon(daemon, unix=True), cli_runner.of_daemon(daemon)
     with daemon.administrator() as client:
         bad = leave(client, rng, payload=b"\x1b[31mred")

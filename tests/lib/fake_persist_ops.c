@@ -178,7 +178,7 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
     struct fake_message *stored = fake_find(fake, op->message.host, op->message.id);
 
     if (stored != NULL && stored->message.expires_ms > op->now_ms) {
-        if (stored->withdrawn) {
+        if (stored->withdrawn || stored->removed) {
             return PERSIST_GONE;
         }
         if (!same_content(&stored->message, &op->message)) {
@@ -270,6 +270,41 @@ static enum persist_outcome remove_message(struct fake *fake, struct persist_op 
     return PERSIST_APPLIED;
 }
 
+/* As remove_message, but the message stays, and its mark is the `removed` of what is there. */
+static enum persist_outcome withhold(struct fake *fake, struct persist_op *op)
+{
+    struct fake_message *stored = fake_find(fake, op->message.host, op->message.id);
+    struct persist_message *message = stored == NULL ? NULL : &stored->message;
+
+    if (stored == NULL || stored->withdrawn || message->expires_ms <= op->now_ms ||
+        (message->destroy_ms != 0 && message->destroy_ms <= op->now_ms)) {
+        return PERSIST_NOT_FOUND;
+    }
+    if (message->destroy_ms != 0 && op->message.destroy_ms == 0) {
+        return PERSIST_FORBIDDEN;
+    }
+    (void)crypto_generichash(op->payload_hash, LIMIT_HASH_BYTES, message->payload,
+                             message->payload_bytes, NULL, 0);
+    message->state = PERSIST_WITHHELD;
+    if (message->destroy_ms == 0) {
+        message->destroy_ms = op->message.destroy_ms < message->expires_ms ? op->message.destroy_ms
+                                                                           : message->expires_ms;
+        stored->removed = op->message.destroy_ms != 0;
+    }
+    op->message.deposited_ms = message->deposited_ms;
+    op->message.expires_ms = message->expires_ms;
+    op->message.state = message->state;
+    op->message.reports = message->reports;
+    op->message.destroy_ms = message->destroy_ms;
+    if (op->rule != NULL) {
+        struct persist_rule rule = *op->rule;
+        rule.value = op->payload_hash;
+        rule.value_bytes = LIMIT_HASH_BYTES;
+        return put_rule(fake, &rule);
+    }
+    return PERSIST_APPLIED;
+}
+
 static bool is_grave(const char *line)
 {
     return line[0] == '1' || line[0] == '2';
@@ -309,10 +344,15 @@ static enum persist_outcome moderate(struct fake *fake, struct persist_op *op)
 
     op->shown_seq = 0;
     if (stored == NULL || stored->withdrawn || stored->message.expires_ms <= op->now_ms ||
-        stored->message.deposited_ms != op->message.deposited_ms) {
+        stored->message.deposited_ms != op->message.deposited_ms ||
+        (stored->message.destroy_ms != 0 && stored->message.destroy_ms <= op->now_ms)) {
         return PERSIST_NOT_FOUND;
     }
     const bool is_report = op->message.reports > 0;
+    if (!is_report) {
+        stored->message.destroy_ms = 0;
+        stored->removed = false;
+    }
     if (!is_report && stored->message.state >= PERSIST_HIDDEN &&
         op->message.state < PERSIST_HIDDEN) {
         show(fake, stored, op);
@@ -351,7 +391,17 @@ static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
     }
     op->removed_count = 0;
     for (size_t i = 0; i < fake->count && op->removed_count < op->limit;) {
-        const struct persist_message *message = &fake->messages[i].message;
+        struct persist_message *message = &fake->messages[i].message;
+        if (message->expires_ms > op->now_ms && message->destroy_ms != 0 &&
+            message->destroy_ms <= op->now_ms) { /* only its mark stays */
+            struct persist_removed *removed = &op->removed[op->removed_count++];
+            removed->host = message->host;
+            removed->epoch = message->epoch;
+            memcpy(removed->id, message->id, MESSAGE_ID_BYTES);
+            message->destroy_ms = 0;
+            fake->messages[i++].withdrawn = true;
+            continue;
+        }
         if (message->expires_ms > op->now_ms) {
             i++;
             continue;
@@ -475,6 +525,8 @@ enum persist_outcome fake_apply(struct fake *fake, struct persist_op *op)
         return expire(fake, op);
     case PERSIST_REMOVE:
         return remove_message(fake, op);
+    case PERSIST_WITHHOLD:
+        return withhold(fake, op);
     case PERSIST_MODERATE:
         return moderate(fake, op);
     case PERSIST_RULE_PUT:

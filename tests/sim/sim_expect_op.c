@@ -112,6 +112,7 @@ void expect_op_done(struct world *world, struct w_request *owner, struct persist
         break;
     case PERSIST_WITHDRAW:
     case PERSIST_REMOVE:
+    case PERSIST_WITHHOLD: /* the worlds have remove_after = 0: none comes */
         expect_removal_done(world, owner, op, failed);
         break;
     case PERSIST_MODERATE:

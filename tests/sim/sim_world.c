@@ -115,6 +115,7 @@ static void set_host(struct world *world, const char *section, const char *profi
     set(world, section, "evict", "%s", evictions[rng_below(rng, 3)]);
     set(world, section, "hide_after", "%u", rng_below(rng, 4));
     set(world, section, "hide_per_hour", "%u", 1 + rng_below(rng, 3));
+    set(world, section, "remove_after", "0");
     set(world, section, "accept", "%s", modes[rng_below(rng, 3)]);
     if (rng_chance(rng, 30)) {
         set(world, section, "accept_schedule", "22:00-06:00 %s",

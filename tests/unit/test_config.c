@@ -38,6 +38,7 @@ static void test_defaults(void **state)
     assert_int_equal(config.commit_delay_ms, 0);
     assert_int_equal(config.log_level, LOG_LEVEL_INFO);
     assert_int_equal(config.clock_patience_s, 3600);
+    assert_int_equal(config.moderation_log_keep_s, 180 * 24 * 3600);
     assert_int_equal(config.limits.frame_bytes, 65536);
     assert_int_equal(config.limits.payload_bytes, 4096);
     assert_int_equal(config.limits.deposit_fill_min_ppm, 1000);
@@ -185,6 +186,8 @@ static const struct key_case key_cases[] = {
     {"daemon", "log_level", "error", "error", "",
      "`log_level` must be error, warning, info or debug; not ``"},
     {"daemon", "clock_patience", "0", "0", "-1h", "`clock_patience` " TIME_WANTED "; not `-1h`"},
+    {"daemon", "moderation_log_keep", "2d", "2d", "-1h",
+     "`moderation_log_keep` " TIME_WANTED "; not `-1h`"},
     {"daemon", "clock_patience", "90m", "90m", "366d",
      "`clock_patience` must be from 0 to 365d; not 366d"},
     {"limits", "frame", "1M", "1M", "4095", "`frame` must be from 4K to 1M; not 4095"},
@@ -274,6 +277,8 @@ static const struct key_case key_cases[] = {
     {"host h", "hide_after", "0", "0", "65537", "`hide_after` must be from 0 to 65536; not 65537"},
     {"host h", "hide_per_hour", "1000", "1000", "0",
      "`hide_per_hour` must be from 1 to 1000; not 0"},
+    {"host h", "remove_after", "90m", "90m", "366d",
+     "`remove_after` must be from 0 to 365d; not 366d"},
     {"host h", "messages", "5", "5", "0", "`messages` must be from 1 to 16000000; not 0"},
     {"host h", "evict", "soonest-expiring", "soonest-expiring", "newest",
      "`evict` must be reject, oldest or soonest-expiring; not `newest`"},

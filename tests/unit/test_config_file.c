@@ -76,7 +76,7 @@ static const struct {
     {"[daemon]\ncolour = red\n",
      "t.conf:2: unknown key `colour` in [daemon]; there are data, user, admin_group, gateway_user, "
      "call_filter, listen, tls_certificate, tls_key, tls_client_ca, durability, commit_delay, "
-     "log_level, clock_patience"},
+     "log_level, clock_patience, moderation_log_keep"},
     {"[daemon]\nttl_max = 1d\n",
      "t.conf:2: `ttl_max` does not belong into [daemon] but into [limits]"},
     {"[limits]\nprofile = v1:512/4\n",

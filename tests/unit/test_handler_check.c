@@ -18,6 +18,7 @@ static int setup(void **state)
 
     config_add_host(&fixture->config, "default");
     handler_fixture_set(fixture, "host default", "hide_after", "1");
+    handler_fixture_set(fixture, "host default", "remove_after", "0");
     handler_fixture_set(fixture, "host default", "epoch_length", "1h");
     handler_fixture_start(fixture);
     for (uint8_t i = 1; i <= 5; i++) {

@@ -17,6 +17,7 @@ static int setup(void **state)
 
     config_add_host(&fixture->config, "default");
     handler_fixture_set(fixture, "host default", "hide_after", "2");
+    handler_fixture_set(fixture, "host default", "remove_after", "0");
     handler_fixture_start(fixture);
     *state = fixture;
     return 0;
@@ -247,6 +248,97 @@ static void removed_and_banned(void **state)
     assert_true(handler_fixture_finds(fixture, 3));
 }
 
+/* --- undo ------------------------------------------------------------------------------------- */
+
+static enum msg_response_kind about(struct handler_fixture *fixture, enum msg_request_kind kind,
+                                    uint8_t number)
+{
+    return handler_fixture_do(fixture, handler_fixture_about(kind, number));
+}
+
+static const struct msg_reported_list *withheld(struct handler_fixture *fixture)
+{
+    const struct msg_request request = {
+        .id = 3001, .name = "reported", .kind = MSG_REQUEST_REPORTED, .admin = {.withheld = true}};
+
+    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
+    return &fixture->answer.reported_list;
+}
+
+/* Hidden without an end, in a list of its own, and shown again. */
+static void hiding_can_be_undone(void **state)
+{
+    struct handler_fixture *fixture = *state;
+
+    deposit(fixture, 1, "rude");
+    deposit(fixture, 2, "rude, too");
+    assert_int_equal(report(fixture, 2, 1), MSG_RESPONSE_REPORT_TAKEN);
+    for (uint8_t i = 0; i < 4; i++) { /* done twice is done once */
+        assert_int_equal(about(fixture, MSG_REQUEST_HIDE, i % 2 + 1), MSG_RESPONSE_HIDDEN);
+    }
+    for (uint8_t i = 1; i <= 2; i++) {
+        assert_false(handler_fixture_finds(fixture, i));
+        assert_int_equal(
+            handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, i)),
+            MSG_NOT_FOUND);
+    }
+    assert_int_equal(list(fixture, false, 0)->total, 0); /* it is decided */
+    assert_int_equal(withheld(fixture)->message_count, 2);
+    assert_int_equal(fixture->answer.reported_list.messages[0].reports, 1);
+    assert_int_equal(fixture->answer.reported_list.messages[0].destroyed_ms, 0);
+    assert_int_equal(usage(fixture), 2);
+    assert_int_equal(about(fixture, MSG_REQUEST_RESTORE, 1), MSG_RESPONSE_RESTORED);
+    assert_true(handler_fixture_finds(fixture, 1));
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_HIDE, 9)),
+                     MSG_NOT_FOUND);
+    fake_persist_fail_next(fixture->persist);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_HIDE, 1)),
+                     MSG_STORAGE);
+    assert_true(handler_fixture_finds(fixture, 1));
+}
+
+/* Removed: nobody sees it, it can be restored until its time, and the sweep destroys it then. */
+static void removing_can_be_undone(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    struct msg_request request;
+
+    fixture->service->hosts[0].config.remove_after_s = 60;
+    deposit(fixture, 1, "rude");
+    request = *handler_fixture_about(MSG_REQUEST_REMOVE, 1);
+    request.admin.ban = true;
+    for (unsigned i = 0; i < 2; i++) {
+        assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REMOVED);
+        const int64_t destroyed_ms = fixture->answer.removed.destroyed_ms;
+        assert_int_equal(withheld(fixture)->messages[0].destroyed_ms, destroyed_ms);
+        fixture->clock.wall_ms += i == 0 ? 10000 : 0;
+        fixture->clock.monotonic_ms += i == 0 ? 10000 : 0;
+    }
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, 1)),
+                     MSG_REMOVED);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_HIDE, 1)),
+                     MSG_INVALID);
+    assert_int_equal(about(fixture, MSG_REQUEST_RESTORE, 1), MSG_RESPONSE_RESTORED);
+    assert_int_equal(fixture->answer.restored.banned_hash.count, LIMIT_HASH_BYTES); /* it stays */
+    assert_true(handler_fixture_finds(fixture, 1));
+    assert_int_equal(about(fixture, MSG_REQUEST_REMOVE, 1), MSG_RESPONSE_REMOVED);
+    fixture->clock.wall_ms += 60000;
+    fixture->clock.monotonic_ms += 60000;
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
+        MSG_NOT_FOUND);
+    assert_int_equal(usage(fixture), 1);
+    service_sweep(fixture->service);
+    (void)fake_persist_commit(fixture->persist);
+    assert_int_equal(usage(fixture), 0);
+    assert_int_equal(withheld(fixture)->message_count, 0);
+    assert_int_equal(handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_GET, 1)),
+                     MSG_REMOVED);
+    assert_int_equal(
+        handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
+        MSG_REMOVED);
+}
+
 /* --- lists ------------------------------------------------------------------------------------ */
 
 static void lists_are_in_order(void **state)
@@ -291,13 +383,14 @@ static void only_the_operator_may(void **state)
 {
     struct handler_fixture *fixture = *state;
     const enum msg_request_kind kinds[] = {MSG_REQUEST_REMOVE, MSG_REQUEST_RESTORE,
-                                           MSG_REQUEST_REPORTED};
+                                           MSG_REQUEST_REPORTED, MSG_REQUEST_HIDE,
+                                           MSG_REQUEST_DECISIONS};
 
     deposit(fixture, 1, "text");
     fixture->client.is_administrator = false;
     for (unsigned local = 0; local < 2; local++) {
         fixture->client.is_local = local;
-        for (size_t i = 0; i < 3; i++) {
+        for (size_t i = 0; i < 5; i++) {
             struct msg_request request = *handler_fixture_about(kinds[i], 1);
             assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FORBIDDEN);
         }
@@ -374,6 +467,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(expires_while_it_is_restored, setup, teardown),
         cmocka_unit_test_setup_teardown(removed_is_gone, setup, teardown),
         cmocka_unit_test_setup_teardown(removed_and_banned, setup, teardown),
+        cmocka_unit_test_setup_teardown(hiding_can_be_undone, setup, teardown),
+        cmocka_unit_test_setup_teardown(removing_can_be_undone, setup, teardown),
         cmocka_unit_test_setup_teardown(lists_are_in_order, setup, teardown),
         cmocka_unit_test_setup_teardown(only_the_operator_may, setup, teardown),
         cmocka_unit_test_setup_teardown(memory_out_is_answered, setup, teardown),

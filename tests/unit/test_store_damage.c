@@ -46,6 +46,8 @@ static void fill_store(struct store_fixture *fixture)
                                 .kind = PERSIST_BAN_PAYLOAD,
                                 .value = (const uint8_t *)"value",
                                 .value_bytes = 5};
+    const struct persist_decision decision = {
+        .host = 1, .time_ms = 5, .act = "ban", .reason = "why"};
     struct store_op op;
 
     store_open(fixture);
@@ -59,6 +61,7 @@ static void fill_store(struct store_fixture *fixture)
     store_make_moderate(fixture, &op, 5, 5, PERSIST_HIDDEN, 3, "no");
     assert_int_equal(store_do(fixture, &op), PERSIST_APPLIED);
     store_make_rule(&op, PERSIST_RULE_PUT, &rule);
+    op.op.decision = &decision;
     assert_int_equal(store_do(fixture, &op), PERSIST_APPLIED);
 }
 
@@ -288,8 +291,11 @@ static void test_altered_databases(void **state)
         {"UPDATE tombstone SET expires_ms = 5", -ERR_DAMAGED, "a withdrawn message's row"},
         {"UPDATE moderation SET reports = 9", -ERR_DAMAGED, "a reported message's row"},
         {"UPDATE moderation SET seq = 7777", -ERR_DAMAGED, "a reported message"},
+        {"UPDATE moderation SET destroy_ms = 9", -ERR_DAMAGED, "a reported message's row"},
         {"UPDATE rule SET number = 9", -ERR_DAMAGED, "a rule's row"},
-        {"DELETE FROM moderation; INSERT INTO moderation SELECT 7777, 0, 0, '', 0", -ERR_DAMAGED,
+        {"UPDATE decision SET reason = 'another'", -ERR_DAMAGED, "a decision's row"},
+        {"DROP TABLE decision", -ERR_DAMAGED, "its tables are not those of its version"},
+        {"DELETE FROM moderation; INSERT INTO moderation SELECT 7777, 0, 0, 0, '', 0", -ERR_DAMAGED,
          "a reported message"},
         {"UPDATE meta SET next_seq = 1", -ERR_DAMAGED, "meta"},
         {"UPDATE meta SET clock_ms = 1", -ERR_DAMAGED, "meta"},

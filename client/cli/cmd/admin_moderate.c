@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin list, remove, restore: list the messages that are reported or wait for review, remove one,
- * or show one again. */
+/* admin list, hide, remove, restore: list the messages that are reported, that wait for review, or
+ * that are hidden; hide or remove one, or show one again. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -14,8 +14,11 @@ struct moderate_options {
     const char *host;
     bool pending;
     bool reported;
+    bool hidden;
     bool json;
     bool ban;
+    int why; /* index in moderate_whys */
+    const char *reason;
     uint32_t count;
 };
 
@@ -26,6 +29,8 @@ static const struct args_option list_options[] = {
              "those that readers have reported (this)"),
     ARGS_ROW("pending", 0, ARGS_FLAG, struct moderate_options, pending, NULL,
              "those that wait for review"),
+    ARGS_ROW("hidden", 0, ARGS_FLAG, struct moderate_options, hidden, NULL,
+             "those that you have hidden, or removed and that are not destroyed"),
     ARGS_RANGE("count", 'k', ARGS_NUMBER, struct moderate_options, count, "N", 1, UINT32_MAX,
                "so many at most (as many as one answer holds)"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct moderate_options, host, "HOST",
@@ -34,6 +39,8 @@ static const struct args_option list_options[] = {
              "one line of JSON a message"),
 };
 
+const char *const moderate_whys[] = {"none", "illegal", "about-me", "harassment",
+                                     "spam", "other",   NULL};
 const char *const moderate_kinds[] = {"other", "illegal", "about-me", "harassment", "spam", NULL};
 
 /* The name of a kind; a kind that this command does not know counts as other. */
@@ -63,6 +70,9 @@ static json_t *line_of(const struct hearsay_reported *reported)
                              "pending", reported->pending ? 1 : 0, "reasons", reasons_of(reported),
                              "deposited", out_json_time(message->deposited_ms), "expires",
                              out_json_time(message->expires_ms), "type", message->media_type);
+    if (reported->destroyed_ms != 0) {
+        out_json_set(&line, "destroyed", out_json_time(reported->destroyed_ms));
+    }
     if (reported->payload_omitted) {
         out_json_set(&line, "payload_omitted", json_true());
     } else {
@@ -83,6 +93,10 @@ static void print_reported(const struct cli *cli, const struct hearsay_reported 
     if (reported->reports > 0) {
         (void)fprintf(stream, ", %" PRIu32 " report%s", reported->reports,
                       reported->reports == 1 ? "" : "s");
+    }
+    if (reported->destroyed_ms != 0) {
+        when_print(reported->destroyed_ms, deposited);
+        (void)fprintf(stream, ", destroyed %s", deposited);
     }
     (void)fputs("\n    ", stream);
     if (reported->payload_omitted) {
@@ -121,7 +135,9 @@ static int print_list(const struct cli *cli, const struct moderate_options *chos
                       reply->total - reply->reported_count);
     }
     if (reply->reported_count == 0 && !chosen->json) {
-        (void)fputs(chosen->pending ? "nothing waits for review\n" : "nothing is reported\n",
+        (void)fputs(chosen->pending  ? "nothing waits for review\n"
+                    : chosen->hidden ? "nothing is hidden by you\n"
+                                     : "nothing is reported\n",
                     cli->out.stream);
     }
     return CLI_DONE;
@@ -133,10 +149,12 @@ static int list_run(struct cli *cli, void *options)
     struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_REPORTED,
                                   .host = chosen->host,
                                   .number = chosen->count,
-                                  .pending = chosen->pending};
+                                  .pending = chosen->pending,
+                                  .withheld = chosen->hidden};
     const struct hearsay_admin_reply *reply = NULL;
-    if (chosen->pending && chosen->reported) {
-        return cli_misuse(cli, "--reported and --pending are two different lists: choose one");
+    if (chosen->pending + chosen->reported + chosen->hidden > 1) {
+        return cli_misuse(cli,
+                          "--reported, --pending and --hidden are different lists: choose one");
     }
     int code = admin_call(cli, &admin, &reply);
     if (code == CLI_DONE) {
@@ -147,30 +165,40 @@ static int list_run(struct cli *cli, void *options)
 
 const struct cli_command command_admin_list = {
     .name = "admin list",
-    .summary = "show reported messages, or those that wait for review",
-    .arguments = "[--reported | --pending] [OPTION]...",
-    .details = "Most reported first, or oldest first, with the readers' reasons. Decide with\n"
-               "admin restore or admin remove.\n",
+    .summary = "show messages that are reported, wait for review, or are hidden",
+    .arguments = "[--reported | --pending | --hidden] [OPTION]...",
+    .details = "Most reported first, then oldest first, with the readers' reasons. Decide with\n"
+               "admin restore, admin hide or admin remove.\n",
     .examples = "  hearsay admin list\n"
                 "  hearsay admin list --pending --json\n",
     CLI_OPTIONS(list_options, struct moderate_options),
     .run = list_run,
 };
 
-/* --- remove, restore -------------------------------------------------------------------------- */
+/* --- hide, remove, restore -------------------------------------------------------------------- */
 
 static const struct args_option remove_options[] = {
     ARGS_ROW("host", 0, ARGS_TEXT, struct moderate_options, host, "HOST",
              "where it is (the first host)"),
+    ARGS_NAMES("why", 0, struct moderate_options, why, "KIND", moderate_whys,
+               "for admin log: illegal, about-me, harassment, spam, other"),
+    ARGS_ROW("reason", 0, ARGS_TEXT, struct moderate_options, reason, "TEXT",
+             "for admin log: one line of at most 200 bytes"),
     ARGS_ROW("ban", 0, ARGS_FLAG, struct moderate_options, ban, NULL,
              "refuse the same payload from now on, too"),
 };
-enum { RESTORE_OPTIONS = 1 }; /* the first of these */
+enum { RESTORE_OPTIONS = 3 }; /* the first of these */
 
 static int admin_moderate_judge(struct cli *cli, const struct moderate_options *chosen,
                                 enum hearsay_admin_kind kind, const char *done)
 {
-    struct hearsay_admin admin = {.kind = kind, .host = chosen->host, .ban = chosen->ban};
+    const struct hearsay_admin_reply *reply = NULL;
+    char destroyed[WHEN_BYTES];
+    struct hearsay_admin admin = {.kind = kind,
+                                  .host = chosen->host,
+                                  .ban = chosen->ban,
+                                  .why = (enum hearsay_report_kind)chosen->why,
+                                  .reason = chosen->reason};
     uint8_t id[HEARSAY_ID_BYTES];
     if (cli->word_count == 0) {
         return cli_misuse(cli, "the message's id is needed");
@@ -179,8 +207,43 @@ static int admin_moderate_judge(struct cli *cli, const struct moderate_options *
         return CLI_USAGE;
     }
     admin.id = id;
-    return admin_do(cli, &admin, done);
+    int code = admin_call(cli, &admin, &reply);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    (void)fputs(done, cli->out.stream);
+    if (reply->destroyed_ms != 0) {
+        when_print(reply->destroyed_ms, destroyed);
+        (void)fprintf(cli->out.stream, "; destroyed %s, until then admin restore shows it again",
+                      destroyed);
+    }
+    if (reply->banned_hash != NULL) {
+        (void)fputs("; its payload is still banned, admin unban --hash ", cli->out.stream);
+        out_hex(&cli->out, reply->banned_hash, HEARSAY_HASH_BYTES);
+        (void)fputs(" lifts that", cli->out.stream);
+    }
+    (void)fputc('\n', cli->out.stream);
+    return CLI_DONE;
 }
+
+static int hide_run(struct cli *cli, void *options)
+{
+    return admin_moderate_judge(cli, options, HEARSAY_ADMIN_HIDE, "hidden");
+}
+
+const struct cli_command command_admin_hide = {
+    .name = "admin hide",
+    .summary = "hide a message until you show it again",
+    .arguments = "[OPTION]... ID",
+    .details = "Nobody but you sees it. admin restore shows it again; without that it expires\n"
+               "hidden. admin list --hidden lists it.\n",
+    .examples = "  hearsay admin hide --why harassment 00112233445566778899aabbccddeeff\n",
+    .options = remove_options,
+    .option_count = RESTORE_OPTIONS,
+    .options_bytes = sizeof(struct moderate_options),
+    .words_max = 1,
+    .run = hide_run,
+};
 
 static int remove_run(struct cli *cli, void *options)
 {
@@ -191,13 +254,15 @@ static int remove_run(struct cli *cli, void *options)
 
 const struct cli_command command_admin_remove = {
     .name = "admin remove",
-    .summary = "remove a message for good",
+    .summary = "hide a message at once, and destroy it a day later",
     .arguments = "[OPTION]... ID",
-    .details = "Its id is refused until it would have expired; within a minute no byte of it is\n"
-               "left in the database and its log. What backups have of it stays there.\n"
+    .details = "Until it is destroyed admin restore shows it again; remove_after in hearsayd's\n"
+               "configuration says when that is (24h; 0: at once). Within a minute after that\n"
+               "no byte of it is left in the database and its log. What backups have of it stays\n"
+               "there. Its id is refused until it would have expired.\n"
                "With --ban the same payload is refused from now on; admin bans lists it, and\n"
                "admin unban takes the ban back.\n",
-    .examples = "  hearsay admin remove 00112233445566778899aabbccddeeff\n",
+    .examples = "  hearsay admin remove --why spam 00112233445566778899aabbccddeeff\n",
     CLI_OPTIONS(remove_options, struct moderate_options),
     .words_max = 1,
     .run = remove_run,
@@ -210,10 +275,11 @@ static int restore_run(struct cli *cli, void *options)
 
 const struct cli_command command_admin_restore = {
     .name = "admin restore",
-    .summary = "show a message that is hidden, reported or waits for review",
+    .summary = "show a message that is hidden, removed, reported or waits for review",
     .arguments = "[OPTION]... ID",
-    .details = "It is found again, and reports do not hide it any more. (A whole store comes back\n"
-               "from its backup with hearsayd --restore.)\n",
+    .details = "It is found again, and reports do not hide it any more. A ban that came with\n"
+               "remove --ban stays. (A whole store comes back from its backup with\n"
+               "hearsayd --restore.)\n",
     .examples = "  hearsay admin restore 00112233445566778899aabbccddeeff\n",
     .options = remove_options,
     .option_count = RESTORE_OPTIONS,

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* admin log: shows what operators have decided. */
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/cli/cmd/ask_admin.h"
+#include "client/cli/cmd/commands.h"
+#include "client/cli/cmd/moderate.h"
+#include "client/cli/term/when.h"
+
+enum { LOG_COUNT = 50 }; /* decisions without --count */
+
+struct log_options {
+    const char *host;
+    bool json;
+    uint32_t count;
+};
+
+static const struct args_option log_options[] = {
+    ARGS_RANGE("count", 'k', ARGS_NUMBER, struct log_options, count, "N", 1, 10000,
+               "so many at most, the newest (50)"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct log_options, host, "HOST",
+             "whose decisions (the first host)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct log_options, json, NULL, "one line of JSON a decision"),
+};
+
+/* The name of a kind; NULL: no kind was said. */
+static const char *name_of_why(enum hearsay_report_kind why)
+{
+    return why == 0 ? NULL
+                    : moderate_whys[why <= HEARSAY_REPORT_OTHER ? why : HEARSAY_REPORT_OTHER];
+}
+
+static json_t *json_of_decision(const struct hearsay_decision *decision)
+{
+    json_t *line =
+        json_pack("{s:o, s:s, s:I, s:s*, s:s*}", "time", out_json_time(decision->time_ms), "act",
+                  decision->act, "reports", (json_int_t)decision->reports, "kind",
+                  name_of_why(decision->why), "reason", decision->reason);
+    if (decision->id != NULL) {
+        out_json_set(&line, "id", out_json_hex(decision->id, HEARSAY_ID_BYTES));
+    }
+    out_json_set(&line, "uid", json_integer((json_int_t)decision->uid));
+    out_json_set(&line, "web", json_boolean(decision->web));
+    return line;
+}
+
+static void print_decision(const struct out *out, const struct hearsay_decision *decision)
+{
+    const char *why = name_of_why(decision->why);
+    char made[WHEN_BYTES];
+    when_print(decision->time_ms, made);
+    (void)fprintf(out->stream, "%s  ", made);
+    if (decision->web) {
+        (void)fputs("web", out->stream);
+    } else {
+        (void)fprintf(out->stream, "uid %" PRIu32, decision->uid);
+    }
+    (void)fputs("  ", out->stream);
+    out_text(out, decision->act, 0);
+    if (decision->id != NULL) {
+        (void)fputc(' ', out->stream);
+        out_hex(out, decision->id, HEARSAY_ID_BYTES);
+    }
+    if (decision->reports > 0) {
+        (void)fprintf(out->stream, ", %" PRIu32 " report%s", decision->reports,
+                      decision->reports == 1 ? "" : "s");
+    }
+    if (why != NULL) {
+        (void)fprintf(out->stream, ", %s", why);
+    }
+    if (decision->reason != NULL) {
+        (void)fputs(": ", out->stream);
+        out_text(out, decision->reason, 0);
+    }
+    (void)fputc('\n', out->stream);
+}
+
+/* A decision with what it points to: an answer is gone when the next one comes. */
+struct kept {
+    struct hearsay_decision decision;
+    char act[16];
+    char reason[201];
+    uint8_t id[HEARSAY_ID_BYTES];
+};
+
+static void keep_decision(const struct hearsay_decision *from, struct kept *out)
+{
+    out->decision = *from;
+    (void)snprintf(out->act, sizeof(out->act), "%s", from->act);
+    out->decision.act = out->act;
+    if (from->id != NULL) {
+        memcpy(out->id, from->id, HEARSAY_ID_BYTES);
+        out->decision.id = out->id;
+    }
+    if (from->reason != NULL) {
+        (void)snprintf(out->reason, sizeof(out->reason), "%s", from->reason);
+        out->decision.reason = out->reason;
+    }
+}
+
+/*
+ * Fills `kept`, which has `count` elements, from its end: each answer has older decisions than the
+ * answer before. *out_first: index of the oldest decision.
+ */
+static int keep_decisions(struct cli *cli, const char *host, struct kept *kept, uint32_t count,
+                          uint32_t *out_first)
+{
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_DECISIONS, .host = host};
+    const struct hearsay_admin_reply *reply = NULL;
+    uint32_t at = count;
+    int code = admin_connect(cli, host);
+    bool more = true;
+    while (code == CLI_DONE && more && at > 0) {
+        admin.number = at;
+        code = admin_ask(cli, &admin, &reply);
+        size_t got = code == CLI_DONE ? reply->decision_count : 0;
+        more = got > 0 && got < at && reply->more;
+        for (size_t i = got; i > 0 && at > 0; i--) {
+            keep_decision(&reply->decisions[i - 1], &kept[--at]);
+        }
+        admin.before = got > 0 ? kept[at].decision.number : 0;
+    }
+    *out_first = at;
+    return code;
+}
+
+static int log_run(struct cli *cli, void *options)
+{
+    const struct log_options *chosen = options;
+    uint32_t count = chosen->count != 0 ? chosen->count : LOG_COUNT;
+    uint32_t first = 0;
+    struct kept *kept = calloc(count, sizeof(*kept));
+    if (kept == NULL) {
+        return cli_report_nomem(cli);
+    }
+    int code = keep_decisions(cli, chosen->host, kept, count, &first);
+    for (uint32_t i = first; i < count && code == CLI_DONE; i++) {
+        if (chosen->json) {
+            code = cli_print_json(cli, json_of_decision(&kept[i].decision));
+        } else {
+            print_decision(&cli->out, &kept[i].decision);
+        }
+    }
+    if (code == CLI_DONE && first == count && !chosen->json) {
+        (void)fputs("nothing was decided\n", cli->out.stream);
+    }
+    free(kept);
+    return code;
+}
+
+const struct cli_command command_admin_log = {
+    .name = "admin log",
+    .summary = "show what operators have decided, the newest last",
+    .arguments = "[OPTION]...",
+    .details =
+        "When, who (a user id, or web), what, about which message, how many reports it had,\n"
+        "and why. It has no text and no address of a guest. moderation_log_keep in\n"
+        "hearsayd's configuration says how long a line stays.\n",
+    .examples = "  hearsay admin log\n"
+                "  hearsay admin log --json --count 1000\n",
+    CLI_OPTIONS(log_options, struct log_options),
+    .run = log_run,
+};

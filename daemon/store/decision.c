@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/decision.h"
+
+#include <stdio.h>
+
+#include "daemon/store/row.h"
+
+int store_decision_put(struct store_database *database, const struct persist_op *op,
+                       const char *act, uint32_t reports)
+{
+    int64_t number = 0;
+
+    if (op->decision == NULL) {
+        return SQLITE_OK;
+    }
+    struct persist_decision decision = *op->decision;
+    int rc = store_query_number(
+        database->db, "SELECT coalesce(max(number), 0) + 1 FROM decision WHERE host_id = ?1",
+        STORE_VALUES(STORE_NUMBER(decision.host)), &number);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    decision.number = (uint64_t)number;
+    decision.reports = reports;
+    if (act != NULL) {
+        (void)snprintf(decision.act, sizeof(decision.act), "%s", act);
+    }
+    database->state.changed = true;
+    rc = store_row_put_decision(database->db, &decision);
+    return rc == SQLITE_OK
+               ? store_run(database->db, "DELETE FROM decision WHERE host_id = ?1 AND number <= ?2",
+                           STORE_VALUES(STORE_NUMBER(decision.host),
+                                        STORE_NUMBER(number - PERSIST_DECISIONS_KEPT)))
+               : rc;
+}
+
+int store_decision_expire(struct store_database *database, const struct persist_op *op)
+{
+    int rc = store_statement_run(database->statements[STORE_DECISION_EXPIRE],
+                                 STORE_VALUES(STORE_NUMBER(op->decided_before_ms)));
+
+    if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
+        database->state.removed = true;
+        database->state.changed = true;
+    }
+    return rc;
+}
+
+int store_decision_shift(struct store_database *database, const struct persist_op *op)
+{
+    struct persist_decision decision = {.number = 0};
+    int64_t before_ms = op->now_ms - op->shift_ms;
+    int rc = SQLITE_OK;
+
+    while (rc == SQLITE_OK) {
+        sqlite3_stmt *statement;
+
+        rc = store_query(database->db,
+                         "SELECT " STORE_DECISION_COLUMNS " FROM decision NOT INDEXED"
+                         " WHERE (host_id, number) > (?1, ?2) AND time_ms BETWEEN ?3 AND ?4"
+                         " ORDER BY host_id, number LIMIT 1",
+                         STORE_VALUES(STORE_NUMBER(decision.host), STORE_NUMBER(decision.number),
+                                      STORE_NUMBER(op->shift_from_ms), STORE_NUMBER(before_ms)),
+                         &statement);
+        if (rc == SQLITE_ROW) {
+            rc = store_row_read_decision(statement, &decision);
+            (void)sqlite3_finalize(statement);
+            decision.time_ms += op->shift_ms;
+            rc = rc == SQLITE_OK ? store_row_put_decision(database->db, &decision) : rc;
+        } else {
+            (void)sqlite3_finalize(statement);
+        }
+    }
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+int store_decision_read(sqlite3 *db, struct persist_read *read)
+{
+    sqlite3_stmt *statement;
+    size_t room = read->decision_count;
+    int rc = store_query(db,
+                         "SELECT " STORE_DECISION_COLUMNS " FROM decision"
+                         " WHERE host_id = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
+                         STORE_VALUES(STORE_NUMBER(read->page_host),
+                                      STORE_NUMBER(read->decisions_before), STORE_NUMBER(room + 1)),
+                         &statement);
+
+    read->decision_count = 0;
+    while (rc == SQLITE_ROW && read->decision_count < room) {
+        rc = store_row_read_decision(statement, &read->decisions[read->decision_count]);
+        if (rc == SQLITE_OK) {
+            read->decision_count++;
+            rc = sqlite3_step(statement);
+        }
+    }
+    read->page_more = rc == SQLITE_ROW;
+    (void)sqlite3_finalize(statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
