@@ -70,7 +70,6 @@ void ask_decide(const struct ask *ask, const char *act, struct persist_decision 
 {
     const struct msg_admin *asked = &ask->request->admin;
 
-    service_hold_clock(ask->service); /* the time of the decision moves with the host's clock */
     *out = (struct persist_decision){
         .host = ask->host->number,
         .time_ms = service_now_ms(ask->service),

@@ -77,7 +77,8 @@ def test_there_and_back(make_daemon, rng):
         assert client.welcome.store_id != store_id
         assert client.refused(pb.Get(id=sent[0].id)).code == "NOT_FOUND"
         assert [m.id for m in client.call(pb.Reported()).messages] == [sent[0].id]
-        assert client.refused(sent[1]).code == "FORBIDDEN"
+        assert client.refused(sent[1]).code == "ALREADY_EXISTS"
+        assert client.refused(wire.deposit_of(rng, LABELS, payload=sent[1].payload)).code == "FORBIDDEN"
         assert client.refused(pb.Get(id=later.id)).code == "NOT_FOUND"
         client.call(later)
 
