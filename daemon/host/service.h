@@ -203,8 +203,8 @@ void service_tell_clock(struct service *service);
 void service_set_clock(struct service *service);
 
 /*
- * Called before a deposit, or a notice with an end, is submitted: there is something now that moves
- * with the host's clock.
+ * Called before a deposit, a removal, or a notice with an end, is submitted: there is something now
+ * that moves with the host's clock.
  * If the store does not have yet from which time on messages move after the next start, also saves
  * that.
  */
