@@ -28,6 +28,7 @@ static void fill_got(uint64_t epoch, const struct index_item *item,
 }
 
 static const char removed_text[] = "the operator has removed this message";
+static const char unknown_text[] = "there is no message with this id";
 
 static bool is_removed(struct service *service, const struct host *host, const uint8_t *id)
 {
@@ -42,10 +43,10 @@ static void on_got(struct persist_read *read)
 
     if (read->failed) {
         job_fail_read(job, read->reason);
-    } else if (is_removed(job->service, job->host, get->item.id)) {
-        job_fail(job, MSG_REMOVED, "id", removed_text);
     } else if (!get->entry.found || moderation_hides(&job->host->moderation, message->id)) {
-        job_fail_not_found(job);
+        bool was_removed = is_removed(job->service, job->host, get->item.id);
+        job_fail(job, was_removed ? MSG_REMOVED : MSG_NOT_FOUND, "id",
+                 was_removed ? removed_text : unknown_text);
     } else {
         struct msg_response response = {.id = job->request_id, .kind = MSG_RESPONSE_GOT};
         service_remember(job->service, message);
@@ -95,7 +96,7 @@ void handler_get(struct ask *ask)
         message_expired(item.expires_ms, service_now_ms(service))) {
         bool was_removed = is_removed(service, ask->host, id);
         ask_refuse(ask, was_removed ? MSG_REMOVED : MSG_NOT_FOUND, "id", "%s",
-                   was_removed ? removed_text : "there is no message with this id");
+                   was_removed ? removed_text : unknown_text);
         return;
     }
     if (!service_recall(service, ask->host->number, id, &cached)) {
