@@ -77,7 +77,8 @@ def test_destroyed_within_a_minute(make_daemon, rng):
     daemon.start()
     with daemon.administrator() as client:
         wire.wait_until(lambda: not files_with_secret(), "the text has left the files", patience=60)
-        assert client.refused(pb.Restore(id=bad.id)).code == "REMOVED"
+        refusal = client.refused(pb.Restore(id=bad.id))
+        assert refusal.code == "NOT_FOUND" and "destroyed" in refusal.error.message
         assert client.refused(pb.Get(id=bad.id)).code == "REMOVED"
         assert found(client) == {kept.id}
         assert acts(client) == [("remove", bad.id)]

@@ -336,7 +336,7 @@ static void removing_can_be_undone(void **state)
                      MSG_REMOVED);
     assert_int_equal(
         handler_fixture_refused(fixture, handler_fixture_about(MSG_REQUEST_RESTORE, 1)),
-        MSG_REMOVED);
+        MSG_NOT_FOUND);
 }
 
 /* --- lists ------------------------------------------------------------------------------------ */
