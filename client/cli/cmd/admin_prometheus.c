@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "client/cli/cmd/ask_admin.h"
+#include "client/cli/base/ask_admin.h"
 
 /*
  * One figure of the daemon, or several with one `*` in `figure`: the part of a figure's name that

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/cli/cmd/ask_admin.h"
+#include "client/cli/base/ask_admin.h"
 #include "client/cli/cmd/commands.h"
 
 /* Prints the sizes after a backup or a compaction. `path` is the absolute path of the backup. */

@@ -3,7 +3,7 @@
  * each message. */
 #include <string.h>
 
-#include "client/cli/cmd/ask_admin.h"
+#include "client/cli/base/ask_admin.h"
 #include "client/cli/cmd/commands.h"
 
 enum { CURSOR_BYTES_MAX = 256 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/cli/cmd/ask_admin.h"
+#include "client/cli/base/ask_admin.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -3,8 +3,8 @@
  * ask_admin: connects the commands admin and export to the daemon, usually over its Unix socket,
  * and sends requests of administration.
  */
-#ifndef CLIENT_CLI_CMD_ASK_ADMIN_H
-#define CLIENT_CLI_CMD_ASK_ADMIN_H
+#ifndef CLIENT_CLI_BASE_ASK_ADMIN_H
+#define CLIENT_CLI_BASE_ASK_ADMIN_H
 
 #include "client/cli/base/cli.h"
 
