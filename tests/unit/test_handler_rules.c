@@ -269,7 +269,9 @@ static void notices(void **state)
     const struct msg_request late = notice_request("late", fixture->clock.wall_ms, 0);
     const struct msg_request drop = notice_request(NULL, 0, 2);
 
+    assert_false(fixture->service->clock.holds);
     handler_fixture_ask(fixture, &first);
+    assert_true(fixture->service->clock.holds); /* the notice moves with the clock */
     handler_fixture_ask(fixture, &second);
     assert_int_equal(fixture->answer.error.code, MSG_RATE_LIMITED);
     assert_int_equal(fixture->service->hosts[0].rules.notice_count, 0); /* not yet */

@@ -214,6 +214,46 @@ static void messages_move_with_the_clock(void **state)
     assert_int_equal(sweep_and_count(fixture), 0);
 }
 
+static void nothing_follows(struct persist_op *op)
+{
+    assert_int_equal(op->outcome, PERSIST_APPLIED);
+}
+
+/* So does a notice with an end, also if a start without the time comes between; and then it ends.
+ */
+static void notices_move_with_the_clock(void **state)
+{
+    struct service_fixture *fixture = *state;
+
+    boot_in_1970(fixture);
+    struct persist_rule rule = {.host = fixture->service->hosts[0].number,
+                                .kind = PERSIST_NOTICE,
+                                .value = (const uint8_t *)"de\0x",
+                                .value_bytes = 4,
+                                .number = 1,
+                                .created_ms = service_now_ms(fixture->service),
+                                .until_ms = service_now_ms(fixture->service) + 600 * SECOND_MS};
+    struct persist_op op = {.kind = PERSIST_RULE_PUT, .rule = &rule, .done = nothing_follows};
+    fixture->persist->interface->submit(fixture->persist, &op);
+    service_hold_clock(fixture->service);
+    (void)fake_persist_commit(fixture->persist);
+    boot_in_1970(fixture);
+    service_fixture_advance(fixture, 60 * SECOND_MS);
+    learn_time(fixture, in_2027_ms);
+    for (int i = 0; i < 2; i++) {
+        const struct rules *rules = &fixture->service->hosts[0].rules;
+
+        assert_int_equal(rules->notice_count, 1);
+        assert_true(rules->notices[0]->until_ms > in_2027_ms);
+        assert_true(rules->notices[0]->until_ms <= in_2027_ms + 600 * SECOND_MS);
+        service_fixture_restart(fixture);
+    }
+    service_fixture_advance(fixture, 600 * SECOND_MS);
+    (void)sweep_and_count(fixture);
+    service_fixture_restart(fixture);
+    assert_int_equal(fixture->service->hosts[0].rules.notice_count, 0);
+}
+
 /* Several starts without the time: nobody knows when their messages came, so all of them move. What
  * came while the clock was trusted grows older by the jump. */
 static void messages_move_over_starts_without_the_time(void **state)
@@ -308,6 +348,7 @@ int main(void)
         TEST(jump_waits_for_confirmation),
         TEST(jump_waits_over_a_restart),
         TEST(messages_move_with_the_clock),
+        TEST(notices_move_with_the_clock),
         TEST(messages_move_over_starts_without_the_time),
         TEST(small_steps_move_nothing),
         TEST(clock_is_set_when_the_store_can),
