@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The moderators' page on a phone. It has no script, so each test is one without JavaScript."""
 
+import json
+
 import pytest
 
 import test_moderate as desks
@@ -21,6 +23,31 @@ def desk(make_desk):  # noqa: F811
 def log_in(phone, password=PASSWORD):
     phone.fill("#password", password)
     phone.follow("main .button")
+
+
+def documents(phone):
+    """How many pages were asked for since the last call."""
+    messages = (json.loads(entry["message"])["message"] for entry in phone.driver.get_log("performance"))
+    return sum(message["method"] == "Network.requestWillBeSent" and message["params"]["type"] == "Document"
+               for message in messages)
+
+
+def test_the_evening(phone, desk, rng):
+    """Reported, seen, hidden and shown again within five requests."""
+    message = leave_text(desk, rng, "A rude word")
+    report(desk, message, "HARASSMENT", reason="it is about me")
+    phone.script(False)
+    documents(phone)
+    phone.open(desk)
+    log_in(phone)
+    assert "A rude word" in phone.text("main") and "it is about me" in phone.text("main")
+    phone.follow("=Hide")
+    assert "Hidden." in phone.text("[role=status]")
+    assert "1 message that you took away" in phone.text("main")
+    phone.follow("=Show")
+    assert "It is shown." in phone.text("[role=status]")
+    assert documents(phone) <= 5
+    assert "A rude word" not in phone.text("main")
 
 
 def fill(desk, rng):

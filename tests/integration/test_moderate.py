@@ -235,6 +235,68 @@ def test_a_ban(make_desk, rng):
         assert client.refused(again).code == "FORBIDDEN"
 
 
+def test_hidden_and_shown_again(make_desk, rng):
+    """Over restarts of both programs; each decision is listed as one of the page, with its reason."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "a rude word")
+    report(desk, message, "HARASSMENT", "SPAM", "SPAM")
+    desk.log_in()
+    page = desk.press(do="hide", id=message.hex(), why="spam", reason="again and again")
+    assert "Hidden." in page.text and "1 message that you took away" in page.text
+    with desk.daemon.client() as client:
+        assert client.refused(pb.Get(id=message)).code == "NOT_FOUND"
+    desk.stop()
+    desk.daemon.restart()
+    desk.start()
+    page = desk.log_in()
+    assert "1 message that you took away" in page.text and "a rude word" in page.text
+    assert "were reported" not in page.text
+    removed = desk.press(do="remove", id=message.hex(), why="other").text
+    assert "It is destroyed in" in removed and "removed, destroyed in" in removed
+    assert 'value="remove"' not in removed, "it is removed already"
+    assert "It is shown." in desk.press(do="show", id=message.hex()).text
+    with desk.daemon.client() as client:
+        assert client.call(pb.Get(id=message)).payload == b"a rude word"
+    with desk.daemon.administrator() as operator:
+        listed = [(one.act, one.kind, one.reason, one.web, one.reports)
+                  for one in operator.call(pb.Decisions()).decisions]
+    kind = pb.Hide(kind="SPAM").kind, pb.Hide(kind="OTHER_KIND").kind
+    assert listed == [("hide", kind[0], "again and again", True, 3), ("remove", kind[1], "", True, 3),
+                      ("restore", 0, "", True, 3)]
+
+
+def test_a_ban_stays(make_desk, rng):
+    """Whoever shows a message that was removed with a ban is told that the ban stays."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "buy this")
+    desk.log_in()
+    desk.press(do="remove", id=message.hex(), ban="1")
+    assert "still refused" in desk.press(do="show", id=message.hex()).text
+
+
+def test_two_phones_at_once(make_desk, rng):
+    """Each gets a clear answer, and the message is what the last answer says."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "a rude word")
+    desk.log_in()
+    desk.press(do="hide", id=message.hex())
+    answers = {}
+
+    def decide(phone, act):
+        answers[phone] = desk.press(do=act, id=message.hex())
+
+    for acts in (("show", "show"), ("hide", "show"), ("remove", "hide"), ("show", "remove")):
+        phones = [threading.Thread(target=decide, args=one) for one in enumerate(acts)]
+        for phone in phones:
+            phone.start()
+        for phone in phones:
+            phone.join(wire.PATIENCE)
+        for phone in range(2):
+            assert answers[phone].status == 200
+            assert re.search("Hidden.|It is shown|Removed|Somebody was faster|not there any more",
+                             answers[phone].text), answers[phone].text
+
+
 def test_wrong_ids_and_acts(make_desk):
     desk = make_desk()
     desk.log_in()

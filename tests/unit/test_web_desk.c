@@ -73,8 +73,7 @@ static void test_every_text(void **state)
                                   .language = lang_tag(lang_at(i)),
                                   .title = EVIL,
                                   .token = "0123",
-                                  .now_ms = 2000,
-                                  .can_hide = true};
+                                  .now_ms = 2000};
         struct html html;
 
         html_init(&html);

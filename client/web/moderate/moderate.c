@@ -215,8 +215,7 @@ static int job_write_lists(struct job *job, struct hearsay *server, struct hears
     }
     request.kind = HEARSAY_ADMIN_REPORTED;
     request.number = LIST_MESSAGES;
-    int lists = job->desk.can_hide ? DESK_LISTS : DESK_WITHHELD;
-    for (int list = DESK_REPORTED; list < lists && rc == HEARSAY_OK; list++) {
+    for (int list = DESK_REPORTED; list < DESK_LISTS && rc == HEARSAY_OK; list++) {
         request.pending = list == DESK_PENDING;
         request.withheld = list == DESK_WITHHELD;
         rc = hearsay_admin(server, &request, CALL_MS, &reply, error);
@@ -246,7 +245,6 @@ static void job_write_page(struct job *job)
     int rc = hearsay_connect(&options, &server, &error);
     if (rc == HEARSAY_OK) {
         job->desk.now_ms = hearsay_welcome(server)->now_ms;
-        job->desk.can_hide = hearsay_has_capability(server, "hide");
         job->desk.is_clock_trusted = hearsay_welcome(server)->clock_trusted;
         notice = job_act(job, server, &error);
     } else {

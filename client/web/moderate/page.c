@@ -398,7 +398,7 @@ static void write_item(struct html *html, const struct desk *desk,
     form_begin(html, desk, "acts");
     write_hidden(html, "id", id);
     html_raw(html, "<p class=\"row\">\n");
-    if (!reported->hidden && desk->can_hide) {
+    if (!reported->hidden) {
         write_button(html, desk, "button", "hide", "moderate.hide");
     }
     write_button(html, desk, "button quiet", "show",

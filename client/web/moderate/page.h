@@ -33,7 +33,6 @@ struct desk {
     const char *token;    /* of the login; "": nobody is logged in */
     int64_t now_ms;       /* of hearsayd */
     bool is_clock_trusted;
-    bool can_hide; /* hearsayd hides, and lists what is hidden or removed */
 };
 
 void desk_begin(struct html *html, const struct desk *desk, const struct desk_notice *notice);
