@@ -19,6 +19,7 @@ _hearsay_options()
     report) printf '%s\n' --kind --host ;;
     withdraw | export | 'admin accept') printf '%s\n' --host ;;
     'admin restore' | 'admin hide') printf '%s\n' --host --why --reason ;;
+    'admin wait') printf '%s\n' --reported --host ;;
     'admin log') printf '%s\n' --count --host --json ;;
     import) printf '%s\n' --host --state --group --epoch --json ;;
     summary) printf '%s\n' --host --json ;;
@@ -97,7 +98,7 @@ _hearsay()
     fi
     local commands='deposit query watch channel here get withdraw report import export hosts ping known summary profile
         context admin help'
-    local administrative='stats hosts list restore hide remove log ban unban bans accept notice notices
+    local administrative='stats hosts list restore hide remove log wait ban unban bans accept notice notices
         check backup compact reload log-level pin'
     local command='' i
     for ((i = 1; i < ${#words[@]} - 1; i++)); do

@@ -12,6 +12,7 @@
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
+#include "daemon/watch/wait.h"
 #include "daemon/watch/watch.h"
 
 /*
@@ -230,6 +231,7 @@ static void answer_stored(struct deposit_job *job)
     };
     service_note(job->base.service, METRIC_DEPOSIT, job->base.began_ns);
     tell_watches(job, was_missed);
+    wait_tell(job->base.service, job->base.host);
     job_finish(&job->base, &response);
 }
 

@@ -68,7 +68,7 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_LOG_LEVEL] = handler_log_level,
     [MSG_REQUEST_HIDE] = handler_hide,
     [MSG_REQUEST_DECISIONS] = handler_decisions,
-    [MSG_REQUEST_WAIT] = handle_unsupported,
+    [MSG_REQUEST_WAIT] = handler_wait,
     [MSG_REQUEST_NOTICE] = handler_notice,
 };
 

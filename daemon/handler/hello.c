@@ -28,7 +28,7 @@ static const struct msg_text capabilities[] = {
     TEXT("withdraw"),  TEXT("report"), TEXT("export"),  TEXT("stats"),     TEXT("reload"),
     TEXT("log_level"), TEXT("remove"), TEXT("restore"), TEXT("reported"),  TEXT("ban"),
     TEXT("unban"),     TEXT("bans"),   TEXT("accept"),  TEXT("backup"),    TEXT("compact"),
-    TEXT("check"),     TEXT("notice"), TEXT("hide"),    TEXT("decisions"),
+    TEXT("check"),     TEXT("notice"), TEXT("hide"),    TEXT("decisions"), TEXT("wait"),
 };
 enum { READING = 9, PUBLIC = 12, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
 

@@ -19,6 +19,7 @@ void handler_remove(struct ask *ask);
 void handler_restore(struct ask *ask);
 void handler_hide(struct ask *ask);
 void handler_decisions(struct ask *ask);
+void handler_wait(struct ask *ask);
 void handler_reported(struct ask *ask);
 void handler_ban(struct ask *ask);
 void handler_unban(struct ask *ask);

@@ -7,6 +7,7 @@
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
+#include "daemon/watch/wait.h"
 
 struct report_job {
     struct job base; /* first */
@@ -32,6 +33,12 @@ static void take_report(const struct report_job *job, struct moderated *known)
 {
     const struct persist_message *message = &job->op.message;
 
+    if (known != NULL && known->reports == 0) {
+        known->is_new = true;
+        known->new_kind =
+            job->op.words_bytes > 0 ? (uint8_t)(job->words[0] - '0') : (uint8_t)MSG_REPORT_OTHER;
+        job->base.host->has_news = true;
+    }
     if (known != NULL) {
         known->state = message->state;
         known->reports = message->reports;
@@ -67,6 +74,7 @@ static void on_reported(struct persist_op *op)
     if (op->outcome == PERSIST_APPLIED) {
         take_report(job, known);
         job->base.service->metrics.reports++;
+        wait_tell(job->base.service, job->base.host);
         job_succeed(&job->base, MSG_RESPONSE_REPORT_TAKEN);
         return;
     }

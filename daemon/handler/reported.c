@@ -40,14 +40,12 @@ static int compare_moderated(const void *left, const void *right)
 static bool is_wanted(const struct moderated *moderated, const struct msg_admin *asked,
                       int64_t now_ms)
 {
-    if (message_expired(moderated->expires_ms, now_ms)) {
-        return false;
+    if (asked->withheld) {
+        return moderated->state == PERSIST_WITHHELD &&
+               !message_expired(moderated->expires_ms, now_ms);
     }
-    if (asked->pending || asked->withheld) {
-        return moderated->state == (asked->pending ? PERSIST_PENDING : PERSIST_WITHHELD);
-    }
-    return moderated->state == PERSIST_HIDDEN ||
-           (moderated->state == PERSIST_SHOWN && moderated->reports > 0);
+    return moderation_is_open(moderated, now_ms) &&
+           (moderated->state == PERSIST_PENDING) == asked->pending;
 }
 
 /* Chooses the first `most` wanted messages in the order of compare_moderated, by insertion. */

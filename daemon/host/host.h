@@ -47,6 +47,7 @@ struct host {
     enum accept told_accept;   /* accept_mode.c: what gateways know */
     int64_t told_accept_until_ms;
     struct moderation moderation; /* messages that are hidden, reported, pending or approved */
+    bool has_news;                /* an entry of `moderation` may have is_new */
     struct hide_rate hide_rate;   /* messages that reports have hidden lately */
     struct removed removed;       /* messages that the operator has removed */
     /* the current epoch: the newest one besides epoch 0; NULL: there is none */

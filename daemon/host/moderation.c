@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/expiry.h"
 
 enum { ROOM_MIN = 16 };
 
@@ -36,6 +37,14 @@ struct moderated *moderation_find(const struct moderation *moderation, const uin
         return NULL;
     }
     return &moderation->entries[position];
+}
+
+bool moderation_is_open(const struct moderated *moderated, int64_t now_ms)
+{
+    bool is_open = moderated->state == PERSIST_HIDDEN || moderated->state == PERSIST_PENDING ||
+                   (moderated->state == PERSIST_SHOWN && moderated->reports > 0);
+
+    return is_open && !message_expired(moderated->expires_ms, now_ms);
 }
 
 bool moderation_hides(const struct moderation *moderation, const uint8_t *id)

@@ -33,6 +33,8 @@ struct moderated {
     int64_t deposited_ms;
     int64_t expires_ms;
     int64_t destroy_ms; /* of a removed message: see persist_message; else 0 */
+    bool is_new;        /* no request Wait was told of the message */
+    uint8_t new_kind;   /* is_new: kind of the first report; 0: none, or not known */
 };
 
 struct moderation {
@@ -58,6 +60,10 @@ struct moderated *moderation_find(const struct moderation *moderation, const uin
  * none. NULL: out of memory.
  */
 struct moderated *moderation_take(struct moderation *moderation, const struct index_item *item);
+
+/* Whether the operator has to decide about the message: it is reported, hidden by reports, or
+ * pending, and has not expired. */
+bool moderation_is_open(const struct moderated *moderated, int64_t now_ms);
 
 /* Whether the message of this id is hidden or pending. */
 bool moderation_hides(const struct moderation *moderation, const uint8_t *id);

@@ -19,6 +19,7 @@
 struct requester;
 struct sender;
 struct watcher;
+struct host;
 
 /* What the session does for its requester. */
 struct requester_events {
@@ -91,6 +92,9 @@ struct requester {
     size_t work_bytes;       /* memory that the work holds, about */
     size_t answer_bytes;     /* output that the answers may take, about */
     struct watcher *watcher; /* its watches; NULL: it never had one */
+    /* its request Wait (watch/wait.h): number of the request, and the host; 0: there is none */
+    uint64_t wait_id;
+    const struct host *wait_host;
     uint8_t resume_token[RESUME_TOKEN_BYTES]; /* random */
 };
 

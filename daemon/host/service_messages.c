@@ -27,6 +27,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
         .deposited_ms = message->deposited_ms,
         .expires_ms = message->expires_ms,
         .destroy_ms = message->destroy_ms,
+        .is_new = true,
     };
     bool is_known = message->state != PERSIST_SHOWN || message->reports > 0;
     int rc = 0;
@@ -37,6 +38,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
     }
     memcpy(moderated.id, message->id, MESSAGE_ID_BYTES);
     if (is_known) {
+        host->has_news = true;
         rc = moderation_put(&host->moderation, &moderated);
     }
     if (rc == 0 && message->state < PERSIST_HIDDEN) {

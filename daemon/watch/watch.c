@@ -8,6 +8,7 @@
 #include "core/base/err.h"
 #include "daemon/system/list.h"
 #include "daemon/watch/inner.h"
+#include "daemon/watch/wait.h"
 
 enum {
     /* A turn takes at most this number of matches off the queues, so that the loop can do other
@@ -65,6 +66,7 @@ void watch_client_gone(struct service *service, struct requester *client)
 {
     struct watcher *watcher = client->watcher;
 
+    wait_end(service, client);
     if (watcher == NULL) {
         return;
     }

@@ -41,8 +41,12 @@ struct watch_counts {
     uint32_t watches;  /* that clients have now */
 };
 
+enum { WATCH_WAITS = 16 }; /* requests Wait of all clients together */
+
 /* All watches of a service: service->watch. */
 struct watch_state {
+    struct requester *waits[WATCH_WAITS]; /* wait.c: wait_count clients with a request Wait */
+    uint32_t wait_count;
     int64_t newest_seq;           /* number of the newest committed message */
     uint64_t last_number;         /* of a watch */
     uint32_t filter_count;        /* filters of all watches */
@@ -95,7 +99,7 @@ uint32_t watch_filters_of(const struct requester *client);
  * no watch with this number. */
 bool watch_end(struct service *service, struct requester *client, uint64_t number);
 
-/* The client is gone: ends all its watches. */
+/* The client is gone: ends all its watches, and its request Wait. */
 void watch_client_gone(struct service *service, struct requester *client);
 
 /* Counts, for the figures, a client with a watch that is about to be dropped because it does not
@@ -106,7 +110,8 @@ void watch_note_slow(struct service *service, const struct requester *client);
  * that the answer fits a frame. */
 void watch_add_figures(const struct service *service, struct figures *figures);
 
-/* Whether the client has a watch. A client with a watch may send nothing for a long time. */
+/* Whether the client has a watch or a request Wait. Such a client may send nothing for a long time.
+ */
 bool watch_is_watching(const struct requester *client);
 
 /* Call this function when the client has read some of its output, so that its matches may be sent

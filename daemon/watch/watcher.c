@@ -23,7 +23,7 @@ struct watcher *watcher_of(struct service *service, struct requester *client)
 
 bool watch_is_watching(const struct requester *client)
 {
-    return client->watcher != NULL && client->watcher->watches != NULL;
+    return client->wait_id != 0 || (client->watcher != NULL && client->watcher->watches != NULL);
 }
 
 uint32_t watch_filters_of(const struct requester *client)

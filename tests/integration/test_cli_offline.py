@@ -14,7 +14,7 @@ import conftest
 ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["deposit", "query", "watch", "here", "get", "withdraw", "report", "import", "export", "hosts", "ping",
             "channel", "known", "summary", "profile", "context", "admin"]
-ADMIN = ["stats", "hosts", "list", "restore", "hide", "remove", "log", "ban", "unban", "bans",
+ADMIN = ["stats", "hosts", "list", "restore", "hide", "remove", "log", "wait", "ban", "unban", "bans",
          "accept", "notice", "notices", "check", "backup", "compact", "reload", "log-level", "pin"]
 NESTED = [f"admin {name}" for name in ADMIN]
 

@@ -119,6 +119,7 @@ REFUSALS = {
     "restore": (pb.Restore(id=ID), "FORBIDDEN", "restore"),
     "hide": (pb.Hide(id=ID), "FORBIDDEN", "hide"),
     "decisions": (pb.Decisions(), "FORBIDDEN", "decisions"),
+    "wait": (pb.Wait(), "FORBIDDEN", "wait"),
     "reported": (pb.Reported(), "FORBIDDEN", "reported"),
     "ban": (pb.Ban(filter=FILTER), "FORBIDDEN", "ban"),
     "accept": (pb.Accept(mode="closed"), "FORBIDDEN", "accept"),

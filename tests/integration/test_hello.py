@@ -25,7 +25,7 @@ SERVED = ["hello", "query", "get", "ping", "summary", "here", "watch", "unwatch"
           "withdraw", "report"]
 ADMINISTRATIVE = ["export", "stats", "reload", "log_level", "remove", "restore", "reported",
                   "ban", "unban", "bans", "accept", "backup", "compact", "check", "notice", "hide",
-                  "decisions"]
+                  "decisions", "wait"]
 
 
 def test_welcome_says_what_is_served(client):

@@ -182,3 +182,79 @@ def test_cli(make_daemon, rng):
         client.pipeline([pb.Accept(mode="review") for _ in range(300)])
     assert len(cli.json_lines("admin", "log", "--json", "--count", "1000")) == 305
     assert len(cli.json_lines("admin", "log", "--json", "--count", "200")) == 200
+
+
+def report(daemon, client, rng, **fields):
+    made = leave(client, rng)
+    client.call(pb.Report(id=made.id, **fields))
+    return made
+
+
+def test_wait(make_daemon, rng):
+    """A wait ends with the first report; what came before it counts, once; a burst is one answer."""
+    daemon = make_daemon("[host default]\nhide_after = 0\n[host other]\n")
+    with daemon.administrator() as client, daemon.administrator() as waiting:
+        first = waiting.post(pb.Wait())
+        one = report(daemon, client, rng, kind=pb.SPAM)
+        answer = waiting.receive()
+        assert answer.id == first
+        assert (answer.waited.id, answer.waited.kind, answer.waited.count) == (one.id, pb.SPAM, 1)
+        burst = [report(daemon, client, rng, kind=pb.ILLEGAL) for _ in range(200)]
+        client.call(pb.Restore(id=burst[0].id))  # is decided, so it is not new
+        client.call(pb.Accept(mode="review"))
+        held = leave(client, rng)
+        told = waiting.call(pb.Wait())
+        assert (told.id, told.count) == (burst[1].id, 200)
+        waiting.post(pb.Wait(host="other"))
+        assert waiting.refused(pb.Wait()).code == "QUOTA"
+        for reported in (burst[2], one):  # a second report of a message is not new
+            with daemon.client() as reader:
+                reader.call(pb.Report(id=reported.id))
+        client.call(pb.Remove(id=held.id))
+        with daemon.administrator() as last:
+            asked = last.post(pb.Wait())
+            again = leave(client, rng)
+            answer = last.receive()
+            assert answer.id == asked and answer.waited.pending and answer.waited.id == again.id
+    daemon.kill()
+    daemon.start()
+    with daemon.administrator() as client:  # all that is not decided is new once more
+        assert client.call(pb.Wait()).count == 201
+
+
+def test_waits_are_bounded(make_daemon):
+    """16 wait at once; a wait ends with its connection, and with the daemon."""
+    daemon = make_daemon()
+    clients = [daemon.administrator() for _ in range(16)]
+    for client in clients:
+        client.post(pb.Wait())
+        client.call(pb.Ping())
+    with daemon.administrator() as late:
+        assert late.refused(pb.Wait()).code == "QUOTA"
+        clients.pop().close()
+
+        def has_room():
+            late.post(pb.Wait())
+            late.post(pb.Ping())
+            answer = late.receive()
+            if answer.WhichOneof("body") == "error":
+                late.receive()
+            return answer.WhichOneof("body") == "pong"
+
+        wire.wait_until(has_room, "the wait ended with its connection")
+        daemon.stop()
+    for client in clients:
+        client.close()
+
+
+def test_cli_wait(make_daemon, rng):
+    """admin wait prints an id and a kind, and has a code of its own when its time is over."""
+    daemon = make_daemon("[host default]\nhide_after = 0\n")
+    cli = cli_runner.of_daemon(daemon, unix=True)
+    assert cli.run("admin", "wait", "--reported", "--timeout", "200ms") == (1, "", "")
+    assert cli.run("admin", "wait")[0] == 2
+    with daemon.administrator() as client:
+        one = report(daemon, client, rng, kind=pb.ABOUT_ME, reason="secret")
+        assert cli.ok("admin", "wait", "--reported") == f"{one.id.hex()}  about-me\n"
+        two, _ = report(daemon, client, rng), report(daemon, client, rng)
+    assert cli.ok("admin", "wait", "--reported") == f"{two.id.hex()}  other, and 1 more\n"

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin log: shows what operators have decided. */
+/* admin log, wait: show what operators have decided; wait for something to decide. */
 #include <inttypes.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,4 +163,62 @@ const struct cli_command command_admin_log = {
                 "  hearsay admin log --json --count 1000\n",
     CLI_OPTIONS(log_options, struct log_options),
     .run = log_run,
+};
+
+/* --- wait ------------------------------------------------------------------------------------- */
+
+struct wait_options {
+    const char *host;
+    bool reported;
+};
+
+static const struct args_option wait_options[] = {
+    ARGS_ROW("reported", 0, ARGS_FLAG, struct wait_options, reported, NULL,
+             "for a message that is newly reported, or waits for review"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct wait_options, host, "HOST", "where (the first host)"),
+};
+
+static int wait_run(struct cli *cli, void *options)
+{
+    const struct wait_options *chosen = options;
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_WAIT, .host = chosen->host};
+    const struct hearsay_admin_reply *reply = NULL;
+    struct hearsay_error error;
+    if (!chosen->reported) {
+        return cli_misuse(cli, "say what to wait for: --reported");
+    }
+    int code = admin_connect(cli, chosen->host);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    int timeout_ms = cli->timeout_ms == 0 ? INT_MAX : cli_timeout(cli);
+    int status = hearsay_admin(cli->connection, &admin, timeout_ms, &reply, &error);
+    if (status == HEARSAY_ERR_TIMEOUT) {
+        return CLI_NEGATIVE; /* nothing is new */
+    }
+    if (status != HEARSAY_OK) {
+        return cli_report(cli, &error);
+    }
+    const char *why = name_of_why(reply->why);
+    out_hex(&cli->out, reply->id, HEARSAY_ID_BYTES);
+    (void)fprintf(cli->out.stream, "  %s",
+                  reply->pending ? "waits for review" : (why != NULL ? why : "reported"));
+    if (reply->count > 1) {
+        (void)fprintf(cli->out.stream, ", and %" PRIu64 " more", reply->count - 1);
+    }
+    (void)fputc('\n', cli->out.stream);
+    return CLI_DONE;
+}
+
+const struct cli_command command_admin_wait = {
+    .name = "admin wait",
+    .summary = "wait until a message is reported, or waits for review",
+    .arguments = "--reported [OPTION]...",
+    .details =
+        "Prints the id of the message and the kind of its first report, never its text; of\n"
+        "several messages the oldest, and how many more there are. What came since the last\n"
+        "wait counts. When --timeout is over, exits with 1; without it, waits for weeks.\n",
+    .examples = "  hearsay admin wait --reported && hearsay admin list\n",
+    CLI_OPTIONS(wait_options, struct wait_options),
+    .run = wait_run,
 };

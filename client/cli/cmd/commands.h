@@ -31,6 +31,7 @@ extern const struct cli_command command_admin_remove;
 extern const struct cli_command command_admin_restore;
 extern const struct cli_command command_admin_stats;
 extern const struct cli_command command_admin_unban;
+extern const struct cli_command command_admin_wait;
 extern const struct cli_command command_channel;
 extern const struct cli_command command_context;
 extern const struct cli_command command_deposit;
