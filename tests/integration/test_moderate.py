@@ -157,6 +157,19 @@ def test_the_password(make_desk):
     assert desk.press(do="look").status == 403
 
 
+def test_passwords_are_checked_one_by_one(make_desk):
+    """Or many that come at once would all be checked before the first one counts as wrong."""
+    desk = make_desk()
+    statuses = []
+    phones = [threading.Thread(target=lambda: statuses.append(desk.log_in("a wrong one").status))
+              for _ in range(8)]
+    for phone in phones:
+        phone.start()
+    for phone in phones:
+        phone.join(wire.PATIENCE)
+    assert statuses.count(403) in range(1, 6) and statuses.count(429) == 8 - statuses.count(403)
+
+
 def test_forms_of_others_do_nothing(make_desk, rng):
     desk = make_desk()
     message = leave_text(desk, rng, "rude").hex()
