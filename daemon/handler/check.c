@@ -292,7 +292,8 @@ static void on_expired(struct persist_op *op)
         return;
     }
     service_forget_removed(service, op);
-    metrics_note_left(&service->metrics, LEFT_EXPIRED, op->removed_count);
+    metrics_note_left(&service->metrics, LEFT_REMOVED, op->destroyed_count);
+    metrics_note_left(&service->metrics, LEFT_EXPIRED, op->removed_count - op->destroyed_count);
     if (ends_early(check)) {
         return;
     }

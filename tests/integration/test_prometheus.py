@@ -60,7 +60,8 @@ def value(found, metric, **labels):
 @pytest.fixture
 def busy(make_daemon, rng):
     """A daemon with a message, a report, a withdrawal, a removal and refusals: (cli, daemon)."""
-    daemon = make_daemon("[host default]\n[host lobby]\nmessages = 2\nevict = oldest\n")
+    daemon = make_daemon("[host default]\nremove_after = 0\n"
+                         "[host lobby]\nmessages = 2\nevict = oldest\n")
     token = bytes(range(32))
     with daemon.client() as client, daemon.administrator() as administrator:
         for host in ("default",) * 3 + ("lobby",) * 4:
@@ -118,6 +119,20 @@ def test_expired_messages_are_counted(make_daemon, rng):
     def is_counted():
         return value(metrics(cli), "hearsay_messages_left_total", way="expired") == 1
     wire.wait_until(is_counted, "the message expired")
+
+
+def test_removed_messages_are_counted_when_they_are_destroyed(make_daemon, rng):
+    daemon = make_daemon("[host default]\nremove_after = 1s\n")
+    cli = cli_runner.of_daemon(daemon, daemon.socket_path)
+    with daemon.administrator() as administrator:
+        made = wire.deposit_of(rng, HERE)
+        administrator.call(made)
+        administrator.call(pb.Remove(id=made.id))
+
+    def is_counted():
+        return value(metrics(cli), "hearsay_messages_left_total", way="removed") == 1
+    wire.wait_until(is_counted, "the message was destroyed")
+    assert value(metrics(cli), "hearsay_messages_left_total", way="expired") == 0
 
 
 def test_labels_and_number_of_series(busy):
