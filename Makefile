@@ -29,12 +29,14 @@ export PREFIX # scripts/configure takes it over without building anew
 
 # Of `make matrix`: which rows, all when none is named; see scripts/matrix.
 BUILD_MATRIX ?= build-matrix
+# Of `make check-release`: 3 GB for each release of Debian.
+BUILD_RELEASE ?= build-release
 ROWS ?=
 
 # meson's list of what it has installed.
 INSTALL_LOG = $(BUILD)/meson-logs/install-log.txt
 
-.PHONY: all build demo play check check-plain check-asan bench eval fuzz torture small matrix lint deb install uninstall clean format help
+.PHONY: all build demo play check check-plain check-asan bench eval fuzz torture small matrix check-release lint deb install uninstall clean format help
 
 all: build
 
@@ -103,6 +105,10 @@ torture: ## power cuts (TORTURE_CUTS) and kill -9 under load (TORTURE_KILLS), ma
 
 small: ## as root: a 32-bit hearsayd in 64 MB with 100,000 messages; memory, sizes, bytes written
 	@sh scripts/small $(BUILD_SMALL)
+
+check-release: ## as root: Debian's packages made twice, upgraded, tried, purged in new Debians; SUITES="trixie" for one
+	@sh scripts/install-packages release
+	@RELEASE_DIR=$(BUILD_RELEASE) sh scripts/check-release $(SUITES)
 
 matrix: ## compilers, sanitizers, valgrind, musl, other processors: hours; ROWS="musl mips" for some
 	@MATRIX_DIR=$(BUILD_MATRIX) sh scripts/matrix $(ROWS)
