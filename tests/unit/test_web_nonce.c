@@ -138,6 +138,20 @@ static void a_full_table_is_shared(void **state)
     assert_true(more > LIMIT_ADDRESSES / 2);
 }
 
+/* 5,000 phones come back at once after a power cut: each has a bucket. */
+static void a_festival_has_room(void **state)
+{
+    (void)state;
+    limit_init(&limit);
+    for (uint32_t i = 0; i < 5000; i++) {
+        struct http_address address = {
+            .family = 4,
+            .bytes = {11, 0, (uint8_t)(i >> 8), (uint8_t)i},
+        };
+        assert_int_equal(limit_take(&limit, &address, &rate, 1, 1000), 0);
+    }
+}
+
 static void no_rate_is_no_limit(void **state)
 {
     static const struct bucket_rate none = {.per_minute = 0, .burst = 1};
@@ -158,6 +172,7 @@ int main(void)
         cmocka_unit_test(a_network_is_bounded),
         cmocka_unit_test(addresses_from_away_count_by_network),
         cmocka_unit_test(a_full_table_is_shared),
+        cmocka_unit_test(a_festival_has_room),
         cmocka_unit_test(no_rate_is_no_limit),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);

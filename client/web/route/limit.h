@@ -14,7 +14,7 @@
 #include "client/web/http.h"
 #include "core/base/bucket.h"
 
-enum { LIMIT_ADDRESSES = 2048, LIMIT_NETWORK = 16, LIMIT_SALT_BYTES = 32 };
+enum { LIMIT_ADDRESSES = 8192, LIMIT_NETWORK = 16, LIMIT_SALT_BYTES = 32 };
 
 struct limit_entry {
     uint64_t hash; /* 0: the entry is free */
