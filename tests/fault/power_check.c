@@ -71,6 +71,42 @@ static int note_notice(void *context, const struct persist_rule *rule)
     return 0;
 }
 
+/* Each hiding and restoring by the operator is there with its decision, or both are not. */
+static void check_decisions(struct power_proof *proof, struct store_fixture *fixture)
+{
+    static struct persist_decision list[POWER_OPERATIONS_MAX];
+    static bool hidden[POWER_NUMBERS_MAX];
+    static bool restored[POWER_NUMBERS_MAX];
+    struct persist_read read = {.kind = PERSIST_READ_DECISIONS,
+                                .page_host = fixture->host,
+                                .decisions = list,
+                                .decision_count = POWER_OPERATIONS_MAX,
+                                .decisions_before = INT64_MAX};
+
+    memset(hidden, 0, sizeof(hidden));
+    memset(restored, 0, sizeof(restored));
+    store_read(fixture, &read);
+    fixture->persist->interface->read_release(fixture->persist, &read);
+    if (read.failed || read.page_more) {
+        complain(proof, "the decisions cannot be read", 0);
+    }
+    for (size_t i = 0; i < read.decision_count; i++) {
+        (strcmp(list[i].act, "hide") == 0 ? hidden : restored)[power_number(list[i].id)] = true;
+    }
+    for (uint32_t i = 0; i < POWER_NUMBERS_MAX; i++) {
+        const uint8_t state = proof->messages.states[i];
+
+        if (!proof->messages.found[i]) {
+            continue;
+        }
+        if (restored[i] != (state == PERSIST_APPROVED)) {
+            complain(proof, "its restoring and the decision are not there together", i);
+        } else if (state != PERSIST_APPROVED && hidden[i] != (state == PERSIST_WITHHELD)) {
+            complain(proof, "its hiding and the decision are not there together", i);
+        }
+    }
+}
+
 /* The notice is the one that was acknowledged last, or one that was put after that. */
 static void check_notice(struct power_proof *proof, struct store_fixture *fixture)
 {
@@ -112,10 +148,10 @@ static void check_indexes(struct power_proof *proof, struct service *service)
         indexed += is_indexed;
         if (is_indexed && !proof->messages.found[i]) {
             complain(proof, "the index has it, the store does not", i);
-        } else if (is_indexed && proof->messages.states[i] == PERSIST_HIDDEN) {
+        } else if (is_indexed && proof->messages.states[i] >= PERSIST_HIDDEN) {
             complain(proof, "it is hidden, and in the index", i);
         } else if (!is_indexed && proof->messages.found[i] && !is_over &&
-                   proof->messages.states[i] != PERSIST_HIDDEN) {
+                   proof->messages.states[i] < PERSIST_HIDDEN) {
             complain(proof, "the store has it, the index does not", i);
         }
     }
@@ -184,6 +220,7 @@ bool power_check_store(struct store_fixture *fixture, struct power_proof *proof,
         check_fates(proof);
         check_numbers(proof);
         check_notice(proof, fixture);
+        check_decisions(proof, fixture);
     }
     if (proof->reason[0] == '\0') {
         check_service(proof, fixture->persist);

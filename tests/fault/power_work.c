@@ -60,6 +60,7 @@ struct asked {
     uint32_t number;
     unsigned *left;
     struct persist_rule notice;
+    struct persist_decision decision;
 };
 
 /* A failed operation has done nothing: what was known of its message holds. */
@@ -79,7 +80,7 @@ static void note_number(struct power_model *model, uint32_t number, int64_t seq)
     model->newest_seq = model->seqs[number] = seq;
 }
 
-/* Hidden by a report, or restored; or withdrawn before. */
+/* Hidden by a report or by the operator, or restored; or withdrawn before. */
 static void note_moderation(struct power_model *model, const struct asked *asked)
 {
     const struct persist_op *op = &asked->op.op;
@@ -89,7 +90,7 @@ static void note_moderation(struct power_model *model, const struct asked *asked
         return;
     }
     assert_int_equal(op->outcome, PERSIST_APPLIED);
-    if (op->message.reports > 0) {
+    if (op->kind == PERSIST_WITHHOLD || op->message.reports > 0) {
         model->fates[asked->number] |= POWER_HIDDEN;
         return;
     }
@@ -110,9 +111,12 @@ static void note_deposit(struct power_model *model, const struct asked *asked)
         model->fates[asked->number] |= POWER_KEPT;
         asked->work->acknowledged++;
         break;
-    case PERSIST_GONE:
-        assert_true((model->fates[asked->number] & POWER_REMOVAL_ASKED) != 0);
-        model->fates[asked->number] |= POWER_REMOVED;
+    case PERSIST_GONE: /* withdrawn, or removed by the operator, who may restore it */
+        assert_true((model->fates[asked->number] & (POWER_REMOVAL_ASKED | POWER_HIDING_ASKED)) !=
+                    0);
+        if ((model->fates[asked->number] & POWER_HIDING_ASKED) == 0) {
+            model->fates[asked->number] |= POWER_REMOVED;
+        }
         break;
     default:
         fail_msg("deposit %u: outcome %d: %s", asked->number, asked->op.op.outcome,
@@ -134,7 +138,7 @@ static void on_done(struct persist_op *op)
     }
     if (op->kind == PERSIST_DEPOSIT) {
         note_deposit(model, asked);
-    } else if (op->kind == PERSIST_MODERATE) {
+    } else if (op->kind == PERSIST_MODERATE || op->kind == PERSIST_WITHHOLD) {
         note_moderation(model, asked);
         work->acknowledged++;
     } else if (op->kind == PERSIST_RULE_PUT) {
@@ -198,7 +202,29 @@ static void make_expiry(struct power_work *work, struct asked *asked)
     store_make_expire(&asked->op, model->now_ms, 1 + rng_below(work->rng, PERSIST_EXPIRE_MAX));
 }
 
-/* The next step of a message: a report hides it, then it is restored. False: there is none now. */
+/* The decision of an operation, which is to be in the store with the operation or not at all. */
+static void make_decision(struct power_work *work, struct asked *asked, const char *act)
+{
+    asked->decision = (struct persist_decision){
+        .host = work->fixture->host, .time_ms = work->model.now_ms, .has_id = true};
+    (void)snprintf(asked->decision.act, sizeof(asked->decision.act), "%s", act);
+    memcpy(asked->decision.id, asked->op.op.message.id, MESSAGE_ID_BYTES);
+    asked->op.op.decision = &asked->decision;
+}
+
+/* The operator hides a message, or removes it for a time that does not end here. */
+static void make_withholding(struct power_work *work, struct asked *asked, uint32_t number)
+{
+    store_make_withdraw(work->fixture, &asked->op, number, work->model.now_ms);
+    asked->op.op.kind = PERSIST_WITHHOLD;
+    asked->op.op.message.destroy_ms = rng_chance(work->rng, 50) ? POWER_LATER_MS : 0;
+    make_decision(work, asked, "hide");
+}
+
+/*
+ * The next step of a message: a report or the operator hides it, then it is restored. False: there
+ * is none now.
+ */
 static bool make_moderation(struct power_work *work, struct asked *asked, uint32_t number)
 {
     struct power_model *model = &work->model;
@@ -211,9 +237,16 @@ static bool make_moderation(struct power_work *work, struct asked *asked, uint32
     }
     asked->number = number;
     model->fates[number] |= hides ? POWER_HIDING_ASKED : POWER_RESTORING_ASKED;
+    if (hides && rng_chance(work->rng, 50)) {
+        make_withholding(work, asked, number);
+        return true;
+    }
     store_make_moderate(work->fixture, &asked->op, number, model->deposited_ms[number],
                         hides ? PERSIST_HIDDEN : PERSIST_APPROVED, hides, NULL);
     asked->op.op.now_ms = model->now_ms;
+    if (!hides) {
+        make_decision(work, asked, "restore");
+    }
     return true;
 }
 

@@ -56,6 +56,7 @@ static uint8_t fate_of(uint8_t state)
 {
     switch (state) {
     case PERSIST_HIDDEN:
+    case PERSIST_WITHHELD:
         return POWER_HIDING_ASKED | POWER_HIDDEN;
     case PERSIST_APPROVED:
         return POWER_HIDING_ASKED | POWER_HIDDEN | POWER_RESTORING_ASKED | POWER_RESTORED;
