@@ -104,6 +104,10 @@ def test_what_a_notice_survives(make_daemon):
         operator.call(pb.Backup(path=copy))
         assert b"stays" not in operator.call(pb.Export()).SerializeToString()
         operator.call(pb.Notice(drop=1))
+        assert operator.refused(pb.Notice(drop=1)).code == "NOT_FOUND"
+        decisions = operator.call(pb.Decisions())
+        assert [one.act for one in decisions.decisions] == ["notice", "notice", "unnotice"]
+        assert b"stays" not in decisions.SerializeToString()
         assert operator.call(pb.Check()).problems == []
     daemon.kill()
     daemon.start()
