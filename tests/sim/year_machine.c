@@ -147,7 +147,7 @@ static void submit_work(struct worker *worker, struct long_work *work)
 
 static void configure(void)
 {
-    static const char text[] = "[daemon]\nlisten = 127.0.0.1:7117 local\n"
+    static const char text[] = "[daemon]\nmoderation_log_keep = 7d\nlisten = 127.0.0.1:7117 local\n"
                                "[limits]\nmessages = 6000\nbytes = 4M\npayload = 2K\n"
                                "ttl_default = 1d\nttl_max = 30d\ncache = 512K\n"
                                "[host street]\naccept_schedule = 22:00-07:00 closed\n"
