@@ -78,7 +78,8 @@ static struct msg_request make_request(struct faults_fixture *fixture, enum msg_
     case MSG_REQUEST_ACCEPT:
         request.admin.word = (struct msg_text){"open", 4};
         break;
-    case MSG_REQUEST_REMOVE: /* of one that nobody has */
+    case MSG_REQUEST_HIDE: /* of one that nobody has */
+    case MSG_REQUEST_REMOVE:
     case MSG_REQUEST_RESTORE:
         id[0] = 0xfe;
         request.admin.id = (struct msg_bytes){id, sizeof(id)};
@@ -180,7 +181,7 @@ static void test_questions(void **state)
         MSG_REQUEST_BAN,     MSG_REQUEST_BANS,   MSG_REQUEST_ACCEPT,    MSG_REQUEST_REMOVE,
         MSG_REQUEST_RESTORE, MSG_REQUEST_REPORT, MSG_REQUEST_REPORTED,  MSG_REQUEST_CHECK,
         MSG_REQUEST_BACKUP,  MSG_REQUEST_RELOAD, MSG_REQUEST_LOG_LEVEL, MSG_REQUEST_COMPACT,
-        MSG_REQUEST_HELLO,   MSG_REQUEST_NOTICE,
+        MSG_REQUEST_HELLO,   MSG_REQUEST_NOTICE, MSG_REQUEST_HIDE,      MSG_REQUEST_DECISIONS,
     };
 
     for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
@@ -276,6 +277,91 @@ static bool fail_withdrawal(struct faults_fixture *fixture, const struct fault_c
     return failed;
 }
 
+enum { SHOWN = -1 };
+
+/* The code of the error of a `get` of the message; SHOWN: there is none. */
+static int ask_state(struct faults_fixture *fixture)
+{
+    const struct msg_request request = {
+        .id = 71,
+        .kind = MSG_REQUEST_GET,
+        .get = {.id = {fixture->id, sizeof(fixture->id)}},
+    };
+    struct msg_response response;
+
+    faults_ask(fixture, &request, &response);
+    return response.kind == MSG_RESPONSE_GOT ? SHOWN : (int)response.error.code;
+}
+
+/* An act of the operator, and what `get` says before it, and after it. */
+struct act {
+    enum msg_request_kind kind;
+    enum msg_response_kind done;
+    int before;
+    int after;
+};
+
+/* The acts on one message, in this order. */
+static const struct act acts[] = {
+    {MSG_REQUEST_HIDE, MSG_RESPONSE_HIDDEN, SHOWN, MSG_NOT_FOUND},
+    {MSG_REQUEST_RESTORE, MSG_RESPONSE_RESTORED, MSG_NOT_FOUND, SHOWN},
+    {MSG_REQUEST_REMOVE, MSG_RESPONSE_REMOVED, SHOWN, MSG_REMOVED},
+    {MSG_REQUEST_RESTORE, MSG_RESPONSE_RESTORED, MSG_REMOVED, SHOWN},
+};
+
+/*
+ * An act fails at a place. What was acknowledged is so, what was refused has not happened, and a
+ * second attempt succeeds, unless the act has happened.
+ */
+static bool fail_act(struct faults_fixture *fixture, const struct fault_case *fault, unsigned nth,
+                     const struct act *act)
+{
+    const struct msg_request request = {
+        .id = 81,
+        .kind = act->kind,
+        .admin = {.id = {fixture->id, sizeof(fixture->id)}},
+    };
+    struct msg_response response;
+    bool acknowledged = false;
+    bool refused = false;
+
+    peer_put(&fixture->peer, &request);
+    fault_vfs_arm(fault->kinds, nth, fault->times);
+    const enum outcome outcome = faults_exchange(fixture, &fixture->peer, &response);
+    const bool failed = fault_vfs_disarm();
+    assert_true(failed || outcome == OUTCOME_ANSWERED);
+    if (outcome == OUTCOME_ANSWERED) {
+        acknowledged = response.kind == act->done;
+        assert_true(acknowledged || (failed && faults_says_failure(&response)));
+        refused = !acknowledged && response.error.code == MSG_STORAGE;
+    }
+    faults_reconnect_if_dropped(fixture);
+    const int now = ask_state(fixture);
+    assert_true(now == act->after || (!acknowledged && now == act->before));
+    assert_false(refused && now == act->after);
+    faults_ask(fixture, &request, &response);
+    assert_true(response.kind == act->done ||
+                (now == act->after && response.kind == MSG_RESPONSE_ERROR &&
+                 response.error.code == MSG_INVALID));
+    assert_int_equal(ask_state(fixture), act->after);
+    return failed;
+}
+
+/* All acts on a new message. Whether anything failed. */
+static bool fail_acts(struct faults_fixture *fixture, const struct fault_case *fault, unsigned nth)
+{
+    const struct msg_request deposit = new_deposit(fixture);
+    struct msg_response response;
+    bool failed = false;
+
+    faults_ask(fixture, &deposit, &response);
+    assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);
+    for (size_t i = 0; i < sizeof(acts) / sizeof(acts[0]); i++) {
+        failed = fail_act(fixture, fault, nth, &acts[i]) || failed;
+    }
+    return failed;
+}
+
 static void test_changes(void **state)
 {
     struct faults_fixture *fixture = *state;
@@ -289,6 +375,10 @@ static void test_changes(void **state)
         }
         for (nth = 1; fail_withdrawal(fixture, &faults_cases[i], nth);
              nth = faults_next_place(nth)) {
+            assert_true(nth < PLACES_MAX);
+            faults_injected++;
+        }
+        for (nth = 1; fail_acts(fixture, &faults_cases[i], nth); nth = faults_next_place(nth)) {
             assert_true(nth < PLACES_MAX);
             faults_injected++;
         }
