@@ -75,6 +75,11 @@ void html_raw(struct html *html, const char *literal)
     html_put(html, literal, strlen(literal));
 }
 
+void html_cut(struct html *html, size_t count)
+{
+    html->count = count < html->count ? count : html->count;
+}
+
 void html_number(struct html *html, uint64_t number)
 {
     char digits[20];
@@ -346,8 +351,9 @@ bool html_message(struct html *html, const char *text, size_t count, size_t char
         if (!lines.is_open) {
             lines_open(html, &lines);
         }
+        size_t before = html->count;
         html_put_escaped(html, &run, character == '\t' ? ' ' : character);
-        characters++;
+        characters += html->count > before; /* what is left out hides nothing behind it */
         characters +=
             html_put_plain(html, &run, characters_max > 0 ? characters_max - characters : SIZE_MAX);
     }

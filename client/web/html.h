@@ -12,9 +12,9 @@
 #include <stdint.h>
 
 enum {
-    HTML_BYTES_MAX = 256 * 1024, /* of one page */
-    HTML_HOLE_BYTES = 32,        /* of each value that is filled in */
-    HTML_HOLES_MAX = 8           /* of one page */
+    HTML_BYTES_MAX = 1024 * 1024, /* of one page */
+    HTML_HOLE_BYTES = 32,         /* of each value that is filled in */
+    HTML_HOLES_MAX = 8            /* of one page */
 };
 
 /* What is one phone's own. No page is written with such a value: each phone's copy is filled. */
@@ -44,6 +44,9 @@ bool html_failed(const struct html *html);
 /* Writes text of ours that is markup already. */
 void html_raw(struct html *html, const char *literal);
 
+/* Takes back what was written behind the first `count` bytes. No hole may be there. */
+void html_cut(struct html *html, size_t count);
+
 /*
  * Writes text of others, `count` bytes of any content, as one line of text: escapes & < > " ';
  * leaves out control characters and bidi embeddings, overrides and isolates; replaces bytes that
@@ -53,8 +56,8 @@ void html_text(struct html *html, const char *text, size_t count);
 
 /*
  * The same for a message: each line becomes a paragraph with dir="auto". Empty lines become space
- * above the next paragraph. Stops behind `characters_max` characters or `lines_max` lines; 0: no
- * such limit. Returns whether the whole message was written.
+ * above the next paragraph. Stops behind `characters_max` characters that were written, or
+ * `lines_max` lines; 0: no such limit. Returns whether the whole message was written.
  */
 bool html_message(struct html *html, const char *text, size_t count, size_t characters_max,
                   size_t lines_max);

@@ -23,7 +23,13 @@
 #include "client/web/lang.h"
 #include "client/web/view.h"
 
-enum { PAGE_TEXT_CHARACTERS = 500, PAGE_ID_TEXT_BYTES = 33, PAGE_CODE_TEXT_BYTES = 27 };
+enum {
+    PAGE_TEXT_CHARACTERS = 500,
+    PAGE_MESSAGE_CHARACTERS = 16384, /* of a message's own page: more is not shown */
+    PAGE_MESSAGE_LINES = 1000,
+    PAGE_ID_TEXT_BYTES = 33,
+    PAGE_CODE_TEXT_BYTES = 27
+};
 
 /* What every page has. */
 struct page {

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/web/moderate/page.h"
+#include "client/web/page.h"
 #include "tests/lib/check.h"
 
 #define EVIL "<b a=\"1\" b='2'>&\x01\xff\xe2\x80\xae</b>"
@@ -95,11 +96,39 @@ static void test_every_text(void **state)
     }
 }
 
-/* Whatever guests and reporters write, the page is written, and says how many it leaves out. */
+/* How often a word stands in the page. */
+static size_t count_word(const struct html *html, const char *word)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i + strlen(word) <= html->count; i++) {
+        count += memcmp(html->bytes + i, word, strlen(word)) == 0;
+    }
+    return count;
+}
+
+/* The longest text that guests see whole, in as many bytes of HTML as can be, with `word` last. */
+static size_t worst_text(char *text, const char *word)
+{
+    size_t count = 0;
+
+    for (size_t line = 1; line < PAGE_MESSAGE_LINES; line++) {
+        memcpy(text + count, "\"\n\n", 3); /* line ends are no characters */
+        count += 3;
+    }
+    for (size_t i = PAGE_MESSAGE_LINES - 1; i + strlen(word) < PAGE_MESSAGE_CHARACTERS; i++) {
+        text[count++] = '"';
+    }
+    memcpy(text + count, word, strlen(word));
+    return count + strlen(word);
+}
+
+/* Whatever guests and reporters write, each list shows one message at least, none is cut where
+ * guests see it whole, and the page says how many it leaves out. */
 static void test_the_worst_lists(void **state)
 {
     enum { MESSAGES = 50, REASONS = 16 };
-    static char text[4096];
+    static char text[2 * PAGE_MESSAGE_CHARACTERS];
     static char words[1001];
     static struct hearsay_reason reasons[REASONS];
     static struct hearsay_reported all[MESSAGES];
@@ -109,30 +138,59 @@ static void test_the_worst_lists(void **state)
     (void)state;
 
     memset(words, '\'', sizeof(words) - 1);
-    for (size_t i = 0; i + 1 < sizeof(text); i += 2) {
-        text[i] = '&';
-        text[i + 1] = i < 200 ? '\n' : '"';
-    }
+    memcpy(words + sizeof(words) - 5, "last", 4);
     for (size_t i = 0; i < REASONS; i++) {
         reasons[i] = (struct hearsay_reason){HEARSAY_REPORT_SPAM, words};
     }
     for (size_t i = 0; i < MESSAGES; i++) {
         all[i] = reported_of(reasons, REASONS);
         all[i].message.payload = (const uint8_t *)text;
-        all[i].message.payload_bytes = sizeof(text);
+        all[i].message.payload_bytes = worst_text(text, "ILLEGAL");
     }
     html_init(&html);
     desk_begin(&html, &desk, &(struct desk_notice){.key = NULL});
     for (int list = 0; list < DESK_LISTS; list++) {
-        size_t before = html.count;
+        size_t before = count_word(&html, "ILLEGAL");
 
         desk_list(&html, &desk, (enum desk_list)list,
                   &(struct hearsay_admin_reply){
                       .reported = all, .reported_count = MESSAGES, .total = 1000000});
-        assert_true(html.count > before + 10000); /* each list has room for some */
+        assert_true(count_word(&html, "ILLEGAL") > before);
+        assert_int_equal(count_word(&html, "name=\"reason\""), count_word(&html, "ILLEGAL"));
+        assert_int_equal(count_word(&html, "last</p>"), REASONS * count_word(&html, "ILLEGAL"));
     }
     desk_end(&html, &desk);
+    assert_int_equal(count_word(&html, "\xe2\x80\xa6"), 0); /* nothing is cut */
     assert_false(html_failed(&html));
+    html_deinit(&html);
+}
+
+/* What guests see of a message, moderators see, however it is written. */
+static void test_nothing_is_hidden(void **state)
+{
+    static const char reason[] = "1\n2\n3\n4\n5\n6\n7\n8\n9";
+    static const struct hearsay_reason reasons[] = {{HEARSAY_REPORT_SPAM, reason}};
+    static char text[3000];
+    const struct desk desk = {
+        .lang = lang_find("en"), .language = "en", .title = "x", .token = "0"};
+    struct hearsay_reported both[2] = {reported_of(reasons, 1), reported_of(NULL, 0)};
+    struct html html;
+    (void)state;
+
+    memset(text, 1, sizeof(text));
+    memcpy(text + sizeof(text) - 7, "ILLEGAL", 7);
+    both[0].message.payload = (const uint8_t *)text;
+    both[0].message.payload_bytes = sizeof(text);
+    both[1].message.payload = (const uint8_t *)text + sizeof(text) - 187;
+    both[1].message.payload_bytes = 187;
+    html_init(&html);
+    for (size_t i = 0; i < 60; i++) {
+        memcpy(text + sizeof(text) - 187 + 3 * i, "ok\n", 3);
+    }
+    desk_list(&html, &desk, DESK_REPORTED,
+              &(struct hearsay_admin_reply){.reported = both, .reported_count = 2, .total = 2});
+    assert_int_equal(count_word(&html, "ILLEGAL"), 2);
+    assert_int_equal(count_word(&html, "8</p><p>\xe2\x80\xa6</p>"), 1); /* a cut has a sign */
     html_deinit(&html);
 }
 
@@ -180,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_every_text),
         cmocka_unit_test(test_the_worst_lists),
+        cmocka_unit_test(test_nothing_is_hidden),
         cmocka_unit_test(test_notices),
         cmocka_unit_test(test_kinds),
     };

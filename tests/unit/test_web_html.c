@@ -127,6 +127,9 @@ static void test_messages(void **state)
     MESSAGE("a\xe2\x80\xa8"
             "b",
             0, 0, true, "<p dir=\"auto\">a</p><p dir=\"auto\">b</p>");
+    MESSAGE("\x01\x02\x01\x02"
+            "abc\x01",
+            4, 0, true, "<p dir=\"auto\">abc</p>"); /* which is all that is written */
     MESSAGE("abcd", 3, 0, false, "<p dir=\"auto\">abc</p>");
     MESSAGE("abc\n\n", 3, 0, true, "<p dir=\"auto\">abc</p>");
     MESSAGE("a\nb\nc", 0, 2, false, "<p dir=\"auto\">a</p><p dir=\"auto\">b</p>");

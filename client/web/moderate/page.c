@@ -4,14 +4,14 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "client/web/page.h"
 #include "client/web/route/secret.h"
 
 enum {
-    TEXT_CHARACTERS_MAX = 2000,
-    TEXT_LINES_MAX = 60,
-    REASON_CHARACTERS_MAX = 200,
-    /* A list has no further message when the page has so many bytes, times its place: so that each
-     * list has room, whatever guests write. */
+    REASON_CHARACTERS_MAX = 1000,
+    REASON_LINES_MAX = 8,
+    /* The page has at most so many bytes behind a list, times the place of the list. The longest
+     * text, at most 5 bytes for a character and 30 for a line, fits with all of its reasons. */
     LIST_BYTES = HTML_BYTES_MAX / (DESK_LISTS + 1)
 };
 
@@ -216,6 +216,15 @@ void desk_board(struct html *html, const struct desk *desk, const struct hearsay
 
 /* --- messages --------------------------------------------------------------------------------- */
 
+/* Writes a text of others, with a sign where it is cut. */
+static void write_message(struct html *html, const char *text, size_t count, size_t characters_max,
+                          size_t lines_max)
+{
+    if (!html_message(html, text, count, characters_max, lines_max)) {
+        html_raw(html, "<p>\xe2\x80\xa6</p>");
+    }
+}
+
 static void write_text(struct html *html, const struct desk *desk,
                        const struct hearsay_reported *reported)
 {
@@ -231,9 +240,10 @@ static void write_text(struct html *html, const struct desk *desk,
         html_raw(html, " (<bdi>");
         html_string(html, message->media_type);
         html_raw(html, "</bdi>)</p>");
-    } else if (!html_message(html, (const char *)message->payload, message->payload_bytes,
-                             TEXT_CHARACTERS_MAX, TEXT_LINES_MAX)) {
-        html_raw(html, "<p>\xe2\x80\xa6</p>");
+    } else {
+        /* Whatever guests can read, or a guest could hide a text from the moderators only. */
+        write_message(html, (const char *)message->payload, message->payload_bytes,
+                      PAGE_MESSAGE_CHARACTERS, PAGE_MESSAGE_LINES);
     }
     html_raw(html, "</div>\n");
 }
@@ -305,8 +315,8 @@ static void write_reasons(struct html *html, const struct desk *desk,
 
             if ((size_t)reason->kind == kind && reason->text != NULL) {
                 html_raw(html, "<div class=\"soft text\">");
-                (void)html_message(html, reason->text, strlen(reason->text), REASON_CHARACTERS_MAX,
-                                   1);
+                write_message(html, reason->text, strlen(reason->text), REASON_CHARACTERS_MAX,
+                              REASON_LINES_MAX);
                 html_raw(html, "</div>");
             }
         }
@@ -423,8 +433,14 @@ void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
     html_raw(html, "<section>\n<h2>");
     lang_write_count(html, desk->lang, headings[list], reply->total);
     html_raw(html, "</h2>\n<ol class=\"list\">\n");
-    while (shown < reply->reported_count && html->count < LIST_BYTES * ((size_t)list + 1)) {
-        write_item(html, desk, &reply->reported[shown++]);
+    for (; shown < reply->reported_count; shown++) {
+        size_t before = html->count;
+
+        write_item(html, desk, &reply->reported[shown]);
+        if (html->count > LIST_BYTES * ((size_t)list + 1) && shown > 0) {
+            html_cut(html, before);
+            break;
+        }
     }
     html_raw(html, "</ol>\n");
     if (reply->total > shown) {

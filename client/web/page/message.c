@@ -3,11 +3,6 @@
 
 #include "client/web/page/inner.h"
 
-enum {
-    MESSAGE_CHARACTERS_MAX = 16384, /* of the longest text: more is not shown */
-    MESSAGE_LINES_MAX = 1000
-};
-
 void page_write_kind(struct html *html, const struct page *page,
                      const struct board_message *message)
 {
@@ -26,8 +21,8 @@ static void message_write_text(struct html *html, const struct page *page,
     html_raw(html, "<article class=\"card\">\n<div class=\"text\">");
     if (message->text == NULL) {
         page_write_kind(html, page, message);
-    } else if (!html_message(html, message->text, message->bytes, MESSAGE_CHARACTERS_MAX,
-                             MESSAGE_LINES_MAX)) {
+    } else if (!html_message(html, message->text, message->bytes, PAGE_MESSAGE_CHARACTERS,
+                             PAGE_MESSAGE_LINES)) {
         html_raw(html, "<p>\xe2\x80\xa6</p>");
     }
     html_raw(html, "</div>\n<div class=\"meta\">\n<p>");
