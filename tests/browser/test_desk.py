@@ -4,6 +4,7 @@
 import json
 
 import pytest
+from selenium.webdriver.common.keys import Keys
 
 import test_moderate as desks
 from harness import TEXTS
@@ -48,6 +49,22 @@ def test_the_evening(phone, desk, rng):
     assert "It is shown." in phone.text("[role=status]")
     assert documents(phone) <= 5
     assert "A rude word" not in phone.text("main")
+
+
+def test_enter_in_the_reason_removes(phone, desk, rng):
+    """And never shows what waits for review: Enter presses the first button of a form."""
+    with desk.daemon.administrator() as operator:
+        operator.call(desks.pb.Accept(mode="review"))
+    leave_text(desk, rng, "A rude word")
+    phone.script(False)
+    phone.open(desk)
+    log_in(phone)
+    phone.unfold("details")
+    phone.follow("[name=reason]", lambda field: phone.find(field).send_keys("rude" + Keys.ENTER))
+    assert "Removed." in phone.text("[role=status]")
+    with desk.daemon.administrator() as operator:
+        assert [(one.act, one.reason) for one in operator.call(desks.pb.Decisions()).decisions][-1] == (
+            "remove", "rude")
 
 
 def fill(desk, rng):

@@ -194,6 +194,41 @@ static void test_nothing_is_hidden(void **state)
     html_deinit(&html);
 }
 
+/* Enter in the field of the reason presses the first button of its form: that one must remove. */
+static void test_enter_removes(void **state)
+{
+    const struct desk desk = {
+        .lang = lang_find("en"), .language = "en", .title = "x", .token = "0123"};
+    struct hearsay_reported one = reported_of(NULL, 0);
+    struct html html;
+    (void)state;
+
+    for (int hidden = 0; hidden < 2; hidden++) {
+        one.hidden = one.pending = hidden == 1;
+        html_init(&html);
+        desk_list(&html, &desk, DESK_REPORTED,
+                  &(struct hearsay_admin_reply){.reported = &one, .reported_count = 1, .total = 1});
+        html_text(&html, "", 0);
+        char *text = strndup(html.bytes, html.count);
+        assert_non_null(text);
+        char *form = strstr(text, "name=\"reason\"");
+        assert_non_null(form);
+        *strstr(form, "</form>") = '\0';
+        for (char *next = strstr(text, "<form"); next != NULL; next = strstr(next + 1, "<form")) {
+            form = next;
+        }
+        char *button = strstr(form, "<button");
+        assert_non_null(button);
+        assert_memory_equal(button, "<button name=\"do\" value=\"remove\"", 32);
+        assert_null(strstr(button + 1, "<button"));
+        assert_non_null(strstr(form, "name=\"k\" value=\"0123\""));
+        assert_non_null(strstr(form, "name=\"id\""));
+        assert_non_null(strstr(form, "name=\"why\""));
+        free(text);
+        html_deinit(&html);
+    }
+}
+
 /* Each notice is in each language. */
 static void test_notices(void **state)
 {
@@ -236,11 +271,9 @@ static void test_kinds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_text),
-        cmocka_unit_test(test_the_worst_lists),
-        cmocka_unit_test(test_nothing_is_hidden),
-        cmocka_unit_test(test_notices),
-        cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_every_text),        cmocka_unit_test(test_the_worst_lists),
+        cmocka_unit_test(test_nothing_is_hidden), cmocka_unit_test(test_enter_removes),
+        cmocka_unit_test(test_notices),           cmocka_unit_test(test_kinds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -373,13 +373,16 @@ static void write_kinds(struct html *html, const struct desk *desk,
     html_raw(html, "</select>\n");
 }
 
-/* Writes the reason of what will be done and, behind one tap more, what removes the message. */
+/* Writes what removes a message, behind one tap more. A form of its own: where Enter is pressed in
+ * a field, a browser presses the first button of the form, which must do what the field is for. */
 static void write_removal(struct html *html, const struct desk *desk,
                           const struct hearsay_reported *reported, const char *id)
 {
     html_raw(html, "<details>\n<summary>");
     write_words(html, desk, "moderate.more");
     html_raw(html, "</summary>\n");
+    form_begin(html, desk, "acts");
+    write_hidden(html, "id", id);
     write_kinds(html, desk, reported, id);
     label_write(html, desk, "moderate.reason", "reason-", id);
     html_raw(html, "<input type=\"text\" name=\"reason\" maxlength=\"100\" dir=\"auto\" "
@@ -392,7 +395,7 @@ static void write_removal(struct html *html, const struct desk *desk,
     label_write(html, desk, "moderate.ban", "ban-", id);
     html_raw(html, "</div>\n");
     write_button(html, desk, "button quiet", "remove", "moderate.remove");
-    html_raw(html, "</details>\n");
+    html_raw(html, "</form>\n</details>\n");
 }
 
 static void write_item(struct html *html, const struct desk *desk,
@@ -413,11 +416,11 @@ static void write_item(struct html *html, const struct desk *desk,
     }
     write_button(html, desk, "button quiet", "show",
                  reported->hidden ? "moderate.show" : "moderate.fine");
-    html_raw(html, "</p>\n");
+    html_raw(html, "</p>\n</form>\n");
     if (reported->destroyed_ms == 0) {
         write_removal(html, desk, reported, id);
     }
-    html_raw(html, "</form>\n</li>\n");
+    html_raw(html, "</li>\n");
 }
 
 void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
