@@ -46,7 +46,7 @@ static void show_restored(struct restore_job *restore, struct moderated *known)
     if (known != NULL) {
         known->state = PERSIST_APPROVED; /* reports do not hide it any more */
         known->reports = op->message.reports;
-        known->destroy_ms = 0;
+        known->destroy_ms = known->removed_ms = 0;
     }
     removed_drop(&job->host->removed, op->message.id);
     int rc = service_show(job->host, &restore->entry.message);

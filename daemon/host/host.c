@@ -183,10 +183,12 @@ void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t b
     for (uint32_t i = 0; i < host->moderation.count; i++) {
         struct moderated *moderated = &host->moderation.entries[i];
         bool moves = moderated->deposited_ms >= from_ms;
+        bool removal_moves = moderated->destroy_ms > 0 && moderated->removed_ms >= from_ms;
 
         moderated->deposited_ms += moves ? by_ms : 0;
         moderated->expires_ms += moves ? by_ms : 0;
-        moderated->destroy_ms += moderated->destroy_ms > before_ms ? by_ms : 0;
+        moderated->destroy_ms += removal_moves ? by_ms : 0;
+        moderated->removed_ms += removal_moves ? by_ms : 0;
     }
     for (uint32_t i = 0; i < host->removed.count; i++) {
         struct removed_id *removed = &host->removed.list[i];

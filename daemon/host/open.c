@@ -42,7 +42,7 @@ struct loading {
     int64_t now_ms; /* the host's clock when loading began */
     uint64_t loaded;
     uint64_t homeless; /* stored messages of hosts that are not configured */
-    bool moves;        /* there are messages or rules that move with the host's clock */
+    bool moves;        /* messages, removals or rules move with the host's clock */
 };
 
 static int load_message(void *context, const struct persist_message *message)
@@ -51,6 +51,8 @@ static int load_message(void *context, const struct persist_message *message)
     struct service *service = loading->service;
     struct host *host = service_host_numbered(service, message->host);
 
+    loading->moves |=
+        message->destroy_ms > 0 && message->removed_ms >= service->clock.shift_from_ms;
     if (message->deposited_ms >= service->clock.shift_from_ms) {
         loading->moves = true;
         service->shift_seq = message->seq < service->shift_seq ? message->seq : service->shift_seq;

@@ -27,6 +27,7 @@ int service_keep(struct service *service, struct host *host, const struct persis
         .deposited_ms = message->deposited_ms,
         .expires_ms = message->expires_ms,
         .destroy_ms = message->destroy_ms,
+        .removed_ms = message->removed_ms,
         .is_new = true,
     };
     bool is_known = message->state != PERSIST_SHOWN || message->reports > 0;
@@ -101,6 +102,7 @@ void service_withhold(struct service *service, struct host *host,
     known->state = message->state;
     known->reports = message->reports;
     known->destroy_ms = message->destroy_ms;
+    known->removed_ms = message->removed_ms;
     service_hide(service, host, message->id);
 }
 

@@ -107,15 +107,16 @@ static bool moderation_is_whole(sqlite3_stmt *statement)
     int64_t state = sqlite3_column_int64(statement, 1);
     int64_t reports = sqlite3_column_int64(statement, 2);
     int64_t destroy_ms = sqlite3_column_int64(statement, 3);
-    const void *reasons = sqlite3_column_text(statement, 4);
+    int64_t removed_ms = sqlite3_column_int64(statement, 4);
+    const void *reasons = sqlite3_column_text(statement, 5);
 
     return state >= PERSIST_SHOWN && state <= PERSIST_WITHHELD && reports >= 0 &&
            reports <= UINT32_MAX && reasons != NULL &&
            (destroy_ms == 0 || (destroy_ms > 0 && state == PERSIST_WITHHELD)) &&
-           sqlite3_column_int64(statement, 5) ==
+           sqlite3_column_int64(statement, 6) ==
                store_moderation_checksum(sqlite3_column_int64(statement, 0), state, reports,
-                                         destroy_ms, reasons,
-                                         (size_t)sqlite3_column_bytes(statement, 4));
+                                         destroy_ms, removed_ms, reasons,
+                                         (size_t)sqlite3_column_bytes(statement, 5));
 }
 
 static bool decision_is_whole(sqlite3_stmt *statement)
@@ -164,7 +165,7 @@ static const struct check {
      tombstone_is_whole, false},
     {"an epoch's row", "SELECT " STORE_EPOCH_COLUMNS " FROM epoch", epoch_is_whole, false},
     {"a reported message's row",
-     "SELECT seq, state, reports, destroy_ms, reasons, row_checksum FROM moderation",
+     "SELECT seq, state, reports, destroy_ms, removed_ms, reasons, row_checksum FROM moderation",
      moderation_is_whole, false},
     {"the index of removed messages", "PRAGMA integrity_check('moderation')", structure_is_whole,
      true},

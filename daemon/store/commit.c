@@ -186,6 +186,7 @@ static void note_success(struct store_writer *writer, const struct store_batch *
             op->message.state = writer->times[i].state;
             op->message.reports = writer->times[i].reports;
             op->message.destroy_ms = writer->times[i].destroy_ms;
+            op->message.removed_ms = writer->times[i].removed_ms;
         }
     }
     /*

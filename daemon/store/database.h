@@ -70,6 +70,7 @@ struct store_times {
     enum persist_state state;
     uint32_t reports;
     int64_t destroy_ms;
+    int64_t removed_ms;
     int64_t seq; /* of a duplicate */
 };
 

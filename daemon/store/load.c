@@ -138,12 +138,13 @@ static int refuse_row(const struct store_load *load, int rc, int64_t seq)
 }
 
 /*
- * The row of a message, then its state, its number of reports and the time of its destruction;
- * these are NULL for a message without a row in `moderation`.
+ * The row of a message, then its state, its number of reports, and the times of its destruction and
+ * its removal; these are NULL for a message without a row in `moderation`.
  */
-static const char replay_text[] = "SELECT " STORE_ROW_COLUMNS ", state, reports, destroy_ms"
-                                  " FROM message LEFT JOIN moderation USING (seq) ORDER BY seq";
-enum { COLUMN_STATE = 12, COLUMN_REPORTS = 13, COLUMN_DESTROY = 14 };
+static const char replay_text[] =
+    "SELECT " STORE_ROW_COLUMNS ", state, reports, destroy_ms,"
+    " removed_ms FROM message LEFT JOIN moderation USING (seq) ORDER BY seq";
+enum { COLUMN_STATE = 12, COLUMN_REPORTS = 13, COLUMN_DESTROY = 14, COLUMN_REMOVED = 15 };
 
 int store_load_replay(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_message *message),
@@ -168,6 +169,7 @@ int store_load_replay(const struct store_load *load,
         message.state = (enum persist_state)sqlite3_column_int64(statement, COLUMN_STATE);
         message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);
         message.destroy_ms = sqlite3_column_int64(statement, COLUMN_DESTROY);
+        message.removed_ms = sqlite3_column_int64(statement, COLUMN_REMOVED);
         code = visit(context, &message);
     }
     if (code == 0 && rc != SQLITE_DONE) {

@@ -20,6 +20,7 @@ struct row {
     enum persist_state state;
     uint32_t reports;
     int64_t destroy_ms; /* of a removed message; else 0 */
+    int64_t removed_ms; /* of a removed message; else 0 */
     size_t reasons_bytes;
     char reasons[REASONS_BYTES_MAX];
 };
@@ -36,12 +37,13 @@ static int find_row(struct store_database *database, int64_t seq, struct row *ou
     }
     int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
     if (rc == SQLITE_ROW) {
-        const char *reasons = (const char *)sqlite3_column_text(statement, 3);
-        size_t bytes = (size_t)sqlite3_column_bytes(statement, 3);
+        const char *reasons = (const char *)sqlite3_column_text(statement, 4);
+        size_t bytes = (size_t)sqlite3_column_bytes(statement, 4);
 
         out_row->state = (enum persist_state)sqlite3_column_int64(statement, 0);
         out_row->reports = (uint32_t)sqlite3_column_int64(statement, 1);
         out_row->destroy_ms = sqlite3_column_int64(statement, 2);
+        out_row->removed_ms = sqlite3_column_int64(statement, 3);
         if (reasons != NULL && bytes <= sizeof(out_row->reasons)) {
             memcpy(out_row->reasons, reasons, bytes);
             out_row->reasons_bytes = bytes;
@@ -54,7 +56,7 @@ static int find_row(struct store_database *database, int64_t seq, struct row *ou
 static int put_row(struct store_database *database, int64_t seq, const struct row *row)
 {
     int64_t checksum = store_moderation_checksum(seq, row->state, row->reports, row->destroy_ms,
-                                                 row->reasons, row->reasons_bytes);
+                                                 row->removed_ms, row->reasons, row->reasons_bytes);
 
     /*
      * A row that replaces another row is counted, too: `moderated` is an upper bound.
@@ -64,8 +66,8 @@ static int put_row(struct store_database *database, int64_t seq, const struct ro
     return store_statement_run(
         database->statements[STORE_MODERATION_PUT],
         STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(row->state), STORE_NUMBER(row->reports),
-                     STORE_NUMBER(row->destroy_ms), STORE_TEXT(row->reasons, row->reasons_bytes),
-                     STORE_NUMBER(checksum)));
+                     STORE_NUMBER(row->destroy_ms), STORE_NUMBER(row->removed_ms),
+                     STORE_TEXT(row->reasons, row->reasons_bytes), STORE_NUMBER(checksum)));
 }
 
 int store_moderation_begin(struct store_database *database, int64_t seq, enum persist_state state)
@@ -255,6 +257,19 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
     return rc == SQLITE_OK ? ban_removed(database, op) : rc;
 }
 
+/*
+ * Sets the times of a removal. If the clock was set forward after the operation was submitted, both
+ * times are of the new clock.
+ */
+static void row_remove(struct row *row, const struct store_database *database,
+                       const struct persist_op *op, int64_t expires_ms)
+{
+    int64_t destroy_ms = op->message.destroy_ms + database->state.clock_ms - op->now_ms;
+
+    row->removed_ms = database->state.clock_ms;
+    row->destroy_ms = destroy_ms < expires_ms ? destroy_ms : expires_ms;
+}
+
 int store_moderation_withhold(struct store_database *database, struct persist_op *op,
                               struct store_times *out_times)
 {
@@ -271,8 +286,9 @@ int store_moderation_withhold(struct store_database *database, struct persist_op
     }
     if (row.state != PERSIST_WITHHELD || (is_removal && row.destroy_ms == 0)) {
         row.state = PERSIST_WITHHELD;
-        row.destroy_ms =
-            op->message.destroy_ms < stored.expires_ms ? op->message.destroy_ms : stored.expires_ms;
+        if (is_removal) {
+            row_remove(&row, database, op, stored.expires_ms);
+        }
         rc = put_row(database, stored.seq, &row);
         if (rc == SQLITE_OK && is_removal) {
             rc = put_marks(database, &op->message, stored.expires_ms);
@@ -283,7 +299,8 @@ int store_moderation_withhold(struct store_database *database, struct persist_op
                                       .expires_ms = stored.expires_ms,
                                       .state = row.state,
                                       .reports = row.reports,
-                                      .destroy_ms = row.destroy_ms};
+                                      .destroy_ms = row.destroy_ms,
+                                      .removed_ms = row.removed_ms};
     return rc == SQLITE_OK ? ban_removed(database, op) : rc;
 }
 
@@ -312,16 +329,17 @@ int store_moderation_shift(struct store_database *database, const struct persist
     while (rc == SQLITE_OK) {
         struct row row;
 
-        rc = store_query_number(
-            database->db,
-            "SELECT coalesce(min(seq), 0) FROM moderation"
-            " WHERE seq > ?1 AND destroy_ms > ?2",
-            STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(op->now_ms - op->shift_ms)), &seq);
+        rc = store_query_number(database->db,
+                                "SELECT coalesce(min(seq), 0) FROM moderation"
+                                " WHERE seq > ?1 AND destroy_ms > 0 AND removed_ms >= ?2",
+                                STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(op->shift_from_ms)),
+                                &seq);
         if (rc != SQLITE_OK || seq == 0) {
             return rc;
         }
         rc = find_row(database, seq, &row);
         row.destroy_ms += op->shift_ms;
+        row.removed_ms += op->shift_ms;
         rc = rc == SQLITE_OK ? put_row(database, seq, &row) : rc;
     }
     return rc;
@@ -366,7 +384,7 @@ static int moderation_decide(struct store_database *database, struct persist_op 
     }
     if (rc == SQLITE_OK && row->destroy_ms != 0) {
         rc = lift_marks(database, &op->message);
-        row->destroy_ms = 0;
+        row->destroy_ms = row->removed_ms = 0;
     }
     return rc;
 }

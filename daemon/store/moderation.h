@@ -21,7 +21,7 @@ int store_moderation_drop_rule(struct store_database *database, struct persist_o
 /* A part of an expiry: deletes removed messages whose destroy_ms has come, as `limit` allows. */
 int store_moderation_destroy(struct store_database *database, struct persist_op *op);
 
-/* A part of PERSIST_SHIFT: moves each destroy_ms that has not come. */
+/* A part of PERSIST_SHIFT: moves the times of each removal since shift_from_ms. */
 int store_moderation_shift(struct store_database *database, const struct persist_op *op);
 
 /* Stores the state of a new message that is not PERSIST_SHOWN. */

@@ -80,6 +80,7 @@ struct persist_message {
     uint32_t reports;         /* number of reports */
     int64_t destroy_ms; /* WITHHELD: the first expiry at this time or later deletes the message;
                            0: no such time */
+    int64_t removed_ms; /* of a message with a destroy_ms: when it was removed; set by the store */
 };
 
 /*
@@ -174,17 +175,19 @@ enum persist_kind {
      * Sets the state of the message that message.host and message.id name to WITHHELD. If
      * message.destroy_ms is 0, the operator hides the message; else the operator removes the
      * message, and the store puts the same tombstone and rule as REMOVE does. A destroy_ms after
-     * expires_ms becomes expires_ms. A message that is removed already keeps its destroy_ms, and
-     * cannot be hidden: PERSIST_FORBIDDEN. With the outcome PERSIST_APPLIED, the times, the state,
-     * the reports and the destroy_ms of `message` are those stored.
+     * expires_ms becomes expires_ms. If the clock was set forward meanwhile (PERSIST_SHIFT), so
+     * that now_ms is behind it, destroy_ms moves by as much. A message that is removed already
+     * keeps its destroy_ms, and cannot be hidden: PERSIST_FORBIDDEN. With the outcome
+     * PERSIST_APPLIED, all times, the state and the reports of `message` are those stored.
      */
     PERSIST_WITHHOLD,
     /*
      * Changes the state, the number of reports, or both, of one stored message. message.host,
      * message.id and message.deposited_ms name the message.
      *
-     * If message.reports is 0: sets the state to message.state, and destroy_ms to 0. If the message
-     * was removed, also deletes its tombstone. PERSIST_NOT_FOUND: destroy_ms has come.
+     * If message.reports is 0: sets the state to message.state, and destroy_ms and removed_ms to 0.
+     * If the message was removed, also deletes its tombstone. PERSIST_NOT_FOUND: destroy_ms has
+     * come.
      *
      * If message.reports is not 0: raises a lower stored number of reports to message.reports, and
      * keeps `words` if the number rose. If message.state is HIDDEN, the state SHOWN becomes HIDDEN.
@@ -206,8 +209,9 @@ enum persist_kind {
      * The host's clock is set forward by shift_ms, to now_ms. Adds shift_ms to both times of every
      * message that was deposited at shift_from_ms or later and has a number from message.seq on;
      * to both times of every rule with an end that was made at shift_from_ms or later; to the time
-     * of the decisions since shift_from_ms; to all destroy_ms that had not come before; and to the
-     * end of all epochs and tombstones that had not ended before.
+     * of the decisions since shift_from_ms; to removed_ms and destroy_ms of every message that was
+     * removed at shift_from_ms or later; and to the end of all epochs and tombstones that had not
+     * ended before.
      */
     PERSIST_SHIFT,
     /*

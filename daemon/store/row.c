@@ -117,7 +117,7 @@ int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expir
 }
 
 int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, int64_t destroy_ms,
-                                  const void *reasons, size_t reasons_bytes)
+                                  int64_t removed_ms, const void *reasons, size_t reasons_bytes)
 {
     struct scratch scratch = {.used = 0};
 
@@ -125,6 +125,7 @@ int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, i
     put_number(&scratch, (uint64_t)state);
     put_number(&scratch, (uint64_t)reports);
     put_number(&scratch, (uint64_t)destroy_ms);
+    put_number(&scratch, (uint64_t)removed_ms);
     put_number(&scratch, reasons_bytes);
     return (int64_t)hash_seeded(reasons, reasons_bytes, scratch_hash(&scratch));
 }

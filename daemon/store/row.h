@@ -88,7 +88,7 @@ int64_t store_message_checksum(int64_t seq, const struct persist_message *messag
 int64_t store_host_checksum(uint32_t host, const char *name, const char *profile);
 int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);
 int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, int64_t destroy_ms,
-                                  const void *reasons, size_t reasons_bytes);
+                                  int64_t removed_ms, const void *reasons, size_t reasons_bytes);
 int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms,
                             int64_t shift_from_ms);
 

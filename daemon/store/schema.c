@@ -32,11 +32,11 @@ enum {
  * meta: next_seq is the first number that is not reserved (store_database).
  *
  * moderation: a row for each message that was reported or reviewed, is hidden, or waits for review.
- * `reasons` has one line for each reason that is kept. `destroy_ms` of a removed message is the
- * time of its destruction, else 0. decision: the list of the operator's decisions
- * (persist_decision); the id is empty for a decision about no message. rule: what the operator has
- * decided about a whole host and is in force (persist_rule_kind), notices among them. until_ms is 0
- * for a rule without an end.
+ * `reasons` has one line for each reason that is kept. `removed_ms` and `destroy_ms` are the times
+ * of a removal and of the destruction that follows; 0 without a removal. decision: the list of the
+ * operator's decisions (persist_decision); the id is empty for a decision about no message. rule:
+ * what the operator has decided about a whole host and is in force (persist_rule_kind), notices
+ * among them. until_ms is 0 for a rule without an end.
  *
  * Every row has a checksum (row.h), because SQLite's check verifies the structure of a file but not
  * the values in it.
@@ -87,6 +87,7 @@ static const char tables[] = "CREATE TABLE meta ("
                              " state INTEGER NOT NULL,"
                              " reports INTEGER NOT NULL,"
                              " destroy_ms INTEGER NOT NULL,"
+                             " removed_ms INTEGER NOT NULL,"
                              " reasons TEXT NOT NULL,"
                              " row_checksum INTEGER NOT NULL) STRICT;"
                              "CREATE INDEX moderation_by_destruction ON moderation (destroy_ms)"

@@ -50,11 +50,13 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
         ("SELECT host_id, id, expires_ms FROM tombstone NOT INDEXED"
          " WHERE (host_id, id) > (?1, ?2) AND expires_ms > ?3 ORDER BY host_id, id LIMIT 1"),
     [STORE_MODERATION_FIND] =
-        "SELECT state, reports, destroy_ms, reasons FROM moderation WHERE seq = ?1",
+        "SELECT state, reports, destroy_ms, removed_ms, reasons FROM moderation WHERE seq = ?1",
     [STORE_MODERATION_PUT] =
-        ("INSERT INTO moderation (seq, state, reports, destroy_ms, reasons, row_checksum)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (seq) DO UPDATE SET state = excluded.state,"
-         " reports = excluded.reports, destroy_ms = excluded.destroy_ms,"
+        ("INSERT INTO moderation"
+         " (seq, state, reports, destroy_ms, removed_ms, reasons, row_checksum)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (seq) DO UPDATE"
+         " SET state = excluded.state, reports = excluded.reports,"
+         " destroy_ms = excluded.destroy_ms, removed_ms = excluded.removed_ms,"
          " reasons = excluded.reasons, row_checksum = excluded.row_checksum"),
     [STORE_MODERATION_DUE] = ("SELECT seq FROM moderation"
                               " WHERE destroy_ms > 0 AND destroy_ms <= ?1"

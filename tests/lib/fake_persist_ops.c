@@ -289,6 +289,7 @@ static enum persist_outcome withhold(struct fake *fake, struct persist_op *op)
     if (message->destroy_ms == 0) {
         message->destroy_ms = op->message.destroy_ms < message->expires_ms ? op->message.destroy_ms
                                                                            : message->expires_ms;
+        message->removed_ms = op->now_ms;
         stored->removed = op->message.destroy_ms != 0;
     }
     op->message.deposited_ms = message->deposited_ms;
@@ -296,6 +297,7 @@ static enum persist_outcome withhold(struct fake *fake, struct persist_op *op)
     op->message.state = message->state;
     op->message.reports = message->reports;
     op->message.destroy_ms = message->destroy_ms;
+    op->message.removed_ms = message->removed_ms;
     if (op->rule != NULL) {
         struct persist_rule rule = *op->rule;
         rule.value = op->payload_hash;
@@ -432,6 +434,10 @@ static enum persist_outcome shift(struct fake *fake, const struct persist_op *op
         struct persist_message *message = &fake->messages[i].message;
         const bool is_mark = fake->messages[i].withdrawn;
 
+        if (message->destroy_ms > 0 && message->removed_ms >= op->shift_from_ms) {
+            message->destroy_ms += op->shift_ms;
+            message->removed_ms += op->shift_ms;
+        }
         if (is_mark
                 ? message->expires_ms > before_ms
                 : message->deposited_ms >= op->shift_from_ms && message->seq >= op->message.seq) {

@@ -10,7 +10,7 @@
 #include "tests/lib/check.h"
 #include "tests/unit/service_fixture.h"
 
-enum { SECOND_MS = 1000 };
+enum { SECOND_MS = 1000, DAY_S = 24 * 3600 };
 
 /* Expired messages go; how many there are then. */
 static uint64_t sweep_and_count(struct service_fixture *fixture)
@@ -254,6 +254,73 @@ static void notices_move_with_the_clock(void **state)
     assert_int_equal(fixture->service->hosts[0].rules.notice_count, 0);
 }
 
+/* The operator removes message 1; `fixture` starts again. When it will be destroyed. */
+static int64_t remove_and_boot(struct service_fixture *fixture)
+{
+    struct persist_op op = {.kind = PERSIST_WITHHOLD,
+                            .now_ms = service_now_ms(fixture->service),
+                            .message = {.host = fixture->service->hosts[0].number},
+                            .done = nothing_follows};
+
+    service_fixture_make_id(1, op.message.id);
+    op.message.destroy_ms = op.now_ms + DAY_S * SECOND_MS;
+    fixture->persist->interface->submit(fixture->persist, &op);
+    service_hold_clock(fixture->service);
+    (void)fake_persist_commit(fixture->persist);
+    boot_in_1970(fixture);
+    return op.message.destroy_ms;
+}
+
+/* Message 1 is destroyed then: in memory, and in the store. */
+static void assert_destroyed_at(struct service_fixture *fixture, int64_t destroy_ms)
+{
+    uint8_t id[MESSAGE_ID_BYTES];
+
+    service_fixture_make_id(1, id);
+    for (int i = 0; i < 2; i++) {
+        const struct moderated *moderated =
+            moderation_find(&fixture->service->hosts[0].moderation, id);
+        assert_non_null(moderated);
+        assert_true(moderated->destroy_ms == destroy_ms);
+        service_fixture_restart(fixture);
+    }
+}
+
+/* What was removed while the clock was trusted does not stay longer because of a later run. */
+static void trusted_removals_do_not_move(void **state)
+{
+    struct service_fixture *fixture = *state;
+
+    service_fixture_deposit(fixture, "alpha", 1, SERVICE_FIXTURE_LONG_S);
+    (void)fake_persist_commit(fixture->persist);
+    const int64_t destroy_ms = remove_and_boot(fixture);
+    service_fixture_advance(fixture, SECOND_MS);
+    service_fixture_deposit(fixture, "alpha", 2, 3600);
+    const int64_t expires_ms = item_of(fixture, 2).expires_ms;
+    const int64_t now_ms = service_now_ms(fixture->service);
+    learn_time(fixture, now_ms + 7200 * SECOND_MS);
+    assert_true(item_of(fixture, 2).expires_ms == expires_ms + 7200 * SECOND_MS);
+    assert_destroyed_at(fixture, destroy_ms);
+}
+
+/* What was removed while nobody knew the time moves, if only it does, and over a restart. */
+static void removals_move_with_the_clock(void **state)
+{
+    struct service_fixture *fixture = *state;
+
+    service_fixture_deposit(fixture, "alpha", 1, SERVICE_FIXTURE_LONG_S);
+    service_save_clock(fixture->service);
+    (void)fake_persist_commit(fixture->persist);
+    service_fixture_advance(fixture, 60 * SECOND_MS);
+    boot_in_1970(fixture);
+    service_fixture_advance(fixture, SECOND_MS);
+    const int64_t destroy_ms = remove_and_boot(fixture);
+    const int64_t now_ms = service_now_ms(fixture->service);
+    learn_time(fixture, now_ms + 7200 * SECOND_MS);
+    assert_true(service_now_ms(fixture->service) == now_ms + 7200 * SECOND_MS);
+    assert_destroyed_at(fixture, destroy_ms + 7200 * SECOND_MS);
+}
+
 /* Several starts without the time: nobody knows when their messages came, so all of them move. What
  * came while the clock was trusted grows older by the jump. */
 static void messages_move_over_starts_without_the_time(void **state)
@@ -349,6 +416,8 @@ int main(void)
         TEST(jump_waits_over_a_restart),
         TEST(messages_move_with_the_clock),
         TEST(notices_move_with_the_clock),
+        TEST(trusted_removals_do_not_move),
+        TEST(removals_move_with_the_clock),
         TEST(messages_move_over_starts_without_the_time),
         TEST(small_steps_move_nothing),
         TEST(clock_is_set_when_the_store_can),

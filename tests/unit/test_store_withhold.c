@@ -148,7 +148,10 @@ static void test_nothing_is_left(void **state)
     assert_false(store_files_have(&fixture, deposit.filter, STORE_FILTER_BYTES));
 }
 
-/* The clock is set forward: what is left until the destruction stays, and so do the times since. */
+/*
+ * The clock is set forward: what is left until the destruction stays, and so do the times since; of
+ * what was done before, nothing moves. A removal that was submitted before keeps its whole time.
+ */
 static void test_shift(void **state)
 {
     struct persist_decision list[4];
@@ -156,7 +159,10 @@ static void test_shift(void **state)
     bool more = false;
     (void)state;
 
-    assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED);
+    for (uint32_t i = 1; i <= 3; i++) {
+        assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
+    }
+    assert_int_equal(withhold(&op, 2, 14, DESTROYED + 7000 - 1), PERSIST_APPLIED);
     assert_int_equal(withhold(&op, 1, 20, DESTROYED), PERSIST_APPLIED);
     memset(&op, 0, sizeof(op));
     store_make_expire(&op, 7100, 1);
@@ -164,11 +170,17 @@ static void test_shift(void **state)
     op.op.shift_from_ms = 15;
     op.op.shift_ms = 7000;
     assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_int_equal(withhold(&op, 3, 90, 91), PERSIST_APPLIED);
+    assert_int_equal(op.op.message.destroy_ms, 7101);
     store_reopen(&fixture);
-    assert_int_equal(expire(DESTROYED + 6999), 0);
-    assert_int_equal(read_decisions(9, list, 4, &more), 1);
-    assert_int_equal(list[0].time_ms, 7020);
+    assert_int_equal(read_decisions(9, list, 4, &more), 3);
+    assert_int_equal(list[1].time_ms, 7020);
+    assert_int_equal(list[2].time_ms, 14);
+    assert_int_equal(expire(7100), 0);
+    assert_int_equal(expire(7101), 1);
+    assert_int_equal(expire(DESTROYED + 6999), 1);
     assert_int_equal(expire(DESTROYED + 7000), 1);
+    assert_int_equal(expire(2 * DESTROYED + 7000), 0);
 }
 
 /* --- decisions -------------------------------------------------------------------------------- */
