@@ -9,6 +9,8 @@
 #include "daemon/system/container.h"
 #include "proto/codec/codec.h"
 
+#define UNTIL_MAX_MS (INT64_C(36500) * 24 * 3600 * 1000) /* of a notice, from now on */
+
 struct rule_job {
     struct job base; /* first */
     struct persist_op op;
@@ -325,6 +327,9 @@ static bool check_notice(const struct ask *ask)
                asked->until_ms <= service_now_ms(ask->service)) {
         ask_refuse(ask, MSG_INVALID, "until_ms",
                    "the notice would end before it begins; until_ms is a time in the future");
+    } else if (has_text && asked->until_ms > service_now_ms(ask->service) + UNTIL_MAX_MS) {
+        ask_refuse(ask, MSG_INVALID, "until_ms",
+                   "a notice may end within a hundred years; without until_ms it has no end");
     } else if (ask->host->rules.is_noticing) {
         ask_refuse(ask, MSG_RATE_LIMITED, NULL,
                    "another notice of this host is being stored; send the request again");

@@ -150,7 +150,8 @@ static struct ban *rules_find(const struct rules *rules, const struct persist_ru
 bool rules_have_room(const struct rules *rules, const struct persist_rule *rule)
 {
     if (rule->kind == PERSIST_NOTICE) {
-        return rules_number_notice(rules, rule) != 0;
+        return rules->notice_count < LIMIT_NOTICES ||
+               notice_find(rules, rule) < rules->notice_count;
     }
     return rule->kind == PERSIST_ACCEPT || rules->ban_count < RULES_BANS_MAX ||
            rules_find(rules, rule) != NULL;

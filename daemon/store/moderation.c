@@ -438,9 +438,25 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
+int store_moderation_expire_rules(struct store_database *database, int64_t now_ms)
+{
+    int rc = store_statement_run(database->statements[STORE_RULE_EXPIRE],
+                                 STORE_VALUES(STORE_NUMBER(now_ms)));
+
+    if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
+        database->state.removed = true;
+        database->state.changed = true;
+    }
+    return rc;
+}
+
 int store_moderation_put_rule(struct store_database *database, struct persist_op *op)
 {
-    int rc = put_rule(database, op->rule);
+    /* The new notice may have the place and the number of one that has ended. */
+    int rc = op->rule->kind == PERSIST_NOTICE ? store_moderation_expire_rules(database, op->now_ms)
+                                              : SQLITE_OK;
+
+    rc = rc == SQLITE_OK ? put_rule(database, op->rule) : rc;
 
     op->outcome = PERSIST_APPLIED;
     return rc == SQLITE_OK ? store_decision_put(database, op, NULL, 0) : rc;

@@ -18,6 +18,9 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
 int store_moderation_put_rule(struct store_database *database, struct persist_op *op);
 int store_moderation_drop_rule(struct store_database *database, struct persist_op *op);
 
+/* Deletes the notices that have ended, within the current transaction. An SQLite result code. */
+int store_moderation_expire_rules(struct store_database *database, int64_t now_ms);
+
 /* A part of an expiry: deletes removed messages whose destroy_ms has come, as `limit` allows. */
 int store_moderation_destroy(struct store_database *database, struct persist_op *op);
 

@@ -98,18 +98,6 @@ static int expire_epochs(struct store_database *database, const struct persist_o
     return rc;
 }
 
-static int expire_rules(struct store_database *database, const struct persist_op *op)
-{
-    int rc = store_statement_run(database->statements[STORE_RULE_EXPIRE],
-                                 STORE_VALUES(STORE_NUMBER(op->now_ms)));
-
-    if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
-        database->state.removed = true;
-        database->state.changed = true;
-    }
-    return rc;
-}
-
 static int apply_epoch(struct store_database *database, struct persist_op *op)
 {
     op->outcome = PERSIST_APPLIED;
@@ -133,7 +121,7 @@ static int apply_expire(struct store_database *database, struct persist_op *op)
         rc = expire_epochs(database, op);
     }
     if (rc == SQLITE_OK) {
-        rc = expire_rules(database, op);
+        rc = store_moderation_expire_rules(database, op->now_ms);
     }
     if (rc == SQLITE_OK) {
         rc = store_decision_expire(database, op);

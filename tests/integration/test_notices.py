@@ -100,7 +100,8 @@ def test_what_a_notice_survives(make_daemon):
     copy = os.path.join(daemon.directory, "copy.db")
     with daemon.administrator() as operator:
         operator.call(pb.Notice(text="stays", lang="en"))
-        expected = operator.call(pb.Notice(text="ends", until_ms=2**62)).notices
+        until = operator.call(pb.Ping()).now_ms + 3_600_000
+        expected = operator.call(pb.Notice(text="ends", until_ms=until)).notices
         operator.call(pb.Backup(path=copy))
         assert b"stays" not in operator.call(pb.Export()).SerializeToString()
         operator.call(pb.Notice(drop=1))
@@ -133,6 +134,24 @@ def test_the_end(make_daemon):
             return all(b"Marker-7f3a" not in open(os.path.join(daemon.data, name), "rb").read()
                        for name in os.listdir(daemon.data))
         wire.wait_until(is_gone, "the text to leave the files", patience=120)
+
+
+def test_a_new_one_in_the_place_of_an_ended_one(make_daemon):
+    """The row of the ended notice goes with it: after a restart there are five, not six."""
+    daemon = make_daemon()
+    with daemon.administrator() as operator:
+        now = operator.call(pb.Ping()).now_ms
+        operator.call(pb.Notice(text="a ended", until_ms=now + 1000 * int(wire.SLOWNESS) + 500))
+        for text in ("c", "d", "e", "f"):
+            operator.call(pb.Notice(text=text))
+        wire.wait_until(lambda: len(operator.call(pb.Notice()).notices) == 4, "the end")
+        expected = operator.call(pb.Notice(text="b new")).notices
+    daemon.kill()
+    daemon.start()
+    with daemon.administrator() as operator:
+        assert list(operator.call(pb.Notice()).notices) == list(expected)
+        late = operator.call(pb.Ping()).now_ms + 36501 * 24 * 3600 * 1000
+        assert operator.refused(pb.Notice(text="x", until_ms=late)).code == "INVALID"
 
 
 def test_commands(make_daemon, rng):

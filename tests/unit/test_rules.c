@@ -226,6 +226,25 @@ static void test_notices(void **state)
     rules_deinit(&rules);
 }
 
+/* A file may have more notices than five, and a number twice: the memory takes five. */
+static void test_too_many_notices(void **state)
+{
+    static const char *const texts[] = {"de\0one", "de\0two", "de\0thr", "de\0fou", "de\0fiv"};
+    const struct persist_rule sixth = notice_of("de\0six", 20, 0);
+    struct rules rules;
+    (void)state;
+
+    rules_init(&rules, alloc_system());
+    for (uint32_t i = 0; i < LIMIT_NOTICES; i++) {
+        struct persist_rule rule = notice_of(texts[i], 10, 0);
+        rule.number = i < 2 ? 1 : i;
+        assert_true(rules_have_room(&rules, &rule));
+        assert_int_equal(rules_put(&rules, &rule), 0);
+    }
+    assert_false(rules_have_room(&rules, &sixth)); /* number 5 is free */
+    rules_deinit(&rules);
+}
+
 static void test_without_memory(void **state)
 {
     const uint8_t value[LIMIT_HASH_BYTES] = {0};
@@ -254,6 +273,7 @@ int main(void)
         cmocka_unit_test(test_bans),
         cmocka_unit_test(test_cap),
         cmocka_unit_test(test_notices),
+        cmocka_unit_test(test_too_many_notices),
         cmocka_unit_test(test_without_memory),
     };
 
