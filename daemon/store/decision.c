@@ -36,8 +36,9 @@ int store_decision_put(struct store_database *database, const struct persist_op 
 
 int store_decision_expire(struct store_database *database, const struct persist_op *op)
 {
-    int rc = store_statement_run(database->statements[STORE_DECISION_EXPIRE],
-                                 STORE_VALUES(STORE_NUMBER(op->decided_before_ms)));
+    int rc = store_statement_run(
+        database->statements[STORE_DECISION_EXPIRE],
+        STORE_VALUES(STORE_NUMBER(op->decided_before_ms), STORE_NUMBER(op->limit)));
 
     if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
         database->state.removed = true;
@@ -64,9 +65,15 @@ int store_decision_shift(struct store_database *database, const struct persist_o
                          &statement);
         if (rc == SQLITE_ROW) {
             rc = store_row_read_decision(statement, &decision);
+            if (rc == SQLITE_CORRUPT) { /* stays as it is: the next step goes past its key */
+                decision.host = (uint32_t)sqlite3_column_int64(statement, 0);
+                decision.number = (uint64_t)sqlite3_column_int64(statement, 1);
+            }
             (void)sqlite3_finalize(statement);
             decision.time_ms += op->shift_ms;
-            rc = rc == SQLITE_OK ? store_row_put_decision(database->db, &decision) : rc;
+            rc = rc == SQLITE_OK        ? store_row_put_decision(database->db, &decision)
+                 : rc == SQLITE_CORRUPT ? SQLITE_OK
+                                        : rc;
         } else {
             (void)sqlite3_finalize(statement);
         }

@@ -17,7 +17,8 @@
 int store_decision_put(struct store_database *database, const struct persist_op *op,
                        const char *act, uint32_t reports);
 
-/* A part of an expiry: deletes the decisions that were made before op->decided_before_ms. */
+/* A part of an expiry: deletes op->limit decisions at most that were made before
+ * op->decided_before_ms. */
 int store_decision_expire(struct store_database *database, const struct persist_op *op);
 
 /* A part of PERSIST_SHIFT: moves the times of decisions since op->shift_from_ms. */

@@ -129,11 +129,29 @@ static bool was_applied(const struct store_database *database, const struct pers
 }
 
 /* Only rules with an end move. */
+/* Copies the key of a damaged row, so that the next step goes past it. False: it has no key. */
+static bool keep_key(sqlite3_stmt *statement, struct persist_rule *rule,
+                     uint8_t value[PERSIST_RULE_BYTES_MAX])
+{
+    size_t bytes = (size_t)sqlite3_column_bytes(statement, 2);
+
+    if (bytes > PERSIST_RULE_BYTES_MAX) {
+        return false;
+    }
+    if (bytes > 0) {
+        memcpy(value, sqlite3_column_blob(statement, 2), bytes);
+    }
+    rule->host = (uint32_t)sqlite3_column_int64(statement, 0);
+    rule->value_bytes = bytes;
+    return true;
+}
+
 static int shift_rules(struct store_database *database, const struct persist_op *op)
 {
     sqlite3_stmt *statement = database->statements[STORE_RULE_SHIFTED];
     uint8_t value[PERSIST_RULE_BYTES_MAX];
     struct persist_rule rule = {.value = value};
+    bool is_damaged = false;
     int64_t kind = 0;
     int rc = SQLITE_OK;
 
@@ -144,13 +162,15 @@ static int shift_rules(struct store_database *database, const struct persist_op 
                                                STORE_NUMBER(op->shift_from_ms)));
         if (rc == SQLITE_ROW) {
             rc = store_row_read_rule(statement, &rule);
+            is_damaged = rc == SQLITE_CORRUPT && keep_key(statement, &rule, value);
+            kind = sqlite3_column_int64(statement, 1);
             if (rc == SQLITE_OK) {
                 memcpy(value, rule.value, rule.value_bytes);
             }
+            rc = is_damaged ? SQLITE_OK : rc;
         }
         store_statement_reset(statement);
-        if (rc == SQLITE_OK) {
-            kind = rule.kind;
+        if (rc == SQLITE_OK && !is_damaged) {
             rule.value = value;
             rule.created_ms += op->shift_ms;
             rule.until_ms += op->shift_ms;

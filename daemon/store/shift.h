@@ -10,7 +10,8 @@
 #include "daemon/store/database.h"
 
 /*
- * Applies the operation within the current transaction. Damaged messages stay as they are. Applied
+ * Applies the operation within the current transaction. Damaged messages, rules and decisions
+ * stay as they are. Applied
  * a second time with the same clock, the operation moves nothing that the first time has moved,
  * unless messages came over a longer time than shift_ms. Returns an SQLite result code; if it is
  * not SQLITE_OK, the caller must roll the transaction back. O(messages from the number

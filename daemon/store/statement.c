@@ -61,7 +61,9 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_MODERATION_DUE] = ("SELECT seq FROM moderation"
                               " WHERE destroy_ms > 0 AND destroy_ms <= ?1"
                               " ORDER BY destroy_ms LIMIT 1"),
-    [STORE_DECISION_EXPIRE] = "DELETE FROM decision WHERE time_ms < ?1",
+    [STORE_DECISION_EXPIRE] =
+        ("DELETE FROM decision WHERE (host_id, number) IN"
+         " (SELECT host_id, number FROM decision WHERE time_ms < ?1 LIMIT ?2)"),
     [STORE_MODERATION_DROP] = "DELETE FROM moderation WHERE seq = ?1",
     [STORE_RULE_PUT] =
         ("INSERT INTO rule (" STORE_RULE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
