@@ -6,7 +6,7 @@
 static bool has_waits(const struct watch_state *state, const struct host *host)
 {
     for (uint32_t i = 0; i < state->wait_count; i++) {
-        if (state->waits[i]->wait_host == host) {
+        if (state->waits[i]->wait_host == host && !state->waits[i]->is_gone) {
             return true;
         }
     }
@@ -52,7 +52,7 @@ void wait_tell(struct service *service, struct host *host)
     }
     for (uint32_t i = state->wait_count; i-- > 0;) {
         struct requester *client = state->waits[i];
-        if (client->wait_host == host) {
+        if (client->wait_host == host && !client->is_gone) {
             response.id = client->wait_id;
             wait_end(service, client); /* another client, which was looked at, takes its place */
             client->events->respond(client, &response);
