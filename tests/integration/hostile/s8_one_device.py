@@ -130,7 +130,7 @@ def test_a_network_has_a_half(make_daemon, rng, evict):
 
 def test_a_withdrawal_makes_room(make_daemon, rng):
     """Counts are exact over withdrawal, expiry, and removal."""
-    daemon, address, _ = limited(make_daemon, "messages = 64\nevict = reject\n")
+    daemon, address, _ = limited(make_daemon, "messages = 64\nevict = reject\nremove_after = 0\n")
     token = rng.randbytes(32)
     with wire.Client(address, source=devices.DEVICES[0]) as client:
         for ending in ("withdraw", "remove", "expire") * 3:
