@@ -75,11 +75,38 @@ static void turns_end(void **state)
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+/* Who comes when the program has stopped starts no timer, and gets no turn, though nobody waits. */
+static void nobody_waits_behind_the_end(void **state)
+{
+    struct phone phones[TURNS_BURST + 1];
+    struct turns turns;
+    unsigned count = 0;
+    uv_loop_t loop;
+
+    (void)state;
+    memset(&turns, 0, sizeof(turns));
+    memset(phones, 0, sizeof(phones));
+    assert_int_equal(uv_loop_init(&loop), 0);
+    turns_stop(&turns);
+    for (unsigned i = 0; i <= TURNS_BURST; i++) {
+        phones[i].count = &count;
+        turns_wait(&turns, &loop, &phones[i].turn, on_turn, &phones[i]);
+    }
+    assert_false(turns.has_timer);
+    assert_int_equal(count, 0);
+    for (unsigned i = 0; i <= TURNS_BURST; i++) {
+        turns_leave(&turns, &phones[i].turn);
+    }
+    assert_int_equal(uv_run(&loop, UV_RUN_DEFAULT), 0);
+    assert_int_equal(uv_loop_close(&loop), 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(all_take_turns),
         cmocka_unit_test(turns_end),
+        cmocka_unit_test(nobody_waits_behind_the_end),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,20 +33,21 @@ static void on_tick(uv_timer_t *timer)
 void turns_wait(struct turns *turns, uv_loop_t *loop, struct turn *turn, void (*go)(void *context),
                 void *context)
 {
-    if (turns->first == NULL && turns_take(turns, loop)) {
+    if (!turns->is_stopped && turns->first == NULL && turns_take(turns, loop)) {
         go(context);
         return;
     }
     *turn = (struct turn){.go = go, .context = context};
     DL_APPEND(turns->first, turn);
+    if (turns->is_stopped) {
+        return;
+    }
     if (!turns->has_timer) {
         (void)uv_timer_init(loop, &turns->timer); /* cannot fail */
         turns->timer.data = turns;
         turns->has_timer = true;
     }
-    if (!uv_is_closing((const uv_handle_t *)&turns->timer)) {
-        (void)uv_timer_start(&turns->timer, on_tick, TICK_MS, TICK_MS);
-    }
+    (void)uv_timer_start(&turns->timer, on_tick, TICK_MS, TICK_MS);
 }
 
 void turns_leave(struct turns *turns, struct turn *turn)
@@ -59,6 +60,7 @@ void turns_leave(struct turns *turns, struct turn *turn)
 
 void turns_stop(struct turns *turns)
 {
+    turns->is_stopped = true;
     if (turns->has_timer) {
         uv_close((uv_handle_t *)&turns->timer, NULL);
     }

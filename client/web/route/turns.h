@@ -29,6 +29,7 @@ struct turns {
     struct bucket bucket;
     uv_timer_t timer; /* runs while somebody waits */
     bool has_timer;
+    bool is_stopped;
 };
 
 /* Calls `go`, now or later. `turn` stays where it is until then, or until turns_leave. */
@@ -38,7 +39,8 @@ void turns_wait(struct turns *turns, uv_loop_t *loop, struct turn *turn, void (*
 /* `go` is not called any more. */
 void turns_leave(struct turns *turns, struct turn *turn);
 
-/* Nobody's turn comes any more. The loop must run until it has closed the timer. */
+/* Nobody's turn comes any more, of those that wait and of those that come. The loop must run until
+ * it has closed the timer. */
 void turns_stop(struct turns *turns);
 
 #endif
