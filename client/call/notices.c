@@ -41,6 +41,16 @@ static struct client_notices *find_notices(struct hearsay *server, size_t host)
     return place;
 }
 
+/* No two notices have one number and time, but a notice may get another language. */
+static uint64_t notice_fold(const struct hearsay_notice *notice, uint64_t version)
+{
+    version = version * 31 + (uint64_t)notice->since_ms * 8 + notice->number;
+    for (const char *at = notice->lang; at != NULL && *at != '\0'; at++) {
+        version = version * 31 + (unsigned char)*at;
+    }
+    return version;
+}
+
 int client_take_notices(struct hearsay *server, struct arena *arena,
                         const struct msg_notices *changed, struct hearsay_error *error)
 {
@@ -60,10 +70,8 @@ int client_take_notices(struct hearsay *server, struct arena *arena,
         }
         host->notice_count = changed->notice_count;
         host->notices_version = 0;
-        for (size_t n = 0; n < host->notice_count; n++) { /* no two have one number and time */
-            host->notices_version = host->notices_version * 31 +
-                                    (uint64_t)host->notices[n].since_ms * 8 +
-                                    host->notices[n].number;
+        for (size_t n = 0; n < host->notice_count; n++) {
+            host->notices_version = notice_fold(&host->notices[n], host->notices_version);
         }
         struct arena old = place->arena;
         place->arena = *arena;

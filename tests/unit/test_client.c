@@ -259,9 +259,12 @@ static void put_acceptance(struct fake_peer *peer, const char *host)
     fake_put(peer, &response);
 }
 
-static void put_notices(struct fake_peer *peer, const char *host, const char *text, size_t count)
+static void put_notices(struct fake_peer *peer, const char *host, const char *text,
+                        const char *lang, size_t count)
 {
-    const struct msg_house_notice notices[] = {{.number = 1, .text = {text, strlen(text)}},
+    const struct msg_house_notice notices[] = {{.number = 1,
+                                                .text = {text, strlen(text)},
+                                                .lang = {lang, lang != NULL ? strlen(lang) : 0}},
                                                {.number = 2, .text = {text, strlen(text)}}};
     struct msg_response response = {.kind = MSG_RESPONSE_NOTICES_CHANGED};
     response.notices.host = (struct msg_text){host, strlen(host)};
@@ -286,13 +289,14 @@ static void script_epochs(struct fake_peer *peer, void *context)
             put_epoch(peer, "upstairs", 3);
             put_acceptance(peer, "attic");
             put_acceptance(peer, "upstairs");
-            put_notices(peer, "attic", "nobody's", 1);
-            put_notices(peer, "default", "gone", 2);
-            put_notices(peer, "upstairs", "stays", 2);
-            put_notices(peer, "default", "", 0);
+            put_notices(peer, "attic", "nobody's", NULL, 1);
+            put_notices(peer, "default", "gone", NULL, 2);
+            put_notices(peer, "upstairs", "stays", "en", 2);
+            put_notices(peer, "default", "", NULL, 0);
         }
         fake_put(peer, &pong);
         if (i == 1) {
+            put_notices(peer, "upstairs", "stays", "de", 2);
             put_epoch(peer, "default", 7);
         }
         (void)fake_flush(peer);
@@ -339,6 +343,7 @@ static void test_epochs_turn(void **state)
     assert_int_equal(hearsay_find_host(client, "default")->notice_count, 0);
     assert_int_equal(hearsay_find_host(client, "upstairs")->notice_count, 2);
     assert_string_equal(hearsay_find_host(client, "upstairs")->notices[1].text, "stays");
+    uint64_t version = hearsay_find_host(client, "upstairs")->notices_version;
 
     /* Unasked, and with nothing under way: hearsay_next takes it in, or the socket would stay
      * readable for ever. */
@@ -348,6 +353,8 @@ static void test_epochs_turn(void **state)
         assert_true(is_readable(client, LONG_MS));
         assert_int_equal(hearsay_next(client, 0, &reply, &error), HEARSAY_IDLE);
     }
+    assert_string_equal(hearsay_find_host(client, "upstairs")->notices[0].lang, "de");
+    assert_true(hearsay_find_host(client, "upstairs")->notices_version != version);
     assert_false(is_readable(client, 0));
 
     assert_int_equal(hearsay_submit_ping(client, &ticket, &error), 0);
