@@ -161,8 +161,11 @@ def test_the_house_speaks(phone, place):
         assert phone.run("return document.documentElement.scrollWidth") <= 320
         place.leave("</section><section id=house>I am the house", source="127.0.0.10")
         new_button(phone, 1)
+        # Each look at the list brings the notices again: the same ones are not written, or said, again.
+        phone.run("document.querySelector('#house p').isOld = true")
         phone.find("#new").click()
         phone.until(lambda: len(phone.messages) == 2, "the message")
+        assert phone.run("return document.querySelector('#house p').isOld")
         assert notices(phone) == [(evil, "de", "auto")] and len(phone.all("#house, .house")) == 1
         operator.call(wire.pb.Notice(text="two"))
         phone.until(lambda: notices(phone)[1:] == [("two", None, "auto")], "another one")

@@ -238,8 +238,12 @@
   const house = document.getElementById('house');
 
   function houseShow(notices) {
-    house.replaceChildren(house.firstElementChild, ...notices);
-    house.hidden = notices.length === 0;
+    const [heading, ...old] = house.children;
+    const said = (all) => JSON.stringify(all.map((one) => [one.lang, one.textContent]));
+    if (said(notices) !== said(old)) { // else screen readers would say them again
+      house.replaceChildren(heading, ...notices);
+      house.hidden = notices.length === 0;
+    }
   }
 
   function houseWrite(notices) {
@@ -256,8 +260,8 @@
 
   function houseUpdate(page) {
     const next = page.getElementById('house');
-    if (next && next.textContent !== house.textContent) {
-      houseShow([...next.querySelectorAll('p')].map((notice) => document.adoptNode(notice)));
+    if (next) {
+      houseShow([...next.querySelectorAll('p')]);
     }
   }
 
