@@ -92,7 +92,6 @@ struct live_view {
     uint64_t until_seq;        /* the newest number when the watch began: up to it, it catches up */
     struct live_ring ring;
     enum hearsay_accept accept; /* what pages were told; 0: not known yet */
-    uint64_t notices_version;   /* the same, of the notices */
     int64_t used_ms;            /* when a stream came last */
     int64_t watch_ms;           /* the watch is not begun before */
     int64_t pause_ms;           /* after the last refusal */
@@ -120,6 +119,8 @@ struct live_stream {
     size_t caught_bytes; /* of the events that it had missed and got */
     uint64_t sent_seq;
     int64_t since_ms; /* gets messages of the list from that time on, once; 0: no */
+    bool has_notices; /* its page was told notices_version */
+    uint64_t notices_version;
     int64_t began_ms;
     int64_t spoke_ms;
 };

@@ -252,24 +252,29 @@ void live_list_let_look(struct live_view *view)
     }
 }
 
+/* Tells the notices to each stream whose page has others, or may have: a new stream's page was made
+ * before the stream began. */
 static void view_send_notices(struct live_view *view, const struct hearsay_host *host)
 {
     struct live_stream *stream;
+    char *event = NULL;
     size_t bytes = 0;
 
-    if (host->notices_version == view->notices_version) {
-        return;
-    }
-    /* Until the first look at the host there is no stream that was told anything. */
-    char *event =
-        view->accept == 0 ? NULL : live_event_house(host->notices, host->notice_count, &bytes);
-    if (event != NULL) {
-        DL_FOREACH (view->streams, stream) {
-            live_stream_send(stream, event, bytes);
+    DL_FOREACH (view->streams, stream) {
+        if (stream->has_notices && stream->notices_version == host->notices_version) {
+            continue;
         }
-        free(event);
+        if (event == NULL) {
+            event = live_event_house(host->notices, host->notice_count, &bytes);
+        }
+        if (event == NULL) {
+            return; /* no memory: the next tick tries again */
+        }
+        live_stream_send(stream, event, bytes);
+        stream->has_notices = true;
+        stream->notices_version = host->notices_version;
     }
-    view->notices_version = host->notices_version;
+    free(event);
 }
 
 void live_list_tell_host(struct live_view *view)

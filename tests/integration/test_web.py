@@ -127,11 +127,13 @@ class Events:
         assert self.next() == {"retry": "5000"}
 
     def next(self):
-        """The next event, as its fields. Comments are skipped."""
+        """The next event, as its fields. Comments are skipped, and that there are no notices."""
         fields = {}
         while True:
             line = self.answer.readline().decode()
             assert line, "the stream has ended"
+            if line == "\n" and fields == {"event": "house", "data": []}:
+                fields = {}
             if line == "\n" and fields:
                 return fields
             name, colon, value = line.rstrip("\n").partition(": ")

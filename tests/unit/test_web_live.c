@@ -131,6 +131,41 @@ static void notices_are_told(void **state)
     host->accept = 0;
 }
 
+/* A page was made before its stream began: each new stream gets the notices, once. */
+static void a_new_stream_gets_the_notices(void **state)
+{
+    static const struct hearsay_notice notices[] = {{.number = 1, .text = "a"}};
+    static const char begun[] = "retry: 5000\n\n";
+    static const char one[] = "event: house\ndata: [{\"lang\":\"\",\"text\":\"a\"}]\n\n";
+    static const char none[] = "event: house\ndata: []\n\n";
+    struct hearsay_host *host = (struct hearsay_host *)web_live.welcome.hosts;
+    struct http_stream *first = web_live_open(1, -1);
+    (void)state;
+
+    host->accept = HEARSAY_ACCEPT_OPEN;
+    web_live_watch_begins(1);
+    host->notices = notices;
+    host->notice_count = 1;
+    host->notices_version = 7;
+    web_live_pass(1000);
+    size_t before = first->count;
+    struct http_stream *second = web_live_open(2, -1);
+    web_live_pass(2000);
+    assert_int_equal(second->count, strlen(begun) + strlen(one));
+    assert_memory_equal(second->sent + strlen(begun), one, strlen(one));
+    assert_int_equal(first->count, before);
+
+    host->notice_count = 0; /* while the phone was locked */
+    host->notices_version = 0;
+    web_live_close(second);
+    web_live_pass(1000);
+    second = web_live_open(2, 1);
+    web_live_pass(1000);
+    assert_int_equal(second->count, strlen(begun) + strlen(none));
+    assert_memory_equal(second->sent + strlen(begun), none, strlen(none));
+    host->accept = 0;
+}
+
 static void who_comes_again_gets_the_rest_from_the_ring(void **state)
 {
     struct http_stream *first = web_live_open(1, -1);
@@ -514,6 +549,7 @@ int main(void)
         LIVE_TEST(an_event_has_the_fields_of_a_message),
         LIVE_TEST(an_event_is_one_line_whatever_its_text),
         LIVE_TEST(notices_are_told),
+        LIVE_TEST(a_new_stream_gets_the_notices),
         LIVE_TEST(who_comes_again_gets_the_rest_from_the_ring),
         LIVE_TEST(the_place_may_be_in_the_query),
         LIVE_TEST(another_store_is_gone),

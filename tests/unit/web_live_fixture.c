@@ -349,6 +349,8 @@ const char *web_live_got(const struct http_stream *stream)
         *end = '\0';
         if (strcmp(event, ":") == 0) {
             used += (size_t)snprintf(text + used, sizeof(text) - used, ": ");
+        } else if (strcmp(event, "event: house\ndata: []") == 0) {
+            assert_null(strstr(end + 2, event)); /* each stream gets it once */
         } else if (strcmp(event, "event: gone\ndata: {}") == 0) {
             used += (size_t)snprintf(text + used, sizeof(text) - used, "G ");
         } else if (strncmp(event, "event: out\ndata: {\"id\":\"", 24) == 0) {
