@@ -58,19 +58,42 @@ static void test_bound(void **state)
     }
 }
 
+/* Five a minute of all together, three of them of one address. */
 static void test_wrong_passwords(void **state)
 {
     struct login login = {.wrong_count = 0};
+    struct http_address clients[LOGIN_WRONG_MAX];
+    const struct http_address other = {.family = 4, .bytes = {9}};
     (void)state;
 
     for (int i = 0; i < LOGIN_WRONG_MAX; i++) {
-        assert_int_equal(login_wait_ms(&login, 1000 * i), 0);
-        login_count_wrong(&login, 1000 * i);
+        clients[i] = (struct http_address){.family = 4, .bytes = {10, 0, 0, (uint8_t)(i / 2)}};
+        assert_int_equal(login_wait_ms(&login, &clients[i], 1000 * i), 0);
+        login_count_wrong(&login, &clients[i], 1000 * i);
     }
-    assert_int_equal(login_wait_ms(&login, 5000), LOGIN_WRONG_MS - 5000);
-    assert_int_equal(login_wait_ms(&login, LOGIN_WRONG_MS), 0);
-    login_count_wrong(&login, LOGIN_WRONG_MS);
-    assert_int_equal(login_wait_ms(&login, LOGIN_WRONG_MS), 1000); /* one a second again */
+    assert_int_equal(login_wait_ms(&login, &other, 5000), LOGIN_WRONG_MS - 5000);
+    assert_int_equal(login_wait_ms(&login, &other, LOGIN_WRONG_MS), 0);
+    login_count_wrong(&login, &other, LOGIN_WRONG_MS);
+    assert_int_equal(login_wait_ms(&login, &other, LOGIN_WRONG_MS), 1000); /* one a second again */
+}
+
+/* Whoever has used three cannot lock the others out. */
+static void test_one_owner(void **state)
+{
+    struct login login = {.wrong_count = 0};
+    const struct http_address own = {.family = 6, .bytes = {0xfd, [7] = 1, [15] = 1}};
+    const struct http_address same = {.family = 6, .bytes = {0xfd, [7] = 1, [15] = 2}};
+    const struct http_address other = {.family = 6, .bytes = {0xfd, [7] = 2, [15] = 1}};
+    (void)state;
+
+    for (int i = 0; i < LOGIN_WRONG_OWN_MAX; i++) {
+        assert_int_equal(login_wait_ms(&login, &same, 1000 * i), 0);
+        login_count_wrong(&login, &own, 1000 * i);
+    }
+    login_count_wrong(&login, &other, 3000);
+    assert_int_equal(login_wait_ms(&login, &same, 4000), LOGIN_WRONG_MS - 4000);
+    assert_int_equal(login_wait_ms(&login, &other, 4000), 0);
+    assert_int_equal(login_wait_ms(&login, &same, LOGIN_WRONG_MS), 0);
 }
 
 int main(void)
@@ -79,6 +102,7 @@ int main(void)
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_wrong_passwords),
+        cmocka_unit_test(test_one_owner),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -5,6 +5,8 @@
 
 #include <sodium.h>
 
+#include "client/web/http_peer.h"
+
 void login_draw(char *out_token)
 {
     uint8_t random[LOGIN_TEXT_BYTES / 2];
@@ -64,15 +66,26 @@ void login_end(struct login *login, const char *token)
     }
 }
 
-int64_t login_wait_ms(const struct login *login, int64_t now_ms)
+int64_t login_wait_ms(const struct login *login, const struct http_address *client, int64_t now_ms)
 {
-    int64_t oldest_ms = login->wrong_ms[login->wrong_count % LOGIN_WRONG_MAX];
-    int64_t wait_ms = oldest_ms + LOGIN_WRONG_MS - now_ms;
+    size_t own = 0;
 
-    return login->wrong_count < LOGIN_WRONG_MAX || wait_ms < 0 ? 0 : wait_ms;
+    /* From the last one back, to the one that must be a minute old. */
+    for (size_t i = 1; i <= LOGIN_WRONG_MAX && i <= login->wrong_count; i++) {
+        const struct login_wrong *wrong = &login->wrong[(login->wrong_count - i) % LOGIN_WRONG_MAX];
+        int64_t wait_ms = wrong->came_ms + LOGIN_WRONG_MS - now_ms;
+
+        own += http_peer_equals(&wrong->client, client) ||
+               http_peer_shares_network(&wrong->client, client);
+        if (own == LOGIN_WRONG_OWN_MAX || i == LOGIN_WRONG_MAX) {
+            return wait_ms > 0 ? wait_ms : 0;
+        }
+    }
+    return 0;
 }
 
-void login_count_wrong(struct login *login, int64_t now_ms)
+void login_count_wrong(struct login *login, const struct http_address *client, int64_t now_ms)
 {
-    login->wrong_ms[login->wrong_count++ % LOGIN_WRONG_MAX] = now_ms;
+    login->wrong[login->wrong_count++ % LOGIN_WRONG_MAX] =
+        (struct login_wrong){.client = *client, .came_ms = now_ms};
 }

@@ -11,12 +11,15 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "client/web/http.h"
+
 enum {
     LOGIN_TEXT_BYTES = 65, /* 32 random bytes as hexadecimal digits, with NUL */
     LOGIN_MAX = 8,         /* at a time; a new one takes the place of the one not used longest */
     LOGIN_IDLE_MS = 30 * 60 * 1000,
     LOGIN_WHOLE_MS = 12 * 60 * 60 * 1000,
-    LOGIN_WRONG_MAX = 5, /* passwords a minute, of all together */
+    LOGIN_WRONG_MAX = 5,     /* passwords a minute, of all together */
+    LOGIN_WRONG_OWN_MAX = 3, /* of them of one address, or of one IPv6 /64 */
     LOGIN_WRONG_MS = 60 * 1000
 };
 
@@ -26,11 +29,16 @@ struct login_entry {
     int64_t used_ms;
 };
 
+struct login_wrong {
+    struct http_address client;
+    int64_t came_ms;
+};
+
 /* A zeroed struct has no login. */
 struct login {
     struct login_entry entries[LOGIN_MAX];
-    int64_t wrong_ms[LOGIN_WRONG_MAX]; /* when the last wrong passwords came, in a ring */
-    size_t wrong_count;                /* since the start */
+    struct login_wrong wrong[LOGIN_WRONG_MAX]; /* the last wrong passwords, in a ring */
+    size_t wrong_count;                        /* since the start */
 };
 
 /* Draws a token (LOGIN_TEXT_BYTES), and begins its login. */
@@ -43,8 +51,8 @@ bool login_use(struct login *login, const char *token, int64_t now_ms);
 /* Ends a login, where there is one. */
 void login_end(struct login *login, const char *token);
 
-/* After how many milliseconds a password may be tried; 0: now. */
-int64_t login_wait_ms(const struct login *login, int64_t now_ms);
-void login_count_wrong(struct login *login, int64_t now_ms);
+/* After how many milliseconds a client may try a password; 0: now. */
+int64_t login_wait_ms(const struct login *login, const struct http_address *client, int64_t now_ms);
+void login_count_wrong(struct login *login, const struct http_address *client, int64_t now_ms);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/mman.h>
 
 #include <sodium.h>
 
@@ -13,11 +14,13 @@
 #include "client/web/setup/moderate.h"
 #include "client/web/statics.h"
 #include "daemon/system/container.h"
+#include "daemon/system/log.h"
 
 enum {
-    CALL_MS = 3000,         /* for each answer of hearsayd */
-    LIST_MESSAGES = 50,     /* of each list */
-    REASON_BYTES_MAX = 200, /* as hearsayd has it */
+    CALL_MS = 3000,              /* for each answer of hearsayd */
+    LIST_MESSAGES = 50,          /* of each list */
+    REASON_BYTES_MAX = 200,      /* as hearsayd has it */
+    HASH_MORE_BYTES = 64 * 1024, /* that libsodium allocates beside the memory of the hash */
     BUSY_SECONDS = 1
 };
 
@@ -26,13 +29,15 @@ struct job {
     uv_work_t work;
     struct moderate *moderate;
     struct http_exchange *exchange; /* NULL: the client has gone */
-    char *body;                     /* owned: what `act` and others point into */
+    struct http_address client;
+    char *body; /* owned: what `act` and others point into */
     size_t body_bytes;
-    const char *password; /* that must be checked; NULL: the login is right */
+    const char *password; /* of the form; NULL: none */
     struct desk_act act;
     struct desk desk;
     char token[LOGIN_TEXT_BYTES];
-    bool is_right; /* the password */
+    bool is_right;     /* the password */
+    bool lacks_memory; /* to check the password */
     struct html html;
 };
 
@@ -84,7 +89,7 @@ static void job_answer(struct job *job, unsigned status, uint64_t retry_after_s)
 {
     if (job->exchange != NULL) {
         http_exchange_set_context(job->exchange, NULL);
-        if (html_failed(&job->html)) {
+        if (html_failed(&job->html) || job->lacks_memory) {
             answer_text(job->exchange, 503, "Out of memory. Please try again.\n");
         } else {
             http_answer(job->exchange, &(struct http_answer){
@@ -260,43 +265,105 @@ static void job_write_page(struct job *job)
 }
 
 /* On a thread of its own: reads the job and the configuration, and writes to the job only. */
-static void job_work(uv_work_t *work)
+static void page_work(uv_work_t *work)
+{
+    job_write_page(CONTAINER_OF(work, struct job, work));
+}
+
+static void page_done(uv_work_t *work, int status)
+{
+    (void)status; /* no job is cancelled */
+    job_answer(CONTAINER_OF(work, struct job, work), 200, 0);
+}
+
+static void page_start(struct job *job)
+{
+    /* Fails without a function only. */
+    (void)uv_queue_work(job->moderate->loop, &job->work, page_work, page_done);
+}
+
+/* --- the password ----------------------------------------------------------------------------- */
+
+static void log_in(struct job *job);
+
+/* Whether there is memory to check a password. libsodium calls a password wrong without it. */
+static bool has_memory(void)
+{
+    size_t bytes = WEB_CONFIG_HASH_MEMORY + HASH_MORE_BYTES;
+    void *room = mmap(NULL, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+
+    return room != MAP_FAILED && munmap(room, bytes) == 0;
+}
+
+/* As page_work. */
+static void check_work(uv_work_t *work)
 {
     struct job *job = CONTAINER_OF(work, struct job, work);
 
-    job->is_right = job->password == NULL ||
-                    crypto_pwhash_str_verify(job->moderate->config.password, job->password,
-                                             strlen(job->password)) == 0;
-    if (job->is_right) {
-        job_write_page(job);
-    }
+    job->lacks_memory = !has_memory();
+    job->is_right =
+        !job->lacks_memory && crypto_pwhash_str_verify(job->moderate->config.password,
+                                                       job->password, strlen(job->password)) == 0;
 }
 
-static void job_done(uv_work_t *work, int status)
+/* Counts a wrong password, and answers. */
+static void refuse_password(struct job *job)
+{
+    struct moderate *moderate = job->moderate;
+    int64_t now_ms = clock_ms(moderate);
+    uint64_t withheld;
+
+    login_count_wrong(&moderate->login, &job->client, now_ms);
+    if (login_wait_ms(&moderate->login, &job->client, now_ms) > 0 &&
+        log_gate_opens(&moderate->wrong_gate, now_ms, &withheld)) {
+        log_warning("too many wrong passwords at the moderators' page: further ones must wait");
+    }
+    answer_login(job, 403, &(struct desk_notice){.key = "moderate.wrong", .is_bad = true});
+}
+
+static void check_done(uv_work_t *work, int status)
 {
     struct job *job = CONTAINER_OF(work, struct job, work);
     struct moderate *moderate = job->moderate;
+    struct job *next = moderate->waiting;
 
     (void)status; /* no job is cancelled */
-    if (job->password != NULL) {
-        moderate->is_checking = false;
-    }
-    if (!job->is_right) {
-        login_count_wrong(&moderate->login, clock_ms(moderate));
-        answer_login(job, 403, &(struct desk_notice){.key = "moderate.wrong", .is_bad = true});
-        return;
-    }
-    if (job->password != NULL) {
+    moderate->is_checking = false;
+    moderate->waiting = NULL;
+    if (job->is_right) {
         login_begin(&moderate->login, job->token, clock_ms(moderate));
+        page_start(job);
+    } else if (job->lacks_memory) {
+        job_answer(job, 503, BUSY_SECONDS);
+    } else {
+        refuse_password(job);
     }
-    job_answer(job, 200, 0);
+    if (next != NULL && next->exchange == NULL) {
+        job_free(next);
+    } else if (next != NULL) {
+        log_in(next);
+    }
 }
 
-static void job_start(struct job *job)
+/* Goes on with a form that has a password. */
+static void log_in(struct job *job)
 {
-    job->moderate->is_checking = job->moderate->is_checking || job->password != NULL;
-    /* Fails without a function only. */
-    (void)uv_queue_work(job->moderate->loop, &job->work, job_work, job_done);
+    struct moderate *moderate = job->moderate;
+    int64_t wait_ms = login_wait_ms(&moderate->login, &job->client, clock_ms(moderate));
+
+    if (wait_ms > 0 || moderate->waiting != NULL) {
+        answer_login(job, 429,
+                     &(struct desk_notice){.key = "moderate.limited",
+                                           .seconds = wait_ms > 0 ? (uint64_t)wait_ms / 1000 + 1
+                                                                  : BUSY_SECONDS,
+                                           .is_bad = true});
+    } else if (moderate->is_checking) {
+        moderate->waiting = job;
+    } else {
+        login_draw(job->token);
+        moderate->is_checking = true;
+        (void)uv_queue_work(moderate->loop, &job->work, check_work, check_done);
+    }
 }
 
 /* --- the form --------------------------------------------------------------------------------- */
@@ -306,24 +373,6 @@ static const char *find_value(const struct form *form, const char *name)
     const struct form_field *field = form_find(form, name);
 
     return field != NULL && field->value_bytes > 0 ? field->value : NULL;
-}
-
-/* Goes on with a form that has a password. */
-static void log_in(struct job *job)
-{
-    struct moderate *moderate = job->moderate;
-    int64_t wait_ms = login_wait_ms(&moderate->login, clock_ms(moderate));
-
-    if (wait_ms > 0 || moderate->is_checking) {
-        answer_login(job, 429,
-                     &(struct desk_notice){.key = "moderate.limited",
-                                           .seconds = wait_ms > 0 ? (uint64_t)wait_ms / 1000 + 1
-                                                                  : BUSY_SECONDS,
-                                           .is_bad = true});
-        return;
-    }
-    login_draw(job->token);
-    job_start(job);
 }
 
 static void take_form(struct job *job, const struct form *form)
@@ -352,8 +401,7 @@ static void take_form(struct job *job, const struct form *form)
             return;
         }
         memcpy(job->token, token, sizeof(job->token));
-        job->password = NULL;
-        job_start(job);
+        page_start(job);
     } else if (job->password != NULL) {
         log_in(job);
     } else {
@@ -383,6 +431,7 @@ static struct job *job_new(struct moderate *moderate, struct http_exchange *exch
     job->body_bytes = request->body_bytes;
     job->moderate = moderate;
     job->exchange = exchange;
+    job->client = request->client;
     job->desk = (struct desk){
         .lang = lang != NULL ? lang : lang_choose(request->accept_language),
         .language = "",
@@ -440,6 +489,6 @@ void moderate_gone(void *context, struct http_exchange *exchange)
 
     (void)context;
     if (job != NULL) {
-        job->exchange = NULL; /* job_done frees it */
+        job->exchange = NULL; /* whatever is done next frees it */
     }
 }

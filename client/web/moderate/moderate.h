@@ -14,13 +14,18 @@
 #include "client/web/moderate/login.h"
 #include "client/web/route/names.h"
 #include "client/web/setup/config.h"
+#include "daemon/system/log.h"
+
+struct job; /* of a request */
 
 struct moderate {
     uv_loop_t *loop;          /* borrowed */
     struct web_config config; /* a copy, which other threads read: it never changes */
     struct names names;
     struct login login;
-    bool is_checking; /* a password: one at a time */
+    bool is_checking;           /* a password: one at a time */
+    struct job *waiting;        /* for that check; NULL: none */
+    struct log_gate wrong_gate; /* of the lines about wrong passwords */
 };
 
 /* Fills a zeroed struct. `places` has `count` listeners, with the ports that were bound. */
