@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/setup/moderate.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -64,13 +65,14 @@ static int check_one(const struct settings_source *source, const struct web_conf
     return 0;
 }
 
-/* Reads the listeners of the guests' page. Without a file there are none. */
+/* Reads the listeners of the guests' page. Without a file there are none; a file that cannot be
+ * seen may have some. */
 static int read_guests(const struct web_config *config, struct web_config *out_guests, char *reason)
 {
     const char *file = config->guests[0] != '\0' ? config->guests : guests_file;
 
     web_config_defaults(WEB_SECTION_WEB, out_guests);
-    if (config->guests[0] == '\0' && access(file, F_OK) != 0) {
+    if (config->guests[0] == '\0' && access(file, F_OK) != 0 && errno == ENOENT) {
         return 0;
     }
     return web_config_read(WEB_SECTION_WEB, file, out_guests, reason);
