@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """A name server that answers as the test says, on 127.0.0.1:53.
 
-usage: dns_responder.py RECORDS LOG     RECORDS: JSON, [[name, type, hex of the data], ...]; "silent": no answer
+usage: dns_responder.py RECORDS LOG     RECORDS: JSON, [[name, type, hex of the data], ...]; "silent": no answer;
+                                        data null: no answer to this question
 
 The name of each question is written to LOG, a line each; the line "ready" is written first.
 """
@@ -24,6 +25,8 @@ with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock, open(sys.argv[2],
         name = ".".join(labels)
         print(name, kind, file=log, flush=True)
         if records == "silent":
+            continue
+        if [name, kind, None] in records:
             continue
         answers = [bytes.fromhex(data) for owner, of, data in records if (owner, of) == (name, kind)]
         head = struct.pack("!2sHHHHH", question[:2], 0x8180, 1, len(answers), 0, 0)

@@ -14,7 +14,7 @@ import cli_runner
 import conftest
 import hearsay_wire as wire
 
-PTR, TXT, SRV = 12, 16, 33
+A, PTR, TXT, SRV = 1, 12, 16, 33
 QUESTION = "_hearsay._tcp.cafe.example"
 ANNOUNCE = os.path.join(os.path.dirname(__file__), "../../packaging/announce/dnsmasq.conf")
 RESPONDER = os.path.join(os.path.dirname(__file__), "dns_responder.py")
@@ -83,7 +83,7 @@ class Net:
 
     def answer(self, records):
         """Starts the name server."""
-        data = records if records == "silent" else [[owner, kind, data.hex()] for owner, kind, data in records]
+        data = records if records == "silent" else [[owner, kind, data and data.hex()] for owner, kind, data in records]
         self.start(*self.inside(self.near), sys.executable, RESPONDER, json.dumps(data), self.questions)
         wire.wait_until(lambda: "ready" in self.asked(), "the name server")
 
@@ -189,8 +189,31 @@ def test_nobody(net):
     net.answer("silent")
     net.ip(net.near, "route", "add", "default", "via", "10.77.0.9")
     net.ip(net.near, "-6", "route", "add", "default", "via", "fe80::9", "dev", "near0")
-    assert net.find() == (3, ["hearsay: no hearsayd answers on this machine, by an announcement in DNS, or at "
-                              "the default gateway; --server ADDRESS names one"])
+    assert net.find() == (3, ["hearsay: no hearsayd answered within 3 seconds on this machine, by an announcement "
+                              "in DNS, or at the default gateway; --server ADDRESS names one"])
+
+
+def test_many_announced(net):
+    """Eight servers that are not there: the search ends before all of them have had their 700 ms."""
+    records = []
+    for i in range(8):
+        records += announce(f"cafe{i}", target=f"ap{i}.cafe.example")
+        records.append((f"ap{i}.cafe.example", A, bytes([10, 77, 0, 10 + i])))
+    net.answer(records)
+    code, lines = net.find()
+    assert code == 3 and lines[-1].startswith("hearsay: no hearsayd answered within 3 seconds on this machine")
+    assert len(lines) == 9  # all are printed
+    assert len([line for line in net.asked() if line.startswith("ap") and line.endswith(f" {A}")]) <= 5
+
+
+def test_slow_announcements(net):
+    """A name server that answers only half of the questions: the others wait a second each."""
+    records = []
+    for i in range(8):
+        records += announce(f"cafe{i}")[:2] + [(f"cafe{i}.{QUESTION}", TXT, None)]
+    net.answer(records)
+    assert net.find()[0] == 3
+    assert len([line for line in net.asked() if line.endswith(f" {SRV}")]) <= 2
 
 
 def test_never_unasked(net, serve):

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "client/cli/base/place.h"
+#include "client/cli/term/clock.h"
 #include "client/cli/term/number.h"
 
 /* Returns whether the options ask for TLS. */
@@ -73,19 +74,31 @@ int connect_resuming(const struct cli *cli, const uint8_t *token, size_t token_b
 
 /* --- the server `auto` ------------------------------------------------------------------------ */
 
-enum { TRY_MS = 700 }; /* for each place, so that a search that finds nothing takes under 3 s */
+enum {
+    TRY_MS = 700,    /* for each place */
+    SEARCH_MS = 3000 /* for all places, however many a name server announces */
+};
 
-/* Tries one place. Returns CLI_DONE, or CLI_CONNECTION without a message. */
-static int try_place(struct cli *cli, const struct discover_place *place)
+static int smaller_of(int a, int b)
 {
+    return a < b ? a : b;
+}
+
+/* Tries one place until end_us. Returns CLI_DONE, or CLI_CONNECTION without a message. */
+static int try_place(struct cli *cli, const struct discover_place *place, int64_t end_us)
+{
+    int rest_ms = (int)((end_us - clock_monotonic_us()) / 1000);
     struct hearsay_error error;
     bool had_tls = cli->tls;
 
+    if (rest_ms <= 0) {
+        return CLI_CONNECTION;
+    }
     memcpy(cli->found, place->server, sizeof(cli->found));
     cli->server = cli->found;
     cli->tls = had_tls || place->tls;
-    int status = connect_within(cli, cli_timeout(cli) < TRY_MS ? cli_timeout(cli) : TRY_MS, NULL, 0,
-                                &cli->connection, &error);
+    int timeout_ms = smaller_of(smaller_of(cli_timeout(cli), TRY_MS), rest_ms);
+    int status = connect_within(cli, timeout_ms, NULL, 0, &cli->connection, &error);
     if (status == HEARSAY_OK) {
         cli_complain(cli, "found %s (%s)", cli->server, place->how);
         return CLI_DONE;
@@ -101,21 +114,23 @@ static int try_place(struct cli *cli, const struct discover_place *place)
 static int connect_found(struct cli *cli)
 {
     struct discover_place places[DISCOVER_PLACES_MAX];
+    int64_t end_us = clock_monotonic_us() + SEARCH_MS * INT64_C(1000);
 
     for (int step = 0; step < DISCOVER_STEPS; step++) {
-        size_t count = discover_places((enum discover_step)step, places);
+        size_t count = discover_places((enum discover_step)step, end_us, places);
 
         for (size_t i = 0; i < count && step == DISCOVER_DNS && count > 1; i++) {
             cli_complain(cli, "%s is %s", places[i].server, places[i].how);
         }
         for (size_t i = 0; i < count; i++) {
-            if (try_place(cli, &places[i]) == CLI_DONE) {
+            if (try_place(cli, &places[i], end_us) == CLI_DONE) {
                 return CLI_DONE;
             }
         }
     }
-    cli_complain(cli, "no hearsayd answers on this machine, by an announcement in DNS, or at the "
-                      "default gateway; --server ADDRESS names one");
+    cli_complain(cli,
+                 "no hearsayd answered within 3 seconds on this machine, by an announcement in "
+                 "DNS, or at the default gateway; --server ADDRESS names one");
     return CLI_CONNECTION;
 }
 

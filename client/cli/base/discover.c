@@ -13,9 +13,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/cli/term/clock.h"
 #include "client/hearsay.h"
 
-enum { ANSWER_BYTES = 4096, DOMAIN_BYTES = 256, LINE_BYTES = 512 };
+enum { ANSWER_BYTES = 4096, DOMAIN_BYTES = 256, LINE_BYTES = 512, ASK_US = 1000 * 1000 };
 
 /* --- loopback --------------------------------------------------------------------------------- */
 
@@ -163,7 +164,7 @@ static int compare_places(const void *left, const void *right)
     return strcmp(a->server, b->server);
 }
 
-static size_t find_by_dns(struct discover_place *out)
+static size_t find_by_dns(int64_t end_us, struct discover_place *out)
 {
     unsigned char answer[ANSWER_BYTES];
     char question[DOMAIN_BYTES + 16];
@@ -193,6 +194,9 @@ static size_t find_by_dns(struct discover_place *out)
             count++;
         } else if (h_errno == TRY_AGAIN) {
             break; /* nobody answers any more */
+        }
+        if (clock_monotonic_us() + 2 * ASK_US > end_us) {
+            break; /* the next two questions could take too long */
         }
     }
     qsort(out, count, sizeof(*out), compare_places);
@@ -283,7 +287,8 @@ static void find_gateway6(struct discover_place *out, size_t *count)
     }
 }
 
-size_t discover_places(enum discover_step step, struct discover_place out[DISCOVER_PLACES_MAX])
+size_t discover_places(enum discover_step step, int64_t end_us,
+                       struct discover_place out[DISCOVER_PLACES_MAX])
 {
     size_t count = 0;
 
@@ -291,7 +296,7 @@ size_t discover_places(enum discover_step step, struct discover_place out[DISCOV
     case DISCOVER_LOOPBACK:
         return find_loopback(out);
     case DISCOVER_DNS:
-        return find_by_dns(out);
+        return find_by_dns(end_us, out);
     default:
         find_gateway4(out, &count);
         find_gateway6(out, &count);

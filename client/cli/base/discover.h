@@ -26,10 +26,13 @@ struct discover_place {
  * DISCOVER_DNS asks the resolver of the system for the PTR records of _hearsay._tcp in the search
  * domain of /etc/resolv.conf (RFC 6763), then for SRV and TXT of each. The function leaves out
  * announcements that are wrong or of another version. It waits at most a second for each question;
- * if nobody answers the first question, it asks no other one.
+ * if nobody answers the first question, it asks no other one. It asks about no second or further
+ * announcement if less than two seconds are left until end_us, of the monotonic clock: there are
+ * two questions about each.
  *
  * DISCOVER_GATEWAY reads the default routes of IPv4 and IPv6 from /proc/net.
  */
-size_t discover_places(enum discover_step step, struct discover_place out[DISCOVER_PLACES_MAX]);
+size_t discover_places(enum discover_step step, int64_t end_us,
+                       struct discover_place out[DISCOVER_PLACES_MAX]);
 
 #endif
