@@ -51,7 +51,7 @@ static const char *check_hidden(const struct host *host, const struct moderated 
         return "it is hidden, and stands in an index";
     }
     if (known->deposited_ms != message->deposited_ms || known->expires_ms != message->expires_ms ||
-        known->bytes != host_message_bytes(message)) {
+        known->destroy_ms != message->destroy_ms || known->bytes != host_message_bytes(message)) {
         return "its times or its size are others in memory";
     }
     return NULL;

@@ -65,8 +65,9 @@ static int deposit_message(struct store_database *database, struct persist_op *o
         return rc;
     }
     if (is_stored && !message_expired(out_times->expires_ms, op->now_ms)) {
-        return store_moderation_state(database, out_times->seq, &out_times->state,
-                                      &out_times->reports);
+        rc = store_moderation_state(database, out_times->seq, &out_times->state,
+                                    &out_times->reports);
+        return rc == SQLITE_CORRUPT ? store_database_fail_damaged(op) : rc;
     }
     if (database->refuses_deposits) {
         op->outcome = PERSIST_NO_SPACE;

@@ -27,6 +27,35 @@ struct row {
 
 /* --- the table `moderation` ------------------------------------------------------------------- */
 
+static int64_t row_checksum(int64_t seq, const struct row *row, const char *reasons)
+{
+    return store_moderation_checksum(seq, row->state, row->reports, row->destroy_ms,
+                                     row->removed_ms, reasons, row->reasons_bytes);
+}
+
+/* Reads the current row, and verifies its checksum. Returns an SQLite result code. */
+static int read_row(sqlite3_stmt *statement, int64_t seq, struct row *out_row)
+{
+    const char *reasons = (const char *)sqlite3_column_text(statement, 4);
+    size_t bytes = (size_t)sqlite3_column_bytes(statement, 4);
+
+    if (reasons == NULL) {
+        return SQLITE_NOMEM;
+    }
+    out_row->state = (enum persist_state)sqlite3_column_int64(statement, 0);
+    out_row->reports = (uint32_t)sqlite3_column_int64(statement, 1);
+    out_row->destroy_ms = sqlite3_column_int64(statement, 2);
+    out_row->removed_ms = sqlite3_column_int64(statement, 3);
+    out_row->reasons_bytes = bytes;
+    if (bytes > sizeof(out_row->reasons) ||
+        sqlite3_column_int64(statement, 5) != row_checksum(seq, out_row, reasons)) {
+        return SQLITE_CORRUPT;
+    }
+    memcpy(out_row->reasons, reasons, bytes);
+    return SQLITE_OK;
+}
+
+/* SQLITE_CORRUPT: the row is not as it was written. */
 static int find_row(struct store_database *database, int64_t seq, struct row *out_row)
 {
     sqlite3_stmt *statement = database->statements[STORE_MODERATION_FIND];
@@ -37,27 +66,14 @@ static int find_row(struct store_database *database, int64_t seq, struct row *ou
     }
     int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
     if (rc == SQLITE_ROW) {
-        const char *reasons = (const char *)sqlite3_column_text(statement, 4);
-        size_t bytes = (size_t)sqlite3_column_bytes(statement, 4);
-
-        out_row->state = (enum persist_state)sqlite3_column_int64(statement, 0);
-        out_row->reports = (uint32_t)sqlite3_column_int64(statement, 1);
-        out_row->destroy_ms = sqlite3_column_int64(statement, 2);
-        out_row->removed_ms = sqlite3_column_int64(statement, 3);
-        if (reasons != NULL && bytes <= sizeof(out_row->reasons)) {
-            memcpy(out_row->reasons, reasons, bytes);
-            out_row->reasons_bytes = bytes;
-        }
+        rc = read_row(statement, seq, out_row);
     }
     store_statement_reset(statement);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 static int put_row(struct store_database *database, int64_t seq, const struct row *row)
 {
-    int64_t checksum = store_moderation_checksum(seq, row->state, row->reports, row->destroy_ms,
-                                                 row->removed_ms, row->reasons, row->reasons_bytes);
-
     /*
      * A row that replaces another row is counted, too: `moderated` is an upper bound.
      */
@@ -67,7 +83,8 @@ static int put_row(struct store_database *database, int64_t seq, const struct ro
         database->statements[STORE_MODERATION_PUT],
         STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(row->state), STORE_NUMBER(row->reports),
                      STORE_NUMBER(row->destroy_ms), STORE_NUMBER(row->removed_ms),
-                     STORE_TEXT(row->reasons, row->reasons_bytes), STORE_NUMBER(checksum)));
+                     STORE_TEXT(row->reasons, row->reasons_bytes),
+                     STORE_NUMBER(row_checksum(seq, row, row->reasons))));
 }
 
 int store_moderation_begin(struct store_database *database, int64_t seq, enum persist_state state)
@@ -230,6 +247,9 @@ static int find_judged(struct store_database *database, struct persist_op *op,
     store_statement_reset(database->statements[STORE_FIND]);
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED) {
         rc = find_row(database, out_stored->seq, out_row);
+        if (rc == SQLITE_CORRUPT) {
+            return store_database_fail_damaged(op);
+        }
         if (rc == SQLITE_OK && row_is_due(out_row, op->now_ms)) {
             op->outcome = PERSIST_NOT_FOUND;
         }
@@ -338,6 +358,10 @@ int store_moderation_shift(struct store_database *database, const struct persist
             return rc;
         }
         rc = find_row(database, seq, &row);
+        if (rc == SQLITE_CORRUPT) {
+            rc = SQLITE_OK; /* the row stays as it is */
+            continue;
+        }
         row.destroy_ms += op->shift_ms;
         row.removed_ms += op->shift_ms;
         rc = rc == SQLITE_OK ? put_row(database, seq, &row) : rc;
@@ -412,6 +436,9 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
     }
     int64_t seq = stored.seq;
     rc = find_row(database, seq, &row);
+    if (rc == SQLITE_CORRUPT) {
+        return store_database_fail_damaged(op);
+    }
     bool is_report = op->message.reports > 0;
     if (rc == SQLITE_OK && row_is_due(&row, op->now_ms)) {
         op->outcome = PERSIST_NOT_FOUND;

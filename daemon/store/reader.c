@@ -35,15 +35,22 @@ static const char *const reader_texts[READER_STATEMENTS] = {
                      " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq"
                      " AND state >= 2) ORDER BY seq"),
     /*
-     * Messages of all hosts. After the columns of the message come its state and its number of
-     * reports; both are NULL for a message without a row in `moderation`.
+     * Messages of all hosts. After the columns of the message come its state, its number of reports
+     * and its destroy_ms; these are NULL for a message without a row in `moderation`.
      */
-    [READER_CHECK] = ("SELECT " STORE_ROW_COLUMNS ", state, reports"
+    [READER_CHECK] = ("SELECT " STORE_ROW_COLUMNS ", state, reports, destroy_ms"
                       " FROM message LEFT JOIN moderation USING (seq)"
                       " WHERE seq > ?1 ORDER BY seq"),
     [READER_REASONS] = "SELECT reasons FROM moderation WHERE seq = ?1",
 };
-enum { COLUMN_SEQ = 0, COLUMN_HOST = 1, COLUMN_ID = 2, COLUMN_STATE = 12, COLUMN_REPORTS = 13 };
+enum {
+    COLUMN_SEQ = 0,
+    COLUMN_HOST = 1,
+    COLUMN_ID = 2,
+    COLUMN_STATE = 12,
+    COLUMN_REPORTS = 13,
+    COLUMN_DESTROY = 14
+};
 _Static_assert(PERSIST_HIDDEN == 2, "READER_PAGE leaves out what is hidden");
 
 struct store_reader {
@@ -360,6 +367,7 @@ static int keep_checked(struct store_reader *reader, struct persist_read *read, 
         /* NULL reads as 0 */
         entry->message.state = (enum persist_state)sqlite3_column_int64(statement, COLUMN_STATE);
         entry->message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);
+        entry->message.destroy_ms = sqlite3_column_int64(statement, COLUMN_DESTROY);
     } else if (rc == SQLITE_CORRUPT) {
         note_damage(statement, entry);
         rc = SQLITE_OK;

@@ -49,8 +49,8 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_TOMBSTONE_SHIFTED] =
         ("SELECT host_id, id, expires_ms FROM tombstone NOT INDEXED"
          " WHERE (host_id, id) > (?1, ?2) AND expires_ms > ?3 ORDER BY host_id, id LIMIT 1"),
-    [STORE_MODERATION_FIND] =
-        "SELECT state, reports, destroy_ms, removed_ms, reasons FROM moderation WHERE seq = ?1",
+    [STORE_MODERATION_FIND] = "SELECT state, reports, destroy_ms, removed_ms, reasons, "
+                              "row_checksum FROM moderation WHERE seq = ?1",
     [STORE_MODERATION_PUT] =
         ("INSERT INTO moderation"
          " (seq, state, reports, destroy_ms, removed_ms, reasons, row_checksum)"

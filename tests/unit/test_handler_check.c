@@ -94,6 +94,9 @@ static void messages_that_are_wrong(void **state)
     known->expires_ms++;
     assert_finds(fixture, "its times");
     known->expires_ms--;
+    known->destroy_ms++;
+    assert_finds(fixture, "its times");
+    known->destroy_ms--;
     known->state = PERSIST_SHOWN;
     assert_finds(fixture, "the store hides it");
     known->state = PERSIST_HIDDEN;

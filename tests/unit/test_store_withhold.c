@@ -183,6 +183,42 @@ static void test_shift(void **state)
     assert_int_equal(expire(2 * DESTROYED + 7000), 0);
 }
 
+/* A row of `moderation` that is not as it was written: nothing is concluded from it. */
+static void test_damaged_row(void **state)
+{
+    struct persist_entry entry;
+    struct persist_read read = {.kind = PERSIST_READ_CHECK,
+                                .entries = &entry,
+                                .entry_count = 1,
+                                .page_bytes_limit = 1024 * 1024};
+    struct store_op op;
+    (void)state;
+
+    for (uint32_t i = 1; i <= 3; i++) {
+        assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
+    }
+    assert_int_equal(withhold(&op, 1, 20, DESTROYED), PERSIST_APPLIED);
+    assert_int_equal(withhold(&op, 2, 20, 0), PERSIST_APPLIED);
+    assert_int_equal(withhold(&op, 3, 20, DESTROYED), PERSIST_APPLIED);
+    store_alter(&fixture, "UPDATE moderation SET destroy_ms = destroy_ms + 9 WHERE seq <= 2");
+    store_read(&fixture, &read); /* hearsay admin check sees it */
+    assert_int_equal(entry.message.destroy_ms, DESTROYED + 9);
+    fixture.persist->interface->read_release(fixture.persist, &read);
+    assert_int_equal(restore(1, 10, 21), PERSIST_FAILED);
+    assert_int_equal(withhold(&op, 1, 21, 0), PERSIST_FAILED);
+    assert_int_equal(store_deposit(&fixture, 2, 21, NEVER), PERSIST_FAILED);
+    memset(&op, 0, sizeof(op));
+    store_make_expire(&op, 7100, 1);
+    op.op.kind = PERSIST_SHIFT;
+    op.op.shift_from_ms = 15;
+    op.op.shift_ms = 7000;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_int_equal(store_read_number(&fixture, "SELECT min(destroy_ms) FROM moderation"), 9);
+    assert_int_equal(store_read_number(&fixture, "SELECT max(destroy_ms) FROM moderation"),
+                     DESTROYED + 7000);
+    assert_int_equal(restore(3, 10, 7101), PERSIST_APPLIED);
+}
+
 /* --- decisions -------------------------------------------------------------------------------- */
 
 /* What changes something is recorded, over restarts; what changes nothing is not. */
@@ -265,8 +301,13 @@ static void test_decisions_leave(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_undo),  TEST(test_destruction), TEST(test_nothing_is_left),
-        TEST(test_shift), TEST(test_decisions),   TEST(test_decisions_leave),
+        TEST(test_undo),
+        TEST(test_destruction),
+        TEST(test_nothing_is_left),
+        TEST(test_shift),
+        TEST(test_damaged_row),
+        TEST(test_decisions),
+        TEST(test_decisions_leave),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
