@@ -76,7 +76,13 @@ class Desk(test_web.Web):
         return self.post("/", {name.rstrip("_"): value for name, value in fields.items()},
                          source=source, origin=f"http://127.0.0.1:{self.port}")
 
+    def ticket(self):
+        """Of a new form for the password."""
+        return re.search(r'name="t" value="([0-9a-f]{64})"', self.get().text).group(1)
+
     def log_in(self, password=PASSWORD, **fields):
+        if "t" not in fields:
+            fields["t"] = self.ticket()
         answer = self.press(password=password, k="", **fields)
         if answer.status == 200:
             self.token = token_of(answer.text)
@@ -170,8 +176,8 @@ def test_the_password(make_desk):
 def test_passwords_are_checked_one_by_one(make_desk):
     """Or many that come at once would all be checked before the first one counts as wrong."""
     desk = make_desk()
-    statuses = []
-    phones = [threading.Thread(target=lambda: statuses.append(desk.log_in("a wrong one").status))
+    statuses, ticket = [], desk.ticket()
+    phones = [threading.Thread(target=lambda: statuses.append(desk.log_in("a wrong one", t=ticket).status))
               for _ in range(8)]
     for phone in phones:
         phone.start()
@@ -247,13 +253,36 @@ def test_an_act_waits_for_the_login(make_desk, rng):
     desk.start()
     asked = desk.press(do="remove", id=message.hex(), why="spam", reason='"quoted" <b>')
     assert asked.status == 403 and "you pressed" in asked.text
+    spoken = desk.press(l="de", k="", do="remove", id=message.hex(), why="spam", reason="a", ban="1").text
+    assert "was du gedrückt hast" in spoken
+    for name in ("do", "id", "why", "reason", "ban"):
+        assert spoken.count(f'name="{name}"') == 2, "in the form of the languages, too"
     kept = {name: value.replace("&#34;", '"').replace("&lt;", "<").replace("&gt;", ">")
             for name, value in re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', asked.text)}
+    ticket = kept.pop("t")
     assert kept == {"do": "remove", "id": message.hex(), "why": "spam", "reason": '"quoted" <b>'}
-    answer = desk.log_in(**kept)
+    answer = desk.log_in(t=ticket, **kept)
     assert answer.status == 200 and "Removed" in answer.text
     with desk.daemon.client() as client:
         assert client.refused(pb.Get(id=message)).code == "REMOVED"
+
+
+def test_a_reload_does_nothing(make_desk, rng):
+    """Who goes back behind "Log out" and reloads sends the password and its act once more."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "rude")
+    fields = {"do": "remove", "id": message.hex(), "t": desk.ticket()}
+    assert desk.log_in("wrong", **fields).status == 403
+    assert "Removed" in desk.log_in(**fields).text, "a wrong password uses up no ticket"
+    assert "It is shown" in desk.press(do="show", id=message.hex()).text
+    desk.press(do="leave")
+    again = desk.log_in(**fields)
+    assert again.status == 403 and 'type="password"' in again.text and 'name="k"' not in again.text
+    assert 'name="do" value="remove"' not in again.text, "it was done"
+    for ticket in ("", "0" * 64, "x"):
+        assert desk.log_in(t=ticket).status == 403
+    with desk.daemon.client() as client:
+        assert client.call(pb.Get(id=message)).payload == b"rude"
 
 
 # --- deciding -------------------------------------------------------------------------------------

@@ -63,7 +63,7 @@ static void write_all(struct html *html, const struct desk *desk)
         }
     }
     desk_empty(html, desk);
-    desk_end(html, desk);
+    desk_end(html, desk, &act);
 }
 
 static void test_every_text(void **state)
@@ -159,7 +159,7 @@ static void test_the_worst_lists(void **state)
         assert_int_equal(count_word(&html, "name=\"reason\""), count_word(&html, "ILLEGAL"));
         assert_int_equal(count_word(&html, "last</p>"), REASONS * count_word(&html, "ILLEGAL"));
     }
-    desk_end(&html, &desk);
+    desk_end(&html, &desk, NULL);
     assert_int_equal(count_word(&html, "\xe2\x80\xa6"), 0); /* nothing is cut */
     assert_false(html_failed(&html));
     html_deinit(&html);

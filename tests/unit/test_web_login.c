@@ -96,6 +96,42 @@ static void test_one_owner(void **state)
     assert_int_equal(login_wait_ms(&login, &same, LOGIN_WRONG_MS), 0);
 }
 
+/* A ticket is right once, for ten minutes, and nobody else can write one. */
+static void test_tickets(void **state)
+{
+    struct login login = {.wrong_count = 0};
+    struct login other = {.wrong_count = 0};
+    char tickets[LOGIN_TICKETS_MAX + 1][LOGIN_TEXT_BYTES];
+    (void)state;
+
+    login_init(&login);
+    login_init(&other);
+    for (int i = 0; i <= LOGIN_TICKETS_MAX; i++) {
+        login_ticket_draw(&login, 5, tickets[i]);
+        assert_true(login_ticket_is_right(&login, tickets[i], 4 + LOGIN_TICKET_MS));
+        assert_false(login_ticket_is_right(&login, tickets[i], 5 + LOGIN_TICKET_MS));
+        assert_false(login_ticket_is_right(&other, tickets[i], 5));
+    }
+    for (int i = 0; i < LOGIN_TEXT_BYTES - 1; i++) {
+        char wrong[LOGIN_TEXT_BYTES];
+
+        memcpy(wrong, tickets[0], sizeof(wrong));
+        wrong[i] = wrong[i] == '0' ? '1' : '0';
+        assert_false(login_ticket_is_right(&login, wrong, 5));
+        wrong[i] = 'x';
+        assert_false(login_ticket_is_right(&login, wrong, 5));
+        wrong[i] = '\0';
+        assert_false(login_ticket_is_right(&login, wrong, 5));
+    }
+    for (int i = 0; i < LOGIN_TICKETS_MAX; i++) {
+        login_ticket_use(&login, tickets[i]);
+    }
+    for (int i = 0; i <= LOGIN_TICKETS_MAX; i++) {
+        assert_int_equal(login_ticket_is_right(&login, tickets[i], 5), i == LOGIN_TICKETS_MAX);
+        assert_int_equal(login_ticket_is_used(&login, tickets[i]), i < LOGIN_TICKETS_MAX);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -103,6 +139,7 @@ int main(void)
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_wrong_passwords),
         cmocka_unit_test(test_one_owner),
+        cmocka_unit_test(test_tickets),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,6 +7,13 @@
 
 #include "client/web/http_peer.h"
 
+enum { TIME_BYTES = 8, DRAWN_BYTES = 16, MAC_BYTES = 16 }; /* of a ticket; drawn: with the time */
+
+void login_init(struct login *login)
+{
+    randombytes_buf(login->key, sizeof(login->key));
+}
+
 void login_draw(char *out_token)
 {
     uint8_t random[LOGIN_TEXT_BYTES / 2];
@@ -88,4 +95,59 @@ void login_count_wrong(struct login *login, const struct http_address *client, i
 {
     login->wrong[login->wrong_count++ % LOGIN_WRONG_MAX] =
         (struct login_wrong){.client = *client, .came_ms = now_ms};
+}
+
+/* --- tickets ---------------------------------------------------------------------------------- */
+
+/* Writes the ticket of a time and of what was drawn for it. */
+static void ticket_write(const struct login *login, const uint8_t *drawn, char *out_ticket)
+{
+    uint8_t ticket[DRAWN_BYTES + MAC_BYTES];
+
+    memcpy(ticket, drawn, DRAWN_BYTES);
+    /* Cannot fail: all lengths are within the bounds of BLAKE2b. */
+    (void)crypto_generichash(ticket + DRAWN_BYTES, MAC_BYTES, ticket, DRAWN_BYTES, login->key,
+                             sizeof(login->key));
+    (void)sodium_bin2hex(out_ticket, LOGIN_TEXT_BYTES, ticket, sizeof(ticket));
+}
+
+void login_ticket_draw(const struct login *login, int64_t now_ms, char *out_ticket)
+{
+    uint8_t drawn[DRAWN_BYTES];
+
+    randombytes_buf(drawn, sizeof(drawn));
+    memcpy(drawn, &now_ms, TIME_BYTES);
+    ticket_write(login, drawn, out_ticket);
+}
+
+bool login_ticket_is_used(const struct login *login, const char *ticket)
+{
+    for (size_t i = 0; i < LOGIN_TICKETS_MAX && i < login->used_count; i++) {
+        if (strcmp(login->used[i], ticket) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool login_ticket_is_right(const struct login *login, const char *ticket, int64_t now_ms)
+{
+    uint8_t drawn[DRAWN_BYTES];
+    char right[LOGIN_TEXT_BYTES];
+    int64_t drawn_ms;
+
+    if (strlen(ticket) != LOGIN_TEXT_BYTES - 1 ||
+        sodium_hex2bin(drawn, sizeof(drawn), ticket, (size_t)2 * DRAWN_BYTES, NULL, NULL, NULL) !=
+            0) {
+        return false;
+    }
+    memcpy(&drawn_ms, drawn, TIME_BYTES);
+    ticket_write(login, drawn, right);
+    return sodium_memcmp(right, ticket, LOGIN_TEXT_BYTES) == 0 &&
+           now_ms - drawn_ms < LOGIN_TICKET_MS && !login_ticket_is_used(login, ticket);
+}
+
+void login_ticket_use(struct login *login, const char *ticket)
+{
+    memcpy(login->used[login->used_count++ % LOGIN_TICKETS_MAX], ticket, LOGIN_TEXT_BYTES);
 }

@@ -20,7 +20,10 @@ enum {
     LOGIN_WHOLE_MS = 12 * 60 * 60 * 1000,
     LOGIN_WRONG_MAX = 5,     /* passwords a minute, of all together */
     LOGIN_WRONG_OWN_MAX = 3, /* of them of one address, or of one IPv6 /64 */
-    LOGIN_WRONG_MS = 60 * 1000
+    LOGIN_WRONG_MS = 60 * 1000,
+    LOGIN_KEY_BYTES = 32,
+    LOGIN_TICKETS_MAX = 64, /* that are remembered */
+    LOGIN_TICKET_MS = 10 * 60 * 1000
 };
 
 struct login_entry {
@@ -34,12 +37,17 @@ struct login_wrong {
     int64_t came_ms;
 };
 
-/* A zeroed struct has no login. */
+/* A zeroed struct has no login. login_init makes its key. */
 struct login {
     struct login_entry entries[LOGIN_MAX];
-    struct login_wrong wrong[LOGIN_WRONG_MAX]; /* the last wrong passwords, in a ring */
-    size_t wrong_count;                        /* since the start */
+    struct login_wrong wrong[LOGIN_WRONG_MAX];      /* the last wrong passwords, in a ring */
+    size_t wrong_count;                             /* since the start */
+    uint8_t key[LOGIN_KEY_BYTES];                   /* of tickets */
+    char used[LOGIN_TICKETS_MAX][LOGIN_TEXT_BYTES]; /* tickets, in a ring */
+    size_t used_count;                              /* since the start */
 };
+
+void login_init(struct login *login);
 
 /* Draws a token (LOGIN_TEXT_BYTES), and begins its login. */
 void login_draw(char *out_token);
@@ -54,5 +62,14 @@ void login_end(struct login *login, const char *token);
 /* After how many milliseconds a client may try a password; 0: now. */
 int64_t login_wait_ms(const struct login *login, const struct http_address *client, int64_t now_ms);
 void login_count_wrong(struct login *login, const struct http_address *client, int64_t now_ms);
+
+/*
+ * Tickets: each form for a password has one, so that a browser that sends an old form again does
+ * nothing. A ticket is right for LOGIN_TICKET_MS, until it is used.
+ */
+void login_ticket_draw(const struct login *login, int64_t now_ms, char *out_ticket);
+bool login_ticket_is_right(const struct login *login, const char *ticket, int64_t now_ms);
+bool login_ticket_is_used(const struct login *login, const char *ticket);
+void login_ticket_use(struct login *login, const char *ticket); /* one that was right */
 
 #endif

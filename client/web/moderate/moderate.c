@@ -9,17 +9,15 @@
 #include <sodium.h>
 
 #include "client/web/form.h"
+#include "client/web/moderate/act.h"
 #include "client/web/moderate/page.h"
-#include "client/web/route/secret.h"
 #include "client/web/setup/moderate.h"
 #include "client/web/statics.h"
 #include "daemon/system/container.h"
 #include "daemon/system/log.h"
 
 enum {
-    CALL_MS = 3000,              /* for each answer of hearsayd */
     LIST_MESSAGES = 50,          /* of each list */
-    REASON_BYTES_MAX = 200,      /* as hearsayd has it */
     HASH_MORE_BYTES = 64 * 1024, /* that libsodium allocates beside the memory of the hash */
     BUSY_SECONDS = 1
 };
@@ -33,6 +31,7 @@ struct job {
     char *body; /* owned: what `act` and others point into */
     size_t body_bytes;
     const char *password; /* of the form; NULL: none */
+    const char *ticket;   /* of that form, if it was right; NULL: none */
     struct desk_act act;
     struct desk desk;
     char token[LOGIN_TEXT_BYTES];
@@ -45,6 +44,7 @@ void moderate_init(struct moderate *moderate, uv_loop_t *loop, const struct web_
                    const struct web_config_listener *places, size_t count)
 {
     moderate->loop = loop;
+    login_init(&moderate->login);
     moderate->config = *config;
     moderate->names.config = &moderate->config;
     moderate->names.place_count = count;
@@ -107,103 +107,18 @@ static void job_answer(struct job *job, unsigned status, uint64_t retry_after_s)
 /* Asks for the password. */
 static void answer_login(struct job *job, unsigned status, const struct desk_notice *notice)
 {
+    char ticket[LOGIN_TEXT_BYTES];
+
+    login_ticket_draw(&job->moderate->login, clock_ms(job->moderate), ticket);
     job->desk.token = "";
+    job->desk.ticket = ticket;
     desk_begin(&job->html, &job->desk, notice);
     desk_login(&job->html, &job->desk, &job->act);
-    desk_end(&job->html, &job->desk);
+    desk_end(&job->html, &job->desk, &job->act);
     job_answer(job, status, notice->seconds);
 }
 
 /* --- what hearsayd is asked ------------------------------------------------------------------- */
-
-/* What is said about an error of hearsayd. `error` must stay until the page is written. */
-static struct desk_notice notice_of(const struct hearsay_error *error)
-{
-    struct desk_notice notice = {.key = "error.refused", .value = error->sentence, .is_bad = true};
-
-    if (error->status != HEARSAY_ERR_REFUSED) {
-        notice.key = "moderate.away";
-    } else if (error->code == HEARSAY_CODE_NOT_FOUND || error->code == HEARSAY_CODE_REMOVED) {
-        notice.key = "moderate.gone";
-    } else if (error->code == HEARSAY_CODE_INVALID && strcmp(error->field, "id") == 0) {
-        notice.key = "moderate.already";
-    }
-    return notice;
-}
-
-/* Fills the request for what was pressed. False: it is nothing for hearsayd. */
-static bool act_fill(const struct desk_act *act, struct hearsay_admin *request, uint8_t *id_room)
-{
-    static const struct {
-        const char *word;
-        enum hearsay_admin_kind kind;
-    } acts[] = {
-        {"hide", HEARSAY_ADMIN_HIDE},
-        {"show", HEARSAY_ADMIN_RESTORE},
-        {"remove", HEARSAY_ADMIN_REMOVE},
-        {"accept", HEARSAY_ADMIN_ACCEPT},
-    };
-
-    for (size_t i = 0; act->act != NULL && i < sizeof(acts) / sizeof(acts[0]); i++) {
-        if (strcmp(act->act, acts[i].word) == 0) {
-            request->kind = acts[i].kind;
-        }
-    }
-    if (request->kind == HEARSAY_ADMIN_ACCEPT) {
-        request->word = act->mode;
-        return act->mode != NULL;
-    }
-    if (act->id == NULL || !secret_read_hex(act->id, id_room)) {
-        return false;
-    }
-    request->id = id_room;
-    request->why = desk_kind(act->why);
-    request->reason = act->reason != NULL && act->reason[0] != '\0' ? act->reason : NULL;
-    request->ban = act->ban != NULL;
-    return request->kind != 0;
-}
-
-/* What is said about an act that was done. */
-static struct desk_notice notice_done(const struct desk *desk, enum hearsay_admin_kind kind,
-                                      const struct hearsay_admin_reply *reply)
-{
-    struct desk_notice notice = {.key = "moderate.done_accept"};
-
-    if (kind == HEARSAY_ADMIN_HIDE) {
-        notice.key = "moderate.done_hide";
-    } else if (kind == HEARSAY_ADMIN_RESTORE) {
-        notice.key =
-            reply->banned_hash != NULL ? "moderate.done_show_banned" : "moderate.done_show";
-    } else if (kind == HEARSAY_ADMIN_REMOVE && reply->destroyed_ms > desk->now_ms) {
-        notice.key = "moderate.done_remove_until";
-        notice.seconds = (uint64_t)(reply->destroyed_ms - desk->now_ms) / 1000 + 1;
-    } else if (kind == HEARSAY_ADMIN_REMOVE) {
-        notice.key = "moderate.done_remove";
-    }
-    return notice;
-}
-
-/* Does what was pressed. */
-static struct desk_notice job_act(struct job *job, struct hearsay *server,
-                                  struct hearsay_error *error)
-{
-    uint8_t id[HEARSAY_ID_BYTES];
-    struct hearsay_admin request = {.host = job->moderate->config.host};
-    const struct hearsay_admin_reply *reply = NULL;
-
-    if (!act_fill(&job->act, &request, id)) {
-        return (struct desk_notice){.key = NULL};
-    }
-    if (request.reason != NULL && strlen(request.reason) > REASON_BYTES_MAX) {
-        return (struct desk_notice){.key = "error.too_long", .is_bad = true};
-    }
-    if (request.host[0] == '\0') {
-        request.host = NULL;
-    }
-    return hearsay_admin(server, &request, CALL_MS, &reply, error) == HEARSAY_OK
-               ? notice_done(&job->desk, request.kind, reply)
-               : notice_of(error);
-}
 
 /* Writes the board and the lists, each as soon as hearsayd has told it. */
 static int job_write_lists(struct job *job, struct hearsay *server, struct hearsay_error *error)
@@ -213,7 +128,7 @@ static int job_write_lists(struct job *job, struct hearsay *server, struct hears
                                     .host = host[0] != '\0' ? host : NULL};
     const struct hearsay_admin_reply *reply = NULL;
     uint64_t total = 0;
-    int rc = hearsay_admin(server, &request, CALL_MS, &reply, error);
+    int rc = hearsay_admin(server, &request, ACT_CALL_MS, &reply, error);
 
     if (rc == HEARSAY_OK) {
         desk_board(&job->html, &job->desk, reply);
@@ -223,7 +138,7 @@ static int job_write_lists(struct job *job, struct hearsay *server, struct hears
     for (int list = DESK_REPORTED; list < DESK_LISTS && rc == HEARSAY_OK; list++) {
         request.pending = list == DESK_PENDING;
         request.withheld = list == DESK_WITHHELD;
-        rc = hearsay_admin(server, &request, CALL_MS, &reply, error);
+        rc = hearsay_admin(server, &request, ACT_CALL_MS, &reply, error);
         if (rc == HEARSAY_OK) {
             desk_list(&job->html, &job->desk, (enum desk_list)list, reply);
             total += reply->total;
@@ -246,21 +161,21 @@ static void job_write_page(struct job *job)
     hearsay_connect_init(&options);
     options.agent = "hearsay-web/" HEARSAY_VERSION; /* hearsayd notes decisions as the page's */
     options.server = job->moderate->config.server;
-    options.timeout_ms = CALL_MS;
+    options.timeout_ms = ACT_CALL_MS;
     int rc = hearsay_connect(&options, &server, &error);
     if (rc == HEARSAY_OK) {
         job->desk.now_ms = hearsay_welcome(server)->now_ms;
         job->desk.is_clock_trusted = hearsay_welcome(server)->clock_trusted;
-        notice = job_act(job, server, &error);
+        notice = act_do(&job->desk, &job->act, job->moderate->config.host, server, &error);
     } else {
-        notice = notice_of(&error);
+        notice = act_notice(&error);
     }
     desk_begin(&job->html, &job->desk, &notice);
     if (rc == HEARSAY_OK && job_write_lists(job, server, &error) != HEARSAY_OK) {
-        notice = notice_of(&error);
+        notice = act_notice(&error);
         desk_say(&job->html, &job->desk, &notice);
     }
-    desk_end(&job->html, &job->desk);
+    desk_end(&job->html, &job->desk, NULL);
     hearsay_close(server);
 }
 
@@ -272,8 +187,13 @@ static void page_work(uv_work_t *work)
 
 static void page_done(uv_work_t *work, int status)
 {
+    struct job *job = CONTAINER_OF(work, struct job, work);
+
     (void)status; /* no job is cancelled */
-    job_answer(CONTAINER_OF(work, struct job, work), 200, 0);
+    if (job->ticket != NULL) {
+        login_ticket_use(&job->moderate->login, job->ticket); /* not before: somebody taps twice */
+    }
+    job_answer(job, 200, 0);
 }
 
 static void page_start(struct job *job)
@@ -375,6 +295,22 @@ static const char *find_value(const struct form *form, const char *name)
     return field != NULL && field->value_bytes > 0 ? field->value : NULL;
 }
 
+/* Takes a password from a form that was not sent before. */
+static void take_password(struct job *job, const char *ticket)
+{
+    const struct login *login = &job->moderate->login;
+
+    if (ticket != NULL && login_ticket_is_right(login, ticket, clock_ms(job->moderate))) {
+        job->ticket = ticket;
+        log_in(job);
+    } else if (ticket != NULL && login_ticket_is_used(login, ticket)) {
+        job->act = (struct desk_act){.act = NULL}; /* it was done */
+        answer_login(job, 403, &(struct desk_notice){.key = NULL});
+    } else {
+        answer_login(job, 403, &(struct desk_notice){.key = "moderate.expired", .is_bad = true});
+    }
+}
+
 static void take_form(struct job *job, const struct form *form)
 {
     struct moderate *moderate = job->moderate;
@@ -403,11 +339,13 @@ static void take_form(struct job *job, const struct form *form)
         memcpy(job->token, token, sizeof(job->token));
         page_start(job);
     } else if (job->password != NULL) {
-        log_in(job);
+        take_password(job, find_value(form, "t"));
     } else {
-        answer_login(job, token != NULL ? 403 : 200,
-                     &(struct desk_notice){.key = token != NULL ? "moderate.expired" : NULL,
-                                           .is_bad = true});
+        bool waits = token != NULL || job->act.act != NULL;
+
+        answer_login(
+            job, token != NULL ? 403 : 200,
+            &(struct desk_notice){.key = waits ? "moderate.expired" : NULL, .is_bad = true});
     }
 }
 

@@ -140,11 +140,25 @@ void desk_empty(struct html *html, const struct desk *desk)
     html_raw(html, "</div>\n");
 }
 
-void desk_end(struct html *html, const struct desk *desk)
+/* Keeps what was pressed, for the next request. */
+static void keep_act(struct html *html, const struct desk_act *act)
+{
+    write_hidden(html, "do", act->act);
+    write_hidden(html, "id", act->id);
+    write_hidden(html, "why", act->why);
+    write_hidden(html, "reason", act->reason);
+    write_hidden(html, "ban", act->ban);
+    write_hidden(html, "mode", act->mode);
+}
+
+void desk_end(struct html *html, const struct desk *desk, const struct desk_act *act)
 {
     html_raw(html, "</main>\n<footer class=\"foot\">\n<form method=\"post\" action=\"/\" "
                    "class=\"tools\">\n");
     write_hidden(html, "k", desk->token);
+    if (act != NULL) {
+        keep_act(html, act);
+    }
     for (size_t i = 0; i < lang_count(); i++) {
         const struct lang *lang = lang_at(i);
 
@@ -169,12 +183,8 @@ void desk_end(struct html *html, const struct desk *desk)
 void desk_login(struct html *html, const struct desk *desk, const struct desk_act *act)
 {
     form_begin(html, desk, "card");
-    write_hidden(html, "do", act->act);
-    write_hidden(html, "id", act->id);
-    write_hidden(html, "why", act->why);
-    write_hidden(html, "reason", act->reason);
-    write_hidden(html, "ban", act->ban);
-    write_hidden(html, "mode", act->mode);
+    write_hidden(html, "t", desk->ticket);
+    keep_act(html, act);
     html_raw(html, "<label for=\"password\">");
     write_words(html, desk, "moderate.password");
     html_raw(html, "</label>\n<input type=\"password\" id=\"password\" name=\"password\" required "

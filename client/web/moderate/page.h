@@ -31,6 +31,7 @@ struct desk {
     const char *language; /* that was chosen on the page; "": none */
     const char *title;    /* of the place */
     const char *token;    /* of the login; "": nobody is logged in */
+    const char *ticket;   /* of the form for the password */
     int64_t now_ms;       /* of hearsayd */
     bool is_clock_trusted;
 };
@@ -55,7 +56,8 @@ void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
 /* What stands there instead of the lists where all are empty. */
 void desk_empty(struct html *html, const struct desk *desk);
 
-void desk_end(struct html *html, const struct desk *desk);
+/* Ends the page, with the languages. They keep what was pressed before; NULL: nothing. */
+void desk_end(struct html *html, const struct desk *desk, const struct desk_act *act);
 
 /* The kind of a word in a form, as "spam"; 0: there is no such kind. */
 enum hearsay_report_kind desk_kind(const char *why);
