@@ -74,9 +74,7 @@ static int find_row(struct store_database *database, int64_t seq, struct row *ou
 
 static int put_row(struct store_database *database, int64_t seq, const struct row *row)
 {
-    /*
-     * A row that replaces another row is counted, too: `moderated` is an upper bound.
-     */
+    /* A row that replaces another row is counted, too: `moderated` is an upper bound. */
     database->state.moderated++;
     database->state.changed = true;
     return store_statement_run(
@@ -277,10 +275,7 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
     return rc == SQLITE_OK ? ban_removed(database, op) : rc;
 }
 
-/*
- * Sets the times of a removal. If the clock was set forward after the operation was submitted, both
- * times are of the new clock.
- */
+/* Sets the times of a removal, by the new clock if the clock was set after the submission. */
 static void row_remove(struct row *row, const struct store_database *database,
                        const struct persist_op *op, int64_t expires_ms)
 {
