@@ -69,7 +69,10 @@ static int notice_put(struct rules *rules, const struct persist_rule *rule)
                               .value_bytes = rule->value_bytes};
     memcpy(notice->value, rule->value, rule->value_bytes);
     for (at = rules->notice_count++;
-         at > 0 && rules->notices[at - 1]->created_ms > notice->created_ms; at--) {
+         at > 0 && (rules->notices[at - 1]->created_ms > notice->created_ms ||
+                    (rules->notices[at - 1]->created_ms == notice->created_ms &&
+                     rules->notices[at - 1]->number > notice->number));
+         at--) {
         rules->notices[at] = rules->notices[at - 1];
     }
     rules->notices[at] = notice;

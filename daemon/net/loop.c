@@ -1,6 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/net/loop.h"
 
+#include <fcntl.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
 #include "daemon/system/list.h"
 
 enum {
@@ -26,6 +31,34 @@ int loop_init(struct loop *loop)
     (void)uv_timer_init(&loop->uv, &loop->arrival);
     loop->arrival.data = loop;
     return 0;
+}
+
+static void on_room(uv_poll_t *poll, int status, int events)
+{
+    (void)poll; /* is stopped before the loop runs */
+    (void)status;
+    (void)events;
+}
+
+/* The table grows when a watched descriptor has a larger number than all before. */
+void loop_reserve(struct loop *loop, uint64_t files)
+{
+    struct rlimit limit;
+    int low = eventfd(0, EFD_CLOEXEC);
+
+    if (low < 0 || getrlimit(RLIMIT_NOFILE, &limit) != 0) {
+        return;
+    }
+    files = files < limit.rlim_cur ? files : limit.rlim_cur - 1;
+    int high = fcntl(low, F_DUPFD_CLOEXEC, (int)files);
+    (void)close(low);
+    if (high >= 0 && uv_poll_init(&loop->uv, &loop->room, high) == 0) {
+        (void)uv_poll_start(&loop->room, UV_READABLE, on_room);
+        uv_close((uv_handle_t *)&loop->room, NULL);
+    }
+    if (high >= 0) {
+        (void)close(high);
+    }
 }
 
 void loop_close_handles(struct loop *loop)

@@ -34,6 +34,7 @@ struct loop {
     uv_loop_t uv;
     uv_idle_t idle;          /* active while the next turn must come without waiting */
     uv_timer_t arrival;      /* active until new connections have CPU time again */
+    uv_poll_t room;          /* of loop_reserve; closed at once */
     bool is_closing;         /* the handles are closing or closed */
     struct account arrivals; /* CPU time that new connections took lately */
     uint64_t spent_ns;       /* CPU time that requests took since the end of the last turn */
@@ -47,6 +48,12 @@ struct loop {
 /* Makes the libuv loop and its handles. Returns 0, or a libuv error; after an error nothing is
  * open. */
 int loop_init(struct loop *loop);
+
+/*
+ * Makes room for this many open files in libuv's table. libuv ends the process if the table must
+ * grow when memory is out. Does nothing if the system refuses it.
+ */
+void loop_reserve(struct loop *loop, uint64_t files);
 
 /* Begins to close the loop's own handles. After this the caller runs the loop and calls
  * uv_loop_close. */

@@ -272,6 +272,8 @@ int server_start(struct server *server, const struct options *options, const str
     if (rc != 0) {
         return reason_set(out_reason, "event loop: %s", uv_strerror(rc));
     }
+    /* Beside sessions: listeners, the store, libuv. */
+    loop_reserve(&server->loop, (uint64_t)config->limits.sessions_max + 64);
     worker_uv_init(&server->worker, &server->loop.uv);
 
     rc = server_open_addresses(server, out_reason);
