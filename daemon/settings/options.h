@@ -32,7 +32,7 @@ struct settings_options {
     const char *preset;      /* the text of the preset to print; NULL: none */
 };
 
-/* A whole configuration for a kind of place, in the form of a file. */
+/* An example configuration, for example for a café: its name, and the text of its file. */
 struct settings_preset {
     const char *name;
     const char *text;

@@ -175,10 +175,11 @@ enum persist_kind {
      * Sets the state of the message that message.host and message.id name to WITHHELD. If
      * message.destroy_ms is 0, the operator hides the message; else the operator removes the
      * message, and the store puts the same tombstone and rule as REMOVE does. A destroy_ms after
-     * expires_ms becomes expires_ms. If the clock was set forward meanwhile (PERSIST_SHIFT), so
-     * that now_ms is behind it, destroy_ms moves by as much. A message that is removed already
-     * keeps its destroy_ms, and cannot be hidden: PERSIST_FORBIDDEN. With the outcome
-     * PERSIST_APPLIED, all times, the state and the reports of `message` are those stored.
+     * expires_ms is replaced by expires_ms. A PERSIST_SHIFT that is applied before this operation
+     * may set the clock forward, beyond now_ms; then destroy_ms moves forward by the same time. A
+     * message that is removed already keeps its destroy_ms, and cannot be hidden:
+     * PERSIST_FORBIDDEN. With the outcome PERSIST_APPLIED, the store fills in the times, the state
+     * and the reports of `message`.
      */
     PERSIST_WITHHOLD,
     /*
@@ -186,8 +187,8 @@ enum persist_kind {
      * message.id and message.deposited_ms name the message.
      *
      * If message.reports is 0: sets the state to message.state, and destroy_ms and removed_ms to 0.
-     * If the message was removed, also deletes its tombstone. PERSIST_NOT_FOUND: destroy_ms has
-     * come.
+     * If the operator had removed the message, the store also deletes the tombstone. If destroy_ms
+     * is not after now_ms, the outcome is PERSIST_NOT_FOUND.
      *
      * If message.reports is not 0: raises a lower stored number of reports to message.reports, and
      * keeps `words` if the number rose. If message.state is HIDDEN, the state SHOWN becomes HIDDEN.

@@ -110,8 +110,8 @@ void watch_note_slow(struct service *service, const struct requester *client);
  * that the answer fits a frame. */
 void watch_add_figures(const struct service *service, struct figures *figures);
 
-/* Whether the client has a watch or a request Wait. Such a client may send nothing for a long time.
- */
+/* Whether the client has a watch, or a request Wait without an answer. The server does not close
+ * the session of such a client because the client sends nothing. */
 bool watch_is_watching(const struct requester *client);
 
 /* Call this function when the client has read some of its output, so that its matches may be sent

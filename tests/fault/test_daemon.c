@@ -192,22 +192,29 @@ static void test_questions(void **state)
 
 /* --- requests that change something ----------------------------------------------------------- */
 
-static bool is_there(struct faults_fixture *fixture)
+enum { SHOWN = -1 };
+
+/* Asks for the message fixture->id. Returns the code of the error, or SHOWN if the message comes.
+ */
+static int ask_state(struct faults_fixture *fixture)
 {
     const struct msg_request request = {
-        .id = 70,
+        .id = 71,
         .kind = MSG_REQUEST_GET,
         .get = {.id = {fixture->id, sizeof(fixture->id)}},
     };
     struct msg_response response;
 
     faults_ask(fixture, &request, &response);
-    if (response.kind == MSG_RESPONSE_ERROR) {
-        assert_int_equal(response.error.code, MSG_NOT_FOUND);
-        return false;
-    }
-    assert_int_equal(response.kind, MSG_RESPONSE_GOT);
-    return true;
+    return response.kind == MSG_RESPONSE_GOT ? SHOWN : (int)response.error.code;
+}
+
+static bool is_there(struct faults_fixture *fixture)
+{
+    int state = ask_state(fixture);
+
+    assert_true(state == SHOWN || state == MSG_NOT_FOUND);
+    return state == SHOWN;
 }
 
 static bool fail_deposit(struct faults_fixture *fixture, const struct fault_case *fault,
@@ -275,22 +282,6 @@ static bool fail_withdrawal(struct faults_fixture *fixture, const struct fault_c
                 (!refused && response.error.code == MSG_NOT_FOUND));
     assert_false(is_there(fixture));
     return failed;
-}
-
-enum { SHOWN = -1 };
-
-/* The code of the error of a `get` of the message; SHOWN: there is none. */
-static int ask_state(struct faults_fixture *fixture)
-{
-    const struct msg_request request = {
-        .id = 71,
-        .kind = MSG_REQUEST_GET,
-        .get = {.id = {fixture->id, sizeof(fixture->id)}},
-    };
-    struct msg_response response;
-
-    faults_ask(fixture, &request, &response);
-    return response.kind == MSG_RESPONSE_GOT ? SHOWN : (int)response.error.code;
 }
 
 /* An act of the operator, and what `get` says before it, and after it. */

@@ -12,8 +12,8 @@
 /*
  * Connects to cli->server. If that is `auto`, connects to the first place of discover_places that
  * answers, prints which, and sets cli->server to it. Uses TLS if --tls, --ca, --pin or --cert is
- * given, or if the announcement of a place says so. Without --ca and --pin, a server may be trusted
- * on first use, as struct hearsay_tls describes: then a notice with the server's pin is printed.
+ * given, or if the announcement of a place has tls=1. Without --ca and --pin, the function may
+ * trust a server on first use, as struct hearsay_tls describes, and then prints the server's pin.
  * Returns CLI_DONE with cli->connection, or an exit code after printing the error.
  */
 int connect_server(struct cli *cli);

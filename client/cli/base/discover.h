@@ -25,10 +25,10 @@ struct discover_place {
  *
  * DISCOVER_DNS asks the resolver of the system for the PTR records of _hearsay._tcp in the search
  * domain of /etc/resolv.conf (RFC 6763), then for SRV and TXT of each. The function leaves out
- * announcements that are wrong or of another version. It waits at most a second for each question;
- * if nobody answers the first question, it asks no other one. It asks about no second or further
- * announcement if less than two seconds are left until end_us, of the monotonic clock: there are
- * two questions about each.
+ * announcements that are wrong or of another version. The function waits at most a second for each
+ * question. If nobody answers the first question, the function asks no other one. Each announcement
+ * takes two questions. So the function asks about a further announcement only if two seconds or
+ * more are left until end_us, a time of the monotonic clock in microseconds.
  *
  * DISCOVER_GATEWAY reads the default routes of IPv4 and IPv6 from /proc/net.
  */
