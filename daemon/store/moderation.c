@@ -474,8 +474,7 @@ int store_moderation_expire_rules(struct store_database *database, int64_t now_m
 
 int store_moderation_put_rule(struct store_database *database, struct persist_op *op)
 {
-    /* A notice that has ended may have the number of the new notice, so its row is deleted first.
-     */
+    /* An ended notice may have the number of the new notice. Its row is deleted first. */
     int rc = op->rule->kind == PERSIST_NOTICE ? store_moderation_expire_rules(database, op->now_ms)
                                               : SQLITE_OK;
 
