@@ -134,6 +134,7 @@ struct service {
     bool is_setting_clock;      /* shift_op is under way */
     int64_t shift_seq;          /* no message that moves with the clock has a lower number */
     int64_t shift_saved_ms;     /* clock.shift_from_ms as the store has it: see persist_info */
+    int64_t shift_compared_ms;  /* monotonic: when shift_saved_ms was last compared; -1: never */
     int64_t shift_retry_ms;     /* monotonic: no attempt to set the clock earlier */
     struct persist_op clock_op; /* saves the clock */
     int64_t clock_saved_ms;
@@ -206,7 +207,7 @@ void service_set_clock(struct service *service);
  * Called before a deposit, a removal, or a notice with an end, is submitted: there is something now
  * that moves with the host's clock.
  * If the store does not have yet from which time on messages move after the next start, also saves
- * that.
+ * that; looks for that at most once in a millisecond.
  */
 void service_hold_clock(struct service *service);
 

@@ -32,6 +32,7 @@ void service_start_clock(struct service *service)
 
     clock_init(&service->clock, service->store.clock_ms, service->store.shift_from_ms, &reading);
     service->shift_saved_ms = service->store.shift_from_ms;
+    service->shift_compared_ms = -1;
     service->shift_seq = service->store.seq + 1;
     service->told.now_ms = service->clock.base_ms;
     service->told.monotonic_ms = reading.monotonic_ms;

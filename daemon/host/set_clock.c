@@ -25,6 +25,7 @@ static void on_clock_saved(struct persist_op *op)
     service_work_end(service);
     if (op->outcome != PERSIST_APPLIED) {
         service->shift_saved_ms = NOT_SAVED;
+        service->shift_compared_ms = -1;
     }
     if (service->save_clock_again) {
         service_save_clock(service);
@@ -51,7 +52,14 @@ void service_save_clock(struct service *service)
 
 void service_hold_clock(struct service *service)
 {
+    int64_t monotonic_ms = service_monotonic_ms(service);
+
     service->clock.holds = true;
+    /* Each comparison asks the system for the state of its clock, which costs about 1 us. */
+    if (monotonic_ms == service->shift_compared_ms) {
+        return;
+    }
+    service->shift_compared_ms = monotonic_ms;
     if (shift_from_ms(service) != service->shift_saved_ms) {
         service_save_clock(service);
     }

@@ -22,8 +22,9 @@ static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monoto
 
 static bool clock_synchronised(void *context)
 {
-    const struct fake_clock *clock = context;
+    struct fake_clock *clock = context;
 
+    clock->asked++;
     return clock->is_synchronised;
 }
 

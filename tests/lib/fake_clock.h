@@ -15,6 +15,7 @@ struct fake_clock {
     int64_t monotonic_ms;
     bool is_synchronised; /* the wall clock, as the system says */
     bool is_single;       /* the monotonic clock shows wall_ms */
+    unsigned asked;       /* how often the service asked whether it is synchronised */
 };
 
 /* A full hour in 2027; the monotonic clock shows 0; synchronised. */

@@ -384,6 +384,21 @@ static void clock_is_set_when_the_store_can(void **state)
     assert_true(service_now_ms(fixture->service) == fixture->clock.wall_ms);
 }
 
+/* Many deposits in one millisecond ask the system about its clock once; a later one asks again. */
+static void system_is_asked_once_a_millisecond(void **state)
+{
+    struct service_fixture *fixture = *state;
+    const unsigned before = fixture->clock.asked;
+
+    for (int i = 0; i < 1000; i++) {
+        service_hold_clock(fixture->service);
+    }
+    assert_int_equal(fixture->clock.asked, before + 1);
+    service_fixture_advance(fixture, 1);
+    service_hold_clock(fixture->service);
+    assert_int_equal(fixture->clock.asked, before + 2);
+}
+
 /* The store refuses to save from when on messages move, and then the power goes: the next deposit
  * has saved it. */
 static void moving_is_saved_again_after_a_failure(void **state)
@@ -394,7 +409,6 @@ static void moving_is_saved_again_after_a_failure(void **state)
     service_hold_clock(fixture->service);
     fake_persist_fail_next(fixture->persist);
     (void)fake_persist_commit(fixture->persist);
-    service_fixture_advance(fixture, SECOND_MS);
     service_fixture_deposit(fixture, "alpha", 1, 600);
     service_hold_clock(fixture->service);
     (void)fake_persist_commit(fixture->persist);
@@ -421,6 +435,7 @@ int main(void)
         TEST(messages_move_over_starts_without_the_time),
         TEST(small_steps_move_nothing),
         TEST(clock_is_set_when_the_store_can),
+        TEST(system_is_asked_once_a_millisecond),
         TEST(moving_is_saved_again_after_a_failure),
     };
 
