@@ -21,6 +21,26 @@ static uint64_t set_bits(const struct epoch *epoch, uint32_t bits)
     return sum;
 }
 
+/*
+ * The figures reported and hides_withheld are left out while they are 0: the figures of 64 hosts
+ * must fit one frame.
+ */
+static void add_moderation(const struct host *host, struct figures *figures)
+{
+    const char *name = host->config.name;
+    struct moderation_counts counts;
+
+    moderation_count(&host->moderation, &counts);
+    figures_add(figures, counts.hidden, "host/%s/hidden", name);
+    figures_add(figures, counts.pending, "host/%s/pending", name);
+    if (counts.reported > 0) {
+        figures_add(figures, counts.reported, "host/%s/reported", name);
+    }
+    if (host->hide_rate.withheld > 0) {
+        figures_add(figures, host->hide_rate.withheld, "host/%s/hides_withheld", name);
+    }
+}
+
 static void add_host(const struct host *host, struct figures *figures)
 {
     const char *name = host->config.name;
@@ -28,8 +48,6 @@ static void add_host(const struct host *host, struct figures *figures)
     uint64_t count = 0;
     uint64_t set = 0;
     uint64_t bytes = 0;
-    uint64_t hidden = 0;
-    uint64_t pending = 0;
     uint64_t unarranged = 0;
     uint32_t height = 0;
 
@@ -50,16 +68,7 @@ static void add_host(const struct host *host, struct figures *figures)
     figures_add(figures, host->config.bytes_max, "host/%s/bytes_max", name);
     figures_add(figures, host->fullness.is_full, "host/%s/full", name);
     figures_add(figures, count, "host/%s/shown", name);
-    moderation_count(&host->moderation, &hidden, &pending);
-    figures_add(figures, hidden, "host/%s/hidden", name);
-    figures_add(figures, pending, "host/%s/pending", name);
-    /*
-     * The figure hides_withheld is left out while it is 0: the figures of 64 hosts must fit one
-     * frame.
-     */
-    if (host->hide_rate.withheld > 0) {
-        figures_add(figures, host->hide_rate.withheld, "host/%s/hides_withheld", name);
-    }
+    add_moderation(host, figures);
     figures_add(figures, host->epoch_count, "host/%s/epochs", name);
     /*
      * The average share of set bits of the filters of shown messages, in millionths. There are at

@@ -39,12 +39,15 @@ struct moderated *moderation_find(const struct moderation *moderation, const uin
     return &moderation->entries[position];
 }
 
+static bool needs_decision(const struct moderated *moderated)
+{
+    return moderated->state == PERSIST_HIDDEN || moderated->state == PERSIST_PENDING ||
+           (moderated->state == PERSIST_SHOWN && moderated->reports > 0);
+}
+
 bool moderation_is_open(const struct moderated *moderated, int64_t now_ms)
 {
-    bool is_open = moderated->state == PERSIST_HIDDEN || moderated->state == PERSIST_PENDING ||
-                   (moderated->state == PERSIST_SHOWN && moderated->reports > 0);
-
-    return is_open && !message_expired(moderated->expires_ms, now_ms);
+    return needs_decision(moderated) && !message_expired(moderated->expires_ms, now_ms);
 }
 
 bool moderation_hides(const struct moderation *moderation, const uint8_t *id)
@@ -133,12 +136,14 @@ bool moderation_remove(struct moderation *moderation, const uint8_t *id, struct 
     return true;
 }
 
-void moderation_count(const struct moderation *moderation, uint64_t *out_hidden,
-                      uint64_t *out_pending)
+void moderation_count(const struct moderation *moderation, struct moderation_counts *out_counts)
 {
-    *out_hidden = *out_pending = 0;
+    *out_counts = (struct moderation_counts){0};
     for (uint32_t i = 0; i < moderation->count; i++) {
-        *out_hidden += moderation->entries[i].state >= PERSIST_HIDDEN;
-        *out_pending += moderation->entries[i].state == PERSIST_PENDING;
+        const struct moderated *one = &moderation->entries[i];
+
+        out_counts->hidden += one->state >= PERSIST_HIDDEN;
+        out_counts->pending += one->state == PERSIST_PENDING;
+        out_counts->reported += one->state != PERSIST_PENDING && needs_decision(one);
     }
 }

@@ -78,8 +78,14 @@ int moderation_put(struct moderation *moderation, const struct moderated *modera
  */
 bool moderation_remove(struct moderation *moderation, const uint8_t *id, struct moderated *out);
 
-/* Counts the hidden messages, which include the pending ones, and the pending messages. O(count) */
-void moderation_count(const struct moderation *moderation, uint64_t *out_hidden,
-                      uint64_t *out_pending);
+struct moderation_counts {
+    uint64_t hidden;  /* hidden messages, which include the pending ones */
+    uint64_t pending; /* messages that wait for review */
+    /* Other messages about which the operator has to decide: Reported lists them. */
+    uint64_t reported;
+};
+
+/* Counts messages; of expired messages those that are not deleted yet, too. O(count) */
+void moderation_count(const struct moderation *moderation, struct moderation_counts *out_counts);
 
 #endif
