@@ -95,7 +95,7 @@ static struct store_number *host_find_number(const struct numbers_host *host, ui
 
 static bool merge_is_due(const struct numbers_host *host)
 {
-    size_t most = host->old.count / 1024 > 1024 ? host->old.count / 1024 : 1024;
+    size_t most = host->old.count / 256 > 1024 ? host->old.count / 256 : 1024;
 
     return host->fresh.count >= most || host->gone >= most;
 }
@@ -106,9 +106,11 @@ static bool merge_is_due(const struct numbers_host *host)
  */
 static void merge_runs(struct numbers_host *host)
 {
-    store_run_sweep(&host->old, true, INT64_MAX);
-    store_run_sweep(&host->fresh, true, INT64_MAX);
-    host->gone = 0;
+    if (host->gone > 0) {
+        store_run_sweep(&host->old, true, INT64_MAX);
+        store_run_sweep(&host->fresh, true, INT64_MAX);
+        host->gone = 0;
+    }
     (void)store_run_merge(&host->old, &host->fresh);
 }
 

@@ -63,22 +63,40 @@ bool store_run_make_room(struct store_run *run)
     return run->count < run->room || store_run_resize(run, run->count + run->count / 2 + 64);
 }
 
-/* Returns the first place whose hash is not smaller than `hash`. */
-static size_t run_place(const struct store_run *run, uint32_t hash)
+/*
+ * Returns the first of the `count` places whose hash is not smaller than `hash`, or `count`. Hashes
+ * are evenly distributed: the search begins where `hash` is expected, doubles its steps until the
+ * place lies between `low` and `high`, and halves the rest. O(log(count)) in expectation.
+ */
+static size_t hash_place(const struct store_number *items, size_t count, uint32_t hash)
 {
-    size_t low = 0;
-    size_t high = run->count;
+    size_t low = (size_t)((uint64_t)hash * count / ((uint64_t)STORE_HASH_MASK + 1));
+    size_t high = low;
+    size_t step;
 
+    for (step = 16; low > 0 && number_hash(&items[low - 1]) >= hash; step *= 2) {
+        high = low - 1;
+        low = low > step ? low - step : 0;
+    }
+    for (step = 16; high < count && number_hash(&items[high]) < hash; step *= 2) {
+        low = high + 1;
+        high = count - high > step ? high + step : count;
+    }
     while (low < high) {
         size_t middle = low + (high - low) / 2;
 
-        if (number_hash(&run->items[middle]) < hash) {
+        if (number_hash(&items[middle]) < hash) {
             low = middle + 1;
         } else {
             high = middle;
         }
     }
     return low;
+}
+
+static size_t run_place(const struct store_run *run, uint32_t hash)
+{
+    return hash_place(run->items, run->count, hash);
 }
 
 void store_run_insert(struct store_run *run, const struct store_number *number)
@@ -139,14 +157,13 @@ bool store_run_merge(struct store_run *old, struct store_run *fresh)
     }
     old->count = to;
     while (fresh->count > 0) {
-        const struct store_number *last = &fresh->items[fresh->count - 1];
+        const struct store_number *last = &fresh->items[--fresh->count];
+        size_t place = hash_place(old->items, from, number_hash(last) + 1);
 
-        if (from > 0 && store_number_compare(&old->items[from - 1], last) > 0) {
-            old->items[--to] = old->items[--from];
-        } else {
-            old->items[--to] = *last;
-            fresh->count--;
-        }
+        to -= from - place;
+        memmove(&old->items[to], &old->items[place], (from - place) * sizeof(*last));
+        old->items[--to] = *last;
+        from = place;
     }
     return true;
 }
