@@ -1,0 +1,203 @@
+# SPDX-License-Identifier: Apache-2.0
+# /lib/functions/hearsay.sh, for the init scripts of hearsayd and hearsay-web: makes the file of a
+# program from sections of /etc/config/hearsayd. Each option becomes a line `option = value`, and the
+# program's --check-config judges the lines. Only `enabled`, `network` and `port` are no keys of a
+# program.
+#
+# A script sets HEARSAY_PROGRAM, the program's path, and HEARSAY_FILE, and has these functions:
+#     hearsay_takes TYPE    whether sections of this type belong to the program
+#     hearsay_listeners     adds the lines `listen` for hearsay_addresses
+#     fixed_lines           prints what SIGHUP cannot change of HEARSAY_FILE
+#     prepare               calls hearsay_prepare
+# shellcheck shell=dash disable=SC2034,SC2317,SC3043 # scripts and uci_load use more than can be seen
+
+# shellcheck source=/dev/null
+. /lib/functions/network.sh
+
+hearsay_say() { # PRIORITY TEXT
+	logger -s -t "${HEARSAY_PROGRAM##*/}" -p "daemon.$1" "$2"
+}
+
+# Sets hearsay_enabled, hearsay_port and hearsay_networks from the section NAME. Returns 1 if the
+# file has a mistake, or has no such section: uci leaves an empty file when the flash is full.
+hearsay_load() { # NAME PORT
+	local type report
+
+	reset_cb
+	hearsay_enabled=0 hearsay_networks='' hearsay_port="$2"
+	if ! report=$(uci show hearsayd 2>&1); then
+		hearsay_say err "/etc/config/hearsayd: ${report#uci: }"
+		return 1
+	fi
+	config_load hearsayd
+	config_get type "$1" TYPE
+	if [ -z "$type" ]; then
+		hearsay_say err "/etc/config/hearsayd has no section '$1': was the flash full? (df /overlay)"
+		return 1
+	fi
+	config_get_bool hearsay_enabled "$1" enabled 0
+	config_get hearsay_networks "$1" network
+	config_get hearsay_port "$1" port "$2"
+}
+
+# Sets hearsay_addresses: the first IPv4 and the first IPv6 address of each network.
+hearsay_find_addresses() {
+	local network address found
+
+	hearsay_addresses=''
+	network_flush_cache
+	for network in $hearsay_networks; do
+		found=
+		if network_get_ipaddr address "$network"; then
+			append hearsay_addresses "$address"
+			found=1
+		fi
+		if network_get_ipaddr6 address "$network"; then
+			append hearsay_addresses "[$address]"
+			found=1
+		fi
+		[ -n "$found" ] ||
+			hearsay_say notice "network $network has no address yet: waiting for one"
+	done
+	network_flush_cache
+}
+
+hearsay_add() { # LINE
+	hearsay_text="$hearsay_text$1
+"
+}
+
+hearsay_wrong() { # OPTION SENTENCE
+	hearsay_say err "hearsayd.$hearsay_section${1:+.$1} $2"
+	hearsay_is_wrong=1
+}
+
+# --- what uci_load calls for each section, option and item of a list ------------------------------
+
+hearsay_section_cb() { # TYPE NAME
+	hearsay_type="$1" hearsay_section="$2"
+	{ [ -n "$1" ] && hearsay_takes "$1"; } || {
+		hearsay_type=
+		return 0
+	}
+	hearsay_add "# hearsayd.$2"
+	case "$1" in
+	host)
+		case "$2" in
+		cfg[0-9]*) hearsay_wrong '' 'is a host without a name: write config host '\''NAME'\' ;;
+		esac
+		# A section of UCI cannot have a hyphen in its name, and a host cannot have an underscore.
+		hearsay_add "[host $(echo "$2" | tr _ -)]"
+		;;
+	*) hearsay_add "[$1]" ;;
+	esac
+	case "$1" in
+	daemon | web) hearsay_listeners ;;
+	esac
+}
+
+hearsay_option_cb() { # OPTION VALUE
+	case "$hearsay_type:$1" in
+	:* | daemon:enabled | daemon:network | daemon:port | web:enabled | web:network | web:port) return 0 ;;
+	esac
+	case "$2" in
+	'') ;;
+	*"
+"*) hearsay_wrong "$1" 'has more than one line: use a list' ;;
+	*' ;'* | *'	;'*) hearsay_wrong "$1" 'has a blank and a semicolon, which would begin a comment' ;;
+	*) hearsay_add "$1 = $2" ;;
+	esac
+}
+
+# --------------------------------------------------------------------------------------------------
+
+# Names section and option instead of file and line.
+hearsay_explain() { # REPORT
+	echo "$1" | awk -v file="$HEARSAY_FILE.new:" '
+		NR == FNR { if (/^# hearsayd\./) section = $2; at[FNR] = section; next }
+		{
+			sub(/^[a-z-]*: /, "")
+			if (index($0, file) == 1) {
+				$0 = substr($0, length(file) + 1)
+				line = $0 + 0
+				sub(/^[0-9]*:? */, "")
+				if (line in at) $0 = at[line] ": " $0
+			}
+			print
+		}' "$HEARSAY_FILE.new" - | while read -r line; do
+		hearsay_say err "$line"
+	done
+}
+
+# Makes HEARSAY_FILE, which the program's user may read. If something is wrong, says what, leaves the
+# file of before as it is, and returns 1.
+hearsay_make_file() {
+	local report user
+
+	hearsay_text='' hearsay_is_wrong='' hearsay_type=''
+	config_cb() { hearsay_section_cb "$@"; }
+	option_cb() { hearsay_option_cb "$@"; }
+	list_cb() { hearsay_option_cb "$@"; }
+	config_load hearsayd
+	reset_cb
+	[ -z "$hearsay_is_wrong" ] || return 1
+	if ! { mkdir -p "${HEARSAY_FILE%/*}" && (umask 027 && printf '%s' "$hearsay_text" >"$HEARSAY_FILE.new"); }; then
+		hearsay_say err "cannot write $HEARSAY_FILE.new: is /tmp full?"
+		return 1
+	fi
+	if ! report=$("$HEARSAY_PROGRAM" --check-config --config "$HEARSAY_FILE.new" 2>&1); then
+		hearsay_explain "$report"
+		return 1
+	fi
+	user=$(sed -n 's/^user = //p' "$HEARSAY_FILE.new")
+	chgrp "$(id -g "${user:-root}")" "$HEARSAY_FILE.new" && mv "$HEARSAY_FILE.new" "$HEARSAY_FILE"
+}
+
+# Makes the file of an enabled program. If something is wrong, the file of before stays in force: sets
+# hearsay_refused, and returns 1.
+hearsay_prepare() { # SECTION PORT
+	hearsay_refused=
+	if hearsay_load "$1" "$2"; then
+		[ "$hearsay_enabled" = 1 ] || return 0
+		hearsay_find_addresses
+		hearsay_make_file && return
+	fi
+	hearsay_refused=1 hearsay_enabled=0
+	if [ -e "$HEARSAY_FILE" ]; then
+		hearsay_enabled=1
+		hearsay_say err 'the configuration of before stays in force'
+	else
+		hearsay_say err 'not started'
+	fi
+	return 1
+}
+
+# The values of the keys that match, in HEARSAY_FILE.
+hearsay_value() { # KEY
+	sed -n "s/^$1 = //p" "$HEARSAY_FILE"
+}
+
+# --- what rc.common calls in both scripts ----------------------------------------------------------
+
+service_started() {
+	[ -z "$hearsay_refused" ]
+}
+
+# procd sends SIGHUP if the file has changed. What SIGHUP cannot change needs another process.
+reload_service() {
+	local before
+
+	before=$(fixed_lines)
+	prepare || return
+	[ "$before" = "$(fixed_lines)" ] || stop
+	start
+}
+
+service_triggers() {
+	local network
+
+	procd_add_reload_trigger hearsayd
+	for network in $hearsay_networks; do
+		procd_add_reload_interface_trigger "$network"
+	done
+}

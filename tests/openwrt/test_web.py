@@ -1,0 +1,71 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hearsay-web's init script under procd."""
+
+import os
+import re
+
+import pytest
+from router import FILES, wait_until
+
+OLD_STAYS = "the configuration of before stays in force"
+PAGE = "wget -q -O - http://192.168.8.1:7118/"
+
+
+@pytest.fixture
+def page(router):
+    """A router whose page is up."""
+    if not os.environ.get("HEARSAY_WEB"):
+        pytest.skip("hearsay-web is not built")
+    router.start("web.enabled=1", "web.title=Jules")
+    since = router.mark()
+    router.run("/etc/init.d/hearsay-web start")
+    router.wait_log("hearsay-web", since)
+    router.wait_log("listening on 192.168.8.1:7118", since)
+    return router
+
+
+def reload_web(router, text):
+    since = router.mark()
+    router.run("uci commit hearsayd; reload_config")
+    router.wait_log(text, since)
+
+
+def test_starts(page):
+    assert "Jules" in page.run(PAGE)
+    page.run("hearsay deposit -l a:b 'a message for phones'")
+    wait_until(lambda: "a message for phones" in page.run(PAGE), "the page shows the message")
+    status = page.run(f"cat /proc/{page.pid('hearsay-web')}/status")
+    assert re.search(r"^Uid:\s902\s902\s902\s902$", status, re.M)
+
+
+def test_reload_keeps_the_process(page):
+    pid, of_daemon = page.pid("hearsay-web"), page.pid("hearsayd")
+    page.run("uci set hearsayd.web.title=Luise")
+    reload_web(page, "configuration reloaded")
+    assert "Luise" in page.run(PAGE) and page.pid("hearsay-web") == pid
+    assert page.pid("hearsayd") == of_daemon
+
+
+def test_a_change_for_a_start_restarts(page):
+    pid = page.pid("hearsay-web")
+    page.run("uci set hearsayd.web.per_page=3")
+    reload_web(page, "listening on 192.168.8.1:7118")
+    assert page.pid("hearsay-web") != pid
+
+
+def test_wrong_value_changes_nothing(page):
+    pid = page.pid("hearsay-web")
+    for line, sentence in (("web.per_page=many", "hearsayd.web: `per_page` must be a number"),
+                           ("web.heading=Jules", "hearsayd.web: unknown key `heading` in [web]")):
+        page.reset()
+        page.configure("web.enabled=1", "web.title=Luise", line)
+        status, output = page.try_run("/etc/init.d/hearsay-web reload")
+        assert status == 1 and sentence in output and OLD_STAYS in output, output
+        assert page.pid("hearsay-web") == pid and "Jules" in page.run(PAGE)
+
+
+def test_reloaded_keys_are_those_of_the_table(page):
+    script = (FILES / "hearsay-web.init").read_text(encoding="utf-8")
+    reloaded = re.search(r"^RELOADED='(.*)'", script, re.M).group(1).split("|")
+    table = page.run("hearsay-web --print-reference markdown").split("## [moderate]", maxsplit=1)[0]
+    assert reloaded == re.findall(r"^\| `(\w+)` \|.* \| yes \| ", table, re.M)
