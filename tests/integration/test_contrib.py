@@ -75,6 +75,42 @@ def test_panels_do_not_overlap():
         taken |= cells
 
 
+def test_the_dashboard_has_the_fields_that_grafana_documents():
+    """Grafana itself is not here: this is what its documentation says of the JSON model."""
+    dashboard = json.loads(read(DASHBOARD))
+    assert isinstance(dashboard["schemaVersion"], int) and dashboard["title"] and dashboard["uid"]
+    variables = {one["name"]: one for one in dashboard["templating"]["list"]}
+    assert variables["datasource"]["type"] == "datasource"
+    assert variables["datasource"]["query"] == "prometheus"
+    source = {"type": "prometheus", "uid": "${datasource}"}
+    assert variables["instance"]["datasource"] == source
+    for panel in dashboard["panels"]:
+        place = panel["gridPos"]
+        assert 0 <= place["x"] and place["x"] + place["w"] <= 24 and place["h"] >= 1, panel["title"]
+        assert panel["type"] in ("row", "stat", "timeseries")
+        if panel["type"] != "row":
+            references = [target["refId"] for target in panel["targets"]]
+            assert references and len(set(references)) == len(references)
+            assert all(one["datasource"] == source for one in [panel, *panel["targets"]])
+            used = set(re.findall(r"\$(\w+)", json.dumps(panel["targets"])))
+            assert used <= {"instance", "__rate_interval"}, panel["title"]
+
+
+def test_no_panel_shows_what_is_not_so():
+    """A timer writes the figures of hearsayd each minute. A rate over a shorter window than 4 minutes, the
+    least with a step of a minute, jumps between 0 and too much. The last value of a day is not the
+    value of now. Two machines are two lines with different names."""
+    for panel in json.loads(read(DASHBOARD))["panels"]:
+        for target in panel.get("targets", []):
+            expression, legend = target["expr"], target["legendFormat"]
+            of_daemon = "$__rate_interval" in expression and "hearsay_web_" not in expression
+            assert target.get("interval") == ("1m" if of_daemon else None), panel["title"]
+            assert "increase(" not in expression, f"{panel['title']}: depends on the zoom"
+            assert target.get("instant", False) == (panel["type"] == "stat"), panel["title"]
+            if not re.search(r"\bsum by", expression) and panel["title"] != "Version":
+                assert "{{instance}}" in legend, panel["title"]
+
+
 def test_promtool_takes_the_rules():
     assert "SUCCESS" in promtool("check", "rules", RULES)
 
