@@ -56,6 +56,7 @@ struct msg_query {
     const struct msg_slice *exclude; /* exclude_count of them */
     size_t exclude_count;
     bool with_payload;
+    enum msg_scope scope; /* MSG_SCOPE_HERE when absent */
 };
 
 /* A watch has no k, so query.k is 0. */

@@ -58,6 +58,7 @@ struct msg_host {
     const struct msg_text *here; /* here_count labels of the access point's surroundings. The server
                                   * sends none if they do not fit in the frame */
     size_t here_count;
+    struct msg_text hood; /* or absent */
 };
 
 struct msg_epoch_changed {
@@ -101,6 +102,7 @@ struct msg_result {
     struct msg_text media_type; /* absent without payload */
     struct msg_bytes payload;   /* absent without payload */
     bool payload_omitted;
+    struct msg_text host; /* absent unless the scope is MSG_SCOPE_HOOD */
 };
 
 struct msg_house_notice {
@@ -119,6 +121,11 @@ struct msg_results {
     bool capped;
     const struct msg_house_notice *notices; /* notice_count of them */
     size_t notice_count;
+    bool complete; /* this and all below: with MSG_SCOPE_HOOD only, else 0 */
+    uint32_t peers;
+    uint32_t peers_asked;
+    uint32_t peers_other;
+    int64_t as_of_ms;
 };
 
 struct msg_watching {

@@ -71,7 +71,8 @@ int codec_encode_response(const struct msg_response *response, size_t limit_byte
 
 /*
  * Both return an upper bound in bytes. codec_result_bytes_max: how much longer a Results frame
- * becomes by one result with a payload and a media type of these sizes. codec_exported_bytes_max:
+ * becomes by one result with a payload and a media type of these sizes, without the field `host`
+ * (CODEC_HOST_BYTES_MAX). codec_exported_bytes_max:
  * how much longer an Exported frame becomes by one message.
  */
 size_t codec_result_bytes_max(size_t payload_bytes, size_t media_type_bytes);
@@ -86,13 +87,16 @@ size_t codec_result_bytes(const struct msg_result *result);
 size_t codec_results_bytes(const struct msg_response *response, size_t results_bytes);
 size_t codec_match_bytes(const struct msg_response *response);
 
+/* The most bytes of the field `host` of a result. */
+enum { CODEC_HOST_BYTES_MAX = LIMIT_HOST_BYTES + 2 };
+
 /* The most bytes of a notice within a Results frame. */
 enum { CODEC_NOTICE_BYTES_MAX = LIMIT_NOTICE_BYTES + LIMIT_LANGUAGE_BYTES + 40 };
 
 /*
  * The most bytes of a Results or Exported frame without its results or messages, header included.
  */
-enum { CODEC_ENVELOPE_BYTES_MAX = 64 };
+enum { CODEC_ENVELOPE_BYTES_MAX = 96 };
 
 /*
  * Returns whether a text is a media type: 1 to LIMIT_MEDIA_TYPE_BYTES visible ASCII characters and

@@ -56,19 +56,21 @@ static const struct map slice_map = MAP_OF("a slice", slice, slice);
 
 /* The rows of the table for the fields of Query that come after `k`. Two tables have these rows:
  * the table of the request Query, and the table of the Query inside the request Watch. */
-#define QUERY_ROWS_AFTER_K                                                                     \
-    {MAP_LIST(Query, query, parts, part_count, QueryPart, query_part), .needed = true},        \
-        {MAP_AS(U32, Query, max_distance, query, max_distance_ppm), .max = LIMIT_DISTANCE_PPM, \
-         .absent = LIMIT_DISTANCE_PPM},                                                        \
-        {MAP_FIELD(I64, Query, query, since_ms), .absent = INT64_MIN},                         \
-        {MAP_FIELD(I64, Query, query, until_ms), .absent = INT64_MAX},                         \
-        {MAP_ENUM(Query, query, metric, Metric, metric),                                       \
-         MAP_RANGE(MSG_METRIC_BITS, MSG_METRIC_ESTIMATED), .absent = MSG_METRIC_BITS},         \
-        {MAP_ENUM(Query, query, order, Order, order),                                          \
-         MAP_RANGE(MSG_ORDER_SIMILARITY, MSG_ORDER_TIME), .absent = MSG_ORDER_SIMILARITY},     \
-        {MAP_LIST(Query, query, exclude, exclude_count, Slice, slice)},                        \
-    {                                                                                          \
-        MAP_FIELD(BOOL, Query, query, with_payload)                                            \
+#define QUERY_ROWS_AFTER_K                                                                      \
+    {MAP_LIST(Query, query, parts, part_count, QueryPart, query_part), .needed = true},         \
+        {MAP_AS(U32, Query, max_distance, query, max_distance_ppm), .max = LIMIT_DISTANCE_PPM,  \
+         .absent = LIMIT_DISTANCE_PPM},                                                         \
+        {MAP_FIELD(I64, Query, query, since_ms), .absent = INT64_MIN},                          \
+        {MAP_FIELD(I64, Query, query, until_ms), .absent = INT64_MAX},                          \
+        {MAP_ENUM(Query, query, metric, Metric, metric),                                        \
+         MAP_RANGE(MSG_METRIC_BITS, MSG_METRIC_ESTIMATED), .absent = MSG_METRIC_BITS},          \
+        {MAP_ENUM(Query, query, order, Order, order),                                           \
+         MAP_RANGE(MSG_ORDER_SIMILARITY, MSG_ORDER_TIME), .absent = MSG_ORDER_SIMILARITY},      \
+        {MAP_LIST(Query, query, exclude, exclude_count, Slice, slice)},                         \
+        {MAP_FIELD(BOOL, Query, query, with_payload)},                                          \
+    {                                                                                           \
+        MAP_ENUM(Query, query, scope, Scope, scope), MAP_RANGE(MSG_SCOPE_HERE, MSG_SCOPE_HOOD), \
+            .absent = MSG_SCOPE_HERE                                                            \
     }
 
 static const struct map_field query_fields[] = {

@@ -81,6 +81,8 @@ static const struct map_field host_info_fields[] = {
     {MAP_ENUM(HostInfo, host, accept, Acceptance, acceptance),
      MAP_RANGE(MSG_ACCEPT_OPEN, MSG_ACCEPT_CLOSED), .absent = MSG_ACCEPT_OPEN},
     {MAP_FIELD(I64, HostInfo, host, accept_until_ms)},
+    {MAP_FIELD(TEXT, HostInfo, host, hood), MAP_RANGE(1, LIMIT_HOST_BYTES),
+     .form = &codec_form_host},
 };
 static const struct map host_map = MAP_OF("a host", host_info, host);
 
@@ -137,6 +139,8 @@ static const struct map_field result_fields[] = {
     {MAP_FIELD(BYTES, Result, result, payload)},
     {MAP_FIELD(BOOL, Result, result, payload_omitted)},
     {MAP_FIELD(U64, Result, result, epoch)},
+    {MAP_FIELD(TEXT, Result, result, host), MAP_RANGE(1, LIMIT_HOST_BYTES),
+     .form = &codec_form_host},
 };
 static const struct map result_map = MAP_OF("a result", result, result);
 
@@ -157,6 +161,11 @@ static const struct map_field results_fields[] = {
     {MAP_FIELD(BOOL, Results, results, exact)},
     {MAP_FIELD(BOOL, Results, results, capped)},
     {MAP_LIST(Results, results, notices, notice_count, HouseNotice, house_notice)},
+    {MAP_FIELD(BOOL, Results, results, complete)},
+    {MAP_FIELD(U32, Results, results, peers)},
+    {MAP_FIELD(U32, Results, results, peers_asked)},
+    {MAP_FIELD(U32, Results, results, peers_other)},
+    {MAP_FIELD(I64, Results, results, as_of_ms)},
 };
 static const struct map results_map = MAP_OF("results", results, results);
 

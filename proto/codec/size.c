@@ -78,6 +78,9 @@ static size_t result_fields_bytes(const struct msg_result *result)
     if (result->payload.data != NULL) {
         size = size_add(size, data_bytes(result->payload.count));
     }
+    if (result->host.text != NULL) {
+        size = size_add(size, data_bytes(result->host.length));
+    }
     return size;
 }
 
@@ -107,7 +110,9 @@ size_t codec_results_bytes(const struct msg_response *response, size_t results_b
 {
     const struct msg_results *results = &response->results;
     size_t rest = number_bytes(results->comparisons) + number_bytes(results->exact ? 1 : 0) +
-                  number_bytes(results->capped ? 1 : 0);
+                  number_bytes(results->capped ? 1 : 0) + number_bytes(results->complete ? 1 : 0) +
+                  number_bytes(results->peers) + number_bytes(results->peers_asked) +
+                  number_bytes(results->peers_other) + number_bytes((uint64_t)results->as_of_ms);
 
     for (size_t i = 0; i < results->notice_count; i++) {
         rest += notice_bytes(&results->notices[i]);

@@ -15,6 +15,7 @@
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
 #include "core/index/index.h"
+#include "proto/limits.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/options.h"
@@ -51,10 +52,10 @@ struct run {
     const struct options *options;
     const struct bits_kernels *kernels;
     struct estimate *estimate;
-    struct index *whole;                  /* plain labels, one tree */
-    struct index *trees[INDEX_PARTS_MAX]; /* keyed, one for each epoch */
-    struct index *lists[INDEX_PARTS_MAX]; /* the same messages */
-    uint8_t keys[INDEX_PARTS_MAX][HEARSAY_KEY_BYTES];
+    struct index *whole;              /* plain labels, one tree */
+    struct index *trees[LIMIT_PARTS]; /* keyed, one for each epoch */
+    struct index *lists[LIMIT_PARTS]; /* the same messages */
+    uint8_t keys[LIMIT_PARTS][HEARSAY_KEY_BYTES];
     uint64_t random;
     size_t differing; /* answers that are not those of the lists */
     double whole_bytes;
@@ -207,10 +208,10 @@ static int measure_query(struct run *run, bool check, double *out_whole_ns, doub
 {
     const size_t epochs = run->options->epochs;
     uint64_t plain[PROFILE_WORDS_MAX];
-    static uint64_t keyed[INDEX_PARTS_MAX][PROFILE_WORDS_MAX];
+    static uint64_t keyed[LIMIT_PARTS][PROFILE_WORDS_MAX];
     struct index_part whole = {.index = run->whole, .filter = plain};
-    struct index_part merged[INDEX_PARTS_MAX] = {{NULL, NULL, NULL}};
-    struct index_part listed[INDEX_PARTS_MAX] = {{NULL, NULL, NULL}};
+    struct index_part merged[LIMIT_PARTS] = {{NULL, NULL, NULL}};
+    struct index_part listed[LIMIT_PARTS] = {{NULL, NULL, NULL}};
     struct index_search *searches[3] = {NULL, NULL, NULL};
     double whole_ns[ROUNDS];
     double merged_ns[ROUNDS];
@@ -326,7 +327,7 @@ static enum options_outcome read_options(int argc, char **argv, struct options *
          .value = "N",
          .size = &options->epochs,
          .least = 1,
-         .most = INDEX_PARTS_MAX,
+         .most = LIMIT_PARTS,
          .help = "epochs (24)"},
         {.name = "skewed",
          .flag = &options->skewed,
@@ -383,7 +384,7 @@ int bench_epochs(int argc, char **argv)
         rc = measure(&run);
     }
     index_free(run.whole);
-    for (size_t e = 0; e < INDEX_PARTS_MAX; e++) {
+    for (size_t e = 0; e < LIMIT_PARTS; e++) {
         index_free(run.trees[e]);
         index_free(run.lists[e]);
     }

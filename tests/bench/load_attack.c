@@ -85,6 +85,7 @@ static int add_expensive(struct bytes *out, uint64_t number, bool with_payload)
                 .until_ms = INT64_MAX,
                 .metric = MSG_METRIC_ESTIMATED,
                 .order = MSG_ORDER_SIMILARITY,
+                .scope = MSG_SCOPE_HERE,
                 .exclude = &slice,
                 .exclude_count = with_payload ? 0 : 1,
                 .with_payload = with_payload,

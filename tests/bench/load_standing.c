@@ -61,6 +61,7 @@ static int add_watch(const struct load_standing *standing, size_t i, struct byte
                         .until_ms = INT64_MAX,
                         .metric = MSG_METRIC_BITS,
                         .order = MSG_ORDER_SIMILARITY,
+                        .scope = MSG_SCOPE_HERE,
                         .with_payload = true,
                     },
                 .after_seq = UINT64_MAX,

@@ -142,6 +142,7 @@ static void describe_query(const struct workload_message *message, struct msg_qu
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
+        .scope = MSG_SCOPE_HERE,
     };
 }
 

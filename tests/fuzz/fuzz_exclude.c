@@ -30,6 +30,7 @@ static const struct msg_query *send_query(const struct msg_slice *slices, size_t
                                        .until_ms = INT64_MAX,
                                        .metric = MSG_METRIC_BITS,
                                        .order = MSG_ORDER_SIMILARITY,
+                                       .scope = MSG_SCOPE_HERE,
                                        .exclude = slices,
                                        .exclude_count = count};
     bytes_init(&frame, alloc_system());

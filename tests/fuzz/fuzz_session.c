@@ -387,6 +387,7 @@ static void put_query(struct play *play, struct client *client)
                                        .until_ms = INT64_MAX,
                                        .metric = MSG_METRIC_BITS,
                                        .order = MSG_ORDER_SIMILARITY,
+                                       .scope = MSG_SCOPE_HERE,
                                        .with_payload = asked->with_payload};
     peer_put(&client->peer, &request);
 }

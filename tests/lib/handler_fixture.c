@@ -228,7 +228,8 @@ bool handler_fixture_finds(struct handler_fixture *fixture, uint8_t number)
                   .since_ms = INT64_MIN,
                   .until_ms = INT64_MAX,
                   .metric = MSG_METRIC_BITS,
-                  .order = MSG_ORDER_SIMILARITY},
+                  .order = MSG_ORDER_SIMILARITY,
+                  .scope = MSG_SCOPE_HERE},
     };
     bool found = false;
 

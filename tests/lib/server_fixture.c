@@ -189,6 +189,7 @@ const struct msg_request *server_fixture_query(uint64_t id, uint8_t number)
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
+        .scope = MSG_SCOPE_HERE,
     };
     return &request;
 }

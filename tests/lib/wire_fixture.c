@@ -73,7 +73,7 @@ static const struct msg_slice sample_slices[] = {
 
 #define QUERY_DEFAULTS                                                                    \
     .max_distance_ppm = LIMIT_DISTANCE_PPM, .since_ms = INT64_MIN, .until_ms = INT64_MAX, \
-    .metric = MSG_METRIC_BITS, .order = MSG_ORDER_SIMILARITY
+    .metric = MSG_METRIC_BITS, .order = MSG_ORDER_SIMILARITY, .scope = MSG_SCOPE_HERE
 
 static const struct msg_request sample_requests[] = {
     {.id = 1, .kind = MSG_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}},
@@ -117,7 +117,8 @@ static const struct msg_request sample_requests[] = {
                .order = MSG_ORDER_TIME,
                .exclude = sample_slices,
                .exclude_count = 2,
-               .with_payload = true}},
+               .with_payload = true,
+               .scope = MSG_SCOPE_HOOD}},
     {.id = 6, .kind = MSG_REQUEST_GET, .get = {.id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 7,
      .kind = MSG_REQUEST_GET,
@@ -231,7 +232,8 @@ static const struct msg_result sample_results[] = {
     {.id = SAMPLE_BYTES(sample_id, 16),
      .payload_omitted = true,
      .media_type = SAMPLE_TEXT("a/b"),
-     .payload = SAMPLE_BYTES(sample_payload, 0)},
+     .payload = SAMPLE_BYTES(sample_payload, 0),
+     .host = SAMPLE_TEXT("lobby")},
 };
 static const struct msg_exported_message sample_exported[] = {
     {.id = SAMPLE_BYTES(sample_id, 16),
@@ -320,7 +322,8 @@ static const struct msg_response sample_responses[] = {
     {.id = 6, .kind = MSG_RESPONSE_RESULTS},
     {.id = 7,
      .kind = MSG_RESPONSE_RESULTS,
-     .results = {sample_results, 3, UINT64_MAX, true, true, sample_notices, 2}},
+     .results = {sample_results, 3, UINT64_MAX, true, true, sample_notices, 2, true, 63, 62, 1,
+                 INT64_C(1790000000000)}},
     {.id = 8, .kind = MSG_RESPONSE_GOT, .got = {.id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 9,
      .kind = MSG_RESPONSE_GOT,

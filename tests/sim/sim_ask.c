@@ -159,6 +159,7 @@ static void fill_query(const struct world *world, const struct w_request *reques
                               .until_ms = query->until_ms,
                               .metric = query->estimated ? MSG_METRIC_ESTIMATED : MSG_METRIC_BITS,
                               .order = query->by_time ? MSG_ORDER_TIME : MSG_ORDER_SIMILARITY,
+                              .scope = MSG_SCOPE_HERE,
                               .with_payload = query->with_payload};
     for (uint32_t p = 0; p < query->part_count; p++) {
         parts[p] = (struct msg_query_part){.epoch = query->parts[p].epoch,

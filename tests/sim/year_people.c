@@ -438,6 +438,7 @@ void people_query(void)
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
+        .scope = MSG_SCOPE_HERE,
         .with_payload = true,
     };
     (void)machine_ask_for(&request, take_results, NULL);

@@ -178,6 +178,7 @@ void service_fixture_send_query(struct service_fixture *fixture, const char *hos
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
+        .scope = MSG_SCOPE_HERE,
     };
     handler_handle(fixture->service, &fixture->client, &request);
 }

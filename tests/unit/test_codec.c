@@ -114,6 +114,7 @@ static void test_defaults_of_absent_fields(void **state)
     assert_int_equal(back.query.until_ms, INT64_MAX);
     assert_int_equal(back.query.metric, MSG_METRIC_BITS);
     assert_int_equal(back.query.order, MSG_ORDER_SIMILARITY);
+    assert_int_equal(back.query.scope, MSG_SCOPE_HERE);
     assert_null(back.query.parts[0].contains.data);
     assert_false(back.query.with_payload);
     bytes_deinit(&bytes);
@@ -212,6 +213,8 @@ static const struct spoiled spoiled_rows[] = {
     SPOILED("metric", 5, query.metric, enum msg_metric, 0),
     SPOILED("metric", 5, query.metric, enum msg_metric, 3),
     SPOILED("order", 5, query.order, enum msg_order, (enum msg_order) - 1),
+    SPOILED("scope", 5, query.scope, enum msg_scope, 0),
+    SPOILED("scope", 5, query.scope, enum msg_scope, 3),
     SPOILED("exclude.hashes", 5, query.exclude, const struct msg_slice *, no_hashes),
     SPOILED("exclude.hashes", 5, query.exclude, const struct msg_slice *, many_hashes),
     SPOILED("exclude.bits", 5, query.exclude, const struct msg_slice *, no_bits),

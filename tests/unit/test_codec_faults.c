@@ -342,6 +342,9 @@ static void make_result(struct rng *random, const uint8_t *data, struct msg_resu
         out->media_type = (struct msg_text){(const char *)data, 1 + rng_below(random, 127)};
         out->payload = (struct msg_bytes){data, rng_below(random, 300)};
     }
+    if (rng_chance(random, 30)) {
+        out->host = (struct msg_text){(const char *)data, 1 + rng_below(random, LIMIT_HOST_BYTES)};
+    }
 }
 
 /* What is reckoned to choose payloads is what the encoder writes, to the byte. */
@@ -361,7 +364,10 @@ static void test_exact_sizes_are_those_of_the_encoder(void **state)
             .id = any_number(&random),
             .kind = MSG_RESPONSE_RESULTS,
             .results = {results, count, any_number(&random), rng_chance(&random, 50),
-                        rng_chance(&random, 50)},
+                        rng_chance(&random, 50), .complete = rng_chance(&random, 50),
+                        .peers = rng_below(&random, 300), .peers_asked = rng_below(&random, 300),
+                        .peers_other = rng_below(&random, 3),
+                        .as_of_ms = (int64_t)any_number(&random)},
         };
         size_t results_bytes = 0;
 

@@ -269,6 +269,8 @@ static const struct key_case key_cases[] = {
      "`here_file` must be an absolute path, one that begins with /; not `here`"},
     {"host h", "here_map", "/etc/hearsay/places", "/etc/hearsay/places", "places",
      "`here_map` must be an absolute path, one that begins with /; not `places`"},
+    {"host h", "hood", "campus-1", "campus-1", "Campus",
+     "`hood` must be 1 to 63 letters a-z, digits and inner hyphens, such as campus; not `Campus`"},
     {"host h", "accept", "review", "review", "shut",
      "`accept` must be open, review or closed; not `shut`"},
     {"host h", "accept_schedule", "22:00-06:00  closed", "22:00-06:00 closed", "22:00-22:00 closed",

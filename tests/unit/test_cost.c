@@ -68,11 +68,14 @@ static uint32_t cost_of_query(size_t parts, const struct scalable_slice *exclude
     watch.watch.query = request.query;
     const uint32_t tokens = cost_of_request(&request, &action);
     assert_int_equal(action, SENDER_QUERY);
+    request.query.scope = MSG_SCOPE_HOOD;
+    assert_int_equal(cost_of_request(&request, &action), 4 * tokens);
     assert_int_equal(cost_of_request(&watch, &action), tokens);
     return tokens;
 }
 
-/* A part is a token; slices and their hashes together are one for each 3, rounded up. */
+/* A part is a token; slices and their hashes together are one for each 3, rounded up. A query of a
+ * hood costs four times as many. */
 static void queries_cost_what_they_compare(void **state)
 {
     struct scalable_slice many[LIMIT_SLICES];
@@ -84,7 +87,7 @@ static void queries_cost_what_they_compare(void **state)
     for (size_t i = 0; i < LIMIT_SLICES; i++) {
         many[i] = (struct scalable_slice){.hashes = LIMIT_SLICES_HASHES / LIMIT_SLICES};
     }
-    assert_int_equal(cost_of_query(64, many, LIMIT_SLICES), COST_MOST);
+    assert_int_equal(cost_of_query(64, many, LIMIT_SLICES), COST_MOST / COST_HOOD);
     many[0].hashes = 1;
     assert_int_equal(cost_of_query(1, many, 1), 2);
     many[0].hashes = 2;

@@ -244,6 +244,7 @@ static void query(struct fixture *fixture, const uint64_t *epochs, size_t count)
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
+        .scope = MSG_SCOPE_HERE,
     };
     handler_handle(fixture->service, &fixture->client, &request);
 }

@@ -208,6 +208,7 @@ static void send_query(struct fixture *fixture, unsigned first, uint32_t k, bool
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
+        .scope = MSG_SCOPE_HERE,
         .with_payload = with_payload,
     };
     handler_handle(fixture->service, &fixture->client, &request);

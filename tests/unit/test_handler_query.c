@@ -29,7 +29,8 @@ static struct msg_request make_query(uint32_t k)
                   .since_ms = INT64_MIN,
                   .until_ms = INT64_MAX,
                   .metric = MSG_METRIC_BITS,
-                  .order = MSG_ORDER_SIMILARITY},
+                  .order = MSG_ORDER_SIMILARITY,
+                  .scope = MSG_SCOPE_HERE},
     };
 }
 

@@ -94,7 +94,8 @@ static void search(struct handler_fixture *fixture, struct seeker *seeker, uint3
                   .since_ms = INT64_MIN,
                   .until_ms = 0, /* the messages were deposited at 0 */
                   .metric = MSG_METRIC_BITS,
-                  .order = MSG_ORDER_SIMILARITY},
+                  .order = MSG_ORDER_SIMILARITY,
+                  .scope = MSG_SCOPE_HERE},
     };
 
     for (uint32_t p = 0; p < parts; p++) {

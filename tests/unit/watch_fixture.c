@@ -229,6 +229,7 @@ void watch_fixture_watch_place(struct watch_fixture *fixture, struct watch_clien
         .until_ms = INT64_MAX,
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
+        .scope = MSG_SCOPE_HERE,
         .with_payload = with_payload,
     };
     request.watch.after_seq = after_seq == WATCH_FIXTURE_NOW ? UINT64_MAX : (uint64_t)after_seq;

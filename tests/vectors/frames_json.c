@@ -179,6 +179,9 @@ static void put_query(json_t *body, const struct msg_request *request)
         put_u64(slice, "seed", query->exclude[i].seed, 0);
     }
     put_bool(body, "with_payload", query->with_payload);
+    if (query->scope == MSG_SCOPE_HOOD) {
+        put_name(body, "scope", "HOOD");
+    }
 }
 
 static void put_get(json_t *body, const struct msg_request *request)
@@ -487,6 +490,7 @@ static void put_welcome(json_t *body, const struct msg_response *response)
                      welcome->hosts[i].accept == MSG_ACCEPT_REVIEW ? "REVIEW" : "CLOSED");
         }
         put_i64(host, "accept_until_ms", welcome->hosts[i].accept_until_ms, 0);
+        put_text(host, "hood", welcome->hosts[i].hood);
     }
     put_text(body, "agent", welcome->agent);
     put_bytes(body, "resume_token", welcome->resume_token);
@@ -524,6 +528,7 @@ static void put_result(json_t *entry, const struct msg_result *result)
     put_bytes(entry, "payload", result->payload);
     put_bool(entry, "payload_omitted", result->payload_omitted);
     put_u64(entry, "epoch", result->epoch, 0);
+    put_text(entry, "host", result->host);
 }
 
 static void put_watching(json_t *body, const struct msg_response *response)
@@ -554,6 +559,11 @@ static void put_results(json_t *body, const struct msg_response *response)
     put_bool(body, "exact", results->exact);
     put_bool(body, "capped", results->capped);
     put_notices(body, results->notices, results->notice_count);
+    put_bool(body, "complete", results->complete);
+    put_u64(body, "peers", results->peers, 0);
+    put_u64(body, "peers_asked", results->peers_asked, 0);
+    put_u64(body, "peers_other", results->peers_other, 0);
+    put_i64(body, "as_of_ms", results->as_of_ms, 0);
 }
 
 static void put_got(json_t *body, const struct msg_response *response)

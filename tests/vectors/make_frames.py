@@ -353,7 +353,7 @@ def good_messages():
         "parts": [{"filter": b}, {"epoch": 3, "filter": a, "contains": b}],
         "max_distance": 0, "since_ms": -1, "until_ms": NOW, "metric": pb.ESTIMATED,
         "order": pb.TIME, "exclude": [{"bits": b"\x01\x80", "hashes": 7}, {"bits": bytes(3), "hashes": 32, "seed": 5}],
-        "with_payload": True,
+        "with_payload": True, "scope": pb.HOOD,
     }  # fmt: skip
     full_result = {
         "id": ID, **similarity_figures(b, a), "deposited_ms": NOW, "expires_ms": NOW + 1,
@@ -567,6 +567,12 @@ def good_messages():
          {"host": "default", "notices": [{"number": 2, "text": "Tea, too.", "since_ms": NOW}]}),
         ("results, a notice", "response", 29, "results",
          {"exact": True, "notices": [{"number": 3, "text": "Hello", "lang": "en"}]}),
+        ("results of a hood", "response", 30, "results",
+         {"results": [{**full_result, "host": "library"}, {"id": ID, "host": "b-1"}],
+          "exact": True, "complete": True, "peers": 63, "peers_asked": 62, "peers_other": 1,
+          "as_of_ms": NOW}),
+        ("welcome, a hood", "response", 2, "welcome",
+         {**WELCOME, "hosts": [{"name": "b-1", "profile": "v1:512/4", "hood": "campus"}]}),
         ("accept changed, least", "response", 0, "accept_changed", {"host": "default"}),
         ("accept changed", "response", 0, "accept_changed",
          {"host": "default", "accept": pb.CLOSED, "accept_until_ms": NOW}),
@@ -605,6 +611,7 @@ def other_encodings():
     spelled = {
         "k": 3, "parts": [{"epoch": 0, "filter": a}], "max_distance": 1000000,
         "metric": pb.BITS, "order": pb.SIMILARITY, "with_payload": False,
+        "scope": pb.HERE,
     }  # fmt: skip
     yield "a query with its defaults", "request", enveloped(
         "request", 2, "query", spelled
@@ -677,6 +684,8 @@ def bad_frames():
                                                      "max_distance": 1000001}), "max_distance"),
         ("metric 9", framed(one + data(4, number(2, 1) + data(3, data(2, a)) + number(7, 9))),
          "metric"),
+        ("scope 3", framed(one + data(4, number(2, 1) + data(3, data(2, a)) + number(11, 3))),
+         "scope"),
         ("order 0", framed(one + data(4, number(2, 1) + data(3, data(2, a)) + number(8, 0))),
          "order"),
         ("a slice without hashes", request("query", {"k": 1, "parts": [part],
@@ -704,7 +713,7 @@ def bad_frames():
 ABSENT = {
     "Deposit.media_type": "text/plain", "Deposit.reach": 1000000, "Query.max_distance": 1000000,
     "Query.since_ms": None, "Query.until_ms": None, "Query.metric": pb.BITS,
-    "Query.order": pb.SIMILARITY, "Watch.after_seq": None, "HostInfo.suggested_max_distance": 1000000,
+    "Query.order": pb.SIMILARITY, "Query.scope": pb.HERE, "Watch.after_seq": None, "HostInfo.suggested_max_distance": 1000000,
     "HostInfo.evict": pb.REJECT, "HostInfo.accept": pb.OPEN, "Result.media_type": None,
     "Result.payload": None, "ExportedMessage.reach": 1000000,
     "Response.id": None,  # always written
