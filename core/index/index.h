@@ -166,7 +166,7 @@ struct index_query {
     uint64_t budget; /* approximate limit of the number of comparisons of the search; 0: no limit.
                       * See index_search_is_exact */
 };
-enum { INDEX_PARTS_MAX = 64 };
+enum { INDEX_PARTS_MAX = 128 };
 
 /*
  * Makes a search, which compares nothing yet. Its memory comes from `alloc` (borrowed). 0 or

@@ -44,7 +44,7 @@ struct standing_part {
 
 struct standing_terms {
     const struct standing_part *parts; /* copied, with what they point to */
-    uint32_t part_count;               /* 1 .. INDEX_PARTS_MAX */
+    uint32_t part_count;               /* at least 1 */
     uint32_t max_distance_ppm;         /* of the bit distance, inclusive */
     enum index_metric metric;          /* chooses the nearest of several parts */
     void *owner;                       /* given back by standing_owner */

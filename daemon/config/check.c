@@ -183,7 +183,8 @@ static int check_hosts_fit(const struct config *config, const struct settings_so
 
     for (size_t i = 0; i < config->host_count; i++) {
         profile_print(&config->hosts[i].profile, text);
-        bytes += HOST_BYTES + strlen(config->hosts[i].name) + strlen(text);
+        bytes += HOST_BYTES + strlen(config->hosts[i].name) + strlen(config->hosts[i].hood) +
+                 strlen(text);
     }
     if (bytes <= config->limits.frame_bytes) {
         return 0;

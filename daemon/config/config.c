@@ -7,6 +7,7 @@
 
 #include "core/base/err.h"
 #include "daemon/config/table.h"
+#include "daemon/config/types.h"
 #include "daemon/settings/file.h"
 #include "daemon/settings/key.h"
 #include "daemon/settings/print.h"
@@ -39,20 +40,6 @@ void config_add_host(struct config *config, const char *name)
 
 /* --- hosts ------------------------------------------------------------------------------------ */
 
-static bool is_host_name(const char *name, size_t length)
-{
-    if (length == 0 || length > LIMIT_HOST_BYTES || name[0] == '-' || name[length - 1] == '-') {
-        return false;
-    }
-    for (size_t i = 0; i < length; i++) {
-        if (!(name[i] >= 'a' && name[i] <= 'z') && !(name[i] >= '0' && name[i] <= '9') &&
-            name[i] != '-') {
-            return false;
-        }
-    }
-    return true;
-}
-
 static struct config_host *find_host(struct config *config, const char *name, size_t length)
 {
     for (size_t i = 0; i < config->host_count; i++) {
@@ -67,7 +54,7 @@ static struct config_host *find_host(struct config *config, const char *name, si
 static int check_host_name(const struct settings_source *source,
                            const struct settings_heading *heading)
 {
-    if (is_host_name(heading->label, heading->label_bytes)) {
+    if (config_type_is_name(heading->label, heading->label_bytes)) {
         return 0;
     }
     return settings_refuse(source,

@@ -95,9 +95,10 @@ struct config_host {
     enum accept accept;
     struct schedule_entry schedule[SCHEDULE_MAX]; /* schedule_count of them */
     size_t schedule_count;
-    uint32_t hide_after;     /* reports by different senders; 0: never */
-    uint32_t hide_per_hour;  /* messages that reports of one network may hide in an hour */
-    uint32_t remove_after_s; /* time from a removal to the destruction of the message */
+    uint32_t hide_after;             /* reports by different senders; 0: never */
+    uint32_t hide_per_hour;          /* messages that reports of one network may hide in an hour */
+    uint32_t remove_after_s;         /* time from a removal to the destruction of the message */
+    char hood[LIMIT_HOST_BYTES + 1]; /* "": the host belongs to no hood */
 };
 
 struct config_limits {

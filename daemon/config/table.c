@@ -278,6 +278,12 @@ static const struct settings_key keys[] = {
          "prefix that holds its address, instead of those of here and here_file. At most 65,536 "
          "lines and 16M; # begins a comment. The daemon looks at the file every second. Wrong "
          "content is logged and changes nothing."},
+    {HOST_KEY("hood", hood), SETTINGS_TYPE_OWN, .own = &config_type_hood, .standard_note = "none",
+     .example = "campus", .reloadable = true,
+     .help = "The hood of this host. Hosts with the same hood agree to be searched together: a "
+             "client of one of them may ask all of them (hearsay query --hood). Only messages in "
+             "epoch 0 are found from other hosts, and only at hosts with the same profile. Without "
+             "this key the host neither asks other hosts nor is asked by them."},
     {HOST_KEY("accept", accept), SETTINGS_TYPE_CHOICE, .words = accept_words, .standard = "open",
      .reloadable = true,
      .help = "Which deposits are taken. open: all. review: they are stored, and nobody sees them "

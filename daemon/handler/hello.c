@@ -23,14 +23,15 @@
  * speaks for itself, number ALL for an administrator, and number PUBLIC for other clients.
  */
 static const struct msg_text capabilities[] = {
-    TEXT("on_behalf"), TEXT("hello"),  TEXT("query"),   TEXT("get"),       TEXT("ping"),
-    TEXT("summary"),   TEXT("here"),   TEXT("watch"),   TEXT("unwatch"),   TEXT("deposit"),
-    TEXT("withdraw"),  TEXT("report"), TEXT("export"),  TEXT("stats"),     TEXT("reload"),
-    TEXT("log_level"), TEXT("remove"), TEXT("restore"), TEXT("reported"),  TEXT("ban"),
-    TEXT("unban"),     TEXT("bans"),   TEXT("accept"),  TEXT("backup"),    TEXT("compact"),
-    TEXT("check"),     TEXT("notice"), TEXT("hide"),    TEXT("decisions"), TEXT("wait"),
+    TEXT("on_behalf"), TEXT("hello"),     TEXT("query"),  TEXT("get"),     TEXT("ping"),
+    TEXT("hood"),      TEXT("summary"),   TEXT("here"),   TEXT("watch"),   TEXT("unwatch"),
+    TEXT("deposit"),   TEXT("withdraw"),  TEXT("report"), TEXT("export"),  TEXT("stats"),
+    TEXT("reload"),    TEXT("log_level"), TEXT("remove"), TEXT("restore"), TEXT("reported"),
+    TEXT("ban"),       TEXT("unban"),     TEXT("bans"),   TEXT("accept"),  TEXT("backup"),
+    TEXT("compact"),   TEXT("check"),     TEXT("notice"), TEXT("hide"),    TEXT("decisions"),
+    TEXT("wait"),
 };
-enum { READING = 9, PUBLIC = 12, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
+enum { READING = 10, PUBLIC = 13, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
 
 /* How the agent of hearsay-web begins. */
 static const char web_agent[] = "hearsay-web/";
@@ -183,6 +184,9 @@ bool handler_welcome(struct service *service, struct requester *client,
         };
         if (host->current != NULL) {
             fill_epoch(client, host->current, &hosts[i].epoch);
+        }
+        if (host->config.hood[0] != '\0') {
+            hosts[i].hood = (struct msg_text){host->config.hood, strlen(host->config.hood)};
         }
         hosts[i].accept = find_acceptance(host, now_ms, &hosts[i].accept_until_ms);
     }

@@ -43,6 +43,13 @@ static bool check_query(const struct ask *ask)
     return true;
 }
 
+/* Lets part i of the search look at an epoch of a host. */
+static void query_look(struct query_job *job, size_t i, struct host *host, struct epoch *epoch)
+{
+    job->places[i] = (struct query_place){host, epoch};
+    epoch_use(epoch);
+}
+
 static bool read_part(const struct ask *ask, struct query_job *job, size_t i)
 {
     const struct msg_query_part *part = &ask->request->query.parts[i];
@@ -55,8 +62,7 @@ static bool read_part(const struct ask *ask, struct query_job *job, size_t i)
     if (epoch == NULL) {
         return false;
     }
-    job->epochs[i] = epoch;
-    epoch_use(epoch);
+    query_look(job, i, ask->host, epoch);
     if (!ask_filter(ask, &part->filter, "parts.filter", filter) ||
         !ask_fill(ask, filter, "parts.filter", 0, most)) {
         return false;
@@ -71,6 +77,75 @@ static bool read_part(const struct ask *ask, struct query_job *job, size_t i)
     };
     return true;
 }
+
+/* --- the hood --------------------------------------------------------------------------------- */
+
+/* Whether a search of the host `asked` also looks at `other`: filters of both have one form. */
+static bool is_peer(const struct host *asked, const struct host *other)
+{
+    return host_is_neighbour(asked, other) &&
+           profile_equal(&asked->config.profile, &other->config.profile);
+}
+
+/* Counts the parts of the query in epoch 0. Other epochs have their messages at one host only. */
+static uint32_t count_open(const struct msg_query *query)
+{
+    uint32_t open = 0;
+
+    for (size_t i = 0; i < query->part_count; i++) {
+        open += query->parts[i].epoch == 0 ? 1 : 0;
+    }
+    return open;
+}
+
+/* Counts the peers. Returns false, after sending an error, if the query cannot ask the hood. */
+static bool count_peers(const struct ask *ask, uint32_t *out_peers, uint32_t *out_other)
+{
+    const struct msg_query *query = &ask->request->query;
+    uint32_t open = count_open(query);
+    uint32_t all = 0;
+
+    *out_peers = 0;
+    if (ask->host->config.hood[0] == '\0') {
+        ask_refuse(ask, MSG_INVALID, "scope",
+                   "host \"%s\" belongs to no hood, so it asks no other host",
+                   ask->host->config.name);
+        return false;
+    }
+    for (size_t h = 0; h < ask->service->host_count; h++) {
+        all += host_is_neighbour(ask->host, &ask->service->hosts[h]) ? 1 : 0;
+        *out_peers += is_peer(ask->host, &ask->service->hosts[h]) ? 1 : 0;
+    }
+    *out_other = all - *out_peers;
+    if (query->part_count + open * *out_peers <= INDEX_PARTS_MAX) {
+        return true;
+    }
+    ask_refuse(ask, MSG_INVALID, "parts",
+               "%" PRIu32 " parts in epoch 0 at %" PRIu32 " hosts, and %zu in other epochs, are "
+               "more than %d searches; ask with fewer parts",
+               open, *out_peers + 1, query->part_count - open, INDEX_PARTS_MAX);
+    return false;
+}
+
+/* Repeats each part in epoch 0 for each peer. */
+static void add_peers(const struct ask *ask, struct query_job *job)
+{
+    size_t next = job->asked_parts;
+
+    for (size_t h = 0; job->peers_asked > 0 && h < ask->service->host_count; h++) {
+        struct host *peer = &ask->service->hosts[h];
+        uint32_t count = is_peer(ask->host, peer) ? job->asked_parts : 0;
+
+        for (uint32_t i = 0; i < count; i++) {
+            if (job->places[i].epoch->number == 0) {
+                job->parts[next] = job->parts[i];
+                query_look(job, next++, peer, peer->epochs[0]);
+            }
+        }
+    }
+}
+
+/* --- slices ----------------------------------------------------------------------------------- */
 
 /*
  * Whether the chances that a slice of the query excludes a message which nobody put into it add up
@@ -140,12 +215,12 @@ static void deinit_query(struct job *base)
     const struct alloc *alloc = base->service->alloc;
 
     index_search_free(job->search);
-    for (uint32_t p = 0; job->epochs != NULL && p < job->query.part_count; p++) {
-        if (job->epochs[p] != NULL) {
-            epoch_leave(job->epochs[p]);
+    for (uint32_t p = 0; job->places != NULL && p < job->query.part_count; p++) {
+        if (job->places[p].epoch != NULL) {
+            epoch_leave(job->places[p].epoch);
         }
     }
-    alloc_release(alloc, job->epochs);
+    alloc_release(alloc, job->places);
     alloc_release(alloc, job->exclude);
     alloc_release(alloc, job->exclude_bits);
     alloc_release(alloc, job->entries);
@@ -162,11 +237,12 @@ static uint32_t share_of(const struct config_limits *limits, uint32_t k)
 }
 
 /*
- * Makes a job for a request that check_query has accepted. NULL: out of memory, and an error was
- * sent.
+ * Makes a job for a request that check_query has accepted. The search also looks at `peers` other
+ * hosts. NULL: out of memory, and an error was sent.
  */
-static struct query_job *query_new(const struct ask *ask)
+static struct query_job *query_new(const struct ask *ask, uint32_t peers)
 {
+    uint32_t open = count_open(&ask->request->query);
     const struct msg_query *query = &ask->request->query;
     const struct alloc *alloc = ask->service->alloc;
     struct query_job *job = job_new(ask, sizeof(*job), 0);
@@ -177,8 +253,12 @@ static struct query_job *query_new(const struct ask *ask)
     job->base.deinit = deinit_query;
     job->order = query->order;
     job->with_payload = query->with_payload;
+    job->is_hood = query->scope == MSG_SCOPE_HOOD;
+    job->peers = peers;
+    job->peers_asked = open > 0 ? peers : 0;
+    job->asked_parts = (uint32_t)query->part_count;
     job->query = (struct index_query){
-        .part_count = (uint32_t)query->part_count,
+        .part_count = (uint32_t)query->part_count + open * peers,
         .k = query->k,
         .sender_share = share_of(&ask->service->config.limits, query->k),
         .max_distance_ppm = query->max_distance_ppm,
@@ -187,11 +267,12 @@ static struct query_job *query_new(const struct ask *ask)
         .metric =
             query->metric == MSG_METRIC_ESTIMATED ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS,
     };
-    job->parts = alloc_zeroed(alloc, query->part_count, sizeof(*job->parts));
-    job->epochs = alloc_zeroed(alloc, query->part_count, sizeof(*job->epochs));
-    job->filters = alloc_zeroed(alloc, query_filter_words(job), sizeof(*job->filters));
+    job->parts = alloc_zeroed(alloc, job->query.part_count, sizeof(*job->parts));
+    job->places = alloc_zeroed(alloc, job->query.part_count, sizeof(*job->places));
+    job->filters =
+        alloc_zeroed(alloc, query_filter_words(job, job->asked_parts), sizeof(*job->filters));
     job->query.parts = job->parts;
-    if (job->parts == NULL || job->epochs == NULL || job->filters == NULL) {
+    if (job->parts == NULL || job->places == NULL || job->filters == NULL) {
         job_fail_memory(&job->base);
         return NULL;
     }
@@ -203,14 +284,18 @@ static struct query_job *query_new(const struct ask *ask)
 void handler_query(struct ask *ask)
 {
     const struct msg_query *query = &ask->request->query;
+    uint32_t peers = 0;
+    uint32_t other = 0;
 
-    if (!ask_host(ask, &query->host) || !check_query(ask)) {
+    if (!ask_host(ask, &query->host) || !check_query(ask) ||
+        (query->scope == MSG_SCOPE_HOOD && !count_peers(ask, &peers, &other))) {
         return;
     }
-    struct query_job *job = query_new(ask);
+    struct query_job *job = query_new(ask, peers);
     if (job == NULL) {
         return;
     }
+    job->peers_other = other;
     if (!read_exclude(job, query)) {
         job_fail_memory(&job->base);
         return;
@@ -218,6 +303,9 @@ void handler_query(struct ask *ask)
     bool is_right = check_slices(ask, job);
     for (size_t i = 0; is_right && i < query->part_count; i++) {
         is_right = read_part(ask, job, i);
+    }
+    if (is_right) {
+        add_peers(ask, job);
     }
     if (!is_right) {
         job_end(&job->base);

@@ -12,6 +12,12 @@
 
 #include "daemon/handler/job.h"
 
+/* Where a part of a search looks. The job is a user of the epoch. */
+struct query_place {
+    struct host *host;
+    struct epoch *epoch;
+};
+
 struct query_job {
     struct job base;                           /* first */
     struct query_job *prev, *next;             /* service->searches or service->waiting */
@@ -19,28 +25,32 @@ struct query_job {
     struct index_search *search;               /* owned */
     struct index_query query;
     struct index_part *parts;
-    /*
-     * query.part_count elements; the job is a user of each epoch; an element is NULL until it is
-     * set
-     */
-    struct epoch **epochs;
-    /* for each part of the query: the words of its filter, then the words of its `contains` */
+    /* query.part_count elements; an element is zero until it is set */
+    struct query_place *places;
+    /* parts of the request; with the scope HOOD, the parts for other hosts follow in `parts` */
+    uint32_t asked_parts;
+    /* for each part of the request: the words of its filter, then the words of its `contains` */
     uint64_t *filters;
     struct scalable_slice *exclude; /* query.exclude_count of them */
     uint8_t *exclude_bits; /* the bits of the slices in `exclude`, one slice after the other */
     size_t exclude_bytes;
     enum msg_order order;
     bool with_payload;
+    bool is_hood; /* the scope is HOOD; this and the next three fields: see struct msg_results */
+    uint32_t peers;
+    uint32_t peers_asked;
+    uint32_t peers_other;
+    int64_t as_of_ms;  /* when the search was over */
     unsigned attempts; /* searches so far */
     struct persist_read read;
     /* query.k elements; NULL until payloads are read from the store */
     struct persist_entry *entries;
 };
 
-/* Number of words in job->filters. */
-static inline size_t query_filter_words(const struct query_job *job)
+/* Number of words of the filters of `parts` parts: of each its filter and its `contains`. */
+static inline size_t query_filter_words(const struct query_job *job, uint32_t parts)
 {
-    return 2 * (size_t)job->query.part_count * job->base.host->filter_words;
+    return 2 * (size_t)parts * job->base.host->filter_words;
 }
 
 /* --- query_search.c --------------------------------------------------------------------------- */

@@ -37,6 +37,7 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
                         struct msg_result *out)
 {
     struct similarity bits = similarity_of(found->intersection, found->union_count);
+    const struct query_place *place = &job->places[found->part];
 
     *out = (struct msg_result){
         .id = {found->item.id, MESSAGE_ID_BYTES},
@@ -44,11 +45,14 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .union_count = found->union_count,
         .distance_ppm = distance_ppm(bits),
         .estimated_similarity_ppm =
-            host_estimated_similarity_ppm(job->base.host, job->parts[found->part].filter, found),
-        .epoch = job->epochs[found->part]->number,
+            host_estimated_similarity_ppm(place->host, job->parts[found->part].filter, found),
+        .epoch = place->epoch->number,
         .deposited_ms = found->item.deposited_ms,
         .expires_ms = found->item.expires_ms,
     };
+    if (job->is_hood) {
+        out->host = (struct msg_text){place->host->config.name, strlen(place->host->config.name)};
+    }
 }
 
 static void query_answer_omit(struct msg_result *result)
@@ -158,7 +162,12 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
                     .result_count = count,
                     .comparisons = index_search_comparisons(job->search),
                     .exact = index_search_is_exact(job->search),
-                    .capped = index_search_is_capped(job->search)},
+                    .capped = index_search_is_capped(job->search),
+                    .complete = job->is_hood,
+                    .peers = job->peers,
+                    .peers_asked = job->peers_asked,
+                    .peers_other = job->peers_other,
+                    .as_of_ms = job->is_hood ? job->as_of_ms : 0},
     };
     struct msg_house_notice notices[LIMIT_NOTICES];
     add_notices(job, notices, &response.results, &response);
@@ -185,7 +194,7 @@ static bool is_it(const struct query_job *job, const struct persist_entry *entry
     struct index_item item;
 
     return entry->found && entry->message.deposited_ms == found->item.deposited_ms &&
-           host_find(job->base.host, found->item.id, NULL, &item, NULL) == 0 &&
+           host_find(job->places[found->part].host, found->item.id, NULL, &item, NULL) == 0 &&
            item.deposited_ms == found->item.deposited_ms;
 }
 
@@ -260,8 +269,8 @@ static bool answer_from_cache(struct query_job *job, const struct nearest_candid
     bool all_cached = messages != NULL;
 
     for (uint32_t i = 0; i < count && all_cached; i++) {
-        all_cached =
-            service_recall(service, job->base.host->number, found[i].item.id, &messages[i]);
+        all_cached = service_recall(service, job->places[found[i].part].host->number,
+                                    found[i].item.id, &messages[i]);
     }
     if (all_cached) {
         send_answer(job, messages);
@@ -284,7 +293,7 @@ static void read_payloads(struct query_job *job, const struct nearest_candidate 
     }
     for (uint32_t i = 0; i < count; i++) {
         memset(&job->entries[i], 0, sizeof(job->entries[i]));
-        job->entries[i].message.host = job->base.host->number;
+        job->entries[i].message.host = job->places[found[i].part].host->number;
         memcpy(job->entries[i].message.id, found[i].item.id, MESSAGE_ID_BYTES);
     }
     memset(&job->read, 0, sizeof(job->read));
@@ -303,6 +312,7 @@ void query_answer(struct query_job *job)
     uint32_t count = 0;
     const struct nearest_candidate *found = index_search_results(job->search, &count);
 
+    job->as_of_ms = service_now_ms(job->base.service);
     if (!job->with_payload || count == 0) {
         send_answer(job, NULL);
         arena_reset(&job->base.service->arena);

@@ -34,7 +34,8 @@ enum {
 static size_t answer_bytes_max(const struct query_job *job)
 {
     size_t frame_bytes = job->base.service->config.limits.frame_bytes;
-    size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * codec_result_bytes_max(0, 0);
+    size_t result = codec_result_bytes_max(0, 0) + (job->is_hood ? CODEC_HOST_BYTES_MAX : 0);
+    size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * result;
 
     bare += job->base.host->rules.notice_count * CODEC_NOTICE_BYTES_MAX;
     return job->with_payload || bare > frame_bytes ? frame_bytes : bare;
@@ -42,7 +43,8 @@ static size_t answer_bytes_max(const struct query_job *job)
 
 void query_charge(struct query_job *job)
 {
-    size_t bytes = sizeof(*job) + query_filter_words(job) * sizeof(uint64_t) +
+    size_t bytes = sizeof(*job) +
+                   query_filter_words(job, job->query.part_count) * sizeof(uint64_t) +
                    job->query.k * sizeof(struct nearest_candidate) + job->exclude_bytes +
                    job->query.exclude_count * sizeof(*job->exclude);
 
@@ -122,7 +124,7 @@ static bool search_begin(struct query_job *job)
     index_search_free(job->search);
     job->search = NULL;
     for (uint32_t p = 0; p < job->query.part_count; p++) {
-        job->parts[p].index = job->epochs[p]->index;
+        job->parts[p].index = job->places[p].epoch->index;
     }
     if (index_search_new(job->base.service->alloc, &job->query, &job->search) != 0) {
         job_fail_memory(&job->base);

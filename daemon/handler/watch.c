@@ -32,6 +32,9 @@ static bool check_watch(const struct ask *ask)
     } else if (query->order != MSG_ORDER_SIMILARITY) {
         field = "query.order";
         sentence = "matches come in the order of their deposits; leave the order out";
+    } else if (query->scope == MSG_SCOPE_HOOD) {
+        field = "query.scope";
+        sentence = "a watch sees one host; leave the scope out, or watch each host of the hood";
     } else if (query->exclude_count > 0) {
         field = "query.exclude";
         sentence = "a watch excludes nothing: each message comes once; use after_seq";

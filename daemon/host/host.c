@@ -67,6 +67,12 @@ size_t host_here(const struct host *host, const struct here_address *address,
     return count > 0 ? count : host->here->count;
 }
 
+bool host_is_neighbour(const struct host *host, const struct host *other)
+{
+    return other != host && host->config.hood[0] != '\0' &&
+           strcmp(host->config.hood, other->config.hood) == 0;
+}
+
 struct epoch *host_epoch(const struct host *host, uint64_t number)
 {
     for (size_t i = 0; i < host->epoch_count; i++) {

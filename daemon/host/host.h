@@ -26,8 +26,8 @@
 
 struct epoch_change;
 
-/* Maximum number of epochs of a host, epoch 0 included. A search may have as many parts. */
-enum { HOST_EPOCHS_MAX = INDEX_PARTS_MAX };
+/* Maximum number of epochs of a host, epoch 0 included. A query may have as many parts. */
+enum { HOST_EPOCHS_MAX = LIMIT_PARTS };
 
 struct host {
     const struct alloc *alloc; /* borrowed */
@@ -92,6 +92,12 @@ void host_deinit(struct host *host); /* a zeroed one is fine */
 
 /* Bytes of a message that count against the caps: filter, media type and payload. */
 uint32_t host_message_bytes(const struct persist_message *message);
+
+/*
+ * Whether `other` is another host of the hood of `host`. Both hosts have named this hood in the
+ * configuration.
+ */
+bool host_is_neighbour(const struct host *host, const struct host *other);
 
 /* Finds the epoch of this number. NULL: the host has no such epoch, or the epoch is over. */
 struct epoch *host_epoch(const struct host *host, uint64_t number);

@@ -2,11 +2,12 @@
 #include "daemon/limits/cost.h"
 
 _Static_assert(COST_MOST ==
-                   LIMIT_PARTS + (LIMIT_SLICES + LIMIT_SLICES_HASHES + COST_LOOKS - 1) / COST_LOOKS,
+                   COST_HOOD * (LIMIT_PARTS +
+                                (LIMIT_SLICES + LIMIT_SLICES_HASHES + COST_LOOKS - 1) / COST_LOOKS),
                "the dearest request is a query with as much of everything as may be");
 
 /* Returns the tokens that a query costs: one for each part, and one for each COST_LOOKS slices and
- * hashes of `exclude`, rounded up. */
+ * hashes of `exclude`, rounded up; with the scope HOOD COST_HOOD times as much. */
 static uint32_t query_cost(const struct msg_query *query)
 {
     /* The codec bounds the number of parts, of slices and of their hashes. A query without parts,
@@ -17,7 +18,8 @@ static uint32_t query_cost(const struct msg_query *query)
     for (size_t i = 0; i < query->exclude_count; i++) {
         looks += query->exclude[i].hashes;
     }
-    return parts + (looks + COST_LOOKS - 1) / COST_LOOKS;
+    uint32_t cost = parts + (looks + COST_LOOKS - 1) / COST_LOOKS;
+    return query->scope == MSG_SCOPE_HOOD ? COST_HOOD * cost : cost;
 }
 
 uint32_t cost_of_request(const struct msg_request *request, enum sender_action *out_action)

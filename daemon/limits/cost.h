@@ -19,7 +19,8 @@ enum {
     COST_PAGE = 1,           /* tokens for a page of messages that is read from the store */
     COST_LOOKS = 3,          /* hashes of slices, and slices, for a token */
     COST_PAGE_MESSAGES = 64, /* most messages of a page that is read for a watch */
-    COST_MOST = 160          /* tokens for the most expensive request within proto/limits.h */
+    COST_HOOD = 4,           /* a query with the scope HOOD costs this times as much */
+    COST_MOST = 640          /* tokens for the most expensive request within proto/limits.h */
 };
 
 /* Returns the tokens that a request costs; 0: the request is free. *out_action says from which
