@@ -224,7 +224,8 @@ struct msg_query calls_query(const struct hearsay_query *query, struct msg_query
                               .until_ms = query->until_ms,
                               .metric = (enum msg_metric)query->metric,
                               .order = (enum msg_order)query->order,
-                              .with_payload = query->with_payload};
+                              .with_payload = query->with_payload,
+                              .scope = query->hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE};
 }
 
 /* A request for a query, and the arrays that the request points to. */
@@ -234,10 +235,15 @@ struct query_request {
     struct msg_slice slices[LIMIT_SLICES];
 };
 
-static int query_fill(const struct hearsay_query *query, struct query_request *out,
-                      struct hearsay_error *error)
+static int query_fill(const struct hearsay *server, const struct hearsay_query *query,
+                      struct query_request *out, struct hearsay_error *error)
 {
     int status = calls_check_query(query, error);
+    if (status == HEARSAY_OK && query->hood && !hearsay_has_capability(server, "hood")) {
+        /* an older server would ignore the scope, and answer for one host alone */
+        status = fail_set(error, HEARSAY_ERR_ARGUMENT,
+                          "the server is too old to ask a hood: it would answer for one host only");
+    }
     if (status != HEARSAY_OK) {
         return status;
     }
@@ -281,7 +287,7 @@ int hearsay_submit_query(struct hearsay *server, const struct hearsay_query *que
                          uint64_t *out_ticket, struct hearsay_error *out_error)
 {
     struct query_request filled;
-    int status = query_fill(query, &filled, out_error);
+    int status = query_fill(server, query, &filled, out_error);
     return status == HEARSAY_OK ? client_submit(server, &filled.request, out_ticket, out_error)
                                 : status;
 }
@@ -389,7 +395,7 @@ int hearsay_query(struct hearsay *server, const struct hearsay_query *query, int
 {
     struct query_request filled;
     const struct reply *reply = NULL;
-    int status = query_fill(query, &filled, out_error);
+    int status = query_fill(server, query, &filled, out_error);
     if (status == HEARSAY_OK) {
         status = calls_ask(server, &filled.request, timeout_ms, &reply, out_error);
     }

@@ -71,6 +71,7 @@ static int translate_result(const struct msg_result *from, struct hearsay_result
     to->deposited_ms = from->deposited_ms;
     to->expires_ms = from->expires_ms;
     to->payload_omitted = from->payload_omitted;
+    to->host = from->host.text;
     bool asked_for = from->payload.data != NULL || from->media_type.text != NULL;
     if (asked_for || from->payload_omitted) {
         to->media_type = type_or_default(&from->media_type);
@@ -97,6 +98,11 @@ static int translate_results(const struct msg_results *from, struct arena *arena
     to->exact = from->exact;
     to->capped = from->capped;
     to->notice_count = from->notice_count;
+    to->complete = from->complete;
+    to->peers = from->peers;
+    to->peers_asked = from->peers_asked;
+    to->peers_other = from->peers_other;
+    to->as_of_ms = from->as_of_ms;
     return status == HEARSAY_OK ? reply_translate_notices(from->notices, from->notice_count, arena,
                                                           &to->notices, error)
                                 : status;
@@ -437,6 +443,7 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
         }
         hosts[i].name = from->hosts[i].name.text;
         hosts[i].profile = from->hosts[i].profile.text;
+        hosts[i].hood = from->hosts[i].hood.text;
         hosts[i].suggested_max_distance = from->hosts[i].suggested_max_distance_ppm;
         hosts[i].messages = from->hosts[i].messages;
         hosts[i].bytes = from->hosts[i].bytes;

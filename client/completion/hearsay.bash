@@ -11,7 +11,7 @@ _hearsay_options()
     channel) printf '%s\n' $sensed --here --group --host --json ;;
     context) printf '%s\n' $sensed --profile --host --json ;;
     query) printf '%s\n' $sensed --here --count --contains --max-distance --since --until --order \
-        --metric --memory --unseen --miss --batch --channel --group --epoch --host --ids --json ;;
+        --metric --memory --unseen --miss --batch --channel --group --epoch --host --hood --ids --json ;;
     watch) printf '%s\n' $sensed --here --contains --max-distance --after-seq --since --count --metric \
         --memory --channel --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;

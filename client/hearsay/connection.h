@@ -250,6 +250,7 @@ struct hearsay_host {
     const struct hearsay_notice *notices;
     size_t notice_count;
     uint64_t notices_version; /* another number for other notices; 0: there are none */
+    const char *hood;         /* the name of its hood; NULL: it belongs to none */
 };
 
 /* The server's greeting. */

@@ -124,6 +124,9 @@ struct hearsay_query {
     bool with_payload;
     const struct hearsay_slice *exclude; /* exclude_count of them, at most 32: ids to leave out */
     size_t exclude_count;
+    /* Also ask the other hosts of the hood of `host`, in the open epoch. Without the capability
+     * "hood" of the server the call returns ERR_ARGUMENT. Not for a watch. */
+    bool hood;
 };
 
 /*
@@ -145,6 +148,7 @@ struct hearsay_result {
     const uint8_t *payload; /* NULL without payload; not NULL for an empty one */
     size_t payload_bytes;
     bool payload_omitted; /* the payload did not fit into the frame: use hearsay_get */
+    const char *host;     /* the host that has the message; NULL unless the query was of a hood */
 };
 
 struct hearsay_results {
@@ -155,6 +159,12 @@ struct hearsay_results {
     bool capped;                          /* the limit on one sender's share left messages out */
     const struct hearsay_notice *notices; /* the operator's: notice_count of them, oldest first */
     size_t notice_count;
+    bool complete;        /* this and all below: of a hood only, else 0. The answer is the exact one
+                           * over the host and all its peers */
+    uint32_t peers;       /* other hosts of the hood with the same profile */
+    uint32_t peers_asked; /* of these: 0 if the query has no part in the open epoch */
+    uint32_t peers_other; /* other hosts of the hood with another profile, which were not asked */
+    int64_t as_of_ms;     /* the moment for which the answer is right, by the server's clock */
 };
 
 struct hearsay_message {

@@ -20,6 +20,7 @@ void promise_make(const struct msg_request *request, struct promise *out_promise
         out_promise->metric = request->query.metric;
         out_promise->order = request->query.order;
         out_promise->with_payload = request->query.with_payload;
+        out_promise->is_hood = request->query.scope == MSG_SCOPE_HOOD;
     }
 }
 
@@ -30,16 +31,27 @@ static int compare_ids(const struct msg_result *a, const struct msg_result *b)
     return memcmp(a->id.data, b->id.data, LIMIT_ID_BYTES);
 }
 
+/* Compares the ids; of equal ids the hosts, which only results of a hood have. */
+static int compare_messages(const struct msg_result *a, const struct msg_result *b)
+{
+    int order = compare_ids(a, b);
+
+    return order != 0 || a->host.text == NULL || b->host.text == NULL
+               ? order
+               : strcmp(a->host.text, b->host.text);
+}
+
 static int compare_references(const void *a, const void *b)
 {
     const struct msg_result *const *first = a;
     const struct msg_result *const *second = b;
 
-    return compare_ids(*first, *second);
+    return compare_messages(*first, *second);
 }
 
 /*
- * Returns whether two results have the same id. When memory is out, returns false without a check.
+ * Returns whether two results are the same message: the same id, at the same host. When memory is
+ * out, returns false without a check.
  */
 static bool has_twins(const struct msg_results *results)
 {
@@ -54,7 +66,7 @@ static bool has_twins(const struct msg_results *results)
     }
     qsort(sorted, results->result_count, sizeof(*sorted), compare_references);
     for (size_t i = 1; i < results->result_count && !found; i++) {
-        found = compare_ids(sorted[i - 1], sorted[i]) == 0;
+        found = compare_messages(sorted[i - 1], sorted[i]) == 0;
     }
     free(sorted);
     return found;
@@ -80,7 +92,8 @@ static int compare_nearness(const struct promise *promise, const struct msg_resu
     return left > right ? -1 : left < right ? 1 : 0;
 }
 
-/* Returns whether the result `b` may follow the result `a` in an answer. */
+/* Returns whether the result `b` may follow the result `a` in an answer. Messages of one id are at
+ * several hosts, in any order; has_twins finds the others. */
 static bool is_in_order(const struct promise *promise, const struct msg_result *a,
                         const struct msg_result *b)
 {
@@ -91,7 +104,7 @@ static bool is_in_order(const struct promise *promise, const struct msg_result *
         }
     }
     return a->deposited_ms != b->deposited_ms ? a->deposited_ms > b->deposited_ms
-                                              : compare_ids(a, b) < 0;
+                                              : compare_ids(a, b) <= 0;
 }
 
 static const char *results_broken(const struct promise *promise, const struct msg_results *results)
@@ -111,6 +124,9 @@ static const char *results_broken(const struct promise *promise, const struct ms
         if (one->deposited_ms < promise->since_ms ||
             (one->deposited_ms >= promise->until_ms && promise->until_ms != INT64_MAX)) {
             return "sent a result of another time than was asked for";
+        }
+        if (promise->is_hood && one->host.text == NULL) {
+            return "sent a result without its host";
         }
         if (!promise->with_payload && one->payload.data != NULL) {
             return "sent a payload that was not asked for";

@@ -22,6 +22,7 @@ struct promise {
     enum msg_metric metric;
     enum msg_order order;
     bool with_payload;
+    bool is_hood;
 };
 
 /* Copies from the request the values that promise_broken needs. The caller may free the request. */

@@ -53,6 +53,8 @@ static const struct args_option query_options[] = {
     SECRET_OPTION(struct query_options, group),
     EPOCH_OPTION(struct query_options, epoch, "open, current, or auto: all that are known (auto)"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct query_options, host, "HOST", "where (the first host)"),
+    ARGS_ROW("hood", 0, ARGS_FLAG, struct query_options, hood, NULL,
+             "also at the other hosts of the host's hood"),
     ARGS_ROW("ids", 0, ARGS_FLAG, struct query_options, ids, NULL, "show the messages' ids"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct query_options, json, NULL, "one line of JSON a message"),
 };
@@ -122,6 +124,24 @@ static int print_notices(const struct cli *cli, const struct query_options *opti
     return code;
 }
 
+/* Prints how many hosts of the hood were asked, as the last line of a table. */
+static void print_asked(const struct cli *cli, const struct query_options *options,
+                        const struct hearsay_results *results)
+{
+    char age[WHEN_BYTES];
+    if (!options->hood || options->json) {
+        return;
+    }
+    when_print_span(when_difference(hearsay_now_ms(cli->connection), results->as_of_ms), age);
+    (void)fprintf(cli->out.stream, "asked %" PRIu32 " of %" PRIu32 " other hosts, as of %s%s",
+                  results->peers_asked, results->peers, age, strcmp(age, "now") == 0 ? "" : " ago");
+    if (results->peers_other > 0) {
+        (void)fprintf(cli->out.stream, "; %" PRIu32 " with another profile not asked",
+                      results->peers_other);
+    }
+    (void)fputc('\n', cli->out.stream);
+}
+
 static void report_beyond(const struct cli *cli, size_t beyond, uint32_t suggested)
 {
     char distance[16];
@@ -174,6 +194,7 @@ static int query_ask(const struct cli *cli, const struct query_options *options,
     int code = print_notices(cli, options, results);
     if (code == CLI_DONE) {
         code = print_results(cli, options, results, within, hearsay_now_ms(cli->connection), seen);
+        print_asked(cli, options, results);
     }
     if (suggested && !split) {
         query->max_distance = HEARSAY_DISTANCE_ONE;

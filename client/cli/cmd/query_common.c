@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/cmd/query_common.h"
 
+#include <string.h>
+
 #include "client/cli/term/text.h"
 #include "client/cli/term/when.h"
 
@@ -27,15 +29,23 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     if (options->until.kind != ARGS_NO_MOMENT) {
         out_query->until_ms = server_time(&options->until, now_ms);
     }
+    out_query->hood = options->hood;
     out_query->order = options->order == 1 ? HEARSAY_ORDER_TIME : HEARSAY_ORDER_SIMILARITY;
     out_query->metric = options->metric == 1 ? HEARSAY_METRIC_ESTIMATED : HEARSAY_METRIC_BITS;
 }
 
-static void print_heading(const struct cli *cli, bool ids)
+/* The width of the column HOST; a longer name takes more. */
+enum { HOST_COLUMNS = 12 };
+
+static void print_heading(const struct cli *cli, const struct query_options *options)
 {
     out_colour(&cli->out, OUT_BOLD);
-    (void)fprintf(cli->out.stream, "%-5s %-*s %s%s", "AGE", BAR_CELLS + 5, "SIMILARITY",
-                  ids ? "ID                               " : "", "TEXT");
+    (void)fprintf(cli->out.stream, "%-5s %-*s ", "AGE", BAR_CELLS + 5, "SIMILARITY");
+    if (options->hood) {
+        (void)fprintf(cli->out.stream, "%-*s ", HOST_COLUMNS, "HOST");
+    }
+    (void)fprintf(cli->out.stream, "%sTEXT",
+                  options->ids ? "ID                               " : "");
     out_colour(&cli->out, OUT_PLAIN);
     (void)fputc('\n', cli->out.stream);
 }
@@ -77,6 +87,11 @@ static void print_row(const struct cli *cli, const struct query_options *options
     out_similarity(&cli->out, similarity, BAR_CELLS);
     (void)fputc(' ', stream);
     size_t used = 6 + BAR_CELLS + 6;
+    if (result->host != NULL) {
+        size_t columns = strlen(result->host);
+        (void)fprintf(stream, "%-*s ", HOST_COLUMNS, result->host);
+        used += (columns > HOST_COLUMNS ? columns : HOST_COLUMNS) + 1;
+    }
     bool ids = options->ids || result->payload_omitted;
     if (ids) {
         out_hex(&cli->out, result->id, HEARSAY_ID_BYTES);
@@ -98,7 +113,7 @@ int query_print_result(const struct cli *cli, const struct query_options *option
         return cli_print_json(cli, out_json_result(result, true));
     }
     if (is_first) {
-        print_heading(cli, options->ids);
+        print_heading(cli, options);
     }
     print_row(cli, options, result, now_ms);
     return CLI_DONE;

@@ -30,6 +30,7 @@ struct query_options {
     bool here;                    /* add the labels of the access point's surroundings */
     int epoch;                    /* enum epoch_choice */
     const char *channel;          /* its name */
+    bool hood;                    /* ask the hood of the host */
     bool ids;
     bool json;
 };

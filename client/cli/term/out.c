@@ -296,6 +296,9 @@ json_t *out_json_result(const struct hearsay_result *result, bool typed)
     if (typed && result->media_type != NULL) {
         out_json_set(&object, "type", json_string(result->media_type));
     }
+    if (result->host != NULL) {
+        out_json_set(&object, "host", json_string(result->host));
+    }
     if (result->payload_omitted) {
         out_json_set(&object, "payload_omitted", json_true());
     } else if (result->payload != NULL) {
