@@ -16,7 +16,7 @@ from hearsay_wire import pb
 
 # Root is no gateway: where the tests run as root, the gateway is another user of each Debian.
 GATEWAY = pwd.getpwnam("daemon") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
-READING = {"on_behalf", "hello", "query", "get", "ping", "summary", "here", "watch", "unwatch"}
+READING = {"on_behalf", "hello", "query", "get", "ping", "hood", "summary", "here", "watch", "unwatch"}
 WRITING = {"deposit", "withdraw", "report"}
 LABELS = ["topic:jazz", "geo:u281zd", "place:bar"]
 

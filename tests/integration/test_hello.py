@@ -21,8 +21,8 @@ def kernel_is_synchronised():
     return not status & STA_UNSYNC or state[3] < MAXERROR_US
 
 
-SERVED = ["hello", "query", "get", "ping", "summary", "here", "watch", "unwatch", "deposit",
-          "withdraw", "report"]
+SERVED = ["hello", "query", "get", "ping", "hood", "summary", "here", "watch", "unwatch",
+          "deposit", "withdraw", "report"]
 ADMINISTRATIVE = ["export", "stats", "reload", "log_level", "remove", "restore", "reported",
                   "ban", "unban", "bans", "accept", "backup", "compact", "check", "notice", "hide",
                   "decisions", "wait"]
