@@ -110,7 +110,7 @@ here_map = {self.folder}/here.map
         """The wall clock of both programs is the machine's, plus these seconds."""
         flags = os.O_WRONLY | os.O_CREAT
         descriptor = os.open(self.path("clock"), flags, 0o644)
-        os.pwrite(descriptor, struct.pack("=qq", seconds, is_synchronised), 0)
+        os.pwrite(descriptor, struct.pack("=qqq", seconds, is_synchronised, 0), 0)
         os.close(descriptor)
 
     def start(self):

@@ -1,9 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Is loaded before the programs by the scripts of tests/scale, which have one machine and many
- * clocks: the wall clock is the machine's plus the seconds in the file that HEARSAY_TEST_CLOCK
- * names. The file may change while the programs run. Its second number is 1 if the kernel is to say
- * that the clock is synchronised.
+ * Tests load this library before the programs, and set the programs' clocks by the file that
+ * HEARSAY_TEST_CLOCK names. The file has three numbers, and may change while the programs run:
+ *
+ *   seconds that are added to the wall clock
+ *   1 if the kernel is to say that the wall clock is synchronised
+ *   seconds that are added to the clocks that do not jump, such as CLOCK_MONOTONIC
+ *
+ * A timeout that a program waits for ends by the machine's clock. So a test that moves the clocks
+ * then wakes the programs, by a request for example.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -14,7 +19,9 @@
 #include <time.h>
 #include <unistd.h>
 
-static const volatile int64_t *clock_file; /* seconds to add; 1: synchronised */
+enum { WALL_SECONDS, IS_SYNCHRONISED, STEADY_SECONDS, NUMBERS };
+
+static const volatile int64_t *clock_file;
 
 __attribute__((constructor)) static void map_file(void)
 {
@@ -22,7 +29,7 @@ __attribute__((constructor)) static void map_file(void)
     const int descriptor = path == NULL ? -1 : open(path, O_RDONLY | O_CLOEXEC);
     void *map = descriptor < 0
                     ? MAP_FAILED
-                    : mmap(NULL, 2 * sizeof(int64_t), PROT_READ, MAP_SHARED, descriptor, 0);
+                    : mmap(NULL, NUMBERS * sizeof(int64_t), PROT_READ, MAP_SHARED, descriptor, 0);
 
     clock_file = map == MAP_FAILED ? NULL : map;
     if (descriptor >= 0) {
@@ -39,15 +46,15 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
         *(void **)&next = dlsym(RTLD_NEXT, "clock_gettime");
     }
     const int rc = next(clock, out);
-    if (rc == 0 && clock == CLOCK_REALTIME && clock_file != NULL) {
-        out->tv_sec += (time_t)clock_file[0];
+    if (rc == 0 && clock_file != NULL) {
+        out->tv_sec += (time_t)clock_file[clock == CLOCK_REALTIME ? WALL_SECONDS : STEADY_SECONDS];
     }
     return rc;
 }
 
 __attribute__((visibility("default"))) int adjtimex(struct timex *state)
 {
-    const int synchronised = clock_file != NULL && clock_file[1] == 1;
+    const int synchronised = clock_file != NULL && clock_file[IS_SYNCHRONISED] == 1;
 
     state->status = synchronised ? 0 : STA_UNSYNC;
     state->maxerror = synchronised ? 0 : 16 * 1000000L;
