@@ -95,6 +95,15 @@ bool portal_stays(const struct portal *portal, const struct http_address *client
     return false;
 }
 
+void portal_tidy(struct portal *portal, int64_t now_ms)
+{
+    for (size_t i = 0; i < PORTAL_PHONES; i++) {
+        if (portal->phones[i].until_ms <= now_ms) {
+            portal->phones[i] = (struct portal_phone){.until_ms = 0};
+        }
+    }
+}
+
 static const struct portal_probe *probe_find(const char *path)
 {
     for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++) {

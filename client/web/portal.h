@@ -42,6 +42,9 @@ void portal_stay(struct portal *portal, const struct http_address *client, int64
 /* Whether a phone stays. O(PORTAL_PHONES). */
 bool portal_stays(const struct portal *portal, const struct http_address *client, int64_t now_ms);
 
+/* Forgets the phones whose time has ended. O(PORTAL_PHONES). */
+void portal_tidy(struct portal *portal, int64_t now_ms);
+
 /*
  * Writes the answer to a request for a name that is not ours. A GET or HEAD gets the answer that
  * the probe of a phone expects, if the phone stays; else a redirect to `url`, the address of our

@@ -60,6 +60,7 @@ void service_sweep(struct service *service)
     service_tell_clock(service);
     service_set_clock(service);
     room_tick(service);
+    senders_tidy(service->senders, &service->sender_limits, service_monotonic_ms(service));
     /* an expiry in the transaction that moves times would still see the old order of expiry */
     if (!service->sweeping && !service->is_setting_clock) {
         submit_sweep(service);

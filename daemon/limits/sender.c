@@ -256,6 +256,22 @@ static bool make_room(struct senders *senders, const struct sender_limits *limit
     return senders->free != NOWHERE;
 }
 
+void senders_tidy(struct senders *senders, const struct sender_limits *limits, int64_t now_ms)
+{
+    for (uint32_t chain = 0; chain < senders->chain_count; chain++) {
+        uint32_t place = senders->chains[chain];
+
+        while (place != NOWHERE) {
+            uint32_t next = senders->places[place].next;
+
+            if (is_forgettable(&senders->places[place], limits, now_ms)) {
+                sender_forget(senders, place);
+            }
+            place = next;
+        }
+    }
+}
+
 /* Returns the sender with this hash. If there is none, makes the sender. If the table has no free
  * place for a new sender, returns the shared sender. */
 static struct sender *sender_get(struct senders *senders, uint64_t hash, bool is_wide,

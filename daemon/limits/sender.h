@@ -10,9 +10,9 @@
  *   IPv6, further away    each /64 is a sender: a provider usually gives a customer at least a /64
  *   Unix socket           all clients of limited Unix sockets are one sender
  *
- * A sender is kept while it has a connection or a bucket that is not full. Later its place may be
- * given to another sender, which changes no limit of rates or connections. So other senders,
- * however many, cannot reset the limits of a sender. If there is no place for a new sender, it
+ * A sender is kept while it has a connection or a bucket that is not full. Later senders_tidy
+ * forgets the sender, or its place is given to another sender. Both change no limit of rates or
+ * connections. So other senders, however many, cannot reset the limits of a sender. If there is no place for a new sender, it
  * shares one set of limits with all other senders without a place. The shared limits are
  * SENDERS_WIDE times the limits of one sender.
  *
@@ -73,6 +73,9 @@ struct sender;
 int senders_new(const struct alloc *alloc, uint32_t capacity, const uint8_t key[SENDERS_KEY_BYTES],
                 struct senders **out_senders);
 void senders_free(struct senders *senders); /* NULL is fine; no sender has a connection */
+
+/* Forgets the senders that have no connection and full buckets. O(capacity). */
+void senders_tidy(struct senders *senders, const struct sender_limits *limits, int64_t now_ms);
 
 /*
  * Counts one more connection of an address. Returns 0, and in *out_sender the sender, which is

@@ -24,7 +24,8 @@ enum {
     TICK_MS = 1000,
     STOPPING_TICK_MS = 100,
     SWEEP_TICKS = 5,        /* ticks between looks for expired messages */
-    STOP_PATIENCE_MS = 3500 /* then clients that have not ended yet are dropped */
+    STOP_PATIENCE_MS = 3500, /* then clients that have not ended yet are dropped */
+    STACK_BYTES = 64 * 1024  /* what requests use at most */
 };
 
 /* --- a turn of the loop ----------------------------------------------------------------------- */
@@ -87,6 +88,7 @@ static void on_tick(uv_timer_t *timer)
     epochs_tick(server->service);
     if (!server->stopping && server->tick_count++ % SWEEP_TICKS == 0) {
         service_sweep(server->service);
+        sodium_stackzero(STACK_BYTES); /* addresses of connections that have ended */
     }
     watch_tick(server->service);
     if (!server->stopping && service_arrange(server->service)) {

@@ -347,6 +347,59 @@ static void the_idle_are_forgotten(void **state)
     senders_free(senders);
 }
 
+/* The largest block of an allocator. */
+struct spy {
+    struct alloc alloc;
+    uint8_t *block;
+    size_t bytes;
+};
+
+static void *spy_resize(void *context, void *block, size_t bytes)
+{
+    struct spy *spy = context;
+    void *made = alloc_system()->resize(NULL, block, bytes);
+
+    if (bytes > spy->bytes) {
+        spy->block = made;
+        spy->bytes = bytes;
+    }
+    return made;
+}
+
+static bool spy_sees(const struct spy *spy, uint32_t tag)
+{
+    for (size_t i = 0; i + sizeof(tag) <= spy->bytes; i++) {
+        if (memcmp(spy->block + i, &tag, sizeof(tag)) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* No hash of an address stays in memory longer than its limits count. */
+static void tidying_forgets_hashes(void **state)
+{
+    static const struct sender_limits limits = {.connections = 2, .rates = {{60, 2}, {60, 2}}};
+    struct spy spy = {.alloc = {.resize = spy_resize, .context = &spy}};
+    const struct sender_address phone = sender_of("2001:db8::7", "2001:db8::1");
+    struct senders *senders = NULL;
+    struct sender *sender = NULL;
+    (void)state;
+
+    assert_int_equal(senders_new(&spy.alloc, CAPACITY, key, &senders), 0);
+    const uint32_t tags[] = {senders_tag(senders, &phone), senders_wide_tag(senders, &phone)};
+    assert_int_equal(senders_enter(senders, &phone, &limits, 1000, &sender), 0);
+    senders_tidy(senders, &limits, 1000);
+    assert_true(spy_sees(&spy, tags[0]) && spy_sees(&spy, tags[1])); /* it is connected */
+    assert_int_equal(sender_take(sender, SENDER_DEPOSIT, &limits, 2, 1000), 0);
+    senders_leave(sender);
+    senders_tidy(senders, &limits, 2999); /* two seconds bring two tokens */
+    assert_true(spy_sees(&spy, tags[0]));
+    senders_tidy(senders, &limits, 3000);
+    assert_false(spy_sees(&spy, tags[0]) || spy_sees(&spy, tags[1]));
+    senders_free(senders);
+}
+
 /* Random comings and goings: connections are counted right, and nothing is left over. */
 static void random_comings_and_goings(void **state)
 {
@@ -458,6 +511,7 @@ int main(void)
         cmocka_unit_test(senders_are_compared),
         cmocka_unit_test(no_bucket_is_reset_by_others),
         cmocka_unit_test(the_idle_are_forgotten),
+        cmocka_unit_test(tidying_forgets_hashes),
         cmocka_unit_test(random_comings_and_goings),
         cmocka_unit_test(who_was_told_is_cut_off),
         cmocka_unit_test(memory_that_runs_out),

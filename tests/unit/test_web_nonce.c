@@ -163,6 +163,22 @@ static void no_rate_is_no_limit(void **state)
     }
 }
 
+/* The hash of an address goes when the bucket is full again, and not before. */
+static void full_buckets_are_forgotten(void **state)
+{
+    static const struct limit_entry none[LIMIT_ADDRESSES];
+    (void)state;
+
+    limit_init(&limit);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(limit_take(&limit, &v4, &rate, 1, 1000), 0);
+    }
+    limit_tidy(&limit, 3999); /* a token comes each second */
+    assert_int_equal(limit_take(&limit, &v4, &rate, 3, 3999), 1);
+    limit_tidy(&limit, 4000);
+    assert_memory_equal(limit.entries, none, sizeof(none));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -174,6 +190,7 @@ int main(void)
         cmocka_unit_test(a_full_table_is_shared),
         cmocka_unit_test(a_festival_has_room),
         cmocka_unit_test(no_rate_is_no_limit),
+        cmocka_unit_test(full_buckets_are_forgotten),
     };
     return sodium_init() < 0 ? 1 : cmocka_run_group_tests(tests, NULL, NULL);
 }

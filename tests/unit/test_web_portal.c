@@ -212,6 +212,20 @@ static void no_address_is_in_the_table(void **state)
     assert_true(memcmp(second.phones, portal.phones, PORTAL_HASH_BYTES) != 0);
 }
 
+/* Also the hash goes, when the phone does not stay any more. */
+static void who_stayed_is_forgotten(void **state)
+{
+    static const struct http_address phone = {.family = 4, .bytes = {10, 0, 0, 9}};
+    static const struct portal_phone nobody[PORTAL_PHONES];
+    (void)state;
+
+    portal_stay(&portal, &phone, NOW_MS);
+    portal_tidy(&portal, NOW_MS + PORTAL_STAY_MS - 1);
+    assert_true(portal_stays(&portal, &phone, NOW_MS + PORTAL_STAY_MS - 1));
+    portal_tidy(&portal, NOW_MS + PORTAL_STAY_MS);
+    assert_memory_equal(portal.phones, nobody, sizeof(nobody));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -224,6 +238,7 @@ int main(void)
         cmocka_unit_test_setup(pressing_again_takes_no_second_place, portal_set_up),
         cmocka_unit_test_setup(a_full_table_forgets_whose_time_ends_first, portal_set_up),
         cmocka_unit_test_setup(no_address_is_in_the_table, portal_set_up),
+        cmocka_unit_test_setup(who_stayed_is_forgotten, portal_set_up),
     };
 
     if (sodium_init() < 0) {

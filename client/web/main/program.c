@@ -7,11 +7,18 @@
 #include <string.h>
 #include <unistd.h>
 
+#include <sodium.h>
+
 #include "client/web/route/route.h"
 #include "core/base/err.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
 #include "daemon/system/reason.h"
+
+enum {
+    TIDY_MS = 60 * 1000,
+    STACK_BYTES = 64 * 1024 /* what requests use at most */
+};
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
@@ -21,6 +28,7 @@ static void close_handles(struct program *program)
         uv_close((uv_handle_t *)&program->signals[i], NULL);
     }
     uv_close((uv_handle_t *)&program->watchdog, NULL);
+    uv_close((uv_handle_t *)&program->tidy, NULL);
 }
 
 static void on_terminate(uv_signal_t *signal, int number)
@@ -82,6 +90,20 @@ static void on_watchdog(uv_timer_t *timer)
     notify_watchdog();
 }
 
+/* Removes what requests left behind: pages for others, limits of addresses, and addresses on the
+ * stack. */
+static void on_tidy(uv_timer_t *timer)
+{
+    struct program *program = timer->data;
+
+    if (program->board != NULL) {
+        sheets_clear(&program->router.sheets);
+        limit_tidy(&program->router.limit, router_now_ms(&program->router));
+        portal_tidy(&program->router.portal, router_now_ms(&program->router));
+    }
+    sodium_stackzero(STACK_BYTES);
+}
+
 /* Makes and starts the handles. 0, or an error of libuv. */
 static int start_handles(struct program *program)
 {
@@ -93,6 +115,9 @@ static int start_handles(struct program *program)
     int rc = 0;
 
     (void)uv_timer_init(&program->loop, &program->watchdog); /* never fails */
+    (void)uv_timer_init(&program->loop, &program->tidy);
+    program->tidy.data = program;
+    (void)uv_timer_start(&program->tidy, on_tidy, TIDY_MS, TIDY_MS);
     for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
         (void)uv_signal_init(&program->loop, &program->signals[i]);
         program->signals[i].data = program;

@@ -82,6 +82,7 @@ static uint64_t bucket_pay(struct limit *limit, uint64_t hash, const struct buck
 uint64_t limit_take(struct limit *limit, const struct http_address *client,
                     const struct bucket_rate *rate, uint32_t cost, int64_t now_ms)
 {
+    limit->rate = *rate;
     if (client->family == 4) {
         return bucket_pay(limit, hash_of(limit, 4, client->bytes, 4), rate, 1, cost, now_ms);
     }
@@ -93,4 +94,15 @@ uint64_t limit_take(struct limit *limit, const struct http_address *client,
     uint64_t wait_ms = bucket_pay(limit, hash_of(limit, 6, client->bytes, sizeof(client->bytes)),
                                   rate, 1, cost, now_ms);
     return wait_ms > 0 ? wait_ms : bucket_pay(limit, network, rate, LIMIT_NETWORK, cost, now_ms);
+}
+
+void limit_tidy(struct limit *limit, int64_t now_ms)
+{
+    for (size_t i = 0; i < LIMIT_ADDRESSES; i++) {
+        struct limit_entry *entry = &limit->entries[i];
+
+        if (entry->hash != 0 && bucket_is_full(&entry->bucket, &limit->rate, now_ms)) {
+            *entry = (struct limit_entry){.hash = 0};
+        }
+    }
 }

@@ -26,6 +26,7 @@ struct limit {
     uint8_t salt[LIMIT_SALT_BYTES];
     struct limit_entry entries[LIMIT_ADDRESSES];
     struct bucket others; /* of all addresses that have no entry */
+    struct bucket_rate rate; /* of the last limit_take */
 };
 
 /* Makes a random salt, and all buckets full. */
@@ -37,5 +38,8 @@ void limit_init(struct limit *limit);
  */
 uint64_t limit_take(struct limit *limit, const struct http_address *client,
                     const struct bucket_rate *rate, uint32_t cost, int64_t now_ms);
+
+/* Forgets the addresses whose buckets are full. O(LIMIT_ADDRESSES). */
+void limit_tidy(struct limit *limit, int64_t now_ms);
 
 #endif
