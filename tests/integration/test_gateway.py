@@ -47,11 +47,11 @@ class Gateway:
     def __init__(self, daemon, path):
         self.daemon, self.path = daemon, path
 
-    def connect(self, address=None, uid=GATEWAY.pw_uid, local=None, **options):
+    def connect(self, address=None, uid=GATEWAY.pw_uid, local=None, agent="gateway", **options):
         """A connection that speaks for an address; without one the gateway speaks for itself."""
         with acting_as(uid):
             client = wire.Client(self.path, hello=False, **options)
-        hello = pb.Hello(versions=[1], agent="gateway")
+        hello = pb.Hello(versions=[1], agent=agent)
         if address is not None:
             hello.on_behalf = address if isinstance(address, bytes) else packed(address)
         if local is not None:

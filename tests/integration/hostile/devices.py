@@ -81,6 +81,14 @@ def _add_address(control, address):
     fcntl.ioctl(control, SIOCSIFADDR, request)
 
 
+def add_addresses(addresses):
+    """Adds IPv6 addresses to the network, and waits until they can be used."""
+    with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as control:
+        for address in addresses:
+            _add_address(control, address)
+    wire.wait_until(_can_be_used, "the addresses can be used")
+
+
 def _can_be_used():
     """The kernel looks for duplicates of a new address on a queue of its own, on loopback, too: until
     then the address is tentative and cannot be bound."""
@@ -101,11 +109,8 @@ def enter_own_network():
         flags = struct.unpack("16sh14x", request)[1] | IFF_UP
         fcntl.ioctl(control, SIOCSIFFLAGS, struct.pack("16sh14x", b"lo", flags))
     try:
-        with socket.socket(socket.AF_INET6, socket.SOCK_DGRAM) as control:
-            for address in (SERVER, *DEVICES, *ELSEWHERE):
-                _add_address(control, address)
+        add_addresses((SERVER, *DEVICES, *ELSEWHERE))
     except OSError as error:
         return f"no IPv6 here: {error.strerror}"
-    wire.wait_until(_can_be_used, "the addresses can be used")
     _has_entered = True
     return ""

@@ -1,0 +1,195 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What is in the box if it is taken: the table of docs/privacy.md, against a day of phones.
+
+Fifty phones come in a day of the clock. Then the test looks for their addresses, labels, names of
+browsers and so on, in all that the two programs have written and in their memory, and compares what
+is there with the table.
+"""
+
+import contextlib
+import os
+import random
+import re
+import sqlite3
+
+import pytest
+
+import cli_runner
+import conftest
+import hearsay_wire as wire
+import town
+import traces
+from test_gateway import make_gateway, open_folder  # noqa: F401 (fixtures)
+
+PHONES, MINUTES = 50, 24 * 60
+STILL_THERE = ["page4", "page6", "proxy6", "app4", "app6", "gateway4"]
+PAGE = os.path.join(wire.ROOT, "docs", "privacy.md")
+HEADING = "## What is in the box if it is taken"
+ROWS = {
+    "address of a phone": "address",
+    "address of an access point, of a phone's scan": "scan",
+    "another label of an app": "label",
+    "topic, typed on the page": "topic",
+    "name of a browser": "browser",
+    "name of an app": "app",
+    "text of a message": "text",
+    "text of a message that has gone": "gone",
+    "reason of a report": "reason",
+    "code to take a message back": "code",
+    "token to take a message back": "token",
+}
+PLACES = ["data, backup", "export", "log", "figures", "hearsayd", "hearsay-web"]
+WORDS = {"no", "connected", "stored", "debug"}
+
+
+def read_table():
+    """{(kind, place): word}, of the page."""
+    with open(PAGE, encoding="utf-8") as file:
+        text = file.read().partition(HEADING)[2]
+    lines = [[cell.strip() for cell in line.strip("|").split("|")]
+             for line in re.search(r"^\|.*?(?=^[^|])", text, re.M | re.S).group(0).splitlines()]
+    head, _, *rows = lines
+    assert head[1:] == PLACES, "the places are those where the test looks"
+    assert {row[0] for row in rows} == set(ROWS), "the rows are the facts that the test knows"
+    table = {(ROWS[row[0]], place): word for row in rows for place, word in zip(PLACES, row[1:])}
+    assert set(table.values()) <= WORDS
+    return table
+
+
+@pytest.fixture(scope="module")
+def phones():
+    seed = conftest.seed_of()
+    print(f"HEARSAY_TEST_SEED={seed}")
+    rng = random.Random(seed)
+    made = [town.Phone(rng, town.WAYS[i % len(town.WAYS)]) for i in range(PHONES)]
+    for phone in made[::3]:
+        phone.has_gone = True
+    made += [town.Phone(rng, way) for way in STILL_THERE]
+    why_not = town.make_network(made)
+    if why_not:
+        pytest.skip(f"no network of our own: {why_not}")
+    return made
+
+
+@pytest.fixture
+def box(make_gateway, open_folder, sanitized, phones):  # noqa: F811
+    """The programs, with the addresses of the phones in the network."""
+    if sanitized:
+        pytest.skip(f"{sanitized} keeps memory that has been freed")
+    clock = town.Clock(os.path.join(open_folder, "clock"))
+    made = town.Box(make_gateway, open_folder, clock, pytest.MonkeyPatch.context)
+    try:
+        traces.memory_of(made.web.process.pid)
+    except PermissionError:
+        made.web.stop()
+        pytest.skip("the memory of another user's process cannot be read here")
+    yield made
+    made.web.stop()
+
+
+def spend_day(box, phones):
+    """A minute after the other. Phones come all day; the last ones come in the last hours."""
+    coming = {number * (MINUTES - 70) // len(phones): phone for number, phone in enumerate(phones)}
+    last = None
+    for minute in range(MINUTES):
+        if minute in coming:
+            box.visit(coming[minute], last)
+            last = last if coming[minute].has_gone else coming[minute].id
+        box.minute()
+
+
+def look_everywhere(box):
+    """{place: bytes}, of all that there is."""
+    admin = cli_runner.of_daemon(box.daemon, box.daemon.socket_path)
+    backup = os.path.join(box.daemon.data, "backup.db")
+    if not os.path.exists(backup):
+        admin.ok("admin", "backup", backup)
+    figures = [admin.ok("admin", "stats", *words) for words in
+               ([], ["--json"], ["--prometheus"])] + [box.figures()]
+    return {
+        "data, backup": traces.files_in(box.daemon.data) + traces.values_in(backup),
+        "export": admin.ok("export").encode(),
+        "log": box.logs(),
+        "figures": "\n".join(figures).encode(),
+        "hearsayd": traces.memory_of(box.daemon.process.pid),
+        "hearsay-web": traces.memory_of(box.web.process.pid),
+    }
+
+
+def test_a_day_leaves_what_the_table_says(box, phones):
+    table = read_table()
+    *visitors, = phones[:PHONES]
+    there = phones[PHONES:]
+    spend_day(box, phones[:PHONES])
+    with contextlib.ExitStack() as stack:
+        for phone in there:
+            box.visit(phone, None)
+            stack.enter_context(contextlib.closing(
+                box.open_page(phone) if phone.is_on_page() else box.connect(phone)))
+        box.minute()
+        box.minute()
+        box.wait_scrubbed([phone.text for phone in phones if phone.has_gone])
+        found = {place: traces.Search(fact for phone in phones for fact in phone.facts()).find(data)
+                 for place, data in look_everywhere(box).items()}
+    of_connected = {fact for phone in there for fact in phone.facts()}
+    wrong = []
+    for place, pairs in found.items():
+        for fact, form in pairs:
+            word = table[fact[0], place]
+            if word == "no" or word == "connected" and fact not in of_connected:
+                wrong.append(f"{place}: {fact[0]} {fact[1]!r} as {form}; the table says: {word}")
+    assert not wrong, "\n".join(sorted(wrong))
+    # What the table says is true, too.
+    for (kind, place), word in table.items():
+        if word != "no":
+            assert any(fact[0] == kind for fact, _ in found[place]), f"{place} has no {kind}"
+
+
+# --- the search finds what is there ---------------------------------------------------------------
+
+
+def plant_in_free_pages(path, blobs):
+    """Of a database: it has the bytes, and no table has them."""
+    with contextlib.closing(sqlite3.connect(path)) as opened:
+        opened.execute("PRAGMA secure_delete = OFF")
+        opened.execute("CREATE TABLE planted (bytes BLOB)")
+        opened.executemany("INSERT INTO planted VALUES (?)", [(blob,) for blob in blobs])
+        opened.commit()
+        opened.execute("DROP TABLE planted")
+        opened.commit()
+
+
+def plant_in_memory(pid, data):
+    """Where the stack has not grown to."""
+    with open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        ((first, end),) = [(first, end) for first, end, name in traces.writable_areas(pid)
+                           if name == "[stack]"]
+        assert len(data) < (end - first) / 2
+        os.pwrite(memory.fileno(), data, first)
+
+
+def test_planted_facts_are_found(box, rng):
+    """Each form of each fact of phones that were never there, in each place."""
+    strangers = [town.Phone(rng, way) for way in town.WAYS]
+    strangers[0].code = town.word(rng, 26)
+    strangers[0].has_gone = True
+    facts = [fact for phone in strangers for fact in phone.facts()]
+    assert {kind for kind, _ in facts} == set(ROWS.values())
+    forms = {(fact, name): data for fact in facts for name, data, _ in traces.forms_of(*fact)}
+    search = traces.Search(facts)
+    for place, data in look_everywhere(box).items():
+        assert not search.find(data), f"{place}, before anything was planted"
+
+    whole = b"\0".join(forms.values())
+    file = os.path.join(box.daemon.data, "planted")
+    plant_in_free_pages(file, forms.values())
+    assert not search.find(traces.values_in(file))
+    assert search.find(traces.files_in(box.daemon.data)) == forms.keys()
+    with open(file, "wb") as planted:
+        planted.write(whole)
+    box.web.lines.append(whole.decode(errors="backslashreplace"))
+    for program in (box.daemon, box.web):
+        plant_in_memory(program.process.pid, whole)
+    for place, data in look_everywhere(box).items():
+        data += whole if place in ("export", "figures") else b""  # these two are text
+        assert search.find(data) == forms.keys(), place
