@@ -12,9 +12,9 @@
  *
  * A sender is kept while it has a connection or a bucket that is not full. Later senders_tidy
  * forgets the sender, or its place is given to another sender. Both change no limit of rates or
- * connections. So other senders, however many, cannot reset the limits of a sender. If there is no place for a new sender, it
- * shares one set of limits with all other senders without a place. The shared limits are
- * SENDERS_WIDE times the limits of one sender.
+ * connections. So other senders, however many, cannot reset the limits of a sender. If there is no
+ * place for a new sender, it shares one set of limits with all other senders without a place. The
+ * shared limits are SENDERS_WIDE times the limits of one sender.
  *
  * A sender whose connections are refused gets an error with the reason only at a limited rate.
  *

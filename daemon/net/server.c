@@ -23,7 +23,7 @@
 enum {
     TICK_MS = 1000,
     STOPPING_TICK_MS = 100,
-    SWEEP_TICKS = 5,        /* ticks between looks for expired messages */
+    SWEEP_TICKS = 5,         /* ticks between looks for expired messages */
     STOP_PATIENCE_MS = 3500, /* then clients that have not ended yet are dropped */
     STACK_BYTES = 64 * 1024  /* what requests use at most */
 };

@@ -25,7 +25,7 @@ struct program {
     struct moderate moderate; /* of the moderators' page */
     uv_signal_t signals[3];
     uv_timer_t watchdog;
-    uv_timer_t tidy; /* forgets requests that have ended */
+    uv_timer_t tidy;        /* forgets requests that have ended */
     const char *unfiltered; /* why system calls are not filtered; NULL: they are */
     bool is_stopping;
 };

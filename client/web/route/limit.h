@@ -25,7 +25,7 @@ struct limit_entry {
 struct limit {
     uint8_t salt[LIMIT_SALT_BYTES];
     struct limit_entry entries[LIMIT_ADDRESSES];
-    struct bucket others; /* of all addresses that have no entry */
+    struct bucket others;    /* of all addresses that have no entry */
     struct bucket_rate rate; /* of the last limit_take */
 };
 
