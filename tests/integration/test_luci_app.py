@@ -158,10 +158,5 @@ def test_the_plugin_says_plainly_that_nothing_runs(ask, make_daemon, tmp_path):
     assert done.stderr == ""
 
 
-def test_shellcheck_finds_nothing():
+def test_rpcd_runs_the_plugin():
     assert os.access(PLUGIN, os.X_OK), "rpcd runs files with the x bit only"
-    if shutil.which("shellcheck") is None:
-        pytest.skip("there is no shellcheck")
-    done = subprocess.run(["shellcheck", "-s", "dash", PLUGIN], capture_output=True, text=True,
-                          timeout=wire.PATIENCE, check=False)
-    assert done.returncode == 0, done.stdout
