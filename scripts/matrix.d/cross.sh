@@ -15,6 +15,7 @@ processor() {
     i386) triplet=i686-linux-gnu folder=i386-linux-gnu emulator=i386 family=x86 endian=little ;;
     armhf) triplet=arm-linux-gnueabihf folder=$triplet emulator=arm family=arm endian=little ;;
     arm64) triplet=aarch64-linux-gnu folder=$triplet emulator=aarch64 family=aarch64 endian=little ;;
+    mipsel) triplet=mipsel-linux-gnu folder=$triplet emulator=mipsel family=mips endian=little ;;
     s390x) triplet=s390x-linux-gnu folder=$triplet emulator=s390x family=s390x endian=big ;;
     esac
     [ -f "$root/complete" ] || unpack "$1" || return 1

@@ -14,7 +14,7 @@ libraries() {
         tools=''
         triplet=x86_64-linux-musl
         by_cmake='cmocka jansson libuv1 utf8proc'
-        by_configure='libsodium protobuf-c libseccomp sqlite3'
+        by_configure='libsodium protobuf-c libseccomp sqlite3 libmicrohttpd qrencode'
         others='libinih openssl'
         ;;
     mips)
@@ -77,7 +77,8 @@ build_libraries() {
             cd "$work/$name" || exit
             "$dir/sources/$name/configure" CC="$compiler" --host="$triplet" --prefix="$prefix" \
                 --disable-shared --disable-dependency-tracking --disable-asm --disable-protoc \
-                --disable-tcl --disable-readline
+                --disable-tcl --disable-readline --disable-https --disable-doc --disable-examples \
+                --without-tools
             make -s -j "$jobs" install
         )
     done

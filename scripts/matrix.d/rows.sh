@@ -2,6 +2,9 @@
 # shellcheck shell=sh disable=SC2154 # of scripts/matrix: dir, python, results
 # The rows. Part of scripts/matrix.
 
+# The black-box tests of rows that are too slow for all of them.
+few='deposit query storage watch epochs moderation lifecycle cli cli_import cli_watch'
+
 run_row() {
     case $1 in
     gcc-* | clang-*) row_compiler "${1%-*}" "${1#*-}" ;;
@@ -60,8 +63,8 @@ row_valgrind() {
     check "$dir/valgrind" memcheck-valgrind -t 30 --wrapper "$memcheck" --suite unit --suite model \
         $(programs "$dir/valgrind")
     export HEARSAY_WRAPPER="$memcheck"
-    check "$dir/valgrind" blackbox -t 20 --suite integration deposit query storage watch epochs \
-        moderation lifecycle cli cli_import cli_watch
+    # shellcheck disable=SC2086 # names
+    check "$dir/valgrind" blackbox -t 20 --suite integration $few
 }
 
 # programs DIRECTORY: names of the unit and model tests that are programs of ours.
@@ -100,6 +103,18 @@ row_processor() {
     export HEARSAY_WRAPPER="$wrapper"
     [ -z "$wrapper" ] || export HEARSAY_TEST_SLOWNESS=10
     check "$dir/$1" matrix -t 10 --suite unit --suite model --suite fuzz --suite integration
+}
+
+# The processor of many small routers: all of the code alone, and a part of the black-box tests.
+row_mipsel() {
+    need build test mipsel
+    unset CC CFLAGS LDFLAGS
+    processor mipsel || skip "Debian's libraries for mipsel cannot be had"
+    build "$dir/mipsel" --cross-file "$dir/mipsel.ini"
+    export HEARSAY_WRAPPER="$wrapper" HEARSAY_TEST_SLOWNESS=10
+    check "$dir/mipsel" matrix -t 10 --suite unit --suite model --suite fuzz
+    # shellcheck disable=SC2086 # names
+    check "$dir/mipsel" blackbox -t 20 --suite integration $few web
 }
 
 # Each writes a database that all others open; see the test.

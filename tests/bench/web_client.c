@@ -354,8 +354,8 @@ static void act(struct web_client *client, const struct epoll_event *event)
 
 void web_wait(struct web_client *client, int64_t until_ns)
 {
-    const struct itimerspec alarm = {
-        .it_value = {.tv_sec = until_ns / 1000000000, .tv_nsec = until_ns % 1000000000 + 1}};
+    const struct itimerspec alarm = {.it_value = {.tv_sec = (time_t)(until_ns / 1000000000),
+                                                  .tv_nsec = (long)(until_ns % 1000000000 + 1)}};
     struct epoll_event events[EVENTS_MAX];
     uint64_t expired;
 

@@ -58,7 +58,7 @@ static void write_all(struct html *html, const struct desk *desk)
         for (uint64_t total = 0; total < 13; total += 4) {
             desk_list(html, desk, (enum desk_list)list,
                       &(struct hearsay_admin_reply){.reported = all,
-                                                    .reported_count = total < 5 ? total : 5,
+                                                    .reported_count = total < 5 ? (size_t)total : 5,
                                                     .total = total});
         }
     }
