@@ -420,6 +420,24 @@ def test_a_topic_is_a_filter(make_web):
     assert "<article" not in web.get("/?t=tea").text
 
 
+def test_topics_of_other_letters(make_web):
+    """Topics of all letters; a build without utf8proc (as for OpenWrt) refuses, and says which."""
+    refused = subprocess.run([os.environ.get("HEARSAY", "build/client/hearsay"), "context",
+                              "--profile", "v1:512/4", "--topic", "Café"], capture_output=True)
+    web = make_web("cache = 0\n", "[host default]\nhere = place:bar\n")
+    answer = web.leave("about coffee", t="CAFÉ")
+    if refused.returncode == 0:
+        assert answer.status == 200
+        assert "about coffee" in web.get("/?t=" + urllib.parse.quote("café")).text
+        return
+    assert b"built without utf8proc" in refused.stderr
+    for page in (answer, web.get("/?t=" + urllib.parse.quote("café"))):
+        assert page.status == 400 and "no letters but a to z" in page.text, page.text
+    assert "about coffee" in answer.text, "the text is not lost"
+    assert web.leave("about coffee", t="Coffee").status == 200
+    assert "about coffee" in web.get("/?t=coffee").text
+
+
 def test_reviewed_messages_wait(make_web):
     web = make_web("cache = 0\n", "[host default]\naccept = review\n")
     assert web.leave("wait for me").status == 200

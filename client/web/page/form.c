@@ -46,7 +46,9 @@ static void notice_write_field(struct html *html, const struct page *page, const
         (void)snprintf(limit, sizeof(limit), "%d", PAGE_TEXT_CHARACTERS);
         lang_write(html, page->lang, "error.field_text", limit, NULL);
     } else if (strcmp(field, "t") == 0) {
-        lang_write(html, page->lang, "error.field_topics", NULL, NULL);
+        lang_write(html, page->lang,
+                   HEARSAY_UTF8PROC ? "error.field_topics" : "error.field_topics_ascii", NULL,
+                   NULL);
     }
 }
 
