@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * no_shared_maps: plays a file system such as JFFS2, whichever there is. Preloaded into hearsayd it
- * refuses to map a file as shared memory that may be written to.
+ * refuses to map a file as shared memory that may be written to: with EINVAL, or with the number of
+ * the error in HEARSAY_NO_SHARED_MAPS_ERRNO.
  */
 #include <errno.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
@@ -22,7 +24,9 @@ static int is_refused(int protection, int flags, int fd)
 static void *map(void *address, size_t length, int protection, int flags, int fd, int64_t offset)
 {
     if (is_refused(protection, flags, fd)) {
-        errno = EINVAL;
+        const char *number = getenv("HEARSAY_NO_SHARED_MAPS_ERRNO");
+
+        errno = number != NULL ? atoi(number) : EINVAL;
         return MAP_FAILED;
     }
 #ifdef SYS_mmap2

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The data directory: who may use it, what is refused, and what happens when the disk is full."""
 
+import errno
 import hashlib
 import os
 import resource
@@ -131,13 +132,19 @@ def test_memory_is_no_storage(make_daemon, rng):
 # --- a file system without shared memory ----------------------------------------------------------
 
 
-def test_a_file_system_without_shared_memory(make_daemon, rng, sanitized):
-    """JFFS2 maps no shared memory: all works, and other programs wait until the daemon stops."""
+def without_shared_maps(sanitized, number):
+    """The environment of a daemon for which the file system refuses shared memory with this errno."""
     if sanitized:
         pytest.skip(f"nothing is preloaded under {sanitized}")
     preload = os.environ.get("HEARSAY_NO_SHARED_MAPS",
                              "build/tests/integration/libno_shared_maps.so")
-    daemon = make_daemon(env={"LD_PRELOAD": os.path.abspath(preload)})
+    return {"LD_PRELOAD": os.path.abspath(preload), "HEARSAY_NO_SHARED_MAPS_ERRNO": str(number)}
+
+
+@pytest.mark.parametrize("number", [errno.EINVAL, errno.ENODEV], ids=["EINVAL", "ENODEV"])
+def test_a_file_system_without_shared_memory(make_daemon, rng, sanitized, number):
+    """JFFS2 maps no shared memory: all works, and other programs wait until the daemon stops."""
+    daemon = make_daemon(env=without_shared_maps(sanitized, number))
     daemon.wait_log("refuses shared memory: the index of the log is on the heap")
     token = rng.randbytes(32)
     sent = [deposit(rng, withdraw_hash=wire.withdraw_hash(token)) for _ in range(50)]
@@ -160,6 +167,30 @@ def test_a_file_system_without_shared_memory(make_daemon, rng, sanitized):
         with sqlite3.connect(path) as other:
             assert other.execute("SELECT count(*) FROM message").fetchone() == (49,)
         other.close()
+
+
+ROUTER = "durability = relaxed\n[limits]\nbytes = 4M\nmessages = 10000\n"
+
+
+@pytest.mark.parametrize("config, has_maps", [("", True), (ROUTER, True), (ROUTER, False)],
+                         ids=["default", "router", "router-no-maps"])
+def test_a_small_store_is_small(make_daemon, rng, sanitized, config, has_maps):
+    """400 messages, each with a commit of its own, take less than 2.5 MB, also while the daemon runs."""
+    env = {} if has_maps else without_shared_maps(sanitized, errno.EINVAL)
+    daemon = make_daemon(config, env=env)
+
+    def taken():
+        return sum(os.stat(os.path.join(daemon.data, name)).st_blocks * 512
+                   for name in os.listdir(daemon.data))
+
+    with daemon.client() as client:
+        for _ in range(400):
+            client.call(deposit(rng, payload=rng.randbytes(200),
+                                withdraw_hash=wire.withdraw_hash(rng.randbytes(32))))
+    running = taken()
+    daemon.stop()
+    print(f"{running} bytes while it runs, {taken()} after it")
+    assert max(running, taken()) < 2_500_000
 
 
 # --- damage ---------------------------------------------------------------------------------------
