@@ -301,8 +301,10 @@ def test_figures(luci):
     assert "1 message, 3 reported, 3 waiting for review\nNo new messages are taken." in luci.text
     assert "An operator has set this" in luci.text
     assert f"The last change was refused, and the settings before it hold. {SYSTEM_LOG}" in luci.text
-    luci.open(status={**STATUS, "refused": True})
-    assert "The last change was refused" in luci.text
+    for web, refused in (("1", True), ("0", False)):  # what is off need not be right
+        luci.open({**UCI, "web": {**UCI["web"], "enabled": web}},
+                  {**STATUS, "refused": {"main": False, "web": True}})
+        assert ("The last change was refused" in luci.text) == refused
     luci.open(status={**STATUS, "accept": "review", "set_by": "schedule", "stats": {}})
     assert "0 messages, 0 reported\nNew messages wait for review. The hours below say so." in luci.text
 

@@ -127,6 +127,13 @@ function absenceOf(status) {
 	return _('hearsayd is switched on and does not answer. The system log says why: look for hearsayd.');
 }
 
+function isRefused(status) {
+	const isOn = name => uci.get('hearsayd', name, 'enabled') === '1';
+
+	return [ 'main', 'web' ].some(name => isOn(name) && (status.refused || {})[name])
+		|| (status.stats || {}).reload_ok === 0;
+}
+
 function statusOf(status) {
 	const stats = status.stats || {};
 
@@ -135,7 +142,7 @@ function statusOf(status) {
 	return [
 		E('p', {}, [ E('strong', {}, [ countsOf(stats) ]) ]),
 		E('p', {}, [ MODES[status.accept] || '', ' ', SOURCES[status.set_by] || '' ]),
-		status.refused || stats.reload_ok === 0
+		isRefused(status)
 			? E('div', { class: 'alert-message warning' }, [ _('The last change was refused, and the settings before it hold. The system log says why: look for hearsayd.') ])
 			: ''
 	];
