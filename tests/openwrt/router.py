@@ -194,7 +194,7 @@ class Router:
         threading.Thread(target=self._read_log, daemon=True).start()
 
     def _read_log(self):
-        while data := self.syslog.recv(65536):
+        while data := self.syslog.recv(65536):  # none after shutdown
             for line in data.decode(errors="replace").rstrip("\0\n").split("\n"):
                 print(line)  # shown where a test fails
                 with self.news:
@@ -233,7 +233,7 @@ class Router:
     def halt(self):
         self.unshare.kill()
         self.unshare.wait()
-        self.syslog.close()
+        self.syslog.shutdown(socket.SHUT_RDWR)
         shutil.rmtree(self.root, ignore_errors=True)
 
     # --- what an operator does ---
@@ -244,7 +244,7 @@ class Router:
             ["nsenter", "-t", str(self.init), "-m", "-p", "-n", "-i", "-u", "-r", "-w",
              "/bin/ash", "-c", script],
             stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=PATIENCE,
-            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin"}, check=False)
+            env={"PATH": "/usr/sbin:/usr/bin:/sbin:/bin", "HOME": "/root"}, check=False)
         return done.returncode, done.stdout
 
     def run(self, script):

@@ -164,7 +164,8 @@ WRONG = [
     ("main.user=nobody-here", "nobody-here"),
     ("main.port=70000", "hearsayd.main: `listen`"),
     ("other=thing", "hearsayd.other: unknown section [thing]"),
-    ("default.here='a:b ; c:d'", "hearsayd.default.here has a blank and a semicolon"),
+    ("default.here='a:b ; c:d'", "hearsayd.default.here has a semicolon at its beginning or after"),
+    ("default.here=';a:b'", "hearsayd.default.here has a semicolon at its beginning or after"),
     ("default.here='a:b\nc:d'", "hearsayd.default.here has more than one line"),
 ]
 

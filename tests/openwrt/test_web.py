@@ -34,6 +34,9 @@ def test_starts(page):
     assert "Jules" in page.run(PAGE)
     page.run("hearsay deposit -l a:b 'a message for phones'")
     wait_until(lambda: "a message for phones" in page.run(PAGE), "the page shows the message")
+    # The init script's --check-config, as root, does not knock at the gateway's socket.
+    page.run("/etc/init.d/hearsay-web reload")
+    assert not [line for line in page.lines if "may not connect" in line]
     status = page.run(f"cat /proc/{page.pid('hearsay-web')}/status")
     assert re.search(r"^Uid:\s902\s902\s902\s902$", status, re.M)
 

@@ -2,6 +2,7 @@
 #include "client/web/main/look.h"
 
 #include <stdio.h>
+#include <unistd.h>
 
 #include "client/hearsay.h"
 #include "client/web/page.h"
@@ -54,6 +55,13 @@ int look_at_server(const struct web_config *config, char *out_reason)
     struct hearsay_error error;
     struct hearsay *server = NULL;
 
+    /* `user` is the gateway_user of hearsayd, which would log that it has refused root. */
+    if (config->section == WEB_SECTION_WEB && config->user[0] != '\0' && geteuid() == 0) {
+        (void)snprintf(out_reason, SETTINGS_REASON_BYTES,
+                       "hearsayd at %s was not asked whether its limits fit: only %s may connect",
+                       config->server, config->user);
+        return LOOK_UNKNOWN;
+    }
     hearsay_connect_init(&options);
     options.server = config->server;
     options.timeout_ms = LOOK_MS;

@@ -15,7 +15,7 @@
 . /lib/functions/network.sh
 
 hearsay_say() { # PRIORITY TEXT
-	logger -s -t "${HEARSAY_PROGRAM##*/}" -p "daemon.$1" "$2"
+	logger -s -t "${HEARSAY_PROGRAM##*/}" -p "daemon.$1" -- "$2"
 }
 
 # Sets hearsay_enabled, hearsay_port and hearsay_networks from the section NAME. Returns 1 if the
@@ -104,7 +104,9 @@ hearsay_option_cb() { # OPTION VALUE
 	'') ;;
 	*"
 "*) hearsay_wrong "$1" 'has more than one line: use a list' ;;
-	*' ;'* | *'	;'*) hearsay_wrong "$1" 'has a blank and a semicolon, which would begin a comment' ;;
+	';'* | *' ;'* | *'	;'*)
+		hearsay_wrong "$1" 'has a semicolon at its beginning or after a blank: a comment would begin there'
+		;;
 	*) hearsay_add "$1 = $2" ;;
 	esac
 }
@@ -183,13 +185,15 @@ service_started() {
 	[ -z "$hearsay_refused" ]
 }
 
-# procd sends SIGHUP if the file has changed. What SIGHUP cannot change needs another process.
+# procd sends SIGHUP if the file has changed. What SIGHUP cannot change needs another process. The file
+# is made only once: UCI may change between two times.
 reload_service() {
 	local before
 
 	before=$(fixed_lines)
 	prepare || return
 	[ "$before" = "$(fixed_lines)" ] || stop
+	hearsay_is_prepared=1
 	start
 }
 
