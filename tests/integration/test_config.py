@@ -340,7 +340,7 @@ def test_a_port_in_use(make_daemon):
 def test_a_socket_without_its_directory(make_daemon):
     """The directory is what is missing, and not a permission."""
     daemon = make_daemon(start=False)
-    path = os.path.join(daemon.directory, "missing", "sock")
+    path = os.path.join(os.path.dirname(daemon.socket_path), "missing", "sock")
     with open(daemon.config_file, "w", encoding="utf-8") as file:
         file.write(f"[daemon]\nlisten = 127.0.0.1:0\nlisten = {path}\n")
     daemon.launch()
