@@ -23,7 +23,7 @@ import sys
 
 MANAGER = {
     "After", "Description", "Documentation", "ExecReload", "ExecStart", "Type", "WantedBy", "Wants",
-    "Restart", "RestartPreventExitStatus", "RestartSec", "TimeoutStartSec", "TimeoutStopSec",
+    "Restart", "RestartPreventExitStatus", "RestartSec", "StartLimitIntervalSec", "TimeoutStartSec", "TimeoutStopSec",
     "WatchdogSec", "KeyringMode", "RemoveIPC",
     "MemoryMax", "TasksMax",  # control groups
     "ConfigurationDirectory",
