@@ -39,6 +39,7 @@ struct board_message {
     int64_t deposited_ms;
     int64_t expires_ms;
     uint32_t similarity_ppm; /* estimated */
+    const char *host; /* of a list: the host that has the message; NULL: the host of the view */
 };
 
 /* An answer to board_list. Borrowed for the call of `done`. */

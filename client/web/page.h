@@ -45,6 +45,7 @@ struct page {
     int64_t now_ms;            /* hearsayd's clock */
     bool is_clock_trusted;
     uint32_t ttl_max_s; /* the longest lifetime of a message here; 0: not known */
+    bool has_hood;      /* the choice "here | around here" stands above a list */
     bool asks_to_stay;  /* the form "Stay connected" stands above a list */
     /* what the operator says above a list: notice_count of them */
     const struct hearsay_notice *notices;

@@ -178,6 +178,12 @@ static bool now_read(const char *text, struct view *view)
     return view->is_now || strcmp(text, "0") == 0 || *text == '\0';
 }
 
+static bool hood_read(const char *text, struct view *view)
+{
+    view->is_hood = strcmp(text, "1") == 0;
+    return view->is_hood || strcmp(text, "0") == 0 || *text == '\0';
+}
+
 /* A moment in Unix milliseconds, from 1 to INT64_MAX; "" for none. */
 static bool before_read(const char *text, struct view *view)
 {
@@ -216,16 +222,27 @@ static bool language_read(const char *text, struct view *view)
 }
 
 /* A name of letters a-z, digits and hyphens. */
-static bool host_read(const char *text, struct view *view)
+static bool name_copy(const char *text, char out_name[VIEW_HOST_BYTES])
 {
     size_t bytes = strlen(text);
 
-    if (bytes >= sizeof(view->host) ||
+    if (bytes >= VIEW_HOST_BYTES ||
         strspn(text, "abcdefghijklmnopqrstuvwxyz0123456789-") != bytes) {
         return false;
     }
-    memcpy(view->host, text, bytes + 1);
+    memcpy(out_name, text, bytes + 1);
     return true;
+}
+
+static bool host_read(const char *text, struct view *view)
+{
+    return name_copy(text, view->host);
+}
+
+static bool at_read(const char *text, struct view *view)
+{
+    view->is_hood = view->is_hood || *text != '\0';
+    return name_copy(text, view->at);
 }
 
 /* The fields but `t`: the first of each name counts. */
@@ -233,8 +250,8 @@ static const struct {
     const char *name;
     bool (*read)(const char *text, struct view *view);
 } fields[] = {
-    {"o", order_read},    {"now", now_read}, {"before", before_read},
-    {"l", language_read}, {"h", host_read},
+    {"o", order_read}, {"now", now_read}, {"before", before_read}, {"l", language_read},
+    {"h", host_read},  {"a", hood_read},  {"at", at_read},
 };
 
 bool view_read_form(const struct form *form, struct view *out_view, const char **out_field)
@@ -332,6 +349,9 @@ void view_write(const struct view *view, char *out_url)
     if (view->is_now) {
         url_put_field(&url, "now", "1");
     }
+    if (view->is_hood) {
+        url_put_field(&url, "a", "1");
+    }
     if (view->order == VIEW_NEAREST) {
         url_put_field(&url, "o", "near");
     }
@@ -352,7 +372,7 @@ bool view_equal(const struct view *a, const struct view *b)
 {
     if (strcmp(a->host, b->host) != 0 || strcmp(a->place, b->place) != 0 ||
         a->topic_count != b->topic_count || a->is_now != b->is_now || a->order != b->order ||
-        a->before_ms != b->before_ms) {
+        a->is_hood != b->is_hood || a->before_ms != b->before_ms) {
         return false;
     }
     for (size_t i = 0; i < a->topic_count; i++) {

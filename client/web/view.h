@@ -25,7 +25,10 @@ struct view {
     char host[VIEW_HOST_BYTES]; /* "": the first */
     char topics[VIEW_TOPICS_MAX][VIEW_TOPIC_BYTES + 1];
     size_t topic_count;
-    bool is_now; /* about now: with the labels of the hour */
+    bool is_now;  /* about now: with the labels of the hour */
+    bool is_hood; /* around here: also at the other hosts of the hood */
+    /* the host of one message, if it is another one of the hood; then is_hood is set. "": `host` */
+    char at[VIEW_HOST_BYTES];
     enum view_order order;
     int64_t before_ms; /* messages that were deposited before; INT64_MAX: all */
     char language[8];  /* of `l`; "": the browser's */
@@ -40,17 +43,17 @@ struct view {
 struct form;
 
 /*
- * Reads the query part of a URL (`t`, `o`, `now`, `before`, `l`, `h`). One `t` may name several
- * topics with commas between them. Unknown names are passed over. The place is "". True; or false
- * with the name of the field that is wrong in *out_field (static storage): "url" for the query as a
- * whole, NULL when memory is out.
+ * Reads the query part of a URL (`t`, `o`, `now`, `a`, `before`, `l`, `h`, `at`). One `t` may name
+ * several topics with commas between them. Unknown names are passed over. The place is "". True; or
+ * false with the name of the field that is wrong in *out_field (static storage): "url" for the
+ * query as a whole, NULL when memory is out.
  */
 bool view_read(const char *query, struct view *out_view, const char **out_field);
 
 /* The same for the fields of a form that was sent. */
 bool view_read_form(const struct form *form, struct view *out_view, const char **out_field);
 
-/* Writes the view as the target of a link: `/` and its query (VIEW_URL_BYTES). */
+/* Writes the view, without `at`, as the target of a link: `/` and its query (VIEW_URL_BYTES). */
 void view_write(const struct view *view, char *out_url);
 
 /* Whether both find the same messages in the same order; the language does not matter. */

@@ -52,6 +52,34 @@ static void an_empty_query_is_the_newest_messages(void **state)
     assert_url("", "/");
 }
 
+static void around_here_is_another_view(void **state)
+{
+    struct view here = view_of("t=jazz");
+    struct view around = view_of("t=jazz&a=1");
+    (void)state;
+
+    assert_false(here.is_hood);
+    assert_true(around.is_hood);
+    assert_false(view_equal(&here, &around));
+    assert_url("a=1&t=jazz&o=near", "/?t=jazz&a=1&o=near");
+    assert_url("a=0", "/");
+    assert_refused("a=2", "a");
+}
+
+static void one_message_may_be_at_another_host(void **state)
+{
+    struct view view = view_of("at=library");
+    (void)state;
+
+    assert_string_equal(view.at, "library");
+    assert_true(view.is_hood); /* the way back leads around here */
+    assert_url("at=library", "/?a=1");
+    assert_refused("at=no+name", "at");
+    assert_refused("at="
+                   "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+                   "at");
+}
+
 static void equal_wishes_are_one_url(void **state)
 {
     (void)state;
@@ -218,6 +246,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(an_empty_query_is_the_newest_messages),
+        cmocka_unit_test(around_here_is_another_view),
+        cmocka_unit_test(one_message_may_be_at_another_host),
         cmocka_unit_test(equal_wishes_are_one_url),
         cmocka_unit_test(wrong_fields_are_named),
         cmocka_unit_test(the_last_moment_is_all),

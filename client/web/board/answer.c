@@ -33,14 +33,22 @@ bool answer_borrow(const struct hearsay_result *result, struct board_message *ou
     return true;
 }
 
-/* Copies media type and text of a message to *room, and moves *room behind them. */
+/* Copies a text with its NUL to *room, and moves *room behind it. */
+static const char *text_own(const char *text, char **room)
+{
+    size_t bytes = strlen(text) + 1;
+    char *copy = *room;
+
+    memcpy(copy, text, bytes);
+    *room += bytes;
+    return copy;
+}
+
+/* Copies media type, host and text of a message to *room, and moves *room behind them. */
 static void message_own(struct board_message *message, char **room)
 {
-    size_t type_bytes = strlen(message->media_type) + 1;
-
-    memcpy(*room, message->media_type, type_bytes);
-    message->media_type = *room;
-    *room += type_bytes;
+    message->media_type = text_own(message->media_type, room);
+    message->host = message->host != NULL ? text_own(message->host, room) : NULL;
     if (message->text != NULL) {
         memcpy(*room, message->text, message->bytes);
         message->text = *room;
@@ -51,7 +59,9 @@ static void message_own(struct board_message *message, char **room)
 /* How much memory message_own() takes. Frames bound all sizes, so no sum can overflow. */
 static size_t own_bytes(const struct board_message *message)
 {
-    return strlen(message->media_type) + 1 + (message->text != NULL ? message->bytes : 0);
+    return strlen(message->media_type) + 1 +
+           (message->host != NULL ? strlen(message->host) + 1 : 0) +
+           (message->text != NULL ? message->bytes : 0);
 }
 
 int64_t answer_since_ms(const struct hearsay_results *results, size_t nth)
@@ -64,7 +74,21 @@ int64_t answer_since_ms(const struct hearsay_results *results, size_t nth)
     return one.deposited_ms;
 }
 
-struct answer *answer_of_results(const struct hearsay_results *results, size_t most)
+/* answer_borrow, with the host of the message unless it is `host`. */
+static bool borrow_of_host(const struct hearsay_result *result, const char *host,
+                           struct board_message *out_message)
+{
+    if (!answer_borrow(result, out_message)) {
+        return false;
+    }
+    if (result->host != NULL && strcmp(result->host, host) != 0) {
+        out_message->host = result->host;
+    }
+    return true;
+}
+
+struct answer *answer_of_results(const struct hearsay_results *results, size_t most,
+                                 const char *host)
 {
     struct board_message one;
     size_t count = 0;
@@ -73,7 +97,7 @@ struct answer *answer_of_results(const struct hearsay_results *results, size_t m
     bool has_more = false;
 
     for (size_t i = 0; i < results->result_count; i++) {
-        if (!answer_borrow(&results->results[i], &one)) {
+        if (!borrow_of_host(&results->results[i], host, &one)) {
             sealed++;
         } else if (count < most) {
             count++;
@@ -90,7 +114,7 @@ struct answer *answer_of_results(const struct hearsay_results *results, size_t m
     struct board_message *messages = (struct board_message *)(answer + 1);
     char *room = (char *)(messages + count);
     for (size_t i = 0, filled = 0; filled < count; i++) {
-        if (answer_borrow(&results->results[i], &messages[filled])) {
+        if (borrow_of_host(&results->results[i], host, &messages[filled])) {
             message_own(&messages[filled++], &room);
         }
     }

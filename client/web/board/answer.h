@@ -20,7 +20,8 @@ struct answer {
 int64_t answer_since_ms(const struct hearsay_results *results, size_t nth);
 
 /* Copies the first `most` messages that are not sealed. NULL: no memory. */
-struct answer *answer_of_results(const struct hearsay_results *results, size_t most);
+struct answer *answer_of_results(const struct hearsay_results *results, size_t most,
+                                 const char *host);
 struct answer *answer_of_message(const struct hearsay_message *message);
 struct answer *answer_of_labels(const struct hearsay_here *here);
 

@@ -23,7 +23,8 @@ enum {
     QUERY_BURST = 7,
     REST_PER_SECOND = 30, /* of the others, lists that are not ASK_SHARED */
     REST_BURST = 6,
-    NEWER_MOST = 8 /* further questions for one list of the newest messages */
+    HOUSE_HOOD_COST = 4, /* a question of a hood counts this many times, as at hearsayd */
+    NEWER_MOST = 8       /* further questions for one list of the newest messages */
 };
 
 static const struct bucket_rate query_rate = {
@@ -119,7 +120,8 @@ static int submit_list(struct house *house, struct ask *ask, uint64_t *out_ticke
         return status;
     }
     /* The watch comes before the query, so that no change is missed. */
-    ask->is_watched = ask->view->before_ms == INT64_MAX && house_watch_list(house, ask);
+    ask->is_watched = ask->view->before_ms == INT64_MAX && house_watch_list(house, ask) &&
+                      !ask->view->is_hood; /* no watch sees the other hosts */
     query.k = list_k(house, ask->view);
     query.since_ms = ask->since_ms > 0 ? ask->since_ms : INT64_MIN;
     query.until_ms = ask->view->before_ms;
@@ -154,17 +156,18 @@ static uint64_t ask_pay(struct house *house, const struct ask *ask)
 {
     int64_t now_ms = loop_now(house);
     struct bucket rest = house->rest;
+    uint32_t cost = ask->kind == ASK_LIST && ask->view->is_hood ? HOUSE_HOOD_COST : 1;
     uint64_t wait_ms = 0;
 
     if (ask->rank == ASK_SMALL ||
-        (ask->rank == ASK_LOOK && bucket_take(&house->look, &look_rate, 1, now_ms) == 0)) {
+        (ask->rank == ASK_LOOK && bucket_take(&house->look, &look_rate, cost, now_ms) == 0)) {
         return 0;
     }
     if (ask->rank > ASK_SHARED) {
-        wait_ms = bucket_take(&rest, &rest_rate, 1, now_ms);
+        wait_ms = bucket_take(&rest, &rest_rate, cost, now_ms);
     }
     if (wait_ms == 0) {
-        wait_ms = bucket_take(&house->queries, &query_rate, 1, now_ms);
+        wait_ms = bucket_take(&house->queries, &query_rate, cost, now_ms);
     }
     if (wait_ms == 0) {
         house->rest = rest;
@@ -312,6 +315,15 @@ static bool list_ask_newer(struct house *house, struct ask *ask,
     return true;
 }
 
+/* The name of the host of a view. */
+static const char *host_name(const struct house *house, const struct view *view)
+{
+    const struct hearsay_host *host =
+        hearsay_find_host(link_server(house->link), query_host(view->host));
+
+    return host != NULL ? host->name : view->host;
+}
+
 static void take_answer(struct house *house, struct ask *ask, const struct hearsay_reply *reply)
 {
     struct answer *answer = NULL;
@@ -321,7 +333,8 @@ static void take_answer(struct house *house, struct ask *ask, const struct hears
         if (list_ask_newer(house, ask, &reply->results)) {
             return;
         }
-        answer = answer_of_results(&reply->results, house->options.per_page);
+        answer = answer_of_results(&reply->results, house->options.per_page,
+                                   host_name(house, ask->view));
         if (answer != NULL && (ask->since_ms > 0 || list_is_part(house, ask, &reply->results))) {
             answer->list.has_older = true;
         }

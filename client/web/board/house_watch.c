@@ -163,6 +163,7 @@ static struct board_watch *watch_begin(struct house *house, const struct view *v
         return NULL;
     }
     query.with_payload = events != NULL;
+    query.hood = false; /* a watch sees one host */
     if (hearsay_submit_watch(server, &query, after_seq, &watch->ticket, &error) != HEARSAY_OK) {
         free(watch);
         return NULL;

@@ -179,6 +179,7 @@ int query_fill(const struct hearsay *server, const struct view *view, struct que
     (void)hearsay_context_labels(context, &labels);
     hearsay_context_free(context);
     out_query->host = query_host(view->host);
+    out_query->hood = view->is_hood;
     out_query->parts = parts->parts;
     out_query->max_distance = labels > 0 ? host->suggested_max_distance : HEARSAY_DISTANCE_ONE;
     return status;

@@ -38,6 +38,9 @@ void page_write_kept_fields(struct html *html, const struct page *page)
     if (page->view->language[0] != '\0') {
         page_write_hidden(html, "l", page->view->language);
     }
+    if (page->view->is_hood) {
+        page_write_hidden(html, "a", "1");
+    }
 }
 
 void page_write_hidden_hole(struct html *html, const char *name, enum html_hole kind)
@@ -75,6 +78,11 @@ void page_write_href(struct html *html, const struct page *page, const char *pat
     html_string(html, path);
     href_add(html, "h=", page->view->host, &is_first);
     href_add(html, "l=", page->view->language, &is_first);
+    if (page->view->at[0] != '\0') { /* says `a`, too */
+        href_add(html, "at=", page->view->at, &is_first);
+    } else {
+        href_add(html, "a=", page->view->is_hood ? "1" : "", &is_first);
+    }
     href_add(html, "p=", page->view->store, &is_first);
     if (fragment != NULL) {
         html_raw(html, "#");
@@ -121,6 +129,18 @@ void page_hex_of(const uint8_t *id, char *out_text)
         out_text[2 * i + 1] = hex[id[i] & 15];
     }
     out_text[2 * (size_t)HEARSAY_ID_BYTES] = '\0';
+}
+
+void page_mark_of(const uint8_t *id, const char *host, char *out_text)
+{
+    uint8_t bytes[HEARSAY_ID_BYTES + VIEW_HOST_BYTES];
+    uint8_t hash[HEARSAY_HASH_BYTES];
+    size_t length = strnlen(host, VIEW_HOST_BYTES);
+
+    memcpy(bytes, id, HEARSAY_ID_BYTES);
+    memcpy(bytes + HEARSAY_ID_BYTES, host, length);
+    hearsay_hash(bytes, HEARSAY_ID_BYTES + length, hash);
+    page_hex_of(length == 0 ? id : hash, out_text);
 }
 
 void page_path_of(const uint8_t *id, char *out_path)
@@ -179,6 +199,17 @@ void page_write_times(struct html *html, const struct page *page,
     lang_write_with_until(html, page->lang, "item.gone",
                           page_seconds_until(page, message->expires_ms), is_about);
     html_raw(html, "</span>\n");
+}
+
+void page_write_where(struct html *html, const struct page *page, const char *host)
+{
+    html_raw(html, "<bdi>");
+    if (host == NULL) {
+        lang_write(html, page->lang, "hood.here", NULL, NULL);
+    } else {
+        html_string(html, host);
+    }
+    html_raw(html, "</bdi>\n");
 }
 
 /* --- the frame -------------------------------------------------------------------------------- */

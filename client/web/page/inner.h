@@ -56,6 +56,12 @@ void page_write_back(struct html *html, const struct page *page);
 /* Writes a link to the page by its name: http://hearsay.lan/. */
 void page_write_name(struct html *html, const struct page *page);
 
+/*
+ * The name of a message in its element and in what the script keeps: its id; with the name of
+ * another `host` ("": none) a hash of both, so that no message there passes for one of here.
+ */
+void page_mark_of(const uint8_t *id, const char *host, char *out_text);
+
 /* A message's id as hexadecimal digits (PAGE_ID_TEXT_BYTES), and the path of its page. */
 void page_hex_of(const uint8_t *id, char *out_text);
 void page_path_of(const uint8_t *id, char *out_path);
@@ -67,6 +73,9 @@ void page_write_plurals(struct html *html, const struct page *page, const char *
 /* Seconds from hearsayd's now to a time, and back; 0 where that is in the past. */
 uint64_t page_seconds_until(const struct page *page, int64_t ms);
 uint64_t page_seconds_since(const struct page *page, int64_t ms);
+
+/* Where a message is: the name of another host, or "Here" for NULL. */
+void page_write_where(struct html *html, const struct page *page, const char *host);
 
 /* Writes the times of a message: how long ago, and when it goes. */
 void page_write_times(struct html *html, const struct page *page,

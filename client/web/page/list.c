@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <stdio.h>
 #include <string.h>
 
 #include "client/web/page/inner.h"
@@ -39,13 +40,20 @@ static void item_write_link(struct html *html, const struct page *page,
                             const struct board_message *message, const char *key)
 {
     char path[PAGE_PATH_BYTES];
+    struct view view;
+    struct page there = *page;
 
+    if (message->host != NULL) {
+        view = *page->view;
+        (void)snprintf(view.at, sizeof(view.at), "%s", message->host);
+        there.view = &view;
+    }
     page_path_of(message->id, path);
     html_raw(html, "<a class=\"link\"");
-    page_write_href(html, page, path, NULL);
+    page_write_href(html, &there, path, NULL);
     html_raw(html, ">");
     lang_write(html, page->lang, key, NULL, NULL);
-    html_raw(html, "</a>\n");
+    html_raw(html, "</a>");
 }
 
 void page_write_item(struct html *html, const struct page *page,
@@ -54,10 +62,10 @@ void page_write_item(struct html *html, const struct page *page,
     char id[PAGE_ID_TEXT_BYTES];
     bool is_whole = true;
 
-    page_hex_of(message->id, id);
+    page_mark_of(message->id, message->host != NULL ? message->host : "", id);
     html_raw(html, "<li id=\"m-");
     html_raw(html, id);
-    html_raw(html, "\">\n<article>\n<div class=\"text\">");
+    html_raw(html, "\">\n<article><div class=\"text\">");
     if (message->text != NULL) {
         is_whole =
             html_message(html, message->text, message->bytes, PAGE_TEXT_CHARACTERS, LIST_LINES_MAX);
@@ -67,14 +75,17 @@ void page_write_item(struct html *html, const struct page *page,
     } else {
         page_write_kind(html, page, message);
     }
-    html_raw(html, "</div>\n<div class=\"meta\">\n<p>");
+    html_raw(html, "</div><div class=\"meta\"><p>");
+    if (page->view->is_hood) {
+        page_write_where(html, page, message->host);
+    }
     page_write_times(html, page, message);
     if (shows_nearness) {
         item_write_nearness(html, page, message);
     }
-    html_raw(html, "</p>\n");
+    html_raw(html, "</p>");
     item_write_link(html, page, message, is_whole ? "item.details" : "item.more");
-    html_raw(html, "</div>\n</article>\n</li>\n");
+    html_raw(html, "</div></article></li>");
 }
 
 /* --- order and topics ------------------------------------------------------------------------- */
@@ -91,6 +102,37 @@ static void order_write_link(struct html *html, const struct page *page, enum vi
     html_raw(html, page->view->order == order ? " aria-current=\"true\">" : ">");
     lang_write(html, page->lang, key, NULL, NULL);
     html_raw(html, "</a></li>\n");
+}
+
+static void hood_write_link(struct html *html, const struct page *page, bool is_hood,
+                            const char *key)
+{
+    struct view view = *page->view;
+
+    view.is_hood = is_hood;
+    view.before_ms = INT64_MAX;
+    html_raw(html, "<li><a class=\"chip\"");
+    page_write_view_href(html, &view);
+    html_raw(html, is_hood ? " aria-describedby=\"hood\"" : "");
+    html_raw(html, page->view->is_hood == is_hood ? " aria-current=\"true\">" : ">");
+    lang_write(html, page->lang, key, NULL, NULL);
+    html_raw(html, "</a></li>");
+}
+
+/* The choice of the hood, and what "around here" does: said before anything is asked. */
+static void hood_write(struct html *html, const struct page *page)
+{
+    if (!page->has_hood) {
+        return;
+    }
+    html_raw(html, "<div class=\"tools\"><nav");
+    html_attribute(html, "aria-label", lang_text(page->lang, "hood.label"));
+    html_raw(html, "><ul>");
+    hood_write_link(html, page, false, "hood.here");
+    hood_write_link(html, page, true, "hood.around");
+    html_raw(html, "</ul></nav><p class=\"help\" id=\"hood\">");
+    lang_write(html, page->lang, "hood.help", NULL, NULL);
+    html_raw(html, "</p></div>\n");
 }
 
 /* Writes a chip that takes a topic away; `topic` NULL: "now". */
@@ -339,6 +381,7 @@ static void list_write_stay(struct html *html, const struct page *page)
 static void list_write_body(struct html *html, const struct page *page,
                             const struct board_list *list, bool can_leave)
 {
+    hood_write(html, page);
     tools_write(html, page);
     if (list->age_ms > PAGE_STALE_MS) {
         html_raw(html, "<div class=\"notice\">");

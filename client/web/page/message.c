@@ -26,6 +26,9 @@ static void message_write_text(struct html *html, const struct page *page,
         html_raw(html, "<p>\xe2\x80\xa6</p>");
     }
     html_raw(html, "</div>\n<div class=\"meta\">\n<p>");
+    if (page->view->at[0] != '\0') {
+        page_write_where(html, page, page->view->at);
+    }
     page_write_times(html, page, message);
     html_raw(html, "</p>\n</div>\n</article>\n");
 }
@@ -43,6 +46,9 @@ static void task_begin(struct html *html, const struct page *page, const char *h
     html_raw(html, ">\n");
     page_write_form_fields(html, page);
     page_write_hidden(html, "id", id);
+    if (page->view->at[0] != '\0') {
+        page_write_hidden(html, "at", page->view->at);
+    }
 }
 
 static void report_write_reason(struct html *html, const struct page *page, const char *why,
@@ -161,6 +167,7 @@ void page_write_message(struct html *html, const struct page *page,
         message_write_report(html, page, message, id);
     }
     message_write_withdraw(html, page, message, id);
+    page_mark_of(message->message->id, page->view->at, id);
     message_write_hide(html, page, id);
     page_write_back(html, page);
     page_end(html, page, 0, path);

@@ -8,7 +8,11 @@
 #include "client/web/qr.h"
 #include "client/web/statics.h"
 
-enum { STATIC_MAX_AGE_S = 86400, MESSAGE_PATH_BYTES = 3 };
+enum {
+    STATIC_MAX_AGE_S = 86400,
+    MESSAGE_PATH_BYTES = 3,
+    READING_HOOD_COST = 4 /* tokens of a list of a hood, as at hearsayd */
+};
 
 /* --- what a reader asks for ------------------------------------------------------------------- */
 
@@ -35,12 +39,12 @@ static struct bucket_rate read_rate(const struct router *router)
     return rate;
 }
 
-bool reading_may_read(struct visit *visit)
+bool reading_may_read(struct visit *visit, uint32_t cost)
 {
     struct router *router = visit->router;
     struct bucket_rate rate = read_rate(router);
     uint64_t wait_ms =
-        limit_take(&router->limit, &visit->request->client, &rate, 1, router_now_ms(router));
+        limit_take(&router->limit, &visit->request->client, &rate, cost, router_now_ms(router));
 
     if (wait_ms == 0) {
         return true;
@@ -63,7 +67,7 @@ bool reading_view(struct visit *visit)
         return false;
     }
     visit_choose_language(visit, visit->view.language);
-    if (board_welcome(visit->router->board) != NULL && visit_find_host(visit) == NULL) {
+    if (board_welcome(visit->router->board) != NULL && !visit_check_host(visit)) {
         visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
         return false;
     }
@@ -121,7 +125,8 @@ static void list_place_done(void *context, const struct board_reply *reply)
 
 void reading_list(struct visit *visit)
 {
-    if (reading_view(visit) && reading_may_read(visit)) {
+    if (reading_view(visit) &&
+        reading_may_read(visit, visit->view.is_hood ? READING_HOOD_COST : 1)) {
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,
                     list_place_done, visit);
@@ -154,7 +159,8 @@ static void events_turn(void *context)
 
 void reading_events(struct visit *visit)
 {
-    if (reading_view(visit) && reading_may_read(visit)) {
+    if (reading_view(visit) && reading_may_read(visit, 1)) {
+        visit->view.is_hood = false; /* live messages are those of the host */
         visit_name_host(visit);
         turns_wait(&visit->router->turns, visit->router->loop, &visit->turn, events_turn, visit);
     }
@@ -186,9 +192,9 @@ void reading_message(struct visit *visit)
 
     if (!secret_read_hex(visit->request->path + MESSAGE_PATH_BYTES, id)) {
         visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
-    } else if (reading_view(visit) && reading_may_read(visit)) {
+    } else if (reading_view(visit) && reading_may_read(visit, 1)) {
         visit_name_host(visit);
-        board_get(visit->router->board, visit->view.host, id, message_done, visit);
+        board_get(visit->router->board, visit_host_at(visit), id, message_done, visit);
     }
 }
 

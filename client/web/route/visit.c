@@ -80,6 +80,36 @@ const struct hearsay_host *visit_find_host(const struct visit *visit)
     return NULL;
 }
 
+/* Whether the host `name` belongs to the hood of `host`. */
+static bool is_around(const struct hearsay_welcome *welcome, const struct hearsay_host *host,
+                      const char *name)
+{
+    for (size_t i = 0; host->hood != NULL && i < welcome->host_count; i++) {
+        if (strcmp(welcome->hosts[i].name, name) == 0) {
+            return welcome->hosts[i].hood != NULL &&
+                   strcmp(welcome->hosts[i].hood, host->hood) == 0;
+        }
+    }
+    return false;
+}
+
+bool visit_check_host(struct visit *visit)
+{
+    const struct hearsay_host *host = visit_find_host(visit);
+
+    if (host == NULL) {
+        return false;
+    }
+    visit->view.is_hood = visit->view.is_hood && host->hood != NULL;
+    return visit->view.at[0] == '\0' ||
+           is_around(board_welcome(visit->router->board), host, visit->view.at);
+}
+
+const char *visit_host_at(const struct visit *visit)
+{
+    return visit->view.at[0] != '\0' ? visit->view.at : visit->view.host;
+}
+
 void visit_take_place(struct visit *visit, const struct board_reply *reply)
 {
     const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
@@ -120,6 +150,7 @@ void visit_page(struct visit *visit, struct page *out_page)
     if (host != NULL) {
         live_write_store(welcome, visit_host(visit), "", visit->store);
         memcpy(visit->view.store, visit->store, sizeof(visit->view.store));
+        page.has_hood = host->hood != NULL;
         page.notices = host->notices;
         page.notice_count = host->notice_count;
         page.notices_version = host->notices_version;

@@ -62,6 +62,15 @@ void visit_name_host(struct visit *visit);
 /* What hearsayd says about that host; NULL: not known, or there is none. */
 const struct hearsay_host *visit_find_host(const struct visit *visit);
 
+/*
+ * Checks the hosts of the view. False: there is no such host, or `at` is not in the hood of `host`.
+ * Without a hood, "around here" is "here".
+ */
+bool visit_check_host(struct visit *visit);
+
+/* The host of one message: `at` of the view, else its `host`. */
+const char *visit_host_at(const struct visit *visit);
+
 /* Takes the labels of the reader's place, which may be none, into the view. Does nothing where they
  * are not known. */
 void visit_take_place(struct visit *visit, const struct board_reply *reply);

@@ -173,7 +173,7 @@ static bool accept_view(struct visit *visit)
         fail_field(visit, field != NULL ? field : "form");
         return false;
     }
-    if (board_welcome(visit->router->board) != NULL && visit_find_host(visit) == NULL) {
+    if (board_welcome(visit->router->board) != NULL && !visit_check_host(visit)) {
         fail_field(visit, "h");
         return false;
     }
@@ -386,8 +386,8 @@ static void answer_wrong_code(struct visit *visit)
 {
     uint8_t id[HEARSAY_ID_BYTES];
 
-    if (secret_read_hex(visit_field(visit, "id"), id) && reading_may_read(visit)) {
-        board_get(visit->router->board, visit->view.host, id, wrong_code_done, visit);
+    if (secret_read_hex(visit_field(visit, "id"), id) && reading_may_read(visit, 1)) {
+        board_get(visit->router->board, visit_host_at(visit), id, wrong_code_done, visit);
     }
 }
 
@@ -422,8 +422,8 @@ void writing_withdraw(struct visit *visit)
         answer_wrong_code(visit);
     } else {
         secret_token(code, token);
-        board_withdraw(visit->router->board, &visit->request->client, visit->view.host, id, token,
-                       withdraw_done, visit);
+        board_withdraw(visit->router->board, &visit->request->client, visit_host_at(visit), id,
+                       token, withdraw_done, visit);
     }
 }
 
@@ -492,7 +492,7 @@ void writing_report(struct visit *visit)
         fail_field(visit, "text");
     } else {
         write_reason(text, reason);
-        board_report(visit->router->board, &visit->request->client, visit->view.host, id,
+        board_report(visit->router->board, &visit->request->client, visit_host_at(visit), id,
                      kind_of(why), reason, report_done, visit);
     }
 }
