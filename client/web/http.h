@@ -96,12 +96,11 @@ struct http_listener {
     bool is_metrics; /* requests say that they came here */
 };
 
-enum { HTTP_STATUSES = 20, HTTP_BOUNDS = 12 };
+enum { HTTP_STATUSES = 20, HTTP_BOUNDS = 6 };
 
 /* What the server has counted since the start. */
 struct http_figures {
-    uint64_t connections;
-    uint64_t refused;                /* connections beyond these, closed by a limit */
+    uint64_t refused;                /* connections that a limit closed */
     uint64_t answers[HTTP_STATUSES]; /* by http_status */
     /* From a whole request to its answer, without streams. */
     uint64_t requests;

@@ -180,7 +180,6 @@ struct http_connection *http_connection_new(const struct http_server_listener *l
     }
     if (is_welcome && http_server_make_room(server, connection)) {
         descriptor_set_up(descriptor);
-        server->figures.connections++;
         return connection;
     }
     server->figures.refused++;

@@ -406,7 +406,7 @@ void moderate_request(void *context, struct http_exchange *exchange,
     struct moderate *moderate = context;
     const struct statics_file *file = statics_find(request->path + 1);
 
-    if (!names_allow_host(&moderate->names, request->host)) {
+    if (!names_allow_host(&moderate->names, false, request->host)) {
         answer_text(exchange, 421, "The moderators' page has another address.\n");
     } else if (strcmp(request->path, "/") == 0) {
         serve_page(moderate, exchange, request);

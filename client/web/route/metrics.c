@@ -56,8 +56,6 @@ static void print_all(FILE *out, const struct router *router)
 
     print_head(out, "hearsay_web_build_info", "gauge", "The version of hearsay-web.");
     (void)fputs("hearsay_web_build_info{version=\"" HEARSAY_VERSION "\"} 1\n", out);
-    print_one(out, "hearsay_web_uptime_seconds", "gauge", "Time since the start.",
-              (uint64_t)(router_now_ms(router) - router->began_ms) / 1000);
     print_one(out, "hearsay_web_upstream_connected", "gauge", "1 while hearsayd is connected.",
               board_is_connected(router->board));
     print_one(out, "hearsay_web_last_reload_successful", "gauge",
@@ -67,8 +65,6 @@ static void print_all(FILE *out, const struct router *router)
               (uint64_t)router->read_ms / 1000);
     print_one(out, "hearsay_web_connections", "gauge", "Connections now.",
               http_server_connections(router->http));
-    print_one(out, "hearsay_web_connections_total", "counter", "Connections that were served.",
-              figures->connections);
     print_one(out, "hearsay_web_connections_refused_total", "counter",
               "Connections that a limit closed at once.", figures->refused);
     print_one(out, "hearsay_web_event_streams", "gauge", "Open pages that are told of messages.",
@@ -83,11 +79,19 @@ static void print_all(FILE *out, const struct router *router)
 void metrics_answer(const struct router *router, struct http_exchange *exchange,
                     const struct http_request *request)
 {
+    static const char stranger[] = "Ask for the address of a `listen` line with the word metrics, "
+                                   "or for one of the `name` lines.\n";
     struct http_answer answer = {.status = 503, .retry_after_s = 1};
     char *text = NULL;
     size_t bytes = 0;
 
-    if (strcmp(request->path, "/metrics") != 0 || request->method == HTTP_POST) {
+    if (!names_allow_host(&router->names, true, request->host)) {
+        answer = (struct http_answer){.status = 421,
+                                      .type = "text/plain; charset=utf-8",
+                                      .body = stranger,
+                                      .body_bytes = sizeof(stranger) - 1,
+                                      .is_static = true};
+    } else if (strcmp(request->path, "/metrics") != 0 || request->method == HTTP_POST) {
         answer = (struct http_answer){.status = 404};
     } else {
         FILE *out = open_memstream(&text, &bytes);

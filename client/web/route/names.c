@@ -75,7 +75,7 @@ static bool is_configured(const struct web_config *config, const char *name)
 static bool place_fits(const struct names *names, const struct web_config_listener *place,
                        const struct host_parts *parts)
 {
-    if (place->is_metrics || (!place->is_proxied && parts->port != place->port)) {
+    if (!place->is_proxied && parts->port != place->port) {
         return false;
     }
     if (parts->family == 0) {
@@ -91,7 +91,7 @@ static bool place_fits(const struct names *names, const struct web_config_listen
             memcmp(place->address, parts->address, parts->family == 4 ? 4 : 16) == 0);
 }
 
-bool names_allow_host(const struct names *names, const char *host)
+bool names_allow_host(const struct names *names, bool is_metrics, const char *host)
 {
     struct host_parts parts;
 
@@ -99,7 +99,8 @@ bool names_allow_host(const struct names *names, const char *host)
         return false;
     }
     for (size_t i = 0; i < names->place_count; i++) {
-        if (place_fits(names, &names->places[i], &parts)) {
+        if (names->places[i].is_metrics == is_metrics &&
+            place_fits(names, &names->places[i], &parts)) {
             return true;
         }
     }

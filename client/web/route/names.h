@@ -19,11 +19,12 @@ struct names {
 };
 
 /*
- * Whether a Host header names this page: a configured name or the numeric address of a listener,
- * with the listener's port; or localhost, where a listener is of this machine only. A listener for
- * all addresses takes any numeric address. Behind a proxy any port is right. NULL: false.
+ * Whether a Host header names this page (is_metrics: the figures): a configured name or the numeric
+ * address of a listener of the page (of the figures), with the listener's port; or localhost, where
+ * a listener is of this machine only. A listener for all addresses takes any numeric address.
+ * Behind a proxy any port is right. NULL: false.
  */
-bool names_allow_host(const struct names *names, const char *host);
+bool names_allow_host(const struct names *names, bool is_metrics, const char *host);
 
 /*
  * Whether an Origin header may stand in a request for this host: NULL, or http:// and the same

@@ -72,7 +72,7 @@ static void visit_go(struct visit *visit)
 {
     const struct route *route = find_route(visit->router, visit->request->path);
 
-    if (!names_allow_host(&visit->router->names, visit->request->host)) {
+    if (!names_allow_host(&visit->router->names, false, visit->request->host)) {
         answer_stranger(visit);
     } else if (route == NULL) {
         visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});

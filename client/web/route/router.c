@@ -32,6 +32,5 @@ void router_init(struct router *router)
     nonce_init(&router->nonce);
     limit_init(&router->limit);
     portal_init(&router->portal);
-    router->began_ms = router_now_ms(router);
     router_note_read(router, false);
 }

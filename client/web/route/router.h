@@ -29,7 +29,6 @@ struct router {
     const struct http_server *http;  /* borrowed */
     bool was_refused;                /* the last reload */
     int64_t read_ms;                 /* Unix time of the last reload, or of the start */
-    int64_t began_ms;                /* of router_now_ms */
     struct names names;
     struct nonce nonce;
     struct limit limit;
