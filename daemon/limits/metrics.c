@@ -50,7 +50,7 @@ void metrics_note_left(struct metrics *metrics, enum departure departure, uint32
 uint64_t metrics_bound_us(size_t i)
 {
     static const uint32_t bounds[METRICS_BOUNDS] = {
-        100, 250, 500, 1000, 2500, 5000, 10000, 25000, 100000, 250000, 1000000, 2500000,
+        100, 1000, 10000, 100000, 1000000, 2500000,
     };
 
     return bounds[i];

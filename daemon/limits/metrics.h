@@ -18,7 +18,7 @@ enum metric { METRIC_DEPOSIT, METRIC_QUERY, METRIC_GET, METRICS };
 enum departure { LEFT_EXPIRED, LEFT_EVICTED, LEFT_WITHDRAWN, LEFT_REMOVED, DEPARTURES };
 
 /* METRICS_BOUNDS: the upper bounds of latencies that are counted since the start. */
-enum { METRICS_WINDOW_MS = 60 * 1000, METRICS_BOUNDS = 12 };
+enum { METRICS_WINDOW_MS = 60 * 1000, METRICS_BOUNDS = 6 };
 
 /*
  * At the start since_ms, window_ms and before_ms are the time of the start. All other fields are 0.

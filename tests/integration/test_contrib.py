@@ -19,6 +19,9 @@ FOLDER = os.path.join(wire.ROOT, "contrib", "prometheus")
 RULES, TESTS, DASHBOARD = "hearsay.rules.yml", "hearsay.rules.test.yml", "hearsay-dashboard.json"
 # Those that a daemon without TLS and without reports does not have.
 ABSENT = {"hearsay_certificate_not_after_timestamp_seconds", "hearsay_hides_withheld_total"}
+# For who looks, in no alert and no panel.
+FOR_PEOPLE = {"hearsay_last_reload_timestamp_seconds", "hearsay_watch_dropped_total",
+              "hearsay_web_last_reload_timestamp_seconds"}
 
 
 def read(name):
@@ -43,7 +46,9 @@ def promtool(*args):
     return done.stdout
 
 
-def test_every_figure_exists(make_web):  # noqa: F811
+@pytest.fixture
+def figures(make_web):  # noqa: F811
+    """Of both programs: the metrics with their labels."""
     web = make_web("listen = 127.0.0.3:0 metrics\n")
     port = int(web.wait_log(r"listening on 127\.0\.0\.3:(\d+) metrics").group(1))
     own = web.gateway.daemon
@@ -51,10 +56,36 @@ def test_every_figure_exists(make_web):  # noqa: F811
     web.address, guests, web.port = "127.0.0.3", web.port, port
     text += web.get("/metrics").text
     web.address, web.port = "127.0.0.1", guests
-    names = {metric for metric, _ in parse(text)[0]} | ABSENT
+    return parse(text)[0].keys()
+
+
+def test_every_figure_exists(figures):
+    names = {metric for metric, _ in figures} | ABSENT
     for file in (RULES, TESTS, DASHBOARD):
         for name in re.findall(r"\bhearsay_[a-z_]+", read(file)):
             assert name in names, f"{file}: {name}"
+
+
+def test_every_label_exists(figures):
+    """An expression that asks for another value finds nothing, and no alert fires."""
+    text = " ".join([read(RULES), *expressions()])
+    matchers = re.findall(r"\b(hearsay_[a-z_]+)\{([^}]*)\}", text)
+    seen = 0
+    for metric, labels in matchers:
+        for label, values in re.findall(r'([a-z]+)=~?"([^"]*)"', labels):
+            there = {dict(pairs).get(label) for name, pairs in figures if name == metric}
+            if label != "instance":  # of Prometheus
+                seen += 1
+                assert set(values.split("|")) <= there, f"{metric}: {label} {values}"
+    assert seen >= 5
+
+
+def test_every_figure_is_used(figures):
+    """Each series costs storage: what no alert and no panel uses is not offered, but for a few."""
+    used = re.findall(r"\bhearsay_[a-z_]+", " ".join([read(RULES), read(DASHBOARD)]))
+    bases = {re.sub("_(bucket|sum|count)$", "", name) for name in used}
+    offered = {re.sub("_(bucket|sum|count)$", "", metric) for metric, _ in figures}
+    assert {name for name in offered - bases if name.startswith("hearsay_")} == FOR_PEOPLE
 
 
 def test_every_alert_has_a_test():

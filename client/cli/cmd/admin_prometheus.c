@@ -37,17 +37,11 @@ static const struct metric_row rows[] = {
     {"hearsay_requests_refused_total", "counter",
      "Requests that were answered with an error, by the error's code.", "refused_*_total", "code",
      0},
-    {"hearsay_connections_total", "counter", "Connections, refused ones included.",
-     "sessions_total", NULL, 0},
     {"hearsay_connections_refused_total", "counter", "Connections that limits refused.",
      "refused_connections_total", NULL, 0},
     {"hearsay_sessions", "gauge", "Connections now.", "sessions", NULL, 0},
     {"hearsay_sessions_dropped_total", "counter", "Sessions that the daemon ended early.",
      "dropped_*_total", "reason", 0},
-    {"hearsay_requests_under_way", "gauge", "Requests that wait for storage or go on in steps.",
-     "working", NULL, 0},
-    {"hearsay_searches_waiting", "gauge", "Long queries that wait for a place.", "searches_waiting",
-     NULL, 0},
     {"hearsay_comparisons_total", "counter", "Filters that were compared with queries.",
      "comparisons_total", NULL, 0},
     {"hearsay_messages_left_total", "counter", "Messages that have left the store, by the way.",
@@ -61,8 +55,6 @@ static const struct metric_row rows[] = {
     {"hearsay_watch_dropped_total", "counter",
      "Watching clients that were dropped: did not read (slow), or may miss a match (failed).",
      "watch_dropped_*_total", "reason", 0},
-    {"hearsay_rebuild_failures_total", "counter", "Rebuilds of an index that failed.",
-     "arrange_failures", NULL, 0},
     {"hearsay_store_commits_total", "counter", "Transactions of the store.", "store_transactions",
      NULL, 0},
     {"hearsay_store_failures_total", "counter", "Transactions of the store that failed.",
@@ -71,15 +63,9 @@ static const struct metric_row rows[] = {
     {"hearsay_store_log_bytes", "gauge", "Size of the database's log.", "store_log_bytes", NULL, 0},
     {"hearsay_written_bytes_total", "counter", "Bytes that the daemon has had written to storage.",
      "written_bytes_total", NULL, 0},
-    {"hearsay_output_bytes", "gauge", "Output that clients have not taken yet.", "output_bytes",
-     NULL, 0},
     /* Not process_resident_memory_bytes: node_exporter has a metric of that name. */
     {"hearsay_resident_memory_bytes", "gauge", "Resident memory of the daemon.", "resident_bytes",
      NULL, 0},
-    {"hearsay_all_hosts_limit_messages", "gauge", "Most messages of all hosts together.",
-     "messages_max", NULL, 0},
-    {"hearsay_all_hosts_limit_bytes", "gauge", "Most bytes of the messages of all hosts together.",
-     "bytes_max", NULL, 0},
     {"hearsay_messages", "gauge", "Stored messages, hidden ones included.", "host/*/messages",
      "host", 0},
     {"hearsay_hidden_messages", "gauge", "Messages that are hidden or wait for review.",
@@ -96,10 +82,18 @@ static const struct metric_row rows[] = {
     {"hearsay_hides_withheld_total", "counter",
      "Reports that would have hidden a message without hide_per_hour; absent while there are none.",
      "host/*/hides_withheld", "host", 0},
-    {"hearsay_epochs", "gauge", "Epochs.", "host/*/epochs", "host", 0},
-    {"hearsay_index_bytes", "gauge", "Memory of the indexes.", "host/*/index_bytes", "host", 0},
     {"hearsay_unarranged_messages", "gauge", "Messages since the last rebuild of their index.",
      "host/*/unarranged", "host", 0},
+};
+
+/* Metrics that keep few values of their label. Figures of all other values are added up as "other".
+ * `admin stats` prints each figure. */
+static const struct metric_group {
+    const char *metric;
+    const char *kept[4];
+} groups[] = {
+    {"hearsay_requests_refused_total", {"forbidden", "quota", "rate_limited", "storage"}},
+    {"hearsay_sessions_dropped_total", {"handshake", "tls"}},
 };
 
 enum { LABEL_BYTES = 64 }; /* a host's name has 63 at most */
@@ -142,10 +136,45 @@ static void print_decimal(FILE *stream, int64_t value, int digits)
     }
 }
 
+static void print_value(FILE *stream, const struct metric_row *row, const char *label,
+                        int64_t value)
+{
+    (void)fputs(row->metric, stream);
+    if (row->label != NULL) {
+        (void)fprintf(stream, "{%s=\"%s\"}", row->label, label);
+    }
+    (void)fputc(' ', stream);
+    print_decimal(stream, value, row->digits);
+    (void)fputc('\n', stream);
+}
+
+/* The group of a metric; NULL: the metric keeps all values. */
+static const struct metric_group *find_group(const struct metric_row *row)
+{
+    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
+        if (strcmp(groups[i].metric, row->metric) == 0) {
+            return &groups[i];
+        }
+    }
+    return NULL;
+}
+
+static bool is_kept(const struct metric_group *group, const char *label)
+{
+    for (size_t i = 0; group != NULL && i < sizeof(group->kept) / sizeof(group->kept[0]); i++) {
+        if (group->kept[i] != NULL && strcmp(group->kept[i], label) == 0) {
+            return true;
+        }
+    }
+    return group == NULL;
+}
+
 static void print_row(FILE *stream, const struct metric_row *row,
                       const struct hearsay_admin_reply *reply)
 {
+    const struct metric_group *group = find_group(row);
     bool has_head = false;
+    int64_t others = 0;
     for (size_t i = 0; i < reply->figure_count; i++) {
         const struct hearsay_figure *figure = &reply->figures[i];
         char label[LABEL_BYTES];
@@ -158,13 +187,14 @@ static void print_row(FILE *stream, const struct metric_row *row,
             print_head(stream, row->metric, row->type, row->help);
             has_head = true;
         }
-        (void)fputs(row->metric, stream);
-        if (row->label != NULL) {
-            (void)fprintf(stream, "{%s=\"%s\"}", row->label, label);
+        if (is_kept(group, label)) {
+            print_value(stream, row, label, figure->value);
+        } else {
+            others += figure->value;
         }
-        (void)fputc(' ', stream);
-        print_decimal(stream, figure->value, row->digits);
-        (void)fputc('\n', stream);
+    }
+    if (has_head && group != NULL) {
+        print_value(stream, row, "other", others);
     }
 }
 
