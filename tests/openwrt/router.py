@@ -8,6 +8,7 @@ HEARSAY_OPENWRT names the folder with OpenWrt's sources; build.sh builds them on
 
 import json
 import os
+import re
 import shutil
 import socket
 import subprocess
@@ -23,12 +24,6 @@ TEST_DIR = Path(os.environ.get("HEARSAY_TEST_DIR", "."))
 PREFIX = TEST_DIR / "prefix"
 PATIENCE = 60.0
 NAMESPACES = ["--mount", "--pid", "--net", "--ipc", "--uts"]
-
-PASSWD = """root:x:0:0:root:/root:/bin/ash
-hearsay:x:901:901::/var/run:/bin/false
-hearsay-web:x:902:902::/var/run:/bin/false
-"""
-GROUP = "root:x:0:\nhearsay:x:901:\nhearsay-web:x:902:\n"
 
 # What procd does first on a router, and the services that ours stand behind.
 BOOT = """#!/bin/sh
@@ -108,6 +103,7 @@ class Router:
         self._make_tree()
         self._listen()
         self._boot()
+        self._add_users()
 
     # --- the root directory ---
 
@@ -160,8 +156,9 @@ class Router:
         self.write("etc/init.d/network", NETWORK, 0o755)
         self.write("etc/init.d/dnsmasq", DNSMASQ, 0o755)
         self.write("sbin/boot", BOOT, 0o755)
-        self.write("etc/passwd", PASSWD)
-        self.write("etc/group", GROUP)
+        self.write("etc/passwd", "root:x:0:0:root:/root:/bin/ash\n")
+        self.write("etc/group", "root:x:0:\n")
+        self.write("bin/lock", "#!/bin/sh\n", 0o755)
         self.write("etc/nsswitch.conf", "passwd: files\ngroup: files\n")
         self.write("etc/config/dhcp", "config dnsmasq\n\toption domain 'lan'\n")
         self.write("etc/config/firewall", "config zone\n\toption name 'guest'\n")
@@ -229,6 +226,14 @@ class Router:
         threading.Thread(target=self.unshare.stdout.read, daemon=True).start()
         pid = self.unshare.pid
         self.init = int(Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii"))
+
+    def _add_users(self):
+        """The users of the packages, as OpenWrt adds them when it installs hearsayd alone."""
+        makefile = (FILES.parent / "hearsay/Makefile").read_text(encoding="utf-8")
+        users = re.search(r"^define Package/hearsayd/Default$.*?^  USERID:=(.*?)$", makefile,
+                          re.M | re.S).group(1)
+        self.write("lib/apk/packages/hearsayd.rusers", users)
+        self.run(". /lib/functions.sh; pkgname=hearsayd; add_group_and_user")
 
     def halt(self):
         self.unshare.kill()

@@ -38,7 +38,7 @@ def test_starts(page):
     page.run("/etc/init.d/hearsay-web reload")
     assert not [line for line in page.lines if "may not connect" in line]
     status = page.run(f"cat /proc/{page.pid('hearsay-web')}/status")
-    assert re.search(r"^Uid:\s902\s902\s902\s902$", status, re.M)
+    assert re.search(r"^Uid:\s7118\s7118\s7118\s7118$", status, re.M)
 
 
 def test_reload_keeps_the_process(page):

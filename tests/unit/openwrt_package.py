@@ -140,7 +140,7 @@ def check_words(packages):
     assert set(depends_of(plain)) <= set(depends_of(tls))
     for name in ("userid", "conffiles"):
         assert plain[name] == tls[name] != "", name
-    users = [packages[name]["userid"] for name in ("hearsayd", "hearsay-web")]
+    users = packages["hearsayd"]["userid"].split()
     assert all(re.fullmatch(r"([\w-]+)=(\d+):\1=\2", user) for user in users), users
     assert len(set(users)) == 2, users
 
