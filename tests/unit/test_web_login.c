@@ -77,6 +77,26 @@ static void test_wrong_passwords(void **state)
     assert_int_equal(login_wait_ms(&login, &other, LOGIN_WRONG_MS), 1000); /* one a second again */
 }
 
+/* The address goes when the wrong password does not count any more, and not before. */
+static void test_tidy(void **state)
+{
+    struct login login = {.wrong_count = 0};
+    const struct http_address client = {.family = 4, .bytes = {10, 0, 0, 7}};
+    const struct http_address nobody = {.family = 0};
+    (void)state;
+
+    for (int i = 0; i < LOGIN_WRONG_OWN_MAX; i++) {
+        login_count_wrong(&login, &client, 1000);
+    }
+    login_tidy(&login, LOGIN_WRONG_MS + 999);
+    assert_int_equal(login_wait_ms(&login, &client, LOGIN_WRONG_MS + 999), 1);
+    login_tidy(&login, LOGIN_WRONG_MS + 1000);
+    assert_int_equal(login_wait_ms(&login, &client, LOGIN_WRONG_MS + 1000), 0);
+    for (int i = 0; i < LOGIN_WRONG_OWN_MAX; i++) {
+        assert_memory_equal(&login.wrong[i].client, &nobody, sizeof(nobody));
+    }
+}
+
 /* Whoever has used three cannot lock the others out. */
 static void test_one_owner(void **state)
 {
@@ -138,6 +158,7 @@ int main(void)
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_wrong_passwords),
+        cmocka_unit_test(test_tidy),
         cmocka_unit_test(test_one_owner),
         cmocka_unit_test(test_tickets),
     };

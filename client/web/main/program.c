@@ -100,6 +100,8 @@ static void on_tidy(uv_timer_t *timer)
         sheets_clear(&program->router.sheets);
         limit_tidy(&program->router.limit, router_now_ms(&program->router));
         portal_tidy(&program->router.portal, router_now_ms(&program->router));
+    } else {
+        moderate_tidy(&program->moderate);
     }
     sodium_stackzero(STACK_BYTES);
 }

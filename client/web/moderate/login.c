@@ -97,6 +97,15 @@ void login_count_wrong(struct login *login, const struct http_address *client, i
         (struct login_wrong){.client = *client, .came_ms = now_ms};
 }
 
+void login_tidy(struct login *login, int64_t now_ms)
+{
+    for (size_t i = 0; i < LOGIN_WRONG_MAX; i++) {
+        if (now_ms - login->wrong[i].came_ms >= LOGIN_WRONG_MS) {
+            sodium_memzero(&login->wrong[i].client, sizeof(login->wrong[i].client));
+        }
+    }
+}
+
 /* --- tickets ---------------------------------------------------------------------------------- */
 
 /* Writes the ticket of a time and of what was drawn for it. */

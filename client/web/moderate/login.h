@@ -63,6 +63,9 @@ void login_end(struct login *login, const char *token);
 int64_t login_wait_ms(const struct login *login, const struct http_address *client, int64_t now_ms);
 void login_count_wrong(struct login *login, const struct http_address *client, int64_t now_ms);
 
+/* Forgets the addresses of the wrong passwords that do not count any more. */
+void login_tidy(struct login *login, int64_t now_ms);
+
 /*
  * Tickets: each form for a password has one, so that a browser that sends an old form again does
  * nothing. A ticket is right for LOGIN_TICKET_MS, until it is used.

@@ -63,6 +63,11 @@ static int64_t clock_ms(const struct moderate *moderate)
     return (int64_t)uv_now(moderate->loop);
 }
 
+void moderate_tidy(struct moderate *moderate)
+{
+    login_tidy(&moderate->login, clock_ms(moderate));
+}
+
 /* --- answers ---------------------------------------------------------------------------------- */
 
 static void answer_text(struct http_exchange *exchange, unsigned status, const char *text)

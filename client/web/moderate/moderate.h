@@ -32,6 +32,9 @@ struct moderate {
 void moderate_init(struct moderate *moderate, uv_loop_t *loop, const struct web_config *config,
                    const struct web_config_listener *places, size_t count);
 
+/* Forgets what does not count any more. Must be called each minute. */
+void moderate_tidy(struct moderate *moderate);
+
 /* For http_options; `context` is a struct moderate. */
 bool moderate_allows(void *context, const struct http_address *client);
 void moderate_request(void *context, struct http_exchange *exchange,
