@@ -17,7 +17,7 @@ import hearsay_wire as wire
 import test_web
 from hearsay_wire import pb
 from test_moderation import From, daemon_with, leave
-from test_service import LAUNCHER
+from test_service import LAUNCHER, needs_systemd
 
 PASSWORD = "correct horse"
 FORM = "application/x-www-form-urlencoded"
@@ -538,6 +538,7 @@ def test_the_terminal_asks_twice(conf):
 
 def test_no_socket_of_the_service_manager(conf):
     """`listen` is checked, a socket that is handed over is not."""
+    needs_systemd()
     with socket.create_server(("127.0.0.1", 0)) as door:
         number = door.fileno()
         done = subprocess.run(

@@ -14,6 +14,7 @@ import conftest
 import hearsay_wire as wire
 from test_gateway import make_gateway, open_folder  # noqa: F401 (fixtures)
 from test_prometheus import parse, value
+from test_service import needs_systemd
 from test_web import HEARSAY_WEB, NAME, make_web  # noqa: F401 (a fixture)
 
 SERIES = 37
@@ -185,6 +186,7 @@ def test_promtool_has_no_complaint(web):
 
 def test_sockets_of_the_service_manager(make_web, tmp_path):  # noqa: F811
     """They have no words: the line with the same address has them."""
+    needs_systemd()
     page = make_web()
     with socket.create_server(("127.0.0.1", 0)) as one, socket.create_server(("127.0.0.3", 0)) as two:
         address = "127.0.0.3:{}".format(two.getsockname()[1])
