@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """packaging/openwrt/hearsay/Makefile, built and unpacked for this machine in place of a router.
 
-tests/unit/sdk has what stands in for OpenWrt's SDK. OpenWrt's own package.mk and meson.mk are used
-instead where base.tar.gz of --openwrt is (an archive of OpenWrt's main tree). Checked are: what the
+tests/unit/sdk has what stands in for OpenWrt's SDK. With --openwrt, OpenWrt's own package.mk and
+meson.mk are used, from base.tar.gz in that folder (an archive of OpenWrt's main tree). Checked are: what the
 packages say of themselves, that they depend on what their programs are linked with and on nothing
 else, that OpenWrt has that (sdk/packages.txt), that each package has its files, that the variant with
 TLS differs by TLS alone, and that the programs run.
@@ -199,22 +199,20 @@ def check_run(root):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dir", default="/var/tmp", help="where to build")
-    parser.add_argument("--openwrt", default=ROOT.parent / "shared/openwrt",
-                        help="folder of base.tar.gz")
+    parser.add_argument("--openwrt", help="folder of base.tar.gz")
     options = parser.parse_args()
-    archive = pathlib.Path(options.openwrt) / "base.tar.gz"
+    archive = None
+    if options.openwrt is not None:
+        archive = pathlib.Path(options.openwrt) / "base.tar.gz"
+        if not archive.is_file():
+            print(f"OpenWrt's sources are not here: there is no {archive}")
+            sys.exit(77)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="openwrt-", dir=options.dir))
     try:
-        top = folder / "stub"
-        make_sdk(top, None)
+        top = folder / "sdk"
+        make_sdk(top, archive)
         packages = shown(top)
         check_words(packages)
-        if archive.is_file():
-            top = folder / "openwrt"
-            make_sdk(top, archive)
-            check_words(shown(top))
-        else:
-            print(f"skipped: {archive} is not there: built without OpenWrt's package.mk and meson.mk")
         for variant in ("nossl", "ssl"):
             make(top, "compile", f"BUILD_VARIANT={variant}")
         check_files(top / "root", packages)
