@@ -166,8 +166,16 @@ def test_closed_streams(make_daemon, closed):
     def close():
         for fd in closed:
             os.close(fd)
+
+    def listens():
+        """Nothing is logged; and the socket has a name before somebody listens at it."""
+        try:
+            with daemon.administrator():
+                return True
+        except (FileNotFoundError, ConnectionRefusedError):
+            return False
     daemon = make_daemon(start=False, preexec=close).launch()
-    wire.wait_until(lambda: os.path.exists(daemon.socket_path), "the socket")
+    wire.wait_until(listens, "the socket")
     with daemon.administrator() as client:
         client.call(pb.Ping())
         for fd in closed:
