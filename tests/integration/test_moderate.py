@@ -24,7 +24,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def run_web(*words, **options):
-    return subprocess.run([conftest.binary(test_web.HEARSAY_WEB), *map(str, words)],
+    return subprocess.run([conftest.program(test_web.HEARSAY_WEB), *map(str, words)],
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False,
                           **options)
 
@@ -55,7 +55,7 @@ class Desk(test_web.Web):
 
     def __init__(self, file, *words):  # pylint: disable=super-init-not-called
         self.file, self.token = file, None
-        self.command = [conftest.binary(test_web.HEARSAY_WEB), "--moderate", "--config", str(file), *words]
+        self.command = [conftest.program(test_web.HEARSAY_WEB), "--moderate", "--config", str(file), *words]
         self.start()
 
     def start(self):
@@ -430,7 +430,7 @@ def test_the_guests_page_cannot_moderate(make_desk, tmp_path, rng):
     file.write_text(f"[web]\nlisten = 127.0.0.1:0\nserver = {desk.daemon.socket_path}\n")
     guests = Desk.__new__(Desk)
     guests.token = None
-    guests.command = [conftest.binary(test_web.HEARSAY_WEB), "--config", str(file)]
+    guests.command = [conftest.program(test_web.HEARSAY_WEB), "--config", str(file)]
     guests.start()
     for fields in ({"do": "remove", "id": message.hex()}, {"password": PASSWORD}):
         assert guests.press(**fields).status == 405
@@ -521,7 +521,7 @@ def test_the_terminal_asks_twice(conf):
     for again, code in ((PASSWORD, 0), ("something else", 2)):
         ours, theirs = os.openpty()
         process = subprocess.Popen(
-            [conftest.binary(test_web.HEARSAY_WEB), "--set-password", "--config", str(file)],
+            [conftest.program(test_web.HEARSAY_WEB), "--set-password", "--config", str(file)],
             stdin=theirs, stdout=theirs, stderr=theirs)
         os.close(theirs)
         shown = b""
@@ -542,7 +542,7 @@ def test_no_socket_of_the_service_manager(conf):
     with socket.create_server(("127.0.0.1", 0)) as door:
         number = door.fileno()
         done = subprocess.run(
-            [sys.executable, "-c", LAUNCHER, str(number), conftest.binary(test_web.HEARSAY_WEB),
+            [sys.executable, "-c", LAUNCHER, str(number), conftest.program(test_web.HEARSAY_WEB),
              "--moderate", "--config", str(conf())],
             capture_output=True, text=True, pass_fds=[number], timeout=wire.PATIENCE, check=False)
     assert done.returncode == 1 and "takes no sockets of the service manager" in done.stderr

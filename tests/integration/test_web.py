@@ -39,7 +39,7 @@ class Web:
             file.write(f"[web]\nlisten = 127.0.0.1:0\nserver = {gateway.path}\n{user}{config}\n")
         os.chmod(self.file, 0o644)
         self.process = subprocess.Popen(
-            [conftest.binary(HEARSAY_WEB), "--config", self.file],
+            [conftest.program(HEARSAY_WEB), "--config", self.file],
             stderr=subprocess.PIPE, text=True)
         self.lines, self.changed, self.port = [], threading.Condition(), None
         self.reader = threading.Thread(target=self._read_log, daemon=True)
@@ -649,14 +649,14 @@ def test_reload_and_refusal(make_web):
 def test_refusals_say_what_would_be_right(tmp_path, config, sentence):
     file = tmp_path / "web.conf"
     file.write_text(f"[web]\n{config}\n")
-    done = subprocess.run([conftest.binary(HEARSAY_WEB), "--config", file, "--check-config"],
+    done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", file, "--check-config"],
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
     assert done.returncode == 2 and sentence in done.stderr, done.stderr
 
 
 def test_check_config_warns_of_nobody(tmp_path):
     file = tmp_path / "web.conf"
-    command = [conftest.binary(HEARSAY_WEB), "--config", file, "--check-config"]
+    command = [conftest.program(HEARSAY_WEB), "--config", file, "--check-config"]
     for config, warns in (("listen = 192.0.2.1:80", True), ("listen = 127.0.0.1:80", False),
                           ("listen = 192.0.2.1:80\noperator = Me\ncontact = me@x.y", False)):
         file.write_text(f"[web]\n{config}\n")
@@ -672,7 +672,7 @@ def check_config(web, config=""):
         new.write(old.read() + config)
     os.chmod(file, 0o644)
     # The build may be below a home that the gateway's user cannot enter.
-    program = shutil.copy(conftest.binary(HEARSAY_WEB), web.file + ".program")
+    program = shutil.copy(conftest.program(HEARSAY_WEB), web.file + ".program")
     other = {"user": GATEWAY.pw_uid, "group": GATEWAY.pw_gid} if os.geteuid() == 0 else {}
     return subprocess.run([program, "--config", file, "--check-config"],
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False,
@@ -706,7 +706,7 @@ def test_rules_come_from_a_file(make_web, open_folder):  # noqa: F811
             about = web.get("/about").text
             assert all(line.strip() in html.unescape(about) for line in file)
     printed = subprocess.run(
-        [conftest.binary(HEARSAY_WEB), "--config", web.file, "--print-config"],
+        [conftest.program(HEARSAY_WEB), "--config", web.file, "--print-config"],
         capture_output=True, text=True, check=True).stdout
     assert f"rules = {path}\n" in printed and printed.count("rules = ") == 1
     for config, sentence in (("rules = Be kind.\n", "not both"), ("", "")):
@@ -717,7 +717,7 @@ def test_rules_come_from_a_file(make_web, open_folder):  # noqa: F811
 def test_print_config_is_a_file(tmp_path):
     file = tmp_path / "web.conf"
     file.write_text("[web]\nlisten = [::1]:81\nname = a.lan\nrules = One.\nrules = Two.\n")
-    command = [conftest.binary(HEARSAY_WEB), "--config", file, "--print-config"]
+    command = [conftest.program(HEARSAY_WEB), "--config", file, "--print-config"]
     first = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     file.write_text(first)
     assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == first
@@ -731,7 +731,7 @@ def test_the_port_is_taken(make_web):
         taken.listen()
         port = taken.getsockname()[1]
         done = subprocess.run(
-            [conftest.binary(HEARSAY_WEB), "--config", web.file, "--listen",
+            [conftest.program(HEARSAY_WEB), "--config", web.file, "--listen",
              f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=wire.PATIENCE,
             check=False)
     assert done.returncode == 1 and "another program has it" in done.stderr
@@ -739,7 +739,7 @@ def test_the_port_is_taken(make_web):
 
 def test_the_manual_has_the_keys():
     """client/man/hearsay-web.8 has what `hearsay-web --print-reference mdoc` prints."""
-    keys = subprocess.run([conftest.binary(HEARSAY_WEB), "--print-reference", "mdoc"],
+    keys = subprocess.run([conftest.program(HEARSAY_WEB), "--print-reference", "mdoc"],
                           capture_output=True, text=True, check=True).stdout
     manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../client/man",
                           "hearsay-web.8")

@@ -170,7 +170,7 @@ def check(folder, lines):
     """--check-config: its exit code, and what it says."""
     file = folder / "web.conf"
     file.write_text(f"[web]\n{lines}\nserver = {folder}/none.sock\n")
-    done = subprocess.run([conftest.binary(HEARSAY_WEB), "--config", str(file), "--check-config"],
+    done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", str(file), "--check-config"],
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
     return done.returncode, done.stderr
 
@@ -196,7 +196,7 @@ def test_sockets_of_the_service_manager(make_web, tmp_path):  # noqa: F811
         launcher = (f"import os; os.dup2({one.fileno()}, 13); os.dup2({two.fileno()}, 14); "
                     "os.dup2(13, 3); os.dup2(14, 4); os.environ.update(LISTEN_FDS='2', "
                     "LISTEN_PID=str(os.getpid())); "
-                    f"os.execv({conftest.binary(HEARSAY_WEB)!r}, ['hearsay-web', '--config', "
+                    f"os.execv({conftest.program(HEARSAY_WEB)!r}, ['hearsay-web', '--config', "
                     f"{str(file)!r}])")
         process = subprocess.Popen([sys.executable, "-c", launcher], stderr=subprocess.PIPE,
                                    text=True, pass_fds=(one.fileno(), two.fileno()))
