@@ -149,12 +149,35 @@ static void check_result(const struct world *world, const struct w_request *requ
     SIM_EQUAL(got->deposited_ms, message->deposited_ms);
     SIM_EQUAL(got->expires_ms, message->expires_ms);
     SIM_EQUAL(got->epoch, message->epoch);
+    SIM_CHECK(query->is_hood ? is_text(&got->host, world->config.hosts[message->host].name)
+                             : got->host.text == NULL);
     SIM_EXPECT(!got->payload_omitted || request->expected.or_not_found, "a payload is missing");
     if (query->with_payload && !got->payload_omitted) {
         check_content(message, &got->media_type, &got->payload);
     } else {
         SIM_CHECK(got->payload.data == NULL && got->media_type.text == NULL);
     }
+}
+
+static void check_hood(const struct world *world, const struct m_query *query,
+                       const struct msg_results *results)
+{
+    const char *hood = world->config.hosts[query->host].hood;
+    const uint32_t other = 1 - query->host;
+    const bool is_peer = query->is_hood && m_is_peer(&world->model, query->host, other);
+    bool is_open = false;
+
+    for (uint32_t p = 0; p < query->part_count; p++) {
+        is_open = is_open || query->parts[p].epoch == 0;
+    }
+    SIM_EQUAL(results->complete, query->is_hood);
+    SIM_EQUAL(results->peers, is_peer ? 1 : 0);
+    SIM_EQUAL(results->peers_asked, is_peer && is_open ? 1 : 0);
+    SIM_EQUAL(results->peers_other,
+              query->is_hood && !is_peer && strcmp(hood, world->config.hosts[other].hood) == 0 ? 1
+                                                                                               : 0);
+    SIM_CHECK(query->is_hood || results->as_of_ms == 0);
+    SIM_CHECK(results->as_of_ms <= world->model.now_ms);
 }
 
 static void check_results(const struct world *world, const struct w_request *request,
@@ -165,6 +188,7 @@ static void check_results(const struct world *world, const struct w_request *req
     SIM_CHECK(results->exact);
     SIM_EQUAL(results->capped, expected->capped);
     SIM_EQUAL(results->result_count, expected->count);
+    check_hood(world, &request->query, results);
     for (uint32_t i = 0; i < expected->count; i++) {
         check_result(world, request, &expected->results[i], &results->results[i]);
     }

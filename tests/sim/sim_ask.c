@@ -159,7 +159,7 @@ static void fill_query(const struct world *world, const struct w_request *reques
                               .until_ms = query->until_ms,
                               .metric = query->estimated ? MSG_METRIC_ESTIMATED : MSG_METRIC_BITS,
                               .order = query->by_time ? MSG_ORDER_TIME : MSG_ORDER_SIMILARITY,
-                              .scope = MSG_SCOPE_HERE,
+                              .scope = query->is_hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE,
                               .with_payload = query->with_payload};
     for (uint32_t p = 0; p < query->part_count; p++) {
         parts[p] = (struct msg_query_part){.epoch = query->parts[p].epoch,
@@ -307,6 +307,7 @@ static void make_query(struct world *world, struct w_request *request)
                               .estimated = rng_chance(rng, 30),
                               .by_time = rng_chance(rng, 25),
                               .with_payload = rng_chance(rng, 50)};
+    query->is_hood = request->kind == MSG_REQUEST_QUERY && rng_chance(rng, 30);
     if (rng_chance(rng, 60)) {
         query->part_count = 1;
     }

@@ -65,6 +65,8 @@ static void expect_query(struct world *world, struct w_request *request)
 
     if (query->since_ms >= query->until_ms && query->until_ms != INT64_MAX) {
         expect_error(request, MSG_INVALID, "until_ms");
+    } else if (query->is_hood && world->config.hosts[request->host].hood[0] == '\0') {
+        expect_error(request, MSG_INVALID, "scope");
     } else if (query->exclude_bytes > 0 && is_too_full(query)) {
         expect_error(request, MSG_FILL_OUT_OF_RANGE, "exclude.bits");
     } else if (check_parts(world, request, "parts.epoch", "parts.filter", "parts.contains")) {
@@ -364,6 +366,7 @@ static uint64_t take_tokens(struct world *world, const struct w_request *request
         cost = request->query.part_count;
         /* a slice and its hashes: a token for each 3 of them, rounded up */
         cost += request->query.exclude_bytes > 0 ? (1 + request->query.exclude_hashes + 2) / 3 : 0;
+        cost *= request->query.is_hood ? 4 : 1;
         break;
     case MSG_REQUEST_GET:
     case MSG_REQUEST_SUMMARY:

@@ -172,6 +172,7 @@ struct m_query {
     bool estimated;
     bool by_time;
     bool with_payload;
+    bool is_hood;
     uint8_t exclude[64]; /* one slice; exclude_bytes 0: none */
     uint32_t exclude_bytes, exclude_hashes;
     uint64_t exclude_seed;
@@ -285,6 +286,9 @@ uint32_t m_expire(struct model *model, int64_t now_ms);
 /* How many results, in the answer's order; whether a sender's cap has changed them. */
 uint32_t m_find(const struct model *model, const struct m_query *query, struct m_result *out,
                 bool *out_capped);
+
+/* Whether a query of the hood of `host` also looks at the messages of `other` in epoch 0. */
+bool m_is_peer(const struct model *model, uint32_t host, uint32_t other);
 
 /* Whether a message fits a query, whatever k and the others are: *out is by which part. */
 bool m_fits(const struct model *model, const struct m_query *query, uint32_t message,

@@ -101,15 +101,26 @@ static int compare_nearness(const struct model *model, const struct m_query *que
     return l > r ? -1 : l < r ? 1 : 0;
 }
 
+bool m_is_peer(const struct model *model, uint32_t host, uint32_t other)
+{
+    const struct config_host *asked = model->hosts[host].config;
+    const struct config_host *peer = model->hosts[other].config;
+
+    return other != host && asked->hood[0] != '\0' && strcmp(asked->hood, peer->hood) == 0 &&
+           profile_equal(&asked->profile, &peer->profile);
+}
+
 bool m_fits(const struct model *model, const struct m_query *query, uint32_t number,
             struct m_result *out)
 {
     const struct m_message *message = &model->messages[number];
     const uint32_t bytes = model->hosts[query->host].filter_bytes;
+    const bool is_here = message->host == query->host;
     bool found = false;
 
-    if (message->host != query->host || message->deposited_ms < query->since_ms ||
-        message->deposited_ms >= query->until_ms || is_excluded(query, message->id)) {
+    if ((!is_here && !(query->is_hood && m_is_peer(model, query->host, message->host))) ||
+        message->deposited_ms < query->since_ms || message->deposited_ms >= query->until_ms ||
+        is_excluded(query, message->id)) {
         return false;
     }
     for (uint32_t p = 0; p < query->part_count; p++) {
@@ -118,7 +129,7 @@ bool m_fits(const struct model *model, const struct m_query *query, uint32_t num
                                      .both = m_bits(part->filter, message->filter, bytes, false),
                                      .either = m_bits(part->filter, message->filter, bytes, true),
                                      .part = p};
-        if (part->epoch != message->epoch ||
+        if (part->epoch != message->epoch || (part->epoch != 0 && !is_here) ||
             !is_within(one.both, one.either, query->max_distance_ppm) ||
             !is_within(one.both, one.either, message->reach_ppm) ||
             (part->has_contains && m_bits(part->contains, message->filter, bytes, false) !=

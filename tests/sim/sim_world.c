@@ -140,7 +140,12 @@ static void configure(struct world *world)
     config_add_host(&world->config, "alpha");
     config_add_host(&world->config, "beta");
     set_host(world, "host alpha", "v1:512/4");
-    set_host(world, "host beta", "v1:geo=64/2,topic=128/2,any=64/1");
+    set_host(world, "host beta",
+             rng_chance(rng, 50) ? "v1:512/4" : "v1:geo=64/2,topic=128/2,any=64/1");
+    if (rng_chance(rng, 80)) {
+        set(world, "host alpha", "hood", "near");
+        set(world, "host beta", "hood", rng_chance(rng, 80) ? "near" : "far");
+    }
     set(world, "limits", "cache", rng_chance(rng, 50) ? "0" : "64K");
     set(world, "limits", "k", "%d", M_RESULTS);
     set(world, "limits", "messages", "%u", 20 + rng_below(rng, 80));
