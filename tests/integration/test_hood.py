@@ -354,6 +354,39 @@ def test_one_senders_share_is_of_the_whole_answer(make_daemon, rng):
         assert (len(answer.results), answer.capped, answer.exact) == (3, True, True)
 
 
+def test_long_searches_of_a_hood(make_daemon, rng):
+    """Searches of several turns: every client has the one answer, and clients that leave and a reload
+    that takes a host out of the hood disturb nobody."""
+    config = OPEN + "messages = 100000\n" + "".join(f"[host h{n}]\nhood = x\n" for n in range(8))
+    daemon = make_daemon(config)
+    with daemon.administrator() as client:
+        for host in range(8):
+            batch = [wire.deposit_of(rng, context(rng), host=f"h{host}") for _ in range(3000)]
+            assert all(a.HasField("deposited") for a in client.pipeline(batch))
+        query = pb.Query(k=100, host="h0", scope=pb.HOOD, metric=pb.ESTIMATED)
+        for _ in range(4):
+            query.parts.add(filter=wire.filter_of(context(rng)))
+        expected = shapes(client.call(query))
+        assert len(expected) == 100 and len({e[0] for e in expected}) == 8
+        clients = [daemon.client() for _ in range(6)]
+        for one in clients:
+            for _ in range(5):
+                one.post(query)
+        for one in clients[:3]:
+            one.close()
+        for one in clients[3:]:
+            for _ in range(5):
+                assert shapes(one.receive().results) == expected
+        for one in clients[3:]:
+            one.post(query)
+        daemon.configure(config.replace("[host h7]\nhood = x\n", "[host h7]\n"))
+        client.call(pb.Reload())
+        for one in clients[3:]:
+            assert one.receive().results.peers in (6, 7)
+            one.close()
+        assert "h7" not in {e[0] for e in shapes(client.call(query))}
+
+
 # --- configuration --------------------------------------------------------------------------------
 
 
@@ -397,7 +430,7 @@ def test_query_prints_the_hosts(campus, rng):
         leave(client, rng, "library", [topic], payload=b"from the library")
         leave(client, rng, "lobby", [topic], payload=b"from the lobby")
     cli = cli_runner.of_daemon(campus)
-    lines = cli.ok("query", "--hood", "--label", topic).splitlines()
+    lines = cli.ok("query", "--hood", "-d", "0", "--label", topic).splitlines()
     assert lines[0].split() == ["AGE", "SIMILARITY", "HOST", "TEXT"]
     assert {tuple(line.split()[-4:]) for line in lines[1:3]} == {
         ("library", "from", "the", "library"), ("lobby", "from", "the", "lobby")}
@@ -405,7 +438,7 @@ def test_query_prints_the_hosts(campus, rng):
     assert lines[3].endswith("; 1 with another profile not asked") and len(lines) == 4
     columns = [line.index("from the") for line in lines[1:3]]
     assert columns == [lines[0].index("TEXT")] * 2
-    found = cli.json_lines("query", "--hood", "--json", "--label", topic)
+    found = cli.json_lines("query", "--hood", "--json", "-d", "0", "--label", topic)
     assert {f["host"] for f in found} == {"library", "lobby"}
     code, out, err = cli.run("query", "--hood", "--label", "topic:nothing-of-this", "-d", "0")
     assert code == 1 and out.startswith("asked 1 of 1 other hosts") and "nothing found" in err
