@@ -194,8 +194,9 @@ static const struct settings_key keys[] = {
      .unit = "queries", .standard = "1200", .reloadable = true,
      .help = "How many queries, and other requests that read, one address may send a minute on "
              "average; 0: any number. A query counts once for each of its parts, and once for each "
-             "3 slices and hashes of the ids that it leaves out; a watch also counts once for each "
-             "page of at most 64 messages with which it catches up."},
+             "3 slices and hashes of the ids that it leaves out, four times all this if it is of a "
+             "hood; a watch also counts once for each page of at most 64 messages with which it "
+             "catches up."},
     {LIMITS_KEY("query_burst", query_burst), SETTINGS_TYPE_COUNT, 1, 1000000, .unit = "queries",
      .standard = "300", .reloadable = true,
      .help = "How many queries, counted as for queries_per_minute, one address may send at once, "
