@@ -5,6 +5,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 
 import pytest
 from router import FILES, wait_until
@@ -162,7 +163,9 @@ WRONG = [
     ("main.ttl_max=1d", "hearsayd.main: `ttl_max` does not belong into [daemon] but into [limits]"),
     ("default.evict=newest", "hearsayd.default: `evict`"),
     ("main.user=nobody-here", "nobody-here"),
-    ("main.port=70000", "hearsayd.main: `listen`"),
+    ("main.port=70000", "hearsayd.main.port must be a number from 1 to 65535; not `70000`"),
+    ("main.port='7117\nlog_level = debug'", "hearsayd.main.port must be a number"),
+    ("main.network='guest\nconf-script=/tmp/x'", "hearsayd.main.network must be names of networks"),
     ("other=thing", "hearsayd.other: unknown section [thing]"),
     ("default.here='a:b ; c:d'", "hearsayd.default.here has a semicolon at its beginning or after"),
     ("default.here=';a:b'", "hearsayd.default.here has a semicolon at its beginning or after"),
@@ -182,6 +185,42 @@ def test_wrong_values_change_nothing(router):
         router.wait_log(OLD_STAYS, since)
         assert router.pid("hearsayd") == pid
         assert "sessions = 77" not in router.run("cat /var/etc/hearsay/hearsayd.conf")
+
+
+WRONG_FILES = [
+    "uci set hearsayd.main.port=70000; uci commit hearsayd",
+    "uci set hearsayd.main.port='7117\nconf-script=/tmp/evil'; uci commit hearsayd",
+    "uci set hearsayd.main.network=lan; uci set hearsayd.limits.messages=many; uci commit hearsayd",
+    ": >/etc/config/hearsayd",
+]
+
+
+def seen_by_others(router):
+    """What dnsmasq and umdns are told, and the events after which procd calls the script."""
+    service = json.loads(router.run("ubus call service list '{\"name\":\"hearsayd\",\"verbose\":true}'"))
+    return (router.run("cat /tmp/dnsmasq.d/hearsay.conf"), router.instance("hearsayd")["data"],
+            service["hearsayd"]["triggers"])
+
+
+def test_a_refused_restart_keeps_what_others_see(router, tmp_path):
+    """A port that dnsmasq refuses takes DNS and DHCP of the whole router away."""
+    if not shutil.which("dnsmasq"):
+        pytest.skip("there is no dnsmasq")
+    router.start()
+    before = seen_by_others(router)
+    assert ["eq", "interface", "guest"] in before[2][1][1]
+    for command in WRONG_FILES:
+        router.reset()
+        router.configure("main.enabled=1")
+        router.run(command)
+        since = router.mark()
+        status, output = router.try_run("/etc/init.d/hearsayd restart")
+        assert status == 1 and OLD_STAYS in output, output
+        router.wait_log("ready: hearsayd", since)
+        assert seen_by_others(router) == before
+        file = tmp_path / "hearsay.conf"
+        file.write_text(before[0], encoding="utf-8")
+        subprocess.run(["dnsmasq", "--test", f"--conf-file={file}"], check=True)
 
 
 def test_a_host_without_a_name(router):

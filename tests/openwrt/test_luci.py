@@ -71,6 +71,12 @@ def test_the_figures(luci):
     assert (status["running"], status["refused"]) == (True, {"main": True, "web": False})
     change(luci, "limits.ttl_max=3d", "configuration reloaded")
     assert status_of(luci)["refused"] == NOTHING_REFUSED
+    change(luci, "default.here=';a:b'", "has a semicolon at its beginning")  # the script itself refuses it
+    luci.wait_log("the configuration of before stays in force", luci.mark() - 1)
+    assert status_of(luci)["refused"] == {"main": True, "web": False}
+    luci.run("uci delete hearsayd.default.here")
+    change(luci, "limits.ttl_max=2d", "configuration reloaded")
+    assert status_of(luci)["refused"] == NOTHING_REFUSED
     luci.run("/etc/init.d/hearsayd stop")
     assert status_of(luci) == {"running": False, "code": 3, "refused": NOTHING_REFUSED}
     luci.run("rm /usr/bin/hearsay")

@@ -19,7 +19,8 @@ hearsay_say() { # PRIORITY TEXT
 }
 
 # Sets hearsay_enabled, hearsay_port and hearsay_networks from the section NAME. Returns 1 if the
-# file has a mistake, or has no such section: uci leaves an empty file when the flash is full.
+# file has a mistake, or has no such section: uci leaves an empty file when the flash is full. Returns 1 if
+# port or networks are wrong: a new line in them would become a line of the program's file.
 hearsay_load() { # NAME PORT
 	local type report
 
@@ -36,8 +37,24 @@ hearsay_load() { # NAME PORT
 		return 1
 	fi
 	config_get_bool hearsay_enabled "$1" enabled 0
+	[ "$hearsay_enabled" = 1 ] || return 0
+	hearsay_section="$1"
 	config_get hearsay_networks "$1" network
 	config_get hearsay_port "$1" port "$2"
+	hearsay_is_port "$hearsay_port" ||
+		hearsay_wrong port "must be a number from 1 to 65535; not \`$hearsay_port\`" || return 1
+	case "$hearsay_networks" in
+	*[!A-Za-z0-9_.\ -]*)
+		hearsay_wrong network "must be names of networks, such as guest; not \`$hearsay_networks\`"
+		;;
+	esac
+}
+
+hearsay_is_port() { # TEXT
+	case "$1" in
+	'' | 0* | *[!0-9]* | ??????*) return 1 ;;
+	esac
+	[ "$1" -le 65535 ]
 }
 
 # Sets hearsay_addresses: the first IPv4 and the first IPv6 address of each network.
@@ -67,9 +84,11 @@ hearsay_add() { # LINE
 "
 }
 
+# Returns 1.
 hearsay_wrong() { # OPTION SENTENCE
-	hearsay_say err "hearsayd.$hearsay_section${1:+.$1} $2"
+	hearsay_say err "hearsayd.$hearsay_section${1:+.$1} $(printf %s "$2" | tr '\n' ' ')"
 	hearsay_is_wrong=1
+	return 1
 }
 
 # --- what uci_load calls for each section, option and item of a list ------------------------------
@@ -137,6 +156,9 @@ hearsay_make_file() {
 	local report user
 
 	hearsay_text='' hearsay_is_wrong='' hearsay_type=''
+	hearsay_add "# port $hearsay_port"
+	hearsay_add "# networks $hearsay_networks"
+	hearsay_add "# addresses $hearsay_addresses"
 	config_cb() { hearsay_section_cb "$@"; }
 	option_cb() { hearsay_option_cb "$@"; }
 	list_cb() { hearsay_option_cb "$@"; }
@@ -155,23 +177,35 @@ hearsay_make_file() {
 	chgrp "$(id -g "${user:-root}")" "$HEARSAY_FILE.new" && mv "$HEARSAY_FILE.new" "$HEARSAY_FILE"
 }
 
-# Makes the file of an enabled program. If something is wrong, the file of before stays in force: sets
-# hearsay_refused, and returns 1.
+# Makes the file of an enabled program. If something is wrong, the file of before stays in force, with its
+# port, networks and addresses: sets hearsay_refused, leaves a file .refused for LuCI, and returns 1.
 hearsay_prepare() { # SECTION PORT
-	hearsay_refused=
+	hearsay_refused='' hearsay_addresses=''
 	if hearsay_load "$1" "$2"; then
-		[ "$hearsay_enabled" = 1 ] || return 0
-		hearsay_find_addresses
-		hearsay_make_file && return
+		[ "$hearsay_enabled" != 1 ] || hearsay_find_addresses
+		if [ "$hearsay_enabled" != 1 ] || hearsay_make_file; then
+			rm -f "$HEARSAY_FILE.refused"
+			return 0
+		fi
 	fi
-	hearsay_refused=1 hearsay_enabled=0
+	mkdir -p "${HEARSAY_FILE%/*}"
+	touch "$HEARSAY_FILE.refused"
+	rm -f "$HEARSAY_FILE.new"
+	hearsay_refused=1 hearsay_enabled=0 hearsay_networks=''
 	if [ -e "$HEARSAY_FILE" ]; then
 		hearsay_enabled=1
+		hearsay_port=$(hearsay_note port)
+		hearsay_networks=$(hearsay_note networks)
+		hearsay_addresses=$(hearsay_note addresses)
 		hearsay_say err 'the configuration of before stays in force'
 	else
 		hearsay_say err 'not started'
 	fi
 	return 1
+}
+
+hearsay_note() { # WORD
+	sed -n "s/^# $1 //p" "$HEARSAY_FILE"
 }
 
 # The values of the keys that match, in HEARSAY_FILE.
