@@ -57,9 +57,10 @@ hearsay_is_port() { # TEXT
 	[ "$1" -le 65535 ]
 }
 
-# Sets hearsay_addresses: the first IPv4 and the first IPv6 address of each network.
+# Sets hearsay_addresses: the first IPv4 and the first IPv6 address of each network. A link-local address
+# (fe80::1) holds on one link, and a listener has no word for the link.
 hearsay_find_addresses() {
-	local network address found
+	local network address addresses found
 
 	hearsay_addresses=''
 	network_flush_cache
@@ -69,10 +70,15 @@ hearsay_find_addresses() {
 			append hearsay_addresses "$address"
 			found=1
 		fi
-		if network_get_ipaddr6 address "$network"; then
+		network_get_ipaddrs6 addresses "$network"
+		for address in $addresses; do
+			case "$address" in
+			[Ff][Ee][89ABab]?:*) continue ;;
+			esac
 			append hearsay_addresses "[$address]"
 			found=1
-		fi
+			break
+		done
 		[ -n "$found" ] ||
 			hearsay_say notice "network $network has no address yet: waiting for one"
 	done
