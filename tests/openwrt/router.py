@@ -71,7 +71,7 @@ def why_not():
         return "the programs need a wrapper"
     if os.getuid() != 0:
         return "only root can make a router"
-    missing = [name for name in ("busybox", "cmake", "flock", "nsenter") if not shutil.which(name)]
+    missing = [name for name in ("busybox", "cmake", "flock", "nsenter", "setpriv") if not shutil.which(name)]
     if missing:
         return f"there is no {missing[0]}"
     done = subprocess.run(["unshare", *NAMESPACES, "--fork", "mount", "--bind", "/tmp", "/tmp"],
@@ -216,7 +216,9 @@ class Router:
                    f"echo '{{\"interface\":[]}}' >{root}/tmp/interfaces.json",
                    f"exec chroot {root} /sbin/boot"]
         self.unshare = subprocess.Popen(
-            ["unshare", *NAMESPACES, "--fork", "--kill-child", "sh", "-c", "\n".join(script)],
+            # All of it ends with this program, however the program ends.
+            ["setpriv", "--pdeathsig", "KILL", "unshare", *NAMESPACES, "--fork", "--kill-child",
+             "sh", "-c", "\n".join(script)],
             stdout=subprocess.PIPE, text=True, env={"PATH": os.environ["PATH"]})
         for line in self.unshare.stdout:
             if line == "booted\n":
