@@ -128,6 +128,9 @@ static const char *results_broken(const struct promise *promise, const struct ms
         if (promise->is_hood && one->host.text == NULL) {
             return "sent a result without its host";
         }
+        if (!promise->is_hood && one->host.text != NULL) {
+            return "sent the host of a result, though one host was asked";
+        }
         if (!promise->with_payload && one->payload.data != NULL) {
             return "sent a payload that was not asked for";
         }

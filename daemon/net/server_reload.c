@@ -5,6 +5,7 @@
 
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server_open.h"
+#include "daemon/system/list.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
 
@@ -44,6 +45,33 @@ static void refuse_reload(char *reason)
     }
 }
 
+/* Whether a host that both configurations have is in another hood, or in none. */
+static bool hoods_differ(const struct config *old, const struct config *fresh)
+{
+    for (size_t i = 0; i < old->host_count; i++) {
+        for (size_t j = 0; j < fresh->host_count; j++) {
+            if (strcmp(old->hosts[i].name, fresh->hosts[j].name) == 0 &&
+                strcmp(old->hosts[i].hood, fresh->hosts[j].hood) != 0) {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+/* Ends the sessions of gateways that speak for themselves: a page for phones then greets again, and
+ * its Welcome has the new hoods. */
+static void part_gateways(struct server *server)
+{
+    struct session *session;
+
+    DL_FOREACH (server->sessions.first, session) {
+        if (session->state == SESSION_OPEN && session->client.is_gateway) {
+            session_close(session);
+        }
+    }
+}
+
 int server_reload(struct server *server, char *out_reason)
 {
     struct config fresh;
@@ -63,6 +91,9 @@ int server_reload(struct server *server, char *out_reason)
         server_listen_commit(server, &fresh, &listen);
         server_tls_log_pin(&server->tls, &fresh);
         server_check_certificate(server, &fresh);
+        if (hoods_differ(&server->config, &fresh)) {
+            part_gateways(server);
+        }
         server->config = fresh;
         service_reload(server->service, &fresh);
         here_watch_reload(server->here_watch);

@@ -47,6 +47,9 @@ class Gateway:
     def __init__(self, daemon, path):
         self.daemon, self.path = daemon, path
 
+    def configure(self, config):
+        self.daemon.configure(f"listen = {self.path} gateway\ngateway_user = {GATEWAY.pw_name}\n{config}")
+
     def connect(self, address=None, uid=GATEWAY.pw_uid, local=None, agent="gateway", **options):
         """A connection that speaks for an address; without one the gateway speaks for itself."""
         with acting_as(uid):
@@ -241,6 +244,23 @@ def test_connections_of_one_phone_are_counted(make_gateway):
         stack.enter_context(gateway.connect("10.0.0.2"))
     with gateway.connect("10.0.0.1") as client:  # the places are free again
         assert client.welcome.version == 1
+
+
+def test_other_hoods_are_told(make_gateway):
+    """A reload that changes hoods ends the gateway's own session, so that it greets again."""
+    hosts = "[host lobby]\nhood = campus\n[host library]\n"
+    gateway = make_gateway(hosts)
+    with gateway.daemon.administrator() as operator, gateway.connect("10.0.0.1") as phone:
+        page = gateway.connect()
+        gateway.configure(hosts + "suggested_max_distance = 0.5\n")
+        operator.call(pb.Reload())
+        assert page.call(pb.Ping())  # the hoods are as before
+        gateway.configure(hosts + "hood = campus\n")
+        operator.call(pb.Reload())
+        assert page.receive_until_end() == []
+        assert phone.call(pb.Ping())
+        with gateway.connect() as again:
+            assert [host.hood for host in again.welcome.hosts] == ["campus", "campus"]
 
 
 # --- configuration --------------------------------------------------------------------------------

@@ -444,6 +444,8 @@ def test_query_prints_the_hosts(campus, rng):
     assert code == 1 and out.startswith("asked 1 of 1 other hosts") and "nothing found" in err
     code, _, err = cli.run("query", "--hood", "--host", "private", "--label", topic)
     assert code == 4 and "belongs to no hood" in err
+    code, _, err = cli.run("query", "--hood", "--unseen", "seen", "--label", topic)
+    assert code == 2 and "--hood and --unseen exclude each other" in err
 
 
 class OldServer(fake_server.FakeServer):

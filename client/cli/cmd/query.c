@@ -314,6 +314,10 @@ static int query_check(const struct cli *cli, const struct query_options *chosen
         return cli_misuse(cli, "--batch and --%s exclude each other",
                           chosen->memory != NULL ? "memory" : "unseen");
     }
+    if (chosen->hood && chosen->unseen != NULL) {
+        return cli_misuse(cli, "--hood and --unseen exclude each other: messages of several hosts "
+                               "may have the same id, and the file has ids only");
+    }
     if (chosen->miss == 0 || chosen->miss > QUERY_MISS_MAX) {
         return cli_misuse(cli, "--miss must be 0.000001 to 0.5");
     }
