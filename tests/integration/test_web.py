@@ -636,6 +636,7 @@ def test_reload_and_refusal(make_web):
     ("listen = 80", "numeric address with a port"),
     ("listen = 192.0.2.1:80 proxied", "proxy on this machine"),
     ("listen = /run/x.sock", "proxied"),
+    ("listen = /run/x.sock proxied freebind", "freebind is for addresses, not for a Unix socket"),
     ("name = Hearsay.lan", "letters a-z"),
     ("language = fr", "auto, en, de or ar"),
     ("wifi_ssid = a\nwifi_password = short", "8 to 63"),
@@ -652,6 +653,38 @@ def test_refusals_say_what_would_be_right(tmp_path, config, sentence):
     done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", file, "--check-config"],
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
     assert done.returncode == 2 and sentence in done.stderr, done.stderr
+
+
+def test_freebind(make_web, tmp_path):
+    """An address that the machine does not have yet: an error that names the word, and with the word no
+    reason to leave the others out."""
+    file = tmp_path / "web.conf"
+    file.write_text("[web]\nlisten = 127.0.0.1:0\nlisten = 192.0.2.1:0\n")
+    done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", file], capture_output=True,
+                          text=True, timeout=wire.PATIENCE, check=False)
+    assert done.returncode != 0 and "or write freebind behind one that it will have" in done.stderr
+    web = make_web("listen = 192.0.2.1:0 freebind\n")
+    web.wait_log(r"listening on 192\.0\.2\.1:\d+ freebind\n")
+    printed = subprocess.run([conftest.program(HEARSAY_WEB), "--config", web.file, "--print-config"],
+                             capture_output=True, text=True, check=True).stdout
+    assert "listen = 192.0.2.1:0 freebind\n" in printed
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
+def test_rules_are_read_as_user(make_web, open_folder):  # noqa: F811
+    """Guests may read the rules: what root alone can open does not become their page."""
+    secret = os.path.join(open_folder, "secret")
+    with open(secret, "w", encoding="utf-8") as file:
+        file.write("root:$1$hash\n")
+    os.chmod(secret, 0o600)
+    web = make_web("")
+    with open(web.file, "a", encoding="utf-8") as file:
+        file.write(f"rules = {secret}\n")
+    for option in ("--check-config", "--log-level=info"):
+        done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", web.file, option],
+                              capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
+        assert done.returncode == 2 and "`rules`" in done.stderr, done.stderr
+        assert "Permission denied" in done.stderr and "hash" not in done.stderr, done.stderr
 
 
 def test_check_config_warns_of_nobody(tmp_path):

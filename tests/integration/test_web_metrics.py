@@ -147,7 +147,7 @@ def test_labels_and_number_of_series(web):
     ("listen = 127.0.0.1:9118 metrics", "all lines are for metrics"),
     ("listen = /run/x metrics", "metrics are for an address and a port without a proxy"),
     ("listen = 127.0.0.1:9118 proxied metrics", "metrics are for an address and a port without"),
-    ("listen = 127.0.0.1:9118 figures", "the word proxied or metrics may follow"),
+    ("listen = 127.0.0.1:9118 figures", "words proxied, metrics and freebind may"),
 ])
 def test_listeners_that_are_refused(tmp_path, lines, sentence):
     code, err = check(tmp_path, lines)
@@ -160,6 +160,8 @@ def test_listeners_that_are_refused(tmp_path, lines, sentence):
     "listen = 0.0.0.0:80\nlisten = [fd00:7::1]:9118 metrics",
     "listen = 192.168.8.1:80\nlisten = 10.0.7.1:9118 metrics",
     "listen = 127.0.0.1:7118\nlisten = 127.0.0.1:9118\tmetrics",
+    "listen = 192.168.8.1:80 freebind\nlisten = 10.0.7.1:9118 freebind metrics",
+    "listen = 192.168.8.1:80 freebind\nlisten = 10.0.7.1:9118 metrics freebind",
 ])
 def test_listeners_that_are_taken(tmp_path, lines):
     code, err = check(tmp_path, lines)

@@ -45,6 +45,30 @@ def test_starts(page):
     assert re.search(r"^Uid:\s7118\s7118\s7118\s7118$", status, re.M)
 
 
+def test_an_address_that_is_not_usable_yet(page):
+    """As an IPv6 address is in the first second, and without a carrier. The others stay."""
+    since = page.mark()
+    page.set_addresses(guest=["192.168.8.1", "fd00:9::1"])
+    page.tell_network("guest")
+    page.wait_log("listening on [fd00:9::1]:7118", since)
+    page.wait_log("ready: hearsay-web", since)
+    assert "Jules" in page.run(PAGE)
+
+
+def test_rules_that_only_root_can_read(page):
+    """Who may write UCI shall not show root's files to guests."""
+    pid = page.pid("hearsay-web")
+    page.write("etc/shadow", "root:$1$hash:0:0:99999:7:::\n", 0o600)
+    page.run("uci delete hearsayd.web.rules && uci add_list hearsayd.web.rules=/etc/shadow")
+    for command in ("reload", "restart"):
+        status, output = page.try_run(f"uci commit hearsayd; /etc/init.d/hearsay-web {command}")
+        assert status == 1 and "hearsayd.web: `rules`: " in output and OLD_STAYS in output, output
+        if command == "reload":
+            assert page.pid("hearsay-web") == pid
+        wait_until(lambda: "Jules" in page.try_run(PAGE)[1], "the page is there")
+        assert "hash" not in page.run(PAGE + "about")
+
+
 def test_reload_keeps_the_process(page):
     pid, of_daemon = page.pid("hearsay-web"), page.pid("hearsayd")
     page.run("uci set hearsayd.web.title=Luise")

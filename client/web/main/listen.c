@@ -31,7 +31,8 @@ static const char *remedy_for(int rc)
         return "; another program has it, maybe another hearsay-web or the router's own pages: "
                "stop that, or set `listen` to another address";
     case EADDRNOTAVAIL:
-        return "; this machine has no such address: set `listen` to one it has";
+        return "; this machine has no such address: set `listen` to one it has, or write freebind "
+               "behind one that it will have";
     case EACCES:
         return "; ports below 1024 are root's: choose one from 1024 on, or have root start "
                "hearsay-web with `user`, or use hearsay-web.socket";
@@ -126,6 +127,10 @@ static int bind_socket(int descriptor, const struct web_config_listener *place)
     }
     if (place->family == 6 &&
         setsockopt(descriptor, IPPROTO_IPV6, IPV6_V6ONLY, &on, sizeof(on)) != 0) {
+        return errno;
+    }
+    if (place->is_freebind && /* holds for IPv6, too */
+        setsockopt(descriptor, IPPROTO_IP, IP_FREEBIND, &on, sizeof(on)) != 0) {
         return errno;
     }
     if (bind(descriptor, &address.any, size) != 0 || listen(descriptor, BACKLOG) != 0 ||

@@ -2,10 +2,10 @@
 #include "client/web/main/look.h"
 
 #include <stdio.h>
-#include <unistd.h>
 
 #include "client/hearsay.h"
 #include "client/web/page.h"
+#include "daemon/system/privilege.h"
 
 enum { CHARACTER_BYTES = 4, TEXT_BYTES = CHARACTER_BYTES * PAGE_TEXT_CHARACTERS };
 
@@ -56,7 +56,7 @@ int look_at_server(const struct web_config *config, char *out_reason)
     struct hearsay *server = NULL;
 
     /* `user` is the gateway_user of hearsayd, which would log that it has refused root. */
-    if (config->section == WEB_SECTION_WEB && config->user[0] != '\0' && geteuid() == 0) {
+    if (config->section == WEB_SECTION_WEB && config->user[0] != '\0' && privilege_is_root()) {
         (void)snprintf(out_reason, SETTINGS_REASON_BYTES,
                        "hearsayd at %s was not asked whether its limits fit: only %s may connect",
                        config->server, config->user);
@@ -75,4 +75,16 @@ int look_at_server(const struct web_config *config, char *out_reason)
                                                      : check_welcome(config, server, out_reason);
     hearsay_close(server);
     return rc;
+}
+
+int look_at_rules(struct web_config *config, char *out_reason)
+{
+    struct privilege_user user;
+    int rc = 0;
+
+    if (config->user[0] != '\0' && privilege_is_root()) {
+        rc = privilege_find(config->user, &user, out_reason);
+        rc = rc == 0 ? privilege_drop(&user, out_reason) : rc;
+    }
+    return rc == 0 ? web_config_read_rules(config, out_reason) : rc;
 }

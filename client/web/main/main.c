@@ -26,7 +26,7 @@ static void print_warning(const char *sentence)
 }
 
 /* What --check-config says beside the errors of the file. False: the configuration is refused. */
-static bool check_more(const struct web_config *config)
+static bool check_more(struct web_config *config)
 {
     char reason[SETTINGS_REASON_BYTES];
 
@@ -39,7 +39,12 @@ static bool check_more(const struct web_config *config)
     } else if (rc != 0) {
         settings_complain(&web_program, reason, stderr);
     }
-    return rc == 0 || rc == LOOK_UNKNOWN;
+    bool is_right = rc == 0 || rc == LOOK_UNKNOWN;
+    if (look_at_rules(config, reason) != 0) {
+        settings_complain(&web_program, reason, stderr);
+        is_right = false;
+    }
+    return is_right;
 }
 
 static int set_password(const struct web_options *options)

@@ -71,6 +71,7 @@ static void on_reload(uv_signal_t *signal, int number)
 
     notify_reloading();
     int rc = web_options_load(program->options, &fresh, reason);
+    rc = rc == 0 ? web_config_read_rules(&fresh, reason) : rc;
     rc = rc == 0 ? web_config_check_reload(&program->config, &fresh, reason) : rc;
     if (rc == 0) {
         program->config = fresh;
@@ -269,6 +270,7 @@ int program_start(struct program *program, const struct web_options *options,
     }
     rc = listen_open(config, &program->listen, out_reason);
     rc = rc == 0 ? become_user(config, out_reason) : rc;
+    rc = rc == 0 ? web_config_read_rules(&program->config, out_reason) : rc;
     if (rc == 0) {
         rc = config->section == WEB_SECTION_MODERATE ? make_moderate(program, out_reason)
                                                      : make_guests(program, out_reason);

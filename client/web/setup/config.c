@@ -206,32 +206,6 @@ static int check_counts(const struct web_config *config, char *reason)
     return rc;
 }
 
-/* Reads the rules of the place from their file. */
-static int read_rules(struct web_config *config, char *reason)
-{
-    struct settings_source source = source_of(config, "rules", reason);
-    char why[SETTINGS_REASON_BYTES];
-    char *text = NULL;
-    size_t length = 0;
-
-    if (config->rules_file[0] == '\0') {
-        return 0;
-    }
-    if (settings_read(config->rules_file, &text, &length, why) != 0) {
-        return settings_refuse(&source, "`rules`: %s", why);
-    }
-    bool fits = length < sizeof(config->rules) && label_is_utf8(text, length);
-    if (fits) {
-        memset(config->rules, 0, sizeof(config->rules));
-        memcpy(config->rules, text, length);
-    }
-    free(text);
-    return fits ? 0
-                : settings_refuse(&source,
-                                  "`rules`: %s must be a text in UTF-8 of at most %zu bytes",
-                                  config->rules_file, sizeof(config->rules) - 1);
-}
-
 int web_config_finish(struct web_config *config, char *out_reason)
 {
     int (*const checks[])(const struct web_config *, char *) = {
@@ -250,12 +224,37 @@ int web_config_finish(struct web_config *config, char *out_reason)
         config->name_count = 1;
     }
     out_reason[0] = '\0';
-    rc = read_rules(config, out_reason);
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
         int failed = checks[i](config, out_reason);
         rc = rc == 0 ? failed : rc;
     }
     return rc;
+}
+
+int web_config_read_rules(struct web_config *config, char *out_reason)
+{
+    struct settings_source source = source_of(config, "rules", out_reason);
+    char why[SETTINGS_REASON_BYTES];
+    char *text = NULL;
+    size_t length = 0;
+
+    out_reason[0] = '\0';
+    if (config->rules_file[0] == '\0') {
+        return 0;
+    }
+    if (settings_read(config->rules_file, &text, &length, why) != 0) {
+        return settings_refuse(&source, "`rules`: %s", why);
+    }
+    bool fits = length < sizeof(config->rules) && label_is_utf8(text, length);
+    if (fits) {
+        memset(config->rules, 0, sizeof(config->rules));
+        memcpy(config->rules, text, length);
+    }
+    free(text);
+    return fits ? 0
+                : settings_refuse(&source,
+                                  "`rules`: %s must be a text in UTF-8 of at most %zu bytes",
+                                  config->rules_file, sizeof(config->rules) - 1);
 }
 
 int web_config_check_reload(const struct web_config *running, const struct web_config *fresh,

@@ -44,6 +44,7 @@ struct web_config_listener {
     bool is_unix;
     bool is_proxied;     /* a proxy on this machine tells the addresses of the clients */
     bool is_metrics;     /* for /metrics and nothing else; no phone comes here */
+    bool is_freebind;    /* bind the address although this machine does not have it yet */
     uint8_t family;      /* 4 or 6; 0: a Unix socket */
     uint8_t address[16]; /* of IPv4 the first 4 */
     uint16_t port;       /* 0: any free one */
@@ -118,9 +119,14 @@ int web_config_read(enum web_section section, const char *file, struct web_confi
 int web_config_set(struct web_config *config, const char *name, const char *key, const char *value,
                    char *out_reason);
 
-/* Sets the default listener and name, reads the file of the place's rules, and checks the rules
- * about several keys. 0, or SETTINGS_REFUSED with a line for each error. */
+/* Sets the default listener and name, and checks the rules about several keys. 0, or
+ * SETTINGS_REFUSED with a line for each error. */
 int web_config_finish(struct web_config *config, char *out_reason);
+
+/* Reads the file of the place's rules, if `rules` names one. Guests may read what stands in the
+ * file, so only the user of the program may open it, and not root. 0, or SETTINGS_REFUSED with a
+ * sentence. */
+int web_config_read_rules(struct web_config *config, char *out_reason);
 
 /* Whether a reload may replace `running` by `fresh`. 0; or SETTINGS_REFUSED with a sentence about
  * the first changed key that needs a restart. */

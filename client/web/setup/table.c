@@ -30,7 +30,9 @@ static const struct settings_key keys[] = {
          "word proxied may follow an address of this machine or the path of a Unix socket: "
          "then a reverse proxy there tells the address of each phone as the last item of the "
          "only X-Forwarded-For. The word metrics makes it a listener for Prometheus, which has "
-         "/metrics and no page; guests must not reach it. Sockets of systemd replace these lines."},
+         "/metrics and no page; guests must not reach it. With the word freebind the program "
+         "listens although this machine does not have the address yet. Sockets of systemd replace "
+         "these lines."},
     {WEB_KEY("name", names), SETTINGS_TYPE_OWN, .own = &web_type_name, .repeatable = true,
      .standard_note = "hearsay.lan", .example = "hearsay.lan",
      .help = "The name of the page, as phones type it. Requests for other names are refused, "
@@ -54,8 +56,8 @@ static const struct settings_key keys[] = {
     {WEB_KEY("rules", rules), SETTINGS_TYPE_OWN, .own = &web_type_rules, .repeatable = true,
      .standard_note = "none", .example = "Be kind.", .reloadable = true,
      .help = "The rules of the place. Each line is a paragraph; 2,000 bytes together. Or the path "
-             "of a file with them, such as /usr/share/hearsay/rules.en.txt, which is installed. "
-             "Shown on the same page."},
+             "of a file with them, such as /usr/share/hearsay/rules.en.txt, which is installed; "
+             "`user` must be able to read it. Shown on the same page."},
     {WEB_KEY("user", user), SETTINGS_TYPE_USER, .standard_note = "who started the program",
      .example = "hearsay-web",
      .help = "The user that the program becomes when root starts it, after it has bound its "

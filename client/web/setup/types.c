@@ -100,6 +100,24 @@ static bool word_take(char *text, const char *word)
     return true;
 }
 
+/* Removes the words behind an address, in any order, and sets the field of each. */
+static void words_take(char *text, struct web_config_listener *listener)
+{
+    const struct {
+        const char *word;
+        bool *field;
+    } words[] = {{"proxied", &listener->is_proxied},
+                 {"metrics", &listener->is_metrics},
+                 {"freebind", &listener->is_freebind}};
+
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        if (word_take(text, words[i].word)) {
+            *words[i].field = true;
+            i = SIZE_MAX; /* the word before it may be any of them */
+        }
+    }
+}
+
 /* What may stand behind an address of metrics, and which address may not. */
 static int metrics_check(const struct settings_source *source, const char *key,
                          const struct web_config_listener *listener)
@@ -132,8 +150,7 @@ static int listener_parse(const struct settings_source *source, const char *key,
         return settings_refuse(source, "`%s` is too long", key);
     }
     memcpy(text, value, strlen(value) + 1);
-    listener.is_metrics = word_take(text, "metrics");
-    listener.is_proxied = word_take(text, "proxied");
+    words_take(text, &listener);
     if (listener.is_unix) {
         int rc = settings_parse_path(source, key, text, listener.path, sizeof(listener.path));
         if (rc != 0) {
@@ -142,12 +159,16 @@ static int listener_parse(const struct settings_source *source, const char *key,
     } else if (!place_read(text, &listener)) {
         return settings_refuse(source,
                                "`%s` must be a numeric address with a port, such as "
-                               "192.168.8.1:80 or [fd00::1]:80, or the path of a socket; the word "
-                               "proxied or metrics may follow; not `%.160s`",
+                               "192.168.8.1:80 or [fd00::1]:80, or the path of a socket; the "
+                               "words proxied, metrics and freebind may follow; not `%.160s`",
                                key, value);
     }
     if (listener.is_metrics && metrics_check(source, key, &listener) != 0) {
         return SETTINGS_REFUSED;
+    }
+    if (listener.is_unix && listener.is_freebind) {
+        return settings_refuse(source, "`%s`: freebind is for addresses, not for a Unix socket",
+                               key);
     }
     if (listener.is_unix && !listener.is_proxied) {
         return settings_refuse(source,
@@ -188,6 +209,7 @@ void web_listener_print(const struct web_config_listener *listener, char *out)
 {
     char address[INET6_ADDRSTRLEN] = "";
     const char *word = listener->is_metrics ? " metrics" : listener->is_proxied ? " proxied" : "";
+    const char *freebind = listener->is_freebind ? " freebind" : "";
 
     if (listener->is_unix) {
         (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES, "%s%s", listener->path, word);
@@ -195,8 +217,9 @@ void web_listener_print(const struct web_config_listener *listener, char *out)
     }
     (void)inet_ntop(listener->family == 6 ? AF_INET6 : AF_INET, listener->address, address,
                     sizeof(address)); /* has room for each address */
-    (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES, listener->family == 6 ? "[%s]:%u%s" : "%s:%u%s",
-                   address, (unsigned)listener->port, word);
+    (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES,
+                   listener->family == 6 ? "[%s]:%u%s%s" : "%s:%u%s%s", address,
+                   (unsigned)listener->port, word, freebind);
 }
 
 static void listeners_print(const struct settings_key *key, const void *base, FILE *out)
