@@ -170,6 +170,7 @@ void arena_reset(struct arena *arena)
 
     arena_free_blocks(arena, arena->blocks);
     if (kept != NULL) {
+        memset((uint8_t *)kept + ARENA_HEADER_BYTES, 0, kept->used - ARENA_HEADER_BYTES);
         kept->used = ARENA_HEADER_BYTES;
     }
     arena->blocks = kept;

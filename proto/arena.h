@@ -43,7 +43,7 @@ void *arena_take_zeroed(struct arena *arena, size_t count, size_t bytes);
 
 /*
  * Takes back all memory that the arena handed out. Frees the blocks, but keeps the largest block
- * that has at most 64 KiB.
+ * that has at most 64 KiB. Overwrites what was handed out of this block.
  */
 void arena_reset(struct arena *arena);
 

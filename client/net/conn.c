@@ -299,6 +299,7 @@ static int take_frame(struct conn *conn, struct hearsay_error *out_error)
         return HEARSAY_OK;
     case FRAME_MORE:
         conn->frame = NULL;
+        frame_decoder_release(&conn->input); /* the buffer has the texts of the last answer */
         return CONN_MORE;
     case FRAME_EMPTY:
         conn->frame = NULL;

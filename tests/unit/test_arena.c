@@ -99,6 +99,23 @@ static void test_reset_keeps_one_small_block(void **state)
     assert_int_equal(memory.live_bytes, 0);
 }
 
+/* The block that a reset keeps has nothing of the message before: no text that has gone. */
+static void test_reset_overwrites(void **state)
+{
+    struct arena arena;
+
+    (void)state;
+    arena_init(&arena, alloc_system(), 1 << 20);
+    uint8_t *room = arena_take(&arena, 3000);
+    memset(room, 0xff, 3000);
+    arena_reset(&arena);
+    assert_ptr_equal(arena_take(&arena, 3000), room);
+    for (size_t i = 0; i < 3000; i++) {
+        assert_int_equal(room[i], 0);
+    }
+    arena_deinit(&arena);
+}
+
 static void test_zeroed_memory_and_overflow(void **state)
 {
     struct arena arena;
@@ -160,6 +177,7 @@ int main(void)
         cmocka_unit_test(test_budget_is_never_exceeded),
         cmocka_unit_test(test_budget_can_be_used_up),
         cmocka_unit_test(test_reset_keeps_one_small_block),
+        cmocka_unit_test(test_reset_overwrites),
         cmocka_unit_test(test_zeroed_memory_and_overflow),
         cmocka_unit_test(test_failed_allocation),
         cmocka_unit_test(test_zeroed_one_can_be_given_back),

@@ -126,6 +126,22 @@ static void test_split_everywhere(void **state)
     }
 }
 
+/* A connection that waits has no buffer: the last answer, with its texts, does not stay. */
+static void test_waiting_frees_input(void **state)
+{
+    (void)state;
+    struct fixture fixture;
+    struct msg_response response;
+
+    fixture_init(&fixture);
+    greet(&fixture, 8);
+    put_pong(&fixture, submit_ping(&fixture));
+    assert_int_equal(take(&fixture, 1000, &response, NULL), 0);
+    assert_int_equal(take(&fixture, 1000, &response, NULL), CONN_MORE);
+    assert_null(fixture.conn.input.buffer);
+    fixture_deinit(&fixture);
+}
+
 /* The server's bound is kept, and each reply makes room for one more. */
 static void test_in_flight_bound(void **state)
 {
@@ -379,10 +395,15 @@ static void test_allocations(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_split_everywhere), cmocka_unit_test(test_in_flight_bound),
-        cmocka_unit_test(test_output_bound),     cmocka_unit_test(test_abandoned),
-        cmocka_unit_test(test_broken),           cmocka_unit_test(test_error_reply),
-        cmocka_unit_test(test_greetings),        cmocka_unit_test(test_lost),
+        cmocka_unit_test(test_waiting_frees_input),
+        cmocka_unit_test(test_split_everywhere),
+        cmocka_unit_test(test_in_flight_bound),
+        cmocka_unit_test(test_output_bound),
+        cmocka_unit_test(test_abandoned),
+        cmocka_unit_test(test_broken),
+        cmocka_unit_test(test_error_reply),
+        cmocka_unit_test(test_greetings),
+        cmocka_unit_test(test_lost),
         cmocka_unit_test(test_allocations),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
