@@ -103,7 +103,7 @@ class Router:
         self._make_tree()
         self._listen()
         self._boot()
-        self._add_users()
+        self.add_users("hearsayd/Default")
 
     # --- the root directory ---
 
@@ -169,6 +169,7 @@ class Router:
         self._copy(FILES / "hearsay.sh", "lib/functions/hearsay.sh", 0o644)
         self._copy(FILES / "hearsayd.init", "etc/init.d/hearsayd")
         self._copy(FILES / "hearsay-web.init", "etc/init.d/hearsay-web")
+        self._copy(FILES / "hearsay-moderate.init", "etc/init.d/hearsay-moderate")
         self._copy(FILES / "hearsay-firewall.defaults", "etc/uci-defaults/50-hearsay-firewall")
         self._copy(FILES / "hearsay.keep", "lib/upgrade/keep.d/hearsay", 0o644)
         for language in ("ar", "de", "en"):
@@ -229,13 +230,13 @@ class Router:
         pid = self.unshare.pid
         self.init = int(Path(f"/proc/{pid}/task/{pid}/children").read_text(encoding="ascii"))
 
-    def _add_users(self):
-        """The users of the packages, as OpenWrt adds them when it installs hearsayd alone."""
+    def add_users(self, package):
+        """The users of a package, as OpenWrt adds them when it installs the package."""
         makefile = (FILES.parent / "hearsay/Makefile").read_text(encoding="utf-8")
-        users = re.search(r"^define Package/hearsayd/Default$.*?^  USERID:=(.*?)$", makefile,
+        users = re.search(rf"^define Package/{package}$.*?^  USERID:=(.*?)$", makefile,
                           re.M | re.S).group(1)
-        self.write("lib/apk/packages/hearsayd.rusers", users)
-        self.run(". /lib/functions.sh; pkgname=hearsayd; add_group_and_user")
+        self.write("lib/apk/packages/one.rusers", users)
+        self.run(". /lib/functions.sh; pkgname=one; add_group_and_user")
 
     def halt(self):
         self.unshare.kill()
@@ -265,7 +266,7 @@ class Router:
 
     def stop_all(self):
         """Ends the services, and removes what they have left in memory."""
-        for name in ("hearsay-web", "hearsayd"):
+        for name in ("hearsay-moderate", "hearsay-web", "hearsayd"):
             self.run(f"/etc/init.d/{name} stop")
             wait_until(lambda name=name: self.service(name) is None, f"{name} is stopped")
         self.run("rm -rf /var/etc/hearsay /tmp/hearsay /tmp/dnsmasq.d/* /tmp/.uci")

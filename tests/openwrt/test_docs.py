@@ -32,8 +32,11 @@ def furnished(router):
     router.write("etc/config/uhttpd", "config uhttpd 'main'\n\tlist listen_http '0.0.0.0:80'\n"
                  "\tlist listen_https '0.0.0.0:443'\n")
     router.set_addresses(guest=["192.168.8.1"], lan=["192.168.1.1"])
+    router.add_users("hearsay-web")
+    router.run("ip address add 192.168.1.1/24 dev lo")
     router.run("( cd /etc/uci-defaults && . ./50-hearsay-firewall )\n"
-               "/etc/init.d/hearsayd start; /etc/init.d/hearsay-web start")
+               "/etc/init.d/hearsayd start; /etc/init.d/hearsay-web start\n"
+               "/etc/init.d/hearsay-moderate start")
     return router
 
 
@@ -43,6 +46,7 @@ SEEN = {
     "uci set firewall.hearsay.enabled='1'": ["firewall: restart"],
     "uci add_list hearsayd.main.network='lan'": ["listening on 192.168.1.1:7117 local"],
     "uci set hearsayd.web.port='80'": ["uhttpd: restart", "listening on 192.168.8.1:80"],
+    "set_password": ["listening on 192.168.1.1:7119"],
     "accept_schedule": ["configuration reloaded"],
     "uci set hearsayd.main.data=": ["ready: hearsayd 0.2.0, 1 host, data in /srv/hearsay"],
     "tls_certificate": ["TLS with /etc/hearsay/certificate.pem", "configuration reloaded"],
@@ -60,7 +64,7 @@ def test_commands(furnished):
         if "export" in block:
             furnished.run(f"{OPEN} && hearsay deposit -l a:b kept")
         since = furnished.mark()
-        output = furnished.run("set -e\n" + block)
+        output = furnished.run(f"set -e\necho 'correct horse' | {{\n{block}}}")
         if "accept_schedule" in block:
             assert "0 of 10000 messages" in output
         for line in [line for line in seen if line in block]:

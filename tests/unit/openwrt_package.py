@@ -33,7 +33,7 @@ WANTED = {
     "hearsayd": DAEMON,
     "hearsayd-ssl": DAEMON,
     "hearsay": {"usr/bin/hearsay"},
-    "hearsay-web": {"usr/sbin/hearsay-web", "etc/init.d/hearsay-web",
+    "hearsay-web": {"usr/sbin/hearsay-web", "etc/init.d/hearsay-web", "etc/init.d/hearsay-moderate",
                     *(f"usr/share/hearsay/rules.{language}.txt" for language in ("ar", "de", "en"))},
 }
 PROGRAMS = {"hearsayd": "usr/sbin/hearsayd", "hearsayd-ssl": "usr/sbin/hearsayd",
@@ -143,6 +143,9 @@ def check_words(packages):
     users = packages["hearsayd"]["userid"].split()
     assert all(re.fullmatch(r"([\w-]+)=(\d+):\1=\2", user) for user in users), users
     assert len(set(users)) == 2, users
+    # Only members of hearsayd's group may moderate.
+    moderator = packages["hearsay-web"]["userid"]
+    assert moderator == f"hearsay-moderate=7119:hearsay-moderate=7119:{users[0].partition(':')[2]}"
 
 
 def check_files(root, packages):

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
-# /lib/functions/hearsay.sh, for the init scripts of hearsayd and hearsay-web: makes the file of a
+# /lib/functions/hearsay.sh, for the init scripts of hearsayd and of hearsay-web: makes the file of a
 # program from sections of /etc/config/hearsayd. Each option becomes a line `option = value`, and the
 # program's --check-config judges the lines. Only `enabled`, `network` and `port` are no keys of a
 # program.
 #
-# A script sets HEARSAY_PROGRAM, the program's path, and HEARSAY_FILE, and has these functions:
+# A script sets HEARSAY_PROGRAM, the program's path, HEARSAY_FILE, and HEARSAY_PAGE where the program has
+# a first argument, and has these functions:
 #     hearsay_takes TYPE    whether sections of this type belong to the program
 #     hearsay_listeners     adds the lines `listen` for hearsay_addresses
 #     fixed_lines           prints what SIGHUP cannot change of HEARSAY_FILE
@@ -117,13 +118,16 @@ hearsay_section_cb() { # TYPE NAME
 	*) hearsay_add "[$1]" ;;
 	esac
 	case "$1" in
-	daemon | web) hearsay_listeners ;;
+	daemon | web | moderate) hearsay_listeners ;;
 	esac
 }
 
 hearsay_option_cb() { # OPTION VALUE
 	case "$hearsay_type:$1" in
-	:* | daemon:enabled | daemon:network | daemon:port | web:enabled | web:network | web:port) return 0 ;;
+	:*) return 0 ;;
+	daemon:enabled | daemon:network | daemon:port) return 0 ;;
+	web:enabled | web:network | web:port) return 0 ;;
+	moderate:enabled | moderate:network | moderate:port) return 0 ;;
 	esac
 	case "$2" in
 	'') ;;
@@ -175,7 +179,7 @@ hearsay_make_file() {
 		hearsay_say err "cannot write $HEARSAY_FILE.new: is /tmp full?"
 		return 1
 	fi
-	if ! report=$("$HEARSAY_PROGRAM" --check-config --config "$HEARSAY_FILE.new" 2>&1); then
+	if ! report=$("$HEARSAY_PROGRAM" ${HEARSAY_PAGE:+"$HEARSAY_PAGE"} --check-config --config "$HEARSAY_FILE.new" 2>&1); then
 		hearsay_explain "$report"
 		return 1
 	fi
