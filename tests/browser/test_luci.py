@@ -44,6 +44,7 @@ UCI = installed()
 UCI["main"]["enabled"] = UCI["web"]["enabled"] = "1"
 UCI["default"]["accept_schedule"] = ["22:00-06:00 closed"]
 UCI["web"]["title"] = "Caf\u00e9 Central"
+UCI["moderate"]["password"] = "$argon2id$..."
 STATS = {"messages": 123, "reload_ok": 1, "host/default/messages": 123, "host/default/reported": 2,
          "host/default/pending": 0}
 STATUS = {"running": True, "accept": "open", "set_by": "configuration", "stats": STATS}
@@ -342,6 +343,25 @@ def test_links_lead_to_the_page_for_phones(luci):
     assert luci.links() == {} and nothing in luci.text
     luci.open(networks=[NETWORKS[0], {"name": "guest"}])
     assert luci.links() == {} and nothing in luci.text
+
+
+def test_the_page_for_moderators(luci):
+    """It is offered where it is on, and can be switched on when it has a password."""
+    luci.open()
+    assert "hearsay admin list" in luci.text
+    luci.find("moderate.enabled").click()
+    assert luci.save()["moderate"] == {"enabled": "1"}
+    luci.open(luci.uci())
+    assert luci.links()["Page for moderators"] == "http://192.168.1.1:7119/"
+    assert "hearsay admin list" not in luci.text
+    luci.open(luci.uci(), {**STATUS, "refused": {"main": False, "web": False, "moderate": True}},
+              [{"name": "lan"}, NETWORKS[1]])
+    assert "Page for moderators" not in luci.links()
+    assert f"The last change was refused, and the settings before it hold. {SYSTEM_LOG}" in luci.text
+    luci.open(installed())
+    luci.find("moderate.enabled").click()
+    assert "type: /etc/init.d/hearsay-moderate set_password" in luci.error("moderate.enabled")
+    assert luci.save() is None
 
 
 def test_hostile_strings_are_text(luci):

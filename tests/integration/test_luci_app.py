@@ -18,7 +18,7 @@ import hearsay_wire as wire
 APP = os.path.join(wire.ROOT, "packaging", "openwrt", "luci-app-hearsay")
 PLUGIN = os.path.join(APP, "root", "usr", "libexec", "rpcd", "hearsay")
 LABELS = ["topic:luci"]
-NOTHING_REFUSED = {"main": False, "web": False}
+NOTHING_REFUSED = {"main": False, "web": False, "moderate": False}
 
 
 def read(*path):
@@ -150,10 +150,10 @@ def test_the_plugin_says_plainly_that_nothing_runs(ask, make_daemon, tmp_path):
     daemon.stop()
     assert json.loads(ask("call", "status", socket=daemon.socket_path).stdout) == {
         "running": False, "code": 3, "refused": NOTHING_REFUSED}
-    (tmp_path / "web.conf.new").touch()  # as the init script leaves what was refused
+    (tmp_path / "web.conf.refused").touch()  # as the init script leaves what was refused
     assert json.loads(ask("call", "status", socket=daemon.socket_path).stdout)["refused"] == {
-        "main": False, "web": True}
-    (tmp_path / "web.conf.new").unlink()
+        **NOTHING_REFUSED, "web": True}
+    (tmp_path / "web.conf.refused").unlink()
     done = ask("call", "status", socket=None)
     if shutil.which("hearsay") is None:
         assert json.loads(done.stdout) == {"running": False, "code": 127, "refused": NOTHING_REFUSED}

@@ -10,7 +10,7 @@ from router import FILES, HERE, wait_until
 
 APP = FILES.parent / "luci-app-hearsay"
 PLUGIN = "usr/libexec/rpcd/hearsay"
-NOTHING_REFUSED = {"main": False, "web": False}
+NOTHING_REFUSED = {"main": False, "web": False, "moderate": False}
 
 
 @pytest.fixture
@@ -68,12 +68,12 @@ def test_the_figures(luci):
     assert status_of(luci)["stats"]["host/default/pending"] == 1
     change(luci, "limits.ttl_max=1h", "the configuration of before stays in force")
     status = status_of(luci)
-    assert (status["running"], status["refused"]) == (True, {"main": True, "web": False})
+    assert (status["running"], status["refused"]) == (True, {**NOTHING_REFUSED, "main": True})
     change(luci, "limits.ttl_max=3d", "configuration reloaded")
     assert status_of(luci)["refused"] == NOTHING_REFUSED
     change(luci, "default.here=';a:b'", "has a semicolon at its beginning")  # the script itself refuses it
     luci.wait_log("the configuration of before stays in force", luci.mark() - 1)
-    assert status_of(luci)["refused"] == {"main": True, "web": False}
+    assert status_of(luci)["refused"] == {**NOTHING_REFUSED, "main": True}
     luci.run("uci delete hearsayd.default.here")
     change(luci, "limits.ttl_max=2d", "configuration reloaded")
     assert status_of(luci)["refused"] == NOTHING_REFUSED

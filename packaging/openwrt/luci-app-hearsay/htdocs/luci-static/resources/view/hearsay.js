@@ -83,6 +83,12 @@ function checkLongest(section_id, value) {
 	return rule;
 }
 
+function checkPassword(section_id) {
+	if (this.formvalue(section_id) === '1' && !uci.get('hearsayd', section_id, 'password'))
+		return _('It needs a password first. Log in by SSH, and type: /etc/init.d/hearsay-moderate set_password');
+	return true;
+}
+
 /* --- how the board is ----------------------------------------------------------------------- */
 
 const MODES = {
@@ -130,7 +136,7 @@ function absenceOf(status) {
 function isRefused(status) {
 	const isOn = name => uci.get('hearsayd', name, 'enabled') === '1';
 
-	return [ 'main', 'web' ].some(name => isOn(name) && (status.refused || {})[name])
+	return [ 'main', 'web', 'moderate' ].some(name => isOn(name) && (status.refused || {})[name])
 		|| (status.stats || {}).reload_ok === 0;
 }
 
@@ -148,23 +154,29 @@ function statusOf(status) {
 	];
 }
 
-function addressOf(networks) {
-	const names = L.toArray(uci.get('hearsayd', 'web', 'network'));
+// Where a page is, if it is on and one of its networks is up.
+function addressOf(networks, section, usual) {
+	const names = L.toArray(uci.get('hearsayd', section, 'network'));
 	const one = networks.find(net => names.includes(net.getName()) && net.getIPAddr());
-	const port = uci.get('hearsayd', 'web', 'port') || '7118';
+	const port = uci.get('hearsayd', section, 'port') || usual;
 
-	return one ? 'http://%s%s'.format(one.getIPAddr(), port === '80' ? '' : ':' + port) : null;
+	if (!one || uci.get('hearsayd', section, 'enabled') !== '1')
+		return null;
+	return 'http://%s%s'.format(one.getIPAddr(), port === '80' ? '' : ':' + port);
 }
 
 function linksOf(networks) {
-	const address = uci.get('hearsayd', 'web', 'enabled') === '1' ? addressOf(networks) : null;
-	const link = (path, text) => E('a', { href: address + path, target: '_blank', rel: 'noreferrer' }, [ text ]);
+	const phones = addressOf(networks, 'web', '7118');
+	const moderators = addressOf(networks, 'moderate', '7119');
+	const link = (href, text) => E('a', { href: href, target: '_blank', rel: 'noreferrer' }, [ text ]);
 
 	return [
-		address === null
+		phones === null
 			? E('p', {}, [ _('The poster can be printed here when the page for phones is on and its network is up.') ])
-			: E('p', {}, [ link('/', _('Page for phones')), ' · ', link('/poster', _('Poster to print')) ]),
-		E('p', {}, [ _('To decide on reported messages, log in by SSH:'), ' ', E('code', {}, [ 'hearsay admin list' ]) ])
+			: E('p', {}, [ link(phones + '/', _('Page for phones')), ' · ', link(phones + '/poster', _('Poster to print')) ]),
+		moderators === null
+			? E('p', {}, [ _('To decide on reported messages, log in by SSH:'), ' ', E('code', {}, [ 'hearsay admin list' ]) ])
+			: E('p', {}, [ _('To decide on reported messages:'), ' ', link(moderators + '/', _('Page for moderators')) ])
 	];
 }
 
@@ -238,6 +250,15 @@ function addPage(map) {
 	option.validate = checkText;
 }
 
+function addDesk(map) {
+	const section = map.section(form.NamedSection, 'moderate', 'moderate', _('Page for moderators'));
+	const option = section.option(form.Flag, 'enabled', _('Switched on'),
+		_('To decide on reported messages with a browser, with a password. Guests do not reach this page.'));
+
+	option.rmempty = false;
+	option.validate = checkPassword;
+}
+
 return view.extend({
 	load() {
 		return Promise.all([
@@ -261,6 +282,7 @@ return view.extend({
 		addModeration(map);
 		addLimits(map);
 		addPage(map);
+		addDesk(map);
 		return map.render();
 	}
 });
