@@ -61,6 +61,7 @@ struct page_form {
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
     bool needs_work;            /* hearsayd asks for proofs of work: there is no form */
+    bool is_found_around;       /* what is left here is found from other hosts of the hood */
     enum hearsay_accept accept; /* open, review, closed */
     int64_t accept_until_ms;    /* when that changes; 0: not known */
 };

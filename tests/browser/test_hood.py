@@ -65,6 +65,7 @@ def test_here_and_around(phone, campus):
     phone.open(campus)
     assert phone.messages == ["Coffee is ready."] and current(phone) == ["Here"]
     assert phone.text("#hood") == SENTENCE and phone.find("#hood").is_displayed()
+    assert "People around here can find it, too." in phone.text("form#leave")
     phone.follow("=Around here")
     assert phone.messages == ["Coffee is ready.", "Quiet, please."]
     assert wheres(phone) == ["Here", "library"] and current(phone) == ["Around here"]
@@ -130,6 +131,7 @@ def test_a_host_without_hood(phone, campus):
         phone.open(campus, path)
         assert phone.messages == ["Nobody's business."] and not phone.has("#hood")
         assert not phone.all("[aria-describedby=hood]")
+        assert "around here" not in phone.text("form#leave")
 
 
 def test_no_way_to_a_host_outside_the_hood(campus):

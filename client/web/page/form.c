@@ -327,6 +327,10 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
     page_write_element(html, page, "h2", NULL, "form.heading");
     html_raw(html, "<p id=\"who\" class=\"soft\">");
     lang_write_with_until(html, page->lang, "form.who", form->ttl_default_s, false);
+    if (form->is_found_around) {
+        html_raw(html, " ");
+        lang_write(html, page->lang, "form.around", NULL, NULL);
+    }
     if (form->accept == HEARSAY_ACCEPT_REVIEW) {
         html_raw(html, " ");
         lang_write(html, page->lang, "form.review", NULL, NULL);

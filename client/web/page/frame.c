@@ -198,7 +198,7 @@ void page_write_times(struct html *html, const struct page *page,
     time_begin(html, message->expires_ms);
     lang_write_with_until(html, page->lang, "item.gone",
                           page_seconds_until(page, message->expires_ms), is_about);
-    html_raw(html, "</span>\n");
+    html_raw(html, "</span>");
 }
 
 void page_write_where(struct html *html, const struct page *page, const char *host)

@@ -27,13 +27,13 @@ static void item_write_nearness(struct html *html, const struct page *page,
     static const char *const keys[] = {"near.far", "near.near", "near.very"};
     unsigned band = message_band(message);
 
-    html_raw(html, "<span>");
+    html_raw(html, "\n<span>");
     lang_write(html, page->lang, keys[band - 1], NULL, NULL);
     html_raw(html, "<span class=\"bar\">");
     for (unsigned i = 1; i <= 3; i++) {
         html_raw(html, i <= band ? "<b></b>" : "<i></i>"); /* full, empty */
     }
-    html_raw(html, "</span></span>\n");
+    html_raw(html, "</span></span>");
 }
 
 static void item_write_link(struct html *html, const struct page *page,
@@ -65,7 +65,7 @@ void page_write_item(struct html *html, const struct page *page,
     page_mark_of(message->id, message->host != NULL ? message->host : "", id);
     html_raw(html, "<li id=\"m-");
     html_raw(html, id);
-    html_raw(html, "\">\n<article><div class=\"text\">");
+    html_raw(html, "\"><article><div class=\"text\">");
     if (message->text != NULL) {
         is_whole =
             html_message(html, message->text, message->bytes, PAGE_TEXT_CHARACTERS, LIST_LINES_MAX);

@@ -192,6 +192,9 @@ void visit_form(struct visit *visit, struct page_form *out_form)
         form.ttl_default_s = welcome->limits.ttl_default_s;
         form.ttl_max_s = welcome->limits.ttl_max_s;
     }
+    /* Only messages of the open epoch are found from other hosts. */
+    form.is_found_around =
+        host != NULL && host->hood != NULL && (host->epoch.number == 0 || !host->epoch.has_key);
     /* The greeting tells how it was then, and until when. */
     if (host != NULL && board_now_ms(visit->router->board, &now_ms) &&
         (host->accept_until_ms == 0 || now_ms < host->accept_until_ms)) {
