@@ -3,6 +3,8 @@
 #include <inttypes.h>
 #include <stdio.h>
 
+#include <sodium.h>
+
 #include "daemon/store/error.h"
 #include "daemon/store/inner.h"
 #include "daemon/store/log.h"
@@ -21,7 +23,8 @@ enum {
      * busy timeout. A checkpoint of a shorter log does not wait for readers.
      */
     LOG_GROWTH = 8,
-    SCRUB_RETRY_MS = 1000
+    SCRUB_RETRY_MS = 1000,
+    STACK_BYTES = 64 * 1024 /* what operations use at most */
 };
 
 /* --- the log ---------------------------------------------------------------------------------- */
@@ -73,6 +76,7 @@ void store_commit_scrub(struct store_writer *writer)
 {
     int rc = SQLITE_ERROR;
 
+    sodium_stackzero(STACK_BYTES); /* reasons of reports of messages that are gone */
     if (writer->database.db != NULL) {
         rc = sqlite3_wal_checkpoint_v2(writer->database.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
                                        NULL);

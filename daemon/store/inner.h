@@ -87,7 +87,8 @@ void store_commit_checkpoint_if_long(struct store_writer *writer);
 /*
  * Runs a checkpoint and truncates the log to 0 bytes. After a failure the thread tries again a
  * second later. SQLite overwrites a removed message with zeros in the database, but the log may
- * still have old pages with the message until the log is truncated.
+ * still have old pages with the message until the log is truncated. Overwrites the stack, too.
+ * Overwrites the unused stack of the thread, too.
  */
 void store_commit_scrub(struct store_writer *writer);
 

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
 #include <sqlite3.h>
 #include <uv.h>
 
@@ -13,6 +14,10 @@
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/statement.h"
+
+#define NS_PER_MS UINT64_C(1000000)
+
+enum { STACK_BYTES = 64 * 1024 /* what jobs use at most */ };
 
 /* The statements of the reader. */
 enum {
@@ -57,6 +62,8 @@ struct store_reader {
     struct store_reader_options options;
     sqlite3 *db; /* of the thread, like the statements; NULL: not open */
     sqlite3_stmt *statements[READER_STATEMENTS];
+    uint64_t
+        forget_due; /* the thread's: uv_hrtime when the cache is freed; 0: the cache is empty */
 
     uv_thread_t thread;
     uv_mutex_t mutex; /* guards what follows */
@@ -445,13 +452,41 @@ void store_reader_release(struct persist_read *read)
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
+/* Frees SQLite's cache, and overwrites the stack, if that is due: both have texts. */
+static void forget_texts(struct store_reader *reader)
+{
+    if (reader->forget_due != 0 && uv_hrtime() >= reader->forget_due) {
+        reader->forget_due = 0;
+        if (reader->db != NULL) {
+            (void)sqlite3_db_release_memory(reader->db);
+        }
+        sodium_stackzero(STACK_BYTES);
+    }
+}
+
+/* Waits until there is a job, or the cache is to be freed. The caller holds the mutex. */
+static void wait_for_job(struct store_reader *reader)
+{
+    uint64_t now = uv_hrtime();
+
+    if (reader->forget_due == 0) {
+        uv_cond_wait(&reader->wake, &reader->mutex);
+    } else if (now < reader->forget_due) {
+        (void)uv_cond_timedwait(&reader->wake, &reader->mutex, reader->forget_due - now);
+    } else {
+        uv_mutex_unlock(&reader->mutex);
+        forget_texts(reader);
+        uv_mutex_lock(&reader->mutex);
+    }
+}
+
 static struct persist_read *reader_next_read(struct store_reader *reader)
 {
     struct persist_read *read;
 
     uv_mutex_lock(&reader->mutex);
     while (reader->first == NULL && !reader->stopping) {
-        uv_cond_wait(&reader->wake, &reader->mutex);
+        wait_for_job(reader);
     }
     read = reader->first;
     if (read != NULL) {
@@ -473,6 +508,10 @@ static void run_thread(void *argument)
         read->next = NULL;
         run_read(reader, read);
         reader->options.done(reader->options.context, read);
+        if (reader->forget_due == 0) {
+            reader->forget_due = uv_hrtime() + NS_PER_MS * reader->options.forget_after_ms;
+        }
+        forget_texts(reader);
     }
     reader_disconnect(reader);
     reader->options.ended(reader->options.context);

@@ -16,6 +16,8 @@ struct store_reader_options {
     const char *path;              /* borrowed, for as long as the reader lives */
     const char *vfs;               /* store_schema_vfs of the writer's connection, static storage */
     struct store_numbers *numbers; /* borrowed: the numbers of all messages */
+    uint64_t forget_after_ms;      /* time from a job until the thread frees SQLite's cache, which
+                                      has texts of messages that may be gone then */
     /*
      * Both callbacks run on the reader's thread. `done`: a job is done. `ended`: the thread ends.
      */

@@ -419,6 +419,7 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
     struct store_reader_options reader = {.path = store->path,
                                           .vfs = vfs,
                                           .numbers = store->numbers,
+                                          .forget_after_ms = options->scrub_after_ms,
                                           .done = on_read_done,
                                           .ended = on_reader_ended,
                                           .context = store};

@@ -43,6 +43,41 @@ static void test_reads_payloads(void **state)
     fixture.persist->interface->read_release(fixture.persist, &read); /* once more is fine */
 }
 
+static void read_some(size_t count)
+{
+    struct persist_entry entries[400];
+    struct persist_read read = {.kind = PERSIST_READ_PAGE,
+                                .entries = entries,
+                                .entry_count = count,
+                                .page_host = fixture.host,
+                                .page_bytes_limit = 1 << 20};
+
+    store_read(&fixture, &read);
+    assert_int_equal(read.entry_count, count);
+    fixture.persist->interface->read_release(fixture.persist, &read);
+}
+
+/* What was read does not stay in SQLite's cache: its message may be gone by then. */
+static void test_cache_is_freed(void **state)
+{
+    enum { SPARE = 32 * 1024, TRIES = 100000 };
+    (void)state;
+
+    store_close(&fixture);
+    fixture.options.scrub_after_ms = 1;
+    store_open(&fixture);
+    for (uint32_t i = 0; i < 400; i++) {
+        assert_int_equal(store_deposit(&fixture, i, 10, NEVER), PERSIST_APPLIED);
+    }
+    read_some(1); /* opens the connection */
+    const uint64_t before = store_count(&fixture).memory_bytes;
+    read_some(400);
+    for (int i = 0; store_count(&fixture).memory_bytes > before + SPARE; i++) {
+        assert_true(i < TRIES);
+        read_some(1);
+    }
+}
+
 /* Pages through host `host`, at most 3 messages and `bytes` bytes each. */
 static void assert_pages(uint32_t host, const uint32_t *expected, size_t count, size_t bytes)
 {
@@ -185,10 +220,8 @@ static void test_removed_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reads_payloads),
-        TEST(test_pages_in_order),
-        TEST(test_replay_stops_when_told),
-        TEST(test_removed_is_told),
+        TEST(test_reads_payloads),         TEST(test_cache_is_freed),  TEST(test_pages_in_order),
+        TEST(test_replay_stops_when_told), TEST(test_removed_is_told),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
