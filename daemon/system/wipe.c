@@ -9,12 +9,14 @@
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 /*
  * Larger blocks are not overwritten: that would take milliseconds. libc maps such a block by itself
- * and gives it back to the system. These blocks are arrays of an index, which has no addresses.
+ * and gives it back to the system. glibc does so for each block of MAPPED_BYTES or more only if it
+ * is told; otherwise it takes larger and larger blocks from its heap, after it has seen one freed.
  */
-enum { WIPE_BYTES_MAX = 256 * 1024 };
+enum { WIPE_BYTES_MAX = 256 * 1024, MAPPED_BYTES = 192 * 1024 };
 
 #define EXPORTED __attribute__((visibility("default"))) /* libraries find the two functions */
 
@@ -26,6 +28,16 @@ __attribute__((constructor)) static void find_next(void)
 {
     *(void **)&realloc_next = dlsym(RTLD_NEXT, "realloc");
     *(void **)&free_next = dlsym(RTLD_NEXT, "free");
+    if (realloc_next == NULL || free_next == NULL) {
+        static const char why[] = "memory cannot be overwritten in a program that is linked "
+                                  "statically: build with -Dprefer_static=true\n";
+
+        (void)!write(STDERR_FILENO, why, sizeof(why) - 1);
+        abort();
+    }
+#ifdef __GLIBC__
+    (void)mallopt(M_MMAP_THRESHOLD, MAPPED_BYTES);
+#endif
 }
 
 EXPORTED void free(void *block)

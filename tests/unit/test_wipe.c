@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* free and realloc of the programs: what they overwrite, and what libc maps by itself. */
+#include <malloc.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "tests/lib/check.h"
+
+/* The number of blocks that libc has mapped. */
+static size_t mapped_blocks(void)
+{
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+    return mallinfo2().hblks;
+#else
+    skip();
+    return 0;
+#endif
+}
+
+/* A block that free does not overwrite is never of the heap, where the next owner would get it. */
+static void test_large_blocks_are_mapped(void **state)
+{
+    (void)state;
+    for (size_t bytes = 2 << 20; bytes >= 256 * 1024; bytes /= 2) {
+        size_t before = mapped_blocks();
+        char *volatile block = malloc(bytes);
+
+        assert_non_null(block);
+        assert_int_equal(mapped_blocks(), before + 1);
+        free(block); /* without the rule of wipe.c, glibc takes the next from the heap */
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_large_blocks_are_mapped)};
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
