@@ -11,7 +11,12 @@
 
 _Static_assert(SENDERS_KEY_BYTES == crypto_shorthash_KEYBYTES, "the key is SipHash's");
 
-enum { IPV6_BYTES = 16, PREFIX_BYTES = 8, SPARE_SHARE = 4 };
+enum {
+    IPV6_BYTES = 16,
+    PREFIX_BYTES = 8,
+    SPARE_SHARE = 4,
+    TIDY_CHAINS = 4096 /* of one call of senders_tidy: about 3 ms if all have a sender */
+};
 #define NOWHERE UINT32_MAX /* an enum holds no more than an int */
 
 struct sender {
@@ -33,6 +38,7 @@ struct senders {
     uint32_t chain_count; /* a power of two */
     uint32_t free;        /* first of the free places */
     uint32_t hand;        /* the place where the next search for a forgettable sender begins */
+    uint32_t tidy_hand;   /* the chain where the next senders_tidy begins */
     uint32_t *chains;     /* the first of each */
     struct sender *places;
     struct sender shared; /* of all who found no place */
@@ -258,8 +264,12 @@ static bool make_room(struct senders *senders, const struct sender_limits *limit
 
 void senders_tidy(struct senders *senders, const struct sender_limits *limits, int64_t now_ms)
 {
-    for (uint32_t chain = 0; chain < senders->chain_count; chain++) {
-        uint32_t place = senders->chains[chain];
+    uint32_t count = senders->chain_count < TIDY_CHAINS ? senders->chain_count : TIDY_CHAINS;
+
+    for (uint32_t i = 0; i < count; i++) {
+        uint32_t place = senders->chains[senders->tidy_hand];
+
+        senders->tidy_hand = (senders->tidy_hand + 1) & (senders->chain_count - 1);
 
         while (place != NOWHERE) {
             uint32_t next = senders->places[place].next;

@@ -400,6 +400,37 @@ static void tidying_forgets_hashes(void **state)
     senders_free(senders);
 }
 
+/* A large table is tidied in parts, so that no call takes long. In the end nothing is left. */
+static void tidying_goes_on_where_it_was(void **state)
+{
+    enum { MANY = 10000, CALLS = 4, LOOKED = 16 };
+    static const struct sender_limits limits = {.connections = 2, .rates = {{60, 2}, {60, 2}}};
+    struct spy spy = {.alloc = {.resize = spy_resize, .context = &spy}};
+    struct senders *senders = NULL;
+    uint32_t seen = 0;
+    (void)state;
+
+    assert_int_equal(senders_new(&spy.alloc, 2 * MANY, key, &senders), 0);
+    for (uint32_t i = 0; i < MANY; i++) {
+        const struct sender_address address = numbered(i);
+        struct sender *sender = NULL;
+
+        assert_int_equal(senders_enter(senders, &address, &limits, 1000, &sender), 0);
+        senders_leave(sender);
+    }
+    for (int call = 0; call < 2 * CALLS; call++) {
+        senders_tidy(senders, &limits, 1000);
+        seen = 0;
+        for (uint32_t i = 0; i < LOOKED; i++) {
+            const struct sender_address address = numbered(i * (MANY / LOOKED));
+            seen += spy_sees(&spy, senders_tag(senders, &address)) ? 1 : 0;
+        }
+        assert_true(call > 0 || seen > 0);
+    }
+    assert_int_equal(seen, 0);
+    senders_free(senders);
+}
+
 /* Random comings and goings: connections are counted right, and nothing is left over. */
 static void random_comings_and_goings(void **state)
 {
@@ -512,6 +543,7 @@ int main(void)
         cmocka_unit_test(no_bucket_is_reset_by_others),
         cmocka_unit_test(the_idle_are_forgotten),
         cmocka_unit_test(tidying_forgets_hashes),
+        cmocka_unit_test(tidying_goes_on_where_it_was),
         cmocka_unit_test(random_comings_and_goings),
         cmocka_unit_test(who_was_told_is_cut_off),
         cmocka_unit_test(memory_that_runs_out),
