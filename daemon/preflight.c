@@ -15,27 +15,41 @@ static void add_reason(char *reason, const char *sentence)
                    sentence);
 }
 
+/* Loads the certificate and the key as the daemon would: root becomes `user` before. */
+static int load_files(struct server_tls *tls, const struct config *config,
+                      const struct privilege_user *user, char *out_sentence)
+{
+    if (user != NULL && privilege_is_root() && privilege_drop(user, out_sentence) != 0) {
+        return PREFLIGHT_REFUSED;
+    }
+    return server_tls_load(tls, config, out_sentence);
+}
+
 int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_reason)
 {
     struct privilege_user user;
+    struct privilege_user gateway;
+    bool has_user = config->user[0] != '\0';
     gid_t group = PRIVILEGE_NO_GROUP;
     enum server_tls_verdict verdict = SERVER_TLS_GOOD;
     struct server_tls tls = {.scratch = NULL};
     char sentence[CONFIG_REASON_BYTES];
 
     out_reason[0] = '\0';
-    if (config->user[0] != '\0' && privilege_look_up("user", config->user, &user, sentence) != 0) {
+    if (has_user && privilege_look_up("user", config->user, &user, sentence) != 0) {
         add_reason(out_reason, sentence);
+        has_user = false;
     }
     if (config->gateway_user[0] != '\0' &&
-        privilege_look_up("gateway_user", config->gateway_user, &user, sentence) != 0) {
+        privilege_look_up("gateway_user", config->gateway_user, &gateway, sentence) != 0) {
         add_reason(out_reason, sentence);
     }
     if (config->admin_group[0] != '\0' &&
         privilege_find_group(config->admin_group, &group, sentence) != 0) {
         add_reason(out_reason, sentence);
     }
-    if (server_tls_load(&tls, config, sentence) != 0) {
+    user.admin_group = group;
+    if (load_files(&tls, config, has_user ? &user : NULL, sentence) != 0) {
         add_reason(out_reason, sentence);
     } else {
         verdict = server_tls_judge(&tls, config, now_ms, sentence);

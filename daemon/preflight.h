@@ -2,7 +2,8 @@
 /*
  * preflight: checks that the users, the group, the certificate and the key that a configuration
  * names exist and can be used. Only `hearsayd --check-config` needs this module. Nothing is bound,
- * made or changed.
+ * made or changed, but a process of root becomes the user of the configuration for good, because
+ * this user opens the certificate and the key.
  */
 #ifndef DAEMON_PREFLIGHT_H
 #define DAEMON_PREFLIGHT_H
@@ -15,8 +16,8 @@
 /*
  * Checks a configuration at the Unix time `now_ms`. Returns 0, or PREFLIGHT_REFUSED with a line for
  * each error in out_reason (CONFIG_REASON_BYTES). Errors are: a user or group that is not found, a
- * user who is root, files for TLS that cannot be used, an expired certificate. Writes a warning to
- * `out` if the certificate expires within 14 days.
+ * user who is root, files for TLS that this user cannot use, an expired certificate. Writes a
+ * warning to `out` if the certificate expires within 14 days.
  */
 enum { PREFLIGHT_REFUSED = 1 };
 int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_reason);

@@ -13,6 +13,7 @@ import tempfile
 
 import pytest
 
+import conftest
 import hearsay_wire as wire
 from hearsay_wire import pb
 
@@ -128,6 +129,25 @@ def test_users_that_cannot_be(make_daemon):
         daemon = make_daemon(f"user = {name}\n", start=False).launch()
         assert daemon.wait_exit() == 2
         assert sentence in daemon.log_text()
+
+
+@only_root
+def test_check_config_opens_the_key_as_the_user(make_daemon, open_directory):
+    """As the daemon does: what only root can read is refused before a reload, and not by it."""
+    key, certificate = (os.path.join(open_directory, name) for name in ("key.pem", "certificate.pem"))
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                    "-nodes", "-days", "30", "-keyout", key, "-out", certificate, "-subj", "/CN=x"],
+                   check=True, capture_output=True)
+    os.chmod(certificate, 0o644)
+    os.chmod(key, 0o600)
+    daemon = as_user(make_daemon, open_directory, "listen = 127.0.0.1:0 tls\n"
+                     f"tls_certificate = {certificate}\ntls_key = {key}\n")
+    for owner, code in ((0, 2), (pwd.getpwnam(USER).pw_uid, 0)):
+        os.chown(key, owner, -1)
+        done = subprocess.run([conftest.program(conftest.HEARSAYD), "--config", daemon.config_file,
+                               "--check-config"], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+                              text=True, timeout=wire.PATIENCE, check=False)
+        assert done.returncode == code and (key in done.stdout) == (code != 0), done.stdout
 
 
 @only_root

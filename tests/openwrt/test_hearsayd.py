@@ -57,10 +57,10 @@ def test_starts_announced_and_stops(router):
     router.start()
     data = router.instance("hearsayd")["data"]["mdns"]["hearsay_7117"]
     assert data == {"service": "_hearsay._tcp.local", "port": 7117, "txt": ["txtvers=1"]}
-    assert router.run("cat /tmp/dnsmasq.d/hearsay.conf").splitlines() == [
-        "host-record=hearsay.lan,192.168.8.1",
+    assert router.run("cat /tmp/dnsmasq.d/hearsay-hearsayd.conf").splitlines() == [
+        "host-record=hearsayd.lan,192.168.8.1",
         "ptr-record=_hearsay._tcp.lan,hearsay._hearsay._tcp.lan",
-        "srv-host=hearsay._hearsay._tcp.lan,hearsay.lan,7117",
+        "srv-host=hearsay._hearsay._tcp.lan,hearsayd.lan,7117",
         "txt-record=hearsay._hearsay._tcp.lan,txtvers=1,tls=0",
     ]
     router.wait_log("dnsmasq: restarted")
@@ -105,6 +105,14 @@ def test_a_change_for_a_start_restarts(router):
     reload_and_wait(router, "ready: hearsayd")
     assert limit_of(router) == 6000 and router.pid("hearsayd") != pid
     assert not [line for line in router.lines if "needs a restart" in line]
+
+
+def test_ports_of_root_restart(router):
+    """hearsayd is not root any more when it reloads."""
+    pid = router.start("main.port=700")
+    router.configure("main.port=701")
+    reload_and_wait(router, "listening on 192.168.8.1:701 local")
+    assert router.pid("hearsayd") != pid
 
 
 def test_a_host_that_goes_restarts(router):
@@ -203,7 +211,7 @@ def networks_told(router):
 
 def seen_by_others(router):
     """What dnsmasq, umdns and procd are told."""
-    return (router.run("cat /tmp/dnsmasq.d/hearsay.conf"), router.instance("hearsayd")["data"],
+    return (router.run("cat /tmp/dnsmasq.d/hearsay-hearsayd.conf"), router.instance("hearsayd")["data"],
             networks_told(router))
 
 
@@ -253,6 +261,28 @@ def test_a_file_that_uci_cannot_read(router):
     assert router.pid("hearsayd") == pid
 
 
+def test_a_key_that_its_user_cannot_read(router):
+    pid = router.start()
+    folder = router.root / "etc/hearsay"
+    folder.mkdir()
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
+                    "-nodes", "-days", "30", "-keyout", folder / "key.pem", "-out", folder / "c.pem",
+                    "-subj", "/CN=hearsay"], check=True, capture_output=True)
+    try:
+        (folder / "key.pem").chmod(0o600)
+        router.configure("main.tls_certificate=/etc/hearsay/c.pem", "main.tls_key=/etc/hearsay/key.pem")
+        status, output = router.try_run("/etc/init.d/hearsayd reload")
+        assert status == 1 and "/etc/hearsay/key.pem" in output and OLD_STAYS in output, output
+        assert "tls=0" in router.run("cat /tmp/dnsmasq.d/hearsay-hearsayd.conf")
+        since = router.mark()
+        router.run("chown hearsay /etc/hearsay/key.pem && /etc/init.d/hearsayd reload")
+        router.wait_log("TLS with /etc/hearsay/c.pem", since)
+        assert "tls=1" in router.run("cat /tmp/dnsmasq.d/hearsay-hearsayd.conf")
+        assert router.pid("hearsayd") == pid
+    finally:
+        shutil.rmtree(folder)
+
+
 # --- addresses ------------------------------------------------------------------------------------
 
 
@@ -261,7 +291,7 @@ def test_addresses_come_and_go(router):
     since = router.mark()
     pid = router.start()
     router.wait_log("network guest has no address yet: waiting for one", since)
-    assert "hearsay.conf" not in router.run("ls /tmp/dnsmasq.d")
+    assert "hearsay-hearsayd.conf" not in router.run("ls /tmp/dnsmasq.d")
 
     for addresses, is_there in ((["192.168.8.1", "fd00:8::1"], True), ([], False),
                                 (["192.168.8.1", "fd00:8::1"], True)):
@@ -274,7 +304,7 @@ def test_addresses_come_and_go(router):
             assert (f"listen = {address} local freebind" in listening) == is_there
             if is_there:
                 router.wait_log(f"listening on {address} local", since)
-        assert ("hearsay.conf" in router.run("ls /tmp/dnsmasq.d")) == is_there
+        assert ("hearsay-hearsayd.conf" in router.run("ls /tmp/dnsmasq.d")) == is_there
         assert router.pid("hearsayd") == pid
 
 
@@ -313,6 +343,26 @@ def test_full_memory_keeps_the_old_file(router):
         assert router.pid("hearsayd") == pid and limit_of(router) == 10000
     finally:
         router.run("umount /var/etc/hearsay; rm -rf /tmp/keep")
+
+
+def test_a_stick_that_is_not_mounted(router):
+    """Its messages do not go to the router's flash instead."""
+    router.write("etc/config/fstab", "config mount\n\toption target '/overlay/usb'\n")
+    router.run("mkdir -p /overlay/usb && chmod 777 /overlay/usb")
+    try:
+        router.configure("main.enabled=1", "main.data=/overlay/usb/hearsay")
+        since = router.mark()
+        router.run("/etc/init.d/hearsayd start")
+        router.wait_log("data is on /overlay/usb, which is not mounted: waiting for it", since)
+        assert not router.instance("hearsayd") and not router.run("find /overlay/usb /tmp/dnsmasq.d -mindepth 1")
+        router.run("mount -t tmpfs -o size=5m tmpfs /overlay/usb && ubus call service event "
+                   "'{\"type\":\"mount.add\",\"data\":{\"target\":\"/overlay/usb\"}}'")
+        router.wait_log("data in /overlay/usb/hearsay", since)
+        assert "hearsay-hearsayd.conf" in router.run("ls /tmp/dnsmasq.d")
+    finally:
+        (router.root / "etc/config/fstab").unlink()
+        router.run("/etc/init.d/hearsayd stop")
+        wait_until(lambda: router.try_run("umount /overlay/usb")[0] == 0, "the stick is free")
 
 
 def test_full_overlay(router):

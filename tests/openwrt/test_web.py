@@ -3,12 +3,30 @@
 
 import os
 import re
+import shutil
+import subprocess
+import sys
 
 import pytest
 from router import FILES, wait_until
 
 OLD_STAYS = "the configuration of before stays in force"
 PAGE = "wget -q -O - http://192.168.8.1:7118/"
+TOLD = "cat /tmp/dnsmasq.d/hearsay-web.conf"
+
+# Prints the addresses that the DNS server of one address has for a name.
+ASK = """
+import socket, struct, sys
+server, name = sys.argv[1:]
+question = b"".join(bytes([len(part)]) + part.encode() for part in name.split(".")) + bytes([0, 0, 1, 0, 1])
+client = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+client.connect((server, 53))
+client.send(struct.pack(">6H", 1, 0x100, 1, 0, 0, 0) + question)
+answer = client.recv(512)
+rest = answer[12 + len(question):]
+for at in range(struct.unpack(">H", answer[6:8])[0]):
+    print(socket.inet_ntoa(rest[16 * at + 12:16 * at + 16]))
+"""
 
 
 @pytest.fixture
@@ -21,6 +39,8 @@ def page(router):
     router.run("/etc/init.d/hearsay-web start")
     router.wait_log("hearsay-web", since)
     router.wait_log("listening on 192.168.8.1:7118", since)
+    # 503 until the page has its connection to hearsayd.
+    wait_until(lambda: router.try_run(PAGE)[0] == 0, "the page is there")
     return router
 
 
@@ -52,7 +72,7 @@ def test_an_address_that_is_not_usable_yet(page):
     page.tell_network("guest")
     page.wait_log("listening on [fd00:9::1]:7118", since)
     page.wait_log("ready: hearsay-web", since)
-    assert "Jules" in page.run(PAGE)
+    wait_until(lambda: "Jules" in page.try_run(PAGE)[1], "the page is there")
 
 
 def test_rules_that_only_root_can_read(page):
@@ -92,6 +112,72 @@ def test_a_change_for_a_start_restarts(page):
     page.run("uci set hearsayd.web.per_page=3")
     reload_web(page, "listening on 192.168.8.1:7118")
     assert page.pid("hearsay-web") != pid
+
+
+# --- the name of the page -------------------------------------------------------------------------
+
+
+def test_the_name_leads_to_the_page(page):
+    """And not to the addresses of hearsayd, which may be others, or none."""
+    assert page.run(TOLD) == "host-record=hearsay.lan,192.168.8.1\n"
+    page.set_addresses(guest=["192.168.8.1"], lan=["192.168.1.1"])
+    since = page.mark()
+    page.configure("main.network=lan")
+    page.run("/etc/init.d/hearsayd reload")
+    page.wait_log("configuration reloaded", since)
+    assert page.run(TOLD) == "host-record=hearsay.lan,192.168.8.1\n"
+    assert "hearsayd.lan,192.168.1.1\n" in page.run("cat /tmp/dnsmasq.d/hearsay-hearsayd.conf")
+    page.run("/etc/init.d/hearsay-web stop")
+    assert page.run("ls /tmp/dnsmasq.d") == "hearsay-hearsayd.conf\n"
+
+
+def test_another_domain(page):
+    page.write("etc/config/dhcp", "config dnsmasq\n\toption domain 'Home'\n")
+    try:
+        since = page.mark()
+        page.run("/etc/init.d/hearsay-web reload")
+        page.wait_log("ready: hearsay-web", since)
+        assert page.run(TOLD) == "host-record=hearsay.home,192.168.8.1\n"
+        poster = f"{PAGE}poster --header 'Host: hearsay.home:7118'"
+        wait_until(lambda: "hearsay.home" in page.try_run(poster)[1], "the poster has the name")
+        page.configure("+web.name=board.lan", "+web.name=hearsay.home")
+        page.run("/etc/init.d/hearsay-web reload")
+        assert re.findall("^name = (.*)", page.run("cat /var/etc/hearsay/web.conf"), re.M) == [
+            "board.lan", "hearsay.home"]
+    finally:
+        page.write("etc/config/dhcp", "config dnsmasq\n\toption domain 'lan'\n")
+
+
+def test_dnsmasq_tells_each_network_its_own_address(page, tmp_path):
+    if not shutil.which("dnsmasq"):
+        pytest.skip("there is no dnsmasq")
+    page.run("ip address add 192.168.1.1/24 dev lo")
+    page.set_addresses(guest=["192.168.8.1"], lan=["192.168.1.1"])
+    since = page.mark()
+    page.configure("+main.network=lan", "+web.network=lan")
+    page.run("/etc/init.d/hearsayd reload; /etc/init.d/hearsay-web reload")
+    page.wait_log("listening on 192.168.1.1:7118", since)
+    file = tmp_path / "dnsmasq.conf"
+    file.write_text("localise-queries\nno-resolv\nno-hosts\n" + page.run("cat /tmp/dnsmasq.d/*"))
+    inside = ["nsenter", "-t", str(page.init), "-n"]
+    server = subprocess.Popen([*inside, "dnsmasq", "--keep-in-foreground", f"--conf-file={file}",
+                               "--pid-file", "--user=root"])
+    try:
+        def ask(address, name):
+            return subprocess.run([*inside, sys.executable, "-c", ASK, address, name], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, timeout=60,
+                                  check=False).stdout.split()
+        wait_until(lambda: ask("192.168.8.1", "hearsay.lan"), "dnsmasq answers")
+        for address in ("192.168.8.1", "192.168.1.1"):
+            for name in ("hearsay.lan", "hearsayd.lan"):
+                assert ask(address, name) == [address]
+    finally:
+        server.terminate()
+        server.wait()
+        page.run("ip address del 192.168.1.1/24 dev lo")
+
+
+# --------------------------------------------------------------------------------------------------
 
 
 def test_wrong_value_changes_nothing(page):

@@ -10,7 +10,7 @@
 #     hearsay_listeners     adds the lines `listen` for hearsay_addresses
 #     fixed_lines           prints what SIGHUP cannot change of HEARSAY_FILE
 #     prepare               calls hearsay_prepare
-# shellcheck shell=dash disable=SC2034,SC2317,SC3043 # scripts and uci_load use more than can be seen
+# shellcheck shell=dash disable=SC2034,SC2154,SC2317,SC3043 # rc.common, scripts, uci_load use and set more
 
 # shellcheck source=/dev/null
 . /lib/functions/network.sh
@@ -223,6 +223,48 @@ hearsay_value() { # KEY
 	sed -n "s/^$1 = //p" "$HEARSAY_FILE"
 }
 
+# --- what dnsmasq tells clients ---------------------------------------------------------------------
+
+# The domain of the names that clients of dnsmasq use.
+hearsay_domain() {
+	local domain
+
+	# shellcheck disable=SC2018,SC2019 # a domain has no other letters
+	domain=$(uci -q get dhcp.@dnsmasq[0].domain | tr A-Z a-z)
+	case "$domain" in
+	'' | *[!a-z0-9.-]*) domain=lan ;;
+	esac
+	echo "$domain"
+}
+
+# With `localise_queries`, as in OpenWrt's /etc/config/dhcp, a client gets the address of its own network.
+hearsay_host_records() { # NAME
+	local address
+
+	for address in $hearsay_addresses; do
+		address="${address#[}"
+		echo "host-record=$1,${address%]}"
+	done
+}
+
+# dnsmasq reads its folders only when it starts.
+hearsay_announce() { # TEXT
+	local folder file changed=
+
+	for folder in /tmp/dnsmasq.d /tmp/dnsmasq.*.d; do
+		file="$folder/hearsay-${HEARSAY_FILE##*/}"
+		[ -d "$folder" ] || continue
+		[ "$(cat "$file" 2>/dev/null)" != "$1" ] || continue
+		changed=1
+		if [ -n "$1" ]; then
+			echo "$1" >"$file"
+		else
+			rm -f "$file"
+		fi
+	done
+	[ -z "$changed" ] || ! /etc/init.d/dnsmasq enabled || /etc/init.d/dnsmasq restart
+}
+
 # --- what rc.common calls in both scripts ----------------------------------------------------------
 
 service_started() {
@@ -241,11 +283,20 @@ reload_service() {
 	start
 }
 
-service_triggers() {
+# rc.common calls this for the stop in a restart and in a reload, too.
+service_stopped() {
+	[ "$action" != stop ] || hearsay_announce ''
+}
+
+hearsay_triggers() {
 	local network
 
 	procd_add_reload_trigger hearsayd
 	for network in $hearsay_networks; do
 		procd_add_reload_interface_trigger "$network"
 	done
+}
+
+service_triggers() {
+	hearsay_triggers
 }
