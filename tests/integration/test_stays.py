@@ -35,11 +35,13 @@ ROWS = {
     "text of a message": "text",
     "text of a message that has gone": "gone",
     "reason of a report": "reason",
+    "reason of a report of a message that has gone": "gone reason",
     "code to take a message back": "code",
     "token to take a message back": "token",
 }
 PLACES = ["data, backup", "export", "log", "figures", "hearsayd", "hearsay-web"]
-WORDS = {"no", "connected", "stored", "debug"}
+WORDS = {"no", "connected", "stored", "debug", "2 pages"}
+PAGES_BYTES = 2 * 4096
 
 
 def read_table():
@@ -87,6 +89,23 @@ def box(make_gateway, open_folder, sanitized, phones):  # noqa: F811
     made.web.stop()
 
 
+def is_gone_from_page(phone):
+    return phone.has_gone and phone.is_on_page()
+
+
+def take_last_back(box, phones):
+    """While both programs have just read all texts: for an export, and for a long list. The last
+    report, too, is about a message that goes."""
+    going = [phone for phone in phones if phone.has_gone and phone.way.startswith("gateway")]
+    cli_runner.of_daemon(box.daemon, box.daemon.socket_path).ok("export")
+    first = phones[0]  # whoever came first had nothing to report
+    assert first.is_on_page() and first.reported is None
+    box.ask(first, "GET", "/")
+    box.report_on_page(first, going[-1])
+    for phone in going:
+        box.take_back(phone)
+
+
 def spend_day(box, phones):
     """A minute after the other. Phones come all day; the last ones come in the last hours."""
     coming = {number * (MINUTES - 70) // len(phones): phone for number, phone in enumerate(phones)}
@@ -94,7 +113,8 @@ def spend_day(box, phones):
     for minute in range(MINUTES):
         if minute in coming:
             box.visit(coming[minute], last)
-            last = last if coming[minute].has_gone else coming[minute].id
+            # What is on the page was taken back at once.
+            last = last if is_gone_from_page(coming[minute]) else coming[minute]
         box.minute()
 
 
@@ -106,13 +126,14 @@ def look_everywhere(box):
         admin.ok("admin", "backup", backup)
     figures = [admin.ok("admin", "stats", *words) for words in
                ([], ["--json"], ["--prometheus"])] + [box.figures()]
+    memory = {"hearsayd": traces.memory_of(box.daemon.process.pid),
+              "hearsay-web": traces.memory_of(box.web.process.pid)}  # before more is read
     return {
+        **memory,
         "data, backup": traces.files_in(box.daemon.data) + traces.values_in(backup),
         "export": admin.ok("export").encode(),
         "log": box.logs(),
         "figures": "\n".join(figures).encode(),
-        "hearsayd": traces.memory_of(box.daemon.process.pid),
-        "hearsay-web": traces.memory_of(box.web.process.pid),
     }
 
 
@@ -120,7 +141,8 @@ def test_a_day_leaves_what_the_table_says(box, phones):
     table = read_table()
     *visitors, = phones[:PHONES]
     there = phones[PHONES:]
-    spend_day(box, phones[:PHONES])
+    spend_day(box, visitors)
+    take_last_back(box, visitors)
     with contextlib.ExitStack() as stack:
         for phone in there:
             box.visit(phone, None)
@@ -132,16 +154,21 @@ def test_a_day_leaves_what_the_table_says(box, phones):
         found = {place: traces.Search(fact for phone in phones for fact in phone.facts()).find(data)
                  for place, data in look_everywhere(box).items()}
     of_connected = {fact for phone in there for fact in phone.facts()}
-    wrong = []
+    lengths = {(fact, name): len(data) for phone in phones for fact in phone.facts()
+               for name, data, _ in traces.forms_of(*fact)}
+    wrong, left = [], {}
     for place, pairs in found.items():
         for fact, form in pairs:
             word = table[fact[0], place]
+            if word == "2 pages":
+                left[fact] = max(left.get(fact, 0), lengths[fact, form])
             if word == "no" or word == "connected" and fact not in of_connected:
-                wrong.append(f"{place}: {fact[0]} {fact[1]!r} as {form}; the table says: {word}")
+                wrong.append(f"{place}: {fact[0]} {fact[1]!r:.60} as {form}; the table: {word}")
     assert not wrong, "\n".join(sorted(wrong))
+    assert sum(left.values()) <= PAGES_BYTES, left
     # What the table says is true, too.
     for (kind, place), word in table.items():
-        if word != "no":
+        if word not in ("no", "2 pages"):
             assert any(fact[0] == kind for fact, _ in found[place]), f"{place} has no {kind}"
 
 
@@ -173,6 +200,9 @@ def test_planted_facts_are_found(box, rng):
     strangers = [town.Phone(rng, way) for way in town.WAYS]
     strangers[0].code = town.word(rng, 26)
     strangers[0].has_gone = True
+    strangers[1].reported, strangers[2].reported = strangers[0], strangers[1]
+    for phone in strangers:
+        phone.text, phone.reason = phone.text[:60], phone.reason[:60]  # they have room on a stack
     facts = [fact for phone in strangers for fact in phone.facts()]
     assert {kind for kind, _ in facts} == set(ROWS.values())
     forms = {(fact, name): data for fact in facts for name, data, _ in traces.forms_of(*fact)}

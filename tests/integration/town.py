@@ -2,6 +2,7 @@
 """Phones with known facts, and the box that serves them: hearsayd and hearsay-web, with the clocks
 of the test. The addresses are those of a network of the test's own; see hostile/devices.py."""
 
+import base64
 import fcntl
 import http.client
 import ipaddress
@@ -65,7 +66,9 @@ class Phone:
         self.agent = f"Agent-{word(rng)}/1"
         self.scans = [":".join(f"{byte:02x}" for byte in rng.randbytes(6)) for _ in range(3)]
         self.place, self.topic = "geo:" + word(rng), word(rng)
-        self.text, self.reason = "text " + word(rng, 20), "reason " + word(rng, 20)
+        self.text = "text " + word(rng, rng.randrange(10, 490 if self.is_on_page() else 2000))
+        self.reason = "reason " + word(rng, rng.randrange(10, 110))
+        self.reported = None  # the phone whose message this one reports
         self.code = None
         self.token = rng.randbytes(32)
         self.id = None
@@ -87,10 +90,17 @@ class Phone:
         for scan in self.scans:
             yield "scan", scan
         yield "gone" if self.has_gone else "text", self.text
-        yield "reason", self.reason
+        if self.reported is not None:
+            yield "gone reason" if self.reported.has_gone else "reason", self.reason
         yield "token", self.token
         if self.code is not None:
             yield "code", self.code
+
+
+def token_of(code):
+    """The withdraw token that hearsay-web makes of a code; secret_token in client/web."""
+    padded = code.replace("-", "").replace(" ", "").upper().ljust(32, "=")
+    return wire.withdraw_hash(b"hearsay web withdraw v1" + base64.b32decode(padded))
 
 
 def make_network(phones):
@@ -172,12 +182,17 @@ class Box:
         left = self.ask(phone, "POST", "/leave", {**form, "text": phone.text, "t": phone.topic})
         taken_back = fields_of(left, "/withdraw")
         phone.id, phone.code = taken_back["id"], taken_back["code"]
+        phone.token = token_of(phone.code)
         self.open_page(phone).close()
         if other is not None:
-            form = fields_of(self.ask(phone, "GET", "/m/" + other), "/report")
-            self.ask(phone, "POST", "/report", {**form, "why": "spam", "text": phone.reason})
+            self.report_on_page(phone, other)
         if phone.has_gone:
             self.ask(phone, "POST", "/withdraw", taken_back)
+
+    def report_on_page(self, phone, other):
+        phone.reported = other
+        form = fields_of(self.ask(phone, "GET", "/m/" + other.id), "/report")
+        self.ask(phone, "POST", "/report", {**form, "why": "spam", "text": phone.reason})
 
     # --- a phone with an app ---
 
@@ -193,7 +208,7 @@ class Box:
     def talk(self, phone, other):
         made = wire.deposit_of(phone.rng, phone.labels(), payload=phone.text.encode(),
                                withdraw_hash=wire.withdraw_hash(phone.token))
-        if phone.has_gone:
+        if phone.has_gone and not phone.way.startswith("gateway"):
             made.ttl_s = 3600
         phone.id = made.id.hex()
         with self.connect(phone) as client:
@@ -201,12 +216,17 @@ class Box:
             client.call(wire.query_of(phone.labels()))
             client.call(pb.Watch(query=wire.query_of(phone.labels(), k=0)))
             if other is not None:
-                client.call(pb.Report(id=bytes.fromhex(other), kind=pb.SPAM, reason=phone.reason))
-            if phone.has_gone and phone.way.startswith("gateway"):
-                client.call(pb.Withdraw(id=made.id, token=phone.token))
+                client.call(pb.Report(id=bytes.fromhex(other.id), kind=pb.SPAM,
+                                      reason=phone.reason))
+
+    def take_back(self, phone):
+        """The message of an app."""
+        with self.connect(phone) as client:
+            client.call(pb.Withdraw(id=bytes.fromhex(phone.id), token=phone.token))
 
     def visit(self, phone, other):
-        """The phone leaves its message, and reports the message `other`."""
+        """The phone leaves its message, and reports the one of the phone `other`."""
+        phone.reported = other
         (self.browse if phone.is_on_page() else self.talk)(phone, other)
 
     def figures(self):
@@ -223,6 +243,7 @@ class Box:
         machine's clock: a check wakes the thread."""
         with self.daemon.administrator() as client:
             client.call(pb.Check())
+            client.call(pb.Check())  # what the thread that reads does after the first is over
 
         def is_scrubbed():
             data = traces.files_in(self.daemon.data)

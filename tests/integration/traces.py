@@ -17,9 +17,21 @@ import hearsay_wire as wire
 
 PAGE = 4096
 WORD = 4  # no form is shorter
+BASE64_LEAST = 6  # fewer characters stand somewhere by chance
+PIECE = 24
 SKIPPED_MAPS = ("[vvar]", "[vsyscall]")
 
 # --- forms ----------------------------------------------------------------------------------------
+
+
+def _base64_inside(name, data):
+    """In the base64 of something that begins one or two bytes before: the characters that follow
+    from the data alone."""
+    for before, mixed in ((1, 2), (2, 3)):
+        whole = (before + len(data)) * 8 // 6
+        inner = base64.b64encode(bytes(before) + data)[mixed:whole]
+        if len(inner) >= BASE64_LEAST:
+            yield f"{name}, base64 after {before}", inner, False
 
 
 def _packed(name, data):
@@ -28,6 +40,7 @@ def _packed(name, data):
         yield f"{name}{order}", each, False
         yield f"{name}{order}, hex", each.hex().encode(), True
         yield f"{name}{order}, base64", base64.b64encode(each).rstrip(b"="), False
+        yield from _base64_inside(f"{name}{order}", each)
 
 
 def _text(name, text):
@@ -35,6 +48,15 @@ def _text(name, text):
     yield name, data, True
     yield f"{name}, hex", data.hex().encode(), True
     yield f"{name}, base64", base64.b64encode(data[: len(data) // 3 * 3]), False
+    yield from _base64_inside(name, data)
+
+
+def _long_text(text):
+    """Also the rest of a text of which a part was overwritten."""
+    yield from _text("text", text)
+    if len(text) > 2 * PIECE:
+        for name, at in (("beginning", 0), ("middle", len(text) // 2), ("end", len(text) - PIECE)):
+            yield from _text(name, text[at : at + PIECE])
 
 
 def _address_forms(text):
@@ -67,7 +89,8 @@ def _topic_forms(text):
 
 
 _FORMS = {"address": _address_forms, "scan": _scan_forms, "label": _label_forms,
-          "topic": _topic_forms, "token": lambda token: _packed("packed", token)}
+          "topic": _topic_forms, "text": _long_text, "gone": _long_text, "reason": _long_text,
+          "gone reason": _long_text, "token": lambda token: _packed("packed", token)}
 
 
 def forms_of(kind, value):
