@@ -68,7 +68,7 @@ def test_starts_announced_and_stops(router):
     assert router.run("ps | awk '/[u]sr.sbin.hearsayd/ { print $2 }'").split() == ["hearsay"]
     since = router.mark()
     router.run("/etc/init.d/hearsayd stop")
-    router.wait_log("stopped", since)
+    router.wait_log("stopping (SIGTERM)", since)
     wait_until(lambda: router.service("hearsayd") is None, "procd has forgotten it")
     assert not router.run("ls /tmp/dnsmasq.d")
 
@@ -126,7 +126,7 @@ def test_a_host_that_goes_restarts(router):
 def test_switched_off_by_reload(router):
     router.start()
     router.configure("main.enabled=0")
-    reload_and_wait(router, "stopped")
+    reload_and_wait(router, "stopping (SIGTERM)")
     wait_until(lambda: not router.instance("hearsayd"), "nothing runs")
     assert not router.run("ls /tmp/dnsmasq.d")
     router.configure("main.enabled=1")
