@@ -20,7 +20,7 @@ enum {
     IN_FLIGHT = 2 * ALONE_TRANSACTION_ROWS,
     SEED = 1
 };
-static const double goal = 0.5;
+static const double goal = 0.8;
 
 struct samples {
     double one[BENCH_ROUNDS_MAX];
