@@ -92,8 +92,8 @@ static int compare_nearness(const struct promise *promise, const struct msg_resu
     return left > right ? -1 : left < right ? 1 : 0;
 }
 
-/* Returns whether the result `b` may follow the result `a` in an answer. Messages of one id are at
- * several hosts, in any order; has_twins finds the others. */
+/* Returns whether the result `b` may follow the result `a` in an answer. Messages of several hosts
+ * may have the same id, and follow in any order. has_twins finds a message that was sent twice. */
 static bool is_in_order(const struct promise *promise, const struct msg_result *a,
                         const struct msg_result *b)
 {

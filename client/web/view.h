@@ -44,9 +44,11 @@ struct form;
 
 /*
  * Reads the query part of a URL (`t`, `o`, `now`, `a`, `before`, `l`, `h`, `at`). One `t` may name
- * several topics with commas between them. Unknown names are passed over. The place is "". True; or
- * false with the name of the field that is wrong in *out_field (static storage): "url" for the
- * query as a whole, NULL when memory is out.
+ * several topics with commas between them. The function ignores unknown names, and sets the place
+ * to
+ * "". Returns true if the query part is correct. Otherwise returns false, and in *out_field the
+ * name of the wrong field (static storage): "url" means the query part as a whole. NULL: out of
+ * memory.
  */
 bool view_read(const char *query, struct view *out_view, const char **out_field);
 

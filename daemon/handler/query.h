@@ -47,7 +47,8 @@ struct query_job {
     struct persist_entry *entries;
 };
 
-/* Number of words of the filters of `parts` parts: of each its filter and its `contains`. */
+/* Number of words for the filters of `parts` parts. Each part has two filters: `filter` and
+ * `contains`. */
 static inline size_t query_filter_words(const struct query_job *job, uint32_t parts)
 {
     return 2 * (size_t)parts * job->base.host->filter_words;

@@ -55,7 +55,7 @@ static int read_row(sqlite3_stmt *statement, int64_t seq, struct row *out_row)
     return SQLITE_OK;
 }
 
-/* SQLITE_CORRUPT: the row is not as it was written. */
+/* Returns SQLITE_CORRUPT if the row is damaged. */
 static int find_row(struct store_database *database, int64_t seq, struct row *out_row)
 {
     sqlite3_stmt *statement = database->statements[STORE_MODERATION_FIND];

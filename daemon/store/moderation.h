@@ -32,7 +32,7 @@ int store_moderation_begin(struct store_database *database, int64_t seq, enum pe
 
 /*
  * Reads the state and the number of reports of a message. A message without a row in `moderation`
- * has PERSIST_SHOWN and 0. SQLITE_CORRUPT: the row is not as it was written.
+ * has PERSIST_SHOWN and 0. Returns SQLITE_CORRUPT if the row is damaged.
  */
 int store_moderation_state(struct store_database *database, int64_t seq,
                            enum persist_state *out_state, uint32_t *out_reports);

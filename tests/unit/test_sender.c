@@ -400,7 +400,8 @@ static void tidying_forgets_hashes(void **state)
     senders_free(senders);
 }
 
-/* A large table is tidied in parts, so that no call takes long. In the end nothing is left. */
+/* Each call of senders_tidy looks at a part of a large table. After enough calls no sender is left.
+ */
 static void tidying_goes_on_where_it_was(void **state)
 {
     enum { MANY = 10000, CALLS = 4, LOOKED = 16 };

@@ -90,6 +90,18 @@ void page_write_item(struct html *html, const struct page *page,
 
 /* --- order and topics ------------------------------------------------------------------------- */
 
+/* `description`: an attribute of the link, or "". */
+static void chip_write_link(struct html *html, const struct page *page, const struct view *view,
+                            bool is_current, const char *description, const char *key)
+{
+    html_raw(html, "<li><a class=\"chip\"");
+    page_write_view_href(html, view);
+    html_raw(html, description);
+    html_raw(html, is_current ? " aria-current=\"true\">" : ">");
+    lang_write(html, page->lang, key, NULL, NULL);
+    html_raw(html, "</a></li>");
+}
+
 static void order_write_link(struct html *html, const struct page *page, enum view_order order,
                              const char *key)
 {
@@ -97,11 +109,7 @@ static void order_write_link(struct html *html, const struct page *page, enum vi
 
     view.order = order;
     view.before_ms = INT64_MAX;
-    html_raw(html, "<li><a class=\"chip\"");
-    page_write_view_href(html, &view);
-    html_raw(html, page->view->order == order ? " aria-current=\"true\">" : ">");
-    lang_write(html, page->lang, key, NULL, NULL);
-    html_raw(html, "</a></li>\n");
+    chip_write_link(html, page, &view, page->view->order == order, "", key);
 }
 
 static void hood_write_link(struct html *html, const struct page *page, bool is_hood,
@@ -111,12 +119,8 @@ static void hood_write_link(struct html *html, const struct page *page, bool is_
 
     view.is_hood = is_hood;
     view.before_ms = INT64_MAX;
-    html_raw(html, "<li><a class=\"chip\"");
-    page_write_view_href(html, &view);
-    html_raw(html, is_hood ? " aria-describedby=\"hood\"" : "");
-    html_raw(html, page->view->is_hood == is_hood ? " aria-current=\"true\">" : ">");
-    lang_write(html, page->lang, key, NULL, NULL);
-    html_raw(html, "</a></li>");
+    chip_write_link(html, page, &view, page->view->is_hood == is_hood,
+                    is_hood ? " aria-describedby=\"hood\"" : "", key);
 }
 
 /* The choice of the hood, and what "around here" does: said before anything is asked. */
