@@ -46,6 +46,16 @@ uint64_t bucket_take(struct bucket *bucket, const struct bucket_rate *rate, uint
     return 0;
 }
 
+void bucket_give(struct bucket *bucket, const struct bucket_rate *rate, uint32_t tokens,
+                 int64_t now_ms)
+{
+    uint64_t used = used_at(bucket, rate, now_ms);
+    uint64_t given = (uint64_t)tokens * TOKEN;
+
+    bucket->used = used > given ? used - given : 0;
+    bucket->at_ms = now_ms > bucket->at_ms ? now_ms : bucket->at_ms;
+}
+
 bool bucket_is_full(const struct bucket *bucket, const struct bucket_rate *rate, int64_t now_ms)
 {
     return used_at(bucket, rate, now_ms) == 0;

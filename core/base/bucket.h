@@ -34,6 +34,10 @@ struct bucket {
 uint64_t bucket_take(struct bucket *bucket, const struct bucket_rate *rate, uint32_t cost,
                      int64_t now_ms);
 
+/* Gives back tokens that bucket_take has taken and the action did not need. O(1). */
+void bucket_give(struct bucket *bucket, const struct bucket_rate *rate, uint32_t tokens,
+                 int64_t now_ms);
+
 /*
  * Returns whether the bucket is full at `now_ms`, or per_minute is 0. A program may zero the struct
  * of a full bucket. O(1).

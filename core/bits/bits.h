@@ -47,6 +47,22 @@ struct bits_scan {
 };
 enum { BITS_FLOOR_SHIFT = 16 };
 
+/* A block that `scan_listed` compares. */
+struct bits_place {
+    uint16_t block; /* its number, counted from 0 */
+    uint16_t reach; /* the block is left out unless this is above the floor */
+    uint8_t lanes;  /* one bit for each filter: set if the filter is to be compared */
+};
+
+/* The arguments of `scan_listed`, besides those of `scan`. All pointers are borrowed. */
+struct bits_list {
+    const uint64_t *blocks;
+    const uint16_t *cardinalities; /* BITS_BLOCK numbers for each block */
+    const uint64_t *contains;      /* NULL, or bits that a filter must have */
+    const struct bits_place *places;
+    size_t count; /* of places */
+};
+
 /*
  * The arguments of `lanes_reaching`. The threshold of a lane is the sum of two numbers. The first
  * number is the number that `own` has for the lane, in planes (see count_columns). The second
@@ -208,7 +224,36 @@ struct bits_kernels {
     size_t (*scan)(const struct bits_scan *scan, const uint64_t *blocks,
                    const uint16_t *cardinalities, size_t block_count, uint32_t *out,
                    uint32_t *out_lanes);
+
+    /*
+     * Finds the first place of a list, from the place number `from` on, that has a filter to
+     * compare that passes the floor (see `scan`) and has all bits of `contains`. Returns the number
+     * of this place. Then `out` has the overlaps of the block's BITS_BLOCK filters, and bit i of
+     * *out_lanes says whether filter i is such a filter. Returns list->count if there is no such
+     * filter: both outputs are undefined then. Prefetches the blocks of the next BITS_AHEAD places.
+     */
+    size_t (*scan_listed)(const struct bits_scan *scan, const struct bits_list *list, size_t from,
+                          uint32_t *out, uint32_t *out_lanes);
 };
+
+enum { BITS_AHEAD = 6 };
+
+/* Prefetches the block of a place of a list, and its cardinalities. */
+static inline void bits_fetch(const struct bits_list *list, size_t words, size_t place)
+{
+#if defined(__GNUC__)
+    size_t block = list->places[place].block;
+
+    for (size_t w = 0; w < words; w++) {
+        __builtin_prefetch(list->blocks + (block * words + w) * BITS_BLOCK);
+    }
+    __builtin_prefetch(list->cardinalities + block * BITS_BLOCK);
+#else
+    (void)list;
+    (void)words;
+    (void)place;
+#endif
+}
 
 /* Returns how many planes the numbers 0 .. most need. */
 static inline size_t bits_planes(size_t most)

@@ -155,6 +155,7 @@ static size_t list_least(const uint16_t *numbers, size_t count, uint16_t least,
     .count_columns = count_columns, .keep_largest = keep_largest,                             \
     .lanes_reaching = lanes_reaching, .spread = spread, .bound_lanes = bound_lanes,           \
     .promise = promise, .largest = largest_number, .count_least = count_least,                \
-    .find_least = find_least, .list_least = list_least, .scan = scan_blocks
+    .find_least = find_least, .list_least = list_least, .scan = scan_blocks,                  \
+    .scan_listed = scan_listed
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows: the bodies of `overlaps`, `scan` and `supersets`, for any vector width. The file of each
- * table includes this header after it has defined its vector (vec.h) and:
+ * rows: the bodies of `overlaps`, `supersets`, `scan` and `scan_listed`, for any vector width. The
+ * file of each table includes this header after it has defined its vector (vec.h) and:
  *
  *   lane_counts                             BITS_BLOCK numbers of 32 bits, lane by lane
  *   block_overlaps(query, block, words)     counts the set bits of (query and x) for each filter x
@@ -56,6 +56,38 @@ static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t w
         }
     }
     return zero_lanes(missing);
+}
+
+static size_t scan_listed(const struct bits_scan *scan, const struct bits_list *list, size_t from,
+                          uint32_t *out, uint32_t *out_lanes)
+{
+    struct bits_scan local = *scan; /* copies, which writing to `out` cannot change */
+    struct bits_list all = *list;
+
+    for (size_t i = from; i < all.count; i++) {
+        struct bits_place place = all.places[i];
+        const uint64_t *block = all.blocks + place.block * BITS_BLOCK * local.words;
+
+        if (i + BITS_AHEAD < all.count) {
+            bits_fetch(&all, local.words, i + BITS_AHEAD);
+        }
+        if (place.reach <= local.floor) {
+            continue;
+        }
+        lane_counts counts = block_overlaps(local.query, block, local.words);
+        uint32_t lanes =
+            place.lanes &
+            reaching(counts, all.cardinalities + (size_t)place.block * BITS_BLOCK, &local);
+        if (lanes != 0 && all.contains != NULL) {
+            lanes &= supersets(all.contains, block, local.words);
+        }
+        if (lanes != 0) {
+            store_counts(out, counts);
+            *out_lanes = lanes;
+            return i;
+        }
+    }
+    return all.count;
 }
 
 #endif

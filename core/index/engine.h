@@ -152,7 +152,10 @@ struct index_engine {
      */
     int (*cursor_copy)(void *engine, void *cursor, struct index_item *out_items,
                        uint64_t *out_filters, size_t *out_count);
+
+    /* See index_walk_visit and index_mark. NULL in an engine without `arrange`. */
+    int (*cursor_visit)(void *engine, void *cursor, index_visit *visit, void *context);
+    void (*mark)(void *engine, uint32_t place, uint32_t mark);
 };
-enum { INDEX_COPY_MAX = 4096 };
 
 #endif

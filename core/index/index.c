@@ -59,8 +59,8 @@ static void offer_to_searches(struct index *index, const struct index_item *item
         uint32_t contains = 0;
 
         index_memo_forget(&part->memo);
-        if (!part->search->started || part->search->restart) {
-            continue; /* its walk is still to begin */
+        if (!part->search->started || part->search->restart || part->search->query.found != NULL) {
+            continue; /* its walk is still to begin, or it wants no messages that come meanwhile */
         }
         if (probe->contains != NULL) {
             contains = bloom_intersection_count(probe->contains, filter, index->words);
@@ -165,4 +165,35 @@ int64_t index_soonest_ms(const struct index *index)
 uint32_t index_height(const struct index *index)
 {
     return index->engine->height != NULL ? index->engine->height(index->handle) : 1;
+}
+
+int index_walk_new(struct index *index, void **out_walk)
+{
+    return index->engine->cursor_new(index->handle, index->options.alloc, out_walk);
+}
+
+int index_walk_next(struct index *index, void *walk, struct index_item *out_items,
+                    uint64_t *out_filters, size_t *out_count)
+{
+    return index->engine->cursor_copy(index->handle, walk, out_items, out_filters, out_count);
+}
+
+int index_walk_visit(struct index *index, void *walk, index_visit *visit, void *context)
+{
+    return index->engine->cursor_visit(index->handle, walk, visit, context);
+}
+
+void index_walk_restart(struct index *index, void *walk)
+{
+    index->engine->cursor_restart(index->handle, walk);
+}
+
+void index_mark(struct index *index, uint32_t place, uint32_t mark)
+{
+    index->engine->mark(index->handle, place, mark);
+}
+
+void index_walk_free(struct index *index, void *walk)
+{
+    index->engine->cursor_free(index->handle, walk);
 }

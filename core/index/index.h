@@ -38,6 +38,7 @@ enum {
     INDEX_MORE = 3,      /* search_step: not done, call again */
     INDEX_STOPPED = 4    /* arrange: `stop` ended the call */
 };
+enum { INDEX_COPY_MAX = 4096 }; /* messages of one call of index_walk_next */
 
 struct index_options {
     const struct alloc *alloc;          /* borrowed, must outlive the index */
@@ -122,6 +123,32 @@ int index_find(const struct index *index, const uint8_t *id, struct index_item *
 size_t index_count(const struct index *index);
 size_t index_bytes(const struct index *index);
 
+/*
+ * Walks over all messages. A message that comes during the walk may or may not be copied. No
+ * renewal of the index may run meanwhile. index_walk_new returns 0 or -ERR_NOMEM. index_walk_next
+ * copies the next messages, at most INDEX_COPY_MAX, to the arrays; the filters follow one another.
+ * Returns 0 at the end, or INDEX_MORE. Only for engines that can arrange messages, as the tree.
+ */
+int index_walk_new(struct index *index, void **out_walk);
+int index_walk_next(struct index *index, void *walk, struct index_item *out_items,
+                    uint64_t *out_filters, size_t *out_count);
+void index_walk_free(struct index *index, void *walk);
+
+/*
+ * index_walk_visit calls `visit` for each of the next messages, at most INDEX_COPY_MAX, without
+ * copying them. Returns 0 at the end, or INDEX_MORE. Between two calls messages may come and go: a
+ * message that stays is visited at least once. `visit` may change item->mark, and nothing else of
+ * the index. The words of the filter are `stride` words apart. index_walk_restart begins the walk
+ * again. A walk visits or copies, not both.
+ */
+typedef void index_visit(void *context, struct index_item *item, uint32_t cardinality,
+                         const uint64_t *filter, size_t stride);
+int index_walk_visit(struct index *index, void *walk, index_visit *visit, void *context);
+void index_walk_restart(struct index *index, void *walk);
+
+/* Sets the mark of the message at a place: see index_query.found. O(1) */
+void index_mark(struct index *index, uint32_t place, uint32_t mark);
+
 /* Returns the smallest expires_ms of all messages; INT64_MAX: there is no message. O(messages). */
 int64_t index_soonest_ms(const struct index *index);
 
@@ -160,11 +187,21 @@ struct index_query {
     int64_t since_ms;               /* deposited at or after; INT64_MIN: any */
     int64_t until_ms;               /* deposited before; INT64_MAX: any */
     enum index_metric metric;
+    struct similarity floor; /* of the metric: messages below it are left out; all = 0: none are */
     /* Messages whose ids are in these slices are left out. Borrowed until the search is freed. */
     const struct scalable_slice *exclude;
     uint32_t exclude_count; /* 0: none */
     uint64_t budget; /* approximate limit of the number of comparisons of the search; 0: no limit.
                       * See index_search_is_exact */
+    /*
+     * NULL, or a function that gets each message within max_distance_ppm, since_ms and until_ms, in
+     * no order. Then the search has no results, and reach, floor, exclude and sender_share do not
+     * count. If messages come or go between two steps, the function may get a message twice. It may
+     * call index_mark with the place, and nothing else of the index. `found_context` is its first
+     * argument. Only for a search with one part.
+     */
+    void (*found)(void *context, const struct index_item *item, uint32_t place);
+    void *found_context;
 };
 enum { INDEX_PARTS_MAX = 128 };
 

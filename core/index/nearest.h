@@ -35,6 +35,8 @@ struct index_item {
     /* number of the message's sender, chosen by the program that uses the index; the index only
      * compares such numbers. 0: the sender is unknown, and `share` does not limit this message */
     uint32_t sender;
+    uint32_t mark; /* 0 in a new message; similar.h writes the field, nothing else reads it. On most
+                    * machines it takes the place of padding */
 };
 
 struct nearest_candidate {

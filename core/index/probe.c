@@ -6,6 +6,7 @@
 #include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
+#include "core/summary/bound.h"
 
 static struct similarity bit_similarity(const struct index_probe *probe, uint32_t cardinality,
                                         uint32_t overlap)
@@ -27,12 +28,26 @@ uint16_t index_probe_floor(const struct index_probe *probe)
     if (probe->query->max_distance_ppm < DISTANCE_ONE_PPM) {
         floor = floor_of(DISTANCE_ONE_PPM - probe->query->max_distance_ppm, DISTANCE_ONE_PPM);
     }
-    if (worst != NULL && probe->query->metric == INDEX_METRIC_BITS) {
+    if (probe->query->metric != INDEX_METRIC_BITS) {
+        return floor;
+    }
+    if (worst != NULL) {
         uint16_t by_worst = floor_of(worst->rank.shared, worst->rank.all);
 
         floor = by_worst > floor ? by_worst : floor;
     }
+    if (probe->query->floor.all > 0) {
+        uint16_t by_query = floor_of(probe->query->floor.shared, probe->query->floor.all);
+
+        floor = by_query > floor ? by_query : floor;
+    }
     return floor;
+}
+
+/* Whether a rank is not below the floor of the query. */
+static bool reaches_floor(const struct index_probe *probe, struct similarity rank)
+{
+    return probe->query->floor.all == 0 || similarity_compare(rank, probe->query->floor) >= 0;
 }
 
 /* Computes the estimated similarity from the words of the filter. Only a profile of several
@@ -52,8 +67,7 @@ static struct similarity rank_from_words(const struct index_probe *probe, const 
 
 bool index_probe_is_unbounded(const struct index_probe *probe)
 {
-    return probe->query->metric != INDEX_METRIC_BITS &&
-           estimate_section_count(probe->estimate) != 1;
+    return probe->query->metric != INDEX_METRIC_BITS && !bound_has_estimate(probe->estimate);
 }
 
 static struct similarity rank_from_counts(const struct index_probe *probe, struct similarity bits,
@@ -76,43 +90,36 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
     if (!distance_within(bits, probe->query->max_distance_ppm)) {
         return false;
     }
-    if (worst == NULL || index_probe_is_unbounded(probe)) {
-        return true;
-    }
-    return similarity_compare(rank_from_counts(probe, bits, cardinality, overlap), worst->rank) >=
-           0;
-}
-
-/*
- * How the upper bound is found: of two messages with the same overlap, the message with the smaller
- * cardinality is more similar; and an overlap is at most the cardinality. So the best possible
- * message has the cardinality in [low, high] that is nearest to `shared`. The same holds for the
- * estimated similarity of one section. Each of its three table values may be wrong by 1/2 through
- * rounding, so the bound is widened by ROUNDING.
- */
-bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
-                          uint32_t shared, int64_t newest_ms)
-{
-    enum { ROUNDING = 4 };
-    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
-    uint32_t cardinality = shared < low ? low : shared > high ? high : shared;
-    uint32_t overlap = shared < cardinality ? shared : cardinality;
-    struct similarity bits = bit_similarity(probe, cardinality, overlap);
-
-    if (newest_ms < probe->query->since_ms ||
-        !distance_within(bits, probe->query->max_distance_ppm)) {
-        return false;
-    }
-    if (worst == NULL || index_probe_is_unbounded(probe)) {
+    if (index_probe_is_unbounded(probe)) {
         return true;
     }
     struct similarity rank = rank_from_counts(probe, bits, cardinality, overlap);
-    if (probe->query->metric == INDEX_METRIC_ESTIMATED) {
-        if (rank.all <= 2 * ROUNDING) {
-            return true;
-        }
-        rank.shared += ROUNDING;
-        rank.all -= ROUNDING;
+
+    return reaches_floor(probe, rank) &&
+           (worst == NULL || similarity_compare(rank, worst->rank) >= 0);
+}
+
+bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
+                          uint32_t shared, int64_t newest_ms)
+{
+    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+    bool has_labels =
+        probe->query->metric == INDEX_METRIC_ESTIMATED && bound_has_estimate(probe->estimate);
+    struct bound_query query = {
+        .set_bits = probe->cardinality,
+        .max_distance_ppm = probe->query->max_distance_ppm,
+        .labels = has_labels ? estimate_table(probe->estimate, 0) : NULL,
+    };
+    struct similarity rank;
+
+    if (newest_ms < probe->query->since_ms || !bound_rank(&query, low, high, shared, &rank)) {
+        return false;
+    }
+    if (index_probe_is_unbounded(probe)) {
+        return true;
+    }
+    if (worst == NULL || !reaches_floor(probe, rank)) {
+        return reaches_floor(probe, rank);
     }
     int order = similarity_compare(rank, worst->rank);
     return order > 0 || (order == 0 && newest_ms >= worst->item.deposited_ms);
@@ -150,8 +157,14 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
 
     if (!may_be_shown(probe, item) ||
         (probe->contains != NULL && contains_overlap != probe->contains_cardinality) ||
-        !distance_within(bits, probe->query->max_distance_ppm) ||
-        !distance_within(bits, item->reach_ppm)) {
+        !distance_within(bits, probe->query->max_distance_ppm)) {
+        return;
+    }
+    if (probe->query->found != NULL) {
+        probe->query->found(probe->query->found_context, item, place);
+        return;
+    }
+    if (!distance_within(bits, item->reach_ppm)) {
         return;
     }
     struct nearest_candidate candidate = {
@@ -165,7 +178,7 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
         .part = probe->part,
         .source = probe->source,
     };
-    if (!nearest_wants(probe->nearest, &candidate)) {
+    if (!reaches_floor(probe, candidate.rank) || !nearest_wants(probe->nearest, &candidate)) {
         return;
     }
     /*

@@ -144,6 +144,7 @@ int index_search_new(const struct alloc *alloc, const struct index_query *query,
                      struct index_search **out_search)
 {
     assert(query->k >= 1 && query->part_count >= 1 && query->part_count <= INDEX_PARTS_MAX);
+    assert(query->found == NULL || query->part_count == 1);
     struct index_search *search = alloc_zeroed(alloc, 1, sizeof(*search));
 
     if (search == NULL) {

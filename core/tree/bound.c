@@ -118,10 +118,14 @@ static size_t lane_count(const struct tree_node *node)
 }
 
 /* Marks the groups that are not in the mask as done (REACH_DONE). */
-static void keep_masked(const uint64_t *mask, size_t count, uint16_t *reach)
+static void keep_masked(const struct walk *walk, const struct tree_node *node, const uint64_t *mask,
+                        uint16_t *reach)
 {
-    for (size_t i = 0; i < count; i++) {
-        reach[i] = (mask[i / 64] >> i % 64 & 1) != 0 ? reach[i] : REACH_DONE;
+    uint8_t kept[TREE_GROUPS]; /* 1 or 0 */
+
+    walk->tree->kernels->spread(mask, 1, tree_lane_words(node), kept);
+    for (size_t i = 0; i < lane_count(node); i++) {
+        reach[i] &= (uint16_t)-kept[i];
     }
 }
 
@@ -141,7 +145,7 @@ uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint6
     kernels->spread(planes, walk_planes(walk), tree_lane_words(node), kept->shared);
     kernels->bound_lanes(&bound, kept->shared, node->group_count, kept->reach);
     if (mask != NULL) {
-        keep_masked(mask, node->group_count, kept->reach);
+        keep_masked(walk, node, mask, kept->reach);
     }
     walk->probe->bytes += node->group_count * (sizeof(*node->least) + sizeof(*node->most));
     return kernels->largest(kept->reach, lane_count(node));
@@ -196,23 +200,21 @@ void walk_rank(struct walk *walk, uint16_t *out_reach)
 
 void walk_open_masked(struct walk *walk, const struct tree_node *node, const uint64_t *mask)
 {
-    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-        for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
-            walk_open(walk, node, w * 64 + sliced_lowest(left), REACH_MOST,
-                      (uint16_t)walk->probe->cardinality);
-        }
-    }
-    walk_flush(walk);
+    uint16_t groups[TREE_GROUPS];
+
+    walk_open(walk, node, groups, sliced_positions(mask, BITS_LANE_WORDS, groups), NULL);
 }
 
 /*
  * Returns whether to compare the whole node, slot by slot, instead of only the `passing` groups.
- * This is so if many groups are left and the k best are nearly final.
+ * This is so if many groups are left, and the k best are nearly final or the search has a function
+ * `found` (index.h).
  */
 static bool should_sweep(const struct walk *walk, const struct tree_node *node, size_t passing)
 {
-    return walk->probe->opened >= WALK_SETTLED && walk->floor > 0 &&
-           walk->probe->contains == NULL &&
+    bool is_settled = walk->probe->opened >= WALK_SETTLED || walk->probe->query->found != NULL;
+
+    return is_settled && walk->floor > 0 && walk->probe->contains == NULL &&
            passing * BITS_BLOCK * 100 > node->slot_count * SWEEP_PERCENT;
 }
 
@@ -230,12 +232,9 @@ uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct 
         walk_sweep(walk, node);
         return REACH_DONE;
     }
+    walk_open(walk, node, groups, count, kept);
     for (size_t i = 0; i < count; i++) {
-        uint16_t *reach = &kept->reach[groups[i]];
-
-        walk_open(walk, node, groups[i], *reach, kept->shared[groups[i]]);
-        *reach = REACH_DONE;
+        kept->reach[groups[i]] = REACH_DONE;
     }
-    walk_flush(walk);
     return kernels->largest(kept->reach, lanes);
 }

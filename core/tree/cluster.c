@@ -3,7 +3,7 @@
  * Rebuild, step 1: orders all messages so that similar messages are near one another.
  *
  * A sample of messages are the first centres. Each message goes to the nearest centre. Then each
- * centre becomes the set of bits that at least 40 % of its messages have, so rare labels drop out.
+ * centre becomes the set of the bits that are frequent among its messages, so rare labels drop out.
  * Of similar centres one is kept. Messages far from all centres become centres, and the steps run
  * again, without new centres. Centres are stored by columns, so that a message is compared with 512
  * centres at once.
@@ -19,8 +19,7 @@ enum {
     CENTRES_MAX = 4096,
     MESSAGES_A_CENTRE = 16,
     COUNTERS_MAX = 2 * 1024 * 1024, /* centres times bits */
-    SHARED_PERCENT = 40,
-    STOP_INTERVAL = 4096 /* tree->stop is checked each time after this many messages */
+    STOP_INTERVAL = 4096            /* tree->stop is checked each time after this many messages */
 };
 
 /* 512 centres. */
@@ -190,8 +189,32 @@ static void sample_centres(struct clustering *c, const uint32_t *positions)
     }
 }
 
-/* Sets each centre to the bits that at least SHARED_PERCENT of its messages have. A centre without
- * messages stays as it is. */
+/*
+ * Writes the bits that are frequent among some messages to `out`. counters[b] is the number of
+ * these messages that have bit b. The mean of counters[b], over all set bits of all messages, is
+ * sum(counters[b]^2) / sum(counters[b]). A bit is frequent if counters[b] is at least half of this
+ * mean. The rule fits places where each message has most access points of the place, and places
+ * where each message has few.
+ */
+static void frequent_bits(const uint16_t *counters, uint32_t bits, uint64_t *out)
+{
+    uint64_t sum = 0;
+    uint64_t squares = 0;
+
+    for (uint32_t bit = 0; bit < bits; bit++) {
+        sum += counters[bit];
+        squares += (uint64_t)counters[bit] * counters[bit];
+    }
+    memset(out, 0, bits / 8);
+    for (uint32_t bit = 0; bit < bits; bit++) {
+        if (counters[bit] > 0 && 2 * counters[bit] * sum >= squares) {
+            out[bit / 64] |= UINT64_C(1) << bit % 64;
+        }
+    }
+}
+
+/* Sets each centre to the frequent bits of its messages. A centre without messages stays as it
+ * is. */
 static void refine_centres(struct clustering *c, const uint32_t *positions)
 {
     const struct tree *tree = c->tree;
@@ -209,18 +232,9 @@ static void refine_centres(struct clustering *c, const uint32_t *positions)
         }
     }
     for (uint32_t i = 0; i < c->centre_count; i++) {
-        const uint16_t *counters = c->counters + (size_t)i * tree->bits;
-        uint64_t *centre = c->centres + i * tree->words;
-        uint32_t size = c->sizes[i] < UINT16_MAX ? c->sizes[i] : UINT16_MAX;
-
-        for (uint32_t bit = 0; size > 0 && bit < tree->bits; bit++) {
-            uint64_t one = UINT64_C(1) << bit % 64;
-
-            if ((uint32_t)counters[bit] * 100 >= size * SHARED_PERCENT && counters[bit] > 0) {
-                centre[bit / 64] |= one;
-            } else {
-                centre[bit / 64] &= ~one;
-            }
+        if (c->sizes[i] > 0) {
+            frequent_bits(c->counters + (size_t)i * tree->bits, tree->bits,
+                          c->centres + i * tree->words);
         }
     }
 }
@@ -241,9 +255,9 @@ static bool are_alike(const struct clustering *c, uint32_t i, uint32_t j)
     const uint64_t *b = c->centres + j * c->tree->words;
     uint32_t both = centre_overlap(c, i, b);
 
-    /* Jaccard similarity of more than 1/2 */
-    return 3 * both >
-           kernels->cardinality(a, c->tree->words) + kernels->cardinality(b, c->tree->words);
+    /* Jaccard similarity of more than 2/3: places that overlap by half keep their centres */
+    return 5 * both >
+           2 * (kernels->cardinality(a, c->tree->words) + kernels->cardinality(b, c->tree->words));
 }
 
 /*

@@ -60,6 +60,11 @@ static int tree_find(const void *engine, const uint8_t *id, struct index_item *o
     return 0;
 }
 
+static void tree_mark(void *engine, uint32_t place, uint32_t mark)
+{
+    tree_item(tree_spot_at(engine, place))->mark = mark;
+}
+
 static void shift_group(struct tree_node *node, struct tree_group *group, int64_t from_ms,
                         int64_t by_ms, struct notes *notes)
 {
@@ -188,4 +193,6 @@ const struct index_engine tree_engine = {
     .cursor_restart = tree_cursor_restart,
     .cursor_step = tree_cursor_step,
     .cursor_copy = tree_cursor_copy,
+    .cursor_visit = tree_cursor_visit,
+    .mark = tree_mark,
 };

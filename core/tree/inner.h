@@ -135,6 +135,14 @@ struct tree_node {
 
 struct tree_cursor;
 
+/* What searches have learned about their bounds: see search.c. */
+struct tree_learned {
+    uint32_t futile; /* number of consecutive searches that compared most nodes in order although
+                        their columns were counted, at most FUTILE_MOST */
+    uint32_t retry;  /* counts searches while `futile` is FUTILE_MOST: every RETRY-th of them tries
+                        bounds again */
+};
+
 struct tree {
     const struct alloc *alloc;
     const struct bits_kernels *kernels;
@@ -158,10 +166,8 @@ struct tree {
     const struct index_stop *stop; /* of the rebuild under way, or NULL */
     struct idmap ids;              /* id -> position */
     struct tree_cursor *cursors;   /* of all searches and copies under way */
-    uint32_t futile; /* number of consecutive searches that compared most nodes in order although
-                        their columns were counted, at most FUTILE_MOST: see search.c */
-    uint32_t retry;  /* counts searches while `futile` is FUTILE_MOST: every RETRY-th of them tries
-                        bounds again */
+    struct tree_learned learned[2]; /* of searches for the k nearest, and of those with a function
+                                     * `found` (index.h) */
 };
 
 /* Where a message is: node and slot. A position is the same information in 32 bits. */
@@ -442,6 +448,7 @@ void tree_cursor_restart(void *engine, void *cursor);
 int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint64_t budget);
 int tree_cursor_copy(void *engine, void *cursor, struct index_item *out_items,
                      uint64_t *out_filters, size_t *out_count);
+int tree_cursor_visit(void *engine, void *cursor, index_visit *visit, void *context);
 
 /*
  * Updates all cursors after `old_count` nodes from `place` on were replaced by `new_count` nodes. A

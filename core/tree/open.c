@@ -4,7 +4,7 @@
 #include "core/index/sample.h"
 #include "core/tree/walk.h"
 
-enum { AHEAD = 6 /* blocks asked for before their turn */ };
+enum { PLACES_MAX = 64 /* blocks listed at a time, and those of one group more */ };
 
 /* The number of bytes that comparing one block of filters reads. */
 static uint64_t block_bytes(const struct tree *tree)
@@ -46,31 +46,15 @@ static uint32_t lanes_within(uint32_t slot, uint32_t first, uint32_t end)
 }
 
 /*
- * Returns a mask of the messages of one block that are in slots first .. end - 1 and whose filters
- * have all bits of the query's `contains` filter. Without such a filter, only the slots matter.
- */
-static uint32_t lanes_asked(struct walk *walk, const struct tree_node *node, uint32_t slot,
-                            uint32_t first, uint32_t end)
-{
-    const struct tree *tree = walk->tree;
-    uint32_t lanes = lanes_within(slot, first, end);
-
-    if (walk->probe->contains == NULL) {
-        return lanes;
-    }
-    return lanes & tree->kernels->supersets(walk->probe->contains, tree_block(tree, node, slot),
-                                            tree->words);
-}
-
-/*
- * Compares the query with the messages in slots first .. end - 1. Offers the messages that pass the
- * floor of the search to the k best.
+ * Compares the query with the messages in slots first .. end - 1 of a node, and offers those that
+ * pass the floor of the search to the k best. `first` is the first slot of a block. The query has
+ * no `contains` filter.
  */
 static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t first,
                        uint32_t end)
 {
     const struct tree *tree = walk->tree;
-    uint32_t slot = first / BITS_BLOCK * BITS_BLOCK;
+    uint32_t slot = first;
     struct bits_scan scan = {
         .query = walk->probe->filter,
         .words = tree->words,
@@ -91,65 +75,18 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
             return;
         }
         slot += (uint32_t)passed * BITS_BLOCK;
-        offer_lanes(walk, node, slot, overlaps, lanes & lanes_asked(walk, node, slot, first, end));
+        offer_lanes(walk, node, slot, overlaps, lanes & lanes_within(slot, first, end));
         slot += BITS_BLOCK;
     }
 }
 
-/* The end of the slots in use of a group. */
-static uint32_t group_end(const struct tree_node *node, uint32_t group)
-{
-    return (uint32_t)node->groups[group].first + node->groups[group].used;
-}
-
-/* Prefetches the blocks of queued groups that will be opened soon: they may not be in the cache. */
-static void fetch_slots(const struct walk *walk, const struct pending *pending)
-{
-#if defined(__GNUC__)
-    size_t words = walk->tree->words;
-    uint32_t first = pending->node->groups[pending->group].first;
-    uint32_t last = group_end(pending->node, pending->group) - 1;
-    const uint64_t *block = tree_block(walk->tree, pending->node, first);
-
-    for (size_t left = last / BITS_BLOCK - first / BITS_BLOCK + 1; left > 0; left--) {
-        for (size_t w = 0; w < words; w++) {
-            __builtin_prefetch(block + w * BITS_BLOCK);
-        }
-        block += BITS_BLOCK * words;
-    }
-    __builtin_prefetch(&pending->node->cardinalities[first]);
-#else
-    (void)walk;
-    (void)pending;
-#endif
-}
-
-/*
- * Returns whether a queued group may still have one of the k best messages. Reach and floor are
- * defined in walk.h. With the metric of bits, the answer is yes without a further test if the reach
- * is at least floor + 2. Otherwise index_probe_may_hold decides, for two reasons: with a reach of
- * floor + 1, the best message of the group may be no better than the k-th best; and the floor does
- * not bound the rank by the estimated metric.
- */
-static bool may_hold(const struct walk *walk, const struct pending *pending)
-{
-    const struct index_probe *probe = walk->probe;
-    const struct tree_group *group = &pending->node->groups[pending->group];
-
-    if (pending->reach <= walk->floor || group->newest_ms < probe->query->since_ms) {
-        return false;
-    }
-    return (pending->reach > walk->floor + 1 && probe->query->metric == INDEX_METRIC_BITS) ||
-           index_probe_may_hold(probe, group->low, group->high, pending->shared, group->newest_ms);
-}
-
 /* --- groups, the most promising messages of many first ---------------------------------------- */
 
-/* Blocks of messages from any groups, with their overlaps. */
+/* Blocks of messages of a node, with their overlaps. */
 struct batch {
     struct sample sample;
+    const struct tree_node *node;
     size_t count;
-    const struct tree_node *nodes[SAMPLE_BLOCKS];
     uint32_t slots[SAMPLE_BLOCKS];
 };
 
@@ -161,42 +98,48 @@ static void offer_marked(struct walk *walk, struct batch *batch, uint16_t floor)
     sample_mark(&batch->sample, floor);
     for (size_t block = sample_next(&batch->sample, 0, overlaps, &lanes); block < SAMPLE_BLOCKS;
          block = sample_next(&batch->sample, block + 1, overlaps, &lanes)) {
-        offer_lanes(walk, batch->nodes[block], batch->slots[block], overlaps, lanes);
+        offer_lanes(walk, batch->node, batch->slots[block], overlaps, lanes);
     }
 }
 
 static void offer_batch(struct walk *walk, struct batch *batch)
 {
-    if (batch->count == 0) {
-        return;
-    }
     sample_end(&batch->sample, batch->count);
     offer_marked(walk, batch, sample_floor(&batch->sample, walk->floor, walk->probe->nearest->k));
     offer_marked(walk, batch, walk->floor);
-    batch->count = 0;
 }
 
-/* Adds the messages in slots first .. end - 1 of a node to a batch; offers the batch when the batch
- * is full. */
-static void add_to_batch(struct walk *walk, const struct tree_node *node, uint32_t first,
-                         uint32_t end, struct batch *batch)
+/* Adds the messages in some lanes of the block that begins at `slot` to a batch. */
+static void add_to_batch(struct walk *walk, struct batch *batch, uint32_t slot, uint32_t lanes)
 {
     const struct tree *tree = walk->tree;
+    const struct tree_node *node = batch->node;
+    const uint64_t *block = tree_block(tree, node, slot);
+    uint32_t overlaps[BITS_BLOCK];
 
-    for (uint32_t slot = first / BITS_BLOCK * BITS_BLOCK; slot < end; slot += BITS_BLOCK) {
-        uint32_t overlaps[BITS_BLOCK];
-
-        tree->kernels->overlaps(walk->probe->filter, tree_block(tree, node, slot), tree->words,
-                                overlaps);
-        sample_put(&batch->sample, batch->count, walk->probe->cardinality, overlaps,
-                   &node->cardinalities[slot], lanes_asked(walk, node, slot, first, end));
-        batch->nodes[batch->count] = node;
-        batch->slots[batch->count++] = slot;
-        walk->probe->bytes += block_bytes(tree);
-        if (batch->count == SAMPLE_BLOCKS) {
-            offer_batch(walk, batch);
-        }
+    if (walk->probe->contains != NULL) {
+        lanes &= tree->kernels->supersets(walk->probe->contains, block, tree->words);
     }
+    tree->kernels->overlaps(walk->probe->filter, block, tree->words, overlaps);
+    sample_put(&batch->sample, batch->count, walk->probe->cardinality, overlaps,
+               &node->cardinalities[slot], lanes);
+    batch->slots[batch->count++] = slot;
+    walk->probe->bytes += block_bytes(tree);
+}
+
+/* Offers the messages in slots first .. end - 1 through a sample. `first` is the first slot of a
+ * block, and there are at most SAMPLE_MESSAGES slots. */
+static void sample_slots(struct walk *walk, const struct tree_node *node, uint32_t first,
+                         uint32_t end)
+{
+    struct batch batch;
+
+    batch.node = node;
+    batch.count = 0;
+    for (uint32_t slot = first; slot < end; slot += BITS_BLOCK) {
+        add_to_batch(walk, &batch, slot, lanes_within(slot, first, end));
+    }
+    offer_batch(walk, &batch);
 }
 
 /* The caller guarantees that the query has no `contains` filter: see walk_is_plain and
@@ -209,12 +152,8 @@ void walk_sweep(struct walk *walk, const struct tree_node *node)
         uint32_t left = node->slot_count - first;
         uint32_t count = left < SAMPLE_MESSAGES ? left : SAMPLE_MESSAGES;
 
-        if (sample_pays(walk->probe->nearest, count)) {
-            struct batch batch;
-
-            batch.count = 0;
-            add_to_batch(walk, node, first, first + count, &batch);
-            offer_batch(walk, &batch);
+        if (walk->probe->query->found == NULL && sample_pays(walk->probe->nearest, count)) {
+            sample_slots(walk, node, first, first + count);
         } else {
             count = left;
             scan_slots(walk, node, first, first + count);
@@ -224,85 +163,150 @@ void walk_sweep(struct walk *walk, const struct tree_node *node)
     walk->probe->comparisons += node->message_count;
 }
 
-/* --- queued groups ---------------------------------------------------------------------------- */
+/* --- groups ----------------------------------------------------------------------------------- */
 
-static uint32_t pending_first(const struct pending *pending)
+/* The blocks of some groups of a node. A block with messages of several of these groups is listed
+ * once. */
+struct places {
+    struct bits_list list;
+    uint32_t messages;
+    struct bits_place places[PLACES_MAX + 2];
+};
+
+/*
+ * Returns whether a group may still have one of the k best messages. Reach and floor are defined in
+ * walk.h. With the metric of bits, the answer is yes without a further test if the reach is at
+ * least floor + 2. Otherwise index_probe_may_hold decides, for two reasons: with a reach of floor +
+ * 1, the best message of the group may be no better than the k-th best; and the floor does not
+ * bound the rank by the estimated metric.
+ */
+static inline bool may_hold(const struct walk *walk, const struct tree_group *group, uint16_t reach,
+                            uint16_t shared)
 {
-    return pending->node->groups[pending->group].first;
+    const struct index_probe *probe = walk->probe;
+
+    if (reach <= walk->floor || group->newest_ms < probe->query->since_ms) {
+        return false;
+    }
+    return (reach > walk->floor + 1 && probe->query->metric == INDEX_METRIC_BITS) ||
+           index_probe_may_hold(probe, group->low, group->high, shared, group->newest_ms);
 }
 
-static uint32_t pending_end(const struct pending *pending)
+/* Adds the blocks of a group, two at most, to a list. Has few branches, because processors cannot
+ * foresee in how many blocks a group lies. */
+static inline void list_group(struct places *places, const struct tree_group *group, uint16_t reach)
 {
-    return group_end(pending->node, pending->group + pending->count - 1u);
+    uint32_t lanes = ((1u << group->used) - 1) << group->first % BITS_BLOCK;
+    uint16_t block = group->first / BITS_BLOCK;
+    struct bits_place *next = &places->places[places->list.count];
+    bool listed = places->list.count > 0 && next[-1].block == block;
+
+    next -= listed;
+    next[0] = (struct bits_place){block, listed && next->reach > reach ? next->reach : reach,
+                                  (uint8_t)(listed ? next->lanes | lanes : lanes)};
+    next[1] = (struct bits_place){(uint16_t)(block + 1), reach, (uint8_t)(lanes >> BITS_BLOCK)};
+    places->list.count = (size_t)(next - places->places) + 1 + (next[1].lanes != 0);
+    places->messages += group->used;
 }
 
 /*
- * Compares the messages of all queued groups while fewer than k messages are known. Collects
- * messages in a batch first, so that the most similar messages of a batch are offered first.
+ * Lists the blocks of the groups that may have one of the k best. Stops when the list is full.
+ * Returns how many of the `count` groups it has dealt with.
  */
-static void compare_first(struct walk *walk)
+static size_t list_groups(struct walk *walk, const struct tree_node *node, const uint16_t *groups,
+                          size_t count, const struct kept_node *kept, struct places *places)
+{
+    size_t i = 0;
+
+    for (; i < count && places->list.count < PLACES_MAX; i++) {
+        const struct tree_group *group = &node->groups[groups[i]];
+        uint16_t reach = kept != NULL ? kept->reach[groups[i]] : REACH_MOST;
+        uint16_t shared =
+            kept != NULL ? kept->shared[groups[i]] : (uint16_t)walk->probe->cardinality;
+
+        if (group->used > 0 && may_hold(walk, group, reach, shared)) {
+            list_group(places, group, reach);
+            walk->probe->opened++;
+        }
+    }
+    for (size_t p = 0; p < BITS_AHEAD && p < places->list.count; p++) {
+        bits_fetch(&places->list, walk->tree->words, p);
+    }
+    walk->probe->bytes += i * sizeof(*node->groups);
+    return i;
+}
+
+/* Compares the query with the listed messages while fewer than k messages are known: offers the
+ * most similar messages first. */
+static void sample_listed(struct walk *walk, const struct tree_node *node,
+                          const struct places *places)
 {
     struct batch batch;
 
+    batch.node = node;
     batch.count = 0;
-    for (uint32_t i = 0; i < walk->pending_count; i++) {
-        const struct pending *pending = &walk->pending[i];
+    for (size_t i = 0; i < places->list.count; i++) {
+        const struct bits_place *place = &places->places[i];
 
-        if (i + AHEAD < walk->pending_count) {
-            fetch_slots(walk, pending + AHEAD);
+        if (i + BITS_AHEAD < places->list.count) {
+            bits_fetch(&places->list, walk->tree->words, i + BITS_AHEAD);
         }
-        add_to_batch(walk, pending->node, pending_first(pending), pending_end(pending), &batch);
+        if (batch.count == SAMPLE_BLOCKS) {
+            offer_batch(walk, &batch);
+            batch.count = 0;
+        }
+        add_to_batch(walk, &batch, (uint32_t)place->block * BITS_BLOCK, place->lanes);
     }
     offer_batch(walk, &batch);
 }
 
-void walk_flush(struct walk *walk)
+static void scan_listed(struct walk *walk, const struct tree_node *node,
+                        const struct places *places)
 {
-    uint32_t messages = 0;
+    const struct bits_kernels *kernels = walk->tree->kernels;
+    struct bits_scan scan = {
+        .query = walk->probe->filter,
+        .words = walk->tree->words,
+        .base = walk->probe->cardinality,
+    };
+    size_t next = 0;
 
-    for (uint32_t i = 0; i < walk->pending_count; i++) {
-        messages += pending_end(&walk->pending[i]) - pending_first(&walk->pending[i]);
-    }
-    bool first = !nearest_is_full(walk->probe->nearest) && messages > walk->probe->nearest->k;
-    if (first) {
-        compare_first(walk);
-    }
-    for (uint32_t i = 0; i < walk->pending_count; i++) {
-        const struct pending *pending = &walk->pending[i];
+    while (next < places->list.count) {
+        uint32_t overlaps[BITS_BLOCK];
+        uint32_t lanes = 0;
 
-        if (!first && i + AHEAD < walk->pending_count) {
-            fetch_slots(walk, pending + AHEAD);
+        scan.floor = walk->floor;
+        next = kernels->scan_listed(&scan, &places->list, next, overlaps, &lanes);
+        if (next < places->list.count) {
+            offer_lanes(walk, node, (uint32_t)places->places[next].block * BITS_BLOCK, overlaps,
+                        lanes);
+            next++;
         }
-        if (!first && (pending->count > 1 || may_hold(walk, pending))) {
-            scan_slots(walk, pending->node, pending_first(pending), pending_end(pending));
-        } else if (!first) {
-            continue;
-        }
-        walk->probe->opened += pending->count;
-        walk->probe->comparisons += pending_end(pending) - pending_first(pending);
     }
-    walk->pending_count = 0;
+    walk->probe->bytes += places->list.count * block_bytes(walk->tree);
 }
 
-void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint16_t reach,
-               uint16_t shared)
+void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *groups,
+               size_t count, const struct kept_node *kept)
 {
-    struct pending *last = walk->pending_count > 0 ? &walk->pending[walk->pending_count - 1] : NULL;
-    struct pending one = {node, (uint16_t)group, 1, reach, shared};
+    struct places places;
 
-    walk->probe->bytes += sizeof(node->groups[group]);
-    if (node->groups[group].used == 0 || !may_hold(walk, &one)) {
-        return;
-    }
-    if (last != NULL && last->node == node && last->group + last->count == group) {
-        last->count++;
-        return;
-    }
-    if (walk->pending_count == PENDING_MAX) {
-        walk_flush(walk);
-    }
-    walk->pending[walk->pending_count++] = one;
-    if (walk->pending_count <= AHEAD) {
-        fetch_slots(walk, &walk->pending[walk->pending_count - 1]);
+    places.list = (struct bits_list){.blocks = node->filters,
+                                     .cardinalities = node->cardinalities,
+                                     .contains = walk->probe->contains,
+                                     .places = places.places};
+    while (count > 0) {
+        places.list.count = 0;
+        places.messages = 0;
+        size_t done = list_groups(walk, node, groups, count, kept, &places);
+        if (walk->probe->query->found == NULL && !nearest_is_full(walk->probe->nearest) &&
+            places.messages > walk->probe->nearest->k) {
+            sample_listed(walk, node, &places);
+        } else {
+            scan_listed(walk, node, &places);
+        }
+        walk->probe->comparisons += places.messages;
+        groups += done;
+        count -= done;
     }
 }

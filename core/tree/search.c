@@ -140,18 +140,24 @@ static uint16_t count_node(struct walk *walk, const struct tree_node *node, stru
     return walk_bound(walk, node, must_contain ? mask : NULL, kept);
 }
 
+/* Searches for all messages within a distance teach searches for the k nearest nothing. */
+static struct tree_learned *learned_of(const struct walk *walk)
+{
+    return &walk->tree->learned[walk->probe->query->found != NULL];
+}
+
 /*
  * Returns whether this search should skip bounds, because bounds saved little in recent searches.
  * Every RETRY-th search tries bounds again.
  */
 static bool gives_up(const struct walk *walk)
 {
-    struct tree *tree = walk->tree;
+    struct tree_learned *learned = learned_of(walk);
 
-    if (tree->futile < FUTILE_MOST || walk->probe->contains != NULL) {
+    if (learned->futile < FUTILE_MOST || walk->probe->contains != NULL) {
         return false;
     }
-    return ++tree->retry % RETRY != 0;
+    return ++learned->retry % RETRY != 0;
 }
 
 /*
@@ -160,12 +166,12 @@ static bool gives_up(const struct walk *walk)
  */
 static void search_learn(const struct walk *walk)
 {
-    struct tree *tree = walk->tree;
+    struct tree_learned *learned = learned_of(walk);
 
-    if (walk->cursor->swept * 2 <= tree->node_count) {
-        tree->futile = 0;
-    } else if (tree->futile < FUTILE_MOST) {
-        tree->futile++;
+    if (walk->cursor->swept * 2 <= walk->tree->node_count) {
+        learned->futile = 0;
+    } else if (learned->futile < FUTILE_MOST) {
+        learned->futile++;
     }
 }
 
@@ -264,7 +270,8 @@ static uint16_t first_least(const struct walk *walk, const struct kept_node *kep
  * Chooses a limit: the groups of a node with at least this reach (walk.h) are opened next. At a
  * first look, and while the floor is 0, begins with the limit of first_least; later with the middle
  * between the floor and `highest`. Raises the limit towards `highest` while more than WALK_SETTLED
- * groups would be opened. When the k best are nearly final, returns the limit just above the floor.
+ * groups would be opened. When the k best are nearly final, or the search has a function `found`
+ * (index.h), returns the limit just above the floor.
  */
 static uint16_t part_least(const struct walk *walk, const struct kept_node *kept, size_t lanes,
                            uint16_t highest)
@@ -272,6 +279,9 @@ static uint16_t part_least(const struct walk *walk, const struct kept_node *kept
     uint16_t enough = (uint16_t)(walk->floor + 1);
     uint16_t least = (uint16_t)(highest - (highest - enough) / 2);
 
+    if (walk->probe->query->found != NULL) {
+        return enough; /* the floor does not rise */
+    }
     if (walk->floor == 0 || walk->probe->first_look) {
         least = first_least(walk, kept, lanes, highest);
     } else if (walk->probe->opened >= WALK_SETTLED) {
@@ -414,7 +424,6 @@ int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint
             sweep_next(&walk);
         }
     }
-    walk_flush(&walk);
     if (walk.looked) {
         probe->first_look = false;
         probe->promise = c->keeps ? walk.tree->kernels->largest(c->reach, c->room) : REACH_PLAIN;

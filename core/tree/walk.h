@@ -16,7 +16,6 @@
 #include "core/tree/inner.h"
 
 enum {
-    PENDING_MAX = 64,
     WALK_LINE_BYTES = TREE_LINE_WORDS * (int)sizeof(uint64_t),
     KEPT_NODES = 32,   /* largest number of counted nodes that a cursor keeps */
     WALK_SETTLED = 32, /* after this many opened groups the k best count as nearly final */
@@ -52,7 +51,7 @@ struct tree_cursor {
     uint32_t left;    /* the sweep still has to visit the nodes at places below this */
     uint32_t swept;   /* number of nodes whose columns were counted, and whose messages were then
                        * all compared, slot by slot */
-    bool gives_up;    /* compare all nodes in order, without bounds: see tree->futile */
+    bool gives_up;    /* compare all nodes in order, without bounds: see tree_learned */
     uint32_t room;    /* entries of reach and kept_at, a multiple of BITS_STRIDE */
     uint16_t *reach;  /* for each index of tree->nodes: an upper bound of the reach of the node's
                          groups that are not opened yet, or REACH_PLAIN */
@@ -61,16 +60,6 @@ struct tree_cursor {
                              * whole cache lines of it */
     uint32_t kept_room;     /* 1 .. KEPT_NODES */
     uint8_t storage[];      /* of reach, kept_at and kept */
-};
-
-/* An entry of the queue of groups whose messages will be compared soon: `count` consecutive groups
- * of a node, beginning with group number `group`. */
-struct pending {
-    const struct tree_node *node;
-    uint16_t group;
-    uint16_t count;
-    uint16_t reach;  /* of the group, if it is one */
-    uint16_t shared; /* upper bound of the bits that its union shares with the query */
 };
 
 /* The state of one step of a cursor. The positions of the query's set bits are computed when they
@@ -88,14 +77,12 @@ struct walk {
                      * known */
     uint16_t floor; /* the value of index_probe_floor. It is computed again only after an offer,
                      * because the computation divides */
-    uint32_t pending_count;
-    struct pending pending[PENDING_MAX];
     uint16_t positions[PROFILE_BITS_MAX];
     uint16_t wanted[PROFILE_BITS_MAX];
 };
 
 /* Begins a step of a cursor (tree_cursor_step). Sets all counts to 0. Leaves the arrays of
- * positions and of queued groups uninitialised. */
+ * positions uninitialised. */
 static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_cursor *cursor,
                               struct index_probe *probe)
 {
@@ -108,22 +95,17 @@ static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_
     walk->floor = index_probe_floor(probe);
     walk->position_count = 0;
     walk->wanted_count = 0;
-    walk->pending_count = 0;
 }
 
 /* --- open.c: messages compared ---------------------------------------------------------------- */
 
 /*
- * Queues a group whose messages will be compared with the query. `reach` is the group's reach.
- * `shared` is an upper bound of the number of bits that the group's union shares with the query.
- * Does nothing if no message of the group can be one of the k best. walk_flush compares the
- * messages later; it may leave out a group that can have none of the k best by then.
+ * Compares the query with the messages of some groups of a node, whose numbers ascend. Leaves out
+ * groups that can have none of the k best. `kept` has their reach and shared bits; NULL: nothing is
+ * known about the groups.
  */
-void walk_open(struct walk *walk, const struct tree_node *node, uint32_t group, uint16_t reach,
-               uint16_t shared);
-
-/* Opens all queued groups. Call it before a step ends. */
-void walk_flush(struct walk *walk);
+void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *groups,
+               size_t count, const struct kept_node *kept);
 
 /* Compares all messages of a node, in the order of their slots. */
 void walk_sweep(struct walk *walk, const struct tree_node *node);
