@@ -13,6 +13,7 @@
 #define PROTO_MSG_H
 
 #include "proto/msg_base.h"
+#include "proto/msg_query.h"
 #include "proto/msg_request.h"
 #include "proto/msg_response.h"
 

@@ -97,6 +97,13 @@ enum msg_report_kind {
     MSG_REPORT_OTHER = 5
 };
 enum msg_acceptance { MSG_ACCEPT_OPEN = 1, MSG_ACCEPT_REVIEW = 2, MSG_ACCEPT_CLOSED = 3 };
-enum msg_durability { MSG_DURABILITY_STORAGE = 1, MSG_DURABILITY_RELAXED = 2 };
+enum msg_durability {
+    MSG_DURABILITY_STORAGE = 1,
+    MSG_DURABILITY_RELAXED = 2,
+    MSG_DURABILITY_REPLICATED = 3
+};
+enum msg_role { MSG_ROLE_OWNER = 1, MSG_ROLE_REPLICA = 2, MSG_ROLE_RESTORING = 3 };
+enum msg_why { MSG_WHY_WITHDRAWN = 1, MSG_WHY_REMOVED = 2, MSG_WHY_EVICTED = 3 };
+enum msg_apply_as { MSG_AS_REPLICA = 1, MSG_AS_RESTORE = 2, MSG_AS_OPERATOR = 3 };
 
 #endif

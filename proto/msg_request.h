@@ -7,6 +7,8 @@
 #define PROTO_MSG_REQUEST_H
 
 #include "proto/msg_base.h"
+#include "proto/msg_feed.h"
+#include "proto/msg_query.h"
 
 struct msg_hello {
     uint32_t versions[LIMIT_VERSIONS];
@@ -29,34 +31,6 @@ struct msg_deposit {
     uint32_t reach_ppm;             /* 1,000,000 when absent */
     struct msg_bytes withdraw_hash; /* LIMIT_HASH_BYTES or absent */
     uint64_t work;                  /* 0 when absent */
-};
-
-struct msg_query_part {
-    uint64_t epoch;
-    struct msg_bytes filter;
-    struct msg_bytes contains; /* or absent */
-};
-
-struct msg_slice {
-    struct msg_bytes bits; /* 1 or more */
-    uint32_t hashes;       /* 1 .. LIMIT_HASHES */
-    uint64_t seed;         /* 0 when absent */
-};
-
-struct msg_query {
-    struct msg_text host;
-    uint32_t k;                         /* 1 or more */
-    const struct msg_query_part *parts; /* part_count of them, 1 .. LIMIT_PARTS */
-    size_t part_count;
-    uint32_t max_distance_ppm; /* 1,000,000 when absent */
-    int64_t since_ms;          /* INT64_MIN when absent */
-    int64_t until_ms;          /* INT64_MAX when absent */
-    enum msg_metric metric;
-    enum msg_order order;
-    const struct msg_slice *exclude; /* exclude_count of them */
-    size_t exclude_count;
-    bool with_payload;
-    enum msg_scope scope; /* MSG_SCOPE_HERE when absent */
 };
 
 /* A watch has no k, so query.k is 0. */
@@ -88,7 +62,8 @@ struct msg_export {
 
 struct msg_summary {
     struct msg_text host;
-    uint64_t epoch; /* 0 when absent */
+    uint64_t epoch;  /* 0 when absent */
+    uint32_t groups; /* 0 when absent */
 };
 
 struct msg_report {
@@ -101,22 +76,22 @@ struct msg_report {
 };
 
 /*
- * The requests of administration whose kinds are MSG_REQUEST_STATS to MSG_REQUEST_NOTICE share
+ * The requests of administration whose kinds are MSG_REQUEST_STATS to MSG_REQUEST_SIMILAR share
  * this struct. The comment of a member names the requests that use the member.
  */
 struct msg_admin {
-    struct msg_text host;          /* stats: absent means all of them */
-    struct msg_bytes id;           /* remove, restore, hide */
-    bool ban;                      /* remove */
-    bool pending;                  /* reported */
-    bool withheld;                 /* reported */
-    enum msg_report_kind kind;     /* remove, restore, hide: 0 when absent */
-    struct msg_text reason;        /* remove, restore, hide: up to LIMIT_NOTE_BYTES; or absent */
-    uint64_t before;               /* decisions: UINT64_MAX when absent */
-    uint32_t number;               /* reported, decisions: limit; bans: skip; notice: drop */
+    struct msg_text host;      /* stats: absent means all of them */
+    struct msg_bytes id;       /* remove, restore, hide */
+    bool ban;                  /* remove */
+    bool pending;              /* reported */
+    bool withheld;             /* reported */
+    enum msg_report_kind kind; /* remove, restore, hide: 0 when absent */
+    struct msg_text reason;    /* remove, restore, hide: up to LIMIT_NOTE_BYTES; or absent */
+    uint64_t before;           /* decisions: UINT64_MAX when absent */
+    uint32_t number;           /* reported, decisions, similar: limit; bans: skip; notice: drop */
     struct msg_bytes payload_hash; /* ban, unban: LIMIT_HASH_BYTES or absent */
     struct msg_bytes filter;       /* ban, unban: or absent */
-    uint32_t max_distance_ppm;     /* ban */
+    uint32_t max_distance_ppm;     /* ban, similar */
     struct msg_text word; /* the field `mode` of Accept, `level` of LogLevel, `path` of Backup,
                            * `text` of Notice; other requests do not use it */
     struct msg_text lang; /* notice */
@@ -126,6 +101,37 @@ struct msg_admin {
 struct msg_here {
     struct msg_text host;
     struct msg_bytes on_behalf; /* an address of 4 or 16 bytes; empty when absent */
+};
+
+struct msg_serve {
+    const struct msg_text *hoods; /* hood_count of them */
+    size_t hood_count;
+};
+
+/* Has results, an error, or neither. */
+struct msg_answered {
+    uint64_t ask_id;
+    bool has_results;
+    struct msg_results results;
+    bool has_error;
+    struct msg_error error;
+};
+
+struct msg_changes {
+    struct msg_text host;
+    uint64_t after;      /* 0 when absent */
+    uint32_t limit;      /* 0 when absent */
+    uint32_t wait_ms;    /* 0 when absent */
+    uint64_t replicated; /* 0 when absent */
+    bool no_copy;
+};
+
+struct msg_apply {
+    struct msg_text host;
+    const struct msg_change *changes; /* change_count of them, up to LIMIT_CHANGES */
+    size_t change_count;
+    enum msg_apply_as as;
+    bool restored;
 };
 
 enum msg_request_kind {
@@ -158,7 +164,12 @@ enum msg_request_kind {
     MSG_REQUEST_HIDE,
     MSG_REQUEST_DECISIONS,
     MSG_REQUEST_WAIT,
-    MSG_REQUEST_NOTICE
+    MSG_REQUEST_NOTICE,
+    MSG_REQUEST_SIMILAR,
+    MSG_REQUEST_SERVE,
+    MSG_REQUEST_ANSWERED,
+    MSG_REQUEST_CHANGES,
+    MSG_REQUEST_APPLY
 };
 
 struct msg_request {
@@ -178,7 +189,11 @@ struct msg_request {
         struct msg_watch watch;
         struct msg_unwatch unwatch;
         struct msg_report report;
-        struct msg_admin admin; /* MSG_REQUEST_STATS .. MSG_REQUEST_NOTICE */
+        struct msg_admin admin; /* MSG_REQUEST_STATS .. MSG_REQUEST_SIMILAR */
+        struct msg_serve serve;
+        struct msg_answered answered;
+        struct msg_changes changes;
+        struct msg_apply apply;
     };
 };
 

@@ -7,6 +7,8 @@
 #define PROTO_MSG_RESPONSE_H
 
 #include "proto/msg_base.h"
+#include "proto/msg_feed.h"
+#include "proto/msg_query.h"
 
 struct msg_limits {
     uint32_t frame_bytes;
@@ -58,6 +60,7 @@ struct msg_host {
     const struct msg_text *here; /* here_count labels of the access point's surroundings. The server
                                   * sends none if they do not fit in the frame */
     size_t here_count;
+    enum msg_role role;   /* MSG_ROLE_OWNER when absent */
     struct msg_text hood; /* or absent */
 };
 
@@ -90,44 +93,6 @@ struct msg_deposited {
     bool held;
 };
 
-struct msg_result {
-    struct msg_bytes id;
-    uint64_t epoch;
-    uint32_t intersection_count;
-    uint32_t union_count;
-    uint32_t distance_ppm;
-    uint32_t estimated_similarity_ppm;
-    int64_t deposited_ms;
-    int64_t expires_ms;
-    struct msg_text media_type; /* absent without payload */
-    struct msg_bytes payload;   /* absent without payload */
-    bool payload_omitted;
-    struct msg_text host; /* absent unless the scope is MSG_SCOPE_HOOD */
-};
-
-struct msg_house_notice {
-    uint32_t number;
-    struct msg_text text;
-    struct msg_text lang; /* or absent */
-    int64_t since_ms;
-    int64_t until_ms; /* 0: not said */
-};
-
-struct msg_results {
-    const struct msg_result *results; /* result_count of them */
-    size_t result_count;
-    uint64_t comparisons;
-    bool exact;
-    bool capped;
-    const struct msg_house_notice *notices; /* notice_count of them */
-    size_t notice_count;
-    bool complete; /* this and all below: with MSG_SCOPE_HOOD only, else 0 */
-    uint32_t peers;
-    uint32_t peers_asked;
-    uint32_t peers_other;
-    int64_t as_of_ms;
-};
-
 struct msg_watching {
     uint64_t watch_id;
     uint64_t seq;
@@ -153,22 +118,18 @@ struct msg_pong {
     bool clock_trusted;
 };
 
-struct msg_exported_message {
-    struct msg_bytes id;
-    uint64_t epoch;
-    struct msg_bytes filter;
-    struct msg_text media_type;
-    struct msg_bytes payload;
-    int64_t deposited_ms;
-    int64_t expires_ms;
-    uint32_t reach_ppm;
-    struct msg_bytes withdraw_hash;
-};
-
 struct msg_exported {
     const struct msg_exported_message *messages; /* message_count of them */
     size_t message_count;
     struct msg_bytes next;
+};
+
+struct msg_summary_group {
+    struct msg_bytes union_filter; /* 1 .. LIMIT_FILTER_BYTES */
+    uint32_t low;
+    uint32_t high;
+    uint64_t count;
+    int64_t newest_ms;
 };
 
 struct msg_summarized {
@@ -176,6 +137,9 @@ struct msg_summarized {
     uint32_t cardinality_min;
     uint32_t cardinality_max;
     uint64_t count;
+    uint64_t seq;                           /* 0 without groups in the request */
+    const struct msg_summary_group *groups; /* group_count of them */
+    size_t group_count;
 };
 
 struct msg_figure {
@@ -253,6 +217,22 @@ struct msg_decision_list {
     bool more;
 };
 
+struct msg_similar_group {
+    struct msg_bytes oldest;
+    int64_t oldest_ms;
+    struct msg_bytes newest;
+    int64_t newest_ms;
+    uint64_t count;
+    uint64_t epoch;
+};
+
+struct msg_similar_list {
+    const struct msg_similar_group *groups; /* group_count of them */
+    size_t group_count;
+    uint64_t total;
+    uint64_t messages;
+};
+
 struct msg_waited {
     struct msg_bytes id;
     enum msg_report_kind kind; /* 0: not said */
@@ -309,6 +289,26 @@ struct msg_notices {
     size_t notice_count;
 };
 
+/* A push to a bridge. */
+struct msg_ask {
+    uint64_t ask_id;
+    struct msg_query query;
+    uint32_t peers_max;
+};
+
+struct msg_changed {
+    const struct msg_change *changes; /* change_count of them */
+    size_t change_count;
+    uint64_t next;
+    bool more;
+};
+
+struct msg_applied {
+    uint32_t changed;
+    uint32_t conflicts;
+    uint32_t no_room;
+};
+
 enum msg_response_kind {
     MSG_RESPONSE_UNKNOWN = 0,
     MSG_RESPONSE_ERROR,
@@ -345,7 +345,13 @@ enum msg_response_kind {
     MSG_RESPONSE_DECISION_LIST,
     MSG_RESPONSE_WAITED,
     MSG_RESPONSE_NOTICED,
-    MSG_RESPONSE_NOTICES_CHANGED /* a push */
+    MSG_RESPONSE_SIMILAR_LIST,
+    MSG_RESPONSE_NOTICES_CHANGED, /* a push */
+    MSG_RESPONSE_ASK,             /* a push */
+    MSG_RESPONSE_SERVING,
+    MSG_RESPONSE_ANSWER_TAKEN,
+    MSG_RESPONSE_CHANGED,
+    MSG_RESPONSE_APPLIED
 };
 
 struct msg_response {
@@ -371,6 +377,7 @@ struct msg_response {
         struct msg_reported_list reported_list;
         struct msg_decision_list decision_list;
         struct msg_waited waited;
+        struct msg_similar_list similar_list;
         struct msg_ban_list ban_list;
         struct msg_accepting accepting;
         struct msg_checked checked;
@@ -379,6 +386,9 @@ struct msg_response {
         struct msg_epoch_changed epoch_changed;
         struct msg_accept_changed accept_changed;
         struct msg_notices notices; /* noticed, notices_changed */
+        struct msg_ask ask;
+        struct msg_changed changed;
+        struct msg_applied applied;
     };
 };
 

@@ -32,7 +32,7 @@ enum {
  * proto/limits.h is refused because it takes too much memory. CODEC_RESPONSE_ARENA_BYTES is the
  * number for a response.
  */
-enum { CODEC_REQUEST_ARENA_BYTES = 128 * 1024, CODEC_RESPONSE_ARENA_BYTES = 3 * 1024 * 1024 };
+enum { CODEC_REQUEST_ARENA_BYTES = 256 * 1024, CODEC_RESPONSE_ARENA_BYTES = 3 * 1024 * 1024 };
 
 /*
  * Reads a frame (without its header) into *out. *out borrows from the arena, not from `frame`,
@@ -70,13 +70,15 @@ int codec_encode_response(const struct msg_response *response, size_t limit_byte
                           struct bytes *out);
 
 /*
- * Both return an upper bound in bytes. codec_result_bytes_max: how much longer a Results frame
+ * Each returns an upper bound in bytes. codec_result_bytes_max: how much longer a Results frame
  * becomes by one result with a payload and a media type of these sizes, without the field `host`
  * (CODEC_HOST_BYTES_MAX). codec_exported_bytes_max:
- * how much longer an Exported frame becomes by one message.
+ * how much longer an Exported frame becomes by one message. codec_change_bytes_max: how much longer
+ * a Changed or Apply frame becomes by one change.
  */
 size_t codec_result_bytes_max(size_t payload_bytes, size_t media_type_bytes);
 size_t codec_exported_bytes_max(const struct msg_exported_message *message);
+size_t codec_change_bytes_max(const struct msg_change *change);
 
 /*
  * Each returns an exact size in bytes. codec_result_bytes: one result within a Results frame.
@@ -94,7 +96,8 @@ enum { CODEC_HOST_BYTES_MAX = LIMIT_HOST_BYTES + 2 };
 enum { CODEC_NOTICE_BYTES_MAX = LIMIT_NOTICE_BYTES + LIMIT_LANGUAGE_BYTES + 40 };
 
 /*
- * The most bytes of a Results or Exported frame without its results or messages, header included.
+ * The most bytes of a Results, Exported or Changed frame without its results, messages or changes,
+ * header included.
  */
 enum { CODEC_ENVELOPE_BYTES_MAX = 96 };
 

@@ -4,6 +4,7 @@
 #include <stdbool.h>
 
 #include "core/base/err.h"
+#include "proto/bridge.pb-c.h"
 #include "proto/hearsay.pb-c.h"
 
 const struct scan_count codec_counts[] = {
@@ -23,9 +24,16 @@ const struct scan_count codec_counts[] = {
     {&hearsay__v1__reported_message__descriptor, "reasons", LIMIT_REASONS},
     {&hearsay__v1__ban_list__descriptor, "bans", LIMIT_BANS},
     {&hearsay__v1__decision_list__descriptor, "decisions", LIMIT_DECISIONS},
+    {&hearsay__v1__similar_list__descriptor, "groups", LIMIT_SIMILAR},
     {&hearsay__v1__results__descriptor, "notices", LIMIT_NOTICES},
     {&hearsay__v1__noticed__descriptor, "notices", LIMIT_NOTICES},
     {&hearsay__v1__notices_changed__descriptor, "notices", LIMIT_NOTICES},
+    {&hearsay__v1__summarized__descriptor, "groups", LIMIT_GROUPS},
+    {&hearsay__v1__serve__descriptor, "hoods", LIMIT_HOSTS},
+    {&hearsay__v1__changed__descriptor, "changes", LIMIT_CHANGES},
+    {&hearsay__v1__apply__descriptor, "changes", LIMIT_CHANGES},
+    {&hearsay__v1__page__descriptor, "changes", LIMIT_CHANGES},
+    {&hearsay__v1__peer_summary__descriptor, "groups", LIMIT_GROUPS},
     {&hearsay__v1__checked__descriptor, "problems", LIMIT_REPEATED},
 };
 const size_t codec_count_count = sizeof(codec_counts) / sizeof(codec_counts[0]);

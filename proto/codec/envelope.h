@@ -25,7 +25,8 @@ struct codec_envelope {
     size_t body_count;
 };
 
-/* Has a row for every repeated field of hearsay.proto: the most entries of the field. */
+/* Has a row for every repeated field of hearsay.proto and bridge.proto: the most entries of the
+ * field. */
 extern const struct scan_count codec_counts[];
 extern const size_t codec_count_count;
 

@@ -4,8 +4,10 @@
 #include "core/base/err.h"
 #include "proto/codec/codec.h"
 #include "proto/codec/envelope.h"
+#include "proto/codec/feed.h"
 #include "proto/codec/form.h"
 #include "proto/codec/map.h"
+#include "proto/codec/query.h"
 #include "proto/hearsay.pb-c.h"
 
 static const struct msg_text text_plain = {.text = "text/plain", .length = 10};
@@ -39,57 +41,8 @@ static const struct map_field deposit_fields[] = {
 };
 static const struct map deposit_map = MAP_OF("deposit", deposit, deposit);
 
-static const struct map_field query_part_fields[] = {
-    {MAP_FIELD(U64, QueryPart, query_part, epoch)},
-    {MAP_FIELD(BYTES, QueryPart, query_part, filter), .needed = true,
-     MAP_RANGE(1, LIMIT_FILTER_BYTES)},
-    {MAP_FIELD(BYTES, QueryPart, query_part, contains), MAP_RANGE(1, LIMIT_FILTER_BYTES)},
-};
-static const struct map query_part_map = MAP_OF("a part", query_part, query_part);
-
-static const struct map_field slice_fields[] = {
-    {MAP_FIELD(BYTES, Slice, slice, bits), .needed = true, .min = 1},
-    {MAP_FIELD(U32, Slice, slice, hashes), .needed = true, MAP_RANGE(1, LIMIT_HASHES)},
-    {MAP_FIELD(U64, Slice, slice, seed)},
-};
-static const struct map slice_map = MAP_OF("a slice", slice, slice);
-
-/* The rows of the table for the fields of Query that come after `k`. Two tables have these rows:
- * the table of the request Query, and the table of the Query inside the request Watch. */
-#define QUERY_ROWS_AFTER_K                                                                      \
-    {MAP_LIST(Query, query, parts, part_count, QueryPart, query_part), .needed = true},         \
-        {MAP_AS(U32, Query, max_distance, query, max_distance_ppm), .max = LIMIT_DISTANCE_PPM,  \
-         .absent = LIMIT_DISTANCE_PPM},                                                         \
-        {MAP_FIELD(I64, Query, query, since_ms), .absent = INT64_MIN},                          \
-        {MAP_FIELD(I64, Query, query, until_ms), .absent = INT64_MAX},                          \
-        {MAP_ENUM(Query, query, metric, Metric, metric),                                        \
-         MAP_RANGE(MSG_METRIC_BITS, MSG_METRIC_ESTIMATED), .absent = MSG_METRIC_BITS},          \
-        {MAP_ENUM(Query, query, order, Order, order),                                           \
-         MAP_RANGE(MSG_ORDER_SIMILARITY, MSG_ORDER_TIME), .absent = MSG_ORDER_SIMILARITY},      \
-        {MAP_LIST(Query, query, exclude, exclude_count, Slice, slice)},                         \
-        {MAP_FIELD(BOOL, Query, query, with_payload)},                                          \
-    {                                                                                           \
-        MAP_ENUM(Query, query, scope, Scope, scope), MAP_RANGE(MSG_SCOPE_HERE, MSG_SCOPE_HOOD), \
-            .absent = MSG_SCOPE_HERE                                                            \
-    }
-
-static const struct map_field query_fields[] = {
-    FORM_HOST(Query, query),
-    {MAP_FIELD(U32, Query, query, k), .needed = true, .min = 1},
-    QUERY_ROWS_AFTER_K,
-};
-static const struct map query_map = MAP_OF("query", query, query);
-
-/* The query of a watch does not need k. The handler refuses a watch whose k is not 0. */
-static const struct map_field watch_query_fields[] = {
-    FORM_HOST(Query, query),
-    {MAP_FIELD(U32, Query, query, k)},
-    QUERY_ROWS_AFTER_K,
-};
-static const struct map watch_query_map = MAP_OF_ROWS("query", query, query, watch_query_fields);
-
 static const struct map_field watch_fields[] = {
-    {MAP_INNER(Watch, watch, query, Query, query, &watch_query_map), .needed = true},
+    {MAP_INNER(Watch, watch, query, Query, query, &codec_watch_query_map), .needed = true},
     {MAP_FIELD(U64, Watch, watch, after_seq), .absent = -1},
 };
 static const struct map watch_map = MAP_OF("watch", watch, watch);
@@ -128,6 +81,7 @@ static const struct map here_map = MAP_OF("here", here, here);
 static const struct map_field summary_fields[] = {
     FORM_HOST(Summary, summary),
     {MAP_FIELD(U64, Summary, summary, epoch)},
+    {MAP_FIELD(U32, Summary, summary, groups)},
 };
 static const struct map summary_map = MAP_OF("summary", summary, summary);
 
@@ -233,6 +187,13 @@ static const struct map_field notice_fields[] = {
 };
 static const struct map notice_map = MAP_OF("notice", notice, admin);
 
+static const struct map_field similar_fields[] = {
+    FORM_HOST(Similar, admin),
+    {MAP_AS(U32, Similar, max_distance, admin, max_distance_ppm), .max = LIMIT_DISTANCE_PPM},
+    {MAP_AS(U32, Similar, limit, admin, number)},
+};
+static const struct map similar_map = MAP_OF("similar", similar, admin);
+
 static const struct map_field backup_fields[] = {
     {MAP_AS(TEXT, Backup, path, admin, word), .needed = true, MAP_RANGE(1, LIMIT_PATH_BYTES),
      .form = &codec_form_line},
@@ -244,6 +205,37 @@ static const struct map_field log_level_fields[] = {
      .form = &codec_form_line},
 };
 static const struct map log_level_map = MAP_OF("log_level", log_level, admin);
+
+static const struct map_field serve_fields[] = {
+    {MAP_TEXTS(Serve, serve, hoods, hood_count), MAP_RANGE(1, LIMIT_HOST_BYTES)},
+};
+static const struct map serve_map = MAP_OF("serve", serve, serve);
+
+static const struct map_field answered_fields[] = {
+    {MAP_FIELD(U64, Answered, answered, ask_id), .needed = true},
+    {MAP_MAYBE(Answered, answered, results, has_results, Results, results, &codec_results_map)},
+    {MAP_MAYBE(Answered, answered, error, has_error, Error, error, &codec_error_map)},
+};
+static const struct map answered_map = MAP_OF("answered", answered, answered);
+
+static const struct map_field changes_fields[] = {
+    FORM_HOST(Changes, changes),
+    {MAP_FIELD(U64, Changes, changes, after)},
+    {MAP_FIELD(U32, Changes, changes, limit)},
+    {MAP_FIELD(U32, Changes, changes, wait_ms), .max = LIMIT_CHANGES_WAIT_MS},
+    {MAP_FIELD(U64, Changes, changes, replicated)},
+    {MAP_FIELD(BOOL, Changes, changes, no_copy)},
+};
+static const struct map changes_map = MAP_OF("changes", changes, changes);
+
+static const struct map_field apply_fields[] = {
+    FORM_HOST(Apply, apply),
+    {QUERY_LIST(Apply, apply, changes, change_count, Change, change)},
+    {MAP_ENUM(Apply, apply, as, ApplyAs, apply_as), .needed = true,
+     MAP_RANGE(MSG_AS_REPLICA, MSG_AS_OPERATOR)},
+    {MAP_FIELD(BOOL, Apply, apply, restored)},
+};
+static const struct map apply_map = MAP_OF("apply", apply, apply);
 
 /* REPLY is the kind of the answer to the request. EMPTY is for requests without fields. */
 #define BODY(NAME, table, member, REPLY)                                     \
@@ -259,7 +251,8 @@ static const struct map log_level_map = MAP_OF("log_level", log_level, admin);
 static const struct map_body request_bodies[] = {
     BODY(HELLO, hello, hello, WELCOME),
     BODY(DEPOSIT, deposit, deposit, DEPOSITED),
-    BODY(QUERY, query, query, RESULTS),
+    {MSG_REQUEST_QUERY, HEARSAY__V1__REQUEST__BODY_QUERY, &codec_query_map,
+     offsetof(struct msg_request, query), MSG_RESPONSE_RESULTS},
     BODY(GET, get, get, GOT),
     BODY(WITHDRAW, withdraw, withdraw, WITHDRAWN),
     EMPTY(PING, PONG),
@@ -286,6 +279,11 @@ static const struct map_body request_bodies[] = {
     BODY(DECISIONS, decisions, admin, DECISION_LIST),
     BODY(WAIT, wait, admin, WAITED),
     BODY(NOTICE, notice, admin, NOTICED),
+    BODY(SIMILAR, similar, admin, SIMILAR_LIST),
+    BODY(SERVE, serve, serve, SERVING),
+    BODY(ANSWERED, answered, answered, ANSWER_TAKEN),
+    BODY(CHANGES, changes, changes, CHANGED),
+    BODY(APPLY, apply, apply, APPLIED),
 };
 
 static const struct codec_envelope request_envelope = {

@@ -4,22 +4,11 @@
 #include "core/base/err.h"
 #include "proto/codec/codec.h"
 #include "proto/codec/envelope.h"
+#include "proto/codec/feed.h"
 #include "proto/codec/form.h"
 #include "proto/codec/map.h"
+#include "proto/codec/query.h"
 #include "proto/hearsay.pb-c.h"
-
-/*
- * Any positive error code is accepted, because a newer server may send codes that this schema does
- * not have.
- */
-static const struct map_field error_fields[] = {
-    {MAP_ENUM(Error, error, code, ErrorCode, error_code), .needed = true, MAP_RANGE(1, INT32_MAX)},
-    {MAP_FIELD(CHARS, Error, error, message)},
-    {MAP_FIELD(CHARS, Error, error, field)},
-    {MAP_FIELD(U64, Error, error, retry_after_ms)},
-    {MAP_NUMBERS(Error, error, versions, version_count)},
-};
-static const struct map error_map = MAP_OF("error", error, error);
 
 static const struct map_field limits_fields[] = {
     {MAP_FIELD(U32, Limits, limits, frame_bytes)},
@@ -81,6 +70,8 @@ static const struct map_field host_info_fields[] = {
     {MAP_ENUM(HostInfo, host, accept, Acceptance, acceptance),
      MAP_RANGE(MSG_ACCEPT_OPEN, MSG_ACCEPT_CLOSED), .absent = MSG_ACCEPT_OPEN},
     {MAP_FIELD(I64, HostInfo, host, accept_until_ms)},
+    {MAP_ENUM(HostInfo, host, role, Role, role), MAP_RANGE(MSG_ROLE_OWNER, MSG_ROLE_RESTORING),
+     .absent = MSG_ROLE_OWNER},
     {MAP_FIELD(TEXT, HostInfo, host, hood), MAP_RANGE(1, LIMIT_HOST_BYTES),
      .form = &codec_form_host},
 };
@@ -107,7 +98,7 @@ static const struct map_field welcome_fields[] = {
     {MAP_LIST(Welcome, welcome, hosts, host_count, HostInfo, host)},
     {MAP_FIELD(BYTES, Welcome, welcome, resume_token), MAP_RANGE(1, LIMIT_RESUME_BYTES)},
     {MAP_FIELD(TEXT, Welcome, welcome, agent), .max = LIMIT_AGENT_BYTES},
-    {MAP_MAYBE(Welcome, welcome, dropped, has_dropped, Error, error, &error_map)},
+    {MAP_MAYBE(Welcome, welcome, dropped, has_dropped, Error, error, &codec_error_map)},
 };
 static const struct map welcome_map = MAP_OF("welcome", welcome, welcome);
 
@@ -119,55 +110,11 @@ static const struct map_field deposited_fields[] = {
      * survives a power failure.
      */
     {MAP_ENUM(Deposited, deposited, durability, Durability, durability), .needed = true,
-     MAP_RANGE(MSG_DURABILITY_STORAGE, MSG_DURABILITY_RELAXED)},
+     MAP_RANGE(MSG_DURABILITY_STORAGE, MSG_DURABILITY_REPLICATED)},
     {MAP_FIELD(I64, Deposited, deposited, deposited_ms)},
     {MAP_FIELD(BOOL, Deposited, deposited, held)},
 };
 static const struct map deposited_map = MAP_OF("deposited", deposited, deposited);
-
-static const struct map_field result_fields[] = {
-    FORM_ID(Result, result),
-    {MAP_FIELD(U32, Result, result, intersection_count)},
-    {MAP_FIELD(U32, Result, result, union_count)},
-    {MAP_AS(U32, Result, distance, result, distance_ppm), .max = LIMIT_DISTANCE_PPM},
-    {MAP_AS(U32, Result, estimated_similarity, result, estimated_similarity_ppm),
-     .max = LIMIT_DISTANCE_PPM},
-    {MAP_FIELD(I64, Result, result, deposited_ms)},
-    {MAP_FIELD(I64, Result, result, expires_ms)},
-    {MAP_FIELD(TEXT, Result, result, media_type), MAP_RANGE(1, LIMIT_MEDIA_TYPE_BYTES),
-     .form = &codec_form_media_type},
-    {MAP_FIELD(BYTES, Result, result, payload)},
-    {MAP_FIELD(BOOL, Result, result, payload_omitted)},
-    {MAP_FIELD(U64, Result, result, epoch)},
-    {MAP_FIELD(TEXT, Result, result, host), MAP_RANGE(1, LIMIT_HOST_BYTES),
-     .form = &codec_form_host},
-};
-static const struct map result_map = MAP_OF("a result", result, result);
-
-static const struct map_field house_notice_fields[] = {
-    {MAP_FIELD(U32, HouseNotice, house_notice, number), .needed = true, .min = 1},
-    {MAP_FIELD(TEXT, HouseNotice, house_notice, text), .needed = true,
-     MAP_RANGE(1, LIMIT_NOTICE_BYTES), .form = &codec_form_line},
-    {MAP_FIELD(TEXT, HouseNotice, house_notice, lang), MAP_RANGE(1, LIMIT_LANGUAGE_BYTES),
-     .form = &codec_form_language},
-    {MAP_FIELD(I64, HouseNotice, house_notice, since_ms)},
-    {MAP_FIELD(I64, HouseNotice, house_notice, until_ms)},
-};
-static const struct map house_notice_map = MAP_OF("a notice", house_notice, house_notice);
-
-static const struct map_field results_fields[] = {
-    {MAP_LIST(Results, results, results, result_count, Result, result)},
-    {MAP_FIELD(U64, Results, results, comparisons)},
-    {MAP_FIELD(BOOL, Results, results, exact)},
-    {MAP_FIELD(BOOL, Results, results, capped)},
-    {MAP_LIST(Results, results, notices, notice_count, HouseNotice, house_notice)},
-    {MAP_FIELD(BOOL, Results, results, complete)},
-    {MAP_FIELD(U32, Results, results, peers)},
-    {MAP_FIELD(U32, Results, results, peers_asked)},
-    {MAP_FIELD(U32, Results, results, peers_other)},
-    {MAP_FIELD(I64, Results, results, as_of_ms)},
-};
-static const struct map results_map = MAP_OF("results", results, results);
 
 static const struct map_field watching_fields[] = {
     {MAP_FIELD(U64, Watching, watching, watch_id)},
@@ -178,7 +125,7 @@ static const struct map watching_map = MAP_OF("watching", watching, watching);
 static const struct map_field match_fields[] = {
     {MAP_FIELD(U64, Match, match, watch_id)},
     {MAP_FIELD(U64, Match, match, seq)},
-    {MAP_INNER(Match, match, result, Result, result, &result_map), .needed = true},
+    {MAP_INNER(Match, match, result, Result, result, &codec_result_map), .needed = true},
 };
 static const struct map match_map = MAP_OF("match", match, match);
 
@@ -199,26 +146,8 @@ static const struct map_field pong_fields[] = {
 };
 static const struct map pong_map = MAP_OF("pong", pong, pong);
 
-static const struct map_field exported_message_fields[] = {
-    FORM_ID(ExportedMessage, exported_message),
-    {MAP_FIELD(U64, ExportedMessage, exported_message, epoch)},
-    {MAP_FIELD(BYTES, ExportedMessage, exported_message, filter), .needed = true,
-     MAP_RANGE(1, LIMIT_FILTER_BYTES)},
-    {MAP_FIELD(TEXT, ExportedMessage, exported_message, media_type),
-     MAP_RANGE(1, LIMIT_MEDIA_TYPE_BYTES), .form = &codec_form_media_type},
-    {MAP_FIELD(BYTES, ExportedMessage, exported_message, payload)},
-    {MAP_FIELD(I64, ExportedMessage, exported_message, deposited_ms)},
-    {MAP_FIELD(I64, ExportedMessage, exported_message, expires_ms)},
-    {MAP_AS(U32, ExportedMessage, reach, exported_message, reach_ppm), .max = LIMIT_DISTANCE_PPM,
-     .absent = LIMIT_DISTANCE_PPM},
-    {MAP_FIELD(BYTES, ExportedMessage, exported_message, withdraw_hash),
-     MAP_RANGE(LIMIT_HASH_BYTES, LIMIT_HASH_BYTES)},
-};
-static const struct map exported_message_map =
-    MAP_OF("a message", exported_message, exported_message);
-
 static const struct map_field exported_fields[] = {
-    {MAP_LIST(Exported, exported, messages, message_count, ExportedMessage, exported_message)},
+    {QUERY_LIST(Exported, exported, messages, message_count, ExportedMessage, exported_message)},
     {MAP_FIELD(BYTES, Exported, exported, next), MAP_RANGE(1, LIMIT_CURSOR_BYTES)},
 };
 static const struct map exported_map = MAP_OF("exported", exported, exported);
@@ -229,6 +158,8 @@ static const struct map_field summarized_fields[] = {
     {MAP_FIELD(U32, Summarized, summarized, cardinality_min)},
     {MAP_FIELD(U32, Summarized, summarized, cardinality_max)},
     {MAP_FIELD(U64, Summarized, summarized, count)},
+    {MAP_FIELD(U64, Summarized, summarized, seq)},
+    {QUERY_LIST(Summarized, summarized, groups, group_count, SummaryGroup, summary_group)},
 };
 static const struct map summarized_map = MAP_OF("summarized", summarized, summarized);
 
@@ -339,6 +270,25 @@ static const struct map_field waited_fields[] = {
 };
 static const struct map waited_map = MAP_OF("waited", waited, waited);
 
+static const struct map_field similar_group_fields[] = {
+    {MAP_FIELD(BYTES, SimilarGroup, similar_group, oldest), .needed = true,
+     MAP_RANGE(LIMIT_ID_BYTES, LIMIT_ID_BYTES)},
+    {MAP_FIELD(I64, SimilarGroup, similar_group, oldest_ms)},
+    {MAP_FIELD(BYTES, SimilarGroup, similar_group, newest), .needed = true,
+     MAP_RANGE(LIMIT_ID_BYTES, LIMIT_ID_BYTES)},
+    {MAP_FIELD(I64, SimilarGroup, similar_group, newest_ms)},
+    {MAP_FIELD(U64, SimilarGroup, similar_group, count)},
+    {MAP_FIELD(U64, SimilarGroup, similar_group, epoch)},
+};
+static const struct map similar_group_map = MAP_OF("a group", similar_group, similar_group);
+
+static const struct map_field similar_list_fields[] = {
+    {MAP_LIST(SimilarList, similar_list, groups, group_count, SimilarGroup, similar_group)},
+    {MAP_FIELD(U64, SimilarList, similar_list, total)},
+    {MAP_FIELD(U64, SimilarList, similar_list, messages)},
+};
+static const struct map similar_list_map = MAP_OF("similar_list", similar_list, similar_list);
+
 static const struct map_field accepting_fields[] = {
     {MAP_FIELD(TEXT, Accepting, accepting, mode), .needed = true, MAP_RANGE(1, LIMIT_WORD_BYTES)},
     {MAP_FIELD(TEXT, Accepting, accepting, source), .max = LIMIT_WORD_BYTES},
@@ -347,14 +297,14 @@ static const struct map_field accepting_fields[] = {
 static const struct map accepting_map = MAP_OF("accepting", accepting, accepting);
 
 static const struct map_field noticed_fields[] = {
-    {MAP_LIST(Noticed, notices, notices, notice_count, HouseNotice, house_notice)},
+    {QUERY_LIST(Noticed, notices, notices, notice_count, HouseNotice, house_notice)},
 };
 static const struct map noticed_map = MAP_OF("noticed", noticed, notices);
 
 static const struct map_field notices_changed_fields[] = {
     {MAP_FIELD(TEXT, NoticesChanged, notices, host), .needed = true, MAP_RANGE(1, LIMIT_HOST_BYTES),
      .form = &codec_form_host},
-    {MAP_LIST(NoticesChanged, notices, notices, notice_count, HouseNotice, house_notice)},
+    {QUERY_LIST(NoticesChanged, notices, notices, notice_count, HouseNotice, house_notice)},
 };
 static const struct map notices_changed_map = MAP_OF("notices_changed", notices_changed, notices);
 
@@ -381,6 +331,27 @@ static const struct map_field log_level_set_fields[] = {
 };
 static const struct map log_level_set_map = MAP_OF("log_level_set", log_level_set, log_level);
 
+static const struct map_field ask_fields[] = {
+    {MAP_FIELD(U64, Ask, ask, ask_id), .needed = true},
+    {MAP_INNER(Ask, ask, query, Query, query, &codec_query_map), .needed = true},
+    {MAP_FIELD(U32, Ask, ask, peers_max)},
+};
+static const struct map ask_map = MAP_OF("ask", ask, ask);
+
+static const struct map_field changed_fields[] = {
+    {QUERY_LIST(Changed, changed, changes, change_count, Change, change)},
+    {MAP_FIELD(U64, Changed, changed, next)},
+    {MAP_FIELD(BOOL, Changed, changed, more)},
+};
+static const struct map changed_map = MAP_OF("changed", changed, changed);
+
+static const struct map_field applied_fields[] = {
+    {MAP_FIELD(U32, Applied, applied, changed)},
+    {MAP_FIELD(U32, Applied, applied, conflicts)},
+    {MAP_FIELD(U32, Applied, applied, no_room)},
+};
+static const struct map applied_map = MAP_OF("applied", applied, applied);
+
 #define BODY(NAME, table, member)                                              \
     {                                                                          \
         MSG_RESPONSE_##NAME, HEARSAY__V1__RESPONSE__BODY_##NAME, &table##_map, \
@@ -392,9 +363,11 @@ static const struct map log_level_set_map = MAP_OF("log_level_set", log_level_se
     }
 
 static const struct map_body response_bodies[] = {
-    BODY(RESULTS, results, results),
+    {MSG_RESPONSE_RESULTS, HEARSAY__V1__RESPONSE__BODY_RESULTS, &codec_results_map,
+     offsetof(struct msg_response, results), 0},
     BODY(DEPOSITED, deposited, deposited),
-    BODY(ERROR, error, error),
+    {MSG_RESPONSE_ERROR, HEARSAY__V1__RESPONSE__BODY_ERROR, &codec_error_map,
+     offsetof(struct msg_response, error), 0},
     BODY(WELCOME, welcome, welcome),
     BODY(GOT, got, got),
     EMPTY(WITHDRAWN),
@@ -423,10 +396,16 @@ static const struct map_body response_bodies[] = {
     EMPTY(HIDDEN),
     BODY(DECISION_LIST, decision_list, decision_list),
     BODY(WAITED, waited, waited),
+    BODY(SIMILAR_LIST, similar_list, similar_list),
     BODY(EPOCH_CHANGED, epoch_changed, epoch_changed),
     BODY(ACCEPT_CHANGED, accept_changed, accept_changed),
     BODY(NOTICED, noticed, notices),
     BODY(NOTICES_CHANGED, notices_changed, notices),
+    BODY(ASK, ask, ask),
+    EMPTY(SERVING),
+    EMPTY(ANSWER_TAKEN),
+    BODY(CHANGED, changed, changed),
+    BODY(APPLIED, applied, applied),
 };
 
 static const struct codec_envelope response_envelope = {

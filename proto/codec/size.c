@@ -4,7 +4,8 @@
 
 /*
  * The most bytes that a field takes on the wire. A tag takes one byte where the field's number is
- * below 16; Results, Match, Result, Exported and ExportedMessage have only such fields. A length
+ * below 16; Results, Match, Result, Exported, ExportedMessage and the messages of Changed
+ * have only such fields. A length
  * takes at most three bytes, because a field in a frame is not longer than LIMIT_FRAME_BYTES_MAX.
  */
 enum {
@@ -35,8 +36,27 @@ size_t codec_exported_bytes_max(const struct msg_exported_message *message)
     size_t fixed = SIZE_DATA /* of the list */ + SIZE_ID + 3 * SIZE_64 + SIZE_U32 + 4 * SIZE_DATA;
     size_t data = size_add(message->filter.count, message->payload.count);
 
+    fixed += message->state != 0 ? (size_t)SIZE_U32 : 0;
+    fixed += message->reports != 0 ? (size_t)SIZE_U32 : 0;
     data = size_add(data, message->media_type.length);
     return size_add(size_add(fixed, data), message->withdraw_hash.count);
+}
+
+size_t codec_change_bytes_max(const struct msg_change *change)
+{
+    size_t size = SIZE_DATA /* of the list */ + SIZE_64;
+
+    if (change->has_message) {
+        size = size_add(size, codec_exported_bytes_max(&change->message));
+    }
+    if (change->has_gone) {
+        size = size_add(size, SIZE_DATA + SIZE_ID + SIZE_64 + SIZE_U32);
+    }
+    if (change->has_rule) {
+        size = size_add(size, 2 * SIZE_DATA + 2 * SIZE_U32 + 2 * SIZE_64 + SIZE_BOOL);
+        size = size_add(size, change->rule.value.count);
+    }
+    return size;
 }
 
 /* --- exact sizes ------------------------------------------------------------------------------ */
@@ -81,6 +101,9 @@ static size_t result_fields_bytes(const struct msg_result *result)
     if (result->host.text != NULL) {
         size = size_add(size, data_bytes(result->host.length));
     }
+    if (result->filter.data != NULL) {
+        size = size_add(size, data_bytes(result->filter.count));
+    }
     return size;
 }
 
@@ -112,7 +135,8 @@ size_t codec_results_bytes(const struct msg_response *response, size_t results_b
     size_t rest = number_bytes(results->comparisons) + number_bytes(results->exact ? 1 : 0) +
                   number_bytes(results->capped ? 1 : 0) + number_bytes(results->complete ? 1 : 0) +
                   number_bytes(results->peers) + number_bytes(results->peers_asked) +
-                  number_bytes(results->peers_other) + number_bytes((uint64_t)results->as_of_ms);
+                  number_bytes(results->peers_silent) + number_bytes(results->peers_other) +
+                  number_bytes((uint64_t)results->as_of_ms) + number_bytes(results->seq);
 
     for (size_t i = 0; i < results->notice_count; i++) {
         rest += notice_bytes(&results->notices[i]);

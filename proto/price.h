@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * price: how many tokens a query costs at one host: hearsayd takes them from the sender of a query,
+ * and hearsay-bridge from the neighbour that asks.
+ */
+#ifndef PROTO_PRICE_H
+#define PROTO_PRICE_H
+
+#include "proto/msg.h"
+
+enum { PRICE_LOOKS = 3 }; /* hashes of slices, and slices, for a token */
+
+/*
+ * Returns the tokens: one for each part, and one for each PRICE_LOOKS slices and hashes of
+ * `exclude`, rounded up. A query without parts costs as much as one with one part. The scope does
+ * not count.
+ */
+uint32_t price_of_query(const struct msg_query *query);
+
+#endif
