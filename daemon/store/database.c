@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "daemon/store/checksum.h"
 #include "daemon/store/error.h"
 #include "daemon/store/row.h"
 
@@ -15,7 +16,9 @@ static int load_meta(struct store_database *database)
                          "SELECT store_id, next_seq, max(clock_ms, coalesce((SELECT deposited_ms"
                          " FROM message ORDER BY seq DESC LIMIT 1), 0)),"
                          " (SELECT count(*) FROM tombstone), (SELECT count(*) FROM moderation),"
-                         " shift_from_ms FROM meta",
+                         " shift_from_ms, (SELECT count(*) FROM host WHERE replicate),"
+                         " (SELECT coalesce(sum(" STORE_EVICTED_COUNT "), 0) FROM evicted)"
+                         " FROM meta",
                          STORE_NO_VALUES, &statement);
 
     if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) == PERSIST_STORE_ID_BYTES) {
@@ -27,6 +30,8 @@ static int load_meta(struct store_database *database)
             .tombstones = sqlite3_column_int64(statement, 3),
             .moderated = sqlite3_column_int64(statement, 4),
             .shift_from_ms = sqlite3_column_int64(statement, 5),
+            .replicating = sqlite3_column_int64(statement, 6),
+            .told_evicted = sqlite3_column_int64(statement, 7),
         };
         rc = SQLITE_OK;
     } else if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
@@ -65,12 +70,7 @@ sqlite3 *store_database_deinit(struct store_database *database)
 
 /* --- transactions ----------------------------------------------------------------------------- */
 
-/*
- * SQLite rolls the whole transaction back when a statement has no memory, also a statement of
- * store_marks, whose failure is ignored. Without a transaction each further statement would be
- * committed by itself.
- */
-static int require_transaction(const struct store_database *database)
+int store_database_require_transaction(const struct store_database *database)
 {
     return sqlite3_get_autocommit(database->db) == 0 ? SQLITE_OK : SQLITE_NOMEM;
 }
@@ -80,10 +80,11 @@ int store_database_begin(struct store_database *database)
     database->before = database->state;
     database->state.changed = false;
     database->state.newest_ms = INT64_MIN;
+    database->evictions.count = 0;
     int rc = store_statement_run(database->statements[STORE_BEGIN], STORE_NO_VALUES);
     if (rc == SQLITE_OK && database->state.tombstones > 0) {
         store_marks_begin(&database->marks, database->db);
-        rc = require_transaction(database);
+        rc = store_database_require_transaction(database);
     }
     return rc;
 }
@@ -130,6 +131,8 @@ int store_database_rollback(struct store_database *database)
     int rc = SQLITE_OK;
 
     database->state = database->before;
+    database->evictions.count = 0;
+    database->replicates.is_known = false;
     store_marks_rollback(&database->marks);
     store_numbers_rollback(database->numbers, database->state.next_seq);
     /*
@@ -149,6 +152,44 @@ int64_t store_database_take_number(struct store_database *database)
     database->state.changed = true;
     database->state.newest_ms = INT64_MIN;
     return database->state.next_seq++;
+}
+
+/* Whether the host has changes. Returns an SQLite result code. */
+static int find_replicate(struct store_database *database, uint32_t host, bool *out_replicates)
+{
+    sqlite3_stmt *statement = database->statements[STORE_REPLICATES];
+
+    if (database->replicates.is_known && database->replicates.host == host) {
+        *out_replicates = database->replicates.has_changes;
+        return SQLITE_OK;
+    }
+    int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(host)));
+    *out_replicates = rc == SQLITE_ROW && sqlite3_column_int64(statement, 0) != 0;
+    store_statement_reset(statement);
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
+        return rc;
+    }
+    database->replicates.host = host;
+    database->replicates.is_known = true;
+    database->replicates.has_changes = *out_replicates;
+    return SQLITE_OK;
+}
+
+int store_database_take_change(struct store_database *database, uint32_t host, uint64_t epoch,
+                               int64_t *out_seq)
+{
+    bool replicates = false;
+    int rc = SQLITE_OK;
+
+    if (database->state.replicating > 0 && epoch == 0) {
+        rc = find_replicate(database, host, &replicates);
+    }
+    *out_seq = 0;
+    if (replicates) { /* the newest message stays the newest one */
+        database->state.changed = true;
+        *out_seq = database->state.next_seq++;
+    }
+    return rc;
 }
 
 void store_database_write_meta(struct store_database *database)
@@ -231,50 +272,12 @@ int store_database_delete(struct store_database *database, int64_t seq,
     if (out_removed != NULL) {
         *out_removed = removed;
     }
-    if (seq == database->state.next_seq - 1) {
+    if (seq == database->state.newest_seq) {
         database->state.newest_ms = INT64_MIN;
     }
     database->state.removed = true;
     database->state.changed = true;
     return store_database_drop_moderation(database, seq);
-}
-
-/*
- * Deletes tombstones until at most nine tenths of the maximum are left, rounded up. The statement
- * counts all tombstones. So it runs seldom, and deletes many tombstones in one run.
- */
-static int drop_tombstones(struct store_database *database)
-{
-    int64_t kept = database->marks_max - database->marks_max / 10;
-    int rc = store_statement_run(database->statements[STORE_TOMBSTONE_DROP],
-                                 STORE_VALUES(STORE_NUMBER(kept)));
-
-    if (rc == SQLITE_OK) {
-        database->state.tombstones = kept; /* or fewer: one may have been counted twice */
-    }
-    return rc;
-}
-
-int store_database_put_tombstone(struct store_database *database,
-                                 const struct persist_message *message, int64_t expires_ms)
-{
-    int64_t checksum = store_tombstone_checksum(message->host, message->id, expires_ms);
-    int rc = store_statement_run(
-        database->statements[STORE_TOMBSTONE_PUT],
-        STORE_VALUES(STORE_KEY(message), STORE_NUMBER(expires_ms), STORE_NUMBER(checksum)));
-
-    if (rc == SQLITE_OK) {
-        store_marks_add(&database->marks, database->db, message->host, message->id);
-        rc = require_transaction(database);
-    }
-    /*
-     * A new tombstone for an id that has a tombstone replaces the old row, but counts as one more:
-     * `tombstones` is an upper bound.
-     */
-    if (rc == SQLITE_OK && ++database->state.tombstones > database->marks_max) {
-        rc = drop_tombstones(database);
-    }
-    return rc;
 }
 
 int store_database_fail_damaged(struct persist_op *op)

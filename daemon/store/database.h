@@ -13,6 +13,7 @@
 #include "daemon/store/marks.h"
 #include "daemon/store/numbers.h"
 #include "daemon/store/persist.h"
+#include "daemon/store/row.h"
 #include "daemon/store/statement.h"
 
 /*
@@ -36,15 +37,18 @@ struct store_state {
     int64_t next_seq;
     int64_t reserved_seq; /* the file's: numbers below it are reserved */
     int64_t clock_ms;
-    int64_t newest_ms; /* deposit time of the message that the transaction added last, if that is
-                          the newest message of the store; else INT64_MIN */
+    int64_t newest_ms;  /* deposit time of the message that the transaction added last, if that is
+                           the newest message of the store; else INT64_MIN */
+    int64_t newest_seq; /* the number of this message */
     int64_t shift_from_ms; /* see persist_info */
-    int64_t tombstones; /* an upper bound of the number of tombstones; 0: deposits need not search
-                           for one */
-    int64_t moderated;  /* an upper bound of the rows of `moderation`; 0: no need to search */
-    bool removed;       /* the transaction has deleted something whose bytes the log may have */
-    bool changed;       /* the commit has to write */
-    bool has_shifted;   /* the transaction has moved times: `numbers` is to be loaded again */
+    int64_t tombstones;   /* an upper bound of the number of tombstones; 0: deposits need not search
+                             for one */
+    int64_t told_evicted; /* messages in the table `evicted` */
+    int64_t moderated;    /* an upper bound of the rows of `moderation`; 0: no need to search */
+    int64_t replicating;  /* hosts that have changes (persist_change) */
+    bool removed;         /* the transaction has deleted something whose bytes the log may have */
+    bool changed;         /* the commit has to write */
+    bool has_shifted;     /* the transaction has moved times: `numbers` is to be loaded again */
     struct store_evicted evicted;
 };
 
@@ -53,10 +57,16 @@ struct store_database {
     sqlite3_stmt *statements[STORE_STATEMENT_COUNT];
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
     struct store_state state;
-    struct store_state before;     /* state as it was at begin */
-    struct store_marks marks;      /* the ids that have a tombstone */
-    struct store_numbers *numbers; /* borrowed */
-    bool refuses_deposits;         /* set by the caller: new deposits get PERSIST_NO_SPACE */
+    struct store_state before;        /* state as it was at begin */
+    struct store_evictions evictions; /* of the transaction, not in the table yet (evicted.h) */
+    struct store_marks marks;         /* the ids that have a tombstone */
+    struct store_numbers *numbers;    /* borrowed */
+    struct {                          /* of the host that was asked for last */
+        uint32_t host;
+        bool is_known;
+        bool has_changes;
+    } replicates;
+    bool refuses_deposits; /* set by the caller: new deposits get PERSIST_NO_SPACE */
     int64_t marks_max;
 };
 
@@ -116,6 +126,13 @@ int store_database_rollback(struct store_database *database);
  */
 int64_t store_database_take_number(struct store_database *database);
 
+/*
+ * Takes the number of a change (persist_change) of a message of this epoch. Sets *out_seq to 0 if
+ * others are not told: the host has no changes, or the epoch is not 0.
+ */
+int store_database_take_change(struct store_database *database, uint32_t host, uint64_t epoch,
+                               int64_t *out_seq);
+
 /* Makes the commit write the table `meta`. */
 void store_database_write_meta(struct store_database *database);
 
@@ -139,11 +156,12 @@ int store_database_delete(struct store_database *database, int64_t seq,
 int store_database_drop_moderation(struct store_database *database, int64_t seq);
 
 /*
- * Stores a tombstone. Until `expires_ms` a deposit with the host and the id of `message` is
- * refused, unless the tombstone is deleted earlier because there are more than marks_max.
+ * Checks that the transaction is still open. Call this function after a step whose failure the
+ * caller ignores: if a statement has no memory, SQLite rolls the whole transaction back, and each
+ * further statement would be committed alone. Returns SQLITE_NOMEM if there is no transaction, else
+ * SQLITE_OK.
  */
-int store_database_put_tombstone(struct store_database *database,
-                                 const struct persist_message *message, int64_t expires_ms);
+int store_database_require_transaction(const struct store_database *database);
 
 /*
  * Sets the outcome of an operation to PERSIST_FAILED, because a row does not match its checksum.

@@ -5,10 +5,12 @@
 #include <string.h>
 
 #include "core/base/expiry.h"
-#include "daemon/store/moderation.h"
+#include "daemon/store/evicted.h"
+#include "daemon/store/review.h"
 #include "daemon/store/row.h"
+#include "daemon/store/tombstone.h"
 
-static int insert_message(struct store_database *database, struct persist_message *message)
+int store_deposit_insert(struct store_database *database, struct persist_message *message)
 {
     int64_t seq = database->state.next_seq;
     int rc =
@@ -22,8 +24,17 @@ static int insert_message(struct store_database *database, struct persist_messag
     }
     message->seq = store_database_take_number(database);
     database->state.newest_ms = message->deposited_ms;
-    return message->state == PERSIST_SHOWN ? SQLITE_OK
-                                           : store_moderation_begin(database, seq, message->state);
+    database->state.newest_seq = seq;
+    return message->state == PERSIST_SHOWN && message->reports == 0
+               ? SQLITE_OK
+               : store_review_begin(database, seq, message);
+}
+
+int store_deposit_refuse(struct persist_op *op)
+{
+    op->outcome = PERSIST_NO_SPACE;
+    op->reason = "the storage is nearly full, and what is left is kept for deleting";
+    return SQLITE_OK;
 }
 
 /*
@@ -65,30 +76,15 @@ static int deposit_message(struct store_database *database, struct persist_op *o
         return rc;
     }
     if (is_stored && !message_expired(out_times->expires_ms, op->now_ms)) {
-        rc = store_moderation_state(database, out_times->seq, &out_times->state,
-                                    &out_times->reports);
+        rc = store_review_state(database, out_times->seq, &out_times->state, &out_times->reports);
         return rc == SQLITE_CORRUPT ? store_database_fail_damaged(op) : rc;
     }
     if (database->refuses_deposits) {
-        op->outcome = PERSIST_NO_SPACE;
-        op->reason = "the storage is nearly full, and what is left is kept for deleting";
-        return SQLITE_OK;
+        return store_deposit_refuse(op);
     }
     op->outcome = PERSIST_APPLIED;
     rc = is_stored ? store_database_delete(database, out_times->seq, NULL) : SQLITE_OK;
-    return rc == SQLITE_OK ? insert_message(database, &op->message) : rc;
-}
-
-static int find_tombstone(struct store_database *database, const struct persist_op *op,
-                          bool *out_found)
-{
-    sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_FIND];
-    int rc = store_statement_step(statement,
-                                  STORE_VALUES(STORE_KEY(&op->message), STORE_NUMBER(op->now_ms)));
-
-    store_statement_reset(statement);
-    *out_found = rc == SQLITE_ROW;
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc == SQLITE_OK ? store_deposit_insert(database, &op->message) : rc;
 }
 
 /* --- eviction --------------------------------------------------------------------------------- */
@@ -96,6 +92,7 @@ static int find_tombstone(struct store_database *database, const struct persist_
 /* The messages in op->removed, in the same order. */
 struct found {
     int64_t seqs[PERSIST_EXPIRE_MAX]; /* the number (`seq`) of each message */
+    int64_t expires_ms[PERSIST_EXPIRE_MAX];
     uint32_t chosen;   /* how many messages are from op->chosen; these messages come first */
     uint64_t messages; /* messages that are not from op->chosen, and their bytes */
     uint64_t bytes;
@@ -113,6 +110,7 @@ static int read_removed(sqlite3_stmt *statement, struct persist_op *op, struct f
     out->host = (uint32_t)sqlite3_column_int64(statement, 0);
     out->epoch = (uint64_t)sqlite3_column_int64(statement, 1);
     memcpy(out->id, sqlite3_column_blob(statement, 2), MESSAGE_ID_BYTES);
+    found->expires_ms[op->removed_count] = sqlite3_column_int64(statement, 5);
     found->seqs[op->removed_count++] = sqlite3_column_int64(statement, 3);
     found->messages++;
     found->bytes += (uint64_t)sqlite3_column_int64(statement, 4);
@@ -218,6 +216,17 @@ static int find_soonest(struct store_database *database, struct persist_op *op, 
     return rc;
 }
 
+/* Deletes a message, and tells others. */
+static int evict_message(struct store_database *database, const struct persist_removed *removed,
+                         int64_t seq, int64_t expires_ms)
+{
+    struct persist_message message = {.host = removed->host, .epoch = removed->epoch};
+    int rc = store_database_delete(database, seq, NULL);
+
+    memcpy(message.id, removed->id, MESSAGE_ID_BYTES);
+    return rc == SQLITE_OK ? store_evicted_put(database, &message, expires_ms) : rc;
+}
+
 /*
  * Evicts messages for the deposit, which has just been stored. Deletes the messages of op->chosen
  * that are stored, and further messages as op->evict asks. op->removed lists these messages. If
@@ -251,7 +260,7 @@ static int make_space(struct store_database *database, struct persist_op *op)
         return store_database_delete(database, op->message.seq, NULL);
     }
     for (uint32_t i = 0; i < op->removed_count && rc == SQLITE_OK; i++) {
-        rc = store_database_delete(database, found.seqs[i], NULL);
+        rc = evict_message(database, &op->removed[i], found.seqs[i], found.expires_ms[i]);
     }
     return rc;
 }
@@ -261,18 +270,18 @@ static int make_space(struct store_database *database, struct persist_op *op)
 int store_deposit_apply(struct store_database *database, struct persist_op *op,
                         struct store_times *out_times)
 {
-    bool is_gone = false;
-    int rc = SQLITE_OK;
+    struct store_tombstone tombstone;
+    int rc = store_tombstone_find(database, &op->message, &tombstone);
+    bool has_tombstone = rc == SQLITE_ROW;
 
     op->removed_count = 0;
-    if (database->state.tombstones > 0 &&
-        store_marks_may_have(&database->marks, op->message.host, op->message.id)) {
-        rc = find_tombstone(database, op, &is_gone);
+    if (rc == SQLITE_CORRUPT) {
+        return store_database_fail_damaged(op);
     }
-    if (rc != SQLITE_OK) {
+    if (rc != SQLITE_ROW && rc != SQLITE_DONE) {
         return rc;
     }
-    if (is_gone) {
+    if (has_tombstone && !message_expired(tombstone.expires_ms, op->now_ms)) {
         op->outcome = PERSIST_GONE;
         return SQLITE_OK;
     }
@@ -280,6 +289,9 @@ int store_deposit_apply(struct store_database *database, struct persist_op *op,
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED &&
         (op->evict != PERSIST_EVICT_NONE || op->chosen_count > 0)) {
         rc = make_space(database, op);
+    }
+    if (rc == SQLITE_OK && has_tombstone && op->outcome == PERSIST_APPLIED) {
+        rc = store_tombstone_lift(database, &op->message);
     }
     return rc;
 }

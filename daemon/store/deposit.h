@@ -13,4 +13,10 @@
 int store_deposit_apply(struct store_database *database, struct persist_op *op,
                         struct store_times *out_times);
 
+/* Stores a new message with its state and its number of reports, and sets its seq. */
+int store_deposit_insert(struct store_database *database, struct persist_message *message);
+
+/* Sets the outcome PERSIST_NO_SPACE. Returns SQLITE_OK. */
+int store_deposit_refuse(struct persist_op *op);
+
 #endif

@@ -7,6 +7,7 @@
 #include <sodium.h>
 
 #include "core/profile/profile.h"
+#include "daemon/store/checksum.h"
 #include "daemon/store/error.h"
 #include "daemon/store/row.h"
 #include "daemon/store/statement.h"
@@ -24,19 +25,21 @@ static int load_refuse(const struct store_load *load, int rc, const char *detail
 /* --- hosts ------------------------------------------------------------------------------------ */
 
 /*
- * Finds a host by its name. SQLITE_ROW: sets *out_host to its number and copies its profile to
- * out_profile (PROFILE_TEXT_MAX bytes). SQLITE_DONE: there is no such host.
+ * Finds a host by its name. SQLITE_ROW: sets *out_host to its number and *out_replicate, and copies
+ * its profile to out_profile (PROFILE_TEXT_MAX bytes). SQLITE_DONE: there is no such host.
  */
-static int find_host(sqlite3 *db, const char *name, uint32_t *out_host, char *out_profile)
+static int find_host(sqlite3 *db, const char *name, uint32_t *out_host, bool *out_replicate,
+                     char *out_profile)
 {
     sqlite3_stmt *statement;
-    int rc = store_query(db, "SELECT host_id, profile FROM host WHERE name = ?1",
+    int rc = store_query(db, "SELECT host_id, profile, replicate FROM host WHERE name = ?1",
                          STORE_VALUES(STORE_TEXT(name, strlen(name))), &statement);
 
     if (rc == SQLITE_ROW) {
         const char *profile = (const char *)sqlite3_column_text(statement, 1);
 
         *out_host = (uint32_t)sqlite3_column_int64(statement, 0);
+        *out_replicate = sqlite3_column_int64(statement, 2) != 0; /* NULL reads as 0 */
         if (profile == NULL) {
             rc = SQLITE_NOMEM;
         } else if (strlen(profile) >= PROFILE_TEXT_MAX) {
@@ -49,15 +52,18 @@ static int find_host(sqlite3 *db, const char *name, uint32_t *out_host, char *ou
     return rc;
 }
 
-static int put_host(sqlite3 *db, uint32_t host, const char *name, const char *profile)
+static int put_host(sqlite3 *db, uint32_t host, const char *name, const char *profile,
+                    bool replicate)
 {
     return store_run(db,
-                     "INSERT INTO host (host_id, name, profile, checksum)"
-                     " VALUES (?1, ?2, ?3, ?4) ON CONFLICT (host_id) DO UPDATE"
-                     " SET profile = excluded.profile, checksum = excluded.checksum",
+                     "INSERT INTO host (host_id, name, profile, checksum, replicate)"
+                     " VALUES (?1, ?2, ?3, ?4, ?5) ON CONFLICT (host_id) DO UPDATE"
+                     " SET profile = excluded.profile, checksum = excluded.checksum,"
+                     " replicate = excluded.replicate",
                      STORE_VALUES(STORE_NUMBER(host), STORE_TEXT(name, strlen(name)),
                                   STORE_TEXT(profile, strlen(profile)),
-                                  STORE_NUMBER(store_host_checksum(host, name, profile))));
+                                  STORE_NUMBER(store_host_checksum(host, name, profile, replicate)),
+                                  STORE_NUMBER_OR_NULL(replicate)));
 }
 
 static int make_host(sqlite3 *db, const char *name, const char *profile, uint32_t *out_host)
@@ -67,7 +73,7 @@ static int make_host(sqlite3 *db, const char *name, const char *profile, uint32_
                                 STORE_NO_VALUES, &host);
 
     if (rc == SQLITE_OK) {
-        rc = put_host(db, (uint32_t)host, name, profile);
+        rc = put_host(db, (uint32_t)host, name, profile, false);
     }
     if (rc == SQLITE_OK) {
         *out_host = (uint32_t)host;
@@ -79,7 +85,8 @@ int store_load_new_host(sqlite3 *db, const char *name, const char *profile, uint
 {
     char stored[PROFILE_TEXT_MAX];
     uint32_t host;
-    int rc = find_host(db, name, &host, stored);
+    bool replicate;
+    int rc = find_host(db, name, &host, &replicate, stored);
 
     if (rc == SQLITE_ROW) {
         return SQLITE_CONSTRAINT;
@@ -92,8 +99,9 @@ int store_load_host(const struct store_load *load, const char *name, const char 
 {
     char stored[PROFILE_TEXT_MAX];
     uint32_t host = 0;
+    bool replicate = false;
     int64_t messages = 0;
-    int rc = find_host(load->db, name, &host, stored);
+    int rc = find_host(load->db, name, &host, &replicate, stored);
 
     if (rc == SQLITE_DONE) {
         rc = make_host(load->db, name, profile, &host);
@@ -108,7 +116,7 @@ int store_load_host(const struct store_load *load, const char *name, const char 
             return PERSIST_PROFILE_CHANGED;
         }
         if (rc == SQLITE_OK) {
-            rc = put_host(load->db, host, name, profile);
+            rc = put_host(load->db, host, name, profile, replicate);
         }
     }
     if (rc != SQLITE_OK) {
@@ -116,6 +124,21 @@ int store_load_host(const struct store_load *load, const char *name, const char 
     }
     *out_host = host;
     return 0;
+}
+
+int store_load_replicate(sqlite3 *db, uint32_t host, bool replicate, bool *out_changed)
+{
+    sqlite3_stmt *statement;
+    int rc = store_query(db, "SELECT name, profile, replicate FROM host WHERE host_id = ?1",
+                         STORE_VALUES(STORE_NUMBER(host)), &statement);
+
+    *out_changed = rc == SQLITE_ROW && (sqlite3_column_int64(statement, 2) != 0) != replicate;
+    if (*out_changed) {
+        rc = put_host(db, host, (const char *)sqlite3_column_text(statement, 0),
+                      (const char *)sqlite3_column_text(statement, 1), replicate);
+    }
+    (void)sqlite3_finalize(statement);
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* --- messages --------------------------------------------------------------------------------- */
@@ -187,8 +210,8 @@ int store_load_rules(const struct store_load *load,
     struct persist_rule rule;
     sqlite3_stmt *statement;
     int code = 0;
-    int rc = store_query(load->db, "SELECT " STORE_RULE_COLUMNS " FROM rule", STORE_NO_VALUES,
-                         &statement);
+    int rc = store_query(load->db, "SELECT " STORE_RULE_COLUMNS " FROM rule WHERE dropped IS NULL",
+                         STORE_NO_VALUES, &statement);
 
     for (; code == 0 && rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
         rc = store_row_read_rule(statement, &rule);

@@ -19,6 +19,12 @@
  */
 int store_load_new_host(sqlite3 *db, const char *name, const char *profile, uint32_t *out_host);
 
+/*
+ * Stores whether a host has changes (PERSIST_REPLICATE). *out_changed: false if the row says so
+ * already, or there is no such host. Returns a result code of SQLite.
+ */
+int store_load_replicate(sqlite3 *db, uint32_t host, bool replicate, bool *out_changed);
+
 /* A database that start-up reads. */
 struct store_load {
     sqlite3 *db;

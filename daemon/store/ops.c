@@ -7,12 +7,16 @@
 #include <sodium.h>
 
 #include "core/base/expiry.h"
+#include "daemon/store/apply.h"
 #include "daemon/store/decision.h"
 #include "daemon/store/deposit.h"
+#include "daemon/store/evicted.h"
 #include "daemon/store/load.h"
 #include "daemon/store/moderation.h"
 #include "daemon/store/row.h"
+#include "daemon/store/rule.h"
 #include "daemon/store/shift.h"
+#include "daemon/store/tombstone.h"
 
 static int apply_withdraw(struct store_database *database, struct persist_op *op)
 {
@@ -38,8 +42,9 @@ static int apply_withdraw(struct store_database *database, struct persist_op *op
         return SQLITE_OK;
     }
     rc = store_database_delete(database, stored.seq, NULL);
-    return rc == SQLITE_OK ? store_database_put_tombstone(database, &op->message, stored.expires_ms)
-                           : rc;
+    return rc == SQLITE_OK
+               ? store_tombstone_put(database, &stored, stored.expires_ms, PERSIST_WHY_WITHDRAWN)
+               : rc;
 }
 
 static int expire_messages(struct store_database *database, struct persist_op *op)
@@ -56,30 +61,6 @@ static int expire_messages(struct store_database *database, struct persist_op *o
         rc = store_database_delete(database, soon.seq, &op->removed[op->removed_count++]);
     }
     return rc;
-}
-
-static int expire_tombstones(struct store_database *database, const struct persist_op *op)
-{
-    sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_EXPIRE];
-    int64_t count = 0;
-    int rc = store_statement_bind(statement,
-                                  STORE_VALUES(STORE_NUMBER(op->now_ms), STORE_NUMBER(op->limit)));
-
-    /* All rows are deleted before the first is returned. */
-    while (rc == SQLITE_OK && (rc = sqlite3_step(statement)) == SQLITE_ROW) {
-        if (sqlite3_column_bytes(statement, 1) == MESSAGE_ID_BYTES) {
-            store_marks_remove(&database->marks, (uint32_t)sqlite3_column_int64(statement, 0),
-                               sqlite3_column_blob(statement, 1));
-        }
-        count++;
-        rc = SQLITE_OK;
-    }
-    store_statement_reset(statement);
-    if (rc == SQLITE_DONE && count > 0) {
-        database->state.tombstones -= count;
-        database->state.changed = true;
-    }
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /*
@@ -121,15 +102,18 @@ static int apply_expire(struct store_database *database, struct persist_op *op)
         rc = expire_epochs(database, op);
     }
     if (rc == SQLITE_OK) {
-        rc = store_moderation_expire_rules(database, op->now_ms);
+        rc = store_rule_expire(database, op->now_ms);
     }
     if (rc == SQLITE_OK) {
         rc = store_decision_expire(database, op);
     }
+    if (rc == SQLITE_OK) {
+        rc = store_evicted_expire(database, op);
+    }
     if (rc != SQLITE_OK || database->state.tombstones == 0) {
         return rc;
     }
-    return expire_tombstones(database, op);
+    return store_tombstone_expire(database, op);
 }
 
 static int apply_host(struct store_database *database, struct persist_op *op)
@@ -256,9 +240,9 @@ int store_ops_apply(struct store_database *database, struct persist_op *op,
     case PERSIST_MODERATE:
         return store_moderation_apply(database, op, out_times);
     case PERSIST_RULE_PUT:
-        return store_moderation_put_rule(database, op);
+        return store_rule_apply_put(database, op);
     case PERSIST_RULE_DROP:
-        return store_moderation_drop_rule(database, op);
+        return store_rule_apply_drop(database, op);
     case PERSIST_CLOCK:
         op->outcome = PERSIST_APPLIED;
         database->state.shift_from_ms = op->shift_from_ms;
@@ -266,6 +250,10 @@ int store_ops_apply(struct store_database *database, struct persist_op *op,
         return SQLITE_OK;
     case PERSIST_SHIFT:
         return store_shift_apply(database, op);
+    case PERSIST_REPLICATE:
+        return store_apply_replicate(database, op);
+    case PERSIST_APPLY:
+        return store_apply_state(database, op, out_times);
     case PERSIST_TALLY:
         op->outcome = PERSIST_APPLIED;
         return apply_tally(database, op);

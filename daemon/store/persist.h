@@ -110,7 +110,9 @@ enum persist_rule_kind {
                                 filter to this filter is at most `number` millionths */
     PERSIST_ACCEPT = 3,      /* value: empty; number: the mode of acceptance of deposits (enum
                                 accept) */
-    PERSIST_NOTICE = 4       /* value: language, NUL, text; number: of the notice, 1 or more */
+    PERSIST_NOTICE = 4,      /* value: language, NUL, text; number: of the notice, 1 or more */
+    PERSIST_RESTORED = 5     /* value: empty. A mark, and no decision: the messages that copies of
+                                the host had are back */
 };
 
 /*
@@ -125,6 +127,54 @@ struct persist_rule {
     uint32_t number;
     int64_t created_ms;
     int64_t until_ms; /* an expiry at this time or later deletes the rule; 0: none does */
+    bool dropped;     /* a mark: the rule was dropped at created_ms. Changes and PERSIST_APPLY only:
+                         replay_rules leaves marks out */
+    int64_t seq;      /* the store's: the number of the change; 0: others are not told */
+};
+
+enum { PERSIST_DROPPED_DAYS = 30 }; /* how long the mark of a dropped rule is kept */
+
+/* Why a message is gone. The database stores these numbers. */
+enum persist_why {
+    PERSIST_WHY_WITHDRAWN = 1,
+    PERSIST_WHY_REMOVED = 2, /* by the operator */
+    PERSIST_WHY_EVICTED = 3  /* for a new deposit: the message may be deposited again */
+};
+
+/*
+ * A change: the present state of a message, or of a rule, that other stores are told of. A change
+ * has no tag of a sender, no address, no reason of a report and no key of an epoch. Messages of
+ * epochs other than 0 are no part of any change.
+ *
+ * If PERSIST_REPLICATE was applied to a host, everything that changes one of its states gives the
+ * state the next number, `seq`. A message that expires is no change: it expires everywhere. A state
+ * that changes again has only its latest number. So the changes after a number are everything that
+ * a reader of all changes up to this number does not know yet.
+ */
+enum persist_change_kind {
+    PERSIST_CHANGE_MESSAGE = 1, /* the message is stored, shown or not */
+    PERSIST_CHANGE_GONE,        /* the message is withdrawn, removed or evicted */
+    PERSIST_CHANGE_RULE         /* the rule is in force, or dropped */
+};
+
+struct persist_change {
+    enum persist_change_kind kind;
+    int64_t seq;
+    /*
+     * MESSAGE: the whole message with its state and its number of reports; destroy_ms and
+     * removed_ms are 0. GONE: host, id and epoch 0; expires_ms is the time until which the message
+     * stays gone.
+     */
+    struct persist_message message;
+    enum persist_why why;     /* GONE */
+    struct persist_rule rule; /* RULE */
+};
+
+/* On whose behalf a state is applied. */
+enum persist_as {
+    PERSIST_AS_REPLICA = 1, /* the state is its owner's, and this store has a copy */
+    PERSIST_AS_RESTORE,     /* this store is the owner's, and gets back what it had */
+    PERSIST_AS_OPERATOR     /* a decision of an operator, made at another store */
 };
 
 /* An epoch of a host: an interval of time with a key. */
@@ -216,6 +266,42 @@ enum persist_kind {
      */
     PERSIST_SHIFT,
     /*
+     * From now on the host message.host has changes, or has none: `replicate`. The store keeps this
+     * in its file. If the host had no changes before, its tombstones, states and rules of before
+     * get their numbers now. The outcome is PERSIST_DUPLICATE if the host has changes, or has none,
+     * already; a new host has none.
+     */
+    PERSIST_REPLICATE,
+    /*
+     * Applies a state of another store: `change` says what it is about, `as` on whose behalf. Takes
+     * the state from `message`, whose epoch is 0, and `why`, or from `rule`. Evicts nothing. The
+     * outcome is
+     * - PERSIST_APPLIED, if the operation has changed something;
+     * - PERSIST_DUPLICATE, if there is nothing to do. The store writes nothing then;
+     * - PERSIST_CONFLICT, if the id is stored with other content, which stays;
+     * - PERSIST_NO_SPACE or PERSIST_FAILED.
+     *
+     * PERSIST_CHANGE_MESSAGE: nothing is to be done if the message has expired, unless `as` is
+     * PERSIST_AS_REPLICA and the same message is stored with a later expiry: then it is deleted.
+     * Nothing is to be done if the id has the tombstone of a withdrawn or removed message. One
+     * exception: PERSIST_AS_REPLICA with the state APPROVED or WITHHELD lifts the tombstone of a
+     * removed message, which its operator has brought back. Times, state and reports are stored as
+     * they are given. With other times the message takes a new number. PERSIST_AS_RESTORE does not
+     * show what is hidden here. PERSIST_AS_OPERATOR changes the state of a stored message only:
+     * nothing is to be done if the message is not stored, and content, times and reports do not
+     * count. With the outcome PERSIST_APPLIED the store sets the seq, the state and the reports of
+     * `message`; of AS_OPERATOR also the times.
+     *
+     * PERSIST_CHANGE_GONE: deletes the message, and keeps a tombstone until message.expires_ms, as
+     * WITHDRAW or REMOVE do. With PERSIST_WHY_EVICTED no id is refused, also not the one of a
+     * removed message; and nothing is to be done unless `as` is PERSIST_AS_REPLICA.
+     *
+     * PERSIST_CHANGE_RULE: stores the rule, or the mark of a dropped rule. Nothing is to be done if
+     * the store has a newer state of the rule: the one with the greater created_ms counts, and of
+     * two with the same time the dropped one.
+     */
+    PERSIST_APPLY,
+    /*
      * Fills `tallies` with counts that include all earlier operations. With tally_count 0 nothing
      * is counted; then `done` tells that all earlier operations are done. Otherwise the store reads
      * every message, and later operations wait meanwhile.
@@ -245,14 +331,16 @@ enum persist_evict { PERSIST_EVICT_NONE, PERSIST_EVICT_OLDEST, PERSIST_EVICT_SOO
 enum persist_outcome {
     PERSIST_APPLIED,   /* done, and on storage as the durability setting promises */
     PERSIST_DUPLICATE, /* deposit: the same message is stored already; op->message gets the number,
-                          the times, the state and the reports of the stored message */
-    PERSIST_CONFLICT,  /* deposit: the id is stored with other content; host: the name is stored */
+                          the times, the state and the reports of the stored message. apply,
+                          replicate: there is nothing to do */
+    PERSIST_CONFLICT,  /* deposit, apply: the id is stored with other content; host: the name is
+                          stored */
     PERSIST_GONE,      /* deposit: the id has a tombstone, because its message was withdrawn or
                           removed */
     PERSIST_FULL,      /* deposit: evicting `limit` messages, or all other messages of the host,
                           would not be enough */
-    PERSIST_NO_SPACE,  /* deposit: the storage that is left is reserved for deleting; op->reason
-                          says so */
+    PERSIST_NO_SPACE,  /* deposit, apply: the storage that is left is reserved for deleting;
+                          op->reason  says so */
     PERSIST_NOT_FOUND, /* withdraw, remove, withhold, moderate: there is no such message, or it has
                           expired; rule drop: there is no such rule */
     PERSIST_FORBIDDEN, /* withdraw: another hash was deposited with the message, or none;
@@ -299,16 +387,20 @@ struct persist_op {
     const struct persist_epoch *epoch; /* epoch */
     const char *host_name;             /* host */
     const char *host_profile;          /* host: its text */
+    bool replicate;                    /* replicate: the host has changes */
+    enum persist_change_kind change;   /* apply */
+    enum persist_as as;                /* apply */
+    enum persist_why why;              /* apply: of PERSIST_CHANGE_GONE */
     void (*done)(struct persist_op *op);
     /*
-     * The rule of the operations rule put, rule drop, remove and withhold (the last two: NULL bans
-     * nothing). A removal ignores the value of the rule, and stores the rule with payload_hash as
-     * the value.
+     * The rule of the operations rule put, rule drop, apply, remove and withhold (the last two:
+     * NULL bans nothing). A removal ignores the value of the rule, and stores the rule with
+     * payload_hash as the value.
      */
     struct persist_rule *rule;
     /*
-     * Remove, withhold, moderate, rule put, rule drop: the decision, which the store keeps if the
-     * operation changes something. The store sets `number` and `reports` in its own copy. A
+     * Remove, withhold, moderate, rule put, rule drop, apply: the decision, which the store keeps
+     * if the operation changes something. The store sets `number` and `reports` in its own copy. A
      * removal with a rule makes a second decision, "ban". NULL: no decision is kept.
      */
     const struct persist_decision *decision;
@@ -346,15 +438,17 @@ struct persist_op {
 /* --- reading ---------------------------------------------------------------------------------- */
 
 enum persist_read_kind {
-    PERSIST_READ_PAYLOADS, /* the messages of the ids asked for, in any state */
-    PERSIST_READ_REPORTED, /* messages as for PAYLOADS, with the reasons of their reports */
-    PERSIST_READ_PAGE,     /* complete messages of one host in the order of seq; hidden and pending
-                              messages are left out */
-    PERSIST_READ_CHECK,    /* messages of all hosts in the order of seq, in any state, without
-                              payloads and media types. A wrong checksum does not end the read.
-                              page_host is not used */
-    PERSIST_READ_DECISIONS /* the newest decisions of page_host with numbers below decisions_before,
-                              newest first */
+    PERSIST_READ_PAYLOADS,  /* the messages of the ids asked for, in any state */
+    PERSIST_READ_REPORTED,  /* messages as for PAYLOADS, with the reasons of their reports */
+    PERSIST_READ_PAGE,      /* complete messages of one host in the order of seq; hidden and pending
+                               messages are left out */
+    PERSIST_READ_CHECK,     /* messages of all hosts in the order of seq, in any state, without
+                               payloads and media types. A wrong checksum does not end the read.
+                               page_host is not used */
+    PERSIST_READ_DECISIONS, /* the newest decisions of page_host with numbers below
+                               decisions_before, newest first */
+    PERSIST_READ_CHANGES /* the changes of page_host after page_after, in the order of seq: hidden
+                            messages and payloads, too */
 };
 
 /*
@@ -392,19 +486,24 @@ struct persist_read {
     size_t content_limit; /* PAYLOADS, REPORTED: maximum bytes of payloads and media types to read;
                              0: no limit */
 
-    uint32_t page_host; /* PAGE */
-    int64_t page_after; /* PAGE, CHECK: read messages with a greater seq than this; 0: from
-                           the start */
+    uint32_t page_host; /* PAGE, DECISIONS, CHANGES */
+    int64_t page_after; /* PAGE, CHECK, CHANGES: read messages, or changes, with a greater seq than
+                           this; 0: from the start */
+    struct persist_change *changes; /* CHANGES: places; `entries` is not used. The pointers are
+                                       valid until read_release */
+    size_t change_count;            /* CHANGES: before the read: number of places; after it: number
+                                       of changes found */
     struct persist_decision *decisions; /* DECISIONS: places; `entries` is not used */
     size_t decision_count;     /* DECISIONS: before the read: number of places; after it: number of
                                   decisions found */
     uint64_t decisions_before; /* DECISIONS: at most INT64_MAX */
 
-    size_t page_bytes_limit; /* bytes of payloads, filters and media types. PAGE: a message with
-                                which the page would exceed this number is left out, unless it is
-                                the first one. CHECK: such a message is the last one of the page */
-    int64_t page_last;       /* filled: seq of the last message found; none: page_after */
-    bool page_more;          /* filled: there are more messages, or older decisions */
+    size_t page_bytes_limit; /* bytes of payloads, filters and media types. PAGE, CHANGES: a message
+                                with which the page would exceed this number is left out, unless it
+                                is the first one. CHECK: such a message is the last one of the page.
+                                CHANGES counts the values of rules, too */
+    int64_t page_last;       /* filled: seq of the last message, or change; none: page_after */
+    bool page_more;          /* filled: there are more messages or changes, or older decisions */
 
     void (*done)(struct persist_read *read);
 

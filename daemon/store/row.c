@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/store/row.h"
 
-#include <assert.h>
 #include <string.h>
 
 #include <sodium.h>
 
-#include "core/base/hash.h"
+#include "daemon/store/checksum.h"
 #include "daemon/store/statement.h"
 
 /*
@@ -27,151 +26,6 @@ enum {
     COLUMN_MEDIA_TYPE,
     COLUMN_PAYLOAD
 };
-
-/* --- checksums -------------------------------------------------------------------------------- */
-
-/* Integers and byte strings of a row, one after another. */
-struct scratch {
-    uint8_t bytes[128];
-    size_t used;
-};
-
-static void put_number(struct scratch *scratch, uint64_t value)
-{
-    assert(scratch->used + 8 <= sizeof(scratch->bytes));
-    for (unsigned i = 0; i < 8; i++) {
-        scratch->bytes[scratch->used++] = (uint8_t)(value >> (8 * i));
-    }
-}
-
-static void put_bytes(struct scratch *scratch, const uint8_t *bytes, size_t length)
-{
-    assert(scratch->used + length <= sizeof(scratch->bytes));
-    memcpy(scratch->bytes + scratch->used, bytes, length);
-    scratch->used += length;
-}
-
-static uint64_t scratch_hash(const struct scratch *scratch)
-{
-    return hash_seeded(scratch->bytes, scratch->used, 0);
-}
-
-/*
- * The checksum of a message's row. The hash of each part is the seed for the hash of the next part.
- * The first part has the lengths of the other parts, so that a byte that moves from the end of one
- * column to the beginning of the next changes the checksum.
- */
-int64_t store_message_checksum(int64_t seq, const struct persist_message *message)
-{
-    struct scratch scratch = {.used = 0};
-    uint64_t hash;
-
-    put_number(&scratch, (uint64_t)seq);
-    put_number(&scratch, message->host);
-    put_bytes(&scratch, message->id, MESSAGE_ID_BYTES);
-    put_number(&scratch, message->epoch);
-    put_number(&scratch, (uint64_t)message->deposited_ms);
-    put_number(&scratch, (uint64_t)message->expires_ms);
-    put_number(&scratch, message->reach_ppm);
-    put_number(&scratch, message->filter_bytes);
-    put_number(&scratch, message->media_type_bytes);
-    put_number(&scratch, message->payload_bytes);
-    if (message->can_withdraw) {
-        put_bytes(&scratch, message->withdraw_hash, LIMIT_HASH_BYTES);
-    }
-    hash = scratch_hash(&scratch);
-    hash = hash_seeded(message->filter, message->filter_bytes, hash);
-    hash = hash_seeded(message->media_type, message->media_type_bytes, hash);
-    hash = hash_seeded(message->payload, message->payload_bytes, hash);
-    return (int64_t)hash;
-}
-
-int64_t store_host_checksum(uint32_t host, const char *name, const char *profile)
-{
-    uint64_t hash = hash_seeded(name, strlen(name), host);
-
-    return (int64_t)hash_seeded(profile, strlen(profile), hash);
-}
-
-static int64_t epoch_checksum(const struct persist_epoch *epoch)
-{
-    struct scratch scratch = {.used = 0};
-
-    put_number(&scratch, epoch->host);
-    put_number(&scratch, epoch->number);
-    put_number(&scratch, (uint64_t)epoch->starts_ms);
-    put_number(&scratch, (uint64_t)epoch->ends_ms);
-    put_number(&scratch, (uint64_t)epoch->kept_ms);
-    put_bytes(&scratch, epoch->key, LIMIT_KEY_BYTES);
-    return (int64_t)scratch_hash(&scratch);
-}
-
-int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms)
-{
-    struct scratch scratch = {.used = 0};
-
-    put_number(&scratch, host);
-    put_bytes(&scratch, id, MESSAGE_ID_BYTES);
-    put_number(&scratch, (uint64_t)expires_ms);
-    return (int64_t)scratch_hash(&scratch);
-}
-
-int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, int64_t destroy_ms,
-                                  int64_t removed_ms, const void *reasons, size_t reasons_bytes)
-{
-    struct scratch scratch = {.used = 0};
-
-    put_number(&scratch, (uint64_t)seq);
-    put_number(&scratch, (uint64_t)state);
-    put_number(&scratch, (uint64_t)reports);
-    put_number(&scratch, (uint64_t)destroy_ms);
-    put_number(&scratch, (uint64_t)removed_ms);
-    put_number(&scratch, reasons_bytes);
-    return (int64_t)hash_seeded(reasons, reasons_bytes, scratch_hash(&scratch));
-}
-
-static int64_t decision_checksum(const struct persist_decision *decision)
-{
-    struct scratch scratch = {.used = 0};
-
-    put_number(&scratch, decision->host);
-    put_number(&scratch, decision->number);
-    put_number(&scratch, (uint64_t)decision->time_ms);
-    put_number(&scratch, decision->has_id);
-    put_bytes(&scratch, decision->id, MESSAGE_ID_BYTES);
-    put_number(&scratch, decision->kind);
-    put_number(&scratch, decision->reports);
-    put_number(&scratch, decision->uid);
-    put_number(&scratch, decision->web);
-    put_number(&scratch, strlen(decision->act));
-    uint64_t hash = hash_seeded(decision->act, strlen(decision->act), scratch_hash(&scratch));
-    return (int64_t)hash_seeded(decision->reason, strlen(decision->reason), hash);
-}
-
-static int64_t rule_checksum(const struct persist_rule *rule)
-{
-    struct scratch scratch = {.used = 0};
-
-    put_number(&scratch, rule->host);
-    put_number(&scratch, (uint64_t)rule->kind);
-    put_number(&scratch, rule->number);
-    put_number(&scratch, (uint64_t)rule->created_ms);
-    put_number(&scratch, (uint64_t)rule->until_ms);
-    put_number(&scratch, rule->value_bytes);
-    return (int64_t)hash_seeded(rule->value, rule->value_bytes, scratch_hash(&scratch));
-}
-
-int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms,
-                            int64_t shift_from_ms)
-{
-    struct scratch scratch = {.used = 0};
-
-    put_bytes(&scratch, store_id, PERSIST_STORE_ID_BYTES);
-    put_number(&scratch, (uint64_t)next_seq);
-    put_number(&scratch, (uint64_t)clock_ms);
-    put_number(&scratch, (uint64_t)shift_from_ms);
-    return (int64_t)scratch_hash(&scratch);
-}
 
 /* --- messages --------------------------------------------------------------------------------- */
 
@@ -338,10 +192,12 @@ bool store_row_same_content(const struct persist_message *a, const struct persis
 int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule)
 {
     return store_statement_run(
-        statement, STORE_VALUES(STORE_NUMBER(rule->host), STORE_NUMBER(rule->kind),
-                                STORE_BLOB(rule->value, rule->value_bytes),
-                                STORE_NUMBER(rule->number), STORE_NUMBER(rule->created_ms),
-                                STORE_NUMBER(rule->until_ms), STORE_NUMBER(rule_checksum(rule))));
+        statement,
+        STORE_VALUES(STORE_NUMBER(rule->host), STORE_NUMBER(rule->kind),
+                     STORE_BLOB(rule->value, rule->value_bytes), STORE_NUMBER(rule->number),
+                     STORE_NUMBER(rule->created_ms), STORE_NUMBER(rule->until_ms),
+                     STORE_NUMBER(store_rule_checksum(rule)), STORE_NUMBER_OR_NULL(rule->seq),
+                     STORE_NUMBER_OR_NULL(rule->dropped)));
 }
 
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
@@ -359,7 +215,7 @@ int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
     if (rc != SQLITE_OK) {
         return rc;
     }
-    if (kind < PERSIST_BAN_PAYLOAD || kind > PERSIST_NOTICE ||
+    if (kind < PERSIST_BAN_PAYLOAD || kind > PERSIST_RESTORED ||
         rule.value_bytes > PERSIST_RULE_BYTES_MAX ||
         (kind == PERSIST_NOTICE && memchr(rule.value, '\0', rule.value_bytes) == NULL)) {
         return SQLITE_CORRUPT;
@@ -367,10 +223,123 @@ int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule)
     rule.kind = (enum persist_rule_kind)kind;
     rule.created_ms = sqlite3_column_int64(statement, 4);
     rule.until_ms = sqlite3_column_int64(statement, 5);
-    if (sqlite3_column_int64(statement, 6) != rule_checksum(&rule)) {
+    rule.seq = sqlite3_column_int64(statement, 7); /* NULL reads as 0 */
+    rule.dropped = sqlite3_column_int64(statement, 8) != 0;
+    if (sqlite3_column_int64(statement, 6) != store_rule_checksum(&rule)) {
         return SQLITE_CORRUPT;
     }
     *out_rule = rule;
+    return SQLITE_OK;
+}
+
+/* --- tombstones ------------------------------------------------------------------------------- */
+
+int store_row_put_tombstone(sqlite3_stmt *statement, const struct store_tombstone *tombstone)
+{
+    return store_statement_run(
+        statement,
+        STORE_VALUES(STORE_KEY(tombstone), STORE_NUMBER(tombstone->expires_ms),
+                     STORE_NUMBER(store_tombstone_checksum(tombstone)),
+                     STORE_NUMBER_OR_NULL(tombstone->seq), STORE_NUMBER_OR_NULL(tombstone->why)));
+}
+
+int store_row_read_tombstone(sqlite3_stmt *statement, struct store_tombstone *out_tombstone)
+{
+    struct store_tombstone tombstone = {
+        .expires_ms = sqlite3_column_int64(statement, 2),
+        .seq = sqlite3_column_int64(statement, 4), /* NULL reads as 0 */
+    };
+    int64_t why = sqlite3_column_int64(statement, 5);
+    int rc = read_u32(statement, 0, &tombstone.host);
+
+    rc = rc == SQLITE_OK ? read_fixed(statement, 1, MESSAGE_ID_BYTES, tombstone.id) : rc;
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    tombstone.why = (enum persist_why)why;
+    if (why < 0 || why > PERSIST_WHY_REMOVED || (why == 0) != (tombstone.seq == 0) ||
+        sqlite3_column_int64(statement, 3) != store_tombstone_checksum(&tombstone)) {
+        return SQLITE_CORRUPT;
+    }
+    *out_tombstone = tombstone;
+    return SQLITE_OK;
+}
+
+/* --- evicted messages ------------------------------------------------------------------------- */
+
+_Static_assert(STORE_EVICTION_BYTES == 16 + MESSAGE_ID_BYTES, "STORE_EVICTED_COUNT divides by it");
+
+static uint8_t *put_u64(uint8_t *out, uint64_t value)
+{
+    for (unsigned i = 0; i < 8; i++) {
+        out[i] = (uint8_t)(value >> (8 * i));
+    }
+    return out + 8;
+}
+
+static uint64_t get_u64(const uint8_t *bytes)
+{
+    uint64_t value = 0;
+
+    for (unsigned i = 0; i < 8; i++) {
+        value |= (uint64_t)bytes[i] << (8 * i);
+    }
+    return value;
+}
+
+int store_row_put_evicted(sqlite3_stmt *statement, const struct store_evictions *evictions)
+{
+    uint8_t bytes[STORE_EVICTIONS_MAX * STORE_EVICTION_BYTES];
+    uint8_t *end = bytes;
+    int64_t seq = 0;
+    int64_t expires_ms = INT64_MIN;
+
+    for (uint32_t i = 0; i < evictions->count; i++) {
+        const struct store_eviction *message = &evictions->messages[i];
+
+        seq = message->seq;
+        expires_ms = message->expires_ms > expires_ms ? message->expires_ms : expires_ms;
+        end = put_u64(end, (uint64_t)message->seq);
+        end = put_u64(end, (uint64_t)message->expires_ms);
+        memcpy(end, message->id, MESSAGE_ID_BYTES);
+        end += MESSAGE_ID_BYTES;
+    }
+    size_t length = (size_t)(end - bytes);
+    return store_statement_run(
+        statement,
+        STORE_VALUES(
+            STORE_NUMBER(seq), STORE_NUMBER(evictions->host), STORE_NUMBER(expires_ms),
+            STORE_NUMBER(store_evicted_checksum(seq, evictions->host, expires_ms, bytes, length)),
+            STORE_BLOB(bytes, length)));
+}
+
+int store_row_read_evicted(sqlite3_stmt *statement, struct store_evictions *out_evictions)
+{
+    int64_t seq = sqlite3_column_int64(statement, 0);
+    const uint8_t *bytes = NULL;
+    size_t length = 0;
+    uint32_t host = 0;
+    int rc = read_u32(statement, 1, &host);
+
+    rc = rc == SQLITE_OK ? read_bytes(statement, 4, SQLITE_BLOB, &bytes, &length) : rc;
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    if (length == 0 || length % STORE_EVICTION_BYTES != 0 ||
+        length > STORE_EVICTIONS_MAX * STORE_EVICTION_BYTES ||
+        sqlite3_column_int64(statement, 3) !=
+            store_evicted_checksum(seq, host, sqlite3_column_int64(statement, 2), bytes, length)) {
+        return SQLITE_CORRUPT;
+    }
+    out_evictions->host = host;
+    out_evictions->count = (uint32_t)(length / STORE_EVICTION_BYTES);
+    for (uint32_t i = 0; i < out_evictions->count; i++, bytes += STORE_EVICTION_BYTES) {
+        struct store_eviction *message = &out_evictions->messages[i];
+
+        message->seq = (int64_t)get_u64(bytes);
+        message->expires_ms = (int64_t)get_u64(bytes + 8);
+        memcpy(message->id, bytes + 16, MESSAGE_ID_BYTES);
+    }
     return SQLITE_OK;
 }
 
@@ -388,7 +357,7 @@ int store_row_put_decision(sqlite3 *db, const struct persist_decision *decision)
                                   STORE_NUMBER(decision->kind), STORE_NUMBER(decision->reports),
                                   STORE_TEXT(decision->reason, strlen(decision->reason)),
                                   STORE_NUMBER(decision->uid), STORE_NUMBER(decision->web),
-                                  STORE_NUMBER(decision_checksum(decision))));
+                                  STORE_NUMBER(store_decision_checksum(decision))));
 }
 
 /* Copies a text column into `out` of `room` bytes, and a NUL behind it. */
@@ -429,7 +398,7 @@ int store_row_read_decision(sqlite3_stmt *statement, struct persist_decision *ou
     if (decision.has_id) {
         memcpy(decision.id, sqlite3_column_blob(statement, 4), MESSAGE_ID_BYTES);
     }
-    if (sqlite3_column_int64(statement, 10) != decision_checksum(&decision)) {
+    if (sqlite3_column_int64(statement, 10) != store_decision_checksum(&decision)) {
         return SQLITE_CORRUPT;
     }
     *out_decision = decision;
@@ -446,7 +415,8 @@ int store_row_put_epoch(sqlite3 *db, const struct persist_epoch *epoch)
                      " ON CONFLICT (host_id, number) DO NOTHING",
                      STORE_VALUES(STORE_NUMBER(epoch->host), STORE_NUMBER(epoch->number),
                                   STORE_NUMBER(epoch->starts_ms), STORE_NUMBER(epoch->ends_ms),
-                                  STORE_NUMBER(epoch->kept_ms), STORE_NUMBER(epoch_checksum(epoch)),
+                                  STORE_NUMBER(epoch->kept_ms),
+                                  STORE_NUMBER(store_epoch_checksum(epoch)),
                                   STORE_BLOB(epoch->key, LIMIT_KEY_BYTES)));
 }
 
@@ -467,7 +437,7 @@ int store_row_read_epoch(sqlite3_stmt *statement, struct persist_epoch *out_epoc
         return SQLITE_CORRUPT;
     }
     memcpy(epoch.key, key, LIMIT_KEY_BYTES);
-    if (sqlite3_column_int64(statement, 5) != epoch_checksum(&epoch)) {
+    if (sqlite3_column_int64(statement, 5) != store_epoch_checksum(&epoch)) {
         return SQLITE_CORRUPT;
     }
     *out_epoch = epoch;

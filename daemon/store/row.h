@@ -1,10 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_row: writes and reads the rows of messages, rules, decisions and epochs, and computes the
- * checksums of all rows. A wrong checksum shows that a row is not as it was written.
- *
- * A checksum is computed from the columns of its row with XXH3-64, integers as little-endian on
- * every machine. Checksums reveal accidental damage. They do not protect against forgery.
+ * store_row: writes and reads the rows of messages, rules, decisions and epochs, with their
+ * checksums (checksum.h).
  */
 #ifndef DAEMON_STORE_ROW_H
 #define DAEMON_STORE_ROW_H
@@ -43,11 +40,12 @@ bool store_row_is_of(sqlite3_stmt *statement, const struct persist_message *key)
 bool store_row_same_content(const struct persist_message *a, const struct persist_message *b);
 
 /*
- * store_row_put_rule writes the row of a rule by a prepared statement with the places 1 to 7.
+ * store_row_put_rule writes the row of a rule by a prepared statement with the places 1 to 9.
  * store_row_read_rule reads the current row, and verifies its checksum; the value of *out_rule is
  * valid until the statement is stepped or reset. Both return an SQLite result code.
  */
-#define STORE_RULE_COLUMNS "host_id, kind, value, number, created_ms, until_ms, checksum"
+#define STORE_RULE_COLUMNS \
+    "host_id, kind, value, number, created_ms, until_ms, checksum, seq, dropped"
 int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule);
 int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 
@@ -82,14 +80,57 @@ int store_row_read_epoch(sqlite3_stmt *statement, struct persist_epoch *out_epoc
  */
 #define STORE_REMOVED_HOST INT64_C(0x80000000)
 
-/* Each function returns the checksum of a row, as a signed number, because SQLite stores signed
- * numbers. */
-int64_t store_message_checksum(int64_t seq, const struct persist_message *message);
-int64_t store_host_checksum(uint32_t host, const char *name, const char *profile);
-int64_t store_tombstone_checksum(uint32_t host, const uint8_t *id, int64_t expires_ms);
-int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, int64_t destroy_ms,
-                                  int64_t removed_ms, const void *reasons, size_t reasons_bytes);
-int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms,
-                            int64_t shift_from_ms);
+/* A row of the table `tombstone`. */
+struct store_tombstone {
+    uint32_t host; /* with STORE_REMOVED_HOST, perhaps */
+    uint8_t id[MESSAGE_ID_BYTES];
+    int64_t expires_ms;
+    int64_t seq;          /* 0: others are not told; the column is NULL */
+    enum persist_why why; /* 0 in a row without seq */
+};
+
+/*
+ * store_row_put_tombstone writes a tombstone, or replaces the one of the same host and id, by a
+ * prepared statement. store_row_read_tombstone reads the current row, and verifies its checksum.
+ * Both return an SQLite result code.
+ */
+#define STORE_TOMBSTONE_COLUMNS "host_id, id, expires_ms, checksum, seq, why"
+int store_row_put_tombstone(sqlite3_stmt *statement, const struct store_tombstone *tombstone);
+int store_row_read_tombstone(sqlite3_stmt *statement, struct store_tombstone *out_tombstone);
+
+/* A message that went for a new deposit. */
+struct store_eviction {
+    int64_t seq; /* the number of the change */
+    int64_t expires_ms;
+    uint8_t id[MESSAGE_ID_BYTES];
+};
+
+enum {
+    STORE_EVICTIONS_MAX = 128,
+    STORE_EVICTION_BYTES = 32 /* in the column `messages`: seq and expires_ms, little-endian; id */
+};
+
+/*
+ * A row of the table `evicted`: messages of one host that went for new deposits in one transaction,
+ * in the order of their numbers. The row has the number of its last message: so the rows behind a
+ * number have all messages behind this number. No two rows of a host have numbers in each other's
+ * range.
+ */
+struct store_evictions {
+    uint32_t host;
+    uint32_t count; /* 1 .. STORE_EVICTIONS_MAX; 0: there is no row */
+    struct store_eviction messages[STORE_EVICTIONS_MAX];
+};
+
+/*
+ * store_row_put_evicted writes a row of at least one message, by a prepared statement.
+ * store_row_read_evicted reads the current row, and verifies its checksum. Both return an SQLite
+ * result code. The column expires_ms is the time when the last of the messages expires.
+ * STORE_EVICTED_COUNT: how many messages a row has.
+ */
+#define STORE_EVICTED_COLUMNS "seq, host_id, expires_ms, checksum, messages"
+#define STORE_EVICTED_COUNT   "length(messages) / 32"
+int store_row_put_evicted(sqlite3_stmt *statement, const struct store_evictions *evictions);
+int store_row_read_evicted(sqlite3_stmt *statement, struct store_evictions *out_evictions);
 
 #endif

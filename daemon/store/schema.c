@@ -5,117 +5,19 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <sodium.h>
-
 #include "core/base/err.h"
 #include "daemon/store/check.h"
 #include "daemon/store/error.h"
 #include "daemon/store/persist.h"
-#include "daemon/store/row.h"
 #include "daemon/store/statement.h"
+#include "daemon/store/tables.h"
+#include "daemon/system/log.h"
 
 enum {
     VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a value or a row: four times the largest frame */
     BUSY_WAIT_MS = 1000,
     BUSY_WAIT_BRIEF_MS = 20
 };
-
-/*
- * The tables of version STORE_VERSION. A change of a table needs a new version: raise
- * STORE_VERSION, and handle files of the older version in schema_identify.
- *
- * message: a new row has a greater `seq` than all rows before, so new rows are appended. There is
- * no index by id and none by expiry (numbers.h): each deposit would write one page of each to the
- * log and later to the database. The column payload is the last one, so that SQLite reads the other
- * columns without the overflow pages of the payload.
- *
- * meta: next_seq is the first number that is not reserved (store_database).
- *
- * moderation: a row for each message that was reported or reviewed, is hidden, or waits for review.
- * `reasons` has one line for each reason that is kept. `removed_ms` and `destroy_ms` are the times
- * of a removal and of the destruction that follows; 0 without a removal. decision: the list of the
- * operator's decisions (persist_decision); the id is empty for a decision about no message. rule:
- * what the operator has decided about a whole host and is in force (persist_rule_kind), notices
- * among them. until_ms is 0 for a rule without an end.
- *
- * Every row has a checksum (row.h), because SQLite's check verifies the structure of a file but not
- * the values in it.
- */
-static const char tables[] = "CREATE TABLE meta ("
-                             " one INTEGER PRIMARY KEY CHECK (one = 1),"
-                             " store_id BLOB NOT NULL,"
-                             " next_seq INTEGER NOT NULL,"
-                             " clock_ms INTEGER NOT NULL,"
-                             " shift_from_ms INTEGER NOT NULL,"
-                             " checksum INTEGER NOT NULL) STRICT;"
-                             "CREATE TABLE host ("
-                             " host_id INTEGER PRIMARY KEY,"
-                             " name TEXT NOT NULL UNIQUE,"
-                             " profile TEXT NOT NULL,"
-                             " checksum INTEGER NOT NULL) STRICT;"
-                             "CREATE TABLE message ("
-                             " seq INTEGER PRIMARY KEY,"
-                             " host_id INTEGER NOT NULL,"
-                             " id BLOB NOT NULL,"
-                             " epoch INTEGER NOT NULL,"
-                             " deposited_ms INTEGER NOT NULL,"
-                             " expires_ms INTEGER NOT NULL,"
-                             " reach_ppm INTEGER NOT NULL,"
-                             " checksum INTEGER NOT NULL,"
-                             " withdraw_hash BLOB,"
-                             " filter BLOB NOT NULL,"
-                             " media_type TEXT NOT NULL,"
-                             " payload BLOB NOT NULL) STRICT;"
-                             "CREATE TABLE tombstone ("
-                             " host_id INTEGER NOT NULL,"
-                             " id BLOB NOT NULL,"
-                             " expires_ms INTEGER NOT NULL,"
-                             " checksum INTEGER NOT NULL,"
-                             " PRIMARY KEY (host_id, id)) STRICT, WITHOUT ROWID;"
-                             "CREATE INDEX tombstone_by_expiry ON tombstone (expires_ms);"
-                             "CREATE TABLE epoch ("
-                             " host_id INTEGER NOT NULL,"
-                             " number INTEGER NOT NULL,"
-                             " starts_ms INTEGER NOT NULL,"
-                             " ends_ms INTEGER NOT NULL,"
-                             " kept_ms INTEGER NOT NULL,"
-                             " checksum INTEGER NOT NULL,"
-                             " key BLOB NOT NULL,"
-                             " PRIMARY KEY (host_id, number)) STRICT, WITHOUT ROWID;"
-                             "CREATE TABLE moderation ("
-                             " seq INTEGER PRIMARY KEY,"
-                             " state INTEGER NOT NULL,"
-                             " reports INTEGER NOT NULL,"
-                             " destroy_ms INTEGER NOT NULL,"
-                             " removed_ms INTEGER NOT NULL,"
-                             " reasons TEXT NOT NULL,"
-                             " row_checksum INTEGER NOT NULL) STRICT;"
-                             "CREATE INDEX moderation_by_destruction ON moderation (destroy_ms)"
-                             " WHERE destroy_ms > 0;"
-                             "CREATE TABLE decision ("
-                             " host_id INTEGER NOT NULL,"
-                             " number INTEGER NOT NULL,"
-                             " time_ms INTEGER NOT NULL,"
-                             " act TEXT NOT NULL,"
-                             " id BLOB NOT NULL,"
-                             " kind INTEGER NOT NULL,"
-                             " reports INTEGER NOT NULL,"
-                             " reason TEXT NOT NULL,"
-                             " uid INTEGER NOT NULL,"
-                             " web INTEGER NOT NULL,"
-                             " checksum INTEGER NOT NULL,"
-                             " PRIMARY KEY (host_id, number)) STRICT, WITHOUT ROWID;"
-                             "CREATE INDEX decision_by_time ON decision (time_ms);"
-                             "CREATE TABLE rule ("
-                             " host_id INTEGER NOT NULL,"
-                             " kind INTEGER NOT NULL,"
-                             " value BLOB NOT NULL,"
-                             " number INTEGER NOT NULL,"
-                             " created_ms INTEGER NOT NULL,"
-                             " until_ms INTEGER NOT NULL,"
-                             " checksum INTEGER NOT NULL,"
-                             " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;"
-                             "CREATE INDEX rule_by_end ON rule (until_ms) WHERE until_ms > 0;";
 
 /* Run on a new file before its first page is written, after the size of the pages is set. */
 static const char creation_pragmas[] =
@@ -190,6 +92,9 @@ static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out
         (void)sqlite3_close(db);
         return rc;
     }
+    /* SQLite keeps small values in memory of its own (lookaside), which no free overwrites: the end
+     * of a report's reason was found there after its message had gone. */
+    (void)sqlite3_db_config(db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 0, 0);
     /* Closing the connection must not run a checkpoint, because the file may be refused later. */
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);
@@ -254,45 +159,6 @@ void store_schema_close_last(sqlite3 *db)
     (void)sqlite3_close(db); /* runs a checkpoint; if that fails the log stays */
 }
 
-/* --- versions --------------------------------------------------------------------------------- */
-
-static int insert_meta(sqlite3 *db)
-{
-    uint8_t store_id[PERSIST_STORE_ID_BYTES];
-
-    randombytes_buf(store_id, sizeof(store_id));
-    return store_run(db, "INSERT INTO meta VALUES (1, ?1, 1, 0, ?2, ?3)",
-                     STORE_VALUES(STORE_BLOB(store_id, sizeof(store_id)), STORE_NUMBER(INT64_MAX),
-                                  STORE_NUMBER(store_meta_checksum(store_id, 1, 0, INT64_MAX))));
-}
-
-/*
- * Creates the tables and sets the version in one transaction, so that a crash leaves either a
- * database without tables or a complete one.
- */
-static int schema_create(sqlite3 *db)
-{
-    char sql[96];
-    int rc = store_exec(db, "BEGIN IMMEDIATE");
-
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    (void)snprintf(sql, sizeof(sql), "PRAGMA application_id = %d; PRAGMA user_version = %d; COMMIT",
-                   STORE_APPLICATION_ID, STORE_VERSION);
-    rc = store_exec(db, tables);
-    if (rc == SQLITE_OK) {
-        rc = insert_meta(db);
-    }
-    if (rc == SQLITE_OK) {
-        rc = store_exec(db, sql);
-    }
-    if (rc != SQLITE_OK) {
-        (void)store_exec(db, "ROLLBACK"); /* may have happened already */
-    }
-    return rc;
-}
-
 /* --- opening ---------------------------------------------------------------------------------- */
 
 /*
@@ -339,10 +205,12 @@ static int refuse_version(const char *path, int64_t version, char *out_reason)
 }
 
 /*
- * Finds out whether the file is empty (*out_is_empty) or a hearsay database of the known version.
+ * Finds out whether the file is empty (*out_is_empty) or a hearsay database of the known version,
+ * or of the version before (*out_is_old).
  * Any other file is refused.
  */
-static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
+static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, bool *out_is_old,
+                           char *out_reason)
 {
     int64_t application = 0;
     int64_t version = 0;
@@ -377,7 +245,8 @@ static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, ch
     if (version < 1) {
         return store_error_refuse(path, SQLITE_CORRUPT, "it has no version", out_reason);
     }
-    return version < STORE_VERSION ? refuse_version(path, version, out_reason) : 0;
+    *out_is_old = version == STORE_VERSION - 1;
+    return version < STORE_VERSION - 1 ? refuse_version(path, version, out_reason) : 0;
 }
 
 static int set_wal(sqlite3 *db)
@@ -399,12 +268,51 @@ static int set_wal(sqlite3 *db)
                            : rc;
 }
 
-/* All checks of a file. They do not write to the file. */
-static int schema_examine(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
+/* Checks the tables and the rows. */
+static int check_whole(sqlite3 *db, const char *path, char *out_reason)
 {
     char detail[STORE_CHECK_DETAIL_BYTES];
-    int code = schema_identify(db, path, out_is_empty, out_reason);
-    int rc;
+    int rc = store_tables_check(db);
+
+    if (rc != SQLITE_OK) {
+        return store_error_refuse(path, rc,
+                                  rc == SQLITE_CORRUPT ? "its tables are not those of its version"
+                                                       : sqlite3_errmsg(db),
+                                  out_reason);
+    }
+    rc = store_check(db, detail);
+    return rc == SQLITE_OK ? 0 : store_error_refuse(path, rc, detail, out_reason);
+}
+
+/*
+ * Brings a file of the version before up to date, and checks it, in one transaction. After a
+ * failure, or a crash, the file is as it was.
+ */
+static int bring_up_to_date(sqlite3 *db, const char *path, char *out_reason)
+{
+    int rc = store_exec(db, "BEGIN IMMEDIATE");
+    int code;
+
+    rc = rc == SQLITE_OK ? store_tables_migrate(db) : rc;
+    code = rc == SQLITE_OK ? check_whole(db, path, out_reason)
+                           : store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    if (code == 0) {
+        rc = store_exec(db, "COMMIT");
+        code = rc == SQLITE_OK ? 0 : store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
+    }
+    if (code == 0) {
+        log_info("%s has the tables of schema %d now", path, STORE_VERSION);
+    } else {
+        (void)store_exec(db, "ROLLBACK"); /* may have happened already */
+    }
+    return code;
+}
+
+/* All checks of a file. They write only to a sound file of the version before. */
+static int schema_examine(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
+{
+    bool is_old = false;
+    int code = schema_identify(db, path, out_is_empty, &is_old, out_reason);
 
     if (code != 0) {
         return code;
@@ -415,15 +323,7 @@ static int schema_examine(sqlite3 *db, const char *path, bool *out_is_empty, cha
     if (*out_is_empty) {
         return 0;
     }
-    rc = store_check_tables(db, tables);
-    if (rc != SQLITE_OK) {
-        return store_error_refuse(path, rc,
-                                  rc == SQLITE_CORRUPT ? "its tables are not those of its version"
-                                                       : sqlite3_errmsg(db),
-                                  out_reason);
-    }
-    rc = store_check(db, detail);
-    return rc == SQLITE_OK ? 0 : store_error_refuse(path, rc, detail, out_reason);
+    return is_old ? bring_up_to_date(db, path, out_reason) : check_whole(db, path, out_reason);
 }
 
 static int set_creation_pragmas(sqlite3 *db, int page_bytes)
@@ -458,7 +358,7 @@ static int schema_prepare(sqlite3 *db, enum store_use use, int page_bytes, bool 
         rc = set_durability(db, use);
     }
     if (rc == SQLITE_OK && is_empty) {
-        rc = schema_create(db);
+        rc = store_tables_create(db);
     }
     return rc;
 }

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/store/shift.h"
 
-#include <string.h>
-
 #include <sodium.h>
 
 #include "daemon/store/decision.h"
 #include "daemon/store/moderation.h"
+#include "daemon/store/review.h"
 #include "daemon/store/row.h"
+#include "daemon/store/rule.h"
+#include "daemon/store/tombstone.h"
 
 /*
  * Each step of the loops below finds the next row by its key, and ends the search before it changes
@@ -18,6 +19,25 @@
 static int64_t before_ms(const struct persist_op *op)
 {
     return op->now_ms - op->shift_ms;
+}
+
+/* Others are told the new times of a message, by a row of `moderation` with a new number. */
+static int tell_times(struct store_database *database, const struct persist_message *message)
+{
+    struct store_review row;
+    int rc = SQLITE_OK;
+
+    if (database->state.replicating == 0 || message->epoch != 0) {
+        return SQLITE_OK;
+    }
+    rc = store_review_find(database, message->seq, &row);
+    if (rc == SQLITE_OK) {
+        rc = store_database_take_change(database, message->host, 0, &row.change_seq);
+    }
+    if (rc != SQLITE_OK || row.change_seq == 0) {
+        return rc == SQLITE_CORRUPT ? SQLITE_OK : rc; /* a damaged row stays as it is */
+    }
+    return store_review_put(database, message->seq, &row);
 }
 
 static int shift_messages(struct store_database *database, const struct persist_op *op)
@@ -39,43 +59,12 @@ static int shift_messages(struct store_database *database, const struct persist_
                 message.deposited_ms += op->shift_ms;
                 message.expires_ms += op->shift_ms;
                 rc = store_row_put_times(database->statements[STORE_SHIFT], &message);
+                rc = rc == SQLITE_OK ? tell_times(database, &message) : rc;
             } else if (rc == SQLITE_CORRUPT) {
                 rc = SQLITE_OK;
             }
         }
         store_statement_reset(statement);
-    }
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
-static int shift_tombstones(struct store_database *database, const struct persist_op *op)
-{
-    sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_SHIFTED];
-    uint8_t id[MESSAGE_ID_BYTES] = {0};
-    int64_t host = -1;
-    int rc = SQLITE_OK;
-
-    while (rc == SQLITE_OK) {
-        int64_t expires_ms = 0;
-
-        rc = store_statement_step(statement,
-                                  STORE_VALUES(STORE_NUMBER(host), STORE_BLOB(id, sizeof(id)),
-                                               STORE_NUMBER(before_ms(op))));
-        if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 1) != MESSAGE_ID_BYTES) {
-            rc = SQLITE_CORRUPT;
-        } else if (rc == SQLITE_ROW) {
-            host = sqlite3_column_int64(statement, 0);
-            memcpy(id, sqlite3_column_blob(statement, 1), MESSAGE_ID_BYTES);
-            expires_ms = sqlite3_column_int64(statement, 2) + op->shift_ms;
-        }
-        store_statement_reset(statement);
-        if (rc == SQLITE_ROW) {
-            rc = store_statement_run(
-                database->statements[STORE_TOMBSTONE_PUT],
-                STORE_VALUES(
-                    STORE_NUMBER(host), STORE_BLOB(id, sizeof(id)), STORE_NUMBER(expires_ms),
-                    STORE_NUMBER(store_tombstone_checksum((uint32_t)host, id, expires_ms))));
-        }
     }
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
@@ -128,58 +117,6 @@ static bool was_applied(const struct store_database *database, const struct pers
     return database->before.clock_ms > before_ms(op);
 }
 
-/* Only rules with an end move. */
-/* Copies the key of a damaged row, so that the next step goes past it. False: it has no key. */
-static bool keep_key(sqlite3_stmt *statement, struct persist_rule *rule,
-                     uint8_t value[PERSIST_RULE_BYTES_MAX])
-{
-    size_t bytes = (size_t)sqlite3_column_bytes(statement, 2);
-
-    if (bytes > PERSIST_RULE_BYTES_MAX) {
-        return false;
-    }
-    if (bytes > 0) {
-        memcpy(value, sqlite3_column_blob(statement, 2), bytes);
-    }
-    rule->host = (uint32_t)sqlite3_column_int64(statement, 0);
-    rule->value_bytes = bytes;
-    return true;
-}
-
-static int shift_rules(struct store_database *database, const struct persist_op *op)
-{
-    sqlite3_stmt *statement = database->statements[STORE_RULE_SHIFTED];
-    uint8_t value[PERSIST_RULE_BYTES_MAX];
-    struct persist_rule rule = {.value = value};
-    bool is_damaged = false;
-    int64_t kind = 0;
-    int rc = SQLITE_OK;
-
-    while (rc == SQLITE_OK) {
-        rc = store_statement_step(statement,
-                                  STORE_VALUES(STORE_NUMBER(rule.host), STORE_NUMBER(kind),
-                                               STORE_BLOB(value, rule.value_bytes),
-                                               STORE_NUMBER(op->shift_from_ms)));
-        if (rc == SQLITE_ROW) {
-            rc = store_row_read_rule(statement, &rule);
-            is_damaged = rc == SQLITE_CORRUPT && keep_key(statement, &rule, value);
-            kind = sqlite3_column_int64(statement, 1);
-            if (rc == SQLITE_OK) {
-                memcpy(value, rule.value, rule.value_bytes);
-            }
-            rc = is_damaged ? SQLITE_OK : rc;
-        }
-        store_statement_reset(statement);
-        if (rc == SQLITE_OK && !is_damaged) {
-            rule.value = value;
-            rule.created_ms += op->shift_ms;
-            rule.until_ms += op->shift_ms;
-            rc = store_row_put_rule(database->statements[STORE_RULE_PUT], &rule);
-        }
-    }
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
-}
-
 int store_shift_apply(struct store_database *database, struct persist_op *op)
 {
     int rc = shift_messages(database, op);
@@ -188,10 +125,10 @@ int store_shift_apply(struct store_database *database, struct persist_op *op)
         rc = shift_epochs(database, op);
     }
     if (rc == SQLITE_OK && !was_applied(database, op)) {
-        rc = shift_rules(database, op);
+        rc = store_rule_shift(database, op);
     }
     if (rc == SQLITE_OK && !was_applied(database, op) && database->state.tombstones > 0) {
-        rc = shift_tombstones(database, op);
+        rc = store_tombstone_shift(database, op);
     }
     if (rc == SQLITE_OK && !was_applied(database, op)) {
         rc = store_moderation_shift(database, op);

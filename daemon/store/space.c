@@ -67,12 +67,19 @@ void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, 
     };
 }
 
+bool store_space_is_deposit(const struct persist_op *op)
+{
+    return op->kind == PERSIST_DEPOSIT ||
+           (op->kind == PERSIST_APPLY && op->change == PERSIST_CHANGE_MESSAGE &&
+            op->as != PERSIST_AS_OPERATOR);
+}
+
 void store_space_add(struct store_space_need *need, const struct persist_op *op)
 {
     const struct persist_message *message = &op->message;
     uint64_t frame = need->page_bytes + STORE_LOG_FRAME_HEADER_BYTES;
 
-    if (op->kind != PERSIST_DEPOSIT) {
+    if (!store_space_is_deposit(op)) {
         uint64_t removals = op->kind == PERSIST_EXPIRE ? op->limit : 1;
 
         need->log += removals * PAGES_OF_REMOVAL * frame;

@@ -63,6 +63,9 @@ void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, 
                          uint64_t log_pages, uint64_t reusable_pages,
                          struct store_space_room *out_room);
 
+/* Whether the operation may store a message. */
+bool store_space_is_deposit(const struct persist_op *op);
+
 /*
  * Adds the storage that an operation needs to *need. This is an estimate: it does not count the
  * messages that a deposit evicts, and the sizes of messages that an operation deletes are not known

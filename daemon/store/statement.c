@@ -15,23 +15,24 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
     [STORE_COMMIT] = "COMMIT",
     [STORE_ROLLBACK] = "ROLLBACK",
-    [STORE_INSERT] = "INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")",
+    [STORE_INSERT] = ("INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")"),
     [STORE_FIND] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq = ?1"),
     [STORE_DELETE] = "DELETE FROM message WHERE seq = ?1 RETURNING host_id, epoch, id",
     /*
      * The order of the columns is read_removed's in deposit.c. length(payload) does not read the
      * payload.
      */
-    [STORE_OLDEST] = ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES " FROM message"
+    [STORE_OLDEST] = ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES ", expires_ms FROM message"
                       " WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
-    [STORE_PLACE] =
-        ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES " FROM message WHERE seq = ?1"),
+    [STORE_PLACE] = ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES ", expires_ms FROM message"
+                     " WHERE seq = ?1"),
     [STORE_TOMBSTONE_FIND] =
-        "SELECT expires_ms FROM tombstone WHERE host_id = ?1 AND id = ?2 AND expires_ms > ?3",
+        ("SELECT " STORE_TOMBSTONE_COLUMNS " FROM tombstone WHERE host_id = ?1 AND id = ?2"),
     [STORE_TOMBSTONE_PUT] =
-        ("INSERT INTO tombstone (host_id, id, expires_ms, checksum) VALUES (?1, ?2, ?3, ?4)"
+        ("INSERT INTO tombstone (" STORE_TOMBSTONE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
          " ON CONFLICT (host_id, id) DO UPDATE"
-         " SET expires_ms = excluded.expires_ms, checksum = excluded.checksum"),
+         " SET expires_ms = excluded.expires_ms, checksum = excluded.checksum,"
+         " seq = excluded.seq, why = excluded.why"),
     [STORE_TOMBSTONE_EXPIRE] =
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
          " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2) RETURNING host_id, id"),
@@ -39,6 +40,11 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
          " ORDER BY expires_ms LIMIT max(0, (SELECT count(*) FROM tombstone) - ?1))"),
     [STORE_TOMBSTONE_LIFT] = "DELETE FROM tombstone WHERE host_id = ?1 AND id = ?2",
+    [STORE_EVICTED_PUT] =
+        ("INSERT INTO evicted (" STORE_EVICTED_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5)"),
+    [STORE_EVICTED_FIRST] =
+        ("SELECT seq, expires_ms, " STORE_EVICTED_COUNT " FROM evicted ORDER BY seq"),
+    [STORE_EVICTED_DROP] = "DELETE FROM evicted WHERE seq <= ?1",
     [STORE_EPOCH_EXPIRE] = "DELETE FROM epoch WHERE kept_ms <= ?1",
     [STORE_MOVE] = "UPDATE message SET seq = ?2, checksum = ?3 WHERE seq = ?1",
     /* STORE_..._SHIFTED find the next row that PERSIST_SHIFT changes, in the order of the keys. */
@@ -46,18 +52,19 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
                        " WHERE seq >= ?1 AND deposited_ms BETWEEN ?2 AND ?3 ORDER BY seq LIMIT 1"),
     [STORE_SHIFT] = ("UPDATE message SET deposited_ms = ?2, expires_ms = ?3, checksum = ?4"
                      " WHERE seq = ?1"),
-    [STORE_TOMBSTONE_SHIFTED] =
-        ("SELECT host_id, id, expires_ms FROM tombstone NOT INDEXED"
+    [STORE_TOMBSTONE_NEXT] =
+        ("SELECT " STORE_TOMBSTONE_COLUMNS " FROM tombstone NOT INDEXED"
          " WHERE (host_id, id) > (?1, ?2) AND expires_ms > ?3 ORDER BY host_id, id LIMIT 1"),
-    [STORE_MODERATION_FIND] = "SELECT state, reports, destroy_ms, removed_ms, reasons, "
-                              "row_checksum FROM moderation WHERE seq = ?1",
+    [STORE_MODERATION_FIND] = ("SELECT state, reports, destroy_ms, removed_ms, reasons, "
+                               "row_checksum, change_seq FROM moderation WHERE seq = ?1"),
     [STORE_MODERATION_PUT] =
         ("INSERT INTO moderation"
-         " (seq, state, reports, destroy_ms, removed_ms, reasons, row_checksum)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7) ON CONFLICT (seq) DO UPDATE"
+         " (seq, state, reports, destroy_ms, removed_ms, reasons, row_checksum, change_seq)"
+         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (seq) DO UPDATE"
          " SET state = excluded.state, reports = excluded.reports,"
          " destroy_ms = excluded.destroy_ms, removed_ms = excluded.removed_ms,"
-         " reasons = excluded.reasons, row_checksum = excluded.row_checksum"),
+         " reasons = excluded.reasons, row_checksum = excluded.row_checksum,"
+         " change_seq = excluded.change_seq"),
     [STORE_MODERATION_DUE] = ("SELECT seq FROM moderation"
                               " WHERE destroy_ms > 0 AND destroy_ms <= ?1"
                               " ORDER BY destroy_ms LIMIT 1"),
@@ -65,16 +72,22 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
         ("DELETE FROM decision WHERE (host_id, number) IN"
          " (SELECT host_id, number FROM decision WHERE time_ms < ?1 LIMIT ?2)"),
     [STORE_MODERATION_DROP] = "DELETE FROM moderation WHERE seq = ?1",
+    [STORE_RULE_FIND] =
+        ("SELECT " STORE_RULE_COLUMNS " FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3"),
     [STORE_RULE_PUT] =
-        ("INSERT INTO rule (" STORE_RULE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)"
+        ("INSERT INTO rule (" STORE_RULE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
          " ON CONFLICT (host_id, kind, value) DO UPDATE SET number = excluded.number,"
          " created_ms = excluded.created_ms, until_ms = excluded.until_ms,"
-         " checksum = excluded.checksum"),
+         " checksum = excluded.checksum, seq = excluded.seq, dropped = excluded.dropped"),
     [STORE_RULE_DROP] = "DELETE FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
     [STORE_RULE_EXPIRE] = "DELETE FROM rule WHERE until_ms > 0 AND until_ms <= ?1",
     [STORE_RULE_SHIFTED] = ("SELECT " STORE_RULE_COLUMNS " FROM rule WHERE until_ms > 0"
                             " AND created_ms >= ?4 AND (host_id, kind, value) > (?1, ?2, ?3)"
                             " ORDER BY host_id, kind, value LIMIT 1"),
+    [STORE_RULE_UNTOLD] = ("SELECT " STORE_RULE_COLUMNS " FROM rule WHERE seq IS NULL"
+                           " AND host_id = ?4 AND (host_id, kind, value) > (?1, ?2, ?3)"
+                           " ORDER BY host_id, kind, value LIMIT 1"),
+    [STORE_REPLICATES] = "SELECT coalesce(replicate, 0) FROM host WHERE host_id = ?1",
     /* The order of STORE_TALLY's columns is add_tally's in ops.c. */
     [STORE_TALLY] = ("SELECT host_id, epoch, filter, " CONTENT_BYTES ", coalesce(state, 0)"
                      " FROM message LEFT JOIN moderation USING (seq)"),

@@ -25,21 +25,27 @@ enum store_statement {
     STORE_TOMBSTONE_EXPIRE,
     STORE_TOMBSTONE_DROP,
     STORE_TOMBSTONE_LIFT,
+    STORE_EVICTED_PUT,
+    STORE_EVICTED_FIRST,
+    STORE_EVICTED_DROP,
     STORE_EPOCH_EXPIRE,
     STORE_META_SAVE,
     STORE_MOVE,
     STORE_SHIFTED,
     STORE_SHIFT,
-    STORE_TOMBSTONE_SHIFTED,
+    STORE_TOMBSTONE_NEXT,
     STORE_MODERATION_FIND,
     STORE_MODERATION_PUT,
     STORE_MODERATION_DROP,
     STORE_MODERATION_DUE,
     STORE_DECISION_EXPIRE,
+    STORE_RULE_FIND,
     STORE_RULE_PUT,
     STORE_RULE_DROP,
     STORE_RULE_EXPIRE,
     STORE_RULE_SHIFTED,
+    STORE_RULE_UNTOLD,
+    STORE_REPLICATES,
     STORE_TALLY,
     STORE_STATEMENT_COUNT
 };
@@ -55,6 +61,10 @@ struct store_value {
 #define STORE_NUMBER(value)                                \
     {                                                      \
         .type = SQLITE_INTEGER, .number = (int64_t)(value) \
+    }
+#define STORE_NUMBER_OR_NULL(value)                                                     \
+    {                                                                                   \
+        .type = (value) != 0 ? SQLITE_INTEGER : SQLITE_NULL, .number = (int64_t)(value) \
     }
 #define STORE_BLOB(data, size)                                 \
     {                                                          \

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/backup.h"
+#include "daemon/store/thread/backup.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -12,9 +12,9 @@
 #include <sodium.h>
 
 #include "core/base/err.h"
+#include "daemon/store/checksum.h"
 #include "daemon/store/error.h"
 #include "daemon/store/load.h"
-#include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/statement.h"
 
@@ -264,6 +264,10 @@ static int count_message(void *context, const struct persist_message *message)
     return 0;
 }
 
+/*
+ * Gives the copy a new store id. The hosts of the copy are not marked as restored: the copies of a
+ * host may know of changes since the backup.
+ */
 static int renew_store_id(sqlite3 *db)
 {
     uint8_t store_id[PERSIST_STORE_ID_BYTES];
@@ -278,6 +282,10 @@ static int renew_store_id(sqlite3 *db)
     if (rc == SQLITE_OK) {
         rc = store_query_number(db, "SELECT shift_from_ms FROM meta", STORE_NO_VALUES,
                                 &shift_from_ms);
+    }
+    if (rc == SQLITE_OK) {
+        rc = store_run(db, "DELETE FROM rule WHERE kind = ?1",
+                       STORE_VALUES(STORE_NUMBER(PERSIST_RESTORED)));
     }
     if (rc != SQLITE_OK) {
         return rc;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/reader.h"
+#include "daemon/store/thread/reader.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,8 @@
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/statement.h"
+#include "daemon/store/thread/feed.h"
+#include "daemon/store/thread/keep.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -73,15 +75,6 @@ struct store_reader {
     bool stopping;
 };
 
-/*
- * A block of memory with the filter, and perhaps the media type and the payload, of a message, or
- * with reasons. A job's memory is a linked list of blocks.
- */
-struct block {
-    struct block *next;
-    uint8_t bytes[];
-};
-
 /* --- the connection --------------------------------------------------------------------------- */
 
 static void reader_disconnect(struct store_reader *reader)
@@ -112,44 +105,13 @@ static int connect_once(struct store_reader *reader)
 
 /* --- jobs ------------------------------------------------------------------------------------- */
 
-static size_t variable_bytes(const struct persist_message *message)
+static int keep_entry(struct persist_read *read, const struct persist_message *message,
+                      struct persist_entry *out_entry)
 {
-    return message->filter_bytes + message->media_type_bytes + message->payload_bytes;
-}
+    int rc = store_keep_message(read, message, &out_entry->message);
 
-/* Adds `bytes` bytes to the job's memory. NULL: out of memory. */
-static uint8_t *add_block(struct persist_read *read, size_t bytes)
-{
-    struct block *block = malloc(sizeof(*block) + bytes); /* a row is far smaller than SIZE_MAX */
-
-    if (block == NULL) {
-        return NULL;
-    }
-    block->next = read->memory;
-    read->memory = block;
-    return block->bytes;
-}
-
-/* Copies a message out of SQLite's memory into the job's. */
-static int keep_message(struct persist_read *read, const struct persist_message *message,
-                        struct persist_entry *out_entry)
-{
-    uint8_t *end = add_block(read, variable_bytes(message));
-
-    if (end == NULL) {
-        return SQLITE_NOMEM;
-    }
-    memcpy(end, message->filter, message->filter_bytes);
-    out_entry->message = *message;
-    out_entry->message.filter = end;
-    end += message->filter_bytes;
-    memcpy(end, message->media_type, message->media_type_bytes);
-    out_entry->message.media_type = (const char *)end;
-    end += message->media_type_bytes;
-    memcpy(end, message->payload, message->payload_bytes);
-    out_entry->message.payload = end;
-    out_entry->found = true;
-    return SQLITE_OK;
+    out_entry->found = rc == SQLITE_OK;
+    return rc;
 }
 
 /*
@@ -176,7 +138,7 @@ static int keep_reasons(struct store_reader *reader, struct persist_read *read, 
     if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) > 0) {
         const void *text = sqlite3_column_text(statement, 0);
         size_t bytes = (size_t)sqlite3_column_bytes(statement, 0);
-        uint8_t *copy = text == NULL ? NULL : add_block(read, bytes);
+        uint8_t *copy = text == NULL ? NULL : store_keep_block(read, bytes);
 
         if (copy == NULL) {
             rc = SQLITE_NOMEM;
@@ -205,7 +167,7 @@ static int take_message(struct store_reader *reader, struct persist_read *read,
         note_message(&message, entry);
     } else {
         *kept += bytes;
-        rc = keep_message(read, &message, entry);
+        rc = keep_entry(read, &message, entry);
     }
     if (rc == SQLITE_OK && read->kind == PERSIST_READ_REPORTED) {
         rc = keep_reasons(reader, read, message.seq, entry);
@@ -322,11 +284,11 @@ static int keep_row(struct store_reader *reader, struct persist_read *read, size
     if (rc != SQLITE_OK) {
         return rc;
     }
-    *bytes += variable_bytes(&message);
+    *bytes += store_keep_bytes(&message);
     if (read->entry_count > 0 && *bytes > read->page_bytes_limit) {
         return SQLITE_ROW;
     }
-    rc = keep_message(read, &message, &read->entries[read->entry_count]);
+    rc = keep_entry(read, &message, &read->entries[read->entry_count]);
     if (rc == SQLITE_OK) {
         read->entry_count++;
         read->page_last = message.seq;
@@ -365,8 +327,8 @@ static int keep_checked(struct store_reader *reader, struct persist_read *read, 
     if (rc == SQLITE_OK) {
         struct persist_message lean = message;
         lean.media_type_bytes = lean.payload_bytes = 0;
-        *bytes += variable_bytes(&message);
-        rc = keep_message(read, &lean, entry);
+        *bytes += store_keep_bytes(&message);
+        rc = keep_entry(read, &lean, entry);
         entry->message.media_type_bytes = message.media_type_bytes;
         entry->message.payload_bytes = message.payload_bytes;
         entry->message.media_type = NULL;
@@ -420,34 +382,26 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
     if (rc == SQLITE_OK) {
         rc = is_page                                ? read_page(reader, read)
              : read->kind == PERSIST_READ_DECISIONS ? store_decision_read(reader->db, read)
-                                                    : read_payloads(reader, read);
+             : read->kind == PERSIST_READ_CHANGES
+                 ? store_feed_read(reader->db, reader->options.numbers, read)
+                 : read_payloads(reader, read);
     }
     if (rc == SQLITE_OK) {
         return;
     }
     read->failed = true;
     read->reason = store_error_reason(rc);
-    store_reader_release(read);
+    store_keep_release(read);
     for (size_t i = 0; i < read->entry_count; i++) {
         read->entries[i].found = false;
     }
     if (is_page) {
         read->entry_count = 0;
     }
-    reader_disconnect(reader); /* the next job opens a new connection */
-}
-
-void store_reader_release(struct persist_read *read)
-{
-    struct block *block = read->memory;
-
-    while (block != NULL) {
-        struct block *next = block->next;
-
-        free(block);
-        block = next;
+    if (read->kind == PERSIST_READ_CHANGES) {
+        read->change_count = 0;
     }
-    read->memory = NULL;
+    reader_disconnect(reader); /* the next job opens a new connection */
 }
 
 /* --- the thread ------------------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -14,11 +14,12 @@
 #include "daemon/store/error.h"
 #include "daemon/store/load.h"
 #include "daemon/store/log.h"
-#include "daemon/store/reader.h"
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/space.h"
-#include "daemon/store/writer.h"
+#include "daemon/store/thread/keep.h"
+#include "daemon/store/thread/reader.h"
+#include "daemon/store/thread/writer.h"
 #include "daemon/system/log.h"
 
 /*
@@ -311,7 +312,7 @@ static void read_entries(struct persist *persist, struct persist_read *read)
 static void read_release(struct persist *persist, struct persist_read *read)
 {
     (void)persist;
-    store_reader_release(read);
+    store_keep_release(read);
 }
 
 static bool begin_job(struct persist *persist, struct persist_job *job)

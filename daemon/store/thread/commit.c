@@ -6,9 +6,10 @@
 #include <sodium.h>
 
 #include "daemon/store/error.h"
-#include "daemon/store/inner.h"
+#include "daemon/store/evicted.h"
 #include "daemon/store/log.h"
 #include "daemon/store/ops.h"
+#include "daemon/store/thread/inner.h"
 
 enum {
     /* A part of a failed batch has at most 1 / RETRY_PARTS of its operations, rounded up. */
@@ -23,6 +24,8 @@ enum {
      * busy timeout. A checkpoint of a shorter log does not wait for readers.
      */
     LOG_GROWTH = 8,
+    /* The checkpointer copies the log in about this many parts. */
+    LOG_PARTS = 8,
     SCRUB_RETRY_MS = 1000,
     STACK_BYTES = 64 * 1024 /* what operations use at most */
 };
@@ -44,12 +47,21 @@ void store_commit_checkpoint(struct store_writer *writer, int mode)
     int pages = 0;
     int done = 0;
 
+    store_checkpointer_wait(&writer->checkpointer);
     if (writer->database.db == NULL) {
         return;
     }
     if (sqlite3_wal_checkpoint_v2(writer->database.db, NULL, mode, &pages, &done) == SQLITE_OK) {
         writer->log_pages = pages > done ? (uint64_t)(pages - done) : 0;
     }
+}
+
+static bool operations_wait(struct store_writer *writer)
+{
+    uv_mutex_lock(&writer->mutex);
+    bool waits = writer->queue.first != NULL;
+    uv_mutex_unlock(&writer->mutex);
+    return waits;
 }
 
 void store_commit_checkpoint_if_long(struct store_writer *writer)
@@ -60,6 +72,8 @@ void store_commit_checkpoint_if_long(struct store_writer *writer)
         store_commit_checkpoint(writer, SQLITE_CHECKPOINT_RESTART);
     } else if (writer->log_pages >= most) {
         store_commit_checkpoint(writer, SQLITE_CHECKPOINT_PASSIVE);
+    } else if (operations_wait(writer)) {
+        store_checkpointer_begin(&writer->checkpointer, writer->log_pages, most / LOG_PARTS + 1);
     }
 }
 
@@ -77,6 +91,7 @@ void store_commit_scrub(struct store_writer *writer)
     int rc = SQLITE_ERROR;
 
     sodium_stackzero(STACK_BYTES); /* reasons of reports of messages that are gone */
+    store_checkpointer_rest(&writer->checkpointer);
     if (writer->database.db != NULL) {
         rc = sqlite3_wal_checkpoint_v2(writer->database.db, NULL, SQLITE_CHECKPOINT_TRUNCATE, NULL,
                                        NULL);
@@ -87,7 +102,7 @@ void store_commit_scrub(struct store_writer *writer)
     }
     writer->log_pages = 0;
     writer->scrub_due = 0;
-    writer->has_scrubbed = true;
+    writer->is_scrubbed = true;
     uv_mutex_lock(&writer->mutex);
     writer->counters.scrubs++;
     uv_mutex_unlock(&writer->mutex);
@@ -170,6 +185,13 @@ static void roll_back(struct store_writer *writer, bool was_committing)
     }
 }
 
+/* Whether the operation is an operator's decision about a message, made at another store. */
+static bool is_decision(const struct persist_op *op)
+{
+    return op->kind == PERSIST_APPLY && op->change == PERSIST_CHANGE_MESSAGE &&
+           op->as == PERSIST_AS_OPERATOR;
+}
+
 static void note_success(struct store_writer *writer, const struct store_batch *batch)
 {
     struct persist_op *op = batch->first;
@@ -181,7 +203,8 @@ static void note_success(struct store_writer *writer, const struct store_batch *
             op->message.seq = writer->times[i].seq;
             op->message.state = writer->times[i].state;
             op->message.reports = writer->times[i].reports;
-        } else if (op->kind == PERSIST_MODERATE && op->outcome == PERSIST_APPLIED) {
+        } else if (op->outcome == PERSIST_APPLIED &&
+                   (op->kind == PERSIST_MODERATE || is_decision(op))) {
             op->message.state = writer->times[i].state;
             op->message.reports = writer->times[i].reports;
         } else if (op->kind == PERSIST_WITHHOLD && op->outcome == PERSIST_APPLIED) {
@@ -194,10 +217,12 @@ static void note_success(struct store_writer *writer, const struct store_batch *
         }
     }
     /*
-     * The first commit also schedules a scrub, a checkpoint that truncates the WAL: the WAL may
-     * have bytes of messages that were removed before a crash.
+     * If there was a log at the start, the first commit also schedules a scrub, a checkpoint that
+     * truncates the log: it may have bytes of messages that were removed before a crash. A log that
+     * was empty is left alone: each commit that makes the file longer is a commit of the file
+     * system's journal, too.
      */
-    if ((writer->database.state.removed || !writer->has_scrubbed) && writer->scrub_due == 0) {
+    if ((writer->database.state.removed || !writer->is_scrubbed) && writer->scrub_due == 0) {
         writer->scrub_due = uv_hrtime() + STORE_NS_PER_MS * writer->options.scrub_after_ms;
     }
     writer->database.state.removed = false;
@@ -239,6 +264,9 @@ static int run_transaction(struct store_writer *writer, const struct store_batch
         rc = store_ops_apply(&writer->database, op, &writer->times[i]);
     }
     if (rc == SQLITE_OK) {
+        rc = store_evicted_write(&writer->database);
+    }
+    if (rc == SQLITE_OK) {
         is_committing = true;
         rc = store_database_commit(&writer->database);
     }
@@ -264,6 +292,7 @@ static void fail_batch(const struct store_batch *batch, int rc)
 
 void store_commit_make_space(struct store_writer *writer)
 {
+    store_checkpointer_wait(&writer->checkpointer);
     if (writer->database.db != NULL) {
         (void)store_log_cut(writer->database.db,
                             writer->options.path); /* or a program has the lock */

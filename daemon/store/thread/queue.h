@@ -4,8 +4,8 @@
  * takes from them. The queue has no lock: its user makes sure that one thread uses the queue at a
  * time. The queue links operations by their field `next`, and never frees them.
  */
-#ifndef DAEMON_STORE_QUEUE_H
-#define DAEMON_STORE_QUEUE_H
+#ifndef DAEMON_STORE_THREAD_QUEUE_H
+#define DAEMON_STORE_THREAD_QUEUE_H
 
 #include <stdbool.h>
 #include <stddef.h>

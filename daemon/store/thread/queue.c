@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/queue.h"
+#include "daemon/store/thread/queue.h"
 
 static size_t content_bytes(const struct persist_op *op)
 {
-    if (op->kind != PERSIST_DEPOSIT) {
+    if (!store_space_is_deposit(op)) {
         return 0;
     }
     return op->message.payload_bytes + op->message.filter_bytes + op->message.media_type_bytes;
@@ -31,7 +31,7 @@ bool store_queue_fits(const struct store_queue *queue, const struct store_space_
 {
     struct store_space_need need = {.page_bytes = room->page_bytes};
 
-    if (queue->first == NULL || queue->first->kind != PERSIST_DEPOSIT) {
+    if (queue->first == NULL || !store_space_is_deposit(queue->first)) {
         return true;
     }
     store_space_add(&need, queue->first);
@@ -49,8 +49,8 @@ static bool is_too_much(const struct persist_op *op, const struct store_space_ro
         return false;
     }
     store_space_add(need, op);
-    return op->kind == PERSIST_DEPOSIT ? !store_space_fits(room, need)
-                                       : !store_space_fits_log(room, need);
+    return store_space_is_deposit(op) ? !store_space_fits(room, need)
+                                      : !store_space_fits_log(room, need);
 }
 
 void store_queue_take(struct store_queue *queue, size_t ops_max,

@@ -4,8 +4,8 @@
  * does jobs one after another. No read transaction stays open after a job, because a checkpoint may
  * have to wait for open read transactions.
  */
-#ifndef DAEMON_STORE_READER_H
-#define DAEMON_STORE_READER_H
+#ifndef DAEMON_STORE_THREAD_READER_H
+#define DAEMON_STORE_THREAD_READER_H
 
 #include "daemon/store/numbers.h"
 #include "daemon/store/persist.h"
@@ -40,8 +40,5 @@ void store_reader_stop(struct store_reader *reader);
 
 /* Waits until the thread has ended, and frees everything. To be called after store_reader_stop. */
 void store_reader_free(struct store_reader *reader);
-
-/* Frees the memory of a job, to which the pointers in the entries point. */
-void store_reader_release(struct persist_read *read);
 
 #endif

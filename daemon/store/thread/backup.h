@@ -9,8 +9,8 @@
  * The copy is written to FILE.part, and gets the name FILE when it is whole and on storage. A
  * backup does not overwrite an existing file.
  */
-#ifndef DAEMON_STORE_BACKUP_H
-#define DAEMON_STORE_BACKUP_H
+#ifndef DAEMON_STORE_THREAD_BACKUP_H
+#define DAEMON_STORE_THREAD_BACKUP_H
 
 #include <stdbool.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/store/writer.h"
+#include "daemon/store/thread/writer.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -7,9 +7,9 @@
 #include <uv.h>
 
 #include "core/base/err.h"
-#include "daemon/store/inner.h"
 #include "daemon/store/log.h"
 #include "daemon/store/space.h"
+#include "daemon/store/thread/inner.h"
 
 /* --- the thread ------------------------------------------------------------------------------- */
 
@@ -138,6 +138,7 @@ static void run_thread(void *argument)
 
     while (writer_turn(writer))
         ;
+    store_checkpointer_stop(&writer->checkpointer);
     db = store_database_deinit(&writer->database);
     if (writer->hands_off) {
         (void)sqlite3_close(db);
@@ -179,11 +180,16 @@ int store_writer_new(const struct store_writer_options *options, sqlite3 *db,
      * The log may have pages from before a crash. The length of the log gives an upper bound of
      * their number.
      */
-    writer->log_pages =
-        store_log_bytes(options->path) / (writer->page_bytes + STORE_LOG_FRAME_HEADER_BYTES);
+    uint64_t log_bytes = store_log_bytes(options->path);
+    writer->log_pages = log_bytes / (writer->page_bytes + STORE_LOG_FRAME_HEADER_BYTES);
+    writer->is_scrubbed = log_bytes == 0;
     code = -ERR_SYSTEM;
-    if (uv_mutex_init(&writer->mutex) != 0) {
+    if (store_checkpointer_init(&writer->checkpointer, options->path, options->vfs, options->use) !=
+        0) {
         goto deinit_database;
+    }
+    if (uv_mutex_init(&writer->mutex) != 0) {
+        goto deinit_checkpointer;
     }
     if (uv_cond_init(&writer->wake) != 0) {
         goto destroy_mutex;
@@ -198,6 +204,8 @@ destroy_cond:
     uv_cond_destroy(&writer->wake);
 destroy_mutex:
     uv_mutex_destroy(&writer->mutex);
+deinit_checkpointer:
+    store_checkpointer_deinit(&writer->checkpointer);
 deinit_database:
     (void)sqlite3_wal_hook(store_database_deinit(&writer->database), NULL, NULL);
 free_writer:
@@ -255,6 +263,7 @@ void store_writer_free(struct store_writer *writer)
     (void)uv_thread_join(&writer->thread);
     uv_cond_destroy(&writer->wake);
     uv_mutex_destroy(&writer->mutex);
+    store_checkpointer_deinit(&writer->checkpointer);
     free(writer);
 }
 

@@ -3,8 +3,8 @@
  * persist_sqlite: implements persist.h with SQLite in WAL mode. One thread writes. Another thread
  * reads messages through a connection of its own, so that no read waits for a commit.
  */
-#ifndef DAEMON_STORE_SQLITE_H
-#define DAEMON_STORE_SQLITE_H
+#ifndef DAEMON_STORE_THREAD_SQLITE_H
+#define DAEMON_STORE_THREAD_SQLITE_H
 
 #include <uv.h>
 

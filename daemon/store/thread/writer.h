@@ -8,8 +8,8 @@
  * again in smaller transactions. If a failure makes the connection unusable, the writer closes the
  * connection, and opens a new one when it is needed.
  */
-#ifndef DAEMON_STORE_WRITER_H
-#define DAEMON_STORE_WRITER_H
+#ifndef DAEMON_STORE_THREAD_WRITER_H
+#define DAEMON_STORE_THREAD_WRITER_H
 
 #include <sqlite3.h>
 

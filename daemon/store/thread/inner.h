@@ -5,18 +5,19 @@
  * transactions, checkpoints). The functions run on the writer's thread; store_writer_new also calls
  * store_commit_limit_log.
  */
-#ifndef DAEMON_STORE_INNER_H
-#define DAEMON_STORE_INNER_H
+#ifndef DAEMON_STORE_THREAD_INNER_H
+#define DAEMON_STORE_THREAD_INNER_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
 #include <uv.h>
 
-#include "daemon/store/backup.h"
 #include "daemon/store/database.h"
-#include "daemon/store/queue.h"
-#include "daemon/store/writer.h"
+#include "daemon/store/thread/backup.h"
+#include "daemon/store/thread/checkpointer.h"
+#include "daemon/store/thread/queue.h"
+#include "daemon/store/thread/writer.h"
 
 #define STORE_NS_PER_MS UINT64_C(1000000)
 
@@ -32,6 +33,7 @@ struct store_writer {
     struct store_writer_options options;
     struct store_database database; /* the thread's */
     struct store_times times[STORE_BATCH_OPS];
+    struct store_checkpointer checkpointer;
     uint64_t page_bytes;   /* of the database */
     uint64_t log_pages;    /* the writer's thread only: pages in the log that may not be in the
                               database yet */
@@ -39,7 +41,7 @@ struct store_writer {
     bool refuses_deposits; /* the writer's thread only: the present batch has too little storage for
                               deposits */
     uint64_t scrub_due;    /* the thread's: uv_hrtime of the next scrub, 0: none is due */
-    bool has_scrubbed;     /* the thread's: at least once */
+    bool is_scrubbed;      /* the thread's: the log has no bytes from before the start */
     bool locked_out; /* the writer's thread only: another program held the lock of the database too
                         long for the last batch */
     bool hands_off;  /* closing must not change the database; written before the first submit */
@@ -81,7 +83,10 @@ int store_commit_reopen(struct store_writer *writer);
  */
 void store_commit_checkpoint(struct store_writer *writer, int mode);
 
-/* Runs a checkpoint if the log has reached its limit. */
+/*
+ * Runs a checkpoint if the log has reached its limit. Below the limit, if operations wait, lets the
+ * checkpointer copy what the log has.
+ */
 void store_commit_checkpoint_if_long(struct store_writer *writer);
 
 /*
