@@ -29,6 +29,7 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
 {
     struct privilege_user user;
     struct privilege_user gateway;
+    struct privilege_user bridge;
     bool has_user = config->user[0] != '\0';
     gid_t group = PRIVILEGE_NO_GROUP;
     enum server_tls_verdict verdict = SERVER_TLS_GOOD;
@@ -42,6 +43,10 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
     }
     if (config->gateway_user[0] != '\0' &&
         privilege_look_up("gateway_user", config->gateway_user, &gateway, sentence) != 0) {
+        add_reason(out_reason, sentence);
+    }
+    if (config->bridge_user[0] != '\0' &&
+        privilege_look_up("bridge_user", config->bridge_user, &bridge, sentence) != 0) {
         add_reason(out_reason, sentence);
     }
     if (config->admin_group[0] != '\0' &&

@@ -8,7 +8,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
-#include "daemon/store/backup.h"
+#include "daemon/store/thread/backup.h"
 #include "daemon/system/datadir.h"
 #include "daemon/system/privilege.h"
 #include "daemon/system/reason.h"

@@ -9,6 +9,7 @@
 
 #include "core/base/err.h"
 #include "daemon/config/config.h"
+#include "daemon/config/guest.h"
 #include "daemon/config/table.h"
 #include "daemon/settings/key.h"
 
@@ -52,7 +53,9 @@ static void add_tcp(struct config *config, const char *address, bool optional)
 static bool names_unix_socket(const struct config *config)
 {
     for (size_t i = 0; i < config->listener_count; i++) {
-        if (config->listeners[i].kind == CONFIG_LISTENER_UNIX && !config->listeners[i].gateway) {
+        const struct config_listener *listener = &config->listeners[i];
+
+        if (listener->kind == CONFIG_LISTENER_UNIX && !listener->gateway && !listener->bridge) {
             return true;
         }
     }
@@ -232,64 +235,29 @@ static int check_tls(const struct config *config, const struct settings_source *
                                  most == CONFIG_TLS ? "tls" : "mutual-tls", lacking);
 }
 
-static bool same_folder(const char *path, const char *other)
+/* Checks the keys of a host about copies. */
+static int check_host_copies(const struct config *config, const struct config_host *host,
+                             const struct settings_source *source)
 {
-    size_t length = (size_t)(strrchr(path, '/') - path);
+    struct settings_source place = at_line(source, host->line);
 
-    return (size_t)(strrchr(other, '/') - other) == length && memcmp(path, other, length) == 0;
-}
-
-/*
- * Checks that the folder of a gateway's socket has no socket of an administrator. With two folders,
- * the mode of a folder decides who can reach its sockets.
- */
-static int check_gateway_folder(const struct config *config, const struct config_listener *gateway,
-                                const struct settings_source *source)
-{
-    for (size_t i = 0; i < config->listener_count; i++) {
-        const struct config_listener *other = &config->listeners[i];
-
-        if (other->kind == CONFIG_LISTENER_UNIX && !other->gateway &&
-            same_folder(gateway->path, other->path)) {
-            return settings_refuse(source,
-                                   "the gateway's socket %s stands beside %s, where administrators "
-                                   "connect: give it a folder of its own, such as "
-                                   "/run/hearsay-web/gateway.sock",
-                                   gateway->path, other->path);
-        }
-    }
-    return 0;
-}
-
-/*
- * Checks that `gateway_user` is not `user`, that `gateway_user` is set if there is a gateway
- * listener, and the folders of the gateway listeners.
- */
-static int check_gateways(const struct config *config, const struct settings_source *source)
-{
-    const struct settings_key *key =
-        settings_find(&config_table, CONFIG_SECTION_DAEMON, "gateway_user");
-    struct settings_source place = at_line(source, line_of(config, key));
-
-    if (config->gateway_user[0] != '\0' && strcmp(config->gateway_user, config->user) == 0) {
+    if (host->is_replica && host->acknowledge_replicated) {
         return settings_refuse(&place,
-                               "`gateway_user` is %s, as `user` is: the daemon's own user is an "
-                               "administrator, so the gateway needs a user of its own",
-                               config->user);
+                               "[host %s]: `acknowledge` is replicated, but with `role = replica` "
+                               "nothing is deposited here: it is for the owner",
+                               host->name);
     }
-    for (size_t i = 0; i < config->listener_count; i++) {
-        const struct config_listener *listener = &config->listeners[i];
-        int rc = 0;
-
-        if (listener->gateway && config->gateway_user[0] == '\0') {
-            return settings_refuse(source,
-                                   "`listen = %s gateway` needs `gateway_user`, the user that the "
-                                   "gateway runs as, such as hearsay-web",
-                                   listener->path);
-        }
-        if (listener->gateway && (rc = check_gateway_folder(config, listener, source)) != 0) {
-            return rc;
-        }
+    if (host->acknowledge_replicated && config->relaxed) {
+        return settings_refuse(&place,
+                               "[host %s]: `acknowledge` is replicated, and `durability` is "
+                               "relaxed: what may be lost here is not acknowledged as safe",
+                               host->name);
+    }
+    if (host->acknowledge_replicated && !host->replicate) {
+        return settings_refuse(&place,
+                               "[host %s]: `acknowledge` is replicated, which needs "
+                               "`replicate = yes`: without it there is no copy to wait for",
+                               host->name);
     }
     return 0;
 }
@@ -335,15 +303,33 @@ int config_finish(struct config *config, char *out_reason)
         is_right = check_relation(config, &relations[i], &source) == 0 && is_right;
     }
     is_right = check_tls(config, &source) == 0 && is_right;
-    is_right = check_gateways(config, &source) == 0 && is_right;
+    is_right = config_check_guests(config, &source) == 0 && is_right;
     for (size_t i = 0; i < config->host_count; i++) {
         is_right = check_host_epochs(&config->hosts[i], &source) == 0 && is_right;
+        is_right = check_host_copies(config, &config->hosts[i], &source) == 0 && is_right;
     }
     is_right = check_hosts_fit(config, &source) == 0 && is_right;
     return is_right ? 0 : CONFIG_REFUSED;
 }
 
 /* --- reload ----------------------------------------------------------------------------------- */
+
+/* Checks the keys of a host that are numbers or words. */
+static int check_host_keys(const struct settings_source *place, const struct config_host *before,
+                           const struct config_host *after)
+{
+    int rc = 0;
+
+    for (size_t i = 0; i < config_table.key_count && rc == 0; i++) {
+        const struct settings_key *key = &config_table.keys[i];
+
+        if (key->section == CONFIG_SECTION_HOST && !key->reloadable &&
+            key->type != SETTINGS_TYPE_OWN) {
+            rc = settings_check_unchanged(place, key, before, after);
+        }
+    }
+    return rc;
+}
 
 /*
  * Checks that the fresh configuration begins with the hosts of the running one, in the same order,
@@ -381,6 +367,11 @@ static int check_hosts(const struct settings_source *source, const struct config
             return settings_refuse(
                 &place, "[host %s]: `profile` changed from %s to %s, which needs a restart",
                 after->name, old, new);
+        }
+        place = at_line(source, after->line);
+        int rc = check_host_keys(&place, before, after);
+        if (rc != 0) {
+            return rc;
         }
     }
     return 0;

@@ -65,6 +65,7 @@ struct config_listener {
     bool limited;    /* limits of an address also hold for clients on this machine */
     bool gateway; /* a Unix socket for the user `gateway_user` only; a session may speak for another
                      client's address */
+    bool bridge;  /* a Unix socket for the user `bridge_user` only; a session may carry changes */
 };
 
 enum config_security config_security(const struct config_listener *listener);
@@ -99,6 +100,11 @@ struct config_host {
     uint32_t hide_per_hour;          /* messages that reports of one network may hide in an hour */
     uint32_t remove_after_s;         /* time from a removal to the destruction of the message */
     char hood[LIMIT_HOST_BYTES + 1]; /* "": the host belongs to no hood */
+    bool is_replica;                 /* role = replica: a copy; another server is the owner */
+    bool replicate;                  /* an owner keeps changes for copies */
+    bool acknowledge_replicated;     /* acknowledge = replicated */
+    uint32_t replicate_wait_ms;      /* how long a deposit's answer waits for copies */
+    uint32_t summary_groups;         /* 0: none */
 };
 
 struct config_limits {
@@ -148,6 +154,7 @@ struct config {
     char admin_group[CONFIG_USER_BYTES];  /* the group of administrators; "": none */
     bool no_call_filter;                  /* call_filter = no */
     char gateway_user[CONFIG_USER_BYTES]; /* the user of the gateway listeners; "": none */
+    char bridge_user[CONFIG_USER_BYTES];  /* the user of the bridge listeners; "": none */
     struct config_listener listeners[CONFIG_LISTENERS_MAX];
     char tls_certificate[CONFIG_PATH_BYTES]; /* these three "": not named */
     char tls_key[CONFIG_PATH_BYTES];
@@ -211,7 +218,7 @@ int config_set(struct config *config, const char *name, const char *section, con
  * - the host `default` if no host is named;
  * - the limits `messages` and `bytes` of hosts;
  * - the listeners 127.0.0.1:7117 and [::1]:7117 if no listener is named;
- * - a Unix socket for administrators if none is named (a gateway's socket does not count):
+ * - a Unix socket for administrators if none is named (those of gateways and bridges do not count):
  *   CONFIG_ADMIN_SOCKET with `admin_group`, otherwise DATA/hearsayd.sock if this path is short
  *   enough.
  *

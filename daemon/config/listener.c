@@ -97,6 +97,7 @@ static const struct {
     {"local", offsetof(struct config_listener, local)},
     {"freebind", offsetof(struct config_listener, freebind)},
     {"gateway", offsetof(struct config_listener, gateway)},
+    {"bridge", offsetof(struct config_listener, bridge)},
 };
 enum { LISTENER_WORDS = sizeof(listener_words) / sizeof(listener_words[0]) };
 
@@ -135,15 +136,21 @@ static void take_words(char *text, struct config_listener *listener)
 static const char *broken_rule(const struct config_listener *listener)
 {
     if (listener->kind == CONFIG_LISTENER_TCP) {
-        return listener->gateway ? "gateway is for a Unix socket, such as "
-                                   "/run/hearsay-web/gateway.sock"
-                                 : NULL;
+        return listener->gateway  ? "gateway is for a Unix socket, such as "
+                                    "/run/hearsay-web/gateway.sock"
+               : listener->bridge ? "bridge is for a Unix socket, such as "
+                                    "/run/hearsay-bridge/bridge.sock"
+                                  : NULL;
     }
     if (listener->tls || listener->mutual_tls) {
         return "a Unix socket needs no tls";
     }
     if (listener->freebind) {
         return "freebind is for addresses, not for a Unix socket";
+    }
+    if (listener->bridge && (listener->gateway || listener->limited || listener->local)) {
+        return "bridge excludes gateway, limited and local: a bridge speaks for no client, has no "
+               "limits of an address, and gets no keys of epochs";
     }
     return listener->gateway && listener->limited ? "gateway and limited exclude each other: a "
                                                     "gateway names the address of each client, "
@@ -167,7 +174,7 @@ int config_listener_parse(const struct settings_source *source, const char *key,
     if (place[0] != '/' && blank != NULL) {
         return settings_refuse(source,
                                "`%s`: `%.100s` may not follow an address; tls, mutual-tls, "
-                               "limited, local, freebind and gateway may",
+                               "limited, local, freebind, gateway and bridge may",
                                key, blank + 1);
     }
     int rc = parse_place(source, key, place, &listener);
@@ -180,6 +187,7 @@ int config_listener_parse(const struct settings_source *source, const char *key,
     listener.local = words.local;
     listener.freebind = words.freebind;
     listener.gateway = words.gateway;
+    listener.bridge = words.bridge;
     const char *rule = broken_rule(&listener);
     if (rule != NULL) {
         return settings_refuse(source, "`%s`: %s", key, rule);

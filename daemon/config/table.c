@@ -14,6 +14,9 @@
 
 static const char *const durability_words[] = {"storage", "relaxed", NULL};
 static const char *const call_filter_words[] = {"yes", "no", NULL};
+static const char *const role_words[] = {"owner", "replica", NULL};
+static const char *const replicate_words[] = {"no", "yes", NULL};
+static const char *const acknowledge_words[] = {"storage", "replicated", NULL};
 static const char *const accept_words[] = {"open", "review", "closed", NULL};
 static const char *const evict_words[] = {"reject", "oldest", "soonest-expiring", NULL};
 static const char *const epoch_open_words[] = {"accept", "refuse", NULL};
@@ -61,15 +64,21 @@ static const struct settings_key keys[] = {
              "for this user."},
     {DAEMON_KEY("admin_group", admin_group), SETTINGS_TYPE_GROUP, .example = "hearsay",
      .standard_note = "none",
-     .help = "A group whose members may administer the daemon, as its user and root may. Its Unix "
-             "sockets, except for those with `gateway`, then belong to that group, with mode 0660, "
-             "and the default socket is "
-             "/run/hearsay/admin.sock instead of hearsayd.sock in the data directory. The daemon's "
-             "user must be a member, unless root starts the daemon and `user` is set."},
+     .help =
+         "A group whose members may administer the daemon, as its user and root may. Its Unix "
+         "sockets, except for those with `gateway` or `bridge`, then belong to that group, with "
+         "mode 0660, "
+         "and the default socket is "
+         "/run/hearsay/admin.sock instead of hearsayd.sock in the data directory. The daemon's "
+         "user must be a member, unless root starts the daemon and `user` is set."},
     {DAEMON_KEY("gateway_user", gateway_user), SETTINGS_TYPE_USER, .example = "hearsay-web",
      .standard_note = "none",
      .help = "The only user that may connect to the listeners with `gateway`: the user of "
              "hearsay-web. There this user is no administrator."},
+    {DAEMON_KEY("bridge_user", bridge_user), SETTINGS_TYPE_USER, .example = "hearsay-bridge",
+     .standard_note = "none",
+     .help = "The only user that may connect to the listeners with `bridge`: the user of "
+             "hearsay-bridge. There this user is no administrator."},
     {DAEMON_KEY("call_filter", no_call_filter), SETTINGS_TYPE_CHOICE, .words = call_filter_words,
      .standard = "yes",
      .help = "Whether the kernel refuses the daemon system calls that it never needs, such as "
@@ -90,7 +99,9 @@ static const struct settings_key keys[] = {
          "listen although this machine does not have the address yet. gateway: only `gateway_user` "
          "may "
          "connect to this Unix socket, and names the address of each client for whom it speaks; "
-         "the socket's folder may hold no other socket. A reload opens and "
+         "the socket's folder may hold no other socket. bridge: only `bridge_user` may connect to "
+         "this Unix socket, which carries changes to and from copies of a host; the socket's "
+         "folder may hold no other socket. A reload opens and "
          "closes listeners; connections stay."},
     {DAEMON_KEY("tls_certificate", tls_certificate), SETTINGS_TYPE_PATH, .reloadable = true,
      .standard_note = "none", .example = "/etc/hearsay/certificate.pem",
@@ -285,6 +296,33 @@ static const struct settings_key keys[] = {
              "client of one of them may ask all of them (hearsay query --hood). Only messages in "
              "epoch 0 are found from other hosts, and only at hosts with the same profile. Without "
              "this key the host neither asks other hosts nor is asked by them."},
+    {HOST_KEY("summary_groups", summary_groups), SETTINGS_TYPE_COUNT, 0, 64, .unit = "groups",
+     .standard = "32", .reloadable = true,
+     .help = "In how many groups this host tells the other servers of its hood what messages it "
+             "has, once a bridge asks for them; 0: none, so that the others must ask this host "
+             "each time. More groups let the others ask in vain less often, and take more bytes "
+             "on the way: 66 each with the profile v1:512/4."},
+    {HOST_KEY("role", is_replica), SETTINGS_TYPE_CHOICE, .words = role_words, .standard = "owner",
+     .help = "Whether messages are deposited here. owner: yes. replica: this daemon has a copy of "
+             "the host, and another daemon, which serves a host of the same name and profile, is "
+             "its owner. A copy answers queries, takes what hearsay-bridge brings, and refuses "
+             "deposits, withdrawals and reports."},
+    {HOST_KEY("replicate", replicate), SETTINGS_TYPE_CHOICE, .words = replicate_words,
+     .standard = "no",
+     .help = "Whether an owner keeps what hearsay-bridge needs to carry the host to copies: a "
+             "number for each change, and what is gone. A copy always does. With no after yes, "
+             "hearsay-bridge carries nothing of the host any more: the copies keep what they have, "
+             "also what is withdrawn or removed here later, until it expires. Yes again makes up "
+             "for it."},
+    {HOST_KEY("acknowledge", acknowledge_replicated), SETTINGS_TYPE_CHOICE,
+     .words = acknowledge_words, .standard = "storage", .reloadable = true,
+     .help = "When a deposit is answered. storage: when it is on storage here. replicated: when "
+             "hearsay-bridge has said that the copies have it, too, at most `replicate_wait` "
+             "later. The answer says which. Needs replicate."},
+    {HOST_KEY("replicate_wait", replicate_wait_ms), SETTINGS_TYPE_MILLISECONDS, 1, 60000,
+     .standard = "2s", .reloadable = true,
+     .help = "How long the answer to a deposit waits for the copies, with acknowledge = "
+             "replicated. At most 10,000 answers wait at a time."},
     {HOST_KEY("accept", accept), SETTINGS_TYPE_CHOICE, .words = accept_words, .standard = "open",
      .reloadable = true,
      .help = "Which deposits are taken. open: all. review: they are stored, and nobody sees them "

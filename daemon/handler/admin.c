@@ -97,10 +97,9 @@ static void add_metrics(struct service *service, struct figures *figures)
         figures_add(figures, report.p99_us, "%s_p99_us", name);
         figures_add(figures, report.max_us, "%s_max_us", name);
         figures_add(figures, metrics->sums_us[m], "%s_us_total", name);
-        for (size_t i = 0; i < METRICS_BOUNDS; i++) {
-            figures_add(figures, metrics->within[m][i], "%s_le_%" PRIu64, name,
-                        metrics_bound_us(i));
-        }
+    }
+    for (size_t i = 0; i < METRICS_BOUNDS; i++) {
+        figures_add(figures, metrics->within[i], "deposit_le_%" PRIu64, metrics_bound_us(i));
     }
     figures_add(figures, metrics->comparisons, "comparisons_total");
     figures_add(figures,

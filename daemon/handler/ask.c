@@ -41,7 +41,9 @@ bool ask_is_administrator(const struct ask *ask)
     if (ask->client->is_administrator) {
         return true;
     }
-    if (ask->client->is_local) {
+    if (ask->client->is_bridge) {
+        ask_refuse(ask, MSG_FORBIDDEN, name, "a bridge is no administrator; %s is for those", name);
+    } else if (ask->client->is_local) {
         ask_refuse(ask, MSG_FORBIDDEN, name,
                    "%s is for the daemon's own user and root; become one of them (sudo)", name);
     } else {
@@ -49,6 +51,16 @@ bool ask_is_administrator(const struct ask *ask)
                    "%s is served on the daemon's Unix socket only, to its own user and root", name);
     }
     return false;
+}
+
+bool ask_is_bridge(const struct ask *ask)
+{
+    if (!ask->client->is_bridge) {
+        ask_refuse(ask, MSG_UNSUPPORTED, ask->request->name,
+                   "%s is served to a bridge only, on a `listen` line with the word bridge",
+                   ask->request->name);
+    }
+    return ask->client->is_bridge;
 }
 
 bool ask_host(struct ask *ask, const struct msg_text *name)
@@ -59,6 +71,19 @@ bool ask_host(struct ask *ask, const struct msg_text *name)
                    "there is no host \"%s\" here; Welcome lists those there are", name->text);
     }
     return ask->host != NULL;
+}
+
+bool ask_owns(const struct ask *ask)
+{
+    const char *host = ask->host->config.name;
+
+    if (ask->host->config.is_replica) {
+        ask_refuse(ask, MSG_FORBIDDEN, "host",
+                   "this server has a copy of host \"%s\", for reading; to %s, connect to its "
+                   "owner, the access point \"%s\"",
+                   host, ask->request->name, host);
+    }
+    return !ask->host->config.is_replica;
 }
 
 bool ask_administers(struct ask *ask)
@@ -103,21 +128,33 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
     return epoch;
 }
 
-bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
-                uint64_t *out_words)
+bool ask_judge_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+                      uint64_t *out_words, struct msg_error *out_error)
 {
     const struct host *host = ask->host;
 
     if (bytes->count != host->filter_bytes) {
-        ask_refuse(ask, MSG_PROFILE_MISMATCH, field,
-                   "the filter has %zu bytes; the profile %s of host \"%s\" takes %zu",
-                   bytes->count, host->profile_text, host->config.name, host->filter_bytes);
+        msg_error_set(out_error, MSG_PROFILE_MISMATCH, field,
+                      "the filter has %zu bytes; the profile %s of host \"%s\" takes %zu",
+                      bytes->count, host->profile_text, host->config.name, host->filter_bytes);
         return false;
     }
     if (bloom_load(out_words, host->config.profile.bits, bytes->data, bytes->count) != 0) {
-        ask_refuse(ask, MSG_INVALID, field,
-                   "bits beyond bit %" PRIu32 " of the filter are set; they must be zero",
-                   host->config.profile.bits - 1);
+        msg_error_set(out_error, MSG_INVALID, field,
+                      "bits beyond bit %" PRIu32 " of the filter are set; they must be zero",
+                      host->config.profile.bits - 1);
+        return false;
+    }
+    return true;
+}
+
+bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+                uint64_t *out_words)
+{
+    struct msg_error error;
+
+    if (!ask_judge_filter(ask, bytes, field, out_words, &error)) {
+        ask_refuse(ask, error.code, field, "%s", error.message);
         return false;
     }
     return true;

@@ -36,10 +36,16 @@ void ask_refuse_memory(const struct ask *ask); /* "the server is out of memory" 
 /* Whether the client is an administrator. */
 bool ask_is_administrator(const struct ask *ask);
 
+/* Whether the client is a bridge. */
+bool ask_is_bridge(const struct ask *ask);
+
 /*
  * Finds the host of this name, or the first host if name->text is NULL, and stores it in ask->host.
  */
 bool ask_host(struct ask *ask, const struct msg_text *name);
+
+/* Whether this server is the owner of ask->host: the host is no copy. */
+bool ask_owns(const struct ask *ask);
 
 /*
  * Whether the client is an administrator and the host request->admin.host exists. Stores the host
@@ -65,6 +71,9 @@ struct epoch *ask_epoch(const struct ask *ask, uint64_t number, const char *fiel
  */
 bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
                 uint64_t *out_words);
+/* As ask_filter, but sends no error: *out_error gets it. */
+bool ask_judge_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
+                      uint64_t *out_words, struct msg_error *out_error);
 
 /* Whether the share of set bits of a filter is within two bounds, both inclusive, in millionths. */
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,

@@ -12,6 +12,7 @@
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
+#include "daemon/watch/feed.h"
 #include "daemon/watch/wait.h"
 #include "daemon/watch/watch.h"
 
@@ -194,6 +195,74 @@ static void tell_watches(struct deposit_job *job, bool was_missed)
     }
 }
 
+/* --- copies ----------------------------------------------------------------------------------- */
+
+/* The answer to a deposit that waits until the copies have the message. */
+struct late_answer {
+    struct job base; /* first */
+    struct feed_wait wait;
+    struct msg_deposited deposited;
+};
+
+static void on_copies(struct feed_wait *wait, bool is_there)
+{
+    struct late_answer *late = CONTAINER_OF(wait, struct late_answer, wait);
+    struct msg_response response = {
+        .id = late->base.request_id,
+        .kind = MSG_RESPONSE_DEPOSITED,
+        .deposited = late->deposited,
+    };
+
+    if (is_there) {
+        response.deposited.durability = MSG_DURABILITY_REPLICATED;
+    }
+    service_note(late->base.service, METRIC_DEPOSIT, late->base.began_ns);
+    job_finish(&late->base, &response);
+}
+
+/* Whether the copies have the message already: it was deposited again. */
+static bool has_copies(const struct deposit_job *job)
+{
+    const struct host *host = job->base.host;
+
+    return host->config.acknowledge_replicated && job->op.message.epoch == 0 &&
+           (uint64_t)job->op.message.seq <= host->feed.replicated;
+}
+
+/*
+ * Lets the answer wait for the copies, and ends the job. Returns false if it need not wait or
+ * cannot. Messages in an epoch with a key have no copies.
+ */
+static bool wait_for_copies(struct deposit_job *job, const struct msg_deposited *deposited)
+{
+    const struct persist_message *message = &job->op.message;
+    struct service *service = job->base.service;
+    struct host *host = job->base.host;
+
+    if (!host->config.acknowledge_replicated || message->epoch != 0 || has_copies(job)) {
+        return false;
+    }
+    struct late_answer *late = job_follow(&job->base, sizeof(*late));
+    if (late == NULL) {
+        return false;
+    }
+    late->deposited = *deposited;
+    late->wait = (struct feed_wait){
+        .host = host,
+        .client = job->base.client,
+        .until_ms = service_monotonic_ms(service) + host->config.replicate_wait_ms,
+        .number = (uint64_t)message->seq,
+        .done = on_copies,
+    };
+    if (!feed_await_copies(service, &late->wait)) {
+        alloc_release(service->alloc, late);
+        return false;
+    }
+    job_charge(&late->base, sizeof(*late), REQUESTER_ANSWER_BYTES);
+    job_end(&job->base);
+    return true;
+}
+
 /* The message is in the store. */
 static void answer_stored(struct deposit_job *job)
 {
@@ -229,9 +298,15 @@ static void answer_stored(struct deposit_job *job)
                       .durability = job->base.service->store.relaxed ? MSG_DURABILITY_RELAXED
                                                                      : MSG_DURABILITY_STORAGE},
     };
-    service_note(job->base.service, METRIC_DEPOSIT, job->base.began_ns);
     tell_watches(job, was_missed);
     wait_tell(job->base.service, job->base.host);
+    if (wait_for_copies(job, &response.deposited)) {
+        return;
+    }
+    if (has_copies(job)) {
+        response.deposited.durability = MSG_DURABILITY_REPLICATED;
+    }
+    service_note(job->base.service, METRIC_DEPOSIT, job->base.began_ns);
     job_finish(&job->base, &response);
 }
 
@@ -326,7 +401,7 @@ void handler_deposit(struct ask *ask)
     const struct msg_deposit *deposit = &ask->request->deposit;
     struct admission admission;
 
-    if (!ask_host(ask, &deposit->host) || !admission_decide(ask, &admission)) {
+    if (!ask_host(ask, &deposit->host) || !ask_owns(ask) || !admission_decide(ask, &admission)) {
         return;
     }
     if (admission.is_known && may_be_leaving(ask->host)) {

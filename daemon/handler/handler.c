@@ -5,7 +5,10 @@
 #include <stdio.h>
 
 #include "core/base/err.h"
+#include "daemon/handler/bridge.h"
 #include "daemon/handler/inner.h"
+#include "daemon/handler/similar.h"
+#include "daemon/watch/asks.h"
 #include "daemon/watch/watch.h"
 
 /*
@@ -70,9 +73,14 @@ static handle_function *const handlers[] = {
     [MSG_REQUEST_DECISIONS] = handler_decisions,
     [MSG_REQUEST_WAIT] = handler_wait,
     [MSG_REQUEST_NOTICE] = handler_notice,
+    [MSG_REQUEST_SIMILAR] = handler_similar,
+    [MSG_REQUEST_SERVE] = handler_serve,
+    [MSG_REQUEST_ANSWERED] = handler_answered,
+    [MSG_REQUEST_CHANGES] = handler_changes,
+    [MSG_REQUEST_APPLY] = handler_apply,
 };
 
-/* Returns false for a request that a gateway may not send for itself. */
+/* Returns false for a request that a bridge, or a gateway for itself, may not send. */
 static bool is_reading(enum msg_request_kind kind)
 {
     switch (kind) {
@@ -97,6 +105,9 @@ void handler_handle(struct service *service, struct requester *client,
             "a gateway may not %s for itself; open a connection whose Hello has on_behalf, the "
             "client's address",
             request->name);
+    } else if (client->is_bridge && !is_reading(request->kind)) {
+        ask_refuse(&ask, MSG_FORBIDDEN, request->name,
+                   "a bridge may not %s; it carries what was deposited elsewhere", request->name);
     } else if (ask_pay(&ask)) {
         handle(&ask);
     }
@@ -126,6 +137,7 @@ int handler_open(const struct service_options *options, struct service **out_ser
 void handler_close(struct service *service)
 {
     if (service != NULL) {
+        asks_deinit(service);
         watch_deinit(service);
         service_free(service);
     }

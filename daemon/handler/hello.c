@@ -23,15 +23,22 @@
  * speaks for itself, number ALL for an administrator, and number PUBLIC for other clients.
  */
 static const struct msg_text capabilities[] = {
-    TEXT("on_behalf"), TEXT("hello"),     TEXT("query"),  TEXT("get"),     TEXT("ping"),
-    TEXT("hood"),      TEXT("summary"),   TEXT("here"),   TEXT("watch"),   TEXT("unwatch"),
-    TEXT("deposit"),   TEXT("withdraw"),  TEXT("report"), TEXT("export"),  TEXT("stats"),
-    TEXT("reload"),    TEXT("log_level"), TEXT("remove"), TEXT("restore"), TEXT("reported"),
-    TEXT("ban"),       TEXT("unban"),     TEXT("bans"),   TEXT("accept"),  TEXT("backup"),
-    TEXT("compact"),   TEXT("check"),     TEXT("notice"), TEXT("hide"),    TEXT("decisions"),
-    TEXT("wait"),
+    TEXT("on_behalf"), TEXT("hello"),     TEXT("query"),   TEXT("get"),     TEXT("ping"),
+    TEXT("hood"),      TEXT("summary"),   TEXT("here"),    TEXT("watch"),   TEXT("unwatch"),
+    TEXT("deposit"),   TEXT("withdraw"),  TEXT("report"),  TEXT("export"),  TEXT("stats"),
+    TEXT("reload"),    TEXT("log_level"), TEXT("remove"),  TEXT("restore"), TEXT("reported"),
+    TEXT("ban"),       TEXT("unban"),     TEXT("bans"),    TEXT("accept"),  TEXT("backup"),
+    TEXT("compact"),   TEXT("check"),     TEXT("notice"),  TEXT("hide"),    TEXT("decisions"),
+    TEXT("wait"),      TEXT("changes"),   TEXT("similar"),
 };
 enum { READING = 10, PUBLIC = 13, ALL = sizeof(capabilities) / sizeof(capabilities[0]) };
+
+/* The same for a bridge. */
+static const struct msg_text bridge_capabilities[] = {
+    TEXT("hello"),   TEXT("query"), TEXT("get"),      TEXT("ping"),    TEXT("hood"),
+    TEXT("summary"), TEXT("here"),  TEXT("watch"),    TEXT("unwatch"), TEXT("changes"),
+    TEXT("apply"),   TEXT("serve"), TEXT("answered"),
+};
 
 /* How the agent of hearsay-web begins. */
 static const char web_agent[] = "hearsay-web/";
@@ -43,6 +50,10 @@ static void fill_capabilities(const struct requester *client, struct msg_welcome
 
     out->capabilities = &capabilities[first];
     out->capability_count = end - first;
+    if (client->is_bridge) {
+        out->capabilities = bridge_capabilities;
+        out->capability_count = sizeof(bridge_capabilities) / sizeof(bridge_capabilities[0]);
+    }
 }
 
 static void fill_limits(const struct config_limits *limits, const struct requester *client,
@@ -181,6 +192,9 @@ bool handler_welcome(struct service *service, struct requester *client,
             .bytes = host->config.bytes_max,
             .evict = (enum msg_evict)((int)host->config.evict + MSG_EVICT_REJECT),
             .has_epoch = host->current != NULL,
+            .role = host->config.is_replica   ? MSG_ROLE_REPLICA
+                    : host_is_restoring(host) ? MSG_ROLE_RESTORING
+                                              : MSG_ROLE_OWNER,
         };
         if (host->current != NULL) {
             fill_epoch(client, host->current, &hosts[i].epoch);

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "daemon/watch/feed.h"
+
 enum { STORAGE_RETRY_MS = 5000 };
 
 void *job_new(const struct ask *ask, size_t bytes, size_t extra)
@@ -24,6 +26,21 @@ void *job_new(const struct ask *ask, size_t bytes, size_t extra)
     return job;
 }
 
+void *job_follow(const struct job *job, size_t bytes)
+{
+    struct job *next = alloc_zeroed(job->service->alloc, 1, bytes);
+
+    if (next != NULL) {
+        next->service = job->service;
+        next->client = job->client;
+        next->host = job->host;
+        next->request_id = job->request_id;
+        next->began_ns = job->began_ns;
+        next->bytes = bytes;
+    }
+    return next;
+}
+
 void job_charge(struct job *job, size_t held_bytes, size_t answer_bytes)
 {
     job->held_bytes = held_bytes;
@@ -33,6 +50,14 @@ void job_charge(struct job *job, size_t held_bytes, size_t answer_bytes)
     requester_work_begin(job->client, held_bytes, answer_bytes);
 }
 
+void job_recharge(struct job *job, size_t held_bytes, size_t answer_bytes)
+{
+    requester_work_begin(job->client, held_bytes, answer_bytes);
+    requester_work_end(job->client, job->held_bytes, job->answer_bytes);
+    job->held_bytes = held_bytes;
+    job->answer_bytes = answer_bytes;
+}
+
 void job_end(struct job *job)
 {
     job_release(job);
@@ -40,6 +65,9 @@ void job_end(struct job *job)
     struct service *service = ended.service;
 
     service->writing_bytes -= ended.writing_bytes;
+    if (ended.is_writing) {
+        feed_changed(service, ended.host);
+    }
     if (ended.deinit != NULL) {
         ended.deinit(job);
     }
@@ -59,6 +87,7 @@ void job_submit(struct job *job, struct persist_op *op)
     if (!job->is_charged) {
         job_charge(job, job->bytes, REQUESTER_ANSWER_BYTES);
     }
+    job->is_writing = job->host != NULL;
     service->persist->interface->submit(service->persist, op);
 }
 

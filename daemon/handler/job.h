@@ -25,6 +25,7 @@ struct job {
     size_t answer_bytes;  /* output that the client is charged with */
     size_t writing_bytes; /* part of service->writing_bytes, by job_write */
     bool is_charged;
+    bool is_writing; /* an operation was submitted: the host may have a change at the end */
     struct persist_read *read; /* a read that job_end releases; NULL: none */
     /* called by job_end: releases what the fields of the job own; NULL: they own nothing */
     void (*deinit)(struct job *job);
@@ -37,6 +38,12 @@ struct job {
 void *job_new(const struct ask *ask, size_t bytes, size_t extra);
 
 /*
+ * Allocates a job of `bytes`, zeroed, that answers the request in place of `job`, with its fields
+ * of the request. NULL: out of memory, and nothing was sent.
+ */
+void *job_follow(const struct job *job, size_t bytes);
+
+/*
  * Releases the data of the job's read, and frees the job without an answer. If the job was charged,
  * ends its work.
  */
@@ -47,6 +54,9 @@ void job_end(struct job *job);
  * Call at most once for a job.
  */
 void job_charge(struct job *job, size_t held_bytes, size_t answer_bytes);
+
+/* Replaces the charge of a job that was charged. */
+void job_recharge(struct job *job, size_t held_bytes, size_t answer_bytes);
 
 /* Submits an operation to the store. */
 void job_submit(struct job *job, struct persist_op *op);

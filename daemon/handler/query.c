@@ -226,6 +226,7 @@ static void deinit_query(struct job *base)
     alloc_release(alloc, job->entries);
     alloc_release(alloc, job->filters);
     alloc_release(alloc, job->parts);
+    alloc_release(alloc, job->remote);
 }
 
 /* How many of the k results may come from one sender. 0: any number. */
@@ -256,6 +257,7 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
     job->is_hood = query->scope == MSG_SCOPE_HOOD;
     job->peers = peers;
     job->peers_asked = open > 0 ? peers : 0;
+    job->complete = true;
     job->asked_parts = (uint32_t)query->part_count;
     job->query = (struct index_query){
         .part_count = (uint32_t)query->part_count + open * peers,
@@ -266,6 +268,7 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
         .until_ms = query->until_ms,
         .metric =
             query->metric == MSG_METRIC_ESTIMATED ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS,
+        .floor = {query->floor_intersection, query->floor_union},
     };
     job->parts = alloc_zeroed(alloc, job->query.part_count, sizeof(*job->parts));
     job->places = alloc_zeroed(alloc, job->query.part_count, sizeof(*job->places));
@@ -279,6 +282,51 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
     return job;
 }
 
+/* --- the other servers ------------------------------------------------------------------------ */
+
+/* Whether a bridge is to ask hosts of other servers: only they may be missing in the answer. */
+static bool asks_bridge(const struct ask *ask)
+{
+    const struct msg_query *query = &ask->request->query;
+
+    return query->scope == MSG_SCOPE_HOOD && count_open(query) > 0 &&
+           asks_serves(ask->service, ask->host);
+}
+
+/* Groups of other servers do not say in which sections their bits are. */
+static bool check_bridge(const struct ask *ask)
+{
+    if (ask->request->query.metric == MSG_METRIC_BITS || !asks_bridge(ask) ||
+        ask->host->config.profile.section_count == 1) {
+        return true;
+    }
+    ask_refuse(ask, MSG_INVALID, "metric",
+               "hosts of other servers cannot be asked by the estimated distance with a profile of "
+               "several sections; ask with BITS");
+    return false;
+}
+
+static bool check_floor(const struct ask *ask)
+{
+    const struct msg_query *query = &ask->request->query;
+
+    if (query->floor_union == 0 && query->floor_intersection == 0) {
+        return true;
+    }
+    if (!ask->client->is_local) {
+        ask_refuse(ask, MSG_INVALID, "floor_union",
+                   "floors are taken on the Unix sockets of the server only");
+        return false;
+    }
+    if (query->floor_intersection > query->floor_union) {
+        ask_refuse(ask, MSG_INVALID, "floor_intersection",
+                   "floor_intersection is %" PRIu32 "; it must be at most floor_union, %" PRIu32,
+                   query->floor_intersection, query->floor_union);
+        return false;
+    }
+    return true;
+}
+
 /* --- the request ------------------------------------------------------------------------------ */
 
 void handler_query(struct ask *ask)
@@ -287,7 +335,8 @@ void handler_query(struct ask *ask)
     uint32_t peers = 0;
     uint32_t other = 0;
 
-    if (!ask_host(ask, &query->host) || !check_query(ask) ||
+    if (!ask_host(ask, &query->host) || !check_query(ask) || !check_floor(ask) ||
+        !check_bridge(ask) ||
         (query->scope == MSG_SCOPE_HOOD && !count_peers(ask, &peers, &other))) {
         return;
     }
@@ -312,5 +361,10 @@ void handler_query(struct ask *ask)
         return;
     }
     job->when_found = query_answer;
+    if (asks_bridge(ask)) {
+        job->when_found = query_ask;
+        job->until_ms = service_monotonic_ms(ask->service) + query->wait_ms;
+        job->max_staleness_ms = query->max_staleness_ms;
+    }
     query_search(job);
 }

@@ -4,6 +4,7 @@
  * the files below it:
  *
  *   query.c         checks a request, makes a job, frees what a job owns
+ *   query_ask.c     lets a bridge ask the hosts of other servers
  *   query_answer.c  reads payloads, sends the answer; searches again if a message was removed
  *   query_search.c  searches in steps; decides which search runs next
  */
@@ -11,11 +12,18 @@
 #define DAEMON_HANDLER_QUERY_H
 
 #include "daemon/handler/job.h"
+#include "daemon/watch/asks.h"
 
 /* Where a part of a search looks. The job is a user of the epoch. */
 struct query_place {
     struct host *host;
     struct epoch *epoch;
+};
+
+/* A message of another server. */
+struct query_remote {
+    struct similarity rank; /* in the metric of the query */
+    struct msg_result result;
 };
 
 struct query_job {
@@ -36,12 +44,24 @@ struct query_job {
     size_t exclude_bytes;
     enum msg_order order;
     bool with_payload;
-    bool is_hood; /* the scope is HOOD; this and the next three fields: see struct msg_results */
-    uint32_t peers;
+    bool is_hood;   /* the scope is HOOD */
+    uint32_t peers; /* this and the next three fields: see struct msg_results */
     uint32_t peers_asked;
     uint32_t peers_other;
-    int64_t as_of_ms;  /* when the search was over */
+    uint32_t peers_silent;
+    bool is_capped; /* at another server */
+    bool complete;  /* all hosts that `peers` counts were looked at */
+    int64_t
+        as_of_ms; /* when the search was over; with a bridge the time that it says, if earlier */
+    uint64_t comparisons; /* of the other servers */
+    int64_t until_ms;     /* monotonic: how long a bridge may take; 0: none is asked */
+    uint64_t max_staleness_ms;
+    struct ask_wait wait;
+    /* owned: remote_count messages of other servers, the nearest first, and their bytes */
+    struct query_remote *remote;
+    uint32_t remote_count;
     unsigned attempts; /* searches so far */
+    uint64_t steps;    /* of the search, since it has begun to take turns */
     struct persist_read read;
     /* query.k elements; NULL until payloads are read from the store */
     struct persist_entry *entries;
@@ -67,6 +87,15 @@ void query_charge(struct query_job *job);
  * If memory is short, or if the client disconnects, the job may end without this call.
  */
 void query_search(struct query_job *job);
+
+/* --- query_ask.c ------------------------------------------------------------------------------ */
+
+/*
+ * The search at the hosts of this server is over: lets a bridge ask the others, then calls
+ * query_answer. If no bridge can be asked, calls query_answer at once; the answer is not complete
+ * then.
+ */
+void query_ask(struct query_job *job);
 
 /* --- query_answer.c --------------------------------------------------------------------------- */
 

@@ -5,9 +5,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/filter/bloom.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/query.h"
 #include "daemon/system/container.h"
+#include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"
 
 enum {
@@ -136,6 +138,142 @@ static void add_notices(struct query_job *job, struct msg_house_notice *notices,
     }
 }
 
+/* The highest number of the store that a bridge can know of the host. */
+static uint64_t highest_number(const struct query_job *job)
+{
+    uint64_t newest = (uint64_t)job->base.service->watch->newest_seq;
+
+    return job->base.host->feed.told > newest ? job->base.host->feed.told : newest;
+}
+
+/*
+ * Whether each host that the search looked at has all its messages here. A host that is restoring
+ * may still get messages back. A copy may lack what is new at its owner.
+ */
+static bool is_whole(const struct query_job *job)
+{
+    for (uint32_t p = 0; p < job->query.part_count; p++) {
+        const struct host *host = job->places[p].host;
+
+        if (host->config.is_replica || host_is_restoring(host)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/*
+ * The filter of a message for a bridge, in the arena. Absent: the message has gone, or memory is
+ * short; the bridge leaves the message out.
+ */
+static struct msg_bytes filter_of(const struct query_job *job,
+                                  const struct nearest_candidate *found)
+{
+    const struct host *host = job->places[found->part].host;
+    uint64_t words[PROFILE_WORDS_MAX];
+    uint8_t *bytes = arena_take(&job->base.service->arena, host->filter_bytes);
+
+    if (bytes == NULL || host_find(host, found->item.id, NULL, NULL, words) != 0) {
+        return (struct msg_bytes){NULL, 0};
+    }
+    bloom_store(words, host->config.profile.bits, bytes);
+    return (struct msg_bytes){bytes, host->filter_bytes};
+}
+
+/* Whether a message of this server comes before one of another. Of one id at two hosts any may. */
+static bool is_nearer(const struct nearest_candidate *own, const struct query_remote *remote)
+{
+    int order = similarity_compare(own->rank, remote->rank);
+
+    if (order == 0 && own->item.deposited_ms != remote->result.deposited_ms) {
+        order = own->item.deposited_ms > remote->result.deposited_ms ? 1 : -1;
+    }
+    return order != 0 ? order > 0
+                      : memcmp(own->item.id, remote->result.id.data, MESSAGE_ID_BYTES) <= 0;
+}
+
+/* Whether the owner of the host has told this message: then its word counts, not the copy here. */
+static bool is_told(const struct query_job *job, const struct nearest_candidate *found)
+{
+    const struct config_host *host = &job->places[found->part].host->config;
+
+    for (uint32_t i = 0; host->is_replica && i < job->remote_count; i++) {
+        const struct msg_result *told = &job->remote[i].result;
+
+        if (memcmp(told->id.data, found->item.id, MESSAGE_ID_BYTES) == 0 &&
+            strcmp(told->host.text, host->name) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Merges the messages of this server and of the others, nearest first. Fills the arrays, which have
+ * k elements; a message of another server brings its payload. Returns their number. */
+static uint32_t merge_results(struct query_job *job, const struct persist_message *messages,
+                              struct msg_result *results, struct persist_message *payloads)
+{
+    uint32_t count = 0, own = 0, remote = 0, merged = 0;
+    const struct nearest_candidate *found = index_search_results(job->search, &count);
+
+    while (merged < job->query.k && (own < count || remote < job->remote_count)) {
+        if (own < count && is_told(job, &found[own])) {
+            own++;
+            continue;
+        }
+        if (remote == job->remote_count ||
+            (own < count && is_nearer(&found[own], &job->remote[remote]))) {
+            fill_result(job, &found[own], &results[merged]);
+            if (job->base.client->is_bridge) {
+                results[merged].filter = filter_of(job, &found[own]);
+            }
+            payloads[merged++] = messages != NULL ? messages[own] : (struct persist_message){0};
+            own++;
+            continue;
+        }
+        const struct msg_result *one = &job->remote[remote++].result;
+        payloads[merged].media_type = one->payload_omitted ? NULL : one->media_type.text;
+        payloads[merged].media_type_bytes = one->media_type.length;
+        payloads[merged].payload = one->payload.data;
+        payloads[merged].payload_bytes = one->payload.count;
+        results[merged++] = *one;
+    }
+    return merged;
+}
+
+/*
+ * How many of the results, nearest first, fit a frame without payloads. k is bounded so that the
+ * results for a client usually fit. Those for a bridge may not: they have filters.
+ */
+static size_t count_fitting(const struct msg_response *response, size_t frame_bytes)
+{
+    size_t bytes = 0;
+    size_t i = 0;
+
+    for (; i < response->results.result_count; i++) {
+        struct msg_result bare = response->results.results[i];
+
+        query_answer_omit(&bare);
+        bytes += codec_result_bytes(&bare);
+        if (codec_results_bytes(response, bytes) > frame_bytes) {
+            break;
+        }
+    }
+    return i;
+}
+
+/* Leaves the farthest results out of an answer to a bridge if they do not fit. */
+static void fit_bridge(struct msg_response *response, size_t frame_bytes)
+{
+    size_t fitting = count_fitting(response, frame_bytes);
+
+    if (fitting < response->results.result_count) {
+        response->results.result_count = fitting;
+        response->results.exact = false;
+        response->results.complete = false;
+    }
+}
+
 /*
  * Sends the answer. `messages` has the payloads in the order of the search's results. NULL: no
  * payloads are wanted, or there are no results.
@@ -143,39 +281,42 @@ static void add_notices(struct query_job *job, struct msg_house_notice *notices,
 static void send_answer(struct query_job *job, const struct persist_message *messages)
 {
     struct service *service = job->base.service;
-    uint32_t count = 0;
-    const struct nearest_candidate *found = index_search_results(job->search, &count);
-    struct msg_result *results = arena_take_zeroed(&service->arena, count + 1, sizeof(*results));
+    uint32_t k = job->query.k;
+    struct msg_result *results = arena_take_zeroed(&service->arena, k, sizeof(*results));
+    struct persist_message *payloads = arena_take_zeroed(&service->arena, k, sizeof(*payloads));
 
-    if (results == NULL) {
+    if (results == NULL || payloads == NULL) {
         requester_refuse(job->base.client, job->base.request_id, MSG_INTERNAL, NULL,
                          "the server is out of memory");
         return;
     }
-    for (uint32_t i = 0; i < count; i++) {
-        fill_result(job, &found[i], &results[i]);
-    }
+    uint32_t count = merge_results(job, messages, results, payloads);
     struct msg_response response = {
         .id = job->base.request_id,
         .kind = MSG_RESPONSE_RESULTS,
         .results = {.results = results,
                     .result_count = count,
-                    .comparisons = index_search_comparisons(job->search),
+                    .comparisons = index_search_comparisons(job->search) + job->comparisons,
                     .exact = index_search_is_exact(job->search),
-                    .capped = index_search_is_capped(job->search),
-                    .complete = job->is_hood,
+                    .capped = index_search_is_capped(job->search) || job->is_capped,
+                    .complete = job->complete && is_whole(job),
                     .peers = job->peers,
                     .peers_asked = job->peers_asked,
+                    .peers_silent = job->peers_silent,
                     .peers_other = job->peers_other,
-                    .as_of_ms = job->is_hood ? job->as_of_ms : 0},
+                    .as_of_ms = job->is_hood ? job->as_of_ms : 0,
+                    .seq = job->base.client->is_bridge ? highest_number(job) : 0},
     };
+    if (job->base.client->is_bridge) {
+        fit_bridge(&response, service->config.limits.frame_bytes);
+    }
     struct msg_house_notice notices[LIMIT_NOTICES];
     add_notices(job, notices, &response.results, &response);
-    if (messages != NULL) {
-        attach_payloads(&response, results, messages, service->config.limits.frame_bytes);
+    if (job->with_payload) {
+        attach_payloads(&response, results, payloads, service->config.limits.frame_bytes);
     }
     if (job->order == MSG_ORDER_TIME) {
-        qsort(results, count, sizeof(*results), compare_by_time);
+        qsort(results, response.results.result_count, sizeof(*results), compare_by_time);
     }
     service_note_query(service, response.results.comparisons, job->base.began_ns);
     job->base.client->events->respond(job->base.client, &response);
@@ -254,6 +395,8 @@ static void on_payloads(struct persist_read *read)
     if (outcome == SENT) {
         job_end(&job->base);
     } else if (outcome == AGAIN) {
+        /* the floor that a bridge was told may have been too high */
+        job->complete = job->complete && job->until_ms == 0;
         query_search(job);
     } else {
         job_fail_later(&job->base, "the message store could not read its storage; try again later");
@@ -312,7 +455,9 @@ void query_answer(struct query_job *job)
     uint32_t count = 0;
     const struct nearest_candidate *found = index_search_results(job->search, &count);
 
-    job->as_of_ms = service_now_ms(job->base.service);
+    if (job->as_of_ms == 0) {
+        job->as_of_ms = service_now_ms(job->base.service);
+    }
     if (!job->with_payload || count == 0) {
         send_answer(job, NULL);
         arena_reset(&job->base.service->arena);

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Runs searches in steps of bounded work. A search that ends within its first steps takes no turns.
- * Longer searches take turns, round robin by sender. Of all connections of a sender, one search at
+ * Longer searches take turns, round robin by sender; every second step is for those that have had
+ * few steps yet. Of all connections of a sender, one search at
  * a time takes turns, and the other long searches wait to begin.
  */
 #include "daemon/handler/handler.h"
@@ -11,14 +12,20 @@
 
 enum {
     /* The work of a step, in units of index_search_step. */
-    STEP_WORK = 16 * 1024,
+    STEP_WORK = 4 * 1024,
     /*
      * A new search runs at most FIRST_STEPS steps at once. After the first step it begins no step
      * when FIRST_NS nanoseconds have passed. A search that is not over then takes turns or waits to
      * begin.
      */
-    FIRST_STEPS = 4,
+    FIRST_STEPS = 16,
     FIRST_NS = 300 * 1000,
+    /*
+     * A search that takes turns is young for so many steps. Every second step is for young
+     * searches, if there are any. So a query that nearly ends within its first steps does not wait
+     * until each of many long searches has had a step.
+     */
+    YOUNG_STEPS = 16,
     /*
      * A query has one part or several, and each part of a search that takes turns holds memory. So
      * the number of these parts is bounded. Searches with more than FEW_PARTS parts (wide) and
@@ -34,7 +41,8 @@ enum {
 static size_t answer_bytes_max(const struct query_job *job)
 {
     size_t frame_bytes = job->base.service->config.limits.frame_bytes;
-    size_t result = codec_result_bytes_max(0, 0) + (job->is_hood ? CODEC_HOST_BYTES_MAX : 0);
+    size_t result = codec_result_bytes_max(0, 0) + (job->is_hood ? CODEC_HOST_BYTES_MAX : 0) +
+                    (job->base.client->is_bridge ? LIMIT_FILTER_BYTES + 3 : 0);
     size_t bare = CODEC_ENVELOPE_BYTES_MAX + job->query.k * result;
 
     bare += job->base.host->rules.notice_count * CODEC_NOTICE_BYTES_MAX;
@@ -51,6 +59,9 @@ void query_charge(struct query_job *job)
     if (job->base.is_charged) {
         return;
     }
+    if (job->until_ms > 0) { /* what a bridge may answer */
+        bytes += job->base.service->config.limits.frame_bytes;
+    }
     if (job->with_payload) {
         bytes += 2 * (size_t)job->base.service->config.limits.frame_bytes +
                  job->query.k * sizeof(struct persist_entry);
@@ -60,6 +71,7 @@ void query_charge(struct query_job *job)
 
 static bool search_step(struct query_job *job)
 {
+    job->steps++;
     return index_search_step(job->search, STEP_WORK, service_now_ms(job->base.service)) !=
            INDEX_MORE;
 }
@@ -152,6 +164,7 @@ void query_search(struct query_job *job)
     if (is_over) {
         job->when_found(job);
     } else if (may_begin(service, job)) {
+        job->steps = 0;
         search_enlist(job, &service->searches);
     } else {
         index_search_free(job->search);
@@ -163,15 +176,17 @@ void query_search(struct query_job *job)
 /*
  * Returns the job of `list` whose sender has waited longest since its last turn; of several jobs of
  * this sender, the first one in the list. With `may_begin_in` only jobs that may begin are looked
- * at. NULL: there is no such job.
+ * at. Only jobs with fewer than `steps` steps are looked at. NULL: there is no such job.
  */
-static struct query_job *next_job(struct query_job *list, const struct service *may_begin_in)
+static struct query_job *next_job(struct query_job *list, const struct service *may_begin_in,
+                                  uint64_t steps)
 {
     struct query_job *best = NULL;
     struct query_job *job;
 
     DL_FOREACH (list, job) {
-        if ((best == NULL ||
+        if (job->steps < steps &&
+            (best == NULL ||
              *requester_turn(job->base.client) < *requester_turn(best->base.client)) &&
             (may_begin_in == NULL || may_begin(may_begin_in, job))) {
             best = job;
@@ -187,21 +202,27 @@ static struct query_job *next_job(struct query_job *list, const struct service *
  */
 static void begin_waiting(struct service *service)
 {
-    struct query_job *job = next_job(service->waiting, service);
+    struct query_job *job = next_job(service->waiting, service, UINT64_MAX);
 
     while (job != NULL) {
         if (search_delist(job, &service->waiting) && search_begin(job)) {
+            job->steps = 0;
             search_enlist(job, &service->searches);
         }
-        job = next_job(service->waiting, service);
+        job = next_job(service->waiting, service, UINT64_MAX);
     }
 }
 
 bool handler_run_searches(struct service *service, uint64_t budget, uint64_t until_ns)
 {
     while (service->searches != NULL && budget >= STEP_WORK) {
-        struct query_job *job = next_job(service->searches, NULL);
+        bool is_for_young = service->search_steps++ % 2 == 0;
+        struct query_job *job =
+            is_for_young ? next_job(service->searches, NULL, YOUNG_STEPS) : NULL;
 
+        if (job == NULL) {
+            job = next_job(service->searches, NULL, UINT64_MAX);
+        }
         budget -= STEP_WORK;
         service_take_turn(service, job->base.client);
         if (job->base.client->is_gone) {

@@ -198,7 +198,7 @@ void handler_report(struct ask *ask)
     struct moderated *known = NULL;
     struct index_item item;
 
-    if (!ask_host(ask, &report->host)) {
+    if (!ask_host(ask, &report->host) || !ask_owns(ask)) {
         return;
     }
     if (host_find(ask->host, report->id.data, NULL, &item, NULL) != 0 ||

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reported: lists the messages that are reported or hidden, that wait for review, or that the
- * operator has hidden or removed.
+ * operator has hidden or removed. Wait: is answered when a message is new for the operator.
  */
 #include <string.h>
 
@@ -9,6 +9,7 @@
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
+#include "daemon/watch/wait.h"
 #include "proto/codec/codec.h"
 
 enum { LIST_MAX = 128 };
@@ -214,4 +215,15 @@ void handler_reported(struct ask *ask)
     job->read.done = on_list_read;
     reported_choose(job, &ask->host->moderation, most, asked);
     job_read(&job->base, &job->read);
+}
+
+void handler_wait(struct ask *ask)
+{
+    if (!ask_administers(ask)) {
+        return;
+    }
+    if (wait_begin(ask->service, ask->client, ask->host, ask->request->id) != 0) {
+        ask_refuse(ask, MSG_QUOTA, "wait",
+                   "a connection has one wait at a time, and all together have 16");
+    }
 }

@@ -1,11 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Summary: answers with the number of the messages in an epoch's index, the union of their filters,
- * and the least and the greatest number of set bits of a filter. Memory has the summary, so the
- * answer is sent at once.
+ * and the least and the greatest number of set bits of a filter; for a bridge also with the groups
+ * of the host. Memory has the summary, so the answer is sent at once.
  */
 #include "core/filter/bloom.h"
+#include "core/summary/groups.h"
 #include "daemon/handler/inner.h"
+#include "daemon/host/host_groups.h"
+#include "daemon/watch/watch.h"
+
+enum { GROUPS_RETRY_MS = 100 };
+
+/*
+ * Adds the groups of the host. Returns false, after sending an error, if the client is no bridge,
+ * if there is no memory, or if the groups are still being made.
+ */
+static bool add_groups(const struct ask *ask, const struct epoch *epoch,
+                       struct msg_summarized *summarized)
+{
+    const struct host *host = ask->host;
+    const struct groups *groups = host_groups_now(host);
+    struct arena *arena = &ask->service->arena;
+    struct msg_response later = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
+
+    if (!ask->client->is_bridge) {
+        ask_refuse(ask, MSG_INVALID, "groups",
+                   "groups are told to a bridge only, on a `listen` line with the word bridge");
+        return false;
+    }
+    summarized->seq = (uint64_t)ask->service->watch->newest_seq;
+    if (epoch->number != 0 || host->config.summary_groups == 0) {
+        return true;
+    }
+    int rc = host_groups_want(ask->host);
+    if (rc == HOST_GROUPS_LATER) {
+        msg_error_set(&later.error, MSG_RATE_LIMITED, "groups",
+                      "the groups of host \"%s\" are being made; ask again", host->config.name);
+        later.error.retry_after_ms = GROUPS_RETRY_MS;
+        ask_respond(ask, &later);
+        return false;
+    }
+    size_t count = rc == 0 ? groups->count : 0;
+    struct msg_summary_group *list = arena_take_zeroed(arena, count + 1, sizeof(*list));
+    uint8_t *bytes = arena_take_zeroed(arena, count + 1, host->filter_bytes);
+    if (rc != 0 || list == NULL || bytes == NULL) {
+        ask_refuse_memory(ask);
+        return false;
+    }
+    for (size_t i = 0; i < count; i++, bytes += host->filter_bytes) {
+        const struct group *group = &groups->list[i];
+
+        bloom_store(group->filter, host->config.profile.bits, bytes);
+        list[i] = (struct msg_summary_group){.union_filter = {bytes, host->filter_bytes},
+                                             .low = group->low,
+                                             .high = group->high,
+                                             .count = group->count,
+                                             .newest_ms = group->newest_ms};
+    }
+    summarized->groups = list;
+    summarized->group_count = count;
+    return true;
+}
 
 void handler_summary(struct ask *ask)
 {
@@ -22,6 +78,9 @@ void handler_summary(struct ask *ask)
     bloom_store(summary_union(&epoch->summary), ask->host->config.profile.bits, bytes);
     response.summarized.union_filter = (struct msg_bytes){bytes, ask->host->filter_bytes};
     response.summarized.count = epoch->summary.count;
+    if (ask->request->summary.groups > 0 && !add_groups(ask, epoch, &response.summarized)) {
+        return;
+    }
     summary_range(&epoch->summary, &response.summarized.cardinality_min,
                   &response.summarized.cardinality_max);
     ask_respond(ask, &response);

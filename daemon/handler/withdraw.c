@@ -25,7 +25,12 @@ static void on_withdrawn(struct persist_op *op)
         job_succeed(job, MSG_RESPONSE_WITHDRAWN);
         return;
     case PERSIST_NOT_FOUND:
-        job_fail_not_found(job);
+        if (host_is_restoring(job->host)) {
+            job_fail_later(job, "this host gets the messages of an earlier store back, and may "
+                                "still get this one; send the withdrawal again later");
+        } else {
+            job_fail_not_found(job);
+        }
         return;
     case PERSIST_FORBIDDEN:
         job_fail(job, MSG_FORBIDDEN, "token",
@@ -41,7 +46,7 @@ void handler_withdraw(struct ask *ask)
 {
     const struct msg_withdraw *asked = &ask->request->withdraw;
 
-    if (!ask_host(ask, &asked->host)) {
+    if (!ask_host(ask, &asked->host) || !ask_owns(ask)) {
         return;
     }
     struct withdraw_job *withdraw = job_new(ask, sizeof(*withdraw), 0);

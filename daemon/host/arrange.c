@@ -226,6 +226,9 @@ static size_t worn_of_all(const struct arrange *arrange)
  */
 static size_t due_count(const struct arrange *arrange, const struct epoch *epoch)
 {
+    if (epoch->walks > 0) {
+        return 0;
+    }
     size_t worn = worn_of(epoch->index);
 
     return is_due(arrange, worn, index_count(epoch->index)) ? worn : 0;

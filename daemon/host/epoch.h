@@ -24,6 +24,7 @@ struct epoch {
     struct summary summary; /* of the messages in the index */
     uint32_t users;         /* number of queries and rebuilds that use the epoch */
     bool is_over;           /* requests cannot name it any more */
+    uint32_t walks; /* number of index_walk_new that run; the index is not rebuilt meanwhile */
     /* the index has messages that were loaded at the start, and waits for its first rebuild */
     bool is_loaded;
     /*

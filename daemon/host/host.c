@@ -7,6 +7,7 @@
 #include "core/base/err.h"
 #include "core/base/expiry.h"
 #include "core/filter/bloom.h"
+#include "daemon/host/host_groups.h"
 
 int host_init(struct host *host, const struct config_host *config, uint32_t number,
               const struct alloc *alloc, const struct bits_kernels *kernels, uint64_t hash_seed)
@@ -46,6 +47,7 @@ void host_deinit(struct host *host)
     here_free(host->here);
     here_map_free(host->here_map);
     standing_free(host->standing);
+    host_groups_deinit(host);
     for (size_t i = 0; i < host->epoch_count; i++) {
         epoch_free(host->epochs[i], host->alloc);
     }
@@ -71,6 +73,16 @@ bool host_is_neighbour(const struct host *host, const struct host *other)
 {
     return other != host && host->config.hood[0] != '\0' &&
            strcmp(host->config.hood, other->config.hood) == 0;
+}
+
+bool host_has_feed(const struct host *host)
+{
+    return host->config.replicate || host->config.is_replica;
+}
+
+bool host_is_restoring(const struct host *host)
+{
+    return host->config.replicate && !host->config.is_replica && !host->rules.is_restored;
 }
 
 struct epoch *host_epoch(const struct host *host, uint64_t number)
@@ -134,6 +146,9 @@ int host_admit(struct host *host, const struct persist_message *message)
     int rc = index_insert(epoch->index, &item, filter);
     if (rc == 0) {
         summary_add(&epoch->summary, filter);
+        if (epoch->number == 0) {
+            host_groups_add(host, filter, item.deposited_ms);
+        }
     }
     return rc == INDEX_EXISTS ? 0 : rc;
 }
@@ -174,12 +189,16 @@ int host_remove(struct host *host, const uint8_t *id, struct index_item *out_ite
     }
     if (rc == 0) {
         summary_remove(&epoch->summary, filter);
+        if (epoch->number == 0) {
+            host_groups_remove(host);
+        }
     }
     return rc;
 }
 
 void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t by_ms)
 {
+    host->feed.turn++; /* times are changes */
     for (size_t i = 0; i < host->epoch_count; i++) {
         struct epoch *epoch = host->epochs[i];
 
@@ -202,6 +221,8 @@ void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t b
         removed->expires_ms += removed->expires_ms > before_ms ? by_ms : 0;
     }
     rules_shift(&host->rules, from_ms, by_ms);
+    host->shifts++;
+    host_groups_shift(host, from_ms, by_ms);
 }
 
 void usage_add(struct usage *usage, uint64_t bytes)

@@ -25,6 +25,9 @@
 #include "daemon/system/log.h"
 
 struct epoch_change;
+struct feed_wait; /* daemon/watch/feed.h */
+struct service;
+struct host_groups;
 
 /* Maximum number of epochs of a host, epoch 0 included. A query may have as many parts. */
 enum { HOST_EPOCHS_MAX = LIMIT_PARTS };
@@ -70,7 +73,21 @@ struct host {
         int64_t next_ms;      /* when the next message expires, as room_next_ms found it */
         int64_t next_from_ms; /* from that moment on, room_next_ms looks again */
     } fullness;
-    struct standing *standing; /* owned: the watches; NULL before the first watch */
+    struct standing *standing;     /* owned: the watches; NULL before the first watch */
+    struct {                       /* daemon/watch/feed.h */
+        uint64_t turn;             /* raised when the host may have a change */
+        uint64_t told;             /* the highest number that an answer to Changes has had */
+        uint64_t whole;            /* `next` of the last answer to a bridge without `more` */
+        uint64_t replicated;       /* the copies have all messages up to this number */
+        uint64_t conflicts;        /* changes that Apply has left out */
+        struct log_gate gate;      /* of the log line about a change that does not fit */
+        struct feed_wait *readers; /* requests Changes that wait */
+        struct feed_wait *copies;  /* answers to deposits that wait, by number */
+        struct persist_op op;      /* lets the store number the changes; with `service` */
+        struct service *service;
+    } feed;
+    uint32_t shifts;            /* how often host_shift has moved the times of messages */
+    struct host_groups *groups; /* owned, by host_groups.c; NULL: no bridge has asked for them */
 };
 
 /*
@@ -98,6 +115,15 @@ uint32_t host_message_bytes(const struct persist_message *message);
  * configuration.
  */
 bool host_is_neighbour(const struct host *host, const struct host *other);
+
+/* Whether the store numbers the changes of the host, for copies. */
+bool host_has_feed(const struct host *host);
+
+/*
+ * Whether messages that the host had in an earlier store may be missing: the host keeps changes,
+ * and no bridge has said yet that the messages of the copies are back.
+ */
+bool host_is_restoring(const struct host *host);
 
 /* Finds the epoch of this number. NULL: the host has no such epoch, or the epoch is over. */
 struct epoch *host_epoch(const struct host *host, uint64_t number);

@@ -170,6 +170,33 @@ static int add_host(struct service *service, const struct config_host *config, c
     return rc != 0 ? rc : put_host(service, config, number, out_reason);
 }
 
+static void on_replicate(struct persist_op *op)
+{
+    struct host *host = CONTAINER_OF(op, struct host, feed.op);
+    struct service *service = host->feed.service;
+
+    if (op->outcome != PERSIST_APPLIED && op->outcome != PERSIST_DUPLICATE) {
+        service_storage_failed(service, "numbering the changes of a host", op->reason);
+    }
+    service_work_end(service);
+}
+
+/* Lets the store number the changes of a host that has copies. */
+static void begin_feed(struct service *service, struct host *host)
+{
+    if (host_has_feed(host)) {
+        host->feed.service = service;
+        host->feed.op = (struct persist_op){
+            .kind = PERSIST_REPLICATE,
+            .message = {.host = host->number},
+            .replicate = true,
+            .now_ms = service_now_ms(service),
+            .done = on_replicate,
+        };
+        service_submit(service, &host->feed.op);
+    }
+}
+
 static void open_hosts(struct service *service);
 
 static void on_host_made(struct persist_op *op)
@@ -198,6 +225,7 @@ static void on_host_made(struct persist_op *op)
         return;
     }
     log_info("host %s is open", config->name);
+    begin_feed(service, &service->hosts[service->host_count - 1]);
     if (service->control != NULL) {
         service->control->host_opened(service->control->context);
     }
@@ -316,6 +344,9 @@ int service_new(const struct service_options *options, struct service **out_serv
     rc = load_all(service, out_reason);
     if (rc != 0) {
         goto fail;
+    }
+    for (size_t i = 0; i < service->host_count; i++) {
+        begin_feed(service, &service->hosts[i]);
     }
     *out_service = service;
     return 0;

@@ -57,16 +57,18 @@ struct requester {
     /* the client uses a listener marked local, and gets the keys of epochs */
     bool is_on_site;
     /*
-     * the client uses a Unix socket that is not a gateway's, as the daemon's user, as root, or as a
-     * member of the group admin_group
+     * the client uses a Unix socket that is no gateway's or bridge's, as the daemon's user, as
+     * root, or as a member of the group admin_group
      */
     bool is_administrator;
     uint32_t uid; /* of the process at the other end of a Unix socket; else 0 */
     bool is_web;  /* the agent of Hello is hearsay-web's */
     /* the client is a gateway that speaks for itself, and may only read */
     bool is_gateway;
+    bool is_bridge;     /* the client uses a bridge's listener */
     bool may_speak_for; /* the client uses a gateway's listener */
     bool is_gone;       /* the client has disconnected, and gets no answers any more */
+    bool has_ended;     /* the client sends nothing any more; it may still read answers */
     /*
      * the address that decides the client's here labels: its own IP address, or the IP address for
      * which a gateway speaks. The family is 0 for other clients of Unix sockets. The address is

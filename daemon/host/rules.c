@@ -156,8 +156,22 @@ bool rules_have_room(const struct rules *rules, const struct persist_rule *rule)
         return rules->notice_count < LIMIT_NOTICES ||
                notice_find(rules, rule) < rules->notice_count;
     }
-    return rule->kind == PERSIST_ACCEPT || rules->ban_count < RULES_BANS_MAX ||
-           rules_find(rules, rule) != NULL;
+    return rule->kind == PERSIST_ACCEPT || rule->kind == PERSIST_RESTORED ||
+           rules->ban_count < RULES_BANS_MAX || rules_find(rules, rule) != NULL;
+}
+
+bool rules_has(const struct rules *rules, const struct persist_rule *rule)
+{
+    switch (rule->kind) {
+    case PERSIST_ACCEPT:
+        return rules->has_accept;
+    case PERSIST_RESTORED:
+        return rules->is_restored;
+    case PERSIST_NOTICE:
+        return notice_find(rules, rule) < rules->notice_count;
+    default:
+        return rules_find(rules, rule) != NULL;
+    }
 }
 
 static int rules_grow(struct rules *rules)
@@ -181,6 +195,10 @@ int rules_put(struct rules *rules, const struct persist_rule *rule)
     if (rule->kind == PERSIST_ACCEPT) {
         rules->has_accept = rule->number < ACCEPT_MODES;
         rules->accept = rules->has_accept ? (enum accept)rule->number : ACCEPT_OPEN;
+        return 0;
+    }
+    if (rule->kind == PERSIST_RESTORED) {
+        rules->is_restored = true;
         return 0;
     }
     if (rule->kind == PERSIST_NOTICE) {
@@ -207,6 +225,10 @@ void rules_drop(struct rules *rules, const struct persist_rule *rule)
 {
     if (rule->kind == PERSIST_ACCEPT) {
         rules->has_accept = false;
+        return;
+    }
+    if (rule->kind == PERSIST_RESTORED) {
+        rules->is_restored = false;
         return;
     }
     if (rule->kind == PERSIST_NOTICE) {

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * rules: the operator's rules for a host: banned payloads, banned filters, an accept mode that
- * overrides the configuration, and notices. The store has the same rules; this copy is in memory.
+ * overrides the configuration, and notices. Also the mark that the host has been restored. The
+ * store has the same rules; this copy is in memory.
  */
 #ifndef DAEMON_HOST_RULES_H
 #define DAEMON_HOST_RULES_H
@@ -47,6 +48,7 @@ struct rules {
     size_t notice_count;
     bool is_noticing; /* a notice waits for the store */
     bool has_news;    /* gateways do not know the notices yet */
+    bool is_restored; /* what the copies of the host had is back (PERSIST_RESTORED) */
 };
 
 void rules_init(struct rules *rules, const struct alloc *alloc); /* holds no memory yet */
@@ -54,9 +56,12 @@ void rules_deinit(struct rules *rules);                          /* a zeroed one
 
 /*
  * Whether the host may get this rule: the host has fewer than RULES_BANS_MAX bans, or fewer than
- * LIMIT_NOTICES notices, or has this rule already. An accept mode may always be added.
+ * LIMIT_NOTICES notices, or has this rule already. An accept mode and the mark may always be added.
  */
 bool rules_have_room(const struct rules *rules, const struct persist_rule *rule);
+
+/* Whether the host has a rule of this kind and value. */
+bool rules_has(const struct rules *rules, const struct persist_rule *rule);
 
 /*
  * Adds a rule, in place of an older rule of the same kind and value. Copies the rule. Returns 0 or

@@ -36,6 +36,8 @@ struct figures;
 struct requester;
 struct query_job;   /* daemon/handler/query.h */
 struct watch_state; /* daemon/watch/watch.h */
+struct ask_bridge;  /* daemon/watch/asks.h */
+struct ask_wait;    /* daemon/watch/asks.h */
 
 /* Functions of the server that the service and the handlers call. */
 struct service_control {
@@ -159,14 +161,29 @@ struct service {
     bool stopping;
 
     /* daemon/handler/ */
-    struct reports *reports;    /* report.c: made with the first report */
-    struct query_job *searches; /* query_search.c: long searches that take turns */
-    struct query_job *waiting;  /* query_search.c: long searches that wait to begin */
-    size_t writing_bytes;       /* job.c: memory of deposits and withdrawals that wait */
-    bool checking;              /* check.c: a Check request runs; one at a time */
+    struct reports *reports;     /* report.c: made with the first report */
+    struct query_job *searches;  /* query_search.c: long searches that take turns */
+    struct query_job *waiting;   /* query_search.c: long searches that wait to begin */
+    uint64_t search_steps;       /* query_search.c: of all searches that take turns */
+    size_t writing_bytes;        /* job.c: memory of deposits and withdrawals that wait */
+    struct similar_job *similar; /* similar.c: the request Similar that is under way; or NULL */
+    bool checking;               /* check.c: a Check request runs; one at a time */
 
     /* daemon/watch/ */
     struct watch_state *watch; /* made by watch_init; NULL: not yet */
+    struct {                   /* asks.c */
+        struct ask_bridge *bridges;
+        struct ask_wait *first; /* count of them */
+        uint32_t count;
+        uint64_t last_id;
+        bool has_news; /* asks_over or asks_send has something to do */
+    } asks;
+
+    struct {              /* feed.c */
+        uint32_t readers; /* requests Changes that wait, of all hosts */
+        uint32_t copies;  /* answers to deposits that wait, of all hosts */
+        bool has_news;    /* feed_turn has something to do */
+    } feed;
 
     /* shared */
     struct arena arena; /* for one request or response; reset after it */
@@ -334,6 +351,9 @@ bool service_recall(struct service *service, uint32_t host, const uint8_t *id,
  * earlier configuration cannot be opened, since messages are loaded only at the start.
  */
 void service_reload(struct service *service, const struct config *config);
+
+/* Takes a PERSIST_EXPIRE that is done over into memory: forgets and counts what has gone. */
+void service_take_expiry(struct service *service, const struct persist_op *op);
 
 /*
  * Begins to remove expired messages, at most PERSIST_EXPIRE_MAX in one operation, until no expired

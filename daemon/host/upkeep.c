@@ -2,6 +2,7 @@
 /* Regular work of a service: removes expired messages, saves the clock, arranges indexes. */
 #include <inttypes.h>
 
+#include "daemon/host/host_groups.h"
 #include "daemon/host/room.h"
 #include "daemon/host/service.h"
 #include "daemon/system/container.h"
@@ -17,6 +18,19 @@ enum { CLOCK_SAVE_MS = 10 * 60 * 1000 };
 
 static void submit_sweep(struct service *service);
 
+void service_take_expiry(struct service *service, const struct persist_op *op)
+{
+    if (op->outcome != PERSIST_APPLIED) {
+        return;
+    }
+    service_forget_removed(service, op);
+    metrics_note_left(&service->metrics, LEFT_REMOVED, op->destroyed_count);
+    metrics_note_left(&service->metrics, LEFT_EXPIRED, op->removed_count - op->destroyed_count);
+    if (op->removed_count > 0) {
+        log_debug("%" PRIu32 " messages expired", op->removed_count);
+    }
+}
+
 static void on_swept(struct persist_op *op)
 {
     struct service *service = CONTAINER_OF(op, struct service, sweep);
@@ -26,12 +40,7 @@ static void on_swept(struct persist_op *op)
     if (op->outcome != PERSIST_APPLIED) {
         return; /* the next sweep tries again */
     }
-    service_forget_removed(service, op);
-    metrics_note_left(&service->metrics, LEFT_REMOVED, op->destroyed_count);
-    metrics_note_left(&service->metrics, LEFT_EXPIRED, op->removed_count - op->destroyed_count);
-    if (op->removed_count > 0) {
-        log_debug("%" PRIu32 " messages expired", op->removed_count);
-    }
+    service_take_expiry(service, op);
     if (op->removed_count == op->limit && !service->stopping && !service->is_setting_clock) {
         submit_sweep(service);
     }
@@ -80,8 +89,11 @@ bool service_arrange(struct service *service)
 
 bool service_turn(struct service *service)
 {
-    return arrange_is_active(&service->arrange) &&
-           arrange_turn(&service->arrange, service_monotonic_ms(service));
+    bool is_making = host_groups_turn(service);
+
+    return (arrange_is_active(&service->arrange) &&
+            arrange_turn(&service->arrange, service_monotonic_ms(service))) ||
+           is_making;
 }
 
 void service_stop(struct service *service)

@@ -1,24 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/limits/cost.h"
 
-_Static_assert(COST_MOST ==
-                   COST_HOOD * (LIMIT_PARTS +
-                                (LIMIT_SLICES + LIMIT_SLICES_HASHES + COST_LOOKS - 1) / COST_LOOKS),
+#include "proto/price.h"
+
+_Static_assert(COST_MOST == COST_HOOD * (LIMIT_PARTS +
+                                         (LIMIT_SLICES + LIMIT_SLICES_HASHES + PRICE_LOOKS - 1) /
+                                             PRICE_LOOKS),
                "the dearest request is a query with as much of everything as may be");
 
-/* Returns the tokens that a query costs: one for each part, and one for each COST_LOOKS slices and
- * hashes of `exclude`, rounded up; with the scope HOOD COST_HOOD times as much. */
+/* A query with the scope HOOD costs COST_HOOD times as much. */
 static uint32_t query_cost(const struct msg_query *query)
 {
-    /* The codec bounds the number of parts, of slices and of their hashes. A query without parts,
-     * which is refused later, costs as much as a query with one part. */
-    uint32_t parts = query->part_count > 0 ? (uint32_t)query->part_count : 1;
-    uint32_t looks = (uint32_t)query->exclude_count;
+    uint32_t cost = price_of_query(query);
 
-    for (size_t i = 0; i < query->exclude_count; i++) {
-        looks += query->exclude[i].hashes;
-    }
-    uint32_t cost = parts + (looks + COST_LOOKS - 1) / COST_LOOKS;
     return query->scope == MSG_SCOPE_HOOD ? COST_HOOD * cost : cost;
 }
 

@@ -4,7 +4,7 @@
  * the cost of each request in docs/protocol.md.
  *
  * One token pays for comparing all messages with one filter, or for testing the ids of all messages
- * with COST_LOOKS hashes or slices, or for reading one page of messages from the store. A deposit,
+ * with PRICE_LOOKS hashes or slices, or for reading one page of messages from the store. A deposit,
  * withdrawal or report costs one token, too.
  */
 #ifndef DAEMON_LIMITS_COST_H
@@ -17,7 +17,6 @@
 
 enum {
     COST_PAGE = 1,           /* tokens for a page of messages that is read from the store */
-    COST_LOOKS = 3,          /* hashes of slices, and slices, for a token */
     COST_PAGE_MESSAGES = 64, /* most messages of a page that is read for a watch */
     COST_HOOD = 4,           /* a query with the scope HOOD costs this times as much */
     COST_MOST = 640          /* tokens for the most expensive request within proto/limits.h */

@@ -36,8 +36,9 @@ void metrics_note(struct metrics *metrics, enum metric metric, uint64_t took_ns,
     metrics_turn(metrics, now_ms);
     metrics->totals[metric]++;
     metrics->sums_us[metric] += took_us;
-    for (size_t i = METRICS_BOUNDS; i > 0 && took_us <= metrics_bound_us(i - 1); i--) {
-        metrics->within[metric][i - 1]++;
+    for (size_t i = metric == METRIC_DEPOSIT ? METRICS_BOUNDS : 0;
+         i > 0 && took_us <= metrics_bound_us(i - 1); i--) {
+        metrics->within[i - 1]++;
     }
     histogram_add(&metrics->windows[0][metric], took_us);
 }
@@ -50,7 +51,7 @@ void metrics_note_left(struct metrics *metrics, enum departure departure, uint32
 uint64_t metrics_bound_us(size_t i)
 {
     static const uint32_t bounds[METRICS_BOUNDS] = {
-        100, 1000, 10000, 100000, 1000000, 2500000,
+        100, 250, 1000, 2500, 10000, 25000, 100000, 250000, 500000, 1000000, 2500000,
     };
 
     return bounds[i];

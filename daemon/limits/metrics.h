@@ -17,23 +17,24 @@ enum metric { METRIC_DEPOSIT, METRIC_QUERY, METRIC_GET, METRICS };
 /* How a message leaves the store. */
 enum departure { LEFT_EXPIRED, LEFT_EVICTED, LEFT_WITHDRAWN, LEFT_REMOVED, DEPARTURES };
 
-/* METRICS_BOUNDS: the upper bounds of latencies that are counted since the start. */
-enum { METRICS_WINDOW_MS = 60 * 1000, METRICS_BOUNDS = 6 };
+/* METRICS_BOUNDS: the upper bounds by which the latencies of deposits are counted since the start.
+ * A deposit waits for all that a request can wait for: the loop, the storage. */
+enum { METRICS_WINDOW_MS = 60 * 1000, METRICS_BOUNDS = 11 };
 
 /*
  * At the start since_ms, window_ms and before_ms are the time of the start. All other fields are 0.
  */
 struct metrics {
-    int64_t since_ms;          /* monotonic */
-    int64_t window_ms;         /* the newer window's beginning */
-    int64_t before_ms;         /* beginning of the older window; at the start: window_ms */
-    uint64_t totals[METRICS];  /* requests answered without an error */
-    uint64_t sums_us[METRICS]; /* their latencies */
-    uint64_t within[METRICS][METRICS_BOUNDS]; /* those of at most metrics_bound_us */
-    uint64_t left[DEPARTURES];                /* messages */
-    uint64_t reports;                         /* reports that the store took */
-    struct histogram windows[2][METRICS];     /* microseconds; the newer one, the older one */
-    uint64_t comparisons;                     /* of all queries */
+    int64_t since_ms;                /* monotonic */
+    int64_t window_ms;               /* the newer window's beginning */
+    int64_t before_ms;               /* beginning of the older window; at the start: window_ms */
+    uint64_t totals[METRICS];        /* requests answered without an error */
+    uint64_t sums_us[METRICS];       /* their latencies */
+    uint64_t within[METRICS_BOUNDS]; /* deposits that took at most metrics_bound_us */
+    uint64_t left[DEPARTURES];       /* messages */
+    uint64_t reports;                /* reports that the store took */
+    struct histogram windows[2][METRICS]; /* microseconds; the newer one, the older one */
+    uint64_t comparisons;                 /* of all queries */
 };
 
 struct metric_report {

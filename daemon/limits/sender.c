@@ -23,11 +23,12 @@ struct sender {
     uint64_t hash;
     uint32_t next;              /* next place of its chain, or next free place; NOWHERE: last */
     uint32_t held[SENDER_USES]; /* by this sender; for a /64, by its addresses */
+    uint32_t kept;              /* sender_keep; for a /64, by its addresses */
     struct bucket buckets[SENDER_ACTIONS];
     struct account spent;
     uint64_t turn;
-    struct sender *prefix; /* valid while connected: the sender for the /64, which counts the same
-                              uses; NULL: none */
+    struct sender *prefix; /* valid while connected or kept: the sender for the /64, which counts
+                              the same uses; NULL: none */
     bool is_wide;
 };
 
@@ -219,9 +220,15 @@ static struct bucket_rate rate_of(const struct sender *sender, const struct send
     return rate;
 }
 
-/* Whether the sender can be removed without any effect on limits of rates and connections: all its
- * buckets are full, and it has no connection. A connection of an address also counts as a
+/* Whether the sender has a connection, or is kept. A connection of an address also counts as a
  * connection of its /64. */
+static bool is_in_use(const struct sender *sender)
+{
+    return sender->held[SENDER_CONNECTIONS] > 0 || sender->kept > 0;
+}
+
+/* Whether the sender can be removed without any effect on limits of rates and connections: all its
+ * buckets are full, and it is not in use. */
 static bool is_forgettable(const struct sender *sender, const struct sender_limits *limits,
                            int64_t now_ms)
 {
@@ -231,7 +238,7 @@ static bool is_forgettable(const struct sender *sender, const struct sender_limi
             return false;
         }
     }
-    return sender->held[SENDER_CONNECTIONS] == 0;
+    return !is_in_use(sender);
 }
 
 static void sender_forget(struct senders *senders, uint32_t place)
@@ -321,8 +328,7 @@ static struct sender *find_prefix(struct senders *senders, const struct sender *
                                   const struct sender_address *address,
                                   const struct sender_limits *limits, int64_t now_ms)
 {
-    struct sender *prefix =
-        known != NULL && known->held[SENDER_CONNECTIONS] > 0 ? known->prefix : NULL;
+    struct sender *prefix = known != NULL && is_in_use(known) ? known->prefix : NULL;
 
     if (prefix == NULL) {
         prefix = sender_get(senders, hash_of_prefix(senders, address), true, limits, now_ms);
@@ -377,6 +383,24 @@ void senders_leave(struct sender *sender)
 {
     let_go(sender, SENDER_CONNECTIONS);
     assert(sender->held[SENDER_HANDSHAKES] <= sender->held[SENDER_CONNECTIONS]);
+}
+
+void sender_keep(struct sender *sender)
+{
+    sender->kept++;
+    if (sender->prefix != NULL) {
+        sender->prefix->kept++;
+    }
+}
+
+void sender_release(struct sender *sender)
+{
+    assert(sender->kept > 0);
+    sender->kept--;
+    if (sender->prefix != NULL) {
+        assert(sender->prefix->kept > 0);
+        sender->prefix->kept--;
+    }
 }
 
 void sender_begin_handshake(struct sender *sender)
@@ -437,6 +461,33 @@ uint64_t sender_take(struct sender *sender, enum sender_action action,
         }
     }
     return wait_ms;
+}
+
+uint32_t sender_take_most(struct sender *sender, enum sender_action action,
+                          const struct sender_limits *limits, uint32_t most, int64_t now_ms)
+{
+    uint32_t burst = rate_of(sender, limits, action).burst;
+    uint32_t taken = 0;
+
+    most = most < burst ? most : burst; /* sender_take takes no more, whatever it is asked for */
+    for (uint32_t step = UINT32_C(1) << 31; step > 0; step /= 2) {
+        if (step <= most - taken && sender_take(sender, action, limits, step, now_ms) == 0) {
+            taken += step;
+        }
+    }
+    return taken;
+}
+
+void sender_give(struct sender *sender, enum sender_action action,
+                 const struct sender_limits *limits, uint32_t tokens, int64_t now_ms)
+{
+    struct bucket_rate rate = rate_of(sender, limits, action);
+
+    bucket_give(&sender->buckets[action], &rate, tokens, now_ms);
+    if (sender->prefix != NULL) {
+        struct bucket_rate wide = rate_of(sender->prefix, limits, action);
+        bucket_give(&sender->prefix->buckets[action], &wide, tokens, now_ms);
+    }
 }
 
 uint64_t sender_take_spare(struct sender *sender, enum sender_action action,

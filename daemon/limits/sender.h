@@ -89,6 +89,13 @@ int senders_enter(struct senders *senders, const struct sender_address *address,
                   const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender);
 void senders_leave(struct sender *sender);
 
+/*
+ * sender_keep keeps a sender valid, also without a connection, until sender_release: for work whose
+ * cost is settled when the client may have gone. Keeps may be nested. They count as no connection.
+ */
+void sender_keep(struct sender *sender);
+void sender_release(struct sender *sender);
+
 /* What is counted for a sender: connections, and TLS handshakes that are under way. */
 enum sender_use { SENDER_CONNECTIONS, SENDER_HANDSHAKES, SENDER_USES };
 
@@ -125,6 +132,13 @@ uint32_t senders_wide_tag(const struct senders *senders, const struct sender_add
  */
 uint64_t sender_take(struct sender *sender, enum sender_action action,
                      const struct sender_limits *limits, uint32_t cost, int64_t now_ms);
+
+/* Takes tokens as sender_take does: at most `most`, and as many as there are. Returns how many.
+ * sender_give gives tokens back that were not needed. */
+uint32_t sender_take_most(struct sender *sender, enum sender_action action,
+                          const struct sender_limits *limits, uint32_t most, int64_t now_ms);
+void sender_give(struct sender *sender, enum sender_action action,
+                 const struct sender_limits *limits, uint32_t tokens, int64_t now_ms);
 
 /* Takes `cost` tokens as sender_take does, but only if at least a quarter of the burst in `limits`
  * is left in each of the buckets afterwards. For work that is less urgent than requests. */

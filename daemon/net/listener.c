@@ -267,15 +267,15 @@ static int bind_unix(struct listener *listener, const struct config_listener *co
 }
 
 /*
- * Lets other users than the owner connect, before the socket listens. Every user may connect to a
- * gateway's socket; session_accept checks the user. With `admin_group` in the configuration, any
- * other socket file belongs to this group. Returns 0 or a libuv error.
+ * Lets other users than the owner connect, before the socket listens. Every user may connect to the
+ * socket of a gateway or of a bridge; session_accept checks the user. With `admin_group` in the
+ * configuration, any other socket file belongs to this group. Returns 0 or a libuv error.
  */
 static int share_socket(struct listener *listener)
 {
     gid_t group = listener->home->admin_group;
 
-    if (listener->config.gateway) {
+    if (listener->config.gateway || listener->config.bridge) {
         return chmod(listener->path, 0666) == 0 ? 0 : uv_translate_sys_error(errno);
     }
     if (!listener->home->shares_sockets) {
@@ -307,7 +307,7 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
         listener_close(listener);
         return report_failure(
             out_reason, config->path, uv_strerror(rc),
-            config->gateway
+            config->gateway || config->bridge
                 ? "; other users could not be let in"
                 : "; its group could not be set to `admin_group`: the user that hearsayd runs as "
                   "must be a member of that group (`usermod -aG GROUP USER`, or "
@@ -332,7 +332,7 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
 }
 
 int listener_inherit(struct listener *listener, const struct listener_home *home,
-                     const struct config *config, const struct notify_socket *inherited,
+                     const struct config *config, const struct inherited_socket *inherited,
                      char *out_reason)
 {
     memset(listener, 0, sizeof(*listener));

@@ -13,8 +13,8 @@
 #include <uv.h>
 
 #include "daemon/config/config.h"
+#include "daemon/system/inherited.h"
 #include "daemon/system/log.h"
-#include "daemon/system/notify.h"
 
 struct listener;
 struct loop;
@@ -31,10 +31,12 @@ struct listener_home {
      */
     int (*accept)(struct listener *listener);
     void *context;       /* for `accept` */
-    bool shares_sockets; /* whether Unix sockets, except a gateway's, belong to admin_group */
+    bool shares_sockets; /* whether Unix sockets, except those of gateways and bridges, belong to
+                            admin_group */
     gid_t admin_group;   /* its members are administrators */
     uid_t gateway_uid;   /* uid of `gateway_user`, the only user who may connect to a gateway's
                             listener */
+    uid_t bridge_uid;    /* the same for `bridge_user` and a bridge's listener */
 };
 
 enum { LISTENER_LATER = 1 };
@@ -82,7 +84,7 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
  * A TCP listener takes the words (`tls`, `local`, ...) of the line in `config` that has the
  * socket's address. */
 int listener_inherit(struct listener *listener, const struct listener_home *home,
-                     const struct config *config, const struct notify_socket *inherited,
+                     const struct config *config, const struct inherited_socket *inherited,
                      char *out_reason);
 
 /* Call this function in every turn of the loop. It reports a connection again that could not be

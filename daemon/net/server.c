@@ -12,7 +12,7 @@
 #include "daemon/host/here.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server_open.h"
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 #include "daemon/system/datadir.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
@@ -47,6 +47,7 @@ static void on_persist_closed(void *context)
     uv_close((uv_handle_t *)&server->check, NULL);
     uv_close((uv_handle_t *)&server->tick, NULL);
     uv_close((uv_handle_t *)&server->watchdog, NULL);
+    uv_close((uv_handle_t *)&server->waits, NULL);
     for (size_t i = 0; i < sizeof(server->signals) / sizeof(server->signals[0]); i++) {
         uv_close((uv_handle_t *)&server->signals[i], NULL);
     }
@@ -157,6 +158,7 @@ static int init_handles(struct server *server)
     uv_check_init(&server->loop.uv, &server->check);
     uv_timer_init(&server->loop.uv, &server->tick);
     uv_timer_init(&server->loop.uv, &server->watchdog);
+    uv_timer_init(&server->loop.uv, &server->waits);
     server->prepare.data = server;
     server->check.data = server;
     server->tick.data = server;

@@ -65,6 +65,7 @@ struct server {
     uv_check_t check;     /* after the loop has waited: a turn */
     uv_timer_t tick;
     uv_timer_t watchdog;
+    uv_timer_t waits; /* active while something waits for a change, for copies or for a bridge */
     uv_signal_t signals[3];
     uint64_t tick_count;
     int64_t stop_since_ms;

@@ -9,8 +9,8 @@
 
 #include "core/base/err.h"
 #include "daemon/config/listener.h"
+#include "daemon/system/inherited.h"
 #include "daemon/system/log.h"
-#include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
 #include "daemon/system/reason.h"
 
@@ -36,9 +36,9 @@ void server_open_home(struct server *server)
 /* Takes the sockets that the service manager passed, and counts them in *out_count. */
 static int take_inherited(struct server *server, size_t *out_count, char *out_reason)
 {
-    struct notify_socket sockets[CONFIG_LISTENERS_MAX];
+    struct inherited_socket sockets[CONFIG_LISTENERS_MAX];
 
-    int rc = notify_take_sockets(sockets, CONFIG_LISTENERS_MAX, out_count, out_reason);
+    int rc = inherited_take_sockets(sockets, CONFIG_LISTENERS_MAX, out_count, out_reason);
     for (size_t i = 0; i < *out_count && rc == 0; i++) {
         rc = listener_inherit(&server->listeners[server->listener_count++], &server->home,
                               &server->config, &sockets[i], out_reason);
@@ -97,17 +97,31 @@ static void make_socket_directory(const struct config *config, const struct priv
     }
 }
 
+/* Finds the uid of the user of a kind of listeners, if the configuration names one. */
+static int find_guest(const char *key, const char *name, uid_t *out_uid, char *out_reason)
+{
+    struct privilege_user user;
+
+    *out_uid = PRIVILEGE_UNKNOWN_UID;
+    if (name[0] == '\0') {
+        return 0;
+    }
+    if (privilege_look_up(key, name, &user, out_reason) != 0) {
+        return CONFIG_REFUSED;
+    }
+    *out_uid = user.uid;
+    return 0;
+}
+
 static int become_user(struct server *server, char *out_reason)
 {
     const struct config *config = &server->config;
     struct privilege_user user;
 
-    server->home.gateway_uid = PRIVILEGE_UNKNOWN_UID;
-    if (config->gateway_user[0] != '\0') {
-        if (privilege_look_up("gateway_user", config->gateway_user, &user, out_reason) != 0) {
-            return CONFIG_REFUSED;
-        }
-        server->home.gateway_uid = user.uid;
+    if (find_guest("gateway_user", config->gateway_user, &server->home.gateway_uid, out_reason) !=
+            0 ||
+        find_guest("bridge_user", config->bridge_user, &server->home.bridge_uid, out_reason) != 0) {
+        return CONFIG_REFUSED;
     }
     if (config->admin_group[0] != '\0') {
         if (privilege_find_group(config->admin_group, &server->home.admin_group, out_reason) != 0) {

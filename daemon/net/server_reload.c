@@ -59,14 +59,15 @@ static bool hoods_differ(const struct config *old, const struct config *fresh)
     return false;
 }
 
-/* Ends the sessions of gateways that speak for themselves: a page for phones then greets again, and
- * its Welcome has the new hoods. */
-static void part_gateways(struct server *server)
+/* Ends the sessions of bridges, and of gateways that speak for themselves: they then greet again,
+ * and their Welcome has the new hoods. */
+static void end_greeted(struct server *server)
 {
     struct session *session;
 
     DL_FOREACH (server->sessions.first, session) {
-        if (session->state == SESSION_OPEN && session->client.is_gateway) {
+        if (session->state == SESSION_OPEN &&
+            (session->client.is_gateway || session->client.is_bridge)) {
             session_close(session);
         }
     }
@@ -92,7 +93,7 @@ int server_reload(struct server *server, char *out_reason)
         server_tls_log_pin(&server->tls, &fresh);
         server_check_certificate(server, &fresh);
         if (hoods_differ(&server->config, &fresh)) {
-            part_gateways(server);
+            end_greeted(server);
         }
         server->config = fresh;
         service_reload(server->service, &fresh);

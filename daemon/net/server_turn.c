@@ -5,9 +5,12 @@
  * arrive, before server_turn. Sessions that use much CPU time take turns, round robin by sender.
  */
 
+#include "daemon/handler/similar.h"
 #include "daemon/net/server.h"
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"
+#include "daemon/watch/asks.h"
+#include "daemon/watch/feed.h"
 #include "daemon/watch/watch.h"
 
 enum {
@@ -17,6 +20,8 @@ enum {
      * is for all sessions on the list `busy`, and once more for searches that take turns. */
     READY_NS = 200 * 1000,
     BUSY_NS = 100 * 1000,
+    /* The same for the request Similar, of which one at a time is under way. */
+    SIMILAR_NS = 100 * 1000,
     /* The CPU time of a refused connection counts 16 times against the quarter that all new
      * connections share. So refused connections use about a 64th of the CPU time at most in the
      * long run. */
@@ -129,6 +134,32 @@ static void process_busy(struct server *server)
     }
 }
 
+/* --- waits ------------------------------------------------------------------------------------ */
+
+static void on_wait_over(uv_timer_t *timer)
+{
+    (void)timer; /* the turn that follows does the work */
+}
+
+/* Whether the next turn has waits to end, for changes or for a bridge, or asks to send. Otherwise
+ * lets a timer wake the loop in time. */
+static bool waits_are_due(struct server *server)
+{
+    int64_t feed_ms = feed_next_ms(server->service);
+    int64_t asks_ms = asks_next_ms(server->service);
+    int64_t next_ms = feed_ms < asks_ms ? feed_ms : asks_ms;
+    int64_t now_ms = service_monotonic_ms(server->service);
+
+    if (next_ms == INT64_MAX) {
+        (void)uv_timer_stop(&server->waits);
+        return false;
+    }
+    if (next_ms > now_ms) {
+        (void)uv_timer_start(&server->waits, on_wait_over, (uint64_t)(next_ms - now_ms), 0);
+    }
+    return next_ms <= now_ms;
+}
+
 /* --- a turn of the loop ----------------------------------------------------------------------- */
 
 void server_turn(struct server *server)
@@ -142,10 +173,13 @@ void server_turn(struct server *server)
     bool is_searching =
         handler_run_searches(service, SEARCH_BUDGET, service_monotonic_ns(service) + BUSY_NS);
     bool is_arranging = service_turn(service);
+    bool is_comparing = handler_run_similar(service, service_monotonic_ns(service) + SIMILAR_NS);
     watch_turn(service);
+    feed_turn(service);
+    handler_turn_asks(service);
     bool is_arriving = take_arrivals(server); /* last: connected clients come first */
     server_flush(server);
     sessions_reap(&server->sessions);
-    loop_end_turn(&server->loop,
-                  is_searching || is_arranging || is_arriving || watch_is_due(service));
+    loop_end_turn(&server->loop, is_searching || is_arranging || is_comparing || is_arriving ||
+                                     watch_is_due(service) || waits_are_due(server));
 }

@@ -131,6 +131,7 @@ static void on_ended(struct transport *transport, bool clean)
     struct session *session = session_of(transport);
 
     session->peer_ended = true;
+    session->client.has_ended = true;
     if (transport_is_flooded(transport)) {
         drop_flooder(session);
         return;

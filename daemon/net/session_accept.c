@@ -29,17 +29,17 @@ static bool find_credentials(uv_stream_t *stream, struct ucred *out_peer)
 
 /*
  * Whether the client of a Unix socket is an administrator. Administrators are the daemon's own
- * user, root, and all clients of a socket that belongs to the administrators' group. The client of
- * a gateway's socket is none. In a user namespace all unknown users share the uid
- * PRIVILEGE_UNKNOWN_UID, which may be the daemon's own uid. So a peer with that uid is no
- * administrator. Sets *out_uid if the kernel tells the user.
+ * user, root, and all clients of a socket that belongs to the administrators' group. A client
+ * on the socket of a gateway or of a bridge is no administrator. In a user namespace all unknown
+ * users share the uid PRIVILEGE_UNKNOWN_UID, which may be the daemon's own uid. So a peer with that
+ * uid is no administrator. Sets *out_uid if the kernel tells the user.
  */
 static bool is_administrator(uv_stream_t *stream, const struct listener *listener,
                              uint32_t *out_uid)
 {
     struct ucred peer;
 
-    if (listener->config.gateway || !find_credentials(stream, &peer)) {
+    if (listener->config.gateway || listener->config.bridge || !find_credentials(stream, &peer)) {
         return false;
     }
     *out_uid = peer.uid;
@@ -48,26 +48,28 @@ static bool is_administrator(uv_stream_t *stream, const struct listener *listene
 }
 
 /*
- * Whether the client of a gateway's socket is `gateway_user`. If the client is another user, logs
- * the uid, at most one line in ten seconds. Returns false without a line if the kernel does not
- * tell the user.
+ * Whether the client of a gateway's socket is `gateway_user`, or that of a bridge's `bridge_user`.
+ * If the client is another user, logs the uid, at most one line in ten seconds. Returns false
+ * without a line if the kernel does not tell the user.
  */
-static bool is_gateway_user(uv_stream_t *stream, struct listener *listener)
+static bool is_guest(uv_stream_t *stream, struct listener *listener)
 {
+    bool is_bridge = listener->config.bridge;
+    uid_t uid = is_bridge ? listener->home->bridge_uid : listener->home->gateway_uid;
     struct ucred peer;
     uint64_t withheld = 0;
 
     if (!find_credentials(stream, &peer)) {
         return false;
     }
-    if (peer.uid == listener->home->gateway_uid && peer.uid != PRIVILEGE_UNKNOWN_UID) {
+    if (peer.uid == uid && peer.uid != PRIVILEGE_UNKNOWN_UID) {
         return true;
     }
     if (log_gate_opens(&listener->gate, loop_now_ms(listener->home->loop), &withheld)) {
-        log_warning("user %u may not connect to %s: `gateway_user` is user %u (%" PRIu64
+        log_warning("user %u may not connect to %s: `%s` is user %u (%" PRIu64
                     " more since this was last said)",
-                    (unsigned)peer.uid, listener->path, (unsigned)listener->home->gateway_uid,
-                    withheld);
+                    (unsigned)peer.uid, listener->path, is_bridge ? "bridge_user" : "gateway_user",
+                    (unsigned)uid, withheld);
     }
     return false;
 }
@@ -133,6 +135,7 @@ static void set_up(struct session *session, const struct listener *listener)
     session->client.is_on_site = listener->config.local;
     session->client.may_speak_for = listener->config.gateway;
     session->client.is_gateway = listener->config.gateway;
+    session->client.is_bridge = listener->config.bridge;
     if (listener->is_unix) {
         session->client.is_local = true;
         session->client.is_administrator =
@@ -150,7 +153,8 @@ static bool may_stay(struct session *session, struct listener *listener)
 {
     enum config_security security = config_security(&listener->config);
 
-    if (listener->config.gateway && !is_gateway_user(&session->transport.uv.stream, listener)) {
+    if ((listener->config.gateway || listener->config.bridge) &&
+        !is_guest(&session->transport.uv.stream, listener)) {
         session_close(session);
         return false;
     }

@@ -10,6 +10,7 @@
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"
 #include "daemon/system/log.h"
+#include "daemon/watch/asks.h"
 #include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"
 
@@ -201,6 +202,7 @@ void sessions_reap(struct sessions *all)
     while ((entry = loop_take_gone(all->loop)) != NULL) {
         struct session *session = CONTAINER_OF(entry, struct session, entry);
         watch_client_gone(all->service, &session->client);
+        asks_client_gone(all->service, &session->client);
         if (session->client.sender != NULL) {
             senders_leave(session->client.sender);
             session->client.sender = NULL;

@@ -2,55 +2,107 @@
 #include "daemon/system/notify.h"
 
 #include <inttypes.h>
-#include <netinet/in.h>
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/uio.h>
+#include <sys/un.h>
 #include <time.h>
+#include <unistd.h>
 
-#if HEARSAY_SYSTEMD
-#include <systemd/sd-daemon.h>
-#endif
+enum { TEXT_BYTES = 1024 };
 
-#include "daemon/system/reason.h"
+/* The address in NOTIFY_SOCKET: a path, or @ and an abstract name. False: there is none that can be
+ * used. */
+static bool find_manager(struct sockaddr_un *out_address, socklen_t *out_size)
+{
+    const char *name = HEARSAY_SYSTEMD ? getenv("NOTIFY_SOCKET") : NULL;
+    size_t length = name != NULL ? strlen(name) : 0;
 
-/* Results of sd_notify are ignored: the daemon also serves without a service manager. */
-#if !HEARSAY_SYSTEMD /* without libsystemd: nothing is sent, and no socket is passed */
-enum { SD_LISTEN_FDS_START = 3 };
-#define sd_notify(unset, state)              0
-#define sd_notifyf(unset, format, argument)  ((void)(argument), 0)
-#define sd_watchdog_enabled(unset, out_time) 0
-#define sd_listen_fds(unset)                 0
-#define sd_is_socket(...)                    0
-#endif
+    if (length < 2 || length >= sizeof(out_address->sun_path) ||
+        (name[0] != '/' && name[0] != '@')) {
+        return false;
+    }
+    *out_address = (struct sockaddr_un){.sun_family = AF_UNIX};
+    memcpy(out_address->sun_path, name, length);
+    if (name[0] == '@') {
+        out_address->sun_path[0] = '\0';
+    }
+    *out_size = (socklen_t)(offsetof(struct sockaddr_un, sun_path) + length);
+    return true;
+}
+
+/*
+ * Sends a message. Not by libsystemd: with the libraries that it needs it takes a megabyte of
+ * memory, and hearsay-bridge needs nothing else of it. An error is ignored: the program also serves
+ * without a service manager.
+ */
+static void send_message(const char *text)
+{
+    struct sockaddr_un address;
+    struct iovec part = {.iov_base = (void *)(uintptr_t)text, .iov_len = strlen(text)};
+    struct msghdr message = {.msg_name = &address, .msg_iov = &part, .msg_iovlen = 1};
+
+    if (!find_manager(&address, &message.msg_namelen)) {
+        return;
+    }
+    int descriptor = socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+    if (descriptor >= 0) {
+        (void)sendmsg(descriptor, &message, MSG_NOSIGNAL);
+        (void)close(descriptor);
+    }
+}
 
 void notify_ready(const char *status)
 {
-    (void)sd_notifyf(0, "READY=1\nSTATUS=%s", status);
+    char text[TEXT_BYTES];
+
+    (void)snprintf(text, sizeof(text), "READY=1\nSTATUS=%s", status);
+    send_message(text);
 }
 
 void notify_reloading(void)
 {
     struct timespec now;
+    char text[TEXT_BYTES];
 
     /* With Type=notify-reload (systemd 253 and newer) the service manager needs the time, to tell
      * this reload from an earlier one. */
     if (clock_gettime(CLOCK_MONOTONIC, &now) == 0) {
-        (void)sd_notifyf(0, "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=Reloading",
-                         (uint64_t)now.tv_sec * 1000000 + (uint64_t)(now.tv_nsec / 1000));
+        (void)snprintf(text, sizeof(text),
+                       "RELOADING=1\nMONOTONIC_USEC=%" PRIu64 "\nSTATUS=Reloading",
+                       (uint64_t)now.tv_sec * 1000000 + (uint64_t)(now.tv_nsec / 1000));
+        send_message(text);
     }
 }
 
 void notify_stopping(const char *status)
 {
-    (void)sd_notifyf(0, "STOPPING=1\nSTATUS=%s", status);
+    char text[TEXT_BYTES];
+
+    (void)snprintf(text, sizeof(text), "STOPPING=1\nSTATUS=%s", status);
+    send_message(text);
+}
+
+/* A number in the environment; 0: there is none. */
+static uint64_t read_number(const char *name)
+{
+    const char *text = HEARSAY_SYSTEMD ? getenv(name) : NULL;
+    char *end = NULL;
+    unsigned long long number = text != NULL ? strtoull(text, &end, 10) : 0;
+
+    return text != NULL && end != text && *end == '\0' ? number : 0;
 }
 
 uint64_t notify_watchdog_interval_ms(void)
 {
-    uint64_t microseconds = 0;
+    uint64_t microseconds = read_number("WATCHDOG_USEC");
 
-    if (sd_watchdog_enabled(0, &microseconds) <= 0) {
+    if (microseconds == 0 || microseconds == UINT64_MAX ||
+        (getenv("WATCHDOG_PID") != NULL && read_number("WATCHDOG_PID") != (uint64_t)getpid())) {
         return 0;
     }
     return microseconds / 2000 > 0 ? microseconds / 2000 : 1;
@@ -58,60 +110,5 @@ uint64_t notify_watchdog_interval_ms(void)
 
 void notify_watchdog(void)
 {
-    (void)sd_notify(0, "WATCHDOG=1");
-}
-
-/* Checks that a descriptor is a listening stream socket, and finds out whether it is TCP or Unix.
- * Returns NULL, or a text (static storage) that says what is wrong with the descriptor. */
-static const char *check_socket(int descriptor, struct notify_socket *out_socket)
-{
-    int protocol = 0;
-    socklen_t size = sizeof(protocol);
-
-    if (sd_is_socket(descriptor, AF_UNSPEC, 0, -1) <= 0) {
-        return "is not a socket";
-    }
-    if (sd_is_socket(descriptor, AF_UNSPEC, SOCK_STREAM, -1) <= 0) {
-        return "is not a stream socket; use ListenStream= in the socket unit";
-    }
-    if (sd_is_socket(descriptor, AF_UNSPEC, SOCK_STREAM, 1) <= 0) {
-        return "does not listen; use Accept=no in the socket unit";
-    }
-    out_socket->descriptor = descriptor;
-    out_socket->is_unix = sd_is_socket(descriptor, AF_UNIX, SOCK_STREAM, 1) > 0;
-    if (out_socket->is_unix) {
-        return NULL;
-    }
-    if ((sd_is_socket(descriptor, AF_INET, SOCK_STREAM, 1) <= 0 &&
-         sd_is_socket(descriptor, AF_INET6, SOCK_STREAM, 1) <= 0) ||
-        getsockopt(descriptor, SOL_SOCKET, SO_PROTOCOL, &protocol, &size) != 0 ||
-        protocol != IPPROTO_TCP) {
-        return "is neither a TCP nor a Unix socket";
-    }
-    return NULL;
-}
-
-int notify_take_sockets(struct notify_socket *out_sockets, size_t room, size_t *out_count,
-                        char *out_reason)
-{
-    int count = sd_listen_fds(1);
-
-    if (count < 0) {
-        return reason_set(out_reason, "the inherited sockets cannot be taken over: %s",
-                          strerror(-count));
-    }
-    if ((size_t)count > room) {
-        return reason_set(out_reason, "%d sockets were inherited; at most %zu are served", count,
-                          room);
-    }
-    for (int i = 0; i < count; i++) {
-        const char *reason = check_socket(SD_LISTEN_FDS_START + i, &out_sockets[i]);
-
-        if (reason != NULL) {
-            return reason_set(out_reason, "inherited descriptor %d %s", SD_LISTEN_FDS_START + i,
-                              reason);
-        }
-    }
-    *out_count = (size_t)count;
-    return 0;
+    send_message("WATCHDOG=1");
 }

@@ -6,7 +6,9 @@
 #include <grp.h>
 #include <linux/capability.h>
 #include <pwd.h>
+#include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/stat.h>
@@ -181,6 +183,17 @@ static int take_groups(const struct privilege_user *user)
     return setgroups((size_t)count + 1, groups);
 }
 
+/*
+ * With HEARSAY_END_WITH_PARENT in the environment, the kernel kills the process when its parent
+ * ends. procd's jail cannot end what is in it when it is killed itself, and the process would hold
+ * the port. A change of user takes such a wish away, so it comes after. A parent that has ended
+ * before is not noticed: in a jail, getppid says 0 then and now.
+ */
+static int follow_parent(void)
+{
+    return getenv("HEARSAY_END_WITH_PARENT") == NULL ? 0 : prctl(PR_SET_PDEATHSIG, SIGKILL);
+}
+
 int privilege_drop(const struct privilege_user *user, char *out_reason)
 {
     if (privilege_is_root()) {
@@ -196,6 +209,9 @@ int privilege_drop(const struct privilege_user *user, char *out_reason)
     }
     if (drop_capabilities() != 0) {
         return privilege_fail(user, "capabilities", out_reason);
+    }
+    if (follow_parent() != 0) {
+        return privilege_fail(user, "an end with the parent", out_reason);
     }
     if (prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
         return privilege_fail(user, "no new privileges", out_reason);

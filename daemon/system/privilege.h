@@ -65,8 +65,9 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
  * A process of root becomes the user, with the groups of the user and `admin_group`. A process that
  * is not root keeps its user and its groups. In both cases the process then has no capabilities,
  * cannot gain privileges by running a program (PR_SET_NO_NEW_PRIVS), and the function checks that
- * the process cannot become root again. Call this function before any thread is started. Returns 0,
- * or -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): then the process must end.
+ * the process cannot become root again. With HEARSAY_END_WITH_PARENT in the environment, the
+ * process ends with its parent. Call this function before any thread is started. Returns 0, or
+ * -ERR_SYSTEM with a sentence in out_reason (REASON_BYTES): then the process must end.
  */
 int privilege_drop(const struct privilege_user *user, char *out_reason);
 

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
+#include <string.h>
+
+#include "core/base/label.h"
+#include "daemon/handler/bridge/apply.h"
+
+/* No time is later: the end of the year 9999. No message lives longer than ttl_max may be. */
+#define TIME_MAX_MS INT64_C(253402300799999)
+#define LIFE_MAX_MS (INT64_C(3650) * 24 * 3600 * 1000)
+
+static const char text_plain[] = "text/plain";
+
+/* --- who says what ---------------------------------------------------------------------------- */
+
+static bool check_role(const struct ask *ask)
+{
+    const struct msg_apply *asked = &ask->request->apply;
+    const struct host *host = ask->host;
+    const char *name = host->config.name;
+
+    if ((asked->as == MSG_AS_REPLICA) != host->config.is_replica) {
+        ask_refuse(ask, MSG_INVALID, "as",
+                   host->config.is_replica
+                       ? "this server has a copy of host \"%s\", and takes what its owner says "
+                         "(AS_REPLICA)"
+                       : "this server is the owner of host \"%s\", not a copy (AS_REPLICA)",
+                   name);
+    } else if (!host_has_feed(host)) {
+        ask_refuse(ask, MSG_INVALID, "host",
+                   "host \"%s\" keeps no changes; `replicate = yes` in its section lets it", name);
+    } else if (asked->restored && asked->as != MSG_AS_RESTORE) {
+        ask_refuse(ask, MSG_INVALID, "restored", "restored goes with AS_RESTORE only");
+    } else {
+        return true;
+    }
+    return false;
+}
+
+/* --- changes ---------------------------------------------------------------------------------- */
+
+static bool is_time(int64_t time_ms)
+{
+    return time_ms >= 0 && time_ms <= TIME_MAX_MS;
+}
+
+static bool check_message(const struct ask *ask, const struct msg_exported_message *message,
+                          struct msg_error *out_error)
+{
+    enum msg_apply_as as = ask->request->apply.as;
+    uint32_t most = ask->service->config.limits.payload_bytes;
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    if (message->epoch != 0) {
+        msg_error_set(out_error, MSG_INVALID, "changes.message.epoch",
+                      "messages of epochs other than 0 stay at their host");
+        return false;
+    }
+    if (!ask_judge_filter(ask, &message->filter, "changes.message.filter", filter, out_error)) {
+        return false;
+    }
+    if (message->payload.count > most) {
+        msg_error_set(out_error, MSG_TOO_LARGE, "changes.message.payload",
+                      "the payload has %zu bytes; up to %" PRIu32 " are taken here",
+                      message->payload.count, most);
+        return false;
+    }
+    if (!is_time(message->deposited_ms) || !is_time(message->expires_ms) ||
+        message->expires_ms <= message->deposited_ms ||
+        message->expires_ms - message->deposited_ms > LIFE_MAX_MS) {
+        msg_error_set(out_error, MSG_INVALID, "changes.message.expires_ms",
+                      "the times must be from 1970 to 9999, and a message expires after its "
+                      "deposit, at most ten years later");
+        return false;
+    }
+    if (as == MSG_AS_OPERATOR && message->state != PERSIST_APPROVED &&
+        message->state != PERSIST_WITHHELD) {
+        msg_error_set(out_error, MSG_INVALID, "changes.message.state",
+                      "an operator approves a message (1) or withholds it (4)");
+        return false;
+    }
+    return true;
+}
+
+static bool check_gone(const struct ask *ask, const struct msg_gone *gone,
+                       struct msg_error *out_error)
+{
+    if (!is_time(gone->until_ms)) {
+        msg_error_set(out_error, MSG_INVALID, "changes.gone.until_ms",
+                      "the time must be from 1970 to 9999");
+        return false;
+    }
+    if (ask->request->apply.as == MSG_AS_OPERATOR && gone->why != MSG_WHY_REMOVED) {
+        msg_error_set(out_error, MSG_INVALID, "changes.gone.why",
+                      "an operator removes a message (WAS_REMOVED)");
+        return false;
+    }
+    return true;
+}
+
+/* Whether the bytes are a language, a zero byte, and a line of text. */
+static bool is_notice(const struct msg_bytes *value)
+{
+    const uint8_t *zero = value->count > 0 ? memchr(value->data, 0, value->count) : NULL;
+    size_t lang = zero != NULL ? (size_t)(zero - value->data) : 0;
+    size_t length = zero != NULL ? value->count - lang - 1 : 0;
+
+    if (lang > LIMIT_LANGUAGE_BYTES || length < 1 || length > LIMIT_NOTICE_BYTES) {
+        return false;
+    }
+    for (size_t at = 0, bytes = 0; at < value->count; at += bytes) {
+        bytes = at == lang ? 1 : label_character((const char *)value->data + at, value->count - at);
+        if (bytes == 0 || (at != lang && (value->data[at] < 0x20 || value->data[at] == 0x7f))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static bool check_rule(const struct ask *ask, const struct msg_rule_state *rule,
+                       struct msg_error *out_error)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    bool fits = true;
+
+    switch (rule->kind) {
+    case PERSIST_BAN_PAYLOAD:
+        fits = rule->value.count == LIMIT_HASH_BYTES;
+        break;
+    case PERSIST_BAN_FILTER:
+        if (!ask_judge_filter(ask, &rule->value, "changes.rule.value", filter, out_error)) {
+            return false;
+        }
+        fits = rule->number <= LIMIT_DISTANCE_PPM;
+        break;
+    case PERSIST_ACCEPT:
+        fits = rule->value.count == 0 && rule->number < ACCEPT_MODES;
+        break;
+    default:
+        fits = is_notice(&rule->value);
+        break;
+    }
+    if (!fits) {
+        msg_error_set(out_error, MSG_INVALID, "changes.rule.value",
+                      "the value or the number is none of this kind of rule");
+        return false;
+    }
+    if (!is_time(rule->created_ms) || !is_time(rule->until_ms)) {
+        msg_error_set(out_error, MSG_INVALID, "changes.rule.created_ms",
+                      "the times must be from 1970 to 9999");
+        return false;
+    }
+    return true;
+}
+
+bool apply_fits(const struct ask *ask, const struct msg_change *change, struct msg_error *out_error)
+{
+    if (change->has_message + change->has_gone + change->has_rule != 1) {
+        msg_error_set(out_error, MSG_INVALID, "changes",
+                      "a change has message, gone or rule, one of them");
+        return false;
+    }
+    return change->has_message ? check_message(ask, &change->message, out_error)
+           : change->has_gone  ? check_gone(ask, &change->gone, out_error)
+                               : check_rule(ask, &change->rule, out_error);
+}
+
+bool apply_check(struct ask *ask)
+{
+    return ask_is_bridge(ask) && ask_host(ask, &ask->request->apply.host) && check_role(ask);
+}
+
+/* --- operations ------------------------------------------------------------------------------- */
+
+size_t apply_content_bytes(const struct msg_apply *asked)
+{
+    size_t bytes = 0;
+
+    for (size_t i = 0; i < asked->change_count; i++) {
+        const struct msg_exported_message *message = &asked->changes[i].message;
+        const struct msg_change *change = &asked->changes[i];
+
+        bytes += change->has_message
+                     ? message->filter.count + message->payload.count + message->media_type.length
+                     : 0;
+        bytes += change->has_rule ? change->rule.value.count : 0;
+    }
+    return bytes; /* each is within the frame */
+}
+
+/* Copies bytes to *at, and moves *at behind them. */
+static const uint8_t *copy_bytes(uint8_t **at, const void *data, size_t count)
+{
+    uint8_t *copy = *at;
+
+    if (count > 0) {
+        memcpy(copy, data, count);
+    }
+    *at += count;
+    return copy;
+}
+
+static void fill_message(struct persist_message *out, const struct msg_exported_message *message,
+                         uint8_t **at)
+{
+    memcpy(out->id, message->id.data, MESSAGE_ID_BYTES);
+    out->filter = copy_bytes(at, message->filter.data, message->filter.count);
+    out->filter_bytes = message->filter.count;
+    out->media_type = text_plain;
+    out->media_type_bytes = sizeof(text_plain) - 1;
+    if (message->media_type.text != NULL) {
+        out->media_type =
+            (const char *)copy_bytes(at, message->media_type.text, message->media_type.length);
+        out->media_type_bytes = message->media_type.length;
+    }
+    out->payload = copy_bytes(at, message->payload.data, message->payload.count);
+    out->payload_bytes = message->payload.count;
+    out->deposited_ms = message->deposited_ms;
+    out->expires_ms = message->expires_ms;
+    out->reach_ppm = message->reach_ppm;
+    out->state = (enum persist_state)message->state;
+    out->reports = message->reports;
+    if (message->withdraw_hash.data != NULL) {
+        out->can_withdraw = true;
+        memcpy(out->withdraw_hash, message->withdraw_hash.data, LIMIT_HASH_BYTES);
+    }
+}
+
+/*
+ * The number of a notice: the one that it has here, its own if that is free, or the smallest free
+ * one. 0: none is free.
+ */
+static uint32_t number_notice(struct apply_item *item)
+{
+    const struct rules *rules = &item->job->base.host->rules;
+    uint32_t wanted = item->rule.number;
+
+    if (rules_has(rules, &item->rule)) {
+        return rules_number_notice(rules, &item->rule);
+    }
+    for (uint32_t try = 0; try <= LIMIT_NOTICES; try++) {
+        uint32_t number = try == 0 ? wanted : try;
+        if (number >= 1 && number <= LIMIT_NOTICES && rules_notice(rules, number) == NULL &&
+            (item->job->notices & 1U << number) == 0) {
+            item->job->notices |= 1U << number;
+            return number;
+        }
+    }
+    return 0;
+}
+
+static void fill_rule(struct apply_item *item, const struct msg_rule_state *rule, uint8_t **at)
+{
+    struct apply_job *job = item->job;
+    const struct rules *rules = &job->base.host->rules;
+    bool is_ban = rule->kind == PERSIST_BAN_PAYLOAD || rule->kind == PERSIST_BAN_FILTER;
+
+    item->rule = (struct persist_rule){
+        .host = job->base.host->number,
+        .kind = (enum persist_rule_kind)rule->kind,
+        .value = copy_bytes(at, rule->value.data, rule->value.count),
+        .value_bytes = rule->value.count,
+        .number = rule->number,
+        .created_ms = rule->created_ms,
+        .until_ms = rule->until_ms,
+        .dropped = rule->dropped,
+    };
+    item->op.rule = &item->rule;
+    if (rule->dropped) {
+        return;
+    }
+    if (is_ban && !rules_has(rules, &item->rule)) {
+        item->is_left_out = rules->ban_count + job->bans++ >= RULES_BANS_MAX;
+    } else if (rule->kind == PERSIST_NOTICE) {
+        item->rule.number = number_notice(item);
+        item->is_left_out = item->rule.number == 0;
+    }
+}
+
+/* The line in the list of decisions: the operator of another server has decided. */
+static void fill_decision(struct apply_item *item, const struct msg_change *change)
+{
+    static const char *const rule_acts[][2] = {
+        [PERSIST_BAN_PAYLOAD] = {"ban", "unban"},
+        [PERSIST_BAN_FILTER] = {"ban", "unban"},
+        [PERSIST_ACCEPT] = {"accept", "accept-auto"},
+        [PERSIST_NOTICE] = {"notice", "unnotice"},
+    };
+    struct persist_decision *decision = &item->decision;
+    const char *act = change->has_gone   ? "remove"
+                      : change->has_rule ? rule_acts[change->rule.kind][change->rule.dropped]
+                      : change->message.state == PERSIST_WITHHELD ? "hide"
+                                                                  : "restore";
+
+    *decision = (struct persist_decision){
+        .host = item->job->base.host->number,
+        .time_ms = item->op.now_ms,
+        .has_id = !change->has_rule,
+        .uid = item->job->base.client->uid,
+    };
+    msg_text_copy(decision->act, sizeof(decision->act), act, strlen(act));
+    memcpy(decision->id, item->op.message.id, MESSAGE_ID_BYTES);
+    item->op.decision = decision;
+}
+
+uint8_t *apply_fill(struct apply_item *item, const struct msg_change *change, uint8_t *at)
+{
+    struct persist_op *op = &item->op;
+
+    op->kind = PERSIST_APPLY;
+    op->as = item->job->as;
+    op->message.host = item->job->base.host->number;
+    if (change->has_message) {
+        op->change = PERSIST_CHANGE_MESSAGE;
+        fill_message(&op->message, &change->message, &at);
+    } else if (change->has_gone) {
+        op->change = PERSIST_CHANGE_GONE;
+        op->why = (enum persist_why)change->gone.why;
+        op->message.expires_ms = change->gone.until_ms;
+        memcpy(op->message.id, change->gone.id.data, MESSAGE_ID_BYTES);
+    } else {
+        op->change = PERSIST_CHANGE_RULE;
+        fill_rule(item, &change->rule, &at);
+    }
+    if (op->as == PERSIST_AS_OPERATOR) {
+        fill_decision(item, change);
+    }
+    return at;
+}

@@ -1,0 +1,356 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Lets a bridge ask the hosts of other servers for a query of a hood. Serve and Answered are the
+ * requests of the bridge.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/filter/bloom.h"
+#include "daemon/handler/handler.h"
+#include "daemon/handler/inner.h"
+#include "daemon/handler/query.h"
+#include "daemon/system/container.h"
+
+/* --- to the bridge ---------------------------------------------------------------------------- */
+
+/* Bytes that a push takes beside its filters and slices. */
+enum { ASK_REST_BYTES = 256, ASK_PART_BYTES = 16, ASK_SLICE_BYTES = 24 };
+
+/* Whether the push with the query certainly fits a frame. */
+static bool ask_fits(const struct query_job *job)
+{
+    size_t part = 2 * job->base.host->filter_bytes + ASK_PART_BYTES;
+    size_t bytes = ASK_REST_BYTES + job->asked_parts * part + job->exclude_bytes +
+                   job->query.exclude_count * ASK_SLICE_BYTES;
+
+    return bytes <= job->base.service->config.limits.frame_bytes;
+}
+
+/* Copies a filter into the arena. False: memory is short. */
+static bool write_filter(const struct query_job *job, const uint64_t *words, struct msg_bytes *out)
+{
+    const struct host *host = job->base.host;
+    uint8_t *bytes = arena_take(&job->base.service->arena, host->filter_bytes);
+
+    if (bytes == NULL) {
+        return false;
+    }
+    bloom_store(words, host->config.profile.bits, bytes);
+    *out = (struct msg_bytes){bytes, host->filter_bytes};
+    return true;
+}
+
+/* Writes the parts in epoch 0. */
+static bool write_parts(const struct query_job *job, struct msg_query *out)
+{
+    struct arena *arena = &job->base.service->arena;
+    struct msg_query_part *parts = arena_take_zeroed(arena, job->asked_parts, sizeof(*parts));
+
+    if (parts == NULL) {
+        return false;
+    }
+    out->parts = parts;
+    for (uint32_t i = 0; i < job->asked_parts; i++) {
+        const struct index_part *part = &job->parts[i];
+        struct msg_query_part *written = &parts[out->part_count];
+
+        if (job->places[i].epoch->number != 0) {
+            continue;
+        }
+        if (!write_filter(job, part->filter, &written->filter) ||
+            (part->contains != NULL && !write_filter(job, part->contains, &written->contains))) {
+            return false;
+        }
+        out->part_count++;
+    }
+    return true;
+}
+
+static bool write_slices(const struct query_job *job, struct msg_query *out)
+{
+    struct arena *arena = &job->base.service->arena;
+    uint32_t count = job->query.exclude_count;
+    struct msg_slice *slices = arena_take_zeroed(arena, count + 1, sizeof(*slices));
+
+    for (uint32_t i = 0; slices != NULL && i < count; i++) {
+        slices[i] = (struct msg_slice){.bits = {job->exclude[i].bits, job->exclude[i].byte_count},
+                                       .hashes = job->exclude[i].hashes,
+                                       .seed = job->exclude[i].seed};
+    }
+    out->exclude = slices;
+    out->exclude_count = count;
+    return slices != NULL;
+}
+
+/* The query for the bridge. It has nothing that tells one client from another. */
+static bool write_query(struct ask_wait *wait, struct msg_query *out)
+{
+    struct query_job *job = CONTAINER_OF(wait, struct query_job, wait);
+    const char *host = job->base.host->config.name;
+    uint32_t count = 0;
+    const struct nearest_candidate *found = index_search_results(job->search, &count);
+
+    *out = (struct msg_query){
+        .host = {host, strlen(host)},
+        .k = job->query.k,
+        .max_distance_ppm = job->query.max_distance_ppm,
+        .since_ms = job->query.since_ms,
+        .until_ms = job->query.until_ms,
+        .metric = job->query.metric == INDEX_METRIC_BITS ? MSG_METRIC_BITS : MSG_METRIC_ESTIMATED,
+        .order = MSG_ORDER_SIMILARITY,
+        .with_payload = job->with_payload,
+        .scope = MSG_SCOPE_HERE,
+        .max_staleness_ms = job->max_staleness_ms,
+    };
+    if (count == job->query.k) {
+        out->floor_intersection = found[count - 1].rank.shared;
+        out->floor_union = found[count - 1].rank.all;
+    }
+    return write_parts(job, out) && write_slices(job, out);
+}
+
+/* --- from the bridge -------------------------------------------------------------------------- */
+
+/*
+ * Computes what the filter of a result says, by the part that ranks it highest. False: no part
+ * finds a message of this filter, or the result has no right filter.
+ */
+static bool rank_result(const struct query_job *job, const struct msg_result *result,
+                        struct query_remote *out)
+{
+    const struct host *host = job->base.host;
+    const struct estimate *estimate = host->estimate;
+    size_t words = host->filter_words;
+    uint64_t filter[PROFILE_WORDS_MAX];
+    bool is_found = false;
+
+    if (result->filter.count != host->filter_bytes ||
+        bloom_load(filter, host->config.profile.bits, result->filter.data, result->filter.count) !=
+            0) {
+        return false;
+    }
+    out->result = *result;
+    for (uint32_t i = 0; i < job->asked_parts; i++) {
+        const struct index_part *part = &job->parts[i];
+        uint32_t shared = bloom_intersection_count(part->filter, filter, words);
+        uint32_t all = bloom_union_count(part->filter, filter, words);
+        struct similarity bits = similarity_of(shared, all);
+        struct similarity labels = estimate_similarity(
+            estimate_labels(estimate, part->filter), estimate_labels(estimate, filter),
+            estimate_union(estimate, part->filter, filter));
+        struct similarity rank = job->query.metric == INDEX_METRIC_BITS ? bits : labels;
+
+        if (job->places[i].epoch->number != 0 ||
+            !distance_within(bits, job->query.max_distance_ppm) ||
+            (part->contains != NULL && !bloom_is_subset(part->contains, filter, words)) ||
+            (is_found && similarity_compare(rank, out->rank) <= 0)) {
+            continue;
+        }
+        is_found = true;
+        out->rank = rank;
+        out->result.intersection_count = shared;
+        out->result.union_count = all;
+        out->result.distance_ppm = distance_ppm(bits);
+        out->result.estimated_similarity_ppm = similarity_ppm(labels);
+    }
+    return is_found;
+}
+
+/* Whether a result names a host whose owner is another server: also if this one has a copy. */
+static bool is_elsewhere(const struct query_job *job, const struct msg_result *result)
+{
+    const struct host *own =
+        result->host.text != NULL ? service_host(job->base.service, result->host.text) : NULL;
+
+    return result->host.text != NULL && (own == NULL || own->config.is_replica);
+}
+
+static int compare_remote(const void *left, const void *right)
+{
+    const struct query_remote *a = left;
+    const struct query_remote *b = right;
+    int order = similarity_compare(b->rank, a->rank);
+
+    if (order == 0 && a->result.deposited_ms != b->result.deposited_ms) {
+        order = a->result.deposited_ms > b->result.deposited_ms ? -1 : 1;
+    }
+    return order != 0 ? order : memcmp(a->result.id.data, b->result.id.data, MESSAGE_ID_BYTES);
+}
+
+/* Copies `count` bytes and a NUL to *at, and moves *at behind them. NULL stays NULL. */
+static const void *keep_bytes(uint8_t **at, const void *data, size_t count)
+{
+    uint8_t *to = *at;
+
+    if (data == NULL) {
+        return NULL;
+    }
+    if (count > 0) {
+        memcpy(to, data, count);
+    }
+    to[count] = 0;
+    *at += count + 1;
+    return to;
+}
+
+static size_t kept_bytes(const struct msg_result *result)
+{
+    return result->id.count + result->host.length + result->media_type.length +
+           result->payload.count + 4;
+}
+
+static void keep_result(struct msg_result *result, bool with_payload, uint8_t **at)
+{
+    result->id.data = keep_bytes(at, result->id.data, result->id.count);
+    result->host.text = keep_bytes(at, result->host.text, result->host.length);
+    result->filter = (struct msg_bytes){NULL, 0};
+    result->epoch = 0;
+    if (!with_payload) {
+        result->media_type = (struct msg_text){NULL, 0};
+        result->payload = (struct msg_bytes){NULL, 0};
+        result->payload_omitted = false;
+        return;
+    }
+    result->media_type.text = keep_bytes(at, result->media_type.text, result->media_type.length);
+    result->payload.data = keep_bytes(at, result->payload.data, result->payload.count);
+}
+
+/* Copies the results of other servers into the job, nearest first. False: memory is short. */
+static bool keep_results(struct query_job *job, const struct msg_results *results)
+{
+    size_t count = results->result_count;
+    size_t bytes = 0; /* cannot overflow: the results are parts of one frame */
+
+    for (size_t i = 0; i < count; i++) {
+        bytes += kept_bytes(&results->results[i]);
+    }
+    job->remote =
+        alloc_array(job->base.service->alloc, 1, count * sizeof(*job->remote) + bytes + 1);
+    if (job->remote == NULL) {
+        return false;
+    }
+    uint8_t *at = (uint8_t *)(job->remote + count);
+    for (size_t i = 0; i < count; i++) {
+        struct query_remote *next = &job->remote[job->remote_count];
+
+        if (is_elsewhere(job, &results->results[i]) &&
+            rank_result(job, &results->results[i], next)) {
+            keep_result(&next->result, job->with_payload, &at);
+            job->remote_count++;
+        }
+    }
+    qsort(job->remote, job->remote_count, sizeof(*job->remote), compare_remote);
+    return true;
+}
+
+/* Whether all messages that the own search has found are still there. */
+static bool own_are_there(const struct query_job *job)
+{
+    uint32_t count = 0;
+    const struct nearest_candidate *found = index_search_results(job->search, &count);
+    struct index_item item;
+
+    for (uint32_t i = 0; i < count; i++) {
+        if (host_find(job->places[found[i].part].host, found[i].item.id, NULL, &item, NULL) != 0 ||
+            item.deposited_ms != found[i].item.deposited_ms) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The wait is over: merges and answers, and frees the wait. NULL: the bridge has not answered. */
+static void end_wait(struct ask_wait *wait, const struct msg_results *results)
+{
+    struct query_job *job = CONTAINER_OF(wait, struct query_job, wait);
+
+    if (job->base.client->is_gone) {
+        job_end(&job->base);
+        return;
+    }
+    /* a bridge that knows no peer has perhaps just begun */
+    job->complete =
+        results != NULL && keep_results(job, results) && results->complete && results->peers > 0;
+    if (results != NULL) {
+        bool is_older = results->as_of_ms > 0 && results->as_of_ms < job->as_of_ms;
+
+        job->is_capped = results->capped;
+        job->peers += results->peers;
+        job->peers_asked += results->peers_asked;
+        job->peers_silent += results->peers_silent;
+        job->peers_other += results->peers_other;
+        job->comparisons = results->comparisons;
+        job->as_of_ms = is_older ? results->as_of_ms : job->as_of_ms;
+    }
+    if (own_are_there(job)) {
+        query_answer(job);
+    } else {
+        /* the floor that the others were told may have been too high */
+        job->complete = false;
+        query_search(job);
+    }
+}
+
+void query_ask(struct query_job *job)
+{
+    struct service *service = job->base.service;
+
+    job->as_of_ms = service_now_ms(service);
+    job->when_found = query_answer; /* of the next search, if there is one */
+    job->wait = (struct ask_wait){
+        .service = service,
+        .client = job->base.client,
+        .host = job->base.host,
+        .until_ms = job->until_ms,
+        .write = write_query,
+    };
+    if (ask_fits(job) && asks_begin(&job->wait)) {
+        query_charge(job);
+        return;
+    }
+    job->complete = false;
+    query_answer(job);
+}
+
+void handler_turn_asks(struct service *service)
+{
+    struct ask_wait *wait;
+
+    while ((wait = asks_over(service)) != NULL) {
+        end_wait(wait, NULL);
+    }
+    asks_send(service);
+}
+
+/* --- requests of the bridge ------------------------------------------------------------------- */
+
+void handler_serve(struct ask *ask)
+{
+    const struct msg_serve *serve = &ask->request->serve;
+    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_SERVING};
+
+    if (!ask_is_bridge(ask)) {
+        return;
+    }
+    if (asks_serve(ask->service, ask->client, serve->hoods, serve->hood_count) != 0) {
+        ask_refuse_memory(ask);
+        return;
+    }
+    ask_respond(ask, &response);
+}
+
+void handler_answered(struct ask *ask)
+{
+    const struct msg_answered *answered = &ask->request->answered;
+    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ANSWER_TAKEN};
+
+    if (!ask_is_bridge(ask)) {
+        return;
+    }
+    ask_respond(ask, &response);
+    struct ask_wait *wait = asks_answered(ask->service, ask->client, answered);
+    if (wait != NULL) { /* resets the arena */
+        end_wait(wait, answered->has_results ? &answered->results : NULL);
+    }
+}
