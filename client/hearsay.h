@@ -64,6 +64,7 @@
 #include "hearsay/base.h"
 #include "hearsay/connection.h"
 #include "hearsay/context.h"
+#include "hearsay/feed.h"
 #include "hearsay/group.h"
 #include "hearsay/memory.h"
 #include "hearsay/message.h"

@@ -65,13 +65,14 @@ static const enum msg_request_kind kinds[] = {
     [HEARSAY_ADMIN_DECISIONS] = MSG_REQUEST_DECISIONS,
     [HEARSAY_ADMIN_WAIT] = MSG_REQUEST_WAIT,
     [HEARSAY_ADMIN_NOTICE] = MSG_REQUEST_NOTICE,
+    [HEARSAY_ADMIN_SIMILAR] = MSG_REQUEST_SIMILAR,
 };
 
 int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int timeout_ms,
                   const struct hearsay_admin_reply **out_reply, struct hearsay_error *out_error)
 {
     const struct reply *reply = NULL;
-    if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_NOTICE) {
+    if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_SIMILAR) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there is no such request");
     }
     struct msg_request request = {

@@ -53,6 +53,7 @@ void hearsay_query_init(struct hearsay_query *query)
     query->metric = HEARSAY_METRIC_BITS;
     query->order = HEARSAY_ORDER_SIMILARITY;
     query->with_payload = true;
+    query->max_staleness_ms = UINT64_MAX;
 }
 
 struct msg_text calls_text(const char *text)
@@ -225,7 +226,10 @@ struct msg_query calls_query(const struct hearsay_query *query, struct msg_query
                               .metric = (enum msg_metric)query->metric,
                               .order = (enum msg_order)query->order,
                               .with_payload = query->with_payload,
-                              .scope = query->hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE};
+                              .scope = query->hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE,
+                              .wait_ms =
+                                  query->wait_ms > 0 ? query->wait_ms : LIMIT_WAIT_MS_DEFAULT,
+                              .max_staleness_ms = query->max_staleness_ms};
 }
 
 /* A request for a query, and the arrays that the request points to. */

@@ -13,6 +13,7 @@
 #include "client/net/sock.h"
 #include "client/net/wait.h"
 #include "client/now.h"
+#include "client/relay.h"
 
 /*
  * Sends as many bytes as the socket takes without waiting. A write error is only stored in
@@ -375,6 +376,27 @@ int hearsay_next(struct hearsay *server, int timeout_ms, const struct hearsay_re
     if (status == HEARSAY_OK) {
         server->reply = reply;
         *out_reply = &server->reply.shown;
+    }
+    return status;
+}
+
+int relay_submit(struct hearsay *server, struct msg_request *request, uint64_t *out_ticket,
+                 struct hearsay_error *out_error)
+{
+    if (request->kind == MSG_REQUEST_SERVE) {
+        server->conn.takes_asks = true;
+    }
+    return client_submit(server, request, out_ticket, out_error);
+}
+
+int relay_next(struct hearsay *server, struct msg_response *out_response,
+               struct hearsay_error *out_error)
+{
+    arena_reset(&server->arena);
+    int status =
+        client_receive(server, &server->arena, wait_deadline_ms(0), out_response, out_error);
+    if (status == WAIT_TIMEOUT) {
+        return fail_set(out_error, HEARSAY_PENDING, "no reply has arrived");
     }
     return status;
 }

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "client/call/reply_feed.h"
 #include "client/fail.h"
 
 static const uint8_t empty_payload[1];
@@ -101,6 +102,7 @@ static int translate_results(const struct msg_results *from, struct arena *arena
     to->complete = from->complete;
     to->peers = from->peers;
     to->peers_asked = from->peers_asked;
+    to->peers_silent = from->peers_silent;
     to->peers_other = from->peers_other;
     to->as_of_ms = from->as_of_ms;
     return status == HEARSAY_OK ? reply_translate_notices(from->notices, from->notice_count, arena,
@@ -290,6 +292,29 @@ static int translate_decisions(const struct msg_decision_list *from, struct aren
     return status;
 }
 
+static int translate_similar(const struct msg_similar_list *from, struct arena *arena,
+                             struct hearsay_admin_reply *to, struct hearsay_error *error)
+{
+    struct hearsay_similar *groups = NULL;
+    int status = reply_take(arena, from->group_count, sizeof(*groups), &groups, error);
+    for (size_t i = 0; i < from->group_count && status == HEARSAY_OK; i++) {
+        const struct msg_similar_group *group = &from->groups[i];
+        groups[i] = (struct hearsay_similar){
+            .oldest = group->oldest.data,
+            .newest = group->newest.data,
+            .oldest_ms = group->oldest_ms,
+            .newest_ms = group->newest_ms,
+            .count = group->count,
+            .epoch = group->epoch,
+        };
+    }
+    to->similar = groups;
+    to->similar_count = from->group_count;
+    to->total = from->total;
+    to->messages = from->messages;
+    return status;
+}
+
 static int translate_admin(const struct msg_response *response, struct arena *arena,
                            struct hearsay_admin_reply *out_reply, struct hearsay_error *out_error)
 {
@@ -326,6 +351,8 @@ static int translate_admin(const struct msg_response *response, struct arena *ar
         return HEARSAY_OK;
     case MSG_RESPONSE_DECISION_LIST:
         return translate_decisions(&response->decision_list, arena, out_reply, out_error);
+    case MSG_RESPONSE_SIMILAR_LIST:
+        return translate_similar(&response->similar_list, arena, out_reply, out_error);
     case MSG_RESPONSE_WAITED:
         out_reply->id = response->waited.id.data;
         out_reply->why = (enum hearsay_report_kind)response->waited.kind;
@@ -361,7 +388,7 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
         shown->deposited.expires_ms = response->deposited.expires_ms;
         shown->deposited.duplicate = response->deposited.duplicate;
         shown->deposited.held = response->deposited.held;
-        shown->deposited.durable = response->deposited.durability == MSG_DURABILITY_STORAGE;
+        shown->deposited.durable = response->deposited.durability != MSG_DURABILITY_RELAXED;
         return HEARSAY_OK;
     case MSG_RESPONSE_RESULTS:
         shown->kind = HEARSAY_REPLY_RESULTS;
@@ -405,6 +432,15 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
         shown->here_changed.label_count = response->here_changed.label_count;
         return reply_texts(response->here_changed.labels, response->here_changed.label_count, arena,
                            &shown->here_changed.labels, out_error);
+    case MSG_RESPONSE_CHANGED:
+        shown->kind = HEARSAY_REPLY_CHANGED;
+        return reply_translate_changed(&response->changed, arena, &shown->changed, out_error);
+    case MSG_RESPONSE_APPLIED:
+        shown->kind = HEARSAY_REPLY_APPLIED;
+        shown->applied.changed = response->applied.changed;
+        shown->applied.conflicts = response->applied.conflicts;
+        shown->applied.no_room = response->applied.no_room;
+        return HEARSAY_OK;
     case MSG_RESPONSE_UNKNOWN:
     case MSG_RESPONSE_EPOCH_CHANGED:
     case MSG_RESPONSE_WELCOME:
@@ -444,6 +480,7 @@ static int translate_hosts(const struct msg_welcome *from, struct arena *arena,
         hosts[i].name = from->hosts[i].name.text;
         hosts[i].profile = from->hosts[i].profile.text;
         hosts[i].hood = from->hosts[i].hood.text;
+        hosts[i].role = (enum hearsay_role)from->hosts[i].role;
         hosts[i].suggested_max_distance = from->hosts[i].suggested_max_distance_ppm;
         hosts[i].messages = from->hosts[i].messages;
         hosts[i].bytes = from->hosts[i].bytes;

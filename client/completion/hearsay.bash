@@ -11,7 +11,7 @@ _hearsay_options()
     channel) printf '%s\n' $sensed --here --group --host --json ;;
     context) printf '%s\n' $sensed --profile --host --json ;;
     query) printf '%s\n' $sensed --here --count --contains --max-distance --since --until --order \
-        --metric --memory --unseen --miss --batch --channel --group --epoch --host --hood --ids --json ;;
+        --metric --memory --unseen --miss --batch --channel --group --epoch --host --hood --fresh --ids --json ;;
     watch) printf '%s\n' $sensed --here --contains --max-distance --after-seq --since --count --metric \
         --memory --channel --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
@@ -19,11 +19,13 @@ _hearsay_options()
     report) printf '%s\n' --kind --host ;;
     withdraw | export | 'admin accept') printf '%s\n' --host ;;
     'admin restore' | 'admin hide') printf '%s\n' --host --why --reason ;;
+    'admin feed') printf '%s\n' --after --follow --host ;;
     'admin wait') printf '%s\n' --reported --host ;;
     'admin log') printf '%s\n' --count --host --json ;;
     import) printf '%s\n' --host --state --group --epoch --json ;;
     summary) printf '%s\n' --host --json ;;
     hosts | ping | known) printf '%s\n' --json ;;
+    'admin similar') printf '%s\n' --within --limit --host --json ;;
     'admin remove') printf '%s\n' --host --why --reason --ban ;;
     'admin ban') printf '%s\n' --text --hash --label --host --distance ;;
     'admin unban') printf '%s\n' --text --hash --label --host ;;
@@ -98,8 +100,8 @@ _hearsay()
     fi
     local commands='deposit query watch channel here get withdraw report import export hosts ping known summary profile
         context admin help'
-    local administrative='stats hosts list restore hide remove log wait ban unban bans accept notice notices
-        check backup compact reload log-level pin'
+    local administrative='stats hosts list restore hide remove log wait feed ban unban bans accept notice notices
+        similar check backup compact reload log-level pin'
     local command='' i
     for ((i = 1; i < ${#words[@]} - 1; i++)); do
         case ${words[i]} in

@@ -38,8 +38,9 @@ enum hearsay_admin_kind {
     HEARSAY_ADMIN_HIDE,      /* id, why, reason: hide a message until it is restored */
     HEARSAY_ADMIN_DECISIONS, /* number: decisions at most, 0: as many as fit; before */
     HEARSAY_ADMIN_WAIT,      /* answered when a message is newly reported, or waits for review */
-    HEARSAY_ADMIN_NOTICE     /* word: a text to put up, with lang and until_ms; or number: of the
+    HEARSAY_ADMIN_NOTICE,    /* word: a text to put up, with lang and until_ms; or number: of the
                                 notice to take down; neither: only read the notices */
+    HEARSAY_ADMIN_SIMILAR    /* max_distance; number: groups at most, 0: as many as fit */
 };
 
 struct hearsay_admin {
@@ -48,7 +49,7 @@ struct hearsay_admin {
     const uint8_t *id;                   /* HEARSAY_ID_BYTES */
     const uint8_t *payload_hash;         /* hearsay_hash of a payload */
     const struct hearsay_filter *filter; /* messages with a similar filter are banned */
-    uint32_t max_distance;               /* millionths; 0: exactly this filter */
+    uint32_t max_distance;               /* millionths; 0: exactly this filter, or equal filters */
     uint32_t number;
     bool ban;
     bool pending;  /* list messages that wait for review, instead of reported ones */
@@ -102,6 +103,16 @@ struct hearsay_decision {
     bool web;                     /* by the page of the administrator */
 };
 
+/* A group of messages within a distance of its oldest message. */
+struct hearsay_similar {
+    const uint8_t *oldest; /* HEARSAY_ID_BYTES */
+    const uint8_t *newest; /* HEARSAY_ID_BYTES */
+    int64_t oldest_ms;     /* when they were deposited */
+    int64_t newest_ms;
+    uint64_t count; /* of messages in the group */
+    uint64_t epoch;
+};
+
 struct hearsay_ban {
     const uint8_t *payload_hash; /* HEARSAY_HASH_BYTES, or NULL */
     const uint8_t *filter;       /* filter_bytes of them, or NULL */
@@ -116,7 +127,7 @@ struct hearsay_admin_reply {
     size_t figure_count;
     const struct hearsay_reported *reported; /* reported: reported_count of them */
     size_t reported_count;
-    uint64_t total;                 /* reported: including those that did not fit */
+    uint64_t total;                 /* reported, similar: including those that did not fit */
     const struct hearsay_ban *bans; /* bans: ban_count of them */
     size_t ban_count;
     bool more; /* bans: there are more; ask again with `number`. decisions: there
@@ -134,17 +145,19 @@ struct hearsay_admin_reply {
     int64_t until_ms;             /* accept: when the schedule changes it; 0: not said */
     const char *const *problems;  /* check: problem_count of them; 0: no problems */
     size_t problem_count;
-    uint64_t messages;                    /* check: messages that were checked */
+    uint64_t messages;                    /* check: messages that were checked; similar: compared */
     uint64_t bytes_before;                /* compact */
     uint64_t bytes_after;                 /* compact, backup */
     const struct hearsay_notice *notices; /* notice: all that there are now, oldest first */
     size_t notice_count;
+    const struct hearsay_similar *similar; /* similar: similar_count groups, the largest first */
+    size_t similar_count;
 };
 
 /*
  * Sends the request and waits for the reply, as the calls of hearsay/message.h do. *out_reply is
- * borrowed until the next call on the connection. The time that the requests check, backup and
- * compact take grows with the size of the store: choose timeout_ms accordingly.
+ * borrowed until the next call on the connection. The time that the requests check, backup,
+ * compact and similar take grows with the size of the store: choose timeout_ms accordingly.
  */
 HEARSAY_API int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin,
                               int timeout_ms, const struct hearsay_admin_reply **out_reply,

@@ -201,6 +201,13 @@ enum hearsay_accept {
     HEARSAY_ACCEPT_CLOSED = 3  /* refuses them: HEARSAY_CODE_FORBIDDEN */
 };
 
+/* What the server is for a host. */
+enum hearsay_role {
+    HEARSAY_ROLE_OWNER = 1,
+    HEARSAY_ROLE_REPLICA = 2,  /* it has a copy of the host: deposits are refused */
+    HEARSAY_ROLE_RESTORING = 3 /* an owner that may still get messages of an earlier store back */
+};
+
 /*
  * An epoch: a time interval of a host. The server gives the key of an epoch only to clients of
  * listeners that its operator has marked as local.
@@ -251,6 +258,7 @@ struct hearsay_host {
     size_t notice_count;
     uint64_t notices_version; /* another number for other notices; 0: there are none */
     const char *hood;         /* the name of its hood; NULL: it belongs to none */
+    enum hearsay_role role;   /* at the greeting */
 };
 
 /* The server's greeting. */

@@ -9,6 +9,7 @@
 #include "base.h"
 #include "connection.h"
 #include "context.h"
+#include "feed.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -127,11 +128,16 @@ struct hearsay_query {
     /* Also ask the other hosts of the hood of `host`, in the open epoch. Without the capability
      * "hood" of the server the call returns ERR_ARGUMENT. Not for a watch. */
     bool hood;
+    /* Of a hood: how long the server waits for hosts of other servers, 1 .. 10,000 ms; 0: 1,000. */
+    uint32_t wait_ms;
+    /* Of a hood: a host of another server is asked in any case if the server has heard nothing of
+     * it for longer than this. UINT64_MAX: no bound. */
+    uint64_t max_staleness_ms;
 };
 
 /*
  * Sets the defaults: no parts, k 10, max_distance HEARSAY_DISTANCE_ONE, any time, metric bits,
- * order similarity, with payload.
+ * order similarity, with payload, max_staleness_ms UINT64_MAX.
  */
 HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
 
@@ -159,12 +165,17 @@ struct hearsay_results {
     bool capped;                          /* the limit on one sender's share left messages out */
     const struct hearsay_notice *notices; /* the operator's: notice_count of them, oldest first */
     size_t notice_count;
-    bool complete;        /* this and all below: of a hood only, else 0. The answer is the exact one
-                           * over the host and all its peers */
-    uint32_t peers;       /* other hosts of the hood with the same profile */
-    uint32_t peers_asked; /* of these: 0 if the query has no part in the open epoch */
-    uint32_t peers_other; /* other hosts of the hood with another profile, which were not asked */
-    int64_t as_of_ms;     /* the moment for which the answer is right, by the server's clock */
+    /* No host is missing: all hosts that `peers` counts have been looked at, and none of them, nor
+     * the host itself, is getting messages back or is a copy. `capped` does not count here. */
+    bool complete;
+    uint32_t peers;        /* this and all below: of a hood only, else 0. Other hosts with the same
+                            * profile */
+    uint32_t peers_asked;  /* of these: 0 if the query has no part in the open epoch */
+    uint32_t peers_silent; /* of these: how many gave no answer, though they might have a message */
+    uint32_t peers_other;  /* other hosts of the hood with another profile, which were not asked */
+    /* the moment for which the answer is right at hosts that were not asked, by the server's clock
+     */
+    int64_t as_of_ms;
 };
 
 struct hearsay_message {
@@ -314,8 +325,10 @@ enum hearsay_reply_kind {
     HEARSAY_REPLY_MATCH,    /* answers no request: its ticket is 0 */
     HEARSAY_REPLY_REPORTED, /* has no fields */
     HEARSAY_REPLY_WATCHING,
-    HEARSAY_REPLY_UNWATCHED,   /* has no fields */
-    HEARSAY_REPLY_HERE_CHANGED /* answers no request: its ticket is 0 */
+    HEARSAY_REPLY_UNWATCHED,    /* has no fields */
+    HEARSAY_REPLY_HERE_CHANGED, /* answers no request: its ticket is 0 */
+    HEARSAY_REPLY_CHANGED,
+    HEARSAY_REPLY_APPLIED
 };
 
 struct hearsay_reply {
@@ -331,6 +344,8 @@ struct hearsay_reply {
         struct hearsay_match match;
         struct hearsay_watching watching;
         struct hearsay_here_changed here_changed;
+        struct hearsay_changed changed;
+        struct hearsay_applied applied;
     };
 };
 

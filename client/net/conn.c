@@ -243,6 +243,7 @@ static bool is_wanted_push(const struct conn *conn, enum msg_response_kind kind)
            (kind == MSG_RESPONSE_EPOCH_CHANGED || kind == MSG_RESPONSE_ACCEPT_CHANGED ||
             kind == MSG_RESPONSE_NOTICES_CHANGED ||
             (kind == MSG_RESPONSE_MATCH && conn->takes_matches) ||
+            (kind == MSG_RESPONSE_ASK && conn->takes_asks) ||
             (kind == MSG_RESPONSE_HERE_CHANGED && conn->takes_here_changes));
 }
 

@@ -72,6 +72,7 @@ struct conn {
                                   * uses the conn sets less */
     size_t flight_limit;         /* requests in flight, whatever the server allows */
     bool takes_matches;          /* a watch was submitted: conn_next returns matches */
+    bool takes_asks;             /* the request Serve was submitted: conn_next returns asks */
     bool takes_here_changes;     /* true: conn_next returns changes of here labels, because the
                                   * caller wants to know them */
     struct hearsay_error broken; /* the reason, in state BROKEN */
@@ -135,9 +136,10 @@ void conn_filled(struct conn *conn, size_t count);
  *   ERR_NOMEM     memory is out; the caller may call again later
  *   other errors  the reason why the connection was broken before
  *
- * A push is a response that answers no request; its id is 0. Three kinds of pushes are returned:
- * the start of an epoch, matches if a watch was submitted, and changed here labels if the caller
- * takes them. Other pushes and the replies to abandoned requests are dropped.
+ * A push is a response that answers no request; its id is 0. Four kinds of pushes are returned:
+ * the start of an epoch, matches if a watch was submitted, asks if Serve was submitted, and changed
+ * here labels if the caller takes them. Other pushes and the replies to abandoned requests are
+ * dropped.
  */
 int conn_next(struct conn *conn, struct arena *arena, struct msg_response *out_response,
               struct hearsay_error *out_error);

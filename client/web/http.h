@@ -166,7 +166,8 @@ struct http_stream *http_stream_begin(struct http_exchange *exchange,
  * the stream is closed when the loop turns, and `closed` is called. */
 bool http_stream_send(struct http_stream *stream, const void *bytes, size_t count);
 
-/* Ends the stream; `closed` is called when the loop turns. */
+/* Ends the stream. `closed` is called when the client has taken what waits, HTTP_ANSWER_SECONDS
+ * later at most. */
 void http_stream_end(struct http_stream *stream);
 
 #endif

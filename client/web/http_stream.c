@@ -132,7 +132,9 @@ static bool stream_write(struct http_stream *stream)
         if (sent < 0) {
             return errno == EAGAIN || errno == EINTR;
         }
-        http_connection_set_deadline(connection, HTTP_ANSWER_SECONDS);
+        if (!stream->is_ended) {
+            http_connection_set_deadline(connection, HTTP_ANSWER_SECONDS);
+        }
         stream->start += (size_t)sent;
         stream->count -= (size_t)sent;
     }
@@ -232,7 +234,12 @@ bool http_stream_send(struct http_stream *stream, const void *bytes, size_t coun
 void http_stream_end(struct http_stream *stream)
 {
     stream->is_ended = true;
-    if (stream->connection->is_ours && stream->count == 0) {
+    if (!stream->connection->is_ours) {
+        return; /* http_stream_take_over sends what waits */
+    }
+    if (stream->count == 0) {
         http_connection_close(stream->connection);
+    } else {
+        http_connection_set_deadline(stream->connection, HTTP_ANSWER_SECONDS);
     }
 }

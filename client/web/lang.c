@@ -214,59 +214,39 @@ const char *lang_category(const struct lang *lang, unsigned long long number)
     return number == 1 ? "one" : "other";
 }
 
-static void lang_write_number(struct html *html, const struct lang *lang, const char *key,
-                              uint64_t number, const char *value1)
+void lang_write_count(struct html *html, const struct lang *lang, const char *key, uint64_t number)
 {
     char whole_key[LANG_KEY_BYTES];
     char digits[24];
 
     (void)snprintf(whole_key, sizeof(whole_key), "%s.%s", key, lang_category(lang, number));
     (void)snprintf(digits, sizeof(digits), "%llu", (unsigned long long)number);
-    lang_write_text(html, lang_text(lang, whole_key), (const char *const[2]){digits, value1}, "",
-                    "");
-}
-
-void lang_write_count(struct html *html, const struct lang *lang, const char *key, uint64_t number)
-{
-    lang_write_number(html, lang, key, number, NULL);
+    lang_write_text(html, lang_text(lang, whole_key), (const char *const[2]){digits, NULL}, "", "");
 }
 
 enum { MINUTE_S = 60, HOUR_S = 60 * MINUTE_S, DAY_S = 24 * HOUR_S };
 
-/* The word "about" and a space, where a time is no more than that. out_about has 32 bytes. */
-static const char *about_of(const struct lang *lang, bool is_about, char *out_about)
-{
-    if (!is_about) {
-        return "";
-    }
-    (void)snprintf(out_about, 32, "%s ", lang_text(lang, "time.about"));
-    return out_about;
-}
-
-void lang_write_ago(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about)
-{
-    char buffer[32];
-    const char *about = about_of(lang, is_about, buffer);
-
-    if (seconds < MINUTE_S) {
-        lang_write(html, lang, "ago.now", NULL, NULL);
-    } else if (seconds < HOUR_S) {
-        lang_write_number(html, lang, "ago.minutes", seconds / MINUTE_S, about);
-    } else if (seconds < DAY_S) {
-        lang_write_number(html, lang, "ago.hours", seconds / HOUR_S, about);
-    } else {
-        lang_write_number(html, lang, "ago.days", seconds / DAY_S, about);
-    }
-}
-
-/* A time in the unit that people say it in, to the nearest; never 0. */
+/* A time in the unit that people say it in. */
 struct lang_span {
     uint64_t minutes; /* one of the three is not 0 */
     uint64_t hours;
     uint64_t days;
 };
 
-static struct lang_span span_of(uint64_t seconds)
+/* The same, of at least a minute, in whole units. */
+static struct lang_span span_since(uint64_t seconds)
+{
+    if (seconds < HOUR_S) {
+        return (struct lang_span){.minutes = seconds / MINUTE_S};
+    }
+    if (seconds < DAY_S) {
+        return (struct lang_span){.hours = seconds / HOUR_S};
+    }
+    return (struct lang_span){.days = seconds / DAY_S};
+}
+
+/* The same, to the nearest unit; never 0. */
+static struct lang_span span_until(uint64_t seconds)
 {
     if (seconds < MINUTE_S) {
         return (struct lang_span){.minutes = 1};
@@ -280,32 +260,23 @@ static struct lang_span span_of(uint64_t seconds)
     return (struct lang_span){.days = seconds / DAY_S + (seconds % DAY_S >= DAY_S / 2)};
 }
 
-void lang_write_until(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about)
+/* `family` of texts: "span" behind "in" and such words, "lasts" alone. */
+static void span_write(struct html *html, const struct lang *lang, const char *family,
+                       struct lang_span span)
 {
-    struct lang_span span = span_of(seconds);
-    char buffer[32];
-    const char *about = about_of(lang, is_about, buffer);
+    char key[LANG_KEY_BYTES];
+    uint64_t number = span.minutes + span.hours + span.days;
 
-    if (span.minutes > 0) {
-        lang_write_number(html, lang, "until.minutes", span.minutes, about);
-    } else if (span.hours > 0) {
-        lang_write_number(html, lang, "until.hours", span.hours, about);
-    } else {
-        lang_write_number(html, lang, "until.days", span.days, about);
-    }
+    (void)snprintf(key, sizeof(key), "%s.%s", family,
+                   span.minutes > 0 ? "minutes"
+                   : span.hours > 0 ? "hours"
+                                    : "days");
+    lang_write_count(html, lang, key, number);
 }
 
 void lang_write_lasts(struct html *html, const struct lang *lang, uint64_t seconds)
 {
-    struct lang_span span = span_of(seconds);
-
-    if (span.minutes > 0) {
-        lang_write_number(html, lang, "lasts.minutes", span.minutes, NULL);
-    } else if (span.hours > 0) {
-        lang_write_number(html, lang, "lasts.hours", span.hours, NULL);
-    } else {
-        lang_write_number(html, lang, "lasts.days", span.days, NULL);
-    }
+    span_write(html, lang, "lasts", span_until(seconds));
 }
 
 /* The parts of a text before and behind its {0}. */
@@ -315,6 +286,42 @@ static const char *text_behind(const char *text, size_t *out_before)
 
     *out_before = place == NULL ? strlen(text) : (size_t)(place - text);
     return place == NULL ? "" : place + 3;
+}
+
+/* Writes the text of a key, in which a span replaces {0}, behind "about" where it is no more. */
+static void lang_write_with_span(struct html *html, const struct lang *lang, const char *key,
+                                 struct lang_span span, bool is_about)
+{
+    const char *text = lang_text(lang, key);
+    size_t before;
+    const char *behind = text_behind(text, &before);
+
+    html_text(html, text, before);
+    if (is_about) {
+        html_string(html, lang_text(lang, "time.about"));
+        html_string(html, " ");
+    }
+    span_write(html, lang, "span", span);
+    html_string(html, behind);
+}
+
+void lang_write_ago(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about)
+{
+    if (seconds < MINUTE_S) {
+        lang_write(html, lang, "ago.now", NULL, NULL);
+    } else {
+        lang_write_with_span(html, lang, "ago", span_since(seconds), is_about);
+    }
+}
+
+void lang_write_gone(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about)
+{
+    lang_write_with_span(html, lang, "item.gone", span_until(seconds), is_about);
+}
+
+void lang_write_until(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about)
+{
+    lang_write_with_span(html, lang, "until", span_until(seconds), is_about);
 }
 
 void lang_write_with_until(struct html *html, const struct lang *lang, const char *key,

@@ -52,6 +52,9 @@ void lang_write_lasts(struct html *html, const struct lang *lang, uint64_t secon
 void lang_write_ago(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about);
 void lang_write_until(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about);
 
+/* Writes when a message will be gone ("gone in 3 h"). */
+void lang_write_gone(struct html *html, const struct lang *lang, uint64_t seconds, bool is_about);
+
 /* Writes the text of a key, in which lang_write_until or lang_write_lasts replaces {0}. */
 void lang_write_with_until(struct html *html, const struct lang *lang, const char *key,
                            uint64_t seconds, bool is_about);

@@ -76,7 +76,8 @@ static void stream_tick(struct live_stream *stream, int64_t now_ms)
     }
 }
 
-/* One watch at most may catch up in a tick; watches for new messages only cost nothing. */
+/* One watch at most may catch up in a tick; watches for new messages only cost nothing. So a view
+ * that has lost its watch gets such a one at once, and catches up when it may. */
 static void view_tick(struct live_view *view, int64_t now_ms, bool *may_catch_up)
 {
     struct live_stream *stream;
@@ -87,12 +88,9 @@ static void view_tick(struct live_view *view, int64_t now_ms, bool *may_catch_up
     live_list_tick(view, now_ms);
     live_list_tell_host(view);
     if (view->watch == NULL && now_ms >= view->watch_ms) {
-        if (!view->is_known) {
-            live_view_watch(view);
-        } else if (*may_catch_up) {
-            *may_catch_up = false;
-            live_view_watch(view);
-        }
+        bool catches_up = view->is_known && *may_catch_up;
+        *may_catch_up = *may_catch_up && !catches_up;
+        live_view_watch(view, catches_up);
     } else if (view->has_begun && *may_catch_up) {
         *may_catch_up = !live_view_catch_up(view);
     }
@@ -316,7 +314,7 @@ void live_begin(struct live *live, struct http_exchange *exchange,
     if (shared->has_begun) {
         live_stream_settle(stream);
     } else if (shared->watch == NULL && !shared->is_known && shared->watch_ms <= stream->began_ms) {
-        live_view_watch(shared);
+        live_view_watch(shared, false);
     }
     if (!uv_is_active((uv_handle_t *)&live->timer)) {
         (void)uv_timer_start(&live->timer, live_tick, LIVE_TICK_MS, LIVE_TICK_MS);

@@ -88,6 +88,7 @@ struct live_view {
     struct board_watch *watch; /* NULL: none */
     bool has_begun;            /* the watch has */
     bool is_known;             /* last_seq is of `store` */
+    bool skips;                /* the watch was begun without catching up */
     uint64_t last_seq;         /* all matches up to it are in the ring, or were */
     uint64_t until_seq;        /* the newest number when the watch began: up to it, it catches up */
     struct live_ring ring;
@@ -114,12 +115,14 @@ struct live_stream {
     struct live_place place; /* where the client says that it was */
     bool is_near;            /* its page is sorted by nearness */
     bool is_settled;         /* sent_seq is known */
-    bool is_behind;
-    bool is_ending;      /* nothing is sent any more */
-    size_t caught_bytes; /* of the events that it had missed and got */
+    bool is_behind;          /* it lacks matches that a watch has to tell again */
+    bool is_ending;          /* nothing is sent any more */
+    size_t caught_bytes;     /* of the events that it had missed and got */
     uint64_t sent_seq;
-    int64_t since_ms; /* gets messages of the list from that time on, once; 0: no */
-    bool has_notices; /* its page was told notices_version */
+    uint64_t early_from; /* what came while it was behind: matches with a larger number, up to */
+    uint64_t early_to;   /* this one, were sent without their number */
+    int64_t since_ms;    /* gets messages of the list from that time on, once; 0: no */
+    bool has_notices;    /* its page was told notices_version */
     uint64_t notices_version;
     int64_t began_ms;
     int64_t spoke_ms;
@@ -159,8 +162,13 @@ void live_stream_settle(struct live_stream *stream);
 struct live_view *live_view_find(struct live *live, const struct view *asked);
 void live_view_free(struct live_view *view);
 
-/* Begins the watch of a view that has none, or sets the time of the next try. */
-void live_view_watch(struct live_view *view);
+/* Begins the watch of a view that has none, or sets the time of the next try. The watch catches up
+ * with what came since the last one, or its streams are behind. */
+void live_view_watch(struct live_view *view, bool catches_up);
+
+/* From now on a stream is behind: it gets matches with a number above `newest` at once, and what it
+ * lacks when a watch catches up. */
+void live_stream_fall_behind(struct live_stream *stream, uint64_t newest);
 
 /* Begins the watch again at the smallest number that a stream waits with. False: none waits. */
 bool live_view_catch_up(struct live_view *view);

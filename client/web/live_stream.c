@@ -33,6 +33,13 @@ void live_stream_send_gone(struct live_stream *stream, uint64_t seq)
     stream->sent_seq = seq;
     stream->is_settled = true;
     stream->is_behind = false;
+    stream->early_from = stream->early_to = 0;
+}
+
+void live_stream_fall_behind(struct live_stream *stream, uint64_t newest)
+{
+    stream->is_behind = true;
+    stream->early_from = stream->early_to = newest;
 }
 
 bool live_stream_send_missed(struct live_stream *stream, const struct live_entry *entry,
@@ -74,8 +81,9 @@ void live_stream_settle(struct live_stream *stream)
         live_stream_send_gone(stream, newest);
     } else {
         stream->sent_seq = place->seq;
-        stream->is_behind = place->seq < view->ring.from_seq;
-        if (!stream->is_behind) {
+        if (place->seq < view->ring.from_seq) {
+            live_stream_fall_behind(stream, newest);
+        } else {
             stream_send_ring(stream, newest);
         }
     }

@@ -2,8 +2,9 @@
 /*
  * A stream gets a match if the match's number is larger than the last number of the stream. So one
  * watch can catch up for some streams and have news for the others. A stream that lacks matches
- * which the ring has no more waits (is_behind) until a tick begins the view's watch again, at the
- * smallest number that a stream of the view waits with.
+ * which the ring has no more waits for them (is_behind) until a tick begins the view's watch again,
+ * at the smallest number that a stream of the view waits with. Meanwhile the stream gets new
+ * matches without their number: if it ends, the client still says where it lacks matches.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -12,6 +13,24 @@
 #include "daemon/system/list.h"
 
 /* --- watches ---------------------------------------------------------------------------------- */
+
+/* The watch tells of matches behind `seq` only: what came before, streams get later. */
+static void view_skip(struct live_view *view, uint64_t seq)
+{
+    struct live_stream *stream;
+
+    DL_FOREACH (view->streams, stream) {
+        if (!stream->is_settled) {
+            continue;
+        }
+        if (!stream->is_behind && stream->sent_seq < view->last_seq) {
+            stream->sent_seq = view->last_seq; /* none of these numbers was a match */
+        }
+        live_stream_fall_behind(stream, seq);
+    }
+    live_ring_clear(&view->ring, seq);
+    view->last_seq = seq;
+}
 
 static void view_begun(void *context, uint64_t seq)
 {
@@ -29,6 +48,8 @@ static void view_begun(void *context, uint64_t seq)
                 live_stream_send_gone(stream, seq);
             }
         }
+    } else if (view->skips && view->last_seq < seq) {
+        view_skip(view, seq);
     }
     view->until_seq = seq;
     view->has_begun = true;
@@ -41,12 +62,31 @@ static void view_begun(void *context, uint64_t seq)
     }
 }
 
+/* Sends a match without its number, the first line, to a stream that is behind. */
+static void stream_take_early(struct live_stream *stream, const struct live_entry *entry)
+{
+    const char *behind_id = strchr(entry->event, '\n') + 1;
+
+    if (entry->seq > stream->early_to) {
+        live_stream_send(stream, behind_id, entry->bytes - (size_t)(behind_id - entry->event));
+        stream->early_to = entry->seq;
+    }
+}
+
 /* Sends a match to a stream that lacks it. */
 static void stream_take_match(struct live_stream *stream, const struct live_entry *entry)
 {
     const struct live_view *view = stream->view;
 
-    if (!stream->is_settled || stream->is_behind || entry->seq <= stream->sent_seq) {
+    if (!stream->is_settled || entry->seq <= stream->sent_seq) {
+        return;
+    }
+    if (stream->is_behind) {
+        stream_take_early(stream, entry);
+        return;
+    }
+    if (entry->seq > stream->early_from && entry->seq <= stream->early_to) {
+        stream->sent_seq = entry->seq;
         return;
     }
     if (entry->seq <= view->until_seq) {
@@ -145,7 +185,7 @@ static void view_poll(struct live_view *view)
     }
 }
 
-void live_view_watch(struct live_view *view)
+void live_view_watch(struct live_view *view, bool catches_up)
 {
     struct board *board = view->live->options.board;
     const struct hearsay_welcome *welcome = board_welcome(board);
@@ -155,7 +195,9 @@ void live_view_watch(struct live_view *view)
     }
     view_check_store(view, welcome);
     view->has_begun = false;
-    view->watch = board_watch(board, &view->view, view->is_known ? view->last_seq : HEARSAY_NO_SEQ,
+    view->skips = view->is_known && !catches_up;
+    view->watch = board_watch(board, &view->view,
+                              view->is_known && catches_up ? view->last_seq : HEARSAY_NO_SEQ,
                               &watch_events, view);
     if (view->watch == NULL) {
         view_pause(view);
@@ -183,7 +225,7 @@ bool live_view_catch_up(struct live_view *view)
     DL_FOREACH (view->streams, stream) {
         stream->is_behind = false;
     }
-    live_view_watch(view);
+    live_view_watch(view, true);
     return true;
 }
 

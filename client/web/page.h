@@ -68,18 +68,19 @@ struct page_form {
 
 enum page_notice {
     PAGE_NO_NOTICE,
-    PAGE_FIELD,    /* 400: `field` is wrong */
-    PAGE_EXPIRED,  /* 403: the form was open too long; send again */
-    PAGE_MOVED,    /* the phone has moved to another access point; send again? */
-    PAGE_GONE,     /* 404 */
-    PAGE_REMOVED,  /* 410: by the operator */
-    PAGE_TOO_LONG, /* 413 */
-    PAGE_NAME,     /* 421: another name was asked for */
-    PAGE_LIMITED,  /* 429: wait `seconds` */
-    PAGE_AWAY,     /* 503: hearsayd is away */
-    PAGE_FULL,     /* 507: the board is full until `until_ms` */
-    PAGE_CLOSED,   /* closed until `until_ms` */
-    PAGE_REFUSED,  /* any other error, with the sentence of hearsayd */
+    PAGE_FIELD,     /* 400: `field` is wrong */
+    PAGE_EXPIRED,   /* 403: the form was open too long; send again */
+    PAGE_MOVED,     /* the phone has moved to another access point; send again? */
+    PAGE_GONE,      /* 404 */
+    PAGE_ELSEWHERE, /* 404: at `host`, which another server has */
+    PAGE_REMOVED,   /* 410: by the operator */
+    PAGE_TOO_LONG,  /* 413 */
+    PAGE_NAME,      /* 421: another name was asked for */
+    PAGE_LIMITED,   /* 429: wait `seconds` */
+    PAGE_AWAY,      /* 503: hearsayd is away */
+    PAGE_FULL,      /* 507: the board is full until `until_ms` */
+    PAGE_CLOSED,    /* closed until `until_ms` */
+    PAGE_REFUSED,   /* any other error, with the sentence of hearsayd */
     PAGE_WRONG_CODE
 };
 
@@ -87,6 +88,7 @@ struct page_error {
     enum page_notice notice;
     const char *field;    /* of PAGE_FIELD */
     const char *sentence; /* of PAGE_REFUSED */
+    const char *host;     /* of PAGE_ELSEWHERE */
     const char *kept;     /* typed words or a code, to copy, where no form has them; NULL: none */
     uint64_t seconds;
     int64_t until_ms; /* 0: not known */

@@ -81,7 +81,7 @@ int admin_ask(const struct cli *cli, const struct hearsay_admin *admin,
 {
     struct hearsay_error error;
     bool is_slow = admin->kind == HEARSAY_ADMIN_CHECK || admin->kind == HEARSAY_ADMIN_BACKUP ||
-                   admin->kind == HEARSAY_ADMIN_COMPACT;
+                   admin->kind == HEARSAY_ADMIN_COMPACT || admin->kind == HEARSAY_ADMIN_SIMILAR;
     int timeout_ms = is_slow && cli->timeout_ms == 0 ? ADMIN_PATIENCE_MS : cli_timeout(cli);
     if (hearsay_admin(cli->connection, admin, timeout_ms, out_reply, &error) == HEARSAY_OK) {
         return CLI_DONE;

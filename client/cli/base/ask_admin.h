@@ -8,7 +8,7 @@
 
 #include "client/cli/base/cli.h"
 
-/* The timeout of check, backup and compact without --timeout. */
+/* The timeout of check, backup, compact and similar without --timeout. */
 enum { ADMIN_PATIENCE_MS = 15 * 60 * 1000 };
 
 /*
@@ -20,7 +20,7 @@ int admin_connect(struct cli *cli, const char *host);
 
 /*
  * Sends one request and waits for the reply: as long as --timeout says, else ADMIN_PATIENCE_MS for
- * check, backup and compact, else 10 s. Returns CLI_DONE with *out_reply borrowed from the
+ * check, backup, compact and similar, else 10 s. Returns CLI_DONE with *out_reply borrowed from the
  * connection, or an exit code after printing the error. If the server answers "forbidden", a second
  * sentence explains how to become an administrator.
  */

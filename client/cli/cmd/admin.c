@@ -84,13 +84,29 @@ const struct cli_command command_admin_pin = {
 /* --- the group -------------------------------------------------------------------------------- */
 
 static const struct cli_command *const children[] = {
-    &command_admin_stats,     &command_admin_hosts,   &command_admin_list,
-    &command_admin_restore,   &command_admin_hide,    &command_admin_remove,
-    &command_admin_log,       &command_admin_wait,    &command_admin_ban,
-    &command_admin_unban,     &command_admin_bans,    &command_admin_accept,
-    &command_admin_notice,    &command_admin_notices, &command_admin_check,
-    &command_admin_backup,    &command_admin_compact, &command_admin_reload,
-    &command_admin_log_level, &command_admin_pin,     NULL,
+    &command_admin_stats,
+    &command_admin_hosts,
+    &command_admin_list,
+    &command_admin_restore,
+    &command_admin_hide,
+    &command_admin_remove,
+    &command_admin_log,
+    &command_admin_wait,
+    &command_admin_ban,
+    &command_admin_unban,
+    &command_admin_bans,
+    &command_admin_accept,
+    &command_admin_notice,
+    &command_admin_notices,
+    &command_admin_check,
+    &command_admin_backup,
+    &command_admin_compact,
+    &command_admin_reload,
+    &command_admin_log_level,
+    &command_admin_pin,
+    &command_admin_feed,
+    &command_admin_similar,
+    NULL,
 };
 
 const struct cli_command command_admin = {

@@ -11,9 +11,10 @@
 #include "client/cli/base/ask_admin.h"
 
 /*
- * One figure of the daemon, or several with one `*` in `figure`: the part of a figure's name that
- * the * stands for becomes the value of the label `label`. Metrics have no other labels, so no
- * label has an address, a context or an id. Rows of one metric follow one another.
+ * One figure of the daemon, or several with one `*` in `figure`. With `label`, each is a series:
+ * the part of its name that the * stands for is the value of the label. Without, they are added up.
+ * Metrics have no other labels, so no label has an address, a context or an id. Rows of one metric
+ * follow one another. Each series costs storage: all but those of hosts are 40 at most.
  */
 struct metric_row {
     const char *metric;
@@ -21,79 +22,67 @@ struct metric_row {
     const char *help;
     const char *figure;
     const char *label; /* NULL: none */
+    const char *kept;  /* the only words that the * may stand for; NULL: all */
     int digits;        /* decimals of the value: 3 for milliseconds, 6 for microseconds */
 };
 
 static const struct metric_row rows[] = {
-    {"hearsay_uptime_seconds", "gauge", "Time since the start.", "uptime_s", NULL, 0},
+    {"hearsay_uptime_seconds", "gauge", "Time since the start.", "uptime_s", NULL, NULL, 0},
     {"hearsay_clock_trusted", "gauge", "1 if the host's clock is known to be right.",
-     "clock_trusted", NULL, 0},
+     "clock_trusted", NULL, NULL, 0},
     {"hearsay_last_reload_successful", "gauge",
-     "0 if the last reload of the configuration was refused.", "reload_ok", NULL, 0},
+     "0 if the last reload of the configuration was refused.", "reload_ok", NULL, NULL, 0},
     {"hearsay_last_reload_timestamp_seconds", "gauge",
-     "When the configuration was last read, by the system's clock.", "reload_ms", NULL, 3},
+     "When the configuration was last read, by the system's clock.", "reload_ms", NULL, NULL, 3},
     {"hearsay_certificate_not_after_timestamp_seconds", "gauge",
-     "When the first TLS certificate of the chain expires.", "certificate_not_after", NULL, 3},
+     "When the first TLS certificate of the chain expires.", "certificate_not_after", NULL, NULL,
+     3},
+    {"hearsay_requests_total", "counter",
+     "Successful queries; hearsay_request_duration_seconds_count has the deposits.", "*_total",
+     "request", "query", 0},
     {"hearsay_requests_refused_total", "counter",
-     "Requests that were answered with an error, by the error's code.", "refused_*_total", "code",
-     0},
+     "Requests that limits, bans or the storage refused, by the error's code.", "refused_*_total",
+     "code", "forbidden quota rate_limited storage", 0},
     {"hearsay_connections_refused_total", "counter", "Connections that limits refused.",
-     "refused_connections_total", NULL, 0},
-    {"hearsay_sessions", "gauge", "Connections now.", "sessions", NULL, 0},
-    {"hearsay_sessions_dropped_total", "counter", "Sessions that the daemon ended early.",
-     "dropped_*_total", "reason", 0},
-    {"hearsay_comparisons_total", "counter", "Filters that were compared with queries.",
-     "comparisons_total", NULL, 0},
+     "refused_connections_total", NULL, NULL, 0},
+    {"hearsay_sessions", "gauge", "Connections now.", "sessions", NULL, NULL, 0},
+    {"hearsay_tls_failures_total", "counter",
+     "Sessions whose TLS failed, or whose handshake was not done in time.", "dropped_*_total", NULL,
+     "handshake tls", 0},
     {"hearsay_messages_left_total", "counter", "Messages that have left the store, by the way.",
-     "left_*_total", "way", 0},
-    {"hearsay_reports_total", "counter", "Reports of messages.", "report_total", NULL, 0},
-    {"hearsay_watches", "gauge", "Watches.", "watches", NULL, 0},
-    {"hearsay_matches_total", "counter", "Matches that were pushed to watches.", "matches_total",
-     NULL, 0},
-    {"hearsay_matches_waiting", "gauge", "Matches that wait until their clients read.",
-     "matches_waiting", NULL, 0},
+     "left_*_total", "way", NULL, 0},
+    {"hearsay_reports_total", "counter", "Reports of messages.", "report_total", NULL, NULL, 0},
     {"hearsay_watch_dropped_total", "counter",
      "Watching clients that were dropped: did not read (slow), or may miss a match (failed).",
-     "watch_dropped_*_total", "reason", 0},
+     "watch_dropped_*_total", "reason", NULL, 0},
     {"hearsay_store_commits_total", "counter", "Transactions of the store.", "store_transactions",
-     NULL, 0},
+     NULL, NULL, 0},
     {"hearsay_store_failures_total", "counter", "Transactions of the store that failed.",
-     "store_failures", NULL, 0},
-    {"hearsay_store_file_bytes", "gauge", "Size of the database.", "store_file_bytes", NULL, 0},
-    {"hearsay_store_log_bytes", "gauge", "Size of the database's log.", "store_log_bytes", NULL, 0},
+     "store_failures", NULL, NULL, 0},
     {"hearsay_written_bytes_total", "counter", "Bytes that the daemon has had written to storage.",
-     "written_bytes_total", NULL, 0},
+     "written_bytes_total", NULL, NULL, 0},
     /* Not process_resident_memory_bytes: node_exporter has a metric of that name. */
     {"hearsay_resident_memory_bytes", "gauge", "Resident memory of the daemon.", "resident_bytes",
-     NULL, 0},
+     NULL, NULL, 0},
     {"hearsay_messages", "gauge", "Stored messages, hidden ones included.", "host/*/messages",
-     "host", 0},
+     "host", NULL, 0},
     {"hearsay_hidden_messages", "gauge", "Messages that are hidden or wait for review.",
-     "host/*/hidden", "host", 0},
+     "host/*/hidden", "host", NULL, 0},
     {"hearsay_pending_messages", "gauge", "Messages that wait for review.", "host/*/pending",
-     "host", 0},
+     "host", NULL, 0},
     {"hearsay_limit_messages", "gauge", "Most messages of the host.", "host/*/messages_max", "host",
-     0},
+     NULL, 0},
     {"hearsay_stored_bytes", "gauge", "Bytes of payloads, media types and filters.", "host/*/bytes",
-     "host", 0},
-    {"hearsay_limit_bytes", "gauge", "Most bytes of the host.", "host/*/bytes_max", "host", 0},
+     "host", NULL, 0},
+    {"hearsay_limit_bytes", "gauge", "Most bytes of the host.", "host/*/bytes_max", "host", NULL,
+     0},
     {"hearsay_host_full", "gauge", "1 while the host or the server has no room for deposits.",
-     "host/*/full", "host", 0},
+     "host/*/full", "host", NULL, 0},
     {"hearsay_hides_withheld_total", "counter",
      "Reports that would have hidden a message without hide_per_hour; absent while there are none.",
-     "host/*/hides_withheld", "host", 0},
+     "host/*/hides_withheld", "host", NULL, 0},
     {"hearsay_unarranged_messages", "gauge", "Messages since the last rebuild of their index.",
-     "host/*/unarranged", "host", 0},
-};
-
-/* Metrics that keep few values of their label. Figures of all other values are added up as "other".
- * `admin stats` prints each figure. */
-static const struct metric_group {
-    const char *metric;
-    const char *kept[4];
-} groups[] = {
-    {"hearsay_requests_refused_total", {"forbidden", "quota", "rate_limited", "storage"}},
-    {"hearsay_sessions_dropped_total", {"handshake", "tls"}},
+     "host/*/unarranged", "host", NULL, 0},
 };
 
 enum { LABEL_BYTES = 64 }; /* a host's name has 63 at most */
@@ -148,53 +137,46 @@ static void print_value(FILE *stream, const struct metric_row *row, const char *
     (void)fputc('\n', stream);
 }
 
-/* The group of a metric; NULL: the metric keeps all values. */
-static const struct metric_group *find_group(const struct metric_row *row)
+/* Whether a word is one of `words`, with a blank between any two; NULL: all are. */
+static bool is_kept(const char *words, const char *word)
 {
-    for (size_t i = 0; i < sizeof(groups) / sizeof(groups[0]); i++) {
-        if (strcmp(groups[i].metric, row->metric) == 0) {
-            return &groups[i];
-        }
-    }
-    return NULL;
-}
-
-static bool is_kept(const struct metric_group *group, const char *label)
-{
-    for (size_t i = 0; group != NULL && i < sizeof(group->kept) / sizeof(group->kept[0]); i++) {
-        if (group->kept[i] != NULL && strcmp(group->kept[i], label) == 0) {
+    size_t length = strlen(word);
+    while (words != NULL) {
+        if (strncmp(words, word, length) == 0 && (words[length] == ' ' || words[length] == '\0')) {
             return true;
         }
+        words = strchr(words, ' ');
+        if (words == NULL) {
+            return false;
+        }
+        words++;
     }
-    return group == NULL;
+    return true;
 }
 
 static void print_row(FILE *stream, const struct metric_row *row,
                       const struct hearsay_admin_reply *reply)
 {
-    const struct metric_group *group = find_group(row);
     bool has_head = false;
-    int64_t others = 0;
+    int64_t sum = 0;
     for (size_t i = 0; i < reply->figure_count; i++) {
         const struct hearsay_figure *figure = &reply->figures[i];
         char label[LABEL_BYTES];
-        /* refused_connections_total is no code of an error */
         if (!figure_fits(row->figure, figure->name, label) || figure->value < 0 ||
-            strcmp(label, "connections") == 0) {
+            !is_kept(row->kept, label)) {
             continue;
         }
         if (!has_head) {
             print_head(stream, row->metric, row->type, row->help);
             has_head = true;
         }
-        if (is_kept(group, label)) {
+        if (row->label != NULL) {
             print_value(stream, row, label, figure->value);
-        } else {
-            others += figure->value;
         }
+        sum += figure->value;
     }
-    if (has_head && group != NULL) {
-        print_value(stream, row, "other", others);
+    if (has_head && row->label == NULL) {
+        print_value(stream, row, NULL, sum);
     }
 }
 
@@ -257,10 +239,8 @@ static void print_all(FILE *stream, const char *agent, const struct hearsay_admi
     print_up(stream, true);
     print_build(stream, agent);
     print_head(stream, DURATION, "histogram",
-               "Successful requests: time from taking a request to giving its answer.");
+               "Successful deposits: time from taking a request to giving its answer.");
     print_histogram(stream, reply, "deposit");
-    print_histogram(stream, reply, "query");
-    print_histogram(stream, reply, "get");
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         print_row(stream, &rows[i], reply);
     }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* admin backup, compact, check: commands that work on the whole store. */
+/* admin backup, compact, check, similar: commands that work on the whole store, or on all messages
+ * of a host. */
 #include <errno.h>
 #include <inttypes.h>
 #include <stddef.h>
@@ -9,6 +10,7 @@
 
 #include "client/cli/base/ask_admin.h"
 #include "client/cli/cmd/commands.h"
+#include "client/cli/term/when.h"
 
 /* Prints the sizes after a backup or a compaction. `path` is the absolute path of the backup. */
 static void print_sizes(const struct cli *cli, enum hearsay_admin_kind kind, const char *path,
@@ -139,4 +141,111 @@ const struct cli_command command_admin_check = {
                 "  hearsay admin check --json | jq -r '.problems[]'\n",
     CLI_OPTIONS(check_options, struct plain_options),
     .run = check_run,
+};
+
+/* --- similar ---------------------------------------------------------------------------------- */
+
+enum { GROUPS_MAX = 500, GROUPS_USUAL = 100 };
+
+struct similar_options {
+    const char *host;
+    bool json;
+    uint32_t within;
+    uint32_t limit;
+};
+
+static const struct similar_options similar_defaults = {.within = UINT32_MAX,
+                                                        .limit = GROUPS_USUAL};
+
+static const struct args_option similar_options[] = {
+    ARGS_ROW("within", 0, ARGS_DISTANCE, struct similar_options, within, "D",
+             "how near the messages of a group are to its oldest, 0 to 1"),
+    ARGS_RANGE("limit", 0, ARGS_NUMBER, struct similar_options, limit, "N", 1, GROUPS_MAX,
+               "so many groups at most, the largest (100)"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct similar_options, host, "HOST",
+             "whose messages (the first host)"),
+    ARGS_ROW("json", 0, ARGS_FLAG, struct similar_options, json, NULL, "one line of JSON a group"),
+};
+
+static json_t *json_of_group(const struct hearsay_similar *group)
+{
+    json_t *line = json_pack("{s:I, s:o, s:o, s:I}", "count", (json_int_t)group->count, "oldest_at",
+                             out_json_time(group->oldest_ms), "newest_at",
+                             out_json_time(group->newest_ms), "epoch", (json_int_t)group->epoch);
+    out_json_set(&line, "oldest", out_json_hex(group->oldest, HEARSAY_ID_BYTES));
+    out_json_set(&line, "newest", out_json_hex(group->newest, HEARSAY_ID_BYTES));
+    return line;
+}
+
+static void print_group(const struct out *out, const struct hearsay_similar *group)
+{
+    char oldest[WHEN_BYTES];
+    char newest[WHEN_BYTES];
+    when_print(group->oldest_ms, oldest);
+    when_print(group->newest_ms, newest);
+    (void)fprintf(out->stream, "%8" PRIu64 "  %s ", group->count, oldest);
+    out_hex(out, group->oldest, HEARSAY_ID_BYTES);
+    (void)fprintf(out->stream, "  %s ", newest);
+    out_hex(out, group->newest, HEARSAY_ID_BYTES);
+    if (group->epoch != 0) {
+        (void)fprintf(out->stream, "  epoch %" PRIu64, group->epoch);
+    }
+    (void)fputc('\n', out->stream);
+}
+
+static int print_groups(const struct cli *cli, const struct hearsay_admin_reply *reply)
+{
+    if (reply->similar_count > 0) {
+        out_colour(&cli->out, OUT_BOLD);
+        (void)fputs("   COUNT  OLDEST, NEWEST", cli->out.stream);
+        out_colour(&cli->out, OUT_PLAIN);
+        (void)fputc('\n', cli->out.stream);
+    }
+    for (size_t i = 0; i < reply->similar_count; i++) {
+        print_group(&cli->out, &reply->similar[i]);
+    }
+    (void)fprintf(cli->out.stream, "%" PRIu64 " messages, %" PRIu64 " group%s", reply->messages,
+                  reply->total, reply->total == 1 ? "" : "s");
+    if (reply->total > reply->similar_count) {
+        (void)fprintf(cli->out.stream, ", the largest %zu above", reply->similar_count);
+    }
+    (void)fputc('\n', cli->out.stream);
+    return CLI_DONE;
+}
+
+static int similar_run(struct cli *cli, void *options)
+{
+    const struct similar_options *chosen = options;
+    struct hearsay_admin admin = {.kind = HEARSAY_ADMIN_SIMILAR,
+                                  .host = chosen->host,
+                                  .max_distance = chosen->within,
+                                  .number = chosen->limit};
+    const struct hearsay_admin_reply *reply = NULL;
+    if (chosen->within == UINT32_MAX) {
+        return cli_misuse(cli, "say how near: --within 0.1");
+    }
+    int code = admin_call(cli, &admin, &reply);
+    if (code == CLI_DONE && !chosen->json) {
+        return print_groups(cli, reply);
+    }
+    for (size_t i = 0; code == CLI_DONE && i < reply->similar_count; i++) {
+        code = cli_print_json(cli, json_of_group(&reply->similar[i]));
+    }
+    return code;
+}
+
+const struct cli_command command_admin_similar = {
+    .name = "admin similar",
+    .summary = "find floods: groups of messages with almost the same context",
+    .arguments = "--within D [OPTION]...",
+    .details =
+        "The messages are taken from the oldest to the newest. A message begins a group unless\n"
+        "it lies within the distance D of the oldest message of an earlier group. A line has\n"
+        "the number of messages within D of the group's oldest message, and when the oldest\n"
+        "and the newest were left, with their ids. The daemon goes on serving meanwhile.\n",
+    .examples = "  hearsay admin similar --within 0.1\n"
+                "  hearsay admin similar --within 0 --limit 10 --json\n",
+    CLI_OPTIONS(similar_options, struct similar_options),
+    .defaults = &similar_defaults,
+    .run = similar_run,
 };

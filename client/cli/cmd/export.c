@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* export: prints the stored messages of one host or of all hosts as lines of JSON, one line for
- * each message. */
+ * each message. admin feed: prints what copies of a host are told, one line for each change. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "client/cli/base/ask_admin.h"
 #include "client/cli/cmd/commands.h"
+#include "client/cli/term/number.h"
 
 enum { CURSOR_BYTES_MAX = 256 };
 
@@ -106,4 +108,108 @@ const struct cli_command command_export = {
                 "  hearsay import messages.jsonl\n",
     CLI_OPTIONS(export_options, struct plain_options),
     .run = export_run,
+};
+
+/* --- admin feed ------------------------------------------------------------------------------- */
+
+enum { FEED_WAIT_MS = 30000 };
+
+struct feed_options {
+    const char *host;
+    const char *after;
+    bool follow;
+};
+
+static const struct args_option feed_options[] = {
+    ARGS_ROW("after", 0, ARGS_TEXT, struct feed_options, after, "SEQ",
+             "only changes with larger numbers (0)"),
+    ARGS_ROW("follow", 0, ARGS_FLAG, struct feed_options, follow, NULL,
+             "go on, and print each change when it comes"),
+    ARGS_ROW("host", 0, ARGS_TEXT, struct feed_options, host, "HOST", "which (the first host)"),
+};
+
+/* Returns the name with this number, or "unknown" for a number of a later version. */
+static const char *name_in(const char *const *names, size_t count, uint32_t number)
+{
+    return number < count && names[number] != NULL ? names[number] : "unknown";
+}
+
+static json_t *feed_message(const struct hearsay_change *change)
+{
+    static const char *const states[] = {"shown", "approved", "hidden", "pending", "withheld"};
+    json_t *line =
+        json_pack("{s:I, s:o, s:s, s:I, s:o, s:s}", "seq", (json_int_t)change->seq, "id",
+                  out_json_hex(change->id, HEARSAY_ID_BYTES), "state",
+                  name_in(states, sizeof(states) / sizeof(states[0]), change->message.state),
+                  "reports", (json_int_t)change->message.reports, "filter",
+                  out_json_base64(change->message.filter, change->message.filter_bytes), "type",
+                  change->message.media_type);
+    out_json_payload(&line, change->message.media_type, change->message.payload,
+                     change->message.payload_bytes);
+    out_json_set(&line, "deposited", out_json_time(change->message.deposited_ms));
+    out_json_set(&line, "expires", out_json_time(change->message.expires_ms));
+    return line;
+}
+
+static json_t *feed_line(const struct hearsay_change *change)
+{
+    static const char *const whys[] = {NULL, "withdrawn", "removed", "evicted"};
+    static const char *const kinds[] = {NULL, "ban-payload", "ban-filter", "accept", "notice"};
+
+    if (change->kind == HEARSAY_CHANGE_MESSAGE) {
+        return feed_message(change);
+    }
+    if (change->kind == HEARSAY_CHANGE_GONE) {
+        return json_pack("{s:I, s:o, s:s, s:o}", "seq", (json_int_t)change->seq, "id",
+                         out_json_hex(change->id, HEARSAY_ID_BYTES), "gone",
+                         name_in(whys, sizeof(whys) / sizeof(whys[0]), change->gone.why), "until",
+                         out_json_time(change->gone.until_ms));
+    }
+    return json_pack("{s:I, s:s, s:o, s:I, s:b, s:o}", "seq", (json_int_t)change->seq, "rule",
+                     name_in(kinds, sizeof(kinds) / sizeof(kinds[0]), change->rule.kind), "value",
+                     out_json_hex(change->rule.value, change->rule.value_bytes), "number",
+                     (json_int_t)change->rule.number, "dropped", change->rule.dropped, "since",
+                     out_json_time(change->rule.created_ms));
+}
+
+static int feed_run(struct cli *cli, void *options)
+{
+    const struct feed_options *chosen = options;
+    struct hearsay_changes wanted = {.host = chosen->host};
+    const struct hearsay_changed *changed = NULL;
+    struct hearsay_error error;
+    if (chosen->after != NULL && number_parse(chosen->after, 0, INT64_MAX, &wanted.after) != 0) {
+        return cli_misuse(cli, "--after takes a number from 0 on, not \"%.80s\"", chosen->after);
+    }
+    int code = admin_connect(cli, chosen->host);
+    wanted.wait_ms = chosen->follow ? FEED_WAIT_MS : 0;
+    while (code == CLI_DONE) {
+        if (hearsay_changes(cli->connection, &wanted, cli_timeout(cli) + (int)wanted.wait_ms,
+                            &changed, &error) != HEARSAY_OK) {
+            return export_report(cli, &error);
+        }
+        for (size_t i = 0; i < changed->change_count && code == CLI_DONE; i++) {
+            code = cli_print_json(cli, feed_line(&changed->changes[i]));
+        }
+        code = code == CLI_DONE ? cli_flush(cli) : code;
+        wanted.after = changed->next;
+        if (!changed->more && !chosen->follow) {
+            break;
+        }
+    }
+    return code;
+}
+
+const struct cli_command command_admin_feed = {
+    .name = "admin feed",
+    .summary = "print what copies of a host are told",
+    .arguments = "[OPTION]...",
+    .details =
+        "One line of JSON a change, in the order of their numbers (seq): a message with its\n"
+        "state, hidden ones included; an id that is gone, and why; or a rule of the operator.\n"
+        "The host needs replicate = yes. Begin again behind the last number with --after.\n",
+    .examples = "  hearsay admin feed\n"
+                "  hearsay admin feed --follow --after 1200\n",
+    CLI_OPTIONS(feed_options, struct feed_options),
+    .run = feed_run,
 };

@@ -18,7 +18,7 @@
 enum { EPOCH_IS_LOST = -100 };
 
 static const struct query_options query_defaults = {
-    .k = 10, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS};
+    .k = 10, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS, .fresh_ms = UINT64_MAX};
 
 static const char *const order_names[] = {"similarity", "time", NULL};
 static const char *const metric_names[] = {"bits", "estimated", NULL};
@@ -55,6 +55,8 @@ static const struct args_option query_options[] = {
     ARGS_ROW("host", 0, ARGS_TEXT, struct query_options, host, "HOST", "where (the first host)"),
     ARGS_ROW("hood", 0, ARGS_FLAG, struct query_options, hood, NULL,
              "also at the other hosts of the host's hood"),
+    ARGS_RANGE("fresh", 0, ARGS_DURATION, struct query_options, fresh_ms, "TIME", 0, UINT64_MAX - 1,
+               "with --hood: ask also each host that was not heard for so long: 5s"),
     ARGS_ROW("ids", 0, ARGS_FLAG, struct query_options, ids, NULL, "show the messages' ids"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct query_options, json, NULL, "one line of JSON a message"),
 };
@@ -95,6 +97,9 @@ static int print_results(const struct cli *cli, const struct query_options *opti
                 HEARSAY_OK) {
             return cli_report(cli, &error);
         }
+    }
+    if (!options->hood && !results->complete && hearsay_has_capability(cli->connection, "hood")) {
+        cli_complain(cli, "messages may be missing: this is a copy, or gets its messages back");
     }
     if (results->capped) {
         cli_complain(cli, "one sender's further messages were left out");
@@ -138,6 +143,12 @@ static void print_asked(const struct cli *cli, const struct query_options *optio
     if (results->peers_other > 0) {
         (void)fprintf(cli->out.stream, "; %" PRIu32 " with another profile not asked",
                       results->peers_other);
+    }
+    if (!results->complete && results->peers_silent > 0) {
+        (void)fprintf(cli->out.stream, "; not complete: %" PRIu32 " gave no answer",
+                      results->peers_silent);
+    } else if (!results->complete) {
+        (void)fputs("; not complete: messages may be missing", cli->out.stream);
     }
     (void)fputc('\n', cli->out.stream);
 }
@@ -317,6 +328,9 @@ static int query_check(const struct cli *cli, const struct query_options *chosen
     if (chosen->hood && chosen->unseen != NULL) {
         return cli_misuse(cli, "--hood and --unseen exclude each other: messages of several hosts "
                                "may have the same id, and the file has ids only");
+    }
+    if (chosen->fresh_ms != UINT64_MAX && !chosen->hood) {
+        return cli_misuse(cli, "--fresh is of use with --hood only");
     }
     if (chosen->miss == 0 || chosen->miss > QUERY_MISS_MAX) {
         return cli_misuse(cli, "--miss must be 0.000001 to 0.5");

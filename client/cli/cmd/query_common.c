@@ -30,6 +30,7 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
         out_query->until_ms = server_time(&options->until, now_ms);
     }
     out_query->hood = options->hood;
+    out_query->max_staleness_ms = options->fresh_ms;
     out_query->order = options->order == 1 ? HEARSAY_ORDER_TIME : HEARSAY_ORDER_SIMILARITY;
     out_query->metric = options->metric == 1 ? HEARSAY_METRIC_ESTIMATED : HEARSAY_METRIC_BITS;
 }

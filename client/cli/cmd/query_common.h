@@ -31,6 +31,7 @@ struct query_options {
     int epoch;                    /* enum epoch_choice */
     const char *channel;          /* its name */
     bool hood;                    /* ask the hood of the host */
+    uint64_t fresh_ms;            /* UINT64_MAX: not given */
     bool ids;
     bool json;
 };

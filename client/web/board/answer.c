@@ -118,8 +118,12 @@ struct answer *answer_of_results(const struct hearsay_results *results, size_t m
             message_own(&messages[filled++], &room);
         }
     }
-    answer->list = (struct board_list){
-        .messages = messages, .count = count, .sealed = sealed, .has_older = has_more};
+    answer->list = (struct board_list){.messages = messages,
+                                       .count = count,
+                                       .sealed = sealed,
+                                       .has_older = has_more,
+                                       .is_partial = results->as_of_ms > 0 &&
+                                                     !results->complete}; /* as_of_ms: of a hood */
     return answer;
 }
 

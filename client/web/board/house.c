@@ -13,6 +13,7 @@
 enum {
     RETRY_FIRST_MS = 1000,
     RETRY_MOST_MS = 60 * 1000,
+    SETTLED_MS = 10 * 1000, /* after the end of a connection this old, no wait comes first */
     TICK_MS = 1000,
     WATCHED_MS = 20 * 1000, /* how long a watched list is given while no query may go out */
     PLACE_MS = ASK_KEEP_MS, /* how long labels are given again, if hearsayd tells of no change */
@@ -151,6 +152,17 @@ static void on_send(uv_timer_t *timer)
     house_send(timer->data);
 }
 
+/* Takes a token for a list that a phone waits for and that was not answered on this connection.
+ * False: there is none. */
+static bool list_pays_first(struct house *house, const struct ask *ask, uint32_t cost)
+{
+    struct bucket_rate first_rate = {.per_minute = house->options.views,
+                                     .burst = house->options.views};
+
+    return ask->rank != ASK_LOOK && ask->answered_ms < house->greeted_ms &&
+           bucket_take(&house->first, &first_rate, cost, loop_now(house)) == 0;
+}
+
 /* Takes a token for a question, if it is a list. Returns 0, or for how many ms there is none. */
 static uint64_t ask_pay(struct house *house, const struct ask *ask)
 {
@@ -160,7 +172,8 @@ static uint64_t ask_pay(struct house *house, const struct ask *ask)
     uint64_t wait_ms = 0;
 
     if (ask->rank == ASK_SMALL ||
-        (ask->rank == ASK_LOOK && bucket_take(&house->look, &look_rate, cost, now_ms) == 0)) {
+        (ask->rank == ASK_LOOK && bucket_take(&house->look, &look_rate, cost, now_ms) == 0) ||
+        list_pays_first(house, ask, cost)) {
         return 0;
     }
     if (ask->rank > ASK_SHARED) {
@@ -416,6 +429,7 @@ static void on_greeted(void *context)
     house->known = NULL;
     house->is_greeted = true;
     house->retry_ms = RETRY_FIRST_MS;
+    house->greeted_ms = loop_now(house);
     house->version++;
     for (int kind = 0; kind < ASK_KINDS; kind++) {
         asks_drop_answers(&house->asks, (enum ask_kind)kind);
@@ -431,7 +445,7 @@ static void on_retry(uv_timer_t *timer)
     house_connect(timer->data);
 }
 
-/* Waits for the next attempt. Up to half of the wait is random. */
+/* Waits for the next attempt, not at all if retry_ms is 0. Up to half of the wait is random. */
 static void retry_later(struct house *house, const struct hearsay_error *why)
 {
     uint32_t half = (uint32_t)house->retry_ms / 2;
@@ -440,11 +454,17 @@ static void retry_later(struct house *house, const struct hearsay_error *why)
     if (why != &house->why) {
         house->why = *why;
     }
-    wait_ms = wait_ms < RETRY_FIRST_MS ? RETRY_FIRST_MS : wait_ms;
+    if (house->retry_ms > 0 && wait_ms < RETRY_FIRST_MS) {
+        wait_ms = RETRY_FIRST_MS;
+    }
     if (why->retry_after_ms > wait_ms) {
         wait_ms = why->retry_after_ms < RETRY_MOST_MS ? why->retry_after_ms : RETRY_MOST_MS;
     }
-    house->retry_ms = house->retry_ms < RETRY_MOST_MS / 2 ? 2 * house->retry_ms : RETRY_MOST_MS;
+    if (house->retry_ms == 0) {
+        house->retry_ms = RETRY_FIRST_MS;
+    } else {
+        house->retry_ms = house->retry_ms < RETRY_MOST_MS / 2 ? 2 * house->retry_ms : RETRY_MOST_MS;
+    }
     (void)uv_timer_start(&house->retry, on_retry, wait_ms, 0);
 }
 
@@ -456,6 +476,9 @@ static void on_lost(void *context, const struct hearsay_error *why)
     house->link = NULL;
     if (house->is_greeted) {
         house->known = server; /* its Welcome is still read */
+        if (loop_now(house) - house->greeted_ms >= SETTLED_MS) {
+            house->retry_ms = 0; /* as after an idle time; a failed attempt waits again */
+        }
     } else {
         hearsay_close(server);
     }

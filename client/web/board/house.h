@@ -2,9 +2,11 @@
 /*
  * house: the connection through which all phones read. Connects in the background, and again after
  * 1 to 60 s, less up to half by chance. Each question is sent once for all who wait for its answer.
- * At most HOUSE_QUERIES_PER_SECOND queries a second go out. Lists that several phones look at go
- * first; the other lists leave them a part of these queries. So one phone that asks for ever new
- * lists delays only those who ask for lists that nobody else looks at. Other questions cost
+ * At most HOUSE_QUERIES_PER_SECOND queries a second go out. Besides, lists that were not answered
+ * on this connection have as many queries as there are views, and as many each minute: phones that
+ * come at once, each at another place, need not wait for each other. Lists that several phones look
+ * at go first; the other lists leave them a part of these queries. So one phone that asks for ever
+ * new lists delays only those who ask for lists that nobody else looks at. Other questions cost
  * hearsayd little, so only their number at a time has a limit.
  *
  * A list of the newest messages is watched: when hearsayd tells of a message that fits, the cached

@@ -3,8 +3,8 @@
 #ifndef CLIENT_WEB_BOARD_HOUSE_INNER_H
 #define CLIENT_WEB_BOARD_HOUSE_INNER_H
 
+#include "client/link/link.h"
 #include "client/web/board/house.h"
-#include "client/web/board/link.h"
 #include "core/base/bucket.h"
 
 enum { HOUSE_HOSTS_MAX = 64 };
@@ -17,13 +17,15 @@ struct house {
     bool is_stopped;
     struct hearsay *known;            /* owned: the last connection, when it is lost */
     struct hearsay_error why;         /* why there is no connection */
-    int64_t retry_ms;                 /* the longest wait before the next attempt */
+    int64_t greeted_ms;               /* when the last connection was greeted */
+    int64_t retry_ms;                 /* the longest wait before the next attempt; 0: none */
     uv_timer_t retry;                 /* to connect again */
     uv_timer_t tick;                  /* every second */
     uv_timer_t send;                  /* when queries may go out again */
     struct bucket queries;            /* that went out */
     struct bucket rest;               /* queries that went out for lists that are not shared */
     struct bucket look;               /* queries that went out for open pages only */
+    struct bucket first;              /* queries for lists that were not there yet */
     uint64_t epochs[HOUSE_HOSTS_MAX]; /* numbers of the current ones */
     struct board_watch *watches;      /* owned */
     size_t watch_filters;             /* of all watches at hearsayd */
@@ -31,7 +33,8 @@ struct house {
 };
 
 /* Lets hearsayd tell of changes to the view of a list, unless a watch does so already. False: no
- * more watches are allowed, of which those of cached lists that are not shared have half. */
+ * more watches are allowed. Cached lists that are not shared have half of those that pages leave.
+ */
 bool house_watch_list(struct house *house, const struct ask *ask);
 
 /* Whether hearsayd has answered that it tells of changes to a view. */

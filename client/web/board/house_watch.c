@@ -11,16 +11,18 @@ struct board_watch {
     struct view view;
     const struct board_watch_events *events; /* NULL: of a cached view, or of nobody any more */
     void *context;
-    uint64_t ticket;   /* of the request to begin; 0: answered */
-    uint64_t watch_id; /* 0: not begun */
-    uint64_t last_seq; /* of the last match */
+    uint64_t ticket;     /* of the request to begin; 0: answered */
+    uint64_t watch_id;   /* 0: not begun */
+    uint64_t end_ticket; /* of the request to end, of a watch that still tells; 0: none */
+    uint64_t last_seq;   /* of the last match */
     size_t filters;
     int64_t hour;
     bool is_over;   /* nobody's: ends as soon as it has a number */
     bool is_doomed; /* being ended */
 };
 
-/* Takes a watch out of the list. */
+/* Takes a watch out of the list. Lists of its view are not watched any more, unless another watch
+ * has begun that tells of the same. */
 static void unlink_watch(struct board_watch *watch)
 {
     struct board_watch **link = &watch->house->watches;
@@ -30,7 +32,9 @@ static void unlink_watch(struct board_watch *watch)
     }
     *link = watch->next;
     watch->house->watch_filters -= watch->filters;
-    asks_unwatch_view(&watch->house->asks, &watch->view);
+    if (!house_watch_has_begun(watch->house, &watch->view)) {
+        asks_unwatch_view(&watch->house->asks, &watch->view);
+    }
 }
 
 /* Tells hearsayd that a watch is over, and frees the watch; later, if it has no number yet. */
@@ -39,6 +43,9 @@ static void let_go(struct board_watch *watch)
     struct house *house = watch->house;
     uint64_t ticket = 0;
 
+    if (house->is_greeted && watch->end_ticket != 0) {
+        return;
+    }
     if (house->is_greeted && watch->ticket != 0) {
         watch->events = NULL;
         watch->is_over = true;
@@ -116,7 +123,7 @@ void house_watch_tick(struct house *house)
     for (struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
         bool is_late = watch->view.is_now && watch->hour != hour;
         bool is_idle = watch->events == NULL && !watch->is_over && watch->ticket == 0 &&
-                       !is_asked(house, &watch->view);
+                       watch->end_ticket == 0 && !is_asked(house, &watch->view);
 
         if (is_late) {
             asks_drop_view(&house->asks, &watch->view);
@@ -133,7 +140,8 @@ static bool make_room(struct house *house, size_t filters)
     struct board_watch *watch = house->watches;
 
     while (watch != NULL && house->watch_filters + filters > most) {
-        if (watch->events == NULL && !watch->is_over && watch->ticket == 0) {
+        if (watch->events == NULL && !watch->is_over && watch->ticket == 0 &&
+            watch->end_ticket == 0) {
             let_go(watch);
             watch = house->watches;
         } else {
@@ -199,6 +207,17 @@ void house_unwatch(struct board_watch *watch)
     }
 }
 
+/* Filters of watches that are there for lists only: no page has them. */
+static size_t filters_of_lists(const struct house *house)
+{
+    size_t count = 0;
+
+    for (const struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
+        count += watch->events == NULL ? watch->filters : 0;
+    }
+    return count;
+}
+
 bool house_watch_list(struct house *house, const struct ask *ask)
 {
     size_t most = hearsay_welcome(link_server(house->link))->limits.watches_per_session;
@@ -208,7 +227,7 @@ bool house_watch_list(struct house *house, const struct ask *ask)
             return true;
         }
     }
-    return (ask->is_shared || 2 * house->watch_filters < most) &&
+    return (ask->is_shared || house->watch_filters + filters_of_lists(house) < most) &&
            watch_begin(house, ask->view, HEARSAY_NO_SEQ, NULL, NULL) != NULL;
 }
 
@@ -243,6 +262,38 @@ static void take_match(struct house *house, const struct hearsay_match *match)
     }
 }
 
+/* A watch of a page has begun: the one for lists of the same view is needed no more, and ends. What
+ * it tells until then still counts: it may have come before the other watch began. */
+static void take_over_lists(const struct board_watch *begun)
+{
+    struct house *house = begun->house;
+
+    for (struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
+        if (watch->events == NULL && !watch->is_over && watch->watch_id != 0 &&
+            watch->end_ticket == 0 && ask_same_labels(&watch->view, &begun->view) &&
+            hearsay_submit_unwatch(link_server(house->link), watch->watch_id, &watch->end_ticket,
+                                   NULL) == HEARSAY_OK) {
+            house->watch_filters -= watch->filters;
+            watch->filters = 0;
+            link_submitted(house->link);
+        }
+    }
+}
+
+/* hearsayd has ended a watch: it is freed, if let_go has not done so. */
+static void take_unwatched(struct house *house, uint64_t ticket)
+{
+    struct board_watch *watch = house->watches;
+
+    while (watch != NULL && (watch->end_ticket == 0 || watch->end_ticket != ticket)) {
+        watch = watch->next;
+    }
+    if (watch != NULL) {
+        unlink_watch(watch);
+        free(watch);
+    }
+}
+
 static void take_begun(struct board_watch *watch, const struct hearsay_watching *watching)
 {
     watch->ticket = 0;
@@ -253,6 +304,7 @@ static void take_begun(struct board_watch *watch, const struct hearsay_watching 
     if (watch->is_over) {
         let_go(watch);
     } else if (watch->events != NULL) {
+        take_over_lists(watch);
         watch->events->begun(watch->context, watching->seq);
     }
 }
@@ -265,11 +317,15 @@ bool house_watch_reply(struct house *house, const struct hearsay_reply *reply)
         take_match(house, &reply->match);
         return true;
     }
+    if (reply->kind == HEARSAY_REPLY_UNWATCHED) {
+        take_unwatched(house, reply->ticket);
+        return true;
+    }
     while (watch != NULL && (watch->ticket == 0 || watch->ticket != reply->ticket)) {
         watch = watch->next;
     }
     if (watch == NULL) {
-        return reply->kind == HEARSAY_REPLY_UNWATCHED;
+        return false;
     }
     if (reply->kind == HEARSAY_REPLY_WATCHING) {
         take_begun(watch, &reply->watching);

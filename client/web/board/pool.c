@@ -4,8 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/link/link.h"
 #include "client/web/board/answer.h"
-#include "client/web/board/link.h"
 #include "client/web/board/wish.h"
 #include "client/web/http_peer.h"
 #include "core/base/err.h"

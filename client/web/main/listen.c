@@ -11,7 +11,7 @@
 
 #include "client/web/setup/types.h"
 #include "core/base/err.h"
-#include "daemon/system/notify.h"
+#include "daemon/system/inherited.h"
 #include "daemon/system/reason.h"
 
 enum { BACKLOG = 1024, PROXY_MODE = 0666 }; /* who may reach the socket, the folder decides */
@@ -193,9 +193,9 @@ static void copy_words(const struct web_config *config, struct web_config_listen
 /* Takes the sockets of the service manager, which must stay: `places` have no path to remove. */
 static int take_inherited(const struct web_config *config, struct listen *listen, char *out_reason)
 {
-    struct notify_socket sockets[HTTP_LISTENERS_MAX];
+    struct inherited_socket sockets[HTTP_LISTENERS_MAX];
     size_t count = 0;
-    int rc = notify_take_sockets(sockets, HTTP_LISTENERS_MAX, &count, out_reason);
+    int rc = inherited_take_sockets(sockets, HTTP_LISTENERS_MAX, &count, out_reason);
 
     for (size_t i = 0; rc == 0 && i < count; i++) {
         struct web_config_listener place = {.is_unix = false};

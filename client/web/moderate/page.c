@@ -288,8 +288,7 @@ static void write_state(struct html *html, const struct desk *desk,
     lang_write_ago(html, desk->lang, seconds_between(message->deposited_ms, desk->now_ms),
                    is_about);
     html_raw(html, "</span>\n<span>");
-    lang_write_with_until(html, desk->lang, "item.gone",
-                          seconds_between(desk->now_ms, message->expires_ms), is_about);
+    lang_write_gone(html, desk->lang, seconds_between(desk->now_ms, message->expires_ms), is_about);
     html_raw(html, "</span></p></div>\n");
 }
 

@@ -142,6 +142,10 @@ static void notice_write_sentence(struct html *html, const struct page *page,
         lang_write(html, page->lang, "error.refused",
                    error->sentence == NULL ? "?" : error->sentence, NULL);
         break;
+    case PAGE_ELSEWHERE:
+        lang_write(html, page->lang, "error.elsewhere", error->host == NULL ? "?" : error->host,
+                   NULL);
+        break;
     case PAGE_MOVED:
         lang_write(html, page->lang, has_form ? "error.moved" : "error.moved_message", NULL, NULL);
         break;
@@ -211,7 +215,7 @@ static void form_write_text(struct html *html, const struct page *page,
     }
     html_raw(html, "</textarea>\n<p class=\"help\" id=\"limit\"");
     html_attribute(html, "data-max", "500");
-    page_write_plurals(html, page, "rest", "form.rest");
+    page_write_plurals(html, page, "rest", "form.rest", 0);
     html_raw(html, ">");
     lang_write_count(html, page->lang, "form.limit", PAGE_TEXT_CHARACTERS);
     html_raw(html, "</p>\n");

@@ -150,17 +150,22 @@ void page_path_of(const uint8_t *id, char *out_path)
 }
 
 void page_write_plurals(struct html *html, const struct page *page, const char *name,
-                        const char *key)
+                        const char *key, unsigned least)
 {
-    static const char *const categories[] = {"zero", "one", "two", "few", "many", "other"};
+    static const char *const categories[] = {"zero", "one", "two", "few", "many"};
+    char whole_key[64];
+    char whole_name[64];
+    const char *other;
 
-    for (size_t i = 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
-        char whole_key[64];
-        char whole_name[64];
-
+    (void)snprintf(whole_key, sizeof(whole_key), "%s.other", key);
+    (void)snprintf(whole_name, sizeof(whole_name), "data-%s", name);
+    other = lang_text(page->lang, whole_key);
+    html_attribute(html, whole_name, other);
+    for (size_t i = least > 0 ? 1 : 0; i < sizeof(categories) / sizeof(categories[0]); i++) {
         (void)snprintf(whole_key, sizeof(whole_key), "%s.%s", key, categories[i]);
         (void)snprintf(whole_name, sizeof(whole_name), "data-%s-%s", name, categories[i]);
-        if (lang_has(page->lang, whole_key)) {
+        if (lang_has(page->lang, whole_key) &&
+            strcmp(lang_text(page->lang, whole_key), other) != 0) {
             html_attribute(html, whole_name, lang_text(page->lang, whole_key));
         }
     }
@@ -196,8 +201,7 @@ void page_write_times(struct html *html, const struct page *page,
     lang_write_ago(html, page->lang, page_seconds_since(page, message->deposited_ms), is_about);
     html_raw(html, "</span>\n");
     time_begin(html, message->expires_ms);
-    lang_write_with_until(html, page->lang, "item.gone",
-                          page_seconds_until(page, message->expires_ms), is_about);
+    lang_write_gone(html, page->lang, page_seconds_until(page, message->expires_ms), is_about);
     html_raw(html, "</span>");
 }
 
@@ -214,7 +218,7 @@ void page_write_where(struct html *html, const struct page *page, const char *ho
 
 /* --- the frame -------------------------------------------------------------------------------- */
 
-/* Writes ` NAME="/s/.../FILE" integrity="..."`. */
+/* Writes ` NAME="/s/.../FILE"`. */
 static void static_write_link(struct html *html, const struct page *page, const char *attribute,
                               const struct statics_file *file)
 {
@@ -224,7 +228,6 @@ static void static_write_link(struct html *html, const struct page *page, const 
     html_string(html, page->statics);
     html_string(html, file->name);
     html_raw(html, "\"");
-    html_attribute(html, "integrity", file->integrity);
 }
 
 static void head_write_statics(struct html *html, const struct page *page)
@@ -235,12 +238,14 @@ static void head_write_statics(struct html *html, const struct page *page)
 
     html_raw(html, "<link rel=\"stylesheet\"");
     static_write_link(html, page, "href", style);
-    html_raw(html, ">\n<link rel=\"icon\" type=\"image/svg+xml\"");
+    html_attribute(html, "integrity", style->integrity);
+    html_raw(html, ">\n<link rel=\"icon\" type=\"image/svg+xml\""); /* browsers check no icon */
     static_write_link(html, page, "href", icon);
     html_raw(html, ">\n");
     if (script != NULL) {
         html_raw(html, "<script defer");
         static_write_link(html, page, "src", script);
+        html_attribute(html, "integrity", script->integrity);
         html_raw(html, "></script>\n");
     }
 }
@@ -357,7 +362,6 @@ static void footer_write_languages(struct html *html, const struct page *page, c
             page_write_href(html, &other, path, NULL);
         }
         html_attribute(html, "lang", lang_tag(lang));
-        html_attribute(html, "hreflang", lang_tag(lang));
         html_raw(html, lang == page->lang ? " aria-current=\"true\">" : ">");
         html_string(html, lang_name(lang));
         html_raw(html, "</a></li>\n");

@@ -66,9 +66,11 @@ void page_mark_of(const uint8_t *id, const char *host, char *out_text);
 void page_hex_of(const uint8_t *id, char *out_text);
 void page_path_of(const uint8_t *id, char *out_path);
 
-/* Writes the texts of a key with plurals as attributes, for the script: ` data-new-one="..."`. */
+/* Writes the texts of a key with plurals as attributes, for the script: ` data-new="..."` is that
+ * of "other", ` data-new-one="..."` that of "one". A text like that of "other" is left out: the
+ * script takes "other" instead. `least` is the smallest number that the script says. */
 void page_write_plurals(struct html *html, const struct page *page, const char *name,
-                        const char *key);
+                        const char *key, unsigned least);
 
 /* Seconds from hearsayd's now to a time, and back; 0 where that is in the past. */
 uint64_t page_seconds_until(const struct page *page, int64_t ms);

@@ -25,15 +25,12 @@ static void item_write_nearness(struct html *html, const struct page *page,
                                 const struct board_message *message)
 {
     static const char *const keys[] = {"near.far", "near.near", "near.very"};
+    static const char *const bars[] = {"<i></i></span>", "<b></b></span>", "<u></u></span>"};
     unsigned band = message_band(message);
 
     html_raw(html, "\n<span>");
     lang_write(html, page->lang, keys[band - 1], NULL, NULL);
-    html_raw(html, "<span class=\"bar\">");
-    for (unsigned i = 1; i <= 3; i++) {
-        html_raw(html, i <= band ? "<b></b>" : "<i></i>"); /* full, empty */
-    }
-    html_raw(html, "</span></span>");
+    html_raw(html, bars[band - 1]);
 }
 
 static void item_write_link(struct html *html, const struct page *page,
@@ -49,7 +46,7 @@ static void item_write_link(struct html *html, const struct page *page,
         there.view = &view;
     }
     page_path_of(message->id, path);
-    html_raw(html, "<a class=\"link\"");
+    html_raw(html, "<a");
     page_write_href(html, &there, path, NULL);
     html_raw(html, ">");
     lang_write(html, page->lang, key, NULL, NULL);
@@ -62,10 +59,14 @@ void page_write_item(struct html *html, const struct page *page,
     char id[PAGE_ID_TEXT_BYTES];
     bool is_whole = true;
 
-    page_mark_of(message->id, message->host != NULL ? message->host : "", id);
-    html_raw(html, "<li id=\"m-");
-    html_raw(html, id);
-    html_raw(html, "\"><article><div class=\"text\">");
+    html_raw(html, "<li");
+    if (message->host != NULL) { /* else the script takes the id of the link */
+        page_mark_of(message->id, message->host, id);
+        html_raw(html, " id=\"m-");
+        html_raw(html, id);
+        html_raw(html, "\"");
+    }
+    html_raw(html, "><article><div class=\"text\">");
     if (message->text != NULL) {
         is_whole =
             html_message(html, message->text, message->bytes, PAGE_TEXT_CHARACTERS, LIST_LINES_MAX);
@@ -274,22 +275,17 @@ static void list_write_new_button(struct html *html, const struct page *page)
 {
     html_raw(html, "<div role=\"status\" class=\"news\"><button class=\"button\" type=\"button\" "
                    "id=\"new\" hidden");
-    page_write_plurals(html, page, "new", "list.new");
+    page_write_plurals(html, page, "new", "list.new", 1);
     html_raw(html, "></button></div>\n");
 }
 
 /* The words of times, for the script, which brings them up to date. */
 static void list_write_words(struct html *html, const struct page *page)
 {
-    static const char *const words[][2] = {
-        {"ago-minutes", "ago.minutes"}, {"ago-hours", "ago.hours"},
-        {"ago-days", "ago.days"},       {"until-minutes", "until.minutes"},
-        {"until-hours", "until.hours"}, {"until-days", "until.days"},
-    };
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        page_write_plurals(html, page, words[i][0], words[i][1]);
-    }
+    page_write_plurals(html, page, "minutes", "span.minutes", 1);
+    page_write_plurals(html, page, "hours", "span.hours", 1);
+    page_write_plurals(html, page, "days", "span.days", 1);
+    html_attribute(html, "data-ago", lang_text(page->lang, "ago"));
     html_attribute(html, "data-gone", lang_text(page->lang, "item.gone"));
     if (!page->is_clock_trusted) {
         html_attribute(html, "data-about", lang_text(page->lang, "time.about"));
@@ -390,6 +386,11 @@ static void list_write_body(struct html *html, const struct page *page,
     if (list->age_ms > PAGE_STALE_MS) {
         html_raw(html, "<div class=\"notice\">");
         page_write_element(html, page, "p", NULL, "list.stale");
+        html_raw(html, "</div>\n");
+    }
+    if (list->is_partial) {
+        html_raw(html, "<div class=\"notice\">");
+        page_write_element(html, page, "p", NULL, "hood.partial");
         html_raw(html, "</div>\n");
     }
     page_write_element(html, page, "h2", "unseen", "list.heading");

@@ -30,7 +30,10 @@ void page_write_error(struct html *html, const struct page *page, const struct p
 {
     bool keeps_text = form != NULL && form->text != NULL && form->text[0] != '\0';
 
-    bool is_gone = error->notice == PAGE_GONE || error->notice == PAGE_REMOVED;
+    const char *heading = error->notice == PAGE_GONE || error->notice == PAGE_REMOVED
+                              ? "error.gone_heading"
+                          : error->notice == PAGE_ELSEWHERE ? "error.elsewhere_heading"
+                                                            : "error.heading";
 
     if (error->notice == PAGE_NAME) { /* by the name that was asked for there is nothing else */
         page_begin_bare(html, page, "error.heading");
@@ -38,7 +41,7 @@ void page_write_error(struct html *html, const struct page *page, const struct p
         page_end_bare(html);
         return;
     }
-    page_begin(html, page, is_gone ? "error.gone_heading" : "error.heading");
+    page_begin(html, page, heading);
     page_write_notice(html, page, error, keeps_text);
     if (form != NULL) {
         page_write_form(html, page, form, error);

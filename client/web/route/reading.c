@@ -68,7 +68,10 @@ bool reading_view(struct visit *visit)
     }
     visit_choose_language(visit, visit->view.language);
     if (board_welcome(visit->router->board) != NULL && !visit_check_host(visit)) {
-        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+        bool is_elsewhere = visit_is_elsewhere(visit);
+        visit_fail(visit, 404,
+                   &(struct page_error){.notice = is_elsewhere ? PAGE_ELSEWHERE : PAGE_GONE,
+                                        .host = visit->view.at});
         return false;
     }
     return true;

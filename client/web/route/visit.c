@@ -105,6 +105,18 @@ bool visit_check_host(struct visit *visit)
            is_around(board_welcome(visit->router->board), host, visit->view.at);
 }
 
+bool visit_is_elsewhere(const struct visit *visit)
+{
+    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
+    const struct hearsay_host *host = visit_find_host(visit);
+    bool is_known = false;
+
+    for (size_t i = 0; welcome != NULL && i < welcome->host_count; i++) {
+        is_known = is_known || strcmp(welcome->hosts[i].name, visit->view.at) == 0;
+    }
+    return visit->view.at[0] != '\0' && !is_known && host != NULL && host->hood != NULL;
+}
+
 const char *visit_host_at(const struct visit *visit)
 {
     return visit->view.at[0] != '\0' ? visit->view.at : visit->view.host;

@@ -68,6 +68,10 @@ const struct hearsay_host *visit_find_host(const struct visit *visit);
  */
 bool visit_check_host(struct visit *visit);
 
+/* Whether `at` names no host of hearsayd, but may be one of another server in the hood of `host`.
+ */
+bool visit_is_elsewhere(const struct visit *visit);
+
 /* The host of one message: `at` of the view, else its `host`. */
 const char *visit_host_at(const struct visit *visit);
 

@@ -19,20 +19,26 @@
     !new URLSearchParams(location.search).has('before');
 
   const serverNow = () => serverAtLoad + Date.now() - atLoad;
-  const itemId = (item) => item.id.slice(2); // of <li id="m-...">
+  const itemId = (item) => item.id.slice(2); // "m-..."
   const itemOf = (id) => byId('m-' + id);
   const focusOn = (element) => element.focus({preventScroll: true});
   const isId = (id) => typeof id === 'string' && /^[0-9a-f]{32}$/.test(id);
 
-  // The text for a number, of the attributes data-NAME-one, data-NAME-other and so on.
+  // Items of this host have their id in their link only.
+  function itemsName(items) {
+    for (const item of items.children) {
+      item.id = item.id || 'm-' + item.querySelector('a').pathname.slice(3);
+    }
+  }
+
+  // The text for a number, of the attributes data-NAME-one and so on, else of data-NAME.
   function plural(element, name, number) {
-    let category = 'other';
+    const text = (category) => element.getAttribute('data-' + name + category);
+    let category = '';
     try {
-      category = new Intl.PluralRules(lang).select(Math.abs(number));
+      category = '-' + new Intl.PluralRules(lang).select(Math.abs(number));
     } catch (e) { /* an old browser */ }
-    const key = (word) => name + word[0].toUpperCase() + word.slice(1);
-    const text = element.dataset[key(category)] || element.dataset[key('other')] || '{0}';
-    return text.replace('{0}', String(number));
+    return (text(category) || text('')).replace('{0}', String(number));
   }
 
   // --- what this phone knows of this place, until the tab is closed
@@ -119,13 +125,15 @@
   // --- times
 
   // As lang.c rounds and says them.
-  const timeSay = (name, number) => plural(list, name, number)
-    .replace('{1}', list.dataset.about ? list.dataset.about + ' ' : '');
-  const agoSay = (s) => s < 3600 ? timeSay('agoMinutes', Math.floor(s / 60)) :
-    s < 86400 ? timeSay('agoHours', Math.floor(s / 3600)) : timeSay('agoDays', Math.floor(s / 86400));
-  const untilSay = (s) => s < 3570 ? timeSay('untilMinutes', Math.max(1, Math.round(s / 60))) :
-    s < 171000 ? timeSay('untilHours', Math.round(s / 3600)) :
-    timeSay('untilDays', Math.round(s / 86400));
+  const timeSay = (frame, name, number) => frame.replace('{0}',
+    (list.dataset.about ? list.dataset.about + ' ' : '') + plural(list, name, number));
+  const agoSay = (frame, s) => s < 3600 ? timeSay(frame, 'minutes', Math.floor(s / 60)) :
+    s < 86400 ? timeSay(frame, 'hours', Math.floor(s / 3600)) :
+    timeSay(frame, 'days', Math.floor(s / 86400));
+  const untilSay = (frame, s) => s < 3570 ?
+    timeSay(frame, 'minutes', Math.max(1, Math.round(s / 60))) :
+    s < 171000 ? timeSay(frame, 'hours', Math.round(s / 3600)) :
+    timeSay(frame, 'days', Math.round(s / 86400));
 
   function timesUpdate() {
     for (const item of [...list.children]) {
@@ -140,9 +148,9 @@
         continue;
       }
       if (age >= 60) {
-        left.textContent = agoSay(age);
+        left.textContent = agoSay(list.dataset.ago, age);
       }
-      goes.textContent = list.dataset.gone.replace('{0}', untilSay(rest));
+      goes.textContent = untilSay(list.dataset.gone, rest);
     }
   }
 
@@ -151,7 +159,7 @@
   // Takes an item out. The focus goes to the next one, so that the keyboard stays where it was.
   function itemRemove(item) {
     const next = item.nextElementSibling || item.previousElementSibling;
-    const target = next && next.querySelector('.link') || main;
+    const target = next && next.querySelector('a') || main;
     if (item.contains(document.activeElement)) {
       focusOn(target);
     }
@@ -273,6 +281,7 @@
     request.addEventListener('load', () => {
       const next = request.response && request.response.getElementById('messages');
       if (request.status === 200 && next) {
+        itemsName(next);
         const shift = request.response.body.dataset.now - serverNow() || 0;
         serverAtLoad += shift;
         formUpdate(request.response);
@@ -516,6 +525,7 @@
     });
   }
   if (list) {
+    itemsName(list);
     showAgain.textContent = list.dataset.hidden;
     list.after(showAgain);
     itemsUpdate(itemsSee());

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/web/board/link.h"
+#include "client/link/link.h"
 
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "client/relay.h"
 
 struct link {
     uv_poll_t poll;
@@ -14,6 +16,7 @@ struct link {
     bool is_greeted;
     const struct link_events *events;
     void *context;
+    void (*responded)(void *context, const struct msg_response *response); /* NULL: no relay */
 };
 
 static void on_closed(uv_handle_t *handle)
@@ -83,10 +86,30 @@ static bool link_greet(struct link *link)
     return link->server != NULL;
 }
 
+/* Gives the next reply to the owner. HEARSAY_OK; the link may be closed then. */
+static int pass_reply(struct link *link, struct hearsay_error *error)
+{
+    const struct hearsay_reply *reply = NULL;
+    struct msg_response response;
+    int rc;
+
+    if (link->responded != NULL) {
+        rc = relay_next(link->server, &response, error);
+        if (rc == HEARSAY_OK) {
+            link->responded(link->context, &response);
+        }
+        return rc;
+    }
+    rc = hearsay_next(link->server, 0, &reply, error);
+    if (rc == HEARSAY_OK) {
+        link->events->replied(link->context, reply);
+    }
+    return rc;
+}
+
 static void on_poll(uv_poll_t *poll, int status, int events)
 {
     struct link *link = poll->data;
-    const struct hearsay_reply *reply = NULL;
     struct hearsay_error error;
     bool has_reply = false;
 
@@ -95,14 +118,13 @@ static void on_poll(uv_poll_t *poll, int status, int events)
     if (!link->is_greeted && !link_greet(link)) {
         return;
     }
-    int rc = hearsay_next(link->server, 0, &reply, &error);
+    int rc = pass_reply(link, &error);
     while (rc == HEARSAY_OK) {
         has_reply = true;
-        link->events->replied(link->context, reply);
         if (link->server == NULL) {
             return;
         }
-        rc = hearsay_next(link->server, 0, &reply, &error);
+        rc = pass_reply(link, &error);
     }
     if (rc < 0) {
         link_lose(link, &error);
@@ -149,6 +171,12 @@ int link_open(uv_loop_t *loop, const struct hearsay_connect *options,
     link_wait(link);
     *out_link = link;
     return HEARSAY_OK;
+}
+
+void link_relay(struct link *link,
+                void (*responded)(void *context, const struct msg_response *response))
+{
+    link->responded = responded;
 }
 
 struct hearsay *link_server(const struct link *link)

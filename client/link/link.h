@@ -3,8 +3,8 @@
  * link: one connection to hearsayd on the loop. Connects in the background and gives replies to its
  * owner. A hearsayd that is silent for LINK_SILENCE_MS, although it owes an answer, counts as lost.
  */
-#ifndef CLIENT_WEB_BOARD_LINK_H
-#define CLIENT_WEB_BOARD_LINK_H
+#ifndef CLIENT_LINK_LINK_H
+#define CLIENT_LINK_LINK_H
 
 #include <uv.h>
 
@@ -13,6 +13,7 @@
 enum { LINK_SILENCE_MS = 10 * 1000 };
 
 struct link;
+struct msg_response; /* proto/msg.h */
 
 /* A callback may close the link. */
 struct link_events {
@@ -32,6 +33,10 @@ struct link_events {
 int link_open(uv_loop_t *loop, const struct hearsay_connect *options,
               const struct link_events *events, void *context, struct link **out_link,
               struct hearsay_error *out_error);
+
+/* From now on `responded` gets replies and asks, in place of `replied`: see client/relay.h. */
+void link_relay(struct link *link,
+                void (*responded)(void *context, const struct msg_response *response));
 
 /* The connection, for requests; borrowed. Requests are allowed from `greeted` on. */
 struct hearsay *link_server(const struct link *link);

@@ -1,0 +1,223 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/bridge/ask/circle.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/alloc.h"
+#include "core/base/err.h"
+#include "core/filter/bloom.h"
+
+int circle_new(const char *hood, const char *profile, struct circle **out_circle)
+{
+    struct circle *circle = calloc(1, sizeof(*circle));
+
+    if (circle == NULL) {
+        return -ERR_NOMEM;
+    }
+    msg_text_copy(circle->hood_name, sizeof(circle->hood_name), hood, strlen(hood));
+    msg_text_copy(circle->profile_text, sizeof(circle->profile_text), profile, strlen(profile));
+    if (profile_parse(profile, strlen(profile), &circle->profile, NULL) != 0) {
+        free(circle);
+        return -ERR_SYSTEM;
+    }
+    int rc = estimate_new(alloc_system(), &circle->profile, &circle->estimate);
+    struct hood_options options = {.alloc = alloc_system(),
+                                   .profile = &circle->profile,
+                                   .estimate = circle->estimate,
+                                   .kernels = bits_select(BITS_BEST)};
+
+    rc = rc == 0 ? hood_new(&options, CIRCLE_PEERS_MAX, &circle->hood) : rc;
+    if (rc != 0) {
+        circle_free(circle);
+        return rc;
+    }
+    *out_circle = circle;
+    return 0;
+}
+
+void circle_free(struct circle *circle)
+{
+    if (circle != NULL) {
+        hood_free(circle->hood);
+        estimate_free(circle->estimate);
+        free(circle);
+    }
+}
+
+/* --- peers ------------------------------------------------------------------------------------ */
+
+static uint32_t find_place(const struct circle *circle, const char *host)
+{
+    for (uint32_t i = 0; i < CIRCLE_PEERS_MAX; i++) {
+        if (strcmp(circle->peers[i].host, host) == 0) {
+            return i;
+        }
+    }
+    return CIRCLE_NOBODY;
+}
+
+uint32_t circle_find(const struct circle *circle, const char *host)
+{
+    uint32_t number = host[0] != '\0' ? find_place(circle, host) : CIRCLE_NOBODY;
+
+    return number != CIRCLE_NOBODY && circle->peers[number].is_other ? CIRCLE_NOBODY : number;
+}
+
+static void drop_peer(struct circle *circle, uint32_t number)
+{
+    struct circle_peer *peer = &circle->peers[number];
+
+    circle->other_count -= peer->is_other ? 1 : 0;
+    hood_drop(circle->hood, number);
+    *peer = (struct circle_peer){.is_other = false};
+}
+
+static void set_other(struct circle *circle, uint32_t number, bool is_other)
+{
+    struct circle_peer *peer = &circle->peers[number];
+
+    if (peer->is_other != is_other) {
+        circle->other_count = is_other ? circle->other_count + 1 : circle->other_count - 1;
+        peer->is_other = is_other;
+        hood_drop(circle->hood, number);
+    }
+}
+
+/* --- words ------------------------------------------------------------------------------------ */
+
+/* Reads the groups. False: one does not fit the profile. */
+static bool load_groups(const struct circle *circle, const struct msg_peer_summary *word,
+                        struct group *out, uint64_t *filters)
+{
+    size_t words = bloom_words(circle->profile.bits);
+
+    for (size_t i = 0; i < word->group_count; i++) {
+        const struct msg_summary_group *from = &word->groups[i];
+
+        if (bloom_load(filters + i * words, circle->profile.bits, from->union_filter.data,
+                       from->union_filter.count) != 0) {
+            return false;
+        }
+        out[i] = (struct group){
+            .filter = filters + i * words,
+            .low = from->low,
+            .high = from->high,
+            .count = 1, /* the hood does not read it */
+            .newest_ms = from->newest_ms,
+        };
+    }
+    return true;
+}
+
+static void learn_word(struct circle *circle, uint32_t number, const struct msg_peer_summary *word,
+                       int64_t now_ms, int64_t monotonic_ms)
+{
+    struct circle_peer *peer = &circle->peers[number];
+    struct group groups[GROUPS_MAX];
+    uint64_t filters[GROUPS_MAX * PROFILE_WORDS_MAX];
+    struct hood_word learned = {
+        .seq = word->seq,
+        .after = word->after,
+        .as_of_ms = word->as_of_ms,
+        .newest_ms = word->newest_ms,
+        .is_full = word->full,
+        .groups = groups,
+        .group_count = (uint32_t)word->group_count,
+    };
+
+    memcpy(learned.store_id, word->store_id.data, sizeof(learned.store_id));
+    if (word->group_count > GROUPS_MAX || !load_groups(circle, word, groups, filters)) {
+        learned.is_full = true;
+        learned.group_count = HOOD_GROUPS_MAX + 1; /* too many: the summary becomes void */
+    }
+    if (hood_learn(circle->hood, number, &learned, now_ms) == HOOD_VOID) {
+        circle->voids++;
+    } else if (hood_knows(circle->hood, number)) {
+        peer->pause_ms = 0;
+        peer->ask_ms = monotonic_ms + CIRCLE_ASK_MS;
+    }
+}
+
+void circle_join(struct circle *circle, int64_t monotonic_ms)
+{
+    circle->met_ms = monotonic_ms + CIRCLE_MEET_MS;
+    circle->again_ms = monotonic_ms + CIRCLE_AGAIN_MS;
+    circle->hold_ms = monotonic_ms + CIRCLE_HOLD_MS;
+    for (uint32_t i = 0; i < CIRCLE_PEERS_MAX; i++) {
+        circle->peers[i].ask_ms = circle->hold_ms;
+        circle->peers[i].pause_ms = 0;
+    }
+}
+
+bool circle_asks_again(struct circle *circle, int64_t monotonic_ms)
+{
+    bool is_due = circle->again_ms != 0 && monotonic_ms >= circle->again_ms;
+
+    circle->again_ms = is_due ? 0 : circle->again_ms;
+    return is_due;
+}
+
+bool circle_hear(struct circle *circle, const char *host, const struct msg_peer_summary *word,
+                 int64_t now_ms, int64_t monotonic_ms)
+{
+    bool is_other = strcmp(word->profile.text, circle->profile_text) != 0;
+    uint32_t number = find_place(circle, host);
+
+    circle->words++;
+    if (number == CIRCLE_NOBODY) {
+        number = find_place(circle, "");
+        if (number == CIRCLE_NOBODY) {
+            circle->refused++;
+            return false;
+        }
+        msg_text_copy(circle->peers[number].host, BRIDGE_NAME_BYTES, host, strlen(host));
+        circle->peers[number].ask_ms = circle->hold_ms;
+    }
+    circle->peers[number].heard_ms = monotonic_ms;
+    circle->peers[number].silent_ms = 0;
+    set_other(circle, number, is_other);
+    if (!is_other) {
+        learn_word(circle, number, word, now_ms, monotonic_ms);
+    }
+    return true;
+}
+
+/* --- what is void ----------------------------------------------------------------------------- */
+
+static int64_t next_pause(int64_t pause_ms)
+{
+    int64_t next = pause_ms == 0 ? CIRCLE_ASK_MS : 2 * pause_ms;
+
+    return next < CIRCLE_ASK_MOST_MS ? next : CIRCLE_ASK_MOST_MS;
+}
+
+const char *circle_next_void(struct circle *circle, int64_t monotonic_ms)
+{
+    for (uint32_t i = 0; i < CIRCLE_PEERS_MAX; i++) {
+        struct circle_peer *peer = &circle->peers[i];
+
+        if (peer->host[0] == '\0') {
+            continue;
+        }
+        if (monotonic_ms - peer->heard_ms > CIRCLE_GONE_MS) {
+            drop_peer(circle, i);
+        } else if (!peer->is_other && !hood_knows(circle->hood, i) &&
+                   monotonic_ms >= peer->ask_ms) {
+            peer->pause_ms = next_pause(peer->pause_ms);
+            peer->ask_ms = monotonic_ms + peer->pause_ms;
+            return peer->host;
+        }
+    }
+    return NULL;
+}
+
+uint32_t circle_count_faulty(const struct circle *circle)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; i < CIRCLE_PEERS_MAX; i++) {
+        count += circle->peers[i].host[0] != '\0' && hood_is_faulty(circle->hood, i) ? 1 : 0;
+    }
+    return count;
+}

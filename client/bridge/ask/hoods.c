@@ -1,0 +1,318 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/bridge/ask/hoods.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/bridge/wire/subject.h"
+#include "core/base/alloc.h"
+#include "daemon/system/log.h"
+#include "proto/codec/letter.h"
+
+enum { TICK_MS = 500, ASKS_A_TICK = 16 };
+
+/* A host of the hearsayd here. */
+struct hoods_host {
+    char name[BRIDGE_NAME_BYTES];
+    char hood[BRIDGE_NAME_BYTES];
+    char profile[PROFILE_TEXT_MAX];
+};
+
+struct hoods {
+    uv_loop_t *loop;
+    const struct bridge_config *config;
+    struct wire *wire;
+    const struct hoods_events *events;
+    void *context;
+    uv_timer_t tick; /* looks for lost summaries */
+    struct wire_subscription *subscriptions[BRIDGE_HOODS_MAX];
+    struct hoods_host hosts[LIMIT_HOSTS];
+    size_t host_count;
+    struct circle *circles; /* owned list */
+    int64_t ahead_ms;
+    struct log_gate gate;
+};
+
+void hoods_set_clock(struct hoods *hoods, int64_t ahead_ms)
+{
+    hoods->ahead_ms = ahead_ms;
+}
+
+int64_t hoods_now_ms(const struct hoods *hoods)
+{
+    return (int64_t)uv_now(hoods->loop) + hoods->ahead_ms;
+}
+
+const struct circle *hoods_first(const struct hoods *hoods)
+{
+    return hoods->circles;
+}
+
+/* --- hosts here, and circles ------------------------------------------------------------------ */
+
+static const struct hoods_host *find_host(const struct hoods *hoods, const char *name)
+{
+    for (size_t i = 0; i < hoods->host_count; i++) {
+        if (strcmp(hoods->hosts[i].name, name) == 0) {
+            return &hoods->hosts[i];
+        }
+    }
+    return NULL;
+}
+
+static struct circle *find_circle(const struct hoods *hoods, const char *hood, const char *profile)
+{
+    for (struct circle *circle = hoods->circles; circle != NULL; circle = circle->next) {
+        if (strcmp(circle->hood_name, hood) == 0 && strcmp(circle->profile_text, profile) == 0) {
+            return circle;
+        }
+    }
+    return NULL;
+}
+
+struct circle *hoods_circle_of(const struct hoods *hoods, const char *host)
+{
+    const struct hoods_host *found = find_host(hoods, host);
+
+    return found != NULL ? find_circle(hoods, found->hood, found->profile) : NULL;
+}
+
+static void note_hosts(struct hoods *hoods, const struct hearsay_welcome *welcome)
+{
+    hoods->host_count = 0;
+    for (size_t i = 0; i < welcome->host_count && i < LIMIT_HOSTS; i++) {
+        const struct hearsay_host *from = &welcome->hosts[i];
+        struct hoods_host *host = &hoods->hosts[hoods->host_count++];
+        const char *hood = from->hood != NULL ? from->hood : "";
+
+        msg_text_copy(host->name, sizeof(host->name), from->name, strlen(from->name));
+        msg_text_copy(host->hood, sizeof(host->hood), hood, strlen(hood));
+        msg_text_copy(host->profile, sizeof(host->profile), from->profile, strlen(from->profile));
+    }
+}
+
+static bool is_needed(const struct hoods *hoods, const struct circle *circle)
+{
+    for (size_t i = 0; i < hoods->host_count; i++) {
+        if (strcmp(hoods->hosts[i].hood, circle->hood_name) == 0 &&
+            strcmp(hoods->hosts[i].profile, circle->profile_text) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void drop_circles(struct hoods *hoods)
+{
+    struct circle **at = &hoods->circles;
+
+    while (*at != NULL) {
+        struct circle *circle = *at;
+
+        if (is_needed(hoods, circle)) {
+            at = &circle->next;
+        } else {
+            *at = circle->next;
+            circle_free(circle);
+        }
+    }
+}
+
+bool hoods_meet(struct hoods *hoods, const struct hearsay_welcome *welcome)
+{
+    hoods->events->closes(hoods->context);
+    note_hosts(hoods, welcome);
+    drop_circles(hoods);
+    for (size_t i = 0; i < hoods->host_count; i++) {
+        const struct hoods_host *host = &hoods->hosts[i];
+        struct circle *circle = NULL;
+
+        if (host->hood[0] == '\0' || bridge_config_hood(hoods->config, host->hood) == NULL ||
+            find_circle(hoods, host->hood, host->profile) != NULL) {
+            continue;
+        }
+        if (circle_new(host->hood, host->profile, &circle) != 0) {
+            return false;
+        }
+        circle->next = hoods->circles;
+        hoods->circles = circle;
+    }
+    hoods_joined(hoods); /* a new circle knows nobody */
+    return true;
+}
+
+/* --- words of neighbours ---------------------------------------------------------------------- */
+
+static void learn_word(struct hoods *hoods, const char *hood, const char *host,
+                       const struct msg_peer_summary *word)
+{
+    uint64_t withheld;
+
+    if (find_host(hoods, host) != NULL) {
+        return; /* the bridge's own word */
+    }
+    for (struct circle *circle = hoods->circles; circle != NULL; circle = circle->next) {
+        if (strcmp(circle->hood_name, hood) == 0 &&
+            !circle_hear(circle, host, word, hoods_now_ms(hoods), (int64_t)uv_now(hoods->loop)) &&
+            log_gate_opens(&hoods->gate, (int64_t)uv_now(hoods->loop), &withheld)) {
+            log_warning("hood %s: it has more than %d hosts; queries ask only the first of them",
+                        hood, CIRCLE_PEERS_MAX);
+        }
+    }
+}
+
+/* The names in s.HOOD.HOST; both have BRIDGE_NAME_BYTES. False: it is no such subject. */
+static bool split_subject(const char *subject, char *out_hood, char *out_host)
+{
+    const char *hood = subject + 2;
+    size_t hood_bytes = strcspn(hood, ".");
+    const char *host = hood + hood_bytes + (hood[hood_bytes] == '.' ? 1 : 0);
+    size_t host_bytes = strlen(host);
+
+    if (strncmp(subject, "s.", 2) != 0 || !bridge_name_is_right(hood, hood_bytes) ||
+        !bridge_name_is_right(host, host_bytes)) {
+        return false;
+    }
+    memcpy(out_hood, hood, hood_bytes);
+    memcpy(out_host, host, host_bytes);
+    out_hood[hood_bytes] = out_host[host_bytes] = '\0';
+    return true;
+}
+
+static void on_word(void *context, const struct wire_message *message)
+{
+    struct hoods *hoods = context;
+    char hood[BRIDGE_NAME_BYTES];
+    char host[BRIDGE_NAME_BYTES];
+    struct msg_letter letter;
+    struct msg_error error;
+    struct arena arena;
+
+    if (!split_subject(message->subject, hood, host)) {
+        return;
+    }
+    arena_init(&arena, alloc_system(), CODEC_RESPONSE_ARENA_BYTES);
+    if (letter_decode(message->data, message->size, &arena, &letter, &error) == 0) {
+        if (letter.kind == MSG_LETTER_PEER_SUMMARY) {
+            learn_word(hoods, hood, host, &letter.peer_summary);
+        } else if (letter.kind == MSG_LETTER_SUMMARY_ASK && find_host(hoods, host) == NULL) {
+            const char *wanted = letter.summary_ask.host.text;
+
+            hoods->events->wanted(hoods->context, hood, wanted != NULL ? wanted : "");
+        }
+    }
+    arena_deinit(&arena);
+}
+
+/* --- lost words ------------------------------------------------------------------------------- */
+
+/* The name under which this bridge speaks in a neighbourhood; NULL: none of its hosts is there. */
+static const char *name_in(const struct hoods *hoods, const char *hood)
+{
+    for (size_t i = 0; i < hoods->config->host_count; i++) {
+        if (strcmp(hoods->config->hosts[i].hood, hood) == 0) {
+            return hoods->config->hosts[i].name;
+        }
+    }
+    return NULL;
+}
+
+/* Asks for the full summary of a host; "": of all. */
+static void ask_summary(struct hoods *hoods, const char *hood, const char *host)
+{
+    const char *own = name_in(hoods, hood);
+    struct msg_letter letter = {
+        .kind = MSG_LETTER_SUMMARY_ASK,
+        .summary_ask = {.host = {host[0] != '\0' ? host : NULL, strlen(host)}}};
+    char subject[SUBJECT_BYTES];
+    struct bytes bytes;
+
+    if (own == NULL) {
+        return;
+    }
+    subject_summary(hood, own, subject);
+    bytes_init(&bytes, alloc_system());
+    if (letter_encode(&letter, &bytes) == 0) {
+        struct wire_letter sent = {.subject = subject, .data = bytes.data, .size = bytes.count};
+
+        (void)wire_publish(hoods->wire, &sent);
+    }
+    bytes_deinit(&bytes);
+}
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct hoods *hoods = timer->data;
+    const char *host;
+
+    if (!wire_is_joined(hoods->wire)) {
+        return;
+    }
+    for (struct circle *circle = hoods->circles; circle != NULL; circle = circle->next) {
+        if (circle_asks_again(circle, (int64_t)uv_now(hoods->loop))) {
+            ask_summary(hoods, circle->hood_name, "");
+        }
+        for (int i = 0; i < ASKS_A_TICK &&
+                        (host = circle_next_void(circle, (int64_t)uv_now(hoods->loop))) != NULL;
+             i++) {
+            ask_summary(hoods, circle->hood_name, host);
+        }
+    }
+}
+
+void hoods_joined(struct hoods *hoods)
+{
+    for (struct circle *circle = hoods->circles; circle != NULL && wire_is_joined(hoods->wire);
+         circle = circle->next) {
+        circle_join(circle, (int64_t)uv_now(hoods->loop));
+        ask_summary(hoods, circle->hood_name, "");
+    }
+}
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+struct hoods *hoods_new(uv_loop_t *loop, const struct bridge_config *config, struct wire *wire,
+                        const struct hoods_events *events, void *context)
+{
+    struct hoods *hoods = calloc(1, sizeof(*hoods));
+    char subject[SUBJECT_BYTES];
+
+    if (hoods == NULL) {
+        return NULL;
+    }
+    hoods->loop = loop;
+    hoods->config = config;
+    hoods->wire = wire;
+    hoods->events = events;
+    hoods->context = context;
+    for (size_t i = 0; i < config->hood_count; i++) {
+        subject_summary(config->hoods[i].name, ">", subject);
+        hoods->subscriptions[i] = wire_subscribe(wire, subject, on_word, hoods);
+        if (hoods->subscriptions[i] == NULL) {
+            return NULL; /* the process ends */
+        }
+    }
+    (void)uv_timer_init(loop, &hoods->tick); /* never fails */
+    hoods->tick.data = hoods;
+    (void)uv_timer_start(&hoods->tick, on_tick, TICK_MS, TICK_MS);
+    return hoods;
+}
+
+void hoods_stop(struct hoods *hoods)
+{
+    for (size_t i = 0; i < hoods->config->hood_count; i++) {
+        wire_unsubscribe(hoods->subscriptions[i]);
+    }
+    uv_close((uv_handle_t *)&hoods->tick, NULL);
+}
+
+void hoods_free(struct hoods *hoods)
+{
+    while (hoods != NULL && hoods->circles != NULL) {
+        struct circle *circle = hoods->circles;
+
+        hoods->circles = circle->next;
+        circle_free(circle);
+    }
+    free(hoods);
+}

@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/bridge/hub/hub.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "client/bridge/hub/erase.h"
+#include "client/bridge/hub/near.h"
+#include "client/bridge/hub/pages.h"
+#include "client/bridge/hub/reader.h"
+#include "client/bridge/hub/words.h"
+#include "core/base/err.h"
+
+enum { SWEEP_MS = 5 * 1000, SCAN_MS = 60 * 1000 /* between two scans, at least */ };
+
+struct follower {
+    struct reader *reader;
+    struct words *words;
+    struct pages *pages;
+};
+
+struct hub {
+    const struct bridge_config *config;
+    struct reader_shared shared;
+    struct follower *followers; /* config->reader_count */
+    uv_timer_t sweep;
+    uint64_t next_scan_ms; /* of uv_now */
+};
+
+/* --- what others tell ------------------------------------------------------------------------- */
+
+static void on_greeted(void *context)
+{
+    struct hub *hub = context;
+
+    for (size_t i = 0; i < hub->config->reader_count; i++) {
+        reader_greeted(hub->followers[i].reader);
+        words_greeted(hub->followers[i].words);
+    }
+}
+
+static const struct near_events near_events = {on_greeted};
+
+static void on_sweep(uv_timer_t *timer)
+{
+    struct hub *hub = timer->data;
+    uint64_t now_ms = uv_now(hub->sweep.loop);
+    bool must_scan = wire_is_joined(hub->shared.wire) && now_ms >= hub->next_scan_ms &&
+                     erase_take_missed(hub->shared.erase);
+
+    for (size_t i = 0; i < hub->config->reader_count; i++) {
+        reader_sweep(hub->followers[i].reader);
+        if (must_scan) {
+            reader_scan(hub->followers[i].reader);
+            hub->next_scan_ms = now_ms + SCAN_MS;
+        }
+    }
+}
+
+static void on_erase_room(void *context)
+{
+    struct hub *hub = context;
+
+    for (size_t i = 0; i < hub->config->reader_count; i++) {
+        reader_erase_has_room(hub->followers[i].reader);
+    }
+}
+
+void hub_joined(struct hub *hub)
+{
+    for (size_t i = 0; i < hub->config->reader_count; i++) {
+        reader_joined(hub->followers[i].reader);
+    }
+    if (hub->shared.erase != NULL) {
+        erase_joined(hub->shared.erase);
+    }
+}
+
+void hub_parted(struct hub *hub)
+{
+    for (size_t i = 0; i < hub->config->reader_count; i++) {
+        reader_parted(hub->followers[i].reader);
+    }
+}
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+static int add_follower(struct hub *hub, size_t i)
+{
+    struct follower *follower = &hub->followers[i];
+    int rc = reader_new(&hub->shared, hub->config->reader_hosts[i], &follower->reader);
+
+    rc = rc == 0 ? words_new(&hub->shared, follower->reader, &follower->words) : rc;
+    return rc == 0 ? pages_new(&hub->shared, follower->reader, &follower->pages) : rc;
+}
+
+/* Without [reader] there is nothing to do. */
+static int start_reader(struct hub *hub, uv_loop_t *loop)
+{
+    int rc = near_new(loop, hub->config->server, &near_events, hub, &hub->shared.near);
+
+    rc = rc == 0 ? erase_new(hub->shared.wire, on_erase_room, hub, &hub->shared.erase) : rc;
+    hub->followers = calloc(hub->config->reader_count, sizeof(*hub->followers));
+    if (hub->followers == NULL) {
+        return -ERR_NOMEM;
+    }
+    for (size_t i = 0; rc == 0 && i < hub->config->reader_count; i++) {
+        rc = add_follower(hub, i);
+    }
+    (void)uv_timer_init(loop, &hub->sweep); /* never fails */
+    hub->sweep.data = hub;
+    (void)uv_timer_start(&hub->sweep, on_sweep, SWEEP_MS, SWEEP_MS);
+    return rc;
+}
+
+int hub_new(uv_loop_t *loop, const struct bridge_config *config, struct wire *wire,
+            struct hub **out_hub)
+{
+    struct hub *hub = calloc(1, sizeof(*hub));
+
+    if (hub == NULL) {
+        return -ERR_NOMEM;
+    }
+    hub->config = config;
+    hub->shared = (struct reader_shared){.loop = loop, .wire = wire, .name = config->name};
+    *out_hub = hub;
+    return config->reader_count > 0 ? start_reader(hub, loop) : 0;
+}
+
+void hub_stop(struct hub *hub)
+{
+    if (hub->shared.near == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < hub->config->reader_count; i++) {
+        pages_stop(hub->followers[i].pages);
+        words_stop(hub->followers[i].words);
+        reader_stop(hub->followers[i].reader);
+    }
+    near_stop(hub->shared.near);
+    uv_close((uv_handle_t *)&hub->sweep, NULL);
+}
+
+void hub_free(struct hub *hub)
+{
+    if (hub == NULL) {
+        return;
+    }
+    erase_free(hub->shared.erase); /* first: its jobs know the words */
+    for (size_t i = 0; hub->followers != NULL && i < hub->config->reader_count; i++) {
+        pages_free(hub->followers[i].pages);
+        words_free(hub->followers[i].words);
+        reader_free(hub->followers[i].reader);
+    }
+    free(hub->followers);
+    free(hub);
+}
+
+/* --- figures ---------------------------------------------------------------------------------- */
+
+void hub_print_status(const struct hub *hub, FILE *out)
+{
+    if (hub->shared.near == NULL) {
+        return;
+    }
+    (void)fprintf(out, "reader: hearsayd %s\n",
+                  near_is_up(hub->shared.near) ? "is there" : near_error(hub->shared.near));
+    for (size_t i = 0; i < hub->config->reader_count; i++) {
+        const struct follower *follower = &hub->followers[i];
+
+        (void)fprintf(out, "  %.40s: %s\n", reader_host(follower->reader),
+                      reader_is_whole(follower->reader)     ? "has all that the hub has"
+                      : reader_is_current(follower->reader) ? "without what has no room"
+                                                            : "behind");
+        if (reader_no_room(follower->reader) > 0) {
+            (void)fprintf(out,
+                          "    %" PRIu64 " messages have no room here: raise `messages`\n"
+                          "    and `bytes` of the host, or of [limits]\n",
+                          reader_no_room(follower->reader));
+        }
+        if (reader_beyond(follower->reader) > 0) {
+            (void)fprintf(out,
+                          "    ALARM: more than twice `messages` at the hub, %" PRIu64 "\n"
+                          "    states left out. Taken over? Revoke its\n"
+                          "    certificate: docs/hub.md, \"To take one out\"\n",
+                          reader_beyond(follower->reader));
+        }
+        if (reader_left_out(follower->reader) > 0) {
+            (void)fprintf(out, "    %" PRIu64 " states left out: the log says why\n",
+                          reader_left_out(follower->reader));
+        }
+    }
+    (void)fprintf(out, "  erased at the hub: %" PRIu64 ", waiting %" PRIu64 "\n",
+                  erase_count(hub->shared.erase), erase_waiting(hub->shared.erase));
+}
+
+void hub_print_metrics(const struct hub *hub, FILE *out)
+{
+    uint64_t pages = 0;
+    uint64_t words = 0;
+    uint64_t current = 0;
+    uint64_t left_out = 0;
+    uint64_t no_room = 0;
+    uint64_t alarms = 0;
+    uint64_t renewals = 0;
+
+    if (hub->shared.near == NULL) {
+        return;
+    }
+    for (size_t i = 0; i < hub->config->reader_count; i++) {
+        pages += pages_total(hub->followers[i].pages);
+        renewals += pages_renewals(hub->followers[i].pages);
+        words += words_total(hub->followers[i].words);
+        current += reader_is_whole(hub->followers[i].reader);
+        no_room += reader_no_room(hub->followers[i].reader);
+        alarms += reader_beyond(hub->followers[i].reader) > 0;
+        left_out += reader_left_out(hub->followers[i].reader);
+    }
+    (void)fprintf(out,
+                  "hearsay_bridge_reader_hosts %zu\nhearsay_bridge_reader_current %" PRIu64 "\n"
+                  "hearsay_bridge_reader_left_out_total %" PRIu64 "\n"
+                  "hearsay_bridge_reader_no_room %" PRIu64 "\n"
+                  "hearsay_bridge_reader_alarms %" PRIu64 "\n"
+                  "hearsay_bridge_renewals_total %" PRIu64 "\n"
+                  "hearsay_bridge_pages_total %" PRIu64 "\nhearsay_bridge_words_total %" PRIu64 "\n"
+                  "hearsay_bridge_erased_total %" PRIu64 "\nhearsay_bridge_erase_waiting %" PRIu64
+                  "\n",
+                  hub->config->reader_count, current, left_out, no_room, alarms, renewals, pages,
+                  words, erase_count(hub->shared.erase), erase_waiting(hub->shared.erase));
+}

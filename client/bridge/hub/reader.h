@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * reader: follows one host of others into the hearsayd of a reader: what its owner says, and what
+ * operators say at the hub. Knows what the hub has of each message, and has what was superseded, or
+ * has expired, overwritten there.
+ */
+#ifndef CLIENT_BRIDGE_HUB_READER_H
+#define CLIENT_BRIDGE_HUB_READER_H
+
+#include <uv.h>
+
+#include "client/bridge/hub/erase.h"
+#include "client/bridge/hub/near.h"
+#include "client/bridge/hub/state.h"
+#include "client/bridge/hub/table.h"
+#include "client/bridge/wire/wire.h"
+
+/* What all readers of a bridge share; borrowed. */
+struct reader_shared {
+    uv_loop_t *loop;
+    struct wire *wire;
+    struct near *near;
+    struct erase *erase;
+    const char *name; /* of the bridge */
+};
+
+struct reader;
+
+int reader_new(const struct reader_shared *shared, const char *host, struct reader **out_reader);
+void reader_joined(struct reader *reader);
+void reader_parted(struct reader *reader);
+void reader_greeted(struct reader *reader); /* hearsayd is there */
+void reader_stop(struct reader *reader);    /* then, when the loop has closed its handles: */
+void reader_free(struct reader *reader);    /* NULL is fine */
+
+/* Erases at the hub what has expired by the clock of the owner, as far as erase has room. Called
+ * now and then. */
+void reader_sweep(struct reader *reader);
+
+/* Looks for what was superseded, once more: something was not erased. */
+void reader_scan(struct reader *reader);
+void reader_erase_has_room(struct reader *reader);
+
+const char *reader_host(const struct reader *reader);
+
+/* Whether all that the hub has was given to hearsayd; and whether nothing was left out of it for
+ * lack of room, or because the access point publishes too much. */
+bool reader_is_current(const struct reader *reader);
+bool reader_is_whole(const struct reader *reader);
+
+/* How many messages have no room in hearsayd, and how many states were above the bound of the host.
+ * Both are tried again. */
+uint64_t reader_no_room(const struct reader *reader);
+uint64_t reader_beyond(const struct reader *reader);
+
+/* How many states hearsayd did not take, and were left out. */
+uint64_t reader_left_out(const struct reader *reader);
+
+/* How many batches were applied; what the owner says of a message or rule, NULL: nothing. */
+uint64_t reader_batches(const struct reader *reader);
+const struct table_row *reader_find(const struct reader *reader, const uint8_t *key);
+
+/* The word of an operator about a message or rule at the hub, as a Letter; NULL: there is none.
+ * Valid until the loop goes on. */
+struct reader_word {
+    struct reader_word *next;
+    struct state state;
+    uint64_t seq;
+    size_t size;
+    uint8_t letter[];
+};
+const struct reader_word *reader_words(const struct reader *reader); /* the first; then next */
+const struct reader_word *reader_word(const struct reader *reader, const uint8_t *key);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state: what a Change says of a message or rule, as far as the hub's side cares. */
+#ifndef CLIENT_BRIDGE_HUB_STATE_H
+#define CLIENT_BRIDGE_HUB_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "client/bridge/hub/table.h"
+#include "client/hearsay.h"
+#include "proto/arena.h"
+#include "proto/msg.h"
+
+/* `state` of a message that is no more. Else it is the state of an ExportedMessage; 0 of a rule. */
+enum { STATE_GONE = 255, STATE_APPROVED = 1, STATE_HIDDEN = 4 };
+
+struct state {
+    uint8_t key[TABLE_KEY_BYTES]; /* the id of the message; of a rule, a hash of kind and value */
+    uint64_t digest;              /* of all that a rule says; of a message its state only */
+    int64_t until_ms;             /* 0: has no end */
+    uint8_t state;
+    bool is_rule;
+    bool is_removed; /* by an operator */
+    bool has_payload;
+};
+
+/* False: the change has no content, or a wrong id. */
+bool state_read(const struct msg_change *change, struct state *out);
+
+/* Reads a Letter with a Change; *out_change borrows from the arena, which is reset before. False:
+ * the bytes are none. */
+bool state_decode(const uint8_t *bytes, size_t size, struct arena *arena,
+                  struct msg_change *out_change, struct state *out);
+
+/* The same change in the structs of the other. */
+struct hearsay_change state_to_call(const struct msg_change *change);
+struct msg_change state_from_call(const struct hearsay_change *change);
+
+#endif

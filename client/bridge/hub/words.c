@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/bridge/hub/words.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/bridge/wire/ack.h"
+#include "client/bridge/wire/subject.h"
+#include "core/base/err.h"
+#include "daemon/system/log.h"
+#include "proto/codec/letter.h"
+
+enum {
+    WAIT_MS = 5000, /* less than the silence after which link gives hearsayd up */
+    SETTLE_MS = 200,
+    RETRY_MS = 1000,
+    ACK_MS = 5000
+};
+
+/* A word on its way. */
+struct word {
+    struct word *next;
+    struct words *words;
+    struct bytes letter;
+    char subject[SUBJECT_BYTES];
+};
+
+struct words {
+    struct reader_shared shared;
+    struct reader *reader;
+    uv_timer_t timer; /* when to read on */
+    uint64_t after;   /* the cursor in the feed */
+    uint64_t next;    /* the cursor when all words on their way have arrived */
+    uint64_t batches; /* of the reader, when the feed was asked */
+    bool is_asking;
+    bool is_ambiguous; /* the page is asked for again */
+    struct word *on_way;
+    uint64_t total;
+};
+
+static void read_feed(struct words *words, uint32_t wait_ms);
+
+static void on_timer(uv_timer_t *timer)
+{
+    read_feed(timer->data, 0);
+}
+
+static void read_later(struct words *words, uint64_t ms)
+{
+    (void)uv_timer_start(&words->timer, on_timer, ms, 0);
+}
+
+/* --- to the hub ------------------------------------------------------------------------------- */
+
+static void end_word(struct word *word)
+{
+    struct words *words = word->words;
+    struct word **at = &words->on_way;
+
+    while (*at != word) {
+        at = &(*at)->next;
+    }
+    *at = word->next;
+    bytes_deinit(&word->letter);
+    free(word);
+    if (words->on_way == NULL && !words->is_asking) {
+        bool has_failed = words->after == words->next;
+
+        words->after = words->next;
+        read_later(words, has_failed ? RETRY_MS : 0);
+    }
+}
+
+/* Not arrived: the page of the feed is read again, and brings the word again. */
+static void fail_word(struct word *word)
+{
+    word->words->next = word->words->after;
+    end_word(word);
+}
+
+static void on_stored(void *context, uint64_t tag, enum wire_outcome outcome,
+                      const struct wire_message *message)
+{
+    struct word *word = context;
+    struct ack ack;
+
+    (void)tag;
+    if (outcome != WIRE_ANSWERED || !ack_read(message->data, message->size, &ack) ||
+        ack.code != 0) {
+        log_warning("host %s: the hub did not take an operator's word; trying on",
+                    reader_host(word->words->reader));
+        fail_word(word);
+        return;
+    }
+    word->words->total++;
+    end_word(word);
+}
+
+static void on_erased(void *context, const uint8_t *key, bool is_erased)
+{
+    struct word *word = context;
+    struct wire_letter letter = {
+        .subject = word->subject, .data = word->letter.data, .size = word->letter.count};
+
+    (void)key;
+    if (!is_erased ||
+        !wire_request(word->words->shared.wire, &letter, ACK_MS, on_stored, word, 0)) {
+        fail_word(word);
+    }
+}
+
+/* What the owner published is overwritten first, so that a word at the hub means: erased there. */
+static bool send_word(struct words *words, const struct msg_change *change,
+                      const struct state *state)
+{
+    const char *host = reader_host(words->reader);
+    const struct table_row *row = reader_find(words->reader, state->key);
+    struct msg_letter letter = {.kind = MSG_LETTER_CHANGE, .change = *change};
+    struct word *word = calloc(1, sizeof(*word));
+    char stream[SUBJECT_BYTES];
+    char subject[SUBJECT_BYTES];
+
+    if (word == NULL) {
+        return false;
+    }
+    word->words = words;
+    word->next = words->on_way;
+    words->on_way = word;
+    bytes_init(&word->letter, alloc_system());
+    if (state->is_rule) {
+        subject_rule_word(host, change->rule.kind, change->rule.value.data,
+                          change->rule.value.count, word->subject);
+    } else {
+        subject_word(host, state->key, word->subject);
+    }
+    if (letter_encode(&letter, &word->letter) != 0) {
+        fail_word(word);
+        return false;
+    }
+    if (state->state != STATE_GONE || row == NULL) {
+        on_erased(word, state->key, true);
+        return true;
+    }
+    subject_stream(host, stream);
+    subject_state(host, state->key, subject);
+    if (erase_subject(words->shared.erase, stream, subject, row->seq, on_erased, word,
+                      state->key) != 0) {
+        fail_word(word);
+    }
+    return true;
+}
+
+/* --- the feed --------------------------------------------------------------------------------- */
+
+enum whose { OF_OWNER, OF_OPERATOR, UNCLEAR };
+
+/* Who made the state that hearsayd here has. */
+static enum whose judge_state(const struct words *words, const struct state *state)
+{
+    const struct table_row *row = reader_find(words->reader, state->key);
+    const struct reader_word *word = reader_word(words->reader, state->key);
+
+    if (!state->is_rule && !state->is_removed && state->state != STATE_APPROVED &&
+        state->state != STATE_HIDDEN) {
+        return OF_OWNER;
+    }
+    if (word != NULL && word->state.digest == state->digest) {
+        return OF_OWNER; /* the hub has the word */
+    }
+    if (row == NULL) {
+        return state->is_rule || state->is_removed ? OF_OPERATOR : OF_OWNER;
+    }
+    if (row->digest == state->digest) {
+        return OF_OWNER;
+    }
+    return row->applied > words->batches ? UNCLEAR : OF_OPERATOR;
+}
+
+static void take_change(struct words *words, const struct hearsay_change *call)
+{
+    struct msg_change change = state_from_call(call);
+    struct state state;
+
+    if (!state_read(&change, &state)) {
+        return;
+    }
+    change.seq = 0;
+    switch (judge_state(words, &state)) {
+    case OF_OPERATOR:
+        if (!send_word(words, &change, &state)) {
+            words->is_ambiguous = true;
+        }
+        break;
+    case UNCLEAR:
+        words->is_ambiguous = true;
+        break;
+    case OF_OWNER:
+        break;
+    }
+}
+
+static void on_changed(void *context, const struct hearsay_reply *reply,
+                       const struct hearsay_error *error)
+{
+    struct words *words = context;
+
+    words->is_asking = false;
+    if (reply == NULL) {
+        if (near_is_up(words->shared.near)) {
+            log_warning("host %s: no feed of hearsayd: %s", reader_host(words->reader),
+                        error->sentence);
+            read_later(words, RETRY_MS);
+        }
+        return;
+    }
+    words->is_ambiguous = false;
+    words->next = reply->changed.next;
+    words->is_asking = true; /* words that end at once do not read on */
+    for (size_t i = 0; i < reply->changed.change_count; i++) {
+        take_change(words, &reply->changed.changes[i]);
+    }
+    words->is_asking = false;
+    if (words->is_ambiguous) {
+        words->next = words->after;
+    }
+    if (words->on_way == NULL) {
+        bool is_same = words->after == words->next && reply->changed.change_count > 0;
+
+        words->after = words->next;
+        if (is_same) {
+            read_later(words, SETTLE_MS);
+        } else {
+            read_feed(words, reply->changed.more ? 0 : WAIT_MS);
+        }
+    }
+}
+
+/* Only when hearsayd has all that the hub has: else what is older there would look like a word. */
+static void read_feed(struct words *words, uint32_t wait_ms)
+{
+    struct hearsay_changes changes = {
+        .host = reader_host(words->reader), .after = words->after, .wait_ms = wait_ms};
+
+    if (words->is_asking || words->on_way != NULL || !near_is_up(words->shared.near)) {
+        return;
+    }
+    if (!reader_is_current(words->reader) || !wire_is_joined(words->shared.wire)) {
+        read_later(words, SETTLE_MS);
+        return;
+    }
+    words->batches = reader_batches(words->reader);
+    words->is_asking = near_changes(words->shared.near, &changes, on_changed, words);
+    if (!words->is_asking) {
+        read_later(words, RETRY_MS);
+    }
+}
+
+/* --- coming and going ------------------------------------------------------------------------- */
+
+int words_new(const struct reader_shared *shared, struct reader *reader, struct words **out_words)
+{
+    struct words *words = calloc(1, sizeof(*words));
+
+    if (words == NULL) {
+        return -ERR_NOMEM;
+    }
+    words->shared = *shared;
+    words->reader = reader;
+    (void)uv_timer_init(shared->loop, &words->timer); /* never fails */
+    words->timer.data = words;
+    *out_words = words;
+    return 0;
+}
+
+void words_greeted(struct words *words)
+{
+    words->after = 0; /* the store may be another one */
+    read_later(words, 0);
+}
+
+void words_stop(struct words *words)
+{
+    if (words != NULL) {
+        near_forget(words->shared.near, words);
+        uv_close((uv_handle_t *)&words->timer, NULL);
+    }
+}
+
+void words_free(struct words *words)
+{
+    if (words == NULL) {
+        return;
+    }
+    while (words->on_way != NULL) {
+        struct word *word = words->on_way;
+
+        words->on_way = word->next;
+        wire_forget(words->shared.wire, word);
+        bytes_deinit(&word->letter);
+        free(word);
+    }
+    free(words);
+}
+
+uint64_t words_total(const struct words *words)
+{
+    return words->total;
+}

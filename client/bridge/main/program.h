@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* program: the parts of hearsay-bridge together: start, end, and what `status` asks. */
+#ifndef CLIENT_BRIDGE_MAIN_PROGRAM_H
+#define CLIENT_BRIDGE_MAIN_PROGRAM_H
+
+#include <stdbool.h>
+
+#include <uv.h>
+
+#include "client/bridge/ask/ask.h"
+#include "client/bridge/hub/hub.h"
+#include "client/bridge/main/report.h"
+#include "client/bridge/own/own.h"
+#include "client/bridge/setup/config.h"
+#include "client/bridge/wire/wire.h"
+
+struct program {
+    uv_loop_t loop;
+    const struct bridge_config *config; /* borrowed */
+    struct wire *wire;
+    struct own *own;
+    struct hub *hub;
+    struct ask *ask;
+    struct report *report;
+    uv_signal_t signals[2];
+    uv_timer_t watchdog;
+    const char *unfiltered; /* why system calls are not filtered; NULL: they are */
+    int lock;               /* of the state directory */
+    bool is_stopping;
+};
+
+/*
+ * Becomes the configured user, locks the state directory and starts all parts. `program` has room
+ * for a struct and any content. 0; or with a sentence in out_reason (SETTINGS_REASON_BYTES)
+ * SETTINGS_REFUSED, where the configuration is wrong, or -ERR_...; then the process must end.
+ */
+int program_start(struct program *program, const struct bridge_config *config, char *out_reason);
+
+/* Runs until SIGTERM or SIGINT, and frees everything. */
+void program_run(struct program *program);
+
+#endif

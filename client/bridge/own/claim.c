@@ -1,0 +1,361 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/bridge/own/claim.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    INTERVAL_MS = 30 * 1000,
+    AGAIN_MS = 2000, /* after a failure, and for another look at a head that was old */
+    LOOK_MS = 300
+};
+
+static const char lost_head[] = "the hub has no head of this host any more";
+
+static void look_again(struct claim *claim);
+
+uint64_t claim_interval_ms(void)
+{
+    const char *text = getenv("HEARSAY_BRIDGE_HEAD_MS");
+    uint64_t value = text != NULL ? strtoull(text, NULL, 10) : 0;
+
+    return value >= 10 ? value : INTERVAL_MS;
+}
+
+static void on_timer(uv_timer_t *timer)
+{
+    look_again(timer->data);
+}
+
+static void wake_in(struct claim *claim, uint64_t milliseconds)
+{
+    (void)uv_timer_start(&claim->timer, on_timer, milliseconds, 0);
+}
+
+static void write_head(struct claim *claim)
+{
+    struct head head = {.seq = claim->owes_rewind ? 0 : claim->cursor->seq,
+                        .as_of_ms = claim->events->now_ms(claim->context)};
+
+    memcpy(head.store_id, claim->cursor->store_id, sizeof(head.store_id));
+    if (!head_write(&claim->keeper, &head, claim->profile, claim->cursor->head)) {
+        wake_in(claim, AGAIN_MS);
+    }
+}
+
+static void read_head(struct claim *claim)
+{
+    if (!head_read(&claim->keeper)) {
+        wake_in(claim, AGAIN_MS);
+    }
+}
+
+/* What the state needs next. */
+static void look_again(struct claim *claim)
+{
+    bool must_read = claim->state == CLAIM_FENCED || claim->state == CLAIM_WAITING ||
+                     claim->is_refused || claim->cursor->head == 0;
+
+    if (claim->state == CLAIM_OFF || claim->state == CLAIM_RESTORING) {
+        return;
+    }
+    if (must_read) {
+        read_head(claim);
+    } else {
+        write_head(claim);
+    }
+}
+
+void claim_rewind(struct claim *claim, const char *why)
+{
+    log_warning("host %s: %s: all is published again", claim->host, why);
+    claim->rewinds++;
+    claim->is_behind = true;
+    claim->owes_rewind = false;
+    claim->cursor->seq = 0;
+    claim->events->rewound(claim->context);
+}
+
+static void begin_restore(struct claim *claim, bool has_heads, bool has_states)
+{
+    claim->state = CLAIM_RESTORING;
+    claim->has_heads = has_heads;
+    claim->events->restore(claim->context, has_states, false);
+}
+
+/* The store was the owner before, and then another one was: what that one has withdrawn must go
+ * here before anything is published. */
+static void begin_again(struct claim *claim)
+{
+    claim->state = CLAIM_RESTORING;
+    claim->has_heads = false;
+    claim->events->restore(claim->context, true, true);
+}
+
+static void become_fenced(struct claim *claim)
+{
+    if (claim->state != CLAIM_FENCED) {
+        log_error("host %s: FENCED: another store owns this host at the hub, so nothing is "
+                  "published any more; `hearsay-bridge take %s` takes it back",
+                  claim->host, claim->host);
+        claim->state = CLAIM_FENCED;
+        claim->events->fenced(claim->context);
+    }
+    wake_in(claim, claim->interval_ms);
+}
+
+static void note_seen(struct claim *claim, const struct head *found)
+{
+    claim->seen = found->place;
+    claim->seen_ms = found->as_of_ms;
+}
+
+/* The head that was there before. Servers may give it different places. */
+static bool was_seen(const struct claim *claim, const struct head *found)
+{
+    return claim->seen == found->place || (claim->seen_ms > 0 && claim->seen_ms == found->as_of_ms);
+}
+
+/* The head is of another store. */
+static void meet_other(struct claim *claim, const struct head *found)
+{
+    bool was_here = claim->before.head == found->place &&
+                    memcmp(claim->before.store_id, found->store_id, LIMIT_ID_BYTES) == 0;
+
+    if (claim->is_fresh && claim->state != CLAIM_WAITING) {
+        bool is_same = strcmp(found->profile, claim->profile) == 0;
+
+        note_seen(claim, found);
+        if (!is_same) {
+            log_error("host %s: the messages at the hub have the profile %s, and hearsayd has %s: "
+                      "they do not come back",
+                      claim->host, found->profile, claim->profile);
+        }
+        begin_restore(claim, true, is_same);
+    } else if ((claim->state == CLAIM_WAITING && (was_here || was_seen(claim, found))) ||
+               (claim->state == CLAIM_LOOKING && claim->is_refused && was_seen(claim, found))) {
+        claim->cursor->head = found->place;
+        claim->is_refused = false;
+        claim->state = CLAIM_LOOKING;
+        write_head(claim);
+    } else if (claim->state == CLAIM_WAITING) {
+        uint64_t withheld;
+
+        if (log_gate_opens(&claim->gate, (int64_t)uv_now(claim->timer.loop), &withheld)) {
+            log_warning("host %s: another store still publishes this host: revoke its certificate; "
+                        "this store takes over when it is silent",
+                        claim->host);
+        }
+        note_seen(claim, found);
+        wake_in(claim, claim->interval_ms);
+    } else if (claim->is_refused || claim->state == CLAIM_FENCED) {
+        become_fenced(claim);
+    } else { /* ask for a decision that is not about an old head: it is refused */
+        write_head(claim);
+    }
+}
+
+static void meet_own(struct claim *claim, const struct head *found)
+{
+    if (found->place < claim->cursor->head && claim->is_refused) {
+        claim->cursor->head = found->place;
+        claim_rewind(claim, "the hub has lost states");
+    } else if (found->place > claim->cursor->head) {
+        claim->cursor->head = found->place;    /* written before the last stop, or by `take` */
+        if (found->seq < claim->cursor->seq) { /* after a rewind that the file does not have */
+            claim->cursor->seq = found->seq;
+        }
+    }
+    claim->is_refused = false;
+    if (claim->is_fresh) { /* `take` has written the head */
+        begin_restore(claim, false, true);
+        return;
+    }
+    if (found->is_taken) {
+        begin_again(claim);
+        return;
+    }
+    if (claim->state == CLAIM_FENCED || claim->state == CLAIM_WAITING) {
+        claim->state = CLAIM_LOOKING;
+    }
+    write_head(claim);
+}
+
+/* Or the node that has answered is behind: the hub decides on the write. */
+static void meet_none(struct claim *claim)
+{
+    if (claim->state == CLAIM_FENCED || claim->state == CLAIM_WAITING) {
+        claim->state = CLAIM_LOOKING;
+    }
+    write_head(claim);
+}
+
+void claim_caught_up(struct claim *claim)
+{
+    claim->is_behind = false;
+}
+
+/* A hub that loses one head after another would never have all if each loss began anew. */
+static void lose_head(struct claim *claim)
+{
+    claim->is_refused = false;
+    claim->cursor->head = 0;
+    if (claim->is_behind) {
+        claim->owes_rewind = true;
+    } else {
+        claim_rewind(claim, lost_head);
+    }
+    write_head(claim);
+}
+
+/* The hub has refused a write: another head stands there, or none. */
+static void take_refusal(struct claim *claim, uint64_t place)
+{
+    claim->is_refused = true;
+    claim->refused_for = place;
+    if (place == 0) {
+        lose_head(claim);
+    } else {
+        read_head(claim);
+    }
+}
+
+static void take_success(struct claim *claim, uint64_t place)
+{
+    claim->cursor->head = place;
+    claim->accepted_at_ms = uv_now(claim->timer.loop);
+    claim->error[0] = '\0';
+    if (claim->owes_rewind && !claim->is_behind) {
+        claim_rewind(claim, lost_head);
+    }
+    if (claim->is_fresh) { /* there was no head: there is nothing to restore */
+        begin_restore(claim, false, false);
+        return;
+    }
+    wake_in(claim, claim->interval_ms);
+    if (claim->state != CLAIM_OWNER) {
+        claim->state = CLAIM_OWNER;
+        log_info("host %s: this store is the owner at the hub", claim->host);
+    }
+    claim->events->owned(claim->context);
+}
+
+static void note_failure(struct claim *claim, const char *why)
+{
+    uint64_t withheld;
+
+    (void)snprintf(claim->error, sizeof(claim->error), "%s", why);
+    if (log_gate_opens(&claim->gate, (int64_t)uv_now(claim->timer.loop), &withheld)) {
+        log_warning("host %s: the head is not written: %s; trying on", claim->host, why);
+    }
+    wake_in(claim, AGAIN_MS < claim->interval_ms ? AGAIN_MS : claim->interval_ms);
+}
+
+static void on_head(void *context, enum head_outcome outcome, const struct head *found)
+{
+    struct claim *claim = context;
+    bool is_old = claim->is_refused && found->place != claim->refused_for &&
+                  (outcome == HEAD_FOUND || outcome == HEAD_NONE);
+
+    if (claim->state == CLAIM_OFF) {
+        return;
+    }
+    if (is_old) { /* of a node that is behind; or there is a newer one: a write will say so */
+        claim->is_refused = false;
+        if (outcome == HEAD_FOUND && found->place > claim->refused_for) {
+            write_head(claim);
+        } else {
+            claim->is_refused = true;
+            wake_in(claim, LOOK_MS);
+        }
+        return;
+    }
+    switch (outcome) {
+    case HEAD_FOUND:
+        if (memcmp(found->store_id, claim->cursor->store_id, LIMIT_ID_BYTES) == 0) {
+            meet_own(claim, found);
+        } else {
+            meet_other(claim, found);
+        }
+        break;
+    case HEAD_NONE:
+        meet_none(claim);
+        break;
+    case HEAD_ACCEPTED:
+        take_success(claim, found->place);
+        break;
+    case HEAD_REFUSED:
+        take_refusal(claim, found->place);
+        break;
+    case HEAD_FAILED:
+        note_failure(claim, found->error);
+        break;
+    }
+}
+
+void claim_init(struct claim *claim, uv_loop_t *loop, struct wire *wire, const char *host,
+                struct cursor *cursor, const struct claim_events *events, void *context)
+{
+    memset(claim, 0, sizeof(*claim));
+    (void)uv_timer_init(loop, &claim->timer); /* never fails */
+    claim->timer.data = claim;
+    claim->wire = wire;
+    claim->host = host;
+    claim->cursor = cursor;
+    claim->events = events;
+    claim->context = context;
+    claim->interval_ms = claim_interval_ms();
+    claim->keeper =
+        (struct head_keeper){.wire = wire, .host = host, .done = on_head, .context = claim};
+}
+
+void claim_stop(struct claim *claim)
+{
+    claim_end(claim);
+    uv_close((uv_handle_t *)&claim->timer, NULL);
+}
+
+void claim_begin(struct claim *claim, const char *profile, bool is_fresh,
+                 const struct cursor *before)
+{
+    claim_end(claim);
+    (void)snprintf(claim->profile, sizeof(claim->profile), "%s", profile);
+    claim->is_fresh = is_fresh;
+    claim->before = *before;
+    claim->state = CLAIM_LOOKING;
+    look_again(claim);
+}
+
+void claim_end(struct claim *claim)
+{
+    wire_forget(claim->wire, &claim->keeper);
+    (void)uv_timer_stop(&claim->timer);
+    claim->state = CLAIM_OFF;
+    claim->is_refused = false;
+}
+
+void claim_restored(struct claim *claim)
+{
+    if (claim->state != CLAIM_RESTORING) {
+        return;
+    }
+    claim->is_fresh = false;
+    claim->state = claim->has_heads ? CLAIM_WAITING : CLAIM_LOOKING;
+    /* The store that was here before is silent for sure. */
+    bool is_sure = claim->has_heads && claim->before.head == claim->seen;
+    wake_in(claim, claim->has_heads && !is_sure ? claim->interval_ms : 0);
+}
+
+const char *claim_text(const struct claim *claim)
+{
+    static const char *const texts[] = {
+        [CLAIM_OFF] = "waits for the hub and hearsayd",
+        [CLAIM_LOOKING] = "asks the hub who owns it",
+        [CLAIM_RESTORING] = "gets its messages back from the hub",
+        [CLAIM_WAITING] = "waits until the store of before is silent",
+        [CLAIM_OWNER] = "owner",
+        [CLAIM_FENCED] = "FENCED: another store owns it at the hub",
+    };
+
+    return texts[claim->state];
+}

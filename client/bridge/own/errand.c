@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/bridge/own/errand.h"
+
+#include <string.h>
+
+#include "core/base/err.h"
+#include "daemon/system/privilege.h"
+#include "daemon/system/reason.h"
+
+enum { CONNECT_MS = 15 * 1000 };
+
+static void on_joined(void *context)
+{
+    ((struct errand *)context)->is_over = true;
+}
+
+static void on_parted(void *context)
+{
+    (void)context; /* requests end by themselves */
+}
+
+static const struct wire_events events = {on_joined, on_parted};
+
+static void on_timer(uv_timer_t *timer)
+{
+    ((struct errand *)timer->data)->has_time = false;
+}
+
+bool errand_wait(struct errand *errand, uint64_t milliseconds)
+{
+    errand->has_time = true;
+    (void)uv_timer_start(&errand->timer, on_timer, milliseconds, 0);
+    while (!errand->is_over && errand->has_time) {
+        (void)uv_run(&errand->loop, UV_RUN_ONCE);
+    }
+    (void)uv_timer_stop(&errand->timer);
+    bool is_over = errand->is_over;
+    errand->is_over = false;
+    return is_over;
+}
+
+void errand_pause(struct errand *errand, uint64_t milliseconds)
+{
+    do {
+        errand->is_over = false;
+    } while (errand_wait(errand, milliseconds)); /* a connection that comes again is no reason */
+}
+
+static int become_user(const struct bridge_config *config, char *out_reason)
+{
+    struct privilege_user user;
+
+    if (config->user[0] == '\0' || !privilege_is_root()) {
+        return 0;
+    }
+    if (privilege_find(config->user, &user, out_reason) != 0) {
+        return -ERR_SYSTEM;
+    }
+    user.admin_group = PRIVILEGE_NO_GROUP;
+    return privilege_drop(&user, out_reason);
+}
+
+int errand_open(struct errand *errand, const struct bridge_config *config, char *out_reason)
+{
+    memset(errand, 0, sizeof(*errand));
+    if (uv_loop_init(&errand->loop) != 0) {
+        return reason_set(out_reason, "the system gives no event loop");
+    }
+    (void)uv_timer_init(&errand->loop, &errand->timer); /* never fails */
+    errand->timer.data = errand;
+    if (become_user(config, out_reason) != 0) {
+        return -ERR_SYSTEM;
+    }
+    int rc = wire_new(&errand->loop, config, &events, errand, &errand->wire);
+    if (rc != 0) {
+        return reason_set(out_reason, "%s", err_text(rc));
+    }
+    return errand_wait(errand, CONNECT_MS)
+               ? 0
+               : reason_set(out_reason, "no connection to the hub: see the lines above");
+}
+
+void errand_close(struct errand *errand)
+{
+    uv_close((uv_handle_t *)&errand->timer, NULL);
+    if (errand->wire != NULL) {
+        wire_stop(errand->wire);
+    }
+    (void)uv_run(&errand->loop, UV_RUN_DEFAULT);
+    wire_free(errand->wire);
+    (void)uv_loop_close(&errand->loop);
+}

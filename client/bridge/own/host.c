@@ -1,0 +1,488 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/bridge/own/host.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "client/bridge/feed/feed.h"
+#include "client/bridge/own/apply.h"
+#include "client/bridge/own/claim.h"
+#include "client/bridge/own/cursor.h"
+#include "client/bridge/own/digest.h"
+#include "client/bridge/own/orders.h"
+#include "client/bridge/own/publish.h"
+#include "client/bridge/own/restore.h"
+#include "client/link/link.h"
+#include "daemon/system/log.h"
+#include "proto/codec/codec.h"
+
+enum {
+    LINK_RETRY_MS = 1000,
+    FEED_WAIT_MS = 5000, /* less than LINK_SILENCE_MS */
+    HEADS_A_DIGEST = 120 /* an hour */
+};
+
+struct host {
+    uv_loop_t *loop;
+    const struct bridge_config *config;
+    const char *name;
+    struct wire *wire;
+    uv_timer_t retry; /* of the link, and of the feed */
+    struct link *link;
+    bool is_greeted;
+    bool is_stopping;
+    char error[WIRE_ERROR_BYTES]; /* of hearsayd */
+    struct log_gate gate;
+    struct cursor cursor;
+    struct cursor before; /* of another store, as the file has it */
+    uint64_t saved_seq;
+    struct claim claim;
+    struct publish *publish;
+    uint64_t ticket; /* of the feed; 0: none */
+    uint64_t next;   /* the cursor when the page is stored */
+    bool has_page;
+    bool has_more; /* than this page */
+    struct apply apply;
+    struct restore restore;
+    struct digest digest;
+    uint64_t heads; /* accepted */
+    unsigned different;
+    uint64_t digests_different;
+    struct orders orders;
+    void (*fenced)(void *context, const char *host, bool is_fenced);
+    void *context;
+};
+
+static void open_link(struct host *host);
+static void ask_feed(struct host *host);
+
+static void note_trouble(struct host *host, const char *what, const char *why)
+{
+    uint64_t withheld;
+
+    (void)snprintf(host->error, sizeof(host->error), "%.250s", why);
+    if (log_gate_opens(&host->gate, (int64_t)uv_now(host->loop), &withheld)) {
+        log_warning("host %s: %s: %s; trying on", host->name, what, why);
+    }
+}
+
+static void on_retry(uv_timer_t *timer)
+{
+    struct host *host = timer->data;
+
+    if (host->link == NULL) {
+        open_link(host);
+    } else {
+        ask_feed(host);
+    }
+}
+
+static void try_later(struct host *host)
+{
+    (void)uv_timer_start(&host->retry, on_retry, LINK_RETRY_MS, 0);
+}
+
+/* --- publishing ------------------------------------------------------------------------------- */
+
+static void save_cursor(struct host *host)
+{
+    int rc = host->saved_seq == host->cursor.seq
+                 ? 0
+                 : cursor_save(host->config->state, host->name, &host->cursor);
+
+    if (rc != 0) {
+        note_trouble(host, "its cursor cannot be saved", strerror(rc));
+    } else {
+        host->saved_seq = host->cursor.seq;
+    }
+}
+
+static void ask_feed(struct host *host)
+{
+    struct hearsay_changes ask = {.host = host->name,
+                                  .after = host->cursor.seq,
+                                  .wait_ms = FEED_WAIT_MS,
+                                  .replicated = host->cursor.seq};
+    struct hearsay_error error;
+
+    if (host->claim.state != CLAIM_OWNER || !host->is_greeted || host->ticket != 0 ||
+        host->has_page) {
+        return;
+    }
+    if (hearsay_submit_changes(link_server(host->link), &ask, &host->ticket, &error) ==
+        HEARSAY_OK) {
+        link_submitted(host->link);
+    } else {
+        note_trouble(host, "hearsayd cannot be asked", error.sentence);
+        try_later(host);
+    }
+}
+
+static void on_published(void *context)
+{
+    struct host *host = context;
+
+    host->has_page = false;
+    host->cursor.seq = host->next;
+    if (!host->has_more) {
+        claim_caught_up(&host->claim);
+    }
+    ask_feed(host);
+}
+
+static void publish_page(struct host *host, const struct hearsay_changed *changed)
+{
+    struct arena arena;
+
+    arena_init(&arena, alloc_system(), CODEC_RESPONSE_ARENA_BYTES);
+    const struct msg_change *changes =
+        feed_to_letters(changed->changes, changed->change_count, &arena);
+    host->next = changed->next;
+    host->has_more = changed->more;
+    host->has_page = true;
+    int rc = changes == NULL ? -1 : publish_begin(host->publish, changes, changed->change_count);
+    arena_deinit(&arena);
+    if (rc != 0) {
+        host->has_page = false;
+        note_trouble(host, "its changes cannot be published", "no memory");
+        try_later(host);
+    } else if (publish_waiting(host->publish) == 0) {
+        on_published(host);
+    }
+}
+
+/* The store has given lower numbers than the cursor: it was put back from a backup. */
+static bool is_cursor_wrong(const struct host *host, const struct hearsay_error *error)
+{
+    return host->cursor.seq > 0 && error->code == HEARSAY_CODE_INVALID &&
+           strcmp(error->field, "after") == 0;
+}
+
+static void take_changes(struct host *host, const struct hearsay_reply *reply)
+{
+    host->ticket = 0;
+    if (reply->kind == HEARSAY_REPLY_CHANGED && host->claim.state == CLAIM_OWNER) {
+        host->error[0] = '\0';
+        if (reply->changed.change_count > 0) {
+            publish_page(host, &reply->changed);
+        } else { /* numbers may be skipped: the mark of a restored host is not told */
+            host->cursor.seq = reply->changed.next;
+            claim_caught_up(&host->claim);
+            ask_feed(host);
+        }
+    } else if (reply->kind == HEARSAY_REPLY_ERROR && is_cursor_wrong(host, &reply->error)) {
+        claim_rewind(&host->claim, "hearsayd has lower numbers than were published");
+        ask_feed(host);
+    } else if (reply->kind == HEARSAY_REPLY_ERROR) {
+        note_trouble(host, "hearsayd gives no changes", reply->error.sentence);
+        try_later(host);
+    }
+}
+
+/* --- the claim -------------------------------------------------------------------------------- */
+
+static void on_restore(void *context, bool has_states, bool is_again)
+{
+    struct host *host = context;
+
+    if (host->restore.is_marked && !is_again) { /* the answer came when the hub was lost */
+        claim_restored(&host->claim);
+        return;
+    }
+    log_info("host %s: %s: %s", host->name,
+             is_again ? "the store is the owner again" : "the store is new",
+             has_states ? "its messages come back from the hub"
+                        : "no message comes back from the hub");
+    restore_begin(&host->restore, has_states);
+}
+
+static void on_restored(void *context, bool was_restore)
+{
+    struct host *host = context;
+
+    if (was_restore) {
+        log_info("host %s: restored, %llu states", host->name,
+                 (unsigned long long)host->restore.states);
+        claim_restored(&host->claim);
+    }
+}
+
+/* Each accepted head. */
+static void on_owned(void *context)
+{
+    struct host *host = context;
+
+    host->fenced(host->context, host->name, false);
+    save_cursor(host);
+    publish_resume(host->publish); /* what was on its way when the hub was lost */
+    if (host->heads++ % HEADS_A_DIGEST == HEADS_A_DIGEST - 1 && host->is_greeted) {
+        digest_begin(&host->digest, host->link, hearsay_now_ms(link_server(host->link)));
+    }
+    ask_feed(host);
+}
+
+static void on_fenced(void *context)
+{
+    struct host *host = context;
+
+    publish_drop(host->publish);
+    host->has_page = false;
+    host->fenced(host->context, host->name, true);
+}
+
+static void on_rewound(void *context)
+{
+    struct host *host = context;
+
+    publish_drop(host->publish);
+    host->has_page = false;
+    host->ticket = 0;  /* an answer that is under way is about the old cursor */
+    save_cursor(host); /* what the hub has lost is published again, even after a power cut */
+}
+
+static int64_t now_of(void *context)
+{
+    struct host *host = context;
+
+    return host->is_greeted ? hearsay_now_ms(link_server(host->link)) : 0;
+}
+
+static const struct claim_events claim_events = {
+    .restore = on_restore,
+    .owned = on_owned,
+    .fenced = on_fenced,
+    .rewound = on_rewound,
+    .now_ms = now_of,
+};
+
+static void on_compared(void *context, enum digest_outcome outcome)
+{
+    struct host *host = context;
+
+    if (outcome == DIGEST_SAME) {
+        host->different = 0;
+    } else if (outcome == DIGEST_DIFFERENT) {
+        host->digests_different++;
+        if (++host->different == 2) {
+            host->different = 0;
+            claim_rewind(&host->claim, "a reader has other messages than hearsayd, twice");
+            ask_feed(host);
+        }
+    }
+}
+
+/* The hub and hearsayd are both there. */
+static void begin_claim(struct host *host)
+{
+    const struct hearsay_host *info = hearsay_find_host(link_server(host->link), host->name);
+
+    claim_begin(&host->claim, info->profile,
+                info->role == HEARSAY_ROLE_RESTORING && !host->restore.is_marked, &host->before);
+    restore_end(&host->restore);
+    restore_words(&host->restore);
+}
+
+/* --- the link to hearsayd --------------------------------------------------------------------- */
+
+static void end_link(struct host *host)
+{
+    host->is_greeted = false;
+    host->ticket = 0;
+    host->link = NULL;
+    apply_lost(&host->apply);
+    digest_end(&host->digest);
+    restore_end(&host->restore);
+    claim_end(&host->claim);
+    publish_drop(host->publish);
+    host->has_page = false;
+}
+
+/* A new store begins at 0; what the file has is of the store before. */
+static void meet_store(struct host *host, const uint8_t *store_id)
+{
+    struct cursor saved;
+
+    if (memcmp(host->cursor.store_id, store_id, LIMIT_ID_BYTES) == 0) {
+        return;
+    }
+    cursor_load(host->config->state, host->name, &saved);
+    apply_clear(&host->apply);
+    host->restore.jobs = 0;
+    if (memcmp(saved.store_id, store_id, LIMIT_ID_BYTES) == 0) {
+        host->cursor = saved;
+    } else {
+        host->before = host->cursor.head > 0 ? host->cursor : saved;
+        host->cursor = (struct cursor){.seq = 0};
+        memcpy(host->cursor.store_id, store_id, LIMIT_ID_BYTES);
+    }
+    host->saved_seq = host->cursor.seq;
+}
+
+static void on_greeted(void *context)
+{
+    struct host *host = context;
+    const struct hearsay *server = link_server(host->link);
+    const struct hearsay_host *info = hearsay_find_host(server, host->name);
+
+    if (info == NULL || info->role == HEARSAY_ROLE_REPLICA ||
+        !hearsay_has_capability(server, "changes")) {
+        note_trouble(host, "it cannot be published",
+                     info == NULL ? "hearsayd has no such host"
+                     : info->role == HEARSAY_ROLE_REPLICA
+                         ? "hearsayd has a copy of it only: see `role` in hearsayd.conf"
+                         : "hearsayd serves no changes here: mark its `listen` line with the word "
+                           "bridge");
+        link_close(host->link);
+        end_link(host);
+        try_later(host);
+        return;
+    }
+    host->is_greeted = true;
+    host->restore.is_marked = false; /* the role in the greeting counts */
+    host->error[0] = '\0';
+    host->gate = (struct log_gate){.opened = false};
+    meet_store(host, hearsay_welcome(server)->store_id);
+    apply_greeted(&host->apply, host->link);
+    if (wire_is_joined(host->wire)) {
+        begin_claim(host);
+    }
+}
+
+static void on_replied(void *context, const struct hearsay_reply *reply)
+{
+    struct host *host = context;
+
+    if (reply->ticket == host->ticket && host->ticket != 0) {
+        take_changes(host, reply);
+    } else if (!apply_take_reply(&host->apply, reply)) {
+        (void)digest_take_reply(&host->digest, reply);
+    }
+}
+
+static void on_rested(void *context)
+{
+    (void)context;
+}
+
+static void on_lost(void *context, const struct hearsay_error *why)
+{
+    struct host *host = context;
+
+    note_trouble(host, "no connection to hearsayd", why->sentence);
+    link_close(host->link);
+    end_link(host);
+    try_later(host);
+}
+
+static const struct link_events link_events = {on_greeted, on_replied, on_rested, on_lost};
+
+static void open_link(struct host *host)
+{
+    struct hearsay_connect options;
+    struct hearsay_error error;
+
+    hearsay_connect_init(&options);
+    options.server = host->config->server;
+    options.agent = "hearsay-bridge/" HEARSAY_VERSION;
+    options.is_small = true;
+    if (link_open(host->loop, &options, &link_events, host, &host->link, &error) != HEARSAY_OK) {
+        host->link = NULL;
+        note_trouble(host, "no connection to hearsayd", error.sentence);
+        try_later(host);
+    }
+}
+
+/* --- beginning and end ------------------------------------------------------------------------ */
+
+struct host *host_new(uv_loop_t *loop, const struct host_options *options)
+{
+    struct host *host = calloc(1, sizeof(*host));
+    const char *name = options->name;
+    struct wire *wire = options->wire;
+    struct publish_options publish = {
+        .loop = loop, .wire = wire, .host = name, .done = on_published, .context = host};
+
+    if (host == NULL || (host->publish = publish_new(&publish)) == NULL) {
+        free(host);
+        return NULL;
+    }
+    host->loop = loop;
+    host->config = options->config;
+    host->name = name;
+    host->wire = wire;
+    host->fenced = options->fenced;
+    host->context = options->context;
+    host->apply.host = name;
+    (void)uv_timer_init(loop, &host->retry); /* never fails */
+    host->retry.data = host;
+    claim_init(&host->claim, loop, wire, name, &host->cursor, &claim_events, host);
+    restore_init(&host->restore, loop, wire, &host->apply, name, on_restored, host);
+    digest_init(&host->digest, wire, name, on_compared, host);
+    host->orders = (struct orders){
+        .loop = loop, .host = name, .apply = &host->apply, .restore = &host->restore};
+    orders_begin(&host->orders, wire);
+    open_link(host);
+    return host;
+}
+
+void host_joined(struct host *host)
+{
+    if (host->is_greeted) {
+        begin_claim(host);
+    }
+}
+
+void host_parted(struct host *host)
+{
+    digest_end(&host->digest);
+    restore_end(&host->restore);
+    claim_end(&host->claim);
+    publish_pause(host->publish); /* another store may be the owner after the next joining */
+}
+
+void host_stop(struct host *host)
+{
+    save_cursor(host);
+    host_parted(host);
+    orders_end(&host->orders);
+    link_close(host->link);
+    apply_clear(&host->apply);
+    claim_stop(&host->claim);
+    restore_stop(&host->restore);
+    publish_stop(host->publish);
+    uv_close((uv_handle_t *)&host->retry, NULL);
+}
+
+void host_free(struct host *host)
+{
+    if (host != NULL) {
+        publish_free(host->publish);
+        free(host);
+    }
+}
+
+void host_read_figures(const struct host *host, struct host_figures *out)
+{
+    const struct claim *claim = &host->claim;
+    const char *error = publish_error(host->publish);
+
+    error = error[0] == '\0' ? claim->error : error;
+    error = error[0] == '\0' ? host->restore.error : error;
+    *out = (struct host_figures){
+        .name = host->name,
+        .state = claim_text(claim),
+        .error = host->error[0] != '\0' ? host->error : error,
+        .published = publish_total(host->publish),
+        .seq = host->cursor.seq,
+        .waiting = publish_waiting(host->publish),
+        .rewinds = claim->rewinds,
+        .restored = host->restore.states,
+        .applied = host->apply.applied,
+        .refused = host->apply.refused,
+        .digests_different = host->digests_different,
+        .head_age_ms =
+            claim->accepted_at_ms == 0 ? UINT64_MAX : uv_now(host->loop) - claim->accepted_at_ms,
+        .is_owner = claim->state == CLAIM_OWNER,
+        .is_fenced = claim->state == CLAIM_FENCED,
+    };
+}

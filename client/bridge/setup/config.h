@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * config: the configuration of hearsay-bridge. The table of keys (table.c) describes all keys. By
+ * this table, daemon/settings parses, checks and prints configurations.
+ */
+#ifndef CLIENT_BRIDGE_SETUP_CONFIG_H
+#define CLIENT_BRIDGE_SETUP_CONFIG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "daemon/settings/value.h"
+#include "daemon/system/log.h"
+
+enum {
+    BRIDGE_KEYS_MAX = 24,
+    BRIDGE_NATS_MAX = 8,
+    BRIDGE_HOSTS_MAX = 64,
+    BRIDGE_HOODS_MAX = 16,
+    BRIDGE_NAME_BYTES = 64,
+    BRIDGE_URL_BYTES = SETTINGS_LINE_BYTES_MAX + 1,
+    BRIDGE_SERVER_BYTES = 108, /* as long as sun_path may be, with its NUL */
+    BRIDGE_PATH_BYTES = SETTINGS_LINE_BYTES_MAX + 1,
+    BRIDGE_FILE_BYTES = 4096,
+    BRIDGE_USER_BYTES = 33
+};
+
+/* The name of no host: s.HOOD.all asks all hosts of a neighbourhood. */
+#define BRIDGE_NO_HOST "all"
+
+enum bridge_section {
+    BRIDGE_SECTION_BRIDGE,
+    BRIDGE_SECTION_HOST,
+    BRIDGE_SECTION_READER,
+    BRIDGE_SECTION_HOOD
+};
+
+/* [host NAME]: a host of hearsayd here. */
+struct bridge_host {
+    char name[BRIDGE_NAME_BYTES];
+    unsigned line;
+    bool publishes;               /* this access point is the owner */
+    char hood[BRIDGE_NAME_BYTES]; /* "": belongs to none */
+};
+
+/* [hood NAME] */
+struct bridge_hood {
+    char name[BRIDGE_NAME_BYTES];
+    unsigned line;
+    uint32_t asks_per_minute; /* answered for each peer */
+};
+
+struct bridge_config {
+    char file[BRIDGE_FILE_BYTES]; /* "" when there was none */
+    char server[BRIDGE_SERVER_BYTES];
+    char nats[BRIDGE_NATS_MAX][BRIDGE_URL_BYTES];
+    size_t nats_count;
+    char name[BRIDGE_NAME_BYTES]; /* after bridge_config_finish not "" */
+    char cert[BRIDGE_PATH_BYTES]; /* "": no TLS */
+    char key[BRIDGE_PATH_BYTES];
+    char ca[BRIDGE_PATH_BYTES];
+    char state[BRIDGE_PATH_BYTES]; /* the directory of cursors */
+    char user[BRIDGE_USER_BYTES];  /* the user to become; "": stay the same user */
+    enum log_level log_level;
+    struct bridge_host hosts[BRIDGE_HOSTS_MAX];
+    size_t host_count;
+    char reader_hosts[BRIDGE_HOSTS_MAX][BRIDGE_NAME_BYTES];
+    size_t reader_count;
+    struct bridge_hood hoods[BRIDGE_HOODS_MAX];
+    size_t hood_count;
+    unsigned key_lines[BRIDGE_KEYS_MAX]; /* as settings_target.key_lines */
+};
+
+/* Sets all defaults but those that bridge_config_finish sets. */
+void bridge_config_defaults(struct bridge_config *out_config);
+
+/*
+ * Parses configuration text of `length` bytes. `name` is the file's name for sentences. 0;
+ * SETTINGS_REFUSED with a line "name:line: what is wrong and what would be right" for each error in
+ * out_reason (SETTINGS_REASON_BYTES); or -ERR_NOMEM. On failure *out_config is untouched.
+ */
+int bridge_config_parse(const char *text, size_t length, const char *name,
+                        struct bridge_config *out_config, char *out_reason);
+
+/* Reads and parses a file; the same, and SETTINGS_REFUSED when the file cannot be read. */
+int bridge_config_read(const char *file, struct bridge_config *out_config, char *out_reason);
+
+/* Sets a key of [bridge] to the value of a command-line option; errors call the option `name`. */
+int bridge_config_set(struct bridge_config *config, const char *name, const char *key,
+                      const char *value, char *out_reason);
+
+/* Sets the default name and adds the section of each hood that a host names. Checks the rules about
+ * several keys. 0, or SETTINGS_REFUSED with a line for each error. */
+int bridge_config_finish(struct bridge_config *config, char *out_reason);
+
+/* The host or hood of that name; NULL: there is none. */
+const struct bridge_host *bridge_config_host(const struct bridge_config *config, const char *name);
+const struct bridge_hood *bridge_config_hood(const struct bridge_config *config, const char *name);
+
+/* Whether a text of `length` bytes is the name of a host: letters a-z, digits, inner hyphens. */
+bool bridge_name_is_right(const char *name, size_t length);
+
+/* Writes the configuration as a file. Parsing this file gives the same configuration. */
+void bridge_config_print(const struct bridge_config *config, FILE *out);
+
+#endif

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/bridge/setup/types.h"
+
+#include <string.h>
+
+#include "client/bridge/setup/config.h"
+
+/* --- names ------------------------------------------------------------------------------------ */
+
+bool bridge_name_is_right(const char *name, size_t length)
+{
+    if (length == 0 || length >= BRIDGE_NAME_BYTES || name[0] == '-' || name[length - 1] == '-') {
+        return false;
+    }
+    for (size_t i = 0; i < length; i++) {
+        if (strchr("abcdefghijklmnopqrstuvwxyz0123456789-", name[i]) == NULL || name[i] == '\0') {
+            return false;
+        }
+    }
+    return true;
+}
+
+static int refuse_name(const struct settings_source *source, const char *key, const char *value,
+                       size_t length)
+{
+    return settings_refuse(source,
+                           "`%s` needs a name of at most %d letters a-z, digits and inner "
+                           "hyphens, such as lobby; not `%.*s`",
+                           key, BRIDGE_NAME_BYTES - 1, (int)length, value);
+}
+
+static int name_set(const struct settings_source *source, const struct settings_key *key,
+                    void *base, const char *value)
+{
+    char *field = (char *)base + key->offset;
+    size_t length = strlen(value);
+
+    if (!bridge_name_is_right(value, length)) {
+        return refuse_name(source, key->name, value, length);
+    }
+    memset(field, 0, key->width);
+    memcpy(field, value, length);
+    return 0;
+}
+
+static void name_print(const struct settings_key *key, const void *base, FILE *out)
+{
+    const char *field = (const char *)base + key->offset;
+
+    if (field[0] != '\0') {
+        (void)fprintf(out, "%s = %s\n", key->name, field);
+    }
+}
+
+const struct settings_own bridge_type_name = {
+    .name = "name",
+    .form = "a name of letters a-z, digits and inner hyphens, such as lobby",
+    .set = name_set,
+    .print = name_print,
+};
+
+/* --- servers of the hub ----------------------------------------------------------------------- */
+
+static bool url_is_right(const char *url)
+{
+    static const char *const schemes[] = {"nats://", "tls://"};
+
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        size_t length = strlen(schemes[i]);
+
+        if (strncmp(url, schemes[i], length) == 0) {
+            return url[length] != '\0' && strpbrk(url + length, "/@ ,") == NULL;
+        }
+    }
+    return false;
+}
+
+static int nats_add(const struct settings_source *source, const struct settings_key *key,
+                    void *base, const char *value)
+{
+    struct bridge_config *config = base;
+
+    if (config->nats_count == BRIDGE_NATS_MAX) {
+        return settings_refuse(source, "`%s`: there may be at most %d", key->name, BRIDGE_NATS_MAX);
+    }
+    if (!url_is_right(value) || strlen(value) >= BRIDGE_URL_BYTES) {
+        return settings_refuse(source,
+                               "`%s` must be the address of one NATS server, such as "
+                               "tls://hub1.example:4222, without a password; not `%.160s`",
+                               key->name, value);
+    }
+    memcpy(config->nats[config->nats_count++], value, strlen(value) + 1);
+    return 0;
+}
+
+static void nats_print(const struct settings_key *key, const void *base, FILE *out)
+{
+    const struct bridge_config *config = base;
+
+    for (size_t i = 0; i < config->nats_count; i++) {
+        (void)fprintf(out, "%s = %s\n", key->name, config->nats[i]);
+    }
+}
+
+const struct settings_own bridge_type_nats = {
+    .name = "address",
+    .form = "the address of a NATS server, such as tls://hub1.example:4222",
+    .set = nats_add,
+    .print = nats_print,
+};
+
+/* --- hosts that a reader follows -------------------------------------------------------------- */
+
+static int hosts_add(const struct settings_source *source, const struct settings_key *key,
+                     void *base, const char *value)
+{
+    struct bridge_config *config = base;
+
+    while (*value != '\0') {
+        size_t length = strcspn(value, " \t");
+
+        if (config->reader_count == BRIDGE_HOSTS_MAX) {
+            return settings_refuse(source, "`%s`: there may be at most %d", key->name,
+                                   BRIDGE_HOSTS_MAX);
+        }
+        if (!bridge_name_is_right(value, length)) {
+            return refuse_name(source, key->name, value, length);
+        }
+        memset(config->reader_hosts[config->reader_count], 0, BRIDGE_NAME_BYTES);
+        memcpy(config->reader_hosts[config->reader_count++], value, length);
+        value += length;
+        value += strspn(value, " \t");
+    }
+    return 0;
+}
+
+static void hosts_print(const struct settings_key *key, const void *base, FILE *out)
+{
+    const struct bridge_config *config = base;
+
+    for (size_t i = 0; i < config->reader_count; i++) {
+        (void)fprintf(out, "%s = %s\n", key->name, config->reader_hosts[i]);
+    }
+}
+
+const struct settings_own bridge_type_hosts = {
+    .name = "names",
+    .form = "names of hosts with blanks between them, such as lobby library",
+    .set = hosts_add,
+    .print = hosts_print,
+};

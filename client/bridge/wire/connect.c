@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/bridge/wire/connect.h"
+
+#include <stdio.h>
+#include <string.h>
+
+enum {
+    CONNECT_MS = 2000, /* for one server, its TLS and its greeting */
+    PING_MS = 10 * 1000,
+    PINGS_OUT = 2, /* a connection without an answer to so many is lost */
+    WRITE_MS = 2000
+};
+
+void connect_inbox(const struct bridge_config *config, char *out, size_t room)
+{
+    (void)snprintf(out, room, "_INBOX_%s", config->name);
+}
+
+void connect_explain(natsStatus status, char *out_error)
+{
+    natsStatus last = NATS_OK;
+    const char *text = nats_GetLastError(&last);
+    const char *advice = "";
+
+    if (status == NATS_CONNECTION_AUTH_FAILED || (text != NULL && strstr(text, "uthorization"))) {
+        advice = "; the hub does not know this certificate: see `cert` and setup-hub";
+    } else if (status == NATS_SSL_ERROR || status == NATS_SECURE_CONNECTION_REQUIRED ||
+               status == NATS_SECURE_CONNECTION_WANTED) {
+        advice = "; see `cert`, `key` and `ca`, and this machine's clock";
+    } else if (status == NATS_NO_SERVER || status == NATS_TIMEOUT || status == NATS_IO_ERROR) {
+        advice = "; see `nats`, and whether a server runs there";
+    }
+    (void)snprintf(out_error, CONNECT_ERROR_BYTES, "%s%s%.120s%s", natsStatus_GetText(status),
+                   text != NULL && text[0] != '\0' ? ": " : "", text != NULL ? text : "", advice);
+}
+
+static natsStatus set_tls(const struct bridge_config *config, natsOptions *options)
+{
+    if (config->ca[0] == '\0') {
+        return NATS_OK;
+    }
+    natsStatus status = natsOptions_SetSecure(options, true);
+    if (status == NATS_OK) {
+        status = natsOptions_LoadCATrustedCertificates(options, config->ca);
+    }
+    return status == NATS_OK ? natsOptions_LoadCertificatesChain(options, config->cert, config->key)
+                             : status;
+}
+
+static natsStatus set_times(natsOptions *options)
+{
+    natsStatus status = natsOptions_SetTimeout(options, CONNECT_MS);
+
+    status = status == NATS_OK ? natsOptions_SetPingInterval(options, PING_MS) : status;
+    status = status == NATS_OK ? natsOptions_SetMaxPingsOut(options, PINGS_OUT) : status;
+    status = status == NATS_OK ? natsOptions_SetWriteDeadline(options, WRITE_MS) : status;
+    return status;
+}
+
+natsStatus connect_options(const struct bridge_config *config, natsOptions **out_options,
+                           char *out_error)
+{
+    const char *servers[BRIDGE_NATS_MAX];
+    char inbox[BRIDGE_NAME_BYTES + 16];
+    char name[BRIDGE_NAME_BYTES + 16];
+    natsOptions *options = NULL;
+    natsStatus status = natsOptions_Create(&options);
+
+    connect_inbox(config, inbox, sizeof(inbox));
+    (void)snprintf(name, sizeof(name), "hearsay-%s", config->name);
+    for (size_t i = 0; i < config->nats_count; i++) {
+        servers[i] = config->nats[i];
+    }
+    status = status == NATS_OK ? natsOptions_SetServers(options, servers, (int)config->nats_count)
+                               : status;
+    status = status == NATS_OK ? natsOptions_SetName(options, name) : status;
+    status = status == NATS_OK ? natsOptions_SetCustomInboxPrefix(options, inbox) : status;
+    /* The wire connects again itself: libnats would give up after two refusals. */
+    status = status == NATS_OK ? natsOptions_SetAllowReconnect(options, false) : status;
+    status = status == NATS_OK ? natsOptions_SetIgnoreDiscoveredServers(options, true) : status;
+    status = status == NATS_OK ? natsOptions_UseGlobalMessageDelivery(options, true) : status;
+    status = status == NATS_OK ? set_times(options) : status;
+    status = status == NATS_OK ? set_tls(config, options) : status;
+    if (status != NATS_OK) {
+        connect_explain(status, out_error);
+        natsOptions_Destroy(options);
+        return status;
+    }
+    *out_options = options;
+    return NATS_OK;
+}

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * subject: the names of what is at the hub. There are SUBJECT_SHARDS shards; a host is in the shard
+ * that its name gives.
+ *
+ *   h.SHARD.HOST.ID     the state of a message, one last state each; written by the owner only
+ *   h.SHARD.HOST.-      the head of the host: which store owns it, and how far it has published
+ *   h.rule.HOST.RULE    the state of a rule of the host; written by the owner only
+ *   o.SHARD.HOST.ID     the operator's word about a message; written by bridges at the hub only
+ *   o.rule.HOST.RULE    the operator's word about a rule, likewise
+ *   r.HOST              requests for pages of the host, answered by bridges of readers
+ *   s.HOOD.HOST         summaries of the host for its neighbours, and that it asks for theirs
+ *   q.HOOD.HOST         queries for the host, from its neighbours
+ *   a.HOOD.HOST         the same, as the host's access point hears them: see hub/rights.h
+ *
+ * Streams: h_SHARD has h.SHARD.>, o has o.SHARD.> of all shards, rule has h.rule.> and o.rule.>. An
+ * access point uses JetStream's API for one thing only, the head of its own host: subject_get_head.
+ */
+#ifndef CLIENT_BRIDGE_WIRE_SUBJECT_H
+#define CLIENT_BRIDGE_WIRE_SUBJECT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { SUBJECT_SHARDS = 16, SUBJECT_BYTES = 256 };
+
+/* The shard of a host: XXH3-64 of its name modulo SUBJECT_SHARDS. */
+unsigned subject_shard(const char *host);
+
+/* All write to out (SUBJECT_BYTES). `id` has LIMIT_ID_BYTES. A rule is named by its kind and value.
+ */
+void subject_state(const char *host, const uint8_t *id, char *out);
+void subject_rule(const char *host, uint32_t kind, const uint8_t *value, size_t value_bytes,
+                  char *out);
+void subject_head(const char *host, char *out);
+bool subject_is_head(const char *subject);
+void subject_word(const char *host, const uint8_t *id, char *out);
+void subject_words(const char *host, char *out);      /* all of a host: o.SHARD.HOST.> */
+void subject_rule_words(const char *host, char *out); /* o.rule.HOST.> */
+void subject_rule_word(const char *host, uint32_t kind, const uint8_t *value, size_t value_bytes,
+                       char *out);
+void subject_pages(const char *host, char *out); /* r.HOST */
+void subject_summary(const char *hood, const char *host, char *out);
+void subject_query(const char *hood, const char *host, char *out); /* to send a query to */
+void subject_asked(const char *hood, const char *host, char *out); /* to hear queries on */
+
+/* The stream of a host's states. */
+void subject_stream(const char *host, char *out);
+
+/* Where the last message of the head's subject is asked for: JetStream's direct get. The streams
+ * h_SHARD must have allow_direct. */
+void subject_get_head(const char *host, char *out);
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/bridge/wire/text.h"
+
+#include <string.h>
+
+enum { ROOM = 49 };
+
+/* How much of the text fits a line: up to a blank, if there is one. */
+static size_t line_bytes(const char *text)
+{
+    size_t length = strlen(text);
+    size_t end = ROOM;
+
+    if (length <= ROOM) {
+        return length;
+    }
+    while (end > 0 && text[end] != ' ') {
+        end--;
+    }
+    return end > 0 ? end : ROOM;
+}
+
+void text_print(FILE *out, const char *word, const char *text)
+{
+    do {
+        size_t bytes = line_bytes(text);
+
+        (void)fprintf(out, "%-10s %.*s\n", word, (int)bytes, text);
+        text += bytes;
+        text += strspn(text, " ");
+        word = "";
+    } while (*text != '\0');
+}
