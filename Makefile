@@ -20,6 +20,7 @@ BUILD_DEB ?= build-deb
 # Of `make torture`: a few minutes.
 TORTURE_CUTS ?= 50000
 TORTURE_KILLS ?= 100
+TORTURE_HUB_ROUNDS ?= 20
 # Of `make play`: the address of the page, loopback when none is named.
 PLAY_LISTEN ?=
 # Sanitizers are slow, and so are small machines.
@@ -27,8 +28,11 @@ ASAN_TIMES ?= 4
 
 export PREFIX # scripts/configure takes it over without building anew
 
-# Of `make matrix`: which rows, all when none is named; see scripts/matrix.
+# Of `make matrix`, `make peers` and `make reproduce`: which rows, all when none is named; see
+# scripts/matrix, scripts/peers, scripts/reproduce.
 BUILD_MATRIX ?= build-matrix
+# Of `make peers`: the sources of other libraries, and a program that asks them.
+BUILD_PEERS ?= build-peers
 # Of `make check-release`: 3 GB for each release of Debian.
 BUILD_RELEASE ?= build-release
 ROWS ?=
@@ -36,7 +40,9 @@ ROWS ?=
 # meson's list of what it has installed.
 INSTALL_LOG = $(BUILD)/meson-logs/install-log.txt
 
-.PHONY: all build demo play check check-plain check-asan bench eval fuzz torture small matrix check-release lint deb install uninstall clean format help
+# Each recipe uses all processors by itself.
+.NOTPARALLEL:
+.PHONY: all build demo demo-hub torture-hub play check check-packages check-plain check-asan bench peers eval reproduce fuzz torture small matrix check-release lint deb install uninstall clean format help
 
 all: build
 
@@ -52,6 +58,13 @@ demo: ## install what is missing, build, and show messages left and found again
 	@ninja -C $(BUILD) --quiet daemon/hearsayd client/hearsay
 	@sh scripts/demo $(BUILD)
 
+demo-hub: ## install what is missing, build, and show three access points, a reader and a hub
+	@sh scripts/install-packages build hub
+	@sh scripts/configure $(BUILD) $(MESON_ARGS)
+	@echo "building hearsayd, hearsay and hearsay-bridge in $(BUILD)"
+	@ninja -C $(BUILD) --quiet daemon/hearsayd client/hearsay client/hearsay-bridge
+	@python3 -B scripts/demo-hub $(BUILD)
+
 play: ## install what is missing, build, and serve the page with sample messages; PLAY_LISTEN=ADDRESS for phones
 	@sh scripts/install-packages build
 	@sh scripts/configure $(BUILD) $(MESON_ARGS)
@@ -61,14 +74,16 @@ play: ## install what is missing, build, and serve the page with sample messages
 
 check: check-plain check-asan ## install what is missing, build and test, plain and under sanitizers
 
-check-plain:
+check-packages:
 	@sh scripts/install-packages build test browser
+
+check-plain: check-packages
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
 	@echo "building and testing in $(BUILD)"
 	@ninja -C $(BUILD)
 	@meson test -C $(BUILD) --no-rebuild --print-errorlogs
 
-check-asan: check-plain
+check-asan: check-packages
 	@sh scripts/configure --tests $(BUILD_ASAN) $(ASAN_ARGS) $(MESON_ARGS)
 	@echo "building and testing in $(BUILD_ASAN), under ASan and UBSan"
 	@ninja -C $(BUILD_ASAN)
@@ -91,6 +106,20 @@ eval: ## build, and evaluate contexts on real data (EVAL_ARGS); see docs/evaluat
 	@/usr/bin/python3 -B tests/eval/run.py --hearsayd $(BUILD)/daemon/hearsayd \
 	    --hearsay $(BUILD)/client/hearsay $(or $(EVAL_ARGS),--dir $(BUILD)/eval)
 
+peers: ## beside other libraries, which it installs and fetches; ROWS="campus words"; see docs/notes/peers.md
+	@sh scripts/install-packages build test bench peers
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@echo "building in $(BUILD) and $(BUILD_PEERS), and measuring"
+	@ninja -C $(BUILD) --quiet
+	@sh scripts/peers $(BUILD) $(BUILD_PEERS) $(ROWS)
+
+reproduce: ## measure the tables and plots of docs/ anew, and compare; ROWS="thesis places"; see docs/reproduce.md
+	@sh scripts/install-packages build test bench
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@echo "building in $(BUILD), and measuring into $(BUILD)/reproduce"
+	@ninja -C $(BUILD) --quiet
+	@/usr/bin/python3 -B scripts/reproduce $(BUILD) $(BUILD)/reproduce $(ROWS)
+
 fuzz: ## look for inputs that break something, FUZZ_SECONDS (60) a target; FUZZ_TARGETS, FUZZ_ENGINE=afl
 	@sh scripts/install-packages build test fuzz
 	@sh scripts/fuzz $(BUILD_FUZZ) $(FUZZ_SECONDS) $(FUZZ_TARGETS)
@@ -102,6 +131,16 @@ torture: ## power cuts (TORTURE_CUTS) and kill -9 under load (TORTURE_KILLS), ma
 	@ninja -C $(BUILD) --quiet
 	@HEARSAY_POWER_CUTS=$(TORTURE_CUTS) HEARSAY_KILL_ROUNDS=$(TORTURE_KILLS) \
 	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 fault-power crash
+
+torture-hub: ## kill -9 and lost power at a hub, TORTURE_HUB_ROUNDS (20) of each; a hood of 50
+	@sh scripts/install-packages build test hub
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@echo "building and torturing in $(BUILD)"
+	@ninja -C $(BUILD) --quiet
+	@HEARSAY_HUB_ROUNDS=$(TORTURE_HUB_ROUNDS) \
+	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 kill_hub
+	@HEARSAY_HOOD_SITES=50 HEARSAY_HOOD_QUERIES=1000 \
+	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 hood_hub
 
 small: ## as root: a 32-bit hearsayd in 64 MB with 100,000 messages; memory, sizes, bytes written
 	@sh scripts/small $(BUILD_SMALL)
@@ -139,8 +178,8 @@ uninstall: ## remove what the last install of this build directory installed
 	@rm $(INSTALL_LOG)
 
 clean: ## remove what was built
-	@echo "removing $(BUILD), $(BUILD_ASAN), $(BUILD_FUZZ), $(BUILD_MATRIX) and $(BUILD_SMALL)"
-	@rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ) $(BUILD_MATRIX) $(BUILD_SMALL)
+	@echo "removing $(BUILD), $(BUILD_ASAN), $(BUILD_FUZZ), $(BUILD_MATRIX), $(BUILD_PEERS) and $(BUILD_SMALL)"
+	@rm -rf $(BUILD) $(BUILD_ASAN) $(BUILD_FUZZ) $(BUILD_MATRIX) $(BUILD_PEERS) $(BUILD_SMALL)
 
 format: ## lay out the C files with clang-format
 	@echo "laying out the C files"

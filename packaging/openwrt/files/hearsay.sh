@@ -223,6 +223,49 @@ hearsay_value() { # KEY
 	sed -n "s/^$1 = //p" "$HEARSAY_FILE"
 }
 
+# --- procd's jail -----------------------------------------------------------------------------------
+
+# Folders of sockets, and the usual one of certificates and the like. OpenWrt has /run from 25.12 on.
+hearsay_make_folders() {
+	[ -e /run ] || ln -s /var/run /run
+	mkdir -p /var/run/hearsay /var/run/hearsay-web
+	mkdir -p /etc/hearsay 2>/dev/null # not on a read-only root
+}
+
+# What a program in a jail sees: folders of the files that HEARSAY_FILE names, and some more. Not the files
+# themselves: in the jail, a file that somebody replaces stays the old one. A certificate may be a link to a file
+# in another folder.
+hearsay_folders() {
+	local path
+
+	[ -e "$HEARSAY_FILE" ] || return 0
+	{
+		printf '%s\n' /etc/passwd /etc/group /etc/TZ /etc/localtime /etc/hearsay /usr/share/hearsay /run/hearsay \
+			/run/hearsay-web "${HEARSAY_FILE%/*}"
+		sed -n 's/^[a-z_]* = \(\/[^ ]*\).*/\1/p' "$HEARSAY_FILE" | while read -r path; do
+			for path in "$path" "$(readlink -f "$path")"; do
+				[ -d "$path" ] || path="${path%/*}"
+				echo "$path"
+			done
+		done
+	} | sort -u
+}
+
+# Between procd_open_instance and procd_close_instance: the program sees its own processes, its libraries and
+# hearsay_folders, and writes only to the FOLDERs. Without ujail, procd starts it without a jail.
+hearsay_jail() { # NAME [FOLDER]...
+	local name="$1" folder written
+
+	shift
+	written="$*"
+	procd_set_param env HEARSAY_END_WITH_PARENT=1
+	procd_add_jail "$name" procfs ronly
+	for folder in $(hearsay_folders); do
+		list_contains written "$folder" || procd_add_jail_mount "$folder"
+	done
+	procd_add_jail_mount_rw "$@"
+}
+
 # --- what dnsmasq tells clients ---------------------------------------------------------------------
 
 # The domain of the names that clients of dnsmasq use.
@@ -271,14 +314,14 @@ service_started() {
 	[ -z "$hearsay_refused" ]
 }
 
-# procd sends SIGHUP if the file has changed. What SIGHUP cannot change needs another process. The file
-# is made only once: UCI may change between two times.
+# procd sends SIGHUP if the file has changed. What SIGHUP cannot change needs another process, and so do other
+# folders in the jail. The file is made only once: UCI may change between two times.
 reload_service() {
 	local before
 
-	before=$(fixed_lines)
+	before=$(fixed_lines; hearsay_folders)
 	prepare || return
-	[ "$before" = "$(fixed_lines)" ] || stop
+	[ "$before" = "$(fixed_lines; hearsay_folders)" ] || stop
 	hearsay_is_prepared=1
 	start
 }
