@@ -56,9 +56,11 @@ int bench_joint(const struct bench_options *options, struct report *report);
 int bench_index(int argc, char **argv);
 int bench_arrange(int argc, char **argv);
 int bench_epochs(int argc, char **argv);
+int bench_hood(int argc, char **argv);
 int bench_thesis(int argc, char **argv);
 int bench_watch(int argc, char **argv);
 int bench_load(int argc, char **argv);
+int bench_similar(int argc, char **argv);
 int bench_web(int argc, char **argv);
 int bench_phones(int argc, char **argv);
 

@@ -1,11 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * deposit: durable deposits per second through the daemon, beside SQLite alone with the same rows.
- * All sides take turns, each time with a new database.
+ * All sides take turns, each time with a new database. Then what the changes for copies cost: the
+ * store in this process, with and without them, in turns.
  */
 #include <stdio.h>
 
 #include "tests/bench/alone.h"
+#include "tests/bench/deposit_store.h"
 #include "tests/bench/stage.h"
 #include "tests/bench/stats.h"
 
@@ -21,6 +23,7 @@ enum {
     SEED = 1
 };
 static const double goal = 0.8;
+static const double feed_ceiling = 1.05; /* what changes for copies may cost a deposit */
 
 struct samples {
     double one[BENCH_ROUNDS_MAX];
@@ -30,6 +33,9 @@ struct samples {
     double ratio_many[BENCH_ROUNDS_MAX];
     double client_share[BENCH_ROUNDS_MAX];
     double daemon_share[BENCH_ROUNDS_MAX];
+    double store_us[DEPOSIT_KINDS][BENCH_ROUNDS_MAX];
+    double feed_ratio[BENCH_ROUNDS_MAX];
+    double evict_ratio[BENCH_ROUNDS_MAX];
 };
 
 /*
@@ -122,6 +128,40 @@ static int run_round(const struct bench_options *options, const struct frames *f
     return 0;
 }
 
+static int run_store(const struct bench_options *options, struct samples *samples, uint32_t round,
+                     size_t count)
+{
+    for (unsigned kind = 0; kind < DEPOSIT_KINDS; kind++) {
+        if (deposit_store_run(options, (enum deposit_kind)kind, count,
+                              &samples->store_us[kind][round]) != 0) {
+            return -1;
+        }
+    }
+    samples->feed_ratio[round] =
+        samples->store_us[DEPOSIT_PLAIN_FED][round] / samples->store_us[DEPOSIT_PLAIN][round];
+    samples->evict_ratio[round] =
+        samples->store_us[DEPOSIT_EVICTS_FED][round] / samples->store_us[DEPOSIT_EVICTS][round];
+    return 0;
+}
+
+static void tell_store(struct report *report, struct samples *samples, uint32_t rounds)
+{
+    report_figure(report, "store_us", stats_median(samples->store_us[DEPOSIT_PLAIN], rounds), 1,
+                  "us", "CPU time of the store alone, batches of 256");
+    report_figure(report, "store_fed_us",
+                  stats_median(samples->store_us[DEPOSIT_PLAIN_FED], rounds), 1, "us",
+                  "the same, with changes for copies");
+    report_ceiling(report, "feed_ratio", stats_median(samples->feed_ratio, rounds), feed_ceiling,
+                   "with changes / without");
+    report_figure(report, "evict_us", stats_median(samples->store_us[DEPOSIT_EVICTS], rounds), 1,
+                  "us", "the same, each deposit evicts the oldest message");
+    report_figure(report, "evict_fed_us",
+                  stats_median(samples->store_us[DEPOSIT_EVICTS_FED], rounds), 1, "us",
+                  "the same, with changes for copies");
+    report_ceiling(report, "evict_feed_ratio", stats_median(samples->evict_ratio, rounds),
+                   feed_ceiling, "with changes / without");
+}
+
 static void tell(struct report *report, struct samples *samples, uint32_t rounds, size_t count,
                  double ceiling)
 {
@@ -147,6 +187,7 @@ static void tell(struct report *report, struct samples *samples, uint32_t rounds
                   "processor time of the client / elapsed, 1 connection");
     report_figure(report, "client_ceiling_per_s", ceiling, 0, "/s",
                   "the same client against a server that does nothing");
+    tell_store(report, samples, rounds);
     report_end(report);
 }
 
@@ -160,6 +201,7 @@ int bench_deposit(const struct bench_options *options, struct report *report)
     int rc = frames_make_deposits(&frames, SEED, bench_or(options->count, COUNT));
     for (uint32_t round = 0; round < rounds && rc == 0; round++) {
         rc = run_round(options, &frames, &samples, round);
+        rc = rc == 0 ? run_store(options, &samples, round, frames.count) : rc;
     }
     if (rc == 0) {
         rc = run_ceiling(&frames, &ceiling);

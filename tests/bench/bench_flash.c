@@ -11,7 +11,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/flash_device.h"
 #include "tests/bench/stats.h"

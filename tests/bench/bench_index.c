@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * hearsay-bench index: compares the engines of the index with the same filters and the same
- * queries. The engines take turns after each query.
+ * queries. The engines take turns after each query. A list reads all filters, so in its turn an
+ * engine finds little of its own memory in the caches. With --alone each engine is also asked
+ * without turns, and with empty caches.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -11,35 +13,13 @@
 #include "core/index/index.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/filters.h"
+#include "tests/bench/index_options.h"
 #include "tests/bench/index_plot.h"
 #include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 #include "tests/reference/engines.h"
 
-enum { ENGINES_MAX = 4, CHANGES = 2000, ROUNDS = 3 };
-
-/* An engine by the name it goes by here. */
-struct contender {
-    const char *name;
-    const struct index_engine *engine;
-};
-
-struct options {
-    struct filters_options filters;
-    struct profile profile;
-    struct contender contenders[ENGINES_MAX];
-    size_t engine_count;
-    uint32_t k;
-    uint64_t budget;
-    bool contains;   /* ask for one label of each query's */
-    bool one_by_one; /* not arranged after the inserts */
-    bool json;
-    bool estimated;           /* ranked by estimated labels instead of bits */
-    const char *profile_text; /* what --profile said, or NULL */
-    uint32_t bits;            /* ... -m and -d, or 0 */
-    uint32_t hashes;
-    const char *plot_directory;
-};
+enum { CHANGES = 2000, ROUNDS = 3, CACHE_BYTES = 128 * 1024 * 1024 };
 
 /* One engine at work. */
 struct side {
@@ -47,6 +27,8 @@ struct side {
     const struct index_engine *engine;
     struct index *index;
     double *query_ns; /* the median of each query's rounds */
+    double alone_ns;  /* median of all queries, one after another; 0: not measured */
+    double cold_ns;   /* the same with empty caches */
     double bytes;
     double comparisons;
     double hits;
@@ -57,14 +39,15 @@ struct side {
 };
 
 struct run {
-    const struct options *options;
+    const struct index_bench_options *options;
     const struct bits_kernels *kernels;
     struct filters filters;
     struct estimate *estimate;
-    struct side sides[ENGINES_MAX];
+    struct side sides[INDEX_ENGINES_MAX];
     struct nearest_candidate *truth; /* the first engine's answer to the query under way */
     uint32_t truth_count;
     struct index_plot *plot; /* NULL without --plot */
+    uint8_t *cache;          /* CACHE_BYTES that fill all caches; NULL without --alone */
 };
 
 /*
@@ -187,7 +170,7 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
 static int ask_all(struct run *run)
 {
     for (size_t q = 0; q < run->filters.queries.count; q++) {
-        double ns[ENGINES_MAX][ROUNDS];
+        double ns[INDEX_ENGINES_MAX][ROUNDS];
 
         for (size_t round = 0; round < ROUNDS; round++) {
             for (size_t s = 0; s < run->options->engine_count; s++) {
@@ -203,9 +186,51 @@ static int ask_all(struct run *run)
     return 0;
 }
 
+/* Asks one engine all queries, one after another. `cold`: with empty caches each time. */
+static int ask_alone(struct run *run, size_t s, bool cold, double *out_median)
+{
+    enum { LINE_BYTES = 64 };
+    const size_t count = run->filters.queries.count;
+    double *ns = calloc(count, sizeof(*ns));
+    int rc = ns != NULL ? 0 : bench_fail("memory is short");
+
+    for (size_t q = 0; rc == 0 && q < count; q++) {
+        for (size_t byte = 0; cold && byte < CACHE_BYTES; byte += LINE_BYTES) {
+            ((volatile uint8_t *)run->cache)[byte]++;
+        }
+        rc = ask(run, s, q, false, &ns[q]);
+    }
+    if (rc == 0) {
+        *out_median = stats_median(ns, count);
+    }
+    free(ns);
+    return rc;
+}
+
+static int ask_each_alone(struct run *run)
+{
+    int rc = 0;
+
+    if (!run->options->alone) {
+        return 0;
+    }
+    run->cache = run->cache != NULL ? run->cache : calloc(CACHE_BYTES, 1);
+    if (run->cache == NULL) {
+        return bench_fail("memory is short");
+    }
+    for (size_t s = 0; rc == 0 && s < run->options->engine_count; s++) {
+        struct side *side = &run->sides[s];
+
+        rc = ask_alone(run, s, false, &side->alone_ns); /* fills the caches */
+        rc = rc == 0 ? ask_alone(run, s, false, &side->alone_ns) : rc;
+        rc = rc == 0 ? ask_alone(run, s, true, &side->cold_ns) : rc;
+    }
+    return rc;
+}
+
 static void print_side(const struct run *run, struct side *side, double first_median)
 {
-    const struct options *options = run->options;
+    const struct index_bench_options *options = run->options;
     const size_t queries = run->filters.queries.count;
     const double n = (double)run->filters.stored.count;
     const double asked = (double)queries;
@@ -216,15 +241,23 @@ static void print_side(const struct run *run, struct side *side, double first_me
 
     if (run->plot != NULL) {
         index_plot_add(run->plot, side->name, run->filters.stored.count, median / 1000, bytes);
+        if (options->alone) {
+            char name[64];
+
+            snprintf(name, sizeof(name), "%s alone", side->name);
+            plot_add(&run->plot->time, name, n, side->alone_ns / 1000);
+        }
     }
     if (options->json) {
         printf("{\"workload\":\"%s\",\"engine\":\"%s\",\"n\":%.0f,\"m\":%u,\"k\":%u,"
                "\"query_ns_median\":%.0f,\"query_ns_p99\":%.0f,\"bytes_share\":%.5f,"
                "\"comparisons_share\":%.5f,\"recall\":%.5f,\"insert_ns\":%.0f,\"delete_ns\":%.0f,"
-               "\"build_ns\":%.0f,\"overhead_share\":%.4f,\"cpu\":\"%s\"}\n",
+               "\"build_ns\":%.0f,\"overhead_share\":%.4f,\"alone_ns_median\":%.0f,"
+               "\"cold_ns_median\":%.0f,\"cpu\":\"%s\"}\n",
                options->filters.workload, side->name, n, run->filters.profile.bits, options->k,
                median, p99, bytes, comparisons, side->hits / asked, side->insert_ns,
-               side->delete_ns, side->build_ns, side->overhead_share, run->kernels->name);
+               side->delete_ns, side->build_ns, side->overhead_share, side->alone_ns, side->cold_ns,
+               run->kernels->name);
         return;
     }
     printf(
@@ -233,6 +266,10 @@ static void print_side(const struct run *run, struct side *side, double first_me
         side->name, n, median / 1000, p99 / 1000, median / first_median, bytes * 100,
         comparisons * 100, side->hits / asked, side->insert_ns / 1000, side->delete_ns / 1000,
         side->build_ns / 1000, side->overhead_share * 100);
+    if (options->alone) {
+        printf("%-10s alone %.1f us, with empty caches %.1f us\n", side->name,
+               side->alone_ns / 1000, side->cold_ns / 1000);
+    }
 }
 
 static void print(struct run *run)
@@ -277,7 +314,7 @@ static int measure(struct run *run)
             return -1;
         }
     }
-    if (ask_all(run) != 0) {
+    if (ask_all(run) != 0 || ask_each_alone(run) != 0) {
         return -1;
     }
     for (size_t s = 0; s < run->options->engine_count; s++) {
@@ -291,7 +328,7 @@ static int measure(struct run *run)
 
 static void free_sides(struct run *run)
 {
-    for (size_t s = 0; s < ENGINES_MAX; s++) {
+    for (size_t s = 0; s < INDEX_ENGINES_MAX; s++) {
         index_free(run->sides[s].index);
         free(run->sides[s].query_ns);
     }
@@ -318,7 +355,7 @@ static int measure_sizes(struct run *run)
 }
 
 /* NULL, and it is said, when it cannot be drawn. */
-static struct index_plot *new_plot(const struct options *options)
+static struct index_plot *new_plot(const struct index_bench_options *options)
 {
     struct index_plot *plot =
         plot_prepare(options->plot_directory) == 0 ? calloc(1, sizeof(*plot)) : NULL;
@@ -334,7 +371,7 @@ static struct index_plot *new_plot(const struct options *options)
     return plot;
 }
 
-static int run_index(const struct options *options)
+static int run_index(const struct index_bench_options *options)
 {
     struct run run = {.options = options};
 
@@ -356,173 +393,25 @@ static int run_index(const struct options *options)
         rc = measure_sizes(&run);
     }
     free_sides(&run);
+    free(run.cache);
     free(run.plot);
     estimate_free(run.estimate);
     filters_deinit(&run.filters);
     return rc;
 }
 
-/* ---- options ---- */
-
-static int parse_engines(char *text, void *destination)
-{
-    struct options *options = destination;
-
-    options->engine_count = 0;
-    for (char *name = strtok(text, ","); name != NULL; name = strtok(NULL, ",")) {
-        const struct index_engine *engine = engine_named(name);
-
-        if (engine == NULL || options->engine_count == ENGINES_MAX) {
-            return bench_fail("--engine takes up to %d names that --help lists, not %s",
-                              ENGINES_MAX, name);
-        }
-        options->contenders[options->engine_count++] = (struct contender){name, engine};
-    }
-    return options->engine_count > 0 ? 0 : bench_fail("--engine takes names with commas between");
-}
-
-/* -m 512 -d 4 is short for --profile v1:512/4. */
-static int resolve_profile(struct options *options)
-{
-    const bool by_number = options->bits != 0 || options->hashes != 0;
-    const char *reason = NULL;
-    char text[PROFILE_TEXT_MAX];
-
-    if (by_number && options->profile_text != NULL) {
-        return bench_fail("-m and -d are short for --profile v1:M/D; give either, not both");
-    }
-    const int length =
-        options->profile_text != NULL
-            ? snprintf(text, sizeof(text), "%s", options->profile_text)
-            : snprintf(text, sizeof(text), "v1:%u/%u", (unsigned)bench_or(options->bits, 512),
-                       (unsigned)bench_or(options->hashes, 4));
-    if (length >= (int)sizeof(text)) {
-        return bench_fail("the profile is longer than %zu bytes", sizeof(text) - 1);
-    }
-    if (profile_parse(text, strlen(text), &options->profile, &reason) != 0) {
-        return bench_fail("%s %s: %s", by_number ? "-m, -d: profile" : "--profile", text, reason);
-    }
-    return 0;
-}
-
-/* The help text of --engine: the names are those of the engines in core. */
-static void print_engines(char *out, size_t room)
-{
-    int used = snprintf(out, room, "of:");
-
-    for (const struct index_engine *const *engine = all_engines(); *engine != NULL; engine++) {
-        used += snprintf(out + used, room - (size_t)used, " %s", (*engine)->name);
-    }
-    (void)snprintf(out + used, room - (size_t)used,
-                   " best-path (default: list,tree);\nrecall is against the first");
-}
-
-static enum options_outcome read_options(int argc, char **argv, struct options *options)
-{
-    char engines[256];
-    struct option_row filter_rows[FILTERS_ROWS];
-    const struct option_row stored_rows[] = {
-        {.name = "n",
-         .value = "N",
-         .size = &options->filters.count,
-         .least = 1,
-         .most = FILTERS_COUNT_MAX,
-         .help = "filters to store (default: 100000 made up, or all there are)"},
-        {.name = "queries",
-         .value = "FILE",
-         .text = &options->filters.queries_file,
-         .help = "raw filters to ask for (default: the workload's own)"},
-        {.name = "query-count",
-         .value = "N",
-         .size = &options->filters.query_count,
-         .least = 1,
-         .most = FILTERS_COUNT_MAX,
-         .help = "queries (default: 200 made up, or all there are)"},
-        {.name = "profile",
-         .value = "PROFILE",
-         .text = &options->profile_text,
-         .help = "how labels become filters (default: v1:512/4)"},
-        {.name = "m",
-         .value = "M",
-         .u32 = &options->bits,
-         .least = 1,
-         .most = PROFILE_BITS_MAX,
-         .help = "with -d D short for --profile v1:M/D"},
-        {.name = "d",
-         .value = "D",
-         .u32 = &options->hashes,
-         .least = 1,
-         .most = PROFILE_HASHES_MAX,
-         .help = "with -m M short for --profile v1:M/D"},
-    };
-    const struct option_row query_rows[] = {
-        {.name = "k",
-         .value = "K",
-         .u32 = &options->k,
-         .least = 1,
-         .most = BENCH_K_MAX,
-         .help = "answers wanted (default: 10)"},
-        {.name = "contains",
-         .flag = &options->contains,
-         .help = "only filters that contain one label of the query's"},
-        {.name = "estimated",
-         .flag = &options->estimated,
-         .help = "ranked by estimated labels instead of bits"},
-        {.name = "budget",
-         .value = "N",
-         .u64 = &options->budget,
-         .most = UINT64_MAX,
-         .help = "comparisons after which a query ends (default: 0, none)"},
-    };
-    const struct option_row engine_rows[] = {
-        {.name = "engine",
-         .value = "A[,B...]",
-         .parse = parse_engines,
-         .destination = options,
-         .help = engines},
-        {.name = "one-by-one",
-         .flag = &options->one_by_one,
-         .help = "messages are inserted and not arranged"},
-    };
-    const struct option_row result_rows[] = {
-        {.name = "json",
-         .flag = &options->json,
-         .help = "one JSON object an engine instead of a table"},
-        {.name = "plot",
-         .value = "DIR",
-         .text = &options->plot_directory,
-         .help = "measures the first 100, 1000 and so on, too, and draws\n"
-                 "index-time and index-bytes there with gnuplot, SVG and PNG"},
-    };
-    const struct options_table table = {
-        .command = "index",
-        .about = "The engines of the index on the same filters and queries, in turns. "
-                 "docs/tree.md\n",
-        .notes = "HEARSAY_CPU=scalar, avx2, avx512 or neon forces the kernels.\n",
-        .groups = {{"Filters", filter_rows, FILTERS_ROWS},
-                   {NULL, stored_rows, sizeof(stored_rows) / sizeof(stored_rows[0])},
-                   {"Queries", query_rows, sizeof(query_rows) / sizeof(query_rows[0])},
-                   {"Engines", engine_rows, sizeof(engine_rows) / sizeof(engine_rows[0])},
-                   {"Results", result_rows, sizeof(result_rows) / sizeof(result_rows[0])}},
-    };
-
-    filters_rows(&options->filters, filter_rows);
-    print_engines(engines, sizeof(engines));
-    return options_read(&table, argc, argv);
-}
-
 int bench_index(int argc, char **argv)
 {
-    struct options options = {
+    struct index_bench_options options = {
         .filters = filters_standard,
         .contenders = {{"list", &list_engine}, {"tree", &tree_engine}},
         .engine_count = 2,
         .k = 10,
     };
-    const enum options_outcome outcome = read_options(argc, argv, &options);
+    const enum options_outcome outcome = index_options_read(argc, argv, &options);
 
     if (outcome != OPTIONS_RUN) {
         return outcome == OPTIONS_HELP ? 0 : -1;
     }
-    return resolve_profile(&options) == 0 ? run_index(&options) : -1;
+    return run_index(&options);
 }

@@ -32,9 +32,12 @@ enum {
 
 int child_directory_make(struct child_directory *directory, const char *parent)
 {
-    const int length =
-        snprintf(directory->path, sizeof(directory->path), "%s/hearsay-bench-XXXXXX", parent);
+    /* Absolute, as the paths of sockets in a configuration must be. */
+    char *absolute = realpath(parent, NULL);
+    const int length = snprintf(directory->path, sizeof(directory->path), "%s/hearsay-bench-XXXXXX",
+                                absolute != NULL ? absolute : parent);
 
+    free(absolute);
     if (length > 0 && (size_t)length < sizeof(directory->path) &&
         mkdtemp(directory->path) != NULL) {
         return 0;

@@ -18,6 +18,9 @@ enum {
     HOURS = 168,
     PLACES = 2000,
     PLACE_BSSIDS = 30,
+    TOWN_STEP = 20, /* BSSIDs from a place of a town to the next place */
+    TOWN_BSSIDS = 60,
+    TOWN_SEEN = 20,
     LABEL_BYTES = 240
 };
 
@@ -40,8 +43,8 @@ void filters_rows(struct filters_options *options, struct option_row out[FILTERS
         {.name = "workload",
          .value = "NAME",
          .text = &options->workload,
-         .help = "words, venue, campus (default), wifi:DIR (UJIIndoorLoc), or\n"
-                 "filters:FILE (raw filters of m / 8 bytes, back to back)"},
+         .help = "words, venue, campus (default), town, wifi:DIR (UJIIndoorLoc),\n"
+                 "or filters:FILE (raw filters of m / 8 bytes, back to back)"},
         {.name = "words",
          .value = "FILE",
          .text = &options->words_file,
@@ -231,16 +234,15 @@ static void make_venue(struct maker *maker, struct encoder *context, struct enco
     add_topics_and_hour(maker, context);
 }
 
-static void make_campus(struct maker *maker, struct encoder *context, struct encoder *wanted)
+/* Adds `left` different ones of `count` BSSIDs from `first` on; one of the `count` is wanted. */
+static void add_place(struct maker *maker, uint32_t first, uint32_t count, uint32_t left,
+                      struct encoder *context, struct encoder *wanted)
 {
-    const uint32_t first = below(maker, PLACES) * PLACE_BSSIDS;
-    uint32_t left = 12 + below(maker, 9);
-
     if (wanted != NULL) {
-        add_bssid(maker, wanted, first + below(maker, PLACE_BSSIDS));
+        add_bssid(maker, wanted, first + below(maker, count));
     }
     for (uint64_t seen = 0; left > 0;) {
-        const uint32_t which = below(maker, PLACE_BSSIDS);
+        const uint32_t which = below(maker, count);
 
         if ((seen >> which & 1) == 0) {
             seen |= UINT64_C(1) << which;
@@ -248,7 +250,22 @@ static void make_campus(struct maker *maker, struct encoder *context, struct enc
             left--;
         }
     }
+}
+
+static void make_campus(struct maker *maker, struct encoder *context, struct encoder *wanted)
+{
+    const uint32_t first = below(maker, PLACES) * PLACE_BSSIDS;
+    const uint32_t seen = 12 + below(maker, 9);
+
+    add_place(maker, first, PLACE_BSSIDS, seen, context, wanted);
     add_topics_and_hour(maker, context);
+}
+
+static void make_town(struct maker *maker, struct encoder *context, struct encoder *wanted)
+{
+    const uint32_t first = below(maker, PLACES) * TOWN_STEP;
+
+    add_place(maker, first, TOWN_BSSIDS, TOWN_SEEN, context, wanted);
 }
 
 typedef void generator(struct maker *maker, struct encoder *context, struct encoder *wanted);
@@ -434,6 +451,9 @@ static int make_all(struct maker *maker)
     }
     if (strcmp(workload, "campus") == 0) {
         return generate(maker, make_campus);
+    }
+    if (strcmp(workload, "town") == 0) {
+        return generate(maker, make_town);
     }
     if (strncmp(workload, "wifi:", 5) == 0) {
         return read_wifi(maker, workload + 5);

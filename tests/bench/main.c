@@ -2,7 +2,6 @@
 /* hearsay-bench: measures hearsayd, beside programs or functions that do comparable work. */
 #include <libgen.h>
 #include <signal.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -35,6 +34,10 @@ static const struct command commands[] = {
     {"index", "the engines of the index beside one another: docs/tree.md", NULL, bench_index},
     {"arrange", "what it takes to arrange an index while it serves", NULL, bench_arrange},
     {"epochs", "a query over many epochs beside one tree: docs/tree.md", NULL, bench_epochs},
+    {"hood", "access points that a query of a neighbourhood asks: docs/notes/hood.md", NULL,
+     bench_hood},
+    {"similar", "groups of near-duplicates beside queries: docs/performance.md", NULL,
+     bench_similar},
     {"thesis", "the thesis's tree beside the index: docs/thesis.md", NULL, bench_thesis},
     {"watch", "what standing queries add to a deposit: docs/watch.md", NULL, bench_watch},
     {"load", "a daemon under a steady load, and under attack", NULL, bench_load},
@@ -42,55 +45,6 @@ static const struct command commands[] = {
     {"phones", "phones in front of a page that runs", NULL, bench_phones},
 };
 static const size_t command_count = sizeof(commands) / sizeof(commands[0]);
-
-int bench_fail(const char *format, ...)
-{
-    va_list arguments;
-
-    (void)fflush(stdout);
-    fprintf(stderr, "hearsay-bench: ");
-    va_start(arguments, format);
-    vfprintf(stderr, format, arguments);
-    va_end(arguments);
-    fprintf(stderr, "\n");
-    return -1;
-}
-
-const struct bits_kernels *bench_kernels(void)
-{
-    enum bits_level level = BITS_BEST;
-    const char *wanted = getenv("HEARSAY_CPU");
-
-    if (wanted != NULL && bits_level_parse(wanted, &level) != 0) {
-        (void)bench_fail("HEARSAY_CPU is none of " BITS_LEVEL_NAMES);
-        return NULL;
-    }
-    return bits_select(level);
-}
-
-int bench_index_new(const struct index_engine *engine, const struct profile *profile,
-                    const struct estimate *estimate, const struct bits_kernels *kernels,
-                    struct index **out)
-{
-    const struct index_options options = {
-        .alloc = alloc_system(),
-        .profile = profile,
-        .estimate = estimate,
-        .kernels = kernels,
-        .hash_seed = 4711,
-    };
-
-    return index_new(engine, &options, out) == 0 ? 0 : bench_fail("memory is short");
-}
-
-int bench_profile(const char *text, struct profile *out)
-{
-    const char *reason = NULL;
-
-    return profile_parse(text, strlen(text), out, &reason) == 0
-               ? 0
-               : bench_fail("profile %s: %s", text, reason);
-}
 
 /* build/tests/bench/hearsay-bench belongs to the programs below build/. */
 const char *bench_program(const char *name)
@@ -142,7 +96,7 @@ static void print_commands(char *out, size_t room)
                          commands[i].help);
     }
     (void)snprintf(out + used, room - (size_t)used,
-                   "\nThe last eight have options of their own: hearsay-bench index --help.\n"
+                   "\nThe last ten have options of their own: hearsay-bench index --help.\n"
                    "Options of the others:");
 }
 

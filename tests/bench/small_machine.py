@@ -270,7 +270,7 @@ def run_memory(machine, workload):
     daemon.start()
     seconds = time.monotonic() - began
     processor, read = daemon.processor_seconds(), counted(daemon.process.pid, "read_bytes")
-    daemon.wait_log("all loaded messages are arranged")
+    daemon.wait_log("all loaded messages are arranged", patience=10 * wire.PATIENCE)
     arranged = time.monotonic() - began
     took = ask(daemon, workload, 1000)
     print_memory(f"Memory, {COUNT} messages after a start and 1,000 queries", machine, daemon)

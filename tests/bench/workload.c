@@ -143,6 +143,7 @@ static void describe_query(const struct workload_message *message, struct msg_qu
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
         .scope = MSG_SCOPE_HERE,
+        .wait_ms = LIMIT_WAIT_MS_DEFAULT,
     };
 }
 

@@ -27,14 +27,14 @@ from selenium.webdriver.common.by import By
 
 import conftest
 import hearsay_wire as wire
-import test_web
+import web_runner
 from conftest import make_daemon, rng  # noqa: F401 (fixtures)
 from test_gateway import GATEWAY, Gateway
 from test_service import LAUNCHER
-from test_web import fields_of
+from web_runner import fields_of
 
 PROGRAM = os.environ.get("HEARSAY_WEB", "build/client/hearsay-web")
-NAME = test_web.NAME
+NAME = web_runner.NAME
 HEIGHT = 740
 # Times are exact, whatever the kernel says about its clock.
 DAEMON = "clock_patience = 0\n"
@@ -50,7 +50,7 @@ def new_door():
     return door
 
 
-class Place(test_web.Web):
+class Place(web_runner.Web):
     """A hearsay-web with its hearsayd. The base class has its requests, as of other phones."""
 
     def __init__(self, gateway, folder, door, config="", program=PROGRAM):

@@ -63,10 +63,12 @@ def test_forced_colours(phone, place):
                       for chip in (phone.find("=Nearest"), phone.find("=Newest")))
     assert current == "solid" and other == "none"
     bars = phone.run("""
-      return [...document.querySelectorAll('.bar > *')].map((e) => [e.tagName,
-        getComputedStyle(e).backgroundColor])""")
-    on, off = ({colour for name, colour in bars if (name == "B") == is_on} for is_on in (True, False))
-    assert on and off and not on & off
+      return [...document.querySelectorAll('.meta span > *')].map((bar) => {
+        const style = getComputedStyle(bar), item = getComputedStyle(bar.closest('li'));
+        return [style.borderInlineStartWidth, style.borderInlineStartColor, item.backgroundColor];
+      })""")
+    assert len({width for width, _, _ in bars}) == len(bars) == 2
+    assert all(full != empty for _, full, empty in bars)
     for selector in (".button", ".chip", "textarea", ".list > li"):
         assert phone.run("return getComputedStyle(arguments[0]).borderTopStyle",
                          phone.find(selector)) == "solid", selector
@@ -177,8 +179,8 @@ def test_tasks_by_keyboard(phone, place):
     tab_to(phone, "main .button")
     phone.follow("main .button", act=lambda _: press(phone, Keys.ENTER))
     assert phone.messages == ["by keyboard"]
-    tab_to(phone, "#messages .link")
-    phone.follow("#messages .link", act=lambda _: press(phone, Keys.ENTER))
+    tab_to(phone, "#messages a")
+    phone.follow("#messages a", act=lambda _: press(phone, Keys.ENTER))
     tab_to(phone, "#report summary")
     press(phone, Keys.ENTER)
     tab_to(phone, "#report [name=why]")

@@ -93,7 +93,7 @@ def test_topics_around_here(phone, campus):
 def test_a_message_of_another_host(phone, campus):
     """Its page says where it is; a report goes there; the way back leads around here."""
     phone.open(campus, "/?a=1")
-    phone.follow("#messages li:last-child .link")
+    phone.follow("#messages li:last-child a")
     assert "Quiet, please." in phone.text("main") and wheres_of_one(phone) == "library"
     phone.unfold("#report")
     phone.tap("[id='report.spam']")
@@ -117,7 +117,7 @@ def test_withdrawn_from_another_host(phone, campus):
     code = phone.text(".code")
     phone.go("/?a=1")
     assert phone.messages[0] == "Left in the library."
-    phone.follow("#messages li:first-child .link")
+    phone.follow("#messages li:first-child a")
     phone.unfold("#withdraw")
     phone.fill("#code", code)
     phone.follow("#withdraw button")
@@ -140,6 +140,7 @@ def test_no_way_to_a_host_outside_the_hood(campus):
     for at in ("private", "nowhere", "no%20name"):
         page = campus.get(f"/m/{hidden.hex()}?at={at}")
         assert page.status in (400, 404) and "business" not in page.text
+        assert ("at another access point: " in page.text) == (at == "nowhere")
     (shown,) = others_leave(campus, "library", "Open on Sunday.")
     assert "Open on Sunday." in campus.get(f"/m/{shown.hex()}?at=library").text
 
@@ -151,7 +152,9 @@ def test_one_id_at_two_hosts(phone, campus):
     phone.open(campus, "/?a=1")
     assert phone.messages[:2] == ["The other one.", "The true one."]
     ids = [e.get_attribute("id") for e in phone.all("#messages > li")]
-    assert len(set(ids)) == len(ids) and ids[1] == f"m-{mine.hex()}" and mine.hex() not in ids[0]
+    assert mine.hex() not in ids[0]
+    if phone.has_script:  # it takes the ids of messages of this host from their links
+        assert len(set(ids)) == len(ids) and ids[1] == f"m-{mine.hex()}"
 
 
 def test_new_messages_around_here(browser, campus):

@@ -9,7 +9,7 @@ import pytest
 
 import hearsay_wire as wire
 from harness import fill_list
-from test_web import fields_of
+from web_runner import fields_of
 
 WHERE = "return arguments[0].getBoundingClientRect().top"
 BROKEN_STORAGE = """
@@ -207,7 +207,7 @@ def test_what_is_gone_leaves_the_page(phone, make_place):
     assert phone.messages == ["stays, too", "is hidden", "is withdrawn", "stays"]
     place.leave("expires", source="127.0.0.20", ttl="2")
     new_button(phone, 1)
-    phone.run("arguments[0].focus()", phone.all("#messages .link")[1])
+    phone.run("arguments[0].focus()", phone.all("#messages a")[1])
     assert place.post("/withdraw", withdraw, "127.0.0.11").status == 200
     report = fields_of(place.get("/m/" + hidden, source="127.0.0.30").text, "/report")
     assert place.post("/report", {**report, "why": "spam"}, "127.0.0.30").status == 200
@@ -266,7 +266,7 @@ def test_a_browser_that_keeps_nothing(phone, place, storage):
     new_button(phone, 1)
     phone.find("#new").click()
     phone.until(lambda: phone.messages == ["from there", "from here"], "both")
-    phone.follow("#messages .link")
+    phone.follow("#messages a")
     assert phone.heading == "A message"
 
 
@@ -343,7 +343,7 @@ def test_text_stays_text(phone, place):
         check_harmless(phone)
         assert text in phone.text(".tools ul[aria-label]")
     phone.go("/")
-    for link in [one.get_attribute("href") for one in phone.all("#messages .link")][:3]:
+    for link in [one.get_attribute("href") for one in phone.all("#messages a")][:3]:
         phone.driver.get(link)
         assert phone.heading == "A message"
         assert phone.run("return window.xss || null") is None

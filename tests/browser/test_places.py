@@ -201,7 +201,7 @@ def test_evil_shows_nothing_at_b(phone, make_place, door):
     phone.follow("=Back to the messages")
     check_is(phone, "Place B")
     assert phone.has("#messages .badge.mine")
-    phone.follow("#messages .link")
+    phone.follow("#messages a")
     check_is(phone, "Place B")
     phone.follow("=Back to the messages")
     check_is(phone, "Place B")

@@ -32,7 +32,7 @@ def test_read(phone, place):
     phone.go("/")
     assert phone.messages == ["First line\nthird line", "Is there a piano here?"]
     assert "2 messages" in phone.text("header")
-    phone.follow("#messages li:last-child .link")
+    phone.follow("#messages li:last-child a")
     assert phone.heading == "A message" and "Is there a piano here?" in phone.text("main")
     phone.follow("=Back to the messages")
     assert len(phone.messages) == 2
@@ -120,14 +120,14 @@ def test_take_back_by_code_and_by_link(phone, place):
     phone.leave("by code")
     code = phone.text("section .code")
     phone.follow("=Back to the messages")
-    phone.follow("#messages .link")
+    phone.follow("#messages a")
     phone.tap("=Is it yours? Take it back")
     phone.fill("#code", "B" * 26)
     phone.follow("#withdraw button")
     assert "This code does not fit" in phone.text("main")
     phone.go("/")
     assert phone.messages == ["by code"]
-    phone.follow("#messages .link")
+    phone.follow("#messages a")
     phone.tap("=Is it yours? Take it back")
     phone.fill("#code", f" {code[:13].lower()} {code[13:]} ")  # as people type
     phone.follow("#withdraw button")
@@ -154,7 +154,7 @@ def test_report(phone, make_place):
     place = make_place("", "[host default]\nhide_after = 1\n")
     others_leave(place, "Buy my watches")
     phone.open(place)
-    phone.follow("#messages .link")
+    phone.follow("#messages a")
     phone.tap("=Report this message")
     phone.tap("=It is advertising")
     phone.fill("#words", "for the third time")

@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/store/backup.h"
+#include "daemon/store/thread/backup.h"
 #include "tests/lib/check.h"
 #include "tests/lib/power_vfs.h"
 

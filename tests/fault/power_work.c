@@ -419,6 +419,14 @@ void power_work_do(struct power_work *work)
     fixture->options.bytes_max = rng_chance(work->rng, 50) ? 0 : 1 << 20; /* small pages */
     work->backups = work->is_short ? 0 : work->backups; /* they fail in ways of their own */
     store_open(fixture);
+    if (rng_chance(work->rng, 50)) { /* others are told, from some work on */
+        struct store_op op;
+        store_make_expire(&op, work->model.now_ms, 1);
+        op.op.kind = PERSIST_REPLICATE;
+        op.op.message.host = fixture->host;
+        op.op.replicate = true;
+        (void)store_do(fixture, &op);
+    }
     for (uint32_t i = 0; i < work->batches; i++) {
         run_batch(work);
     }

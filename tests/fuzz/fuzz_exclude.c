@@ -31,6 +31,8 @@ static const struct msg_query *send_query(const struct msg_slice *slices, size_t
                                        .metric = MSG_METRIC_BITS,
                                        .order = MSG_ORDER_SIMILARITY,
                                        .scope = MSG_SCOPE_HERE,
+                                       .wait_ms = LIMIT_WAIT_MS_DEFAULT,
+                                       .max_staleness_ms = UINT64_MAX,
                                        .exclude = slices,
                                        .exclude_count = count};
     bytes_init(&frame, alloc_system());

@@ -388,6 +388,8 @@ static void put_query(struct play *play, struct client *client)
                                        .metric = MSG_METRIC_BITS,
                                        .order = MSG_ORDER_SIMILARITY,
                                        .scope = MSG_SCOPE_HERE,
+                                       .wait_ms = LIMIT_WAIT_MS_DEFAULT,
+                                       .max_staleness_ms = UINT64_MAX,
                                        .with_payload = asked->with_payload};
     peer_put(&client->peer, &request);
 }

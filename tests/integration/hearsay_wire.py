@@ -34,16 +34,17 @@ def _compile_schema():
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
     proto = os.path.join(ROOT, "proto")
     subprocess.run(
-        ["protoc", f"--proto_path={proto}", f"--python_out={folder}", "hearsay.proto"], check=True
+        ["protoc", f"--proto_path={proto}", f"--python_out={folder}", "hearsay.proto", "bridge.proto"],
+        check=True,
     )
     sys.path.insert(0, folder)
     try:
-        return importlib.import_module("hearsay_pb2")
+        return [importlib.import_module(f"{name}_pb2") for name in ("hearsay", "bridge")]
     finally:
         sys.path.remove(folder)
 
 
-pb = _compile_schema()
+pb, letters = _compile_schema()
 ERROR_CODES = {value: name for name, value in pb.ErrorCode.items()}
 
 

@@ -160,7 +160,7 @@ def test_damage_is_told(make_daemon, rng):
             daemon, client, "UPDATE message SET payload = zeroblob(50) WHERE id = ?",
             [sent[390].id]) == [names[390] + "its row in the store is not as it was written"]
         found = problems_after(
-            daemon, client, "INSERT INTO moderation SELECT seq, 2, 1, 0, 0, '', 0 FROM message"
+            daemon, client, "INSERT INTO moderation SELECT seq, 2, 1, 0, 0, '', 0, NULL FROM message"
             " WHERE id = ?", [sent[8].id])
         assert found[0] == names[8] + "the store hides it, and memory has it as shown"
         assert "host default, epoch 0: the store shows 399 messages, the index 400" in found

@@ -15,7 +15,8 @@ ROOT = Path(__file__).resolve().parents[2]
 COMMANDS = ["deposit", "query", "watch", "here", "get", "withdraw", "report", "import", "export", "hosts", "ping",
             "channel", "known", "summary", "profile", "context", "admin"]
 ADMIN = ["stats", "hosts", "list", "restore", "hide", "remove", "log", "wait", "ban", "unban", "bans",
-         "accept", "notice", "notices", "check", "backup", "compact", "reload", "log-level", "pin"]
+         "accept", "notice", "notices", "check", "backup", "compact", "reload", "log-level", "pin", "feed",
+         "similar"]
 NESTED = [f"admin {name}" for name in ADMIN]
 
 

@@ -131,6 +131,8 @@ REFUSALS = {
     "reload": (pb.Reload(), "FORBIDDEN", "reload"),
     "log-level": (pb.LogLevel(level="debug"), "FORBIDDEN", "log_level"),
     "notice": (pb.Notice(text="x"), "FORBIDDEN", "notice"),
+    "similar": (pb.Similar(), "FORBIDDEN", "similar"),
+    "similar-beyond-1": (pb.Similar(max_distance=1_000_001), "INVALID", "max_distance"),
     # FORBIDDEN over TCP
     "export": (pb.Export(), "FORBIDDEN", "export"),
     # NOT_FOUND

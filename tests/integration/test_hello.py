@@ -26,7 +26,7 @@ SERVED = ["hello", "query", "get", "ping", "hood", "summary", "here", "watch", "
           "deposit", "withdraw", "report"]
 ADMINISTRATIVE = ["export", "stats", "reload", "log_level", "remove", "restore", "reported",
                   "ban", "unban", "bans", "accept", "backup", "compact", "check", "notice", "hide",
-                  "decisions", "wait"]
+                  "decisions", "wait", "changes", "similar"]
 
 
 def test_welcome_says_what_is_served(client):

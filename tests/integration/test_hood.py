@@ -240,7 +240,7 @@ def test_a_hood_of_one_answers_as_here(campus, rng):
         answer = client.call(hood_of(labels, host="elsewhere"))
         assert [wire.shape(r) for r in answer.results] == [wire.shape(r) for r in here.results]
         assert answer.complete and answer.peers == answer.peers_asked == answer.peers_other == 0
-        assert not here.HasField("complete") and not here.HasField("as_of_ms")
+        assert here.complete and not here.HasField("as_of_ms")
         assert not any(r.HasField("host") for r in here.results)
 
 
@@ -327,10 +327,10 @@ def test_too_many_parts(make_daemon):
 # --- limits ---------------------------------------------------------------------------------------
 
 
-def limited(daemon):
+def limited(daemon, **options):
     """A client whose address has the limits of an address."""
     port = daemon.find_log(r"listening on 127\.0\.0\.2:(\d+) limited$").group(1)
-    return wire.Client(("127.0.0.2", int(port)))
+    return wire.Client(("127.0.0.2", int(port)), **options)
 
 
 def test_a_hood_costs_four_tokens(make_daemon):
@@ -367,7 +367,7 @@ def test_long_searches_of_a_hood(make_daemon, rng):
         for _ in range(4):
             query.parts.add(filter=wire.filter_of(context(rng)))
         expected = shapes(client.call(query))
-        assert len(expected) == 100 and len({e[0] for e in expected}) == 8
+        assert len(expected) == 100 and len({e[0] for e in expected}) > 2
         clients = [daemon.client() for _ in range(6)]
         for one in clients:
             for _ in range(5):

@@ -14,7 +14,7 @@ import pytest
 
 import conftest
 import hearsay_wire as wire
-import test_web
+import web_runner
 from hearsay_wire import pb
 from test_moderation import From, daemon_with, leave
 from test_service import LAUNCHER, needs_systemd
@@ -24,7 +24,7 @@ FORM = "application/x-www-form-urlencoded"
 
 
 def run_web(*words, **options):
-    return subprocess.run([conftest.program(test_web.HEARSAY_WEB), *map(str, words)],
+    return subprocess.run([conftest.program(web_runner.HEARSAY_WEB), *map(str, words)],
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False,
                           **options)
 
@@ -50,12 +50,12 @@ def conf(tmp_path):
     return make
 
 
-class Desk(test_web.Web):
+class Desk(web_runner.Web):
     """A hearsay-web --moderate that runs."""
 
     def __init__(self, file, *words):  # pylint: disable=super-init-not-called
         self.file, self.token = file, None
-        self.command = [conftest.program(test_web.HEARSAY_WEB), "--moderate", "--config", str(file), *words]
+        self.command = [conftest.program(web_runner.HEARSAY_WEB), "--moderate", "--config", str(file), *words]
         self.start()
 
     def start(self):
@@ -178,12 +178,12 @@ def test_passwords_are_checked_one_by_one(make_desk):
     desk = make_desk()
     statuses, ticket = [], desk.ticket()
     phones = [threading.Thread(target=lambda: statuses.append(desk.log_in("a wrong one", t=ticket).status))
-              for _ in range(8)]
+              for _ in range(7)]  # an address has 8 connections, and that of the ticket may still be open
     for phone in phones:
         phone.start()
     for phone in phones:
         phone.join(wire.PATIENCE)
-    assert statuses.count(403) in range(1, 4) and statuses.count(429) == 8 - statuses.count(403)
+    assert statuses.count(403) in range(1, 4) and statuses.count(429) == 7 - statuses.count(403)
 
 
 def test_a_double_tap_logs_in(make_desk):
@@ -430,7 +430,7 @@ def test_the_guests_page_cannot_moderate(make_desk, tmp_path, rng):
     file.write_text(f"[web]\nlisten = 127.0.0.1:0\nserver = {desk.daemon.socket_path}\n")
     guests = Desk.__new__(Desk)
     guests.token = None
-    guests.command = [conftest.program(test_web.HEARSAY_WEB), "--config", str(file)]
+    guests.command = [conftest.program(web_runner.HEARSAY_WEB), "--config", str(file)]
     guests.start()
     for fields in ({"do": "remove", "id": message.hex()}, {"password": PASSWORD}):
         assert guests.press(**fields).status == 405
@@ -521,7 +521,7 @@ def test_the_terminal_asks_twice(conf):
     for again, code in ((PASSWORD, 0), ("something else", 2)):
         ours, theirs = os.openpty()
         process = subprocess.Popen(
-            [conftest.program(test_web.HEARSAY_WEB), "--set-password", "--config", str(file)],
+            [conftest.program(web_runner.HEARSAY_WEB), "--set-password", "--config", str(file)],
             stdin=theirs, stdout=theirs, stderr=theirs)
         os.close(theirs)
         shown = b""
@@ -542,7 +542,7 @@ def test_no_socket_of_the_service_manager(conf):
     with socket.create_server(("127.0.0.1", 0)) as door:
         number = door.fileno()
         done = subprocess.run(
-            [sys.executable, "-c", LAUNCHER, str(number), conftest.program(test_web.HEARSAY_WEB),
+            [sys.executable, "-c", LAUNCHER, str(number), conftest.program(web_runner.HEARSAY_WEB),
              "--moderate", "--config", str(conf())],
             capture_output=True, text=True, pass_fds=[number], timeout=wire.PATIENCE, check=False)
     assert done.returncode == 1 and "takes no sockets of the service manager" in done.stderr

@@ -4,6 +4,7 @@
 import os
 import pwd
 import random
+import select
 import shutil
 import signal
 import socket
@@ -86,6 +87,23 @@ def test_binds_as_root_and_goes_on_as_the_user(make_daemon, open_directory, rng)
     daemon.restart()
     with wire.Client(("127.0.0.1", port)) as client:
         assert client.call(pb.Get(id=sent.id)).payload == b"mine"
+
+
+@only_root
+def test_ends_with_its_parent(make_daemon, open_directory):
+    """As init scripts of OpenWrt ask: a jail that is killed with -9 cannot end what is in it."""
+    daemon = as_user(make_daemon, open_directory)
+    parent = subprocess.Popen(
+        ["sh", "-c", '"$@" & echo $!; wait', "sh", conftest.program(conftest.HEARSAYD), "--config",
+         daemon.config_file, "--data", daemon.data], text=True, stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE, env={**os.environ, "HEARSAY_END_WITH_PARENT": "1"})
+    child = os.pidfd_open(int(parent.stdout.readline()))
+    with parent:
+        while "ready: " not in parent.stderr.readline():
+            pass
+        parent.kill()
+    assert select.select([child], [], [], wire.PATIENCE)[0], "hearsayd has ended"
+    os.close(child)
 
 
 @only_root

@@ -98,9 +98,9 @@ def test_no_hello_in_time(make_daemon):
 def test_idle_session_is_ended(make_daemon):
     """Nothing asked for idle_timeout: told so and ended; one that asks stays."""
     daemon = make_daemon("[limits]\nidle_timeout = 2s\n")
+    began = time.monotonic()
     with daemon.client() as idle, daemon.client() as lively:
         idle.socket.settimeout(0.2)
-        began = time.monotonic()
         answers = []
         try:
             while time.monotonic() - began < wire.PATIENCE:

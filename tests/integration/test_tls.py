@@ -414,7 +414,10 @@ def test_the_end_of_a_certificate_is_said(make_daemon, authority):
     cli = cli_runner.of_daemon(daemon, unix=True)
     assert f"\nTLS        the certificate expires on {end}\n" in cli.ok("admin", "stats")
     line = f"\nhearsay_certificate_not_after_timestamp_seconds {not_after_ms(good[0]) // 1000}.000\n"
-    assert line in cli.ok("admin", "stats", "--prometheus")
+    text = cli.ok("admin", "stats", "--prometheus")
+    assert line in text
+    # The series that are not of a host are 40 at most.
+    assert sum(each[0] != "#" and "host=" not in each for each in text.splitlines()) == 40
 
 
 # --- the command ----------------------------------------------------------------------------------

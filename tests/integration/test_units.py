@@ -23,7 +23,7 @@ import conftest
 import hearsay_wire as wire
 import sandbox
 import test_moderate
-import test_web
+import web_runner
 from hearsay_wire import pb
 from test_gateway import acting_as, packed
 from test_service import LAUNCHER
@@ -48,8 +48,8 @@ def built_with_systemd():
 
 def test_systemd_has_no_complaint(tmp_path):
     """No unknown setting, no wrong value; verify tells by words, not by its exit code."""
-    for unit, program in ((DAEMON_UNIT, conftest.HEARSAYD), (WEB_UNIT, test_web.HEARSAY_WEB),
-                          (MODERATE_UNIT, test_web.HEARSAY_WEB)):
+    for unit, program in ((DAEMON_UNIT, conftest.HEARSAYD), (WEB_UNIT, web_runner.HEARSAY_WEB),
+                          (MODERATE_UNIT, web_runner.HEARSAY_WEB)):
         with open(unit, encoding="utf-8") as file:
             text = re.sub(r"^(Exec\w+)=\S*/hearsay\S*", rf"\1={conftest.binary(program)}",
                           file.read(), flags=re.M)
@@ -138,13 +138,13 @@ class UnitDaemon(conftest.Daemon):
         return [*self.wrapper, "--config", self.config_file]
 
 
-class UnitWeb(test_web.Web):
+class UnitWeb(web_runner.Web):
     """hearsay-web as hearsay-web.service runs it after hearsay-web.socket."""
 
     def __init__(self, command, door):
         self.command, self.door = command, door
         self.port = door.getsockname()[1]
-        self.file = write("/run/web.conf", f"[web]\nname = {test_web.NAME}\ncache = 0\n")
+        self.file = write("/run/web.conf", f"[web]\nname = {web_runner.NAME}\ncache = 0\n")
 
     def launch(self):
         self.lines, self.changed = [], threading.Condition()
@@ -221,7 +221,7 @@ def test_the_page_by_socket_activation(unit_daemon, sanitized):
     is served by the next start."""
     addresses = settings_of(os.path.join(SOURCES, "hearsay-web.socket"))["ListenStream"]
     assert addresses == ["127.0.0.1:7118"]
-    command = sandboxed(WEB_UNIT, test_web.HEARSAY_WEB, sanitized)
+    command = sandboxed(WEB_UNIT, web_runner.HEARSAY_WEB, sanitized)
     with socket.create_server(("127.0.0.1", 0), backlog=64) as door:  # any free port
         web = UnitWeb(command, door).launch()
         try:
@@ -260,7 +260,7 @@ def test_the_moderators_page(unit_daemon, sanitized, rng):
         client.call(pb.Report(id=made.id, kind="SPAM"))
     desk = test_moderate.Desk.__new__(test_moderate.Desk)
     desk.token = None
-    desk.command = [*sandboxed(MODERATE_UNIT, test_web.HEARSAY_WEB, sanitized), "--config", file]
+    desk.command = [*sandboxed(MODERATE_UNIT, web_runner.HEARSAY_WEB, sanitized), "--config", file]
     desk.start()
     assert "rude" in desk.log_in().text
     assert "Removed" in desk.press(do="remove", id=made.id.hex()).text

@@ -1,17 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The page for phones: hearsay-web in front of a real hearsayd."""
+"""The page for phones: what phones do with it, and what it tells them."""
 
 import datetime
 import html
-import http.client
-import json
 import os
 import re
-import shutil
-import signal
 import socket
 import subprocess
-import threading
 import time
 import urllib.parse
 
@@ -20,151 +15,8 @@ import pytest
 import conftest
 import hearsay_wire as wire
 from hearsay_wire import pb
-from test_gateway import GATEWAY, make_gateway, open_folder  # noqa: F401 (fixtures)
-
-HEARSAY_WEB = os.environ.get("HEARSAY_WEB", "build/client/hearsay-web")
-NAME = "hearsay.lan"
-
-
-class Web:
-    """A hearsay-web that runs."""
-
-    address = "127.0.0.1"
-
-    def __init__(self, gateway, folder, config=""):
-        self.gateway = gateway
-        user = f"user = {GATEWAY.pw_name}\n" if os.geteuid() == 0 else ""
-        self.file = os.path.join(folder, os.path.basename(gateway.path) + ".web.conf")
-        with open(self.file, "w", encoding="utf-8") as file:
-            file.write(f"[web]\nlisten = 127.0.0.1:0\nserver = {gateway.path}\n{user}{config}\n")
-        os.chmod(self.file, 0o644)
-        self.process = subprocess.Popen(
-            [conftest.program(HEARSAY_WEB), "--config", self.file],
-            stderr=subprocess.PIPE, text=True)
-        self.lines, self.changed, self.port = [], threading.Condition(), None
-        self.reader = threading.Thread(target=self._read_log, daemon=True)
-        self.reader.start()
-        self.port = int(self.wait_log(r"listening on 127\.0\.0\.1:(\d+)").group(1))
-        self.wait_log("ready: hearsay-web")
-
-    def _read_log(self):
-        for line in self.process.stderr:
-            with self.changed:
-                self.lines.append(line)
-                self.changed.notify_all()
-
-    def wait_log(self, pattern, start=0):
-        def find():
-            return re.search(pattern, "".join(self.lines[start:]))
-
-        with self.changed:
-            assert self.changed.wait_for(find, wire.PATIENCE), "".join(self.lines)
-            return find()
-
-    def request(self, method, path, body=None, source="127.0.0.1", host=None, **headers):
-        connection = http.client.HTTPConnection(
-            self.address, self.port, timeout=wire.PATIENCE, source_address=(source, 0))
-        headers = {key.replace("_", "-"): value for key, value in headers.items()}
-        connection.request(method, path, body,
-                           {"Host": host or f"{NAME}:{self.port}", **headers})
-        answer = connection.getresponse()
-        answer.text = answer.read().decode()
-        connection.close()
-        return answer
-
-    def get(self, path="/", **options):
-        return self.request("GET", path, **options)
-
-    def wait_healthy(self, status=200):
-        """hearsay-web connects to hearsayd in its own time; nothing tells when, so ask."""
-        for _ in range(2000):
-            if self.get("/healthz").status == status:
-                return
-            threading.Event().wait(0.01)
-        raise AssertionError("".join(self.lines))
-
-    def post(self, path, fields, source="127.0.0.1", origin=True, **options):
-        if origin is True:
-            origin = f"http://{NAME}:{self.port}"
-        headers = {"Content_Type": "application/x-www-form-urlencoded"}
-        if origin is not None:
-            headers["Origin"] = origin
-        headers.update(options)
-        return self.request("POST", path, urllib.parse.urlencode(fields), source, **headers)
-
-    def form(self, source="127.0.0.1", path="/"):
-        """The hidden fields of the form to leave a message."""
-        page = self.get(path, source=source)
-        assert page.status == 200, page.text
-        return fields_of(page.text, "/leave")
-
-    def leave(self, text, source="127.0.0.1", **fields):
-        return self.post("/leave", {**self.form(source), "text": text, **fields}, source)
-
-    def events(self, path="/events", source="127.0.0.1", **headers):
-        return Events(self, path, source, headers)
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        assert self.process.wait(wire.PATIENCE) == 0, "".join(self.lines)
-        self.reader.join(wire.PATIENCE)
-        log = "".join(self.lines)
-        assert "left open" not in log and "Sanitizer" not in log, log
-
-
-class Events:
-    """A stream of events."""
-
-    def __init__(self, web, path, source, headers):
-        self.connection = http.client.HTTPConnection(
-            "127.0.0.1", web.port, timeout=wire.PATIENCE, source_address=(source, 0))
-        headers = {key.replace("_", "-"): value for key, value in headers.items()}
-        self.connection.request("GET", path, headers={"Host": f"{NAME}:{web.port}", **headers})
-        self.answer = self.connection.getresponse()
-        assert self.answer.status == 200
-        assert self.answer.headers["Content-Type"].startswith("text/event-stream")
-        assert self.next() == {"retry": "5000"}
-
-    def next(self):
-        """The next event, as its fields. Comments are skipped, and that there are no notices."""
-        fields = {}
-        while True:
-            line = self.answer.readline().decode()
-            assert line, "the stream has ended"
-            if line == "\n" and fields == {"event": "house", "data": []}:
-                fields = {}
-            if line == "\n" and fields:
-                return fields
-            name, colon, value = line.rstrip("\n").partition(": ")
-            if colon and name:
-                fields[name] = json.loads(value) if name == "data" else value
-
-    def close(self):
-        self.answer.close()
-        self.connection.close()
-
-
-def fields_of(page, action):
-    """The hidden fields of the form that is sent to a path."""
-    form = re.search(rf'<form[^>]*action="{action}"[^>]*>.*?</form>', page, re.S).group(0)
-    return dict(re.findall(r'type="hidden" name="(\w+)" value="([^"]*)"', form))
-
-
-@pytest.fixture
-def make_web(make_gateway, open_folder):  # noqa: F811
-    made = []
-
-    def make(config="", daemon=""):
-        gateway = make_gateway(daemon, name=f"gateway{len(made)}.sock")
-        web = Web(gateway, open_folder, "reads_per_minute = 0\n" + config)
-        made.append(web)
-        web.wait_healthy()
-        return web
-
-    yield make
-    for web in made:
-        web.stop()
+from test_gateway import make_gateway, open_folder  # noqa: F401 (fixtures)
+from web_runner import NAME, fields_of, make_web  # noqa: F401 (a fixture)
 
 
 def test_two_phones_see_each_other(make_web):
@@ -355,12 +207,12 @@ def test_long_messages_do_not_fit_into_the_list(make_web, rng):
             client.call(wire.deposit_of(rng, ["topic:long"], payload=b"%02d " % number + b"x" * 4000,
                                         media_type="text/plain"))
     page = web.get().text
-    items = re.findall(r'<li id="m-([0-9a-f]{32})">(.*?)</li>', page, re.S)
-    omitted = [(one, text) for one, text in items if "did not fit into the list" in text]
+    items = re.findall(r"<li><article>(.*?)</li>", page, re.S)
+    omitted = [text for text in items if "did not fit into the list" in text]
     assert len(items) == 25 and 0 < len(omitted) < 25
-    for one, text in omitted:
-        assert f'href="/m/{one}' in text
-        assert "xxxx" in web.get("/m/" + one).text
+    for text in omitted:
+        one = re.search(r'href="(/m/[0-9a-f]{32})', text).group(1)
+        assert "xxxx" in web.get(one).text
 
 
 def test_the_newest_of_very_many(make_web, rng):
@@ -422,8 +274,9 @@ def test_a_topic_is_a_filter(make_web):
 
 def test_topics_of_other_letters(make_web):
     """Topics of all letters; a build without utf8proc (as for OpenWrt) refuses, and says which."""
-    refused = subprocess.run([os.environ.get("HEARSAY", "build/client/hearsay"), "context",
-                              "--profile", "v1:512/4", "--topic", "Café"], capture_output=True)
+    command = conftest.program(os.environ.get("HEARSAY", "build/client/hearsay"))
+    refused = subprocess.run([command, "context", "--profile", "v1:512/4", "--topic", "Café"],
+                             capture_output=True)
     web = make_web("cache = 0\n", "[host default]\nhere = place:bar\n")
     answer = web.leave("about coffee", t="CAFÉ")
     if refused.returncode == 0:
@@ -592,189 +445,3 @@ def test_hearsayd_goes_and_comes(make_web):
     web.wait_healthy()
     assert web.post("/leave", fields_of(answer.text, "/leave") | {"text": "back"}).status == 200
     assert "back" in web.get().text
-
-
-def test_pages_and_files(make_web):
-    web = make_web("operator = The Bar\ncontact = bar@example.org\nrules = Be kind.\n")
-    page = web.get().text
-    for path in re.findall(r'(?:href|src)="(/s/[^"]+)"', page):
-        assert web.get(path).status == 200
-    about = web.get("/about").text
-    assert "The Bar" in about and "bar@example.org" in about and "Be kind." in about
-    poster = web.get("/poster")
-    assert poster.status == 200 and f"http://{NAME}:{web.port}/<" in poster.text
-    assert "?p=" not in re.sub("<[^>]*>", "", poster.text), "nobody types that"
-    assert web.get("/qr/page.svg").text.startswith("<svg")
-    assert web.get("/qr/page.txt").text.count("\n") > 10
-    assert web.get("/qr/join.svg").status == 404
-    assert web.get("/robots.txt").status == 200
-    assert web.get("/nothing").status == 404
-    assert web.get("/leave").status == 303
-    assert web.get("/?o=up").status == 400
-    assert 'dir="rtl"' in web.get("/?l=ar").text
-    head = web.request("HEAD", "/")
-    assert head.status == 200 and head.text == ""
-
-
-def test_reload_and_refusal(make_web):
-    web = make_web("title = Old\n")
-    start = len(web.lines)
-    with open(web.file, "a", encoding="utf-8") as file:
-        file.write("views = 65\n")
-    web.process.send_signal(signal.SIGHUP)
-    web.wait_log("`views` .*needs a restart|not reloaded", start)
-    with open(web.file, encoding="utf-8") as file:
-        text = file.read().replace("views = 65\n", "").replace("title = Old", "title = New Place")
-    with open(web.file, "w", encoding="utf-8") as file:
-        file.write(text)
-    web.process.send_signal(signal.SIGHUP)
-    web.wait_log("configuration reloaded", start)
-    assert "New Place" in web.get().text
-
-
-@pytest.mark.parametrize("config, sentence", [
-    ("listen = 80", "numeric address with a port"),
-    ("listen = 192.0.2.1:80 proxied", "proxy on this machine"),
-    ("listen = /run/x.sock", "proxied"),
-    ("listen = /run/x.sock proxied freebind", "freebind is for addresses, not for a Unix socket"),
-    ("name = Hearsay.lan", "letters a-z"),
-    ("language = fr", "auto, en, de or ar"),
-    ("wifi_ssid = a\nwifi_password = short", "8 to 63"),
-    ("wifi_password = long enough", "wifi_ssid"),
-    ("events = 512", "connections"),
-    ("listn = 127.0.0.1:80", "listen"),
-    ("rules = /nowhere/rules.txt", "/nowhere/rules.txt"),
-    ("rules = One.\nrules = /etc/passwd", "not both"),
-    ("rules = /bin/sh", "UTF-8"),
-])
-def test_refusals_say_what_would_be_right(tmp_path, config, sentence):
-    file = tmp_path / "web.conf"
-    file.write_text(f"[web]\n{config}\n")
-    done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", file, "--check-config"],
-                          capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
-    assert done.returncode == 2 and sentence in done.stderr, done.stderr
-
-
-def test_freebind(make_web, tmp_path):
-    """An address that the machine does not have yet: an error that names the word, and with the word no
-    reason to leave the others out."""
-    file = tmp_path / "web.conf"
-    file.write_text("[web]\nlisten = 127.0.0.1:0\nlisten = 192.0.2.1:0\n")
-    done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", file], capture_output=True,
-                          text=True, timeout=wire.PATIENCE, check=False)
-    assert done.returncode != 0 and "or write freebind behind one that it will have" in done.stderr
-    web = make_web("listen = 192.0.2.1:0 freebind\n")
-    web.wait_log(r"listening on 192\.0\.2\.1:\d+ freebind\n")
-    printed = subprocess.run([conftest.program(HEARSAY_WEB), "--config", web.file, "--print-config"],
-                             capture_output=True, text=True, check=True).stdout
-    assert "listen = 192.0.2.1:0 freebind\n" in printed
-
-
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
-def test_rules_are_read_as_user(make_web, open_folder):  # noqa: F811
-    """Guests may read the rules: what root alone can open does not become their page."""
-    secret = os.path.join(open_folder, "secret")
-    with open(secret, "w", encoding="utf-8") as file:
-        file.write("root:$1$hash\n")
-    os.chmod(secret, 0o600)
-    web = make_web("")
-    with open(web.file, "a", encoding="utf-8") as file:
-        file.write(f"rules = {secret}\n")
-    for option in ("--check-config", "--log-level=info"):
-        done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", web.file, option],
-                              capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
-        assert done.returncode == 2 and "`rules`" in done.stderr, done.stderr
-        assert "Permission denied" in done.stderr and "hash" not in done.stderr, done.stderr
-
-
-def test_check_config_warns_of_nobody(tmp_path):
-    file = tmp_path / "web.conf"
-    command = [conftest.program(HEARSAY_WEB), "--config", file, "--check-config"]
-    for config, warns in (("listen = 192.0.2.1:80", True), ("listen = 127.0.0.1:80", False),
-                          ("listen = 192.0.2.1:80\noperator = Me\ncontact = me@x.y", False)):
-        file.write_text(f"[web]\n{config}\n")
-        done = subprocess.run(command, capture_output=True, text=True, timeout=wire.PATIENCE,
-                              check=True)
-        assert ("who runs it" in done.stderr) == warns
-
-
-def check_config(web, config=""):
-    """--check-config as the gateway's user, with the file of a page and more lines."""
-    file = web.file + ".more"
-    with open(web.file, encoding="utf-8") as old, open(file, "w", encoding="utf-8") as new:
-        new.write(old.read() + config)
-    os.chmod(file, 0o644)
-    # The build may be below a home that the gateway's user cannot enter.
-    program = shutil.copy(conftest.program(HEARSAY_WEB), web.file + ".program")
-    other = {"user": GATEWAY.pw_uid, "group": GATEWAY.pw_gid} if os.geteuid() == 0 else {}
-    return subprocess.run([program, "--config", file, "--check-config"],
-                          capture_output=True, text=True, timeout=wire.PATIENCE, check=False,
-                          **other)
-
-
-def test_check_config_asks_hearsayd(make_web):
-    """500 characters of 4 bytes each must fit; the host must be there."""
-    web = make_web("", "[limits]\npayload = 1999\n")
-    done = check_config(web, "host = attic\n")
-    assert done.returncode == 2, done.stderr
-    assert "500 characters may have 2000 bytes" in done.stderr
-    assert "`payload` of hearsayd is 1999" in done.stderr
-    assert "no host attic" in done.stderr
-    fits = make_web("", "[limits]\npayload = 2000\n")
-    done = check_config(fits)
-    assert done.returncode == 0 and "payload" not in done.stderr, done.stderr
-    fits.gateway.daemon.stop()
-    done = check_config(fits)
-    assert done.returncode == 0 and "was not asked whether its limits fit" in done.stderr
-
-
-def test_rules_come_from_a_file(make_web, open_folder):  # noqa: F811
-    """Those that are installed are good rules; a file that is none is refused."""
-    folder = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../client/web/rules")
-    for name in ("ar.txt", "de.txt", "en.txt"):
-        path = shutil.copy(os.path.join(folder, name), open_folder)
-        os.chmod(path, 0o644)
-        web = make_web(f"rules = {path}\n")
-        with open(path, encoding="utf-8") as file:
-            about = web.get("/about").text
-            assert all(line.strip() in html.unescape(about) for line in file)
-    printed = subprocess.run(
-        [conftest.program(HEARSAY_WEB), "--config", web.file, "--print-config"],
-        capture_output=True, text=True, check=True).stdout
-    assert f"rules = {path}\n" in printed and printed.count("rules = ") == 1
-    for config, sentence in (("rules = Be kind.\n", "not both"), ("", "")):
-        done = check_config(web, config)
-        assert (done.returncode == 2) == bool(sentence) and sentence in done.stderr, done.stderr
-
-
-def test_print_config_is_a_file(tmp_path):
-    file = tmp_path / "web.conf"
-    file.write_text("[web]\nlisten = [::1]:81\nname = a.lan\nrules = One.\nrules = Two.\n")
-    command = [conftest.program(HEARSAY_WEB), "--config", file, "--print-config"]
-    first = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    file.write_text(first)
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == first
-    assert "rules = Two." in first and "listen = [::1]:81" in first
-
-
-def test_the_port_is_taken(make_web):
-    web = make_web()
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        done = subprocess.run(
-            [conftest.program(HEARSAY_WEB), "--config", web.file, "--listen",
-             f"127.0.0.1:{port}"], capture_output=True, text=True, timeout=wire.PATIENCE,
-            check=False)
-    assert done.returncode == 1 and "another program has it" in done.stderr
-
-
-def test_the_manual_has_the_keys():
-    """client/man/hearsay-web.8 has what `hearsay-web --print-reference mdoc` prints."""
-    keys = subprocess.run([conftest.program(HEARSAY_WEB), "--print-reference", "mdoc"],
-                          capture_output=True, text=True, check=True).stdout
-    manual = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../client/man",
-                          "hearsay-web.8")
-    with open(manual, encoding="utf-8") as file:
-        assert f'.\\" BEGIN KEYS\n{keys}.\\" END KEYS\n' in file.read()

@@ -15,7 +15,7 @@ import hearsay_wire as wire
 from test_gateway import make_gateway, open_folder  # noqa: F401 (fixtures)
 from test_prometheus import parse, value
 from test_service import needs_systemd
-from test_web import HEARSAY_WEB, NAME, make_web  # noqa: F401 (a fixture)
+from web_runner import HEARSAY_WEB, NAME, make_web  # noqa: F401 (a fixture)
 
 SERIES = 37
 LABELS = {"code": re.compile("[1-5][0-9][0-9]|other"), "version": re.compile(r"[0-9]+\.[0-9]+\.[0-9]+"),

@@ -15,8 +15,9 @@ import urllib.parse
 
 import hearsay_wire as wire
 import traces
+from clock import Clock  # noqa: F401
 from hearsay_wire import pb
-from test_web import NAME, Web, fields_of
+from web_runner import NAME, Web, fields_of
 
 sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), "hostile"))
 import devices  # noqa: E402
@@ -28,24 +29,6 @@ PROXY, METRICS = "127.0.0.5", "127.0.0.3"
 # On the page with IPv4 and IPv6, the same behind a proxy, at port 7117, and by another gateway.
 PAGE_WAYS = ["page4", "page6", "proxy4", "proxy6"]
 WAYS = [*PAGE_WAYS, "app4", "app6", "gateway4", "gateway6"]
-
-
-class Clock:
-    """The clocks of programs with tests/lib/set_clock.c."""
-
-    def __init__(self, path):
-        self.path, self.seconds = path, 0
-        self.move(0)
-        os.chmod(path, 0o644)
-
-    def move(self, seconds):
-        self.seconds += seconds
-        descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT, 0o644)
-        os.pwrite(descriptor, struct.pack("=qqq", self.seconds, 1, self.seconds), 0)
-        os.close(descriptor)
-
-    def environment(self):
-        return {"LD_PRELOAD": os.environ["HEARSAY_SET_CLOCK"], "HEARSAY_TEST_CLOCK": self.path}
 
 
 def word(rng, count=12):

@@ -132,7 +132,7 @@ static int replay_rules(struct persist *persist,
     (void)out_reason;
 
     for (size_t i = 0; i < fake->rule_count && rc == 0; i++) {
-        rc = visit(context, &fake->rules[i].rule);
+        rc = fake->rules[i].rule.dropped ? 0 : visit(context, &fake->rules[i].rule);
     }
     return rc;
 }

@@ -49,10 +49,12 @@ static void keep(struct fake_message *stored, const struct persist_message *mess
     fake_copy_message(message, stored->content, &stored->message);
     stored->message.sender = 0; /* is not stored */
     stored->withdrawn = stored->removed = false;
+    stored->change_seq = 0;
+    stored->why = 0;
     stored->words[0] = '\0';
 }
 
-static bool same_content(const struct persist_message *a, const struct persist_message *b)
+bool fake_same_content(const struct persist_message *a, const struct persist_message *b)
 {
     return a->epoch == b->epoch && a->reach_ppm == b->reach_ppm &&
            a->filter_bytes == b->filter_bytes && a->payload_bytes == b->payload_bytes &&
@@ -65,7 +67,23 @@ static bool same_content(const struct persist_message *a, const struct persist_m
 
 /* --- operations ------------------------------------------------------------------------------- */
 
-/* Takes a message out; the last one comes in its place. */
+void fake_drop(struct fake *fake, struct fake_message *stored)
+{
+    const struct fake_message *last = &fake->messages[--fake->count];
+
+    if (last != stored) {
+        const struct persist_message moved = last->message;
+        keep(stored, &moved);
+        stored->seq = last->seq;
+        stored->withdrawn = last->withdrawn;
+        stored->removed = last->removed;
+        stored->change_seq = last->change_seq;
+        stored->why = last->why;
+        memcpy(stored->words, last->words, sizeof(last->words));
+    }
+}
+
+/* Takes a message out, as an expiry or an eviction. */
 static void take_out(struct fake *fake, size_t i, struct persist_op *op)
 {
     struct persist_removed *removed = &op->removed[op->removed_count++];
@@ -74,15 +92,16 @@ static void take_out(struct fake *fake, size_t i, struct persist_op *op)
     removed->host = message->host;
     removed->epoch = message->epoch;
     memcpy(removed->id, message->id, MESSAGE_ID_BYTES);
-    struct fake_message *last = &fake->messages[--fake->count];
-    if (last != &fake->messages[i]) {
-        const struct persist_message moved = last->message;
-        keep(&fake->messages[i], &moved);
-        fake->messages[i].seq = last->seq;
-        fake->messages[i].withdrawn = last->withdrawn;
-        fake->messages[i].removed = last->removed;
-        memcpy(fake->messages[i].words, last->words, sizeof(last->words));
+    if (op->kind == PERSIST_DEPOSIT && fake_replicates(fake, message->host) &&
+        message->epoch == 0 && fake->evicted_count < FAKE_EVICTED_MAX) {
+        struct persist_change *change = &fake->evicted[fake->evicted_count++];
+        *change = (struct persist_change){
+            .kind = PERSIST_CHANGE_GONE, .seq = ++fake->last_seq, .why = PERSIST_WHY_EVICTED};
+        change->message.host = message->host;
+        memcpy(change->message.id, message->id, MESSAGE_ID_BYTES);
+        change->message.expires_ms = message->expires_ms;
     }
+    fake_drop(fake, &fake->messages[i]);
 }
 
 static bool goes_before(const struct fake_message *a, const struct fake_message *b,
@@ -138,14 +157,12 @@ static bool has_enough(const struct fake *fake, const struct persist_op *op, int
 /* Makes the room that the deposit just stored asks for, or takes it back. */
 static enum persist_outcome make_room(struct fake *fake, struct persist_op *op)
 {
-    const int64_t own = fake->last_seq;
+    const int64_t own = op->message.seq;
     uint64_t messages = 0;
     uint64_t bytes = 0;
 
     if (!has_enough(fake, op, own)) {
-        take_out(fake, (size_t)(fake_find(fake, op->message.host, op->message.id) - fake->messages),
-                 op);
-        op->removed_count = 0;
+        fake_drop(fake, fake_find(fake, op->message.host, op->message.id));
         return PERSIST_FULL;
     }
     for (uint32_t i = 0; i < op->chosen_count; i++) {
@@ -173,6 +190,22 @@ static bool same_rule(const struct persist_rule *a, const struct persist_rule *b
            memcmp(a->value, b->value, a->value_bytes) == 0;
 }
 
+struct fake_message *fake_put(struct fake *fake, struct persist_message *message)
+{
+    struct fake_message *stored = fake_find(fake, message->host, message->id);
+
+    if (stored == NULL) {
+        if (fake->count == FAKE_MESSAGES_MAX) {
+            abort();
+        }
+        stored = &fake->messages[fake->count++];
+    }
+    message->seq = ++fake->last_seq; /* also when it replaces one that expired */
+    keep(stored, message);
+    stored->seq = message->seq;
+    return stored;
+}
+
 static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
 {
     struct fake_message *stored = fake_find(fake, op->message.host, op->message.id);
@@ -181,7 +214,7 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
         if (stored->withdrawn || stored->removed) {
             return PERSIST_GONE;
         }
-        if (!same_content(&stored->message, &op->message)) {
+        if (!fake_same_content(&stored->message, &op->message)) {
             return PERSIST_CONFLICT;
         }
         op->message.deposited_ms = stored->message.deposited_ms;
@@ -191,16 +224,7 @@ static enum persist_outcome deposit(struct fake *fake, struct persist_op *op)
         op->message.seq = stored->seq;
         return PERSIST_DUPLICATE;
     }
-    if (stored == NULL) {
-        if (fake->count == FAKE_MESSAGES_MAX) {
-            abort();
-        }
-        stored = &fake->messages[fake->count++];
-    }
-    keep(stored, &op->message);
-    stored->seq = ++fake->last_seq; /* also when it replaces one that expired */
-    stored->message.seq = stored->seq;
-    op->message.seq = stored->seq;
+    (void)fake_put(fake, &op->message);
     op->removed_count = 0;
     return op->evict != PERSIST_EVICT_NONE || op->chosen_count > 0 ? make_room(fake, op)
                                                                    : PERSIST_APPLIED;
@@ -221,33 +245,70 @@ static enum persist_outcome withdraw(struct fake *fake, struct persist_op *op)
     return PERSIST_APPLIED;
 }
 
-static enum persist_outcome put_rule(struct fake *fake, const struct persist_rule *rule)
-{
-    size_t at = 0;
-
-    while (at < fake->rule_count && !same_rule(&fake->rules[at].rule, rule)) {
-        at++;
-    }
-    if (at == FAKE_RULES_MAX) {
-        abort();
-    }
-    fake->rules[at].rule = *rule;
-    fake->rules[at].rule.value = fake->rules[at].value;
-    memcpy(fake->rules[at].value, rule->value, rule->value_bytes);
-    fake->rule_count += at == fake->rule_count;
-    return PERSIST_APPLIED;
-}
-
-static enum persist_outcome drop_rule(struct fake *fake, const struct persist_rule *rule)
+struct fake_rule *fake_find_rule(struct fake *fake, const struct persist_rule *rule)
 {
     for (size_t i = 0; i < fake->rule_count; i++) {
         if (same_rule(&fake->rules[i].rule, rule)) {
-            fake->rules[i] = fake->rules[--fake->rule_count];
-            fake->rules[i].rule.value = fake->rules[i].value;
-            return PERSIST_APPLIED;
+            return &fake->rules[i];
         }
     }
-    return PERSIST_NOT_FOUND;
+    return NULL;
+}
+
+enum persist_outcome fake_put_rule(struct fake *fake, const struct persist_rule *rule)
+{
+    struct fake_rule *found = fake_find_rule(fake, rule);
+
+    if (found == NULL) {
+        if (fake->rule_count == FAKE_RULES_MAX) {
+            abort();
+        }
+        found = &fake->rules[fake->rule_count++];
+        memcpy(found->value, rule->value, rule->value_bytes);
+    }
+    found->rule = *rule;
+    found->rule.value = found->value;
+    found->rule.seq = fake_replicates(fake, rule->host) ? ++fake->last_seq : 0;
+    return PERSIST_APPLIED;
+}
+
+/* A decision that is made here: later than what others were told of before. */
+static enum persist_outcome decide_rule(struct fake *fake, const struct persist_rule *rule)
+{
+    const struct fake_rule *found = fake_find_rule(fake, rule);
+    struct persist_rule decided = *rule;
+
+    if (found != NULL && found->rule.seq > 0 && found->rule.created_ms >= rule->created_ms) {
+        decided.created_ms = found->rule.created_ms + 1;
+    }
+    return fake_put_rule(fake, &decided);
+}
+
+/* Takes a rule out. The last one comes in its place. */
+static void take_rule(struct fake *fake, struct fake_rule *rule)
+{
+    *rule = fake->rules[--fake->rule_count];
+    rule->rule.value = rule->value;
+}
+
+static enum persist_outcome drop_rule(struct fake *fake, const struct persist_op *op)
+{
+    struct fake_rule *found = fake_find_rule(fake, op->rule);
+
+    if (found == NULL || found->rule.dropped) {
+        return PERSIST_NOT_FOUND;
+    }
+    if (fake_replicates(fake, op->rule->host)) {
+        found->rule.dropped = true;
+        if (op->now_ms > found->rule.created_ms) {
+            found->rule.created_ms = op->now_ms;
+        }
+        found->rule.until_ms = op->now_ms + (int64_t)PERSIST_DROPPED_DAYS * 24 * 3600 * 1000;
+        found->rule.seq = ++fake->last_seq;
+    } else {
+        take_rule(fake, found);
+    }
+    return PERSIST_APPLIED;
 }
 
 static enum persist_outcome remove_message(struct fake *fake, struct persist_op *op)
@@ -265,7 +326,7 @@ static enum persist_outcome remove_message(struct fake *fake, struct persist_op 
                                  stored->message.payload_bytes, NULL, 0);
         rule.value = op->payload_hash;
         rule.value_bytes = LIMIT_HASH_BYTES;
-        return put_rule(fake, &rule);
+        return decide_rule(fake, &rule);
     }
     return PERSIST_APPLIED;
 }
@@ -302,7 +363,7 @@ static enum persist_outcome withhold(struct fake *fake, struct persist_op *op)
         struct persist_rule rule = *op->rule;
         rule.value = op->payload_hash;
         rule.value_bytes = LIMIT_HASH_BYTES;
-        return put_rule(fake, &rule);
+        return decide_rule(fake, &rule);
     }
     return PERSIST_APPLIED;
 }
@@ -386,9 +447,9 @@ static enum persist_outcome expire(struct fake *fake, struct persist_op *op)
     }
     fake->epoch_count = kept;
     for (size_t i = fake->rule_count; i-- > 0;) {
-        const struct persist_rule rule = fake->rules[i].rule;
-        if (rule.until_ms > 0 && rule.until_ms <= op->now_ms) {
-            (void)drop_rule(fake, &rule);
+        const struct persist_rule *rule = &fake->rules[i].rule;
+        if (rule->until_ms > 0 && rule->until_ms <= op->now_ms) {
+            take_rule(fake, &fake->rules[i]);
         }
     }
     op->removed_count = 0;
@@ -515,7 +576,7 @@ void fake_put_epoch(struct fake *fake, const struct persist_epoch *epoch)
     fake->epochs[fake->epoch_count++] = *epoch;
 }
 
-enum persist_outcome fake_apply(struct fake *fake, struct persist_op *op)
+static enum persist_outcome carry_out(struct fake *fake, struct persist_op *op)
 {
     switch (op->kind) {
     case PERSIST_DEPOSIT:
@@ -536,11 +597,15 @@ enum persist_outcome fake_apply(struct fake *fake, struct persist_op *op)
     case PERSIST_MODERATE:
         return moderate(fake, op);
     case PERSIST_RULE_PUT:
-        return put_rule(fake, op->rule);
+        return decide_rule(fake, op->rule);
     case PERSIST_RULE_DROP:
-        return drop_rule(fake, op->rule);
+        return drop_rule(fake, op);
     case PERSIST_SHIFT:
         return shift(fake, op);
+    case PERSIST_REPLICATE:
+        return fake_replicate(fake, op);
+    case PERSIST_APPLY:
+        return fake_apply_state(fake, op);
     case PERSIST_CLOCK:
         fake->shift_from_ms = op->shift_from_ms;
         return PERSIST_APPLIED;
@@ -548,4 +613,14 @@ enum persist_outcome fake_apply(struct fake *fake, struct persist_op *op)
         tally(fake, op);
         return PERSIST_APPLIED;
     }
+}
+
+enum persist_outcome fake_apply(struct fake *fake, struct persist_op *op)
+{
+    const enum persist_outcome outcome = carry_out(fake, op);
+
+    if (outcome == PERSIST_APPLIED) {
+        fake_note_change(fake, op);
+    }
+    return outcome;
 }

@@ -11,6 +11,18 @@ struct copy {
     char words[FAKE_WORDS_MAX + 1];
 };
 
+uint8_t *fake_read_room(struct persist_read *read)
+{
+    struct copy *copy = malloc(sizeof(*copy));
+
+    if (copy == NULL) {
+        abort();
+    }
+    copy->next = read->memory;
+    read->memory = copy;
+    return copy->content;
+}
+
 /* Its own copy, which goes when the read is released. */
 static void fill_entry(struct persist_read *read, const struct fake_message *stored,
                        struct persist_entry *out_entry)
@@ -95,6 +107,8 @@ void fake_persist_carry_out_reads(struct persist *persist)
             read_page(fake, read);
         } else if (read->kind == PERSIST_READ_DECISIONS) {
             read->decision_count = 0; /* the fake keeps none */
+        } else if (read->kind == PERSIST_READ_CHANGES) {
+            fake_read_changes(fake, read);
         } else {
             read_payloads(fake, read);
         }

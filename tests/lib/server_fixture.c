@@ -63,6 +63,7 @@ void server_fixture_start(struct server_fixture *fixture, bool listens)
     assert_int_equal(loop_init(&server->loop), 0);
     sessions_init(&server->sessions, &server->loop, server->alloc, server->service, &server->tls);
     server_open_home(server);
+    assert_int_equal(uv_timer_init(&server->loop.uv, &server->waits), 0);
     assert_int_equal(uv_check_init(&server->loop.uv, &server->check), 0);
     server->check.data = server;
     assert_int_equal(uv_check_start(&server->check, on_check), 0);
@@ -91,6 +92,7 @@ void server_fixture_free(struct server_fixture *fixture)
     assert_int_equal(handler_searches_under_way(server->service), 0);
     loop_close_handles(&server->loop);
     uv_close((uv_handle_t *)&server->check, NULL);
+    uv_close((uv_handle_t *)&server->waits, NULL);
     loop_close(&server->loop.uv);
     handler_close(server->service);
     sessions_deinit(&server->sessions);
@@ -190,6 +192,8 @@ const struct msg_request *server_fixture_query(uint64_t id, uint8_t number)
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
         .scope = MSG_SCOPE_HERE,
+        .wait_ms = LIMIT_WAIT_MS_DEFAULT,
+        .max_staleness_ms = UINT64_MAX,
     };
     return &request;
 }

@@ -8,13 +8,16 @@
  *   seconds that are added to the clocks that do not jump, such as CLOCK_MONOTONIC
  *
  * A timeout that a program waits for ends by the machine's clock. So a test that moves the clocks
- * then wakes the programs, by a request for example.
+ * then wakes the programs, by a request for example. A thread that waits for a condition until a
+ * time of the wall clock (libnats) waits as long as it would with the right clock.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
+#include <sys/time.h>
 #include <sys/timex.h>
 #include <time.h>
 #include <unistd.h>
@@ -37,7 +40,7 @@ __attribute__((constructor)) static void map_file(void)
     }
 }
 
-/* The build hides symbols; these two stand before libc's. */
+/* The build hides symbols; these stand before libc's. */
 __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct timespec *out)
 {
     static int (*next)(clockid_t, struct timespec *);
@@ -50,6 +53,34 @@ __attribute__((visibility("default"))) int clock_gettime(clockid_t clock, struct
         out->tv_sec += (time_t)clock_file[clock == CLOCK_REALTIME ? WALL_SECONDS : STEADY_SECONDS];
     }
     return rc;
+}
+
+__attribute__((visibility("default"))) int gettimeofday(struct timeval *restrict out,
+                                                        void *restrict zone)
+{
+    struct timespec now;
+    const int rc = clock_gettime(CLOCK_REALTIME, &now);
+
+    (void)zone;
+    out->tv_sec = now.tv_sec;
+    out->tv_usec = now.tv_nsec / 1000;
+    return rc;
+}
+
+__attribute__((visibility("default"))) int pthread_cond_timedwait(pthread_cond_t *condition,
+                                                                  pthread_mutex_t *mutex,
+                                                                  const struct timespec *until)
+{
+    static int (*next)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
+    struct timespec real = *until;
+
+    if (next == NULL) {
+        *(void **)&next = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
+    }
+    if (clock_file != NULL && real.tv_sec > 1000000000) { /* no machine is up for so long */
+        real.tv_sec -= (time_t)clock_file[WALL_SECONDS];
+    }
+    return next(condition, mutex, &real);
 }
 
 __attribute__((visibility("default"))) int adjtimex(struct timex *state)

@@ -6,7 +6,7 @@
 #ifndef TESTS_LIB_STORE_FIXTURE_H
 #define TESTS_LIB_STORE_FIXTURE_H
 
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 
 #include <sqlite3.h>
 #include <uv.h>
@@ -59,6 +59,9 @@ int store_open_file(const char *path, sqlite3 **out_db);
 /* Changes the database with SQL; reads one number of it. */
 void store_alter(const struct store_fixture *fixture, const char *sql);
 int64_t store_read_number(const struct store_fixture *fixture, const char *sql);
+
+/* Gives the closed database the tables of schema 4. It must have no changes (PERSIST_REPLICATE). */
+void store_make_old(const struct store_fixture *fixture);
 
 /* Whether the database or its log has these bytes somewhere. */
 bool store_files_have(const struct store_fixture *fixture, const void *bytes, size_t count);

@@ -73,7 +73,32 @@ static const struct msg_slice sample_slices[] = {
 
 #define QUERY_DEFAULTS                                                                    \
     .max_distance_ppm = LIMIT_DISTANCE_PPM, .since_ms = INT64_MIN, .until_ms = INT64_MAX, \
-    .metric = MSG_METRIC_BITS, .order = MSG_ORDER_SIMILARITY, .scope = MSG_SCOPE_HERE
+    .metric = MSG_METRIC_BITS, .order = MSG_ORDER_SIMILARITY, .scope = MSG_SCOPE_HERE,    \
+    .wait_ms = LIMIT_WAIT_MS_DEFAULT, .max_staleness_ms = UINT64_MAX
+
+static const struct msg_text sample_hoods[] = {SAMPLE_TEXT("campus"), SAMPLE_TEXT("a-1")};
+static const struct msg_result sample_remote[] = {{.id = SAMPLE_BYTES(sample_id, 16),
+                                                   .host = SAMPLE_TEXT("library"),
+                                                   .filter = SAMPLE_BYTES(sample_filter, 64)}};
+
+static const struct msg_change sample_changes[] = {
+    {.seq = UINT64_MAX,
+     .has_message = true,
+     .message = {.id = SAMPLE_BYTES(sample_id, 16),
+                 .filter = SAMPLE_BYTES(sample_filter, 8),
+                 .media_type = SAMPLE_TEXT("text/plain"),
+                 .payload = SAMPLE_BYTES(sample_payload, 200),
+                 .deposited_ms = INT64_MIN,
+                 .expires_ms = INT64_MAX,
+                 .reach_ppm = 1,
+                 .withdraw_hash = SAMPLE_BYTES(sample_hash, 32),
+                 .state = LIMIT_STATE,
+                 .reports = UINT32_MAX}},
+    {.has_gone = true, .gone = {SAMPLE_BYTES(sample_id, 16), INT64_MAX, MSG_WHY_EVICTED}},
+    {.seq = 1,
+     .has_rule = true,
+     .rule = {LIMIT_RULE_KIND, SAMPLE_BYTES(sample_payload, 200), UINT32_MAX, -1, true, INT64_MAX}},
+};
 
 static const struct msg_request sample_requests[] = {
     {.id = 1, .kind = MSG_REQUEST_HELLO, .hello = {.versions = {1}, .version_count = 1}},
@@ -118,7 +143,11 @@ static const struct msg_request sample_requests[] = {
                .exclude = sample_slices,
                .exclude_count = 2,
                .with_payload = true,
-               .scope = MSG_SCOPE_HOOD}},
+               .scope = MSG_SCOPE_HOOD,
+               .wait_ms = 250,
+               .max_staleness_ms = 5000,
+               .floor_intersection = 3,
+               .floor_union = 7}},
     {.id = 6, .kind = MSG_REQUEST_GET, .get = {.id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 7,
      .kind = MSG_REQUEST_GET,
@@ -143,7 +172,7 @@ static const struct msg_request sample_requests[] = {
     {.id = 62, .kind = MSG_REQUEST_HERE, .here = {.host = SAMPLE_TEXT("default")}},
     {.id = 16,
      .kind = MSG_REQUEST_SUMMARY,
-     .summary = {.host = SAMPLE_TEXT("default"), .epoch = 5}},
+     .summary = {.host = SAMPLE_TEXT("default"), .epoch = 5, .groups = 32}},
     {.id = 17,
      .kind = MSG_REQUEST_REPORT,
      .report = {.kind = MSG_REPORT_HARASSMENT,
@@ -163,6 +192,9 @@ static const struct msg_request sample_requests[] = {
      .admin = {.id = SAMPLE_BYTES(sample_id, 16), .kind = MSG_REPORT_OTHER}},
     {.id = 32, .kind = MSG_REQUEST_DECISIONS, .admin = {.number = 7, .before = UINT64_MAX}},
     {.id = 33, .kind = MSG_REQUEST_DECISIONS, .admin = {.before = 9}},
+    {.id = 46,
+     .kind = MSG_REQUEST_SIMILAR,
+     .admin = {.max_distance_ppm = LIMIT_DISTANCE_PPM, .number = 7}},
     {.id = 34, .kind = MSG_REQUEST_WAIT, .admin = {.host = SAMPLE_TEXT("default")}},
     {.id = 21,
      .kind = MSG_REQUEST_REPORTED,
@@ -182,6 +214,26 @@ static const struct msg_request sample_requests[] = {
     {.id = 32,
      .kind = MSG_REQUEST_NOTICE,
      .admin = {.word = SAMPLE_TEXT("caf\xc3\xa9"), .lang = SAMPLE_TEXT("pt-BR"), .until_ms = 7}},
+    {.id = 33, .kind = MSG_REQUEST_SERVE},
+    {.id = 34, .kind = MSG_REQUEST_SERVE, .serve = {sample_hoods, 2}},
+    {.id = 35,
+     .kind = MSG_REQUEST_ANSWERED,
+     .answered = {.ask_id = 7,
+                  .has_results = true,
+                  .results = {.results = sample_remote, .result_count = 1, .peers = 3}}},
+    {.id = 36,
+     .kind = MSG_REQUEST_ANSWERED,
+     .answered = {.ask_id = UINT64_MAX,
+                  .has_error = true,
+                  .error = {.code = MSG_INTERNAL, .message = "no hub"}}},
+    {.id = 33, .kind = MSG_REQUEST_CHANGES},
+    {.id = 34,
+     .kind = MSG_REQUEST_CHANGES,
+     .changes = {SAMPLE_TEXT("default"), UINT64_MAX, UINT32_MAX, LIMIT_CHANGES_WAIT_MS, 7, true}},
+    {.id = 35, .kind = MSG_REQUEST_APPLY, .apply = {.as = MSG_AS_REPLICA}},
+    {.id = 36,
+     .kind = MSG_REQUEST_APPLY,
+     .apply = {SAMPLE_TEXT("default"), sample_changes, 3, MSG_AS_RESTORE, true}},
     {.id = 14, .kind = MSG_REQUEST_UNKNOWN, .name = ""},
 };
 
@@ -203,12 +255,14 @@ static const struct msg_host sample_hosts[] = {
      .bytes = UINT64_C(1) << 34,
      .here = sample_labels,
      .here_count = 2,
+     .role = MSG_ROLE_RESTORING,
      .evict = MSG_EVICT_OLDEST,
      .accept = MSG_ACCEPT_CLOSED,
      .accept_until_ms = INT64_C(1789999999999)},
     {.name = SAMPLE_TEXT("b"),
      .profile = SAMPLE_TEXT("v1:1024/4"),
      .suggested_max_distance_ppm = LIMIT_DISTANCE_PPM,
+     .role = MSG_ROLE_OWNER,
      .evict = MSG_EVICT_REJECT,
      .accept = MSG_ACCEPT_OPEN},
 };
@@ -233,7 +287,8 @@ static const struct msg_result sample_results[] = {
      .payload_omitted = true,
      .media_type = SAMPLE_TEXT("a/b"),
      .payload = SAMPLE_BYTES(sample_payload, 0),
-     .host = SAMPLE_TEXT("lobby")},
+     .host = SAMPLE_TEXT("lobby"),
+     .filter = SAMPLE_BYTES(sample_filter, 64)},
 };
 static const struct msg_exported_message sample_exported[] = {
     {.id = SAMPLE_BYTES(sample_id, 16),
@@ -248,6 +303,11 @@ static const struct msg_exported_message sample_exported[] = {
      .expires_ms = INT64_MAX,
      .reach_ppm = 1,
      .withdraw_hash = SAMPLE_BYTES(sample_hash, 32)},
+};
+
+static const struct msg_summary_group sample_groups[] = {
+    {.union_filter = SAMPLE_BYTES(sample_filter, 64)},
+    {SAMPLE_BYTES(sample_filter, 64), 1, 512, UINT64_MAX, INT64_C(1790000000000)},
 };
 
 static const struct msg_figure sample_figures[] = {
@@ -277,6 +337,10 @@ static const struct msg_decision sample_decisions[] = {
     {.act = SAMPLE_TEXT("unban")},
     {UINT64_MAX, INT64_C(1790000000000), SAMPLE_TEXT("hide"), SAMPLE_BYTES(sample_id, 16),
      MSG_REPORT_SPAM, UINT32_MAX, SAMPLE_TEXT("an advert"), UINT32_MAX, true},
+};
+static const struct msg_similar_group sample_similar[] = {
+    {.oldest = SAMPLE_BYTES(sample_id, 16), .newest = SAMPLE_BYTES(sample_id, 16)},
+    {SAMPLE_BYTES(sample_id, 16), 1, SAMPLE_BYTES(sample_id, 16), INT64_MAX, UINT64_MAX, 3},
 };
 static const struct msg_ban_entry sample_bans[] = {
     {.payload_hash = SAMPLE_BYTES(sample_hash, 32), .since_ms = 3},
@@ -322,8 +386,8 @@ static const struct msg_response sample_responses[] = {
     {.id = 6, .kind = MSG_RESPONSE_RESULTS},
     {.id = 7,
      .kind = MSG_RESPONSE_RESULTS,
-     .results = {sample_results, 3, UINT64_MAX, true, true, sample_notices, 2, true, 63, 62, 1,
-                 INT64_C(1790000000000)}},
+     .results = {sample_results, 3, UINT64_MAX, true, true, sample_notices, 2, true, 63, 62, 5, 1,
+                 INT64_C(1790000000000), UINT64_MAX}},
     {.id = 8, .kind = MSG_RESPONSE_GOT, .got = {.id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 9,
      .kind = MSG_RESPONSE_GOT,
@@ -349,7 +413,7 @@ static const struct msg_response sample_responses[] = {
     {.id = 33, .kind = MSG_RESPONSE_NOTICED, .notices = {{NULL, 0}, sample_notices, 1}},
     {.id = 15,
      .kind = MSG_RESPONSE_SUMMARIZED,
-     .summarized = {SAMPLE_BYTES(sample_filter, 64), 1, 512, UINT64_MAX}},
+     .summarized = {SAMPLE_BYTES(sample_filter, 64), 1, 512, UINT64_MAX, 77, sample_groups, 2}},
     {.id = 16, .kind = MSG_RESPONSE_REPORT_TAKEN},
     {.id = 17, .kind = MSG_RESPONSE_STATS_TAKEN, .stats_taken = {sample_figures, 2}},
     {.id = 18, .kind = MSG_RESPONSE_REMOVED},
@@ -359,6 +423,7 @@ static const struct msg_response sample_responses[] = {
     {.id = 32, .kind = MSG_RESPONSE_HIDDEN},
     {.id = 33, .kind = MSG_RESPONSE_DECISION_LIST},
     {.id = 34, .kind = MSG_RESPONSE_DECISION_LIST, .decision_list = {sample_decisions, 2, true}},
+    {.id = 46, .kind = MSG_RESPONSE_SIMILAR_LIST, .similar_list = {sample_similar, 2, 5, 9}},
     {.id = 35,
      .kind = MSG_RESPONSE_WAITED,
      .waited = {SAMPLE_BYTES(sample_id, 16), MSG_REPORT_ABOUT_ME, true, 7}},
@@ -374,6 +439,15 @@ static const struct msg_response sample_responses[] = {
     {.id = 27, .kind = MSG_RESPONSE_COMPACTED, .bytes_taken = {8192, 4096}},
     {.id = 28, .kind = MSG_RESPONSE_RELOADED},
     {.id = 29, .kind = MSG_RESPONSE_LOG_LEVEL_SET, .log_level = {SAMPLE_TEXT("info")}},
+    {.id = 0,
+     .kind = MSG_RESPONSE_ASK,
+     .ask = {UINT64_MAX,
+             {.k = 1, .parts = sample_parts, .part_count = 1, QUERY_DEFAULTS},
+             UINT32_MAX}},
+    {.id = 36, .kind = MSG_RESPONSE_SERVING},
+    {.id = 37, .kind = MSG_RESPONSE_ANSWER_TAKEN},
+    {.id = 36, .kind = MSG_RESPONSE_CHANGED, .changed = {sample_changes, 3, UINT64_MAX, true}},
+    {.id = 37, .kind = MSG_RESPONSE_APPLIED, .applied = {LIMIT_CHANGES, UINT32_MAX}},
     {.id = 14, .kind = MSG_RESPONSE_UNKNOWN},
 };
 

@@ -195,6 +195,10 @@ void begin_search(struct asked *asked)
         .until_ms = rng_chance(rng, 80) ? INT64_MAX : world.now_ms - rng_below(rng, 100),
         .metric = rng_chance(rng, 60) ? INDEX_METRIC_BITS : INDEX_METRIC_ESTIMATED,
     };
+    if (rng_chance(rng, 30)) {
+        asked->query.floor.all = 1 + rng_below(rng, 200);
+        asked->query.floor.shared = rng_below(rng, asked->query.floor.all + 1);
+    }
     for (uint32_t p = 0; p < asked->query.part_count; p++) {
         asked->part_store[p] = rng_below(rng, INDEXES);
         make_filter(asked->filters[p]);

@@ -85,6 +85,10 @@ static bool plain_match(const struct asked *asked, uint32_t p, const struct mess
     out->rank = query->metric == INDEX_METRIC_BITS
                     ? bits
                     : plain_estimate(asked->filters[p], message->filter);
+    if (query->floor.all > 0 && (uint64_t)out->rank.shared * query->floor.all <
+                                    (uint64_t)query->floor.shared * out->rank.all) {
+        return false;
+    }
     out->item = *item;
     out->intersection = counts.both;
     out->union_count = counts.either;

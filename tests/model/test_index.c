@@ -125,6 +125,7 @@ static struct asked *ask(uint32_t k)
     asked->query.max_distance_ppm = DISTANCE_ONE_PPM;
     asked->query.since_ms = INT64_MIN;
     asked->query.until_ms = INT64_MAX;
+    asked->query.floor = (struct similarity){0, 0};
     asked->steps = 0;
     assert_int_equal(index_search_new(&world.alloc.alloc, &asked->query, &asked->search), 0);
     return asked;

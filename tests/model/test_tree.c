@@ -341,6 +341,10 @@ static void ask(uint32_t k, struct asked *asked)
         .until_ms = rng_chance(rng, 80) ? INT64_MAX : rng_below(rng, 6),
         .metric = rng_chance(rng, 60) ? INDEX_METRIC_BITS : INDEX_METRIC_ESTIMATED,
     };
+    if (rng_chance(rng, 30)) {
+        asked->query.floor.all = 1 + rng_below(rng, 200);
+        asked->query.floor.shared = rng_below(rng, asked->query.floor.all + 1);
+    }
     asked->now_ms = rng_below(rng, 20);
 }
 
@@ -570,7 +574,7 @@ static void test_full_nodes_with_summaries(void **state)
 /* Asks for the newest messages until a search gives bounds up, or finds them useful. */
 static void ask_until(bool given_up)
 {
-    uint32_t before = world.tree->retry;
+    uint32_t before = world.tree->learned[0].retry;
 
     for (uint32_t i = 0; i < 400; i++) {
         struct asked asked;
@@ -579,16 +583,18 @@ static void ask_until(bool given_up)
         asked.part.contains = NULL;
         asked.query.max_distance_ppm = DISTANCE_ONE_PPM;
         asked.query.since_ms = INT64_MIN;
+        asked.query.floor = (struct similarity){0, 0};
         asked.query.metric = INDEX_METRIC_BITS;
         memcpy(asked.filter, world.messages[world.count - 1 - i % 100].filter, sizeof asked.filter);
         struct index_search *search = begin_search(&asked, world.index);
         assert_int_equal(index_search_step(search, UINT64_MAX, asked.now_ms), 0);
         check_same(&asked, search);
-        if (given_up ? world.tree->retry != before : world.tree->futile == 0) {
+        if (given_up ? world.tree->learned[0].retry != before
+                     : world.tree->learned[0].futile == 0) {
             return;
         }
     }
-    fail_msg("400 searches, and futile is %u", world.tree->futile);
+    fail_msg("400 searches, and futile is %u", world.tree->learned[0].futile);
 }
 
 /* On data without structure bounds are given up, on other data they come back. */

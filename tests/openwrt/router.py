@@ -6,6 +6,7 @@ init script, and what syslog is.
 HEARSAY_OPENWRT names the folder with OpenWrt's sources; build.sh builds them once.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -143,7 +144,7 @@ class Router:
         self._copy(base / "system/uci/files/lib/config/uci.sh", "lib/config/uci.sh")
         self._copy(PREFIX / "share/libubox/jshn.sh", "usr/share/libubox/jshn.sh")
         self.write("lib/functions/service.sh", "")
-        for name in ("ubusd", "procd", "netifd"):
+        for name in ("ubusd", "procd", "netifd", "ujail"):
             shutil.copy(PREFIX / "sbin" / name, self.root / "sbin")
         for name in ("ubus", "uci", "jshn"):
             shutil.copy(PREFIX / "bin" / name, self.root / "sbin")
@@ -160,6 +161,9 @@ class Router:
         self.write("etc/group", "root:x:0:\n")
         self.write("bin/lock", "#!/bin/sh\n", 0o755)
         self.write("etc/nsswitch.conf", "passwd: files\ngroup: files\n")
+        # Where ujail looks for libraries.
+        folders = [entry for entry in (self.root / "lib").iterdir() if entry.name.endswith("-linux-gnu")]
+        self.write("etc/ld.so.conf", "".join(f"/lib/{entry.name}\n" for entry in folders))
         self.write("etc/config/dhcp", "config dnsmasq\n\toption domain 'lan'\n")
         self.write("etc/config/firewall", "config zone\n\toption name 'guest'\n")
 
@@ -285,6 +289,16 @@ class Router:
         self.wait_log("ready: hearsayd", since)
         return self.pid("hearsayd")
 
+    @contextlib.contextmanager
+    def without_ujail(self):
+        """As on a router without its package."""
+        program = self.root / "sbin/ujail"
+        program.rename(program.with_suffix(".off"))
+        try:
+            yield
+        finally:
+            program.with_suffix(".off").rename(program)
+
     # --- what is seen ---
 
     def mark(self):
@@ -307,7 +321,13 @@ class Router:
         return next(iter(self.service(name).get("instances", {}).values()), {})
 
     def pid(self, name):
+        """Of ujail, if the router has it."""
         return self.instance(name).get("pid")
+
+    def inmate(self, name):
+        """The process in the jail of a service."""
+        pid = self.pid(name)
+        return int(self.run(f"cat /proc/{pid}/task/{pid}/children"))
 
     def set_addresses(self, **networks):
         """Gives networks their addresses, all others none, and tells procd, as netifd does."""

@@ -65,7 +65,7 @@ def test_starts_announced_and_stops(router):
     ]
     router.wait_log("dnsmasq: restarted")
     router.wait_log("listening on 192.168.8.1:7117 local")
-    assert router.run("ps | awk '/[u]sr.sbin.hearsayd/ { print $2 }'").split() == ["hearsay"]
+    assert router.run("ps | awk '/[u]sr.sbin.hearsayd/ && !/ujail/ { print $2 }'").split() == ["hearsay"]
     since = router.mark()
     router.run("/etc/init.d/hearsayd stop")
     router.wait_log("stopping (SIGTERM)", since)
@@ -150,7 +150,7 @@ def test_every_key_is_an_option(router):
         elif line.startswith("[host "):
             lines.append("config host 'default'")
         match = re.match(r"#(\w+) = (.*)", line)
-        if match and match.group(1) not in ("tls_client_ca", "here_map", "here_file"):
+        if match and match.group(1) not in ("bridge_user", "tls_client_ca", "here_map", "here_file"):
             seen.setdefault(match.group(1), 0)
             kind = "list" if line.count(",") or match.group(1) in ("listen", "here", "accept_schedule") else "option"
             lines.append(f"\t{kind} {match.group(1)} '{match.group(2)}'")
@@ -264,7 +264,6 @@ def test_a_file_that_uci_cannot_read(router):
 def test_a_key_that_its_user_cannot_read(router):
     pid = router.start()
     folder = router.root / "etc/hearsay"
-    folder.mkdir()
     subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
                     "-nodes", "-days", "30", "-keyout", folder / "key.pem", "-out", folder / "c.pem",
                     "-subj", "/CN=hearsay"], check=True, capture_output=True)
@@ -280,7 +279,8 @@ def test_a_key_that_its_user_cannot_read(router):
         assert "tls=1" in router.run("cat /tmp/dnsmasq.d/hearsay-hearsayd.conf")
         assert router.pid("hearsayd") == pid
     finally:
-        shutil.rmtree(folder)
+        for file in folder.iterdir():
+            file.unlink()
 
 
 # --- addresses ------------------------------------------------------------------------------------
@@ -428,14 +428,15 @@ def test_no_clock_at_boot(router):
     program.rename(program.with_suffix(".real"))
     router.write("usr/sbin/hearsayd", "#!/bin/sh\nexport LD_PRELOAD=/owrt/lib/libearlier.so\n"
                  "export EARLIER_S=$(date +%s)\nexec /usr/sbin/hearsayd.real \"$@\"\n", 0o755)
-    try:
-        router.start()
-        assert " 1970-01-01T" in router.lines[-1]
-        router.run("hearsay deposit -l a:b text && hearsay query -l a:b | grep text")
-        assert "false" in router.run("hearsay ping --json | grep clock_trusted")
-    finally:
-        router.run("/etc/init.d/hearsayd stop")
-        program.with_suffix(".real").rename(program)
+    with router.without_ujail():  # the jail would have neither date nor the library
+        try:
+            router.start()
+            assert " 1970-01-01T" in router.lines[-1]
+            router.run("hearsay deposit -l a:b text && hearsay query -l a:b | grep text")
+            assert "false" in router.run("hearsay ping --json | grep clock_trusted")
+        finally:
+            router.run("/etc/init.d/hearsayd stop")
+            program.with_suffix(".real").rename(program)
 
 
 # --- the other files ------------------------------------------------------------------------------

@@ -73,7 +73,7 @@ def test_who_may_connect(desk):
 
 
 def test_its_user(desk):
-    status = desk.run(f"cat /proc/{desk.pid('hearsay-moderate')}/status")
+    status = desk.run(f"cat /proc/{desk.inmate('hearsay-moderate')}/status")
     assert re.search(r"^Uid:\s7119\s7119\s7119\s7119$", status, re.M)
     assert re.search(r"^Groups:\s7117 7119 $", status, re.M)
     assert desk.run(f"stat -c '%a %U %G' {FILE}") == "640 root hearsay-moderate\n"

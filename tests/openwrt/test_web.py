@@ -61,7 +61,7 @@ def test_starts(page):
     page.run("hearsay admin accept closed")
     page.wait_log("closed", since)
     assert not [line for line in page.lines if "may not connect" in line]
-    status = page.run(f"cat /proc/{page.pid('hearsay-web')}/status")
+    status = page.run(f"cat /proc/{page.inmate('hearsay-web')}/status")
     assert re.search(r"^Uid:\s7118\s7118\s7118\s7118$", status, re.M)
 
 

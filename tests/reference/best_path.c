@@ -52,11 +52,9 @@ static void follow_path(struct walk *walk)
     sliced.lane_words = tree_lane_words(node);
     memcpy(sliced.planes, planes, sliced.plane_count * BITS_LANE_WORDS * sizeof *planes);
     (void)sliced_largest(walk->tree->kernels, &sliced, mask, &leaf);
-    uint32_t first = leaf > 0 ? leaf - 1 : 0;
-    for (uint32_t group = first; group <= leaf + 1 && group < node->group_count; group++) {
-        walk_open(walk, node, group, REACH_MOST, (uint16_t)walk->probe->cardinality);
-    }
-    walk_flush(walk);
+    uint16_t groups[] = {(uint16_t)(leaf - 1), (uint16_t)leaf, (uint16_t)(leaf + 1)};
+    size_t first = leaf > 0 ? 0 : 1;
+    walk_open(walk, node, groups + first, (leaf + 1 < node->group_count ? 3 : 2) - first, NULL);
 }
 
 /* The whole search is one step. */

@@ -160,6 +160,8 @@ static void fill_query(const struct world *world, const struct w_request *reques
                               .metric = query->estimated ? MSG_METRIC_ESTIMATED : MSG_METRIC_BITS,
                               .order = query->by_time ? MSG_ORDER_TIME : MSG_ORDER_SIMILARITY,
                               .scope = query->is_hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE,
+                              .wait_ms = LIMIT_WAIT_MS_DEFAULT,
+                              .max_staleness_ms = UINT64_MAX,
                               .with_payload = query->with_payload};
     for (uint32_t p = 0; p < query->part_count; p++) {
         parts[p] = (struct msg_query_part){.epoch = query->parts[p].epoch,

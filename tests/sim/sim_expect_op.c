@@ -141,6 +141,8 @@ void expect_op_done(struct world *world, struct w_request *owner, struct persist
         }
         break;
     case PERSIST_HOST:
+    case PERSIST_REPLICATE: /* no world has a bridge */
+    case PERSIST_APPLY:
     case PERSIST_TALLY:
         break;
     }

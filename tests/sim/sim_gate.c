@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/net/session.h"
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 #include "daemon/system/container.h"
 #include "daemon/watch/inner.h"
 #include "tests/lib/fake_persist.h"

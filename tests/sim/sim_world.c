@@ -232,6 +232,7 @@ void world_start(struct world *world)
     SIM_EQUAL(saved.shift_from_ms, world->model.shift_saved_ms);
     memset(server, 0, sizeof(*server));
     SIM_CHECK(loop_init(&server->loop) == 0);
+    SIM_CHECK(uv_timer_init(&server->loop.uv, &server->waits) == 0);
     server->alloc = alloc_system();
     server->lock = -1;
     server->persist = &world->gate;
@@ -317,6 +318,7 @@ void world_stop(struct world *world, bool cleanly)
     handler_close(server->service);
     sessions_deinit(&server->sessions);
     loop_close_handles(&server->loop);
+    uv_close((uv_handle_t *)&server->waits, NULL);
     (void)uv_run(&server->loop.uv, UV_RUN_DEFAULT);
     SIM_CHECK(uv_loop_close(&server->loop.uv) == 0);
     gate_close_store(world);

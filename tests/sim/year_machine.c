@@ -15,7 +15,7 @@
 #include <uv.h>
 
 #include "daemon/host/epochs.h"
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 #include "daemon/system/worker.h"
 #include "daemon/watch/watch.h"
 #include "tests/lib/loop_fixture.h"

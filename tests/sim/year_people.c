@@ -439,6 +439,8 @@ void people_query(void)
         .metric = MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
         .scope = MSG_SCOPE_HERE,
+        .wait_ms = LIMIT_WAIT_MS_DEFAULT,
+        .max_staleness_ms = UINT64_MAX,
         .with_payload = true,
     };
     (void)machine_ask_for(&request, take_results, NULL);

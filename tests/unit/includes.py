@@ -33,15 +33,16 @@ FILES_MAX = 25  # .c files of one folder
 LIBRARIES = {
     r"microhttpd\.h": r"client/web/http_(answer|connection|mhd|request)\.c",
     r"qrencode\.h": r"client/web/qr\.c",
-    r"uv\.h": r"client/web/(board/|main/|moderate/|route/)?\w+\.[ch]|daemon/(main\.c|net/\w+\.[ch]|system/(notify|worker_uv)\.[ch]"
-              r"|store/(numbers|sqlite|reader|writer|commit|inner)\.[ch])",
-    r"sqlite3\.h": r"daemon/store/\w+\.[ch]",
-    r"protobuf-c/.*|proto/hearsay\.pb-c\.h": r"proto/(arena|codec/\w+)\.[ch]",
+    r"nats/.*": r"client/bridge/(wire/\w+|hub/(setup|streams))\.[ch]",
+    r"uv\.h": r"client/(bridge/(ask|hub|main|own|wire)|link)/\w+\.[ch]|client/web/(board/|main/|moderate/|route/)?\w+\.[ch]"
+              r"|daemon/(main\.c|net/\w+\.[ch]|system/(notify|worker_uv)\.[ch]|store/(numbers|thread/\w+)\.[ch])",
+    r"sqlite3\.h": r"daemon/store/(thread/)?\w+\.[ch]",
+    r"protobuf-c/.*|proto/(hearsay|bridge)\.pb-c\.h": r"proto/(arena|codec/\w+)\.[ch]",
     r"xxhash\.h": r"core/base/hash\.c|client/context/labels\.c",
     r"openssl/.*": r"proto/tls/\w+\.[ch]",
-    r"jansson\.h": r"client/cli/\w+/\w+\.[ch]",
+    r"jansson\.h": r"client/(cli/\w+|bridge/(wire|hub))/\w+\.[ch]",
     r"ini\.h": r"daemon/settings/file\.c",
-    r"systemd/.*": r"daemon/system/notify\.c",
+    r"systemd/.*": r"daemon/system/inherited\.c",
     r"stdio\.h|unistd\.h|fcntl\.h|time\.h|sys/.*|netinet/.*|sodium\.h|uv\.h|sqlite3\.h": r"(?!core/).*",
 }
 # Deciding on a request needs no socket, loop or database, not even through another header.

@@ -163,7 +163,9 @@ def check_files(root, packages):
     assert keep == "/etc/hearsay/\n", keep
     unpacked = {path.read_bytes() for path in root.rglob("*") if path.is_file()}
     for path in FILES.iterdir():
-        assert path.read_bytes() in unpacked, f"no package has files/{path.name}"
+        # OpenWrt has no libnats, so no package has the bridge.
+        assert path.name == "hearsay-bridge.init" or path.read_bytes() in unpacked, \
+            f"no package has files/{path.name}"
 
 
 def check_linked(root, packages):

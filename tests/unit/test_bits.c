@@ -208,6 +208,74 @@ static void check_scan(const struct bits_kernels *kernels, const struct trial *t
     }
 }
 
+/* The lanes of a place that scan_listed should name. */
+static uint32_t plain_lanes(const struct trial *trial, const struct bits_list *list, size_t place,
+                            const struct bits_scan *scan, const uint32_t *counts)
+{
+    const struct bits_place *it = &list->places[place];
+    uint32_t lanes = 0;
+
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        const size_t i = (size_t)it->block * BITS_BLOCK + lane;
+        const uint64_t needed = ((uint64_t)scan->base + trial->cardinalities[i]) * scan->floor;
+        const bool passes = it->reach > scan->floor && (it->lanes >> lane & 1) != 0 &&
+                            (uint64_t)counts[i] << BITS_FLOOR_SHIFT >= needed &&
+                            (list->contains == NULL ||
+                             plain_contains(filter_of(trial, i), list->contains, trial->words));
+
+        lanes |= (uint32_t)passes << lane;
+    }
+    return lanes;
+}
+
+/* scan_listed names the lanes of all places that pass, in order, each call the next place. */
+static void check_listed(const struct bits_kernels *kernels, const struct trial *trial,
+                         const uint32_t *counts, uint32_t base, uint32_t floor, struct rng *rng)
+{
+    enum { PLACES = 2 * BITS_AHEAD };
+    const struct bits_scan scan = {trial->query, trial->words, base, floor};
+    struct bits_place places[PLACES];
+    uint64_t wanted[WORDS_MAX];
+    const struct bits_list list = {
+        .blocks = trial->blocks,
+        .cardinalities = trial->cardinalities,
+        .contains = rng_below(rng, 2) == 0 ? NULL : wanted,
+        .places = places,
+        .count = rng_below(rng, PLACES + 1),
+    };
+    uint32_t overlaps[BITS_BLOCK + 1];
+    size_t next = rng_below(rng, (uint32_t)list.count + 1);
+
+    for (size_t w = 0; w < trial->words; w++) {
+        wanted[w] = filter_of(trial, 0)[w * BITS_BLOCK] & UINT64_C(1) << rng_below(rng, 64);
+    }
+    for (size_t i = 0; i < PLACES; i++) {
+        const uint32_t reach = floor + rng_below(rng, 4);
+
+        places[i] = (struct bits_place){(uint16_t)rng_below(rng, BLOCKS),
+                                        (uint16_t)(reach > 0 ? reach - 1 : 0),
+                                        (uint8_t)rng_below(rng, 256)};
+    }
+    while (next < list.count) {
+        uint32_t lanes = 0;
+        size_t expected = next;
+
+        while (expected < list.count && plain_lanes(trial, &list, expected, &scan, counts) == 0) {
+            expected++;
+        }
+        overlaps[BITS_BLOCK] = MARK;
+        next = kernels->scan_listed(&scan, &list, next, overlaps, &lanes);
+        assert_int_equal(next, expected);
+        assert_int_equal(overlaps[BITS_BLOCK], MARK);
+        if (next < list.count) {
+            assert_int_equal(lanes, plain_lanes(trial, &list, next, &scan, counts));
+            assert_memory_equal(overlaps, counts + (size_t)places[next].block * BITS_BLOCK,
+                                BITS_BLOCK * sizeof(uint32_t));
+            next++;
+        }
+    }
+}
+
 /* Floors at the ends of their range, and about those at which one filter just passes. */
 static void check_floors(const struct bits_kernels *kernels, const struct trial *trial,
                          struct rng *rng)
@@ -239,6 +307,7 @@ static void check_floors(const struct bits_kernels *kernels, const struct trial 
             if (floors[f] <= FLOOR_MAX) { /* edge - 1 may have wrapped */
                 check_scan(kernels, trial, counts, bases[b], (uint32_t)floors[f], f % (BLOCKS + 1));
                 check_scan(kernels, trial, counts, bases[b], (uint32_t)floors[f], BLOCKS);
+                check_listed(kernels, trial, counts, bases[b], (uint32_t)floors[f], rng);
             }
         }
     }

@@ -100,6 +100,29 @@ static void a_rate_may_change(void **state)
     assert_int_equal(bucket_take(&bucket, &six_a_minute, 1, 10000), 0);
 }
 
+/* What is given back can be taken again at once; a bucket never has more than its burst. */
+static void tokens_come_back(void **state)
+{
+    const struct bucket_rate none = {.per_minute = 0, .burst = 1};
+    struct bucket bucket = {0};
+    (void)state;
+
+    assert_int_equal(bucket_take(&bucket, &six_a_minute, 3, 0), 0);
+    bucket_give(&bucket, &six_a_minute, 2, 0);
+    assert_int_equal(bucket_take(&bucket, &six_a_minute, 2, 0), 0);
+    assert_int_equal(bucket_take(&bucket, &six_a_minute, 1, 0), 10000);
+    bucket_give(&bucket, &six_a_minute, 1, 5000); /* half a token has come meanwhile */
+    assert_int_equal(bucket_take(&bucket, &six_a_minute, 2, 5000), 5000);
+    bucket_give(&bucket, &six_a_minute, 0, 4000); /* time never runs backwards */
+    assert_int_equal(bucket_take(&bucket, &six_a_minute, 2, 4000), 5000);
+    bucket_give(&bucket, &six_a_minute, UINT32_MAX, 5000);
+    assert_true(bucket_is_full(&bucket, &six_a_minute, 5000));
+    assert_int_equal(bucket_take(&bucket, &six_a_minute, 3, 5000), 0);
+    assert_true(bucket_take(&bucket, &six_a_minute, 1, 5000) > 0);
+    bucket_give(&bucket, &none, 1, 5000);
+    assert_true(bucket_is_full(&bucket, &none, 5000));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +134,7 @@ int main(void)
         cmocka_unit_test(time_never_runs_backwards),
         cmocka_unit_test(no_rate_is_no_limit),
         cmocka_unit_test(a_rate_may_change),
+        cmocka_unit_test(tokens_come_back),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

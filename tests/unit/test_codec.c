@@ -85,6 +85,43 @@ static void test_a_full_query_keeps_its_values(void **state)
     arena_deinit(&arena);
 }
 
+/* As many changes as a request may have, each with all that it may have and with no payload: what a
+ * reader needs beside the bytes of the frame is at its largest. */
+static void test_a_full_apply_is_read(void **state)
+{
+    static const uint8_t filter[1] = {1};
+    struct msg_change changes[LIMIT_CHANGES];
+    struct msg_request request = {
+        .id = 1,
+        .kind = MSG_REQUEST_APPLY,
+        .apply = {.changes = changes, .change_count = LIMIT_CHANGES, .as = MSG_AS_REPLICA},
+    };
+    struct msg_request back;
+    struct msg_error error;
+    struct arena arena;
+    struct bytes bytes;
+
+    (void)state;
+    for (size_t i = 0; i < LIMIT_CHANGES; i++) {
+        changes[i] = (struct msg_change){
+            .has_message = true,
+            .has_gone = true,
+            .has_rule = true,
+            .message = {.id = {(const uint8_t *)"0123456789abcdef", 16}, .filter = {filter, 1}},
+            .gone = {{(const uint8_t *)"0123456789abcdef", 16}, 0, MSG_WHY_REMOVED},
+            .rule = {.kind = 1},
+        };
+    }
+    bytes_init(&bytes, alloc_system());
+    assert_int_equal(codec_encode_request(&request, LIMIT_FRAME_BYTES_DEFAULT, &bytes), 0);
+    arena_init(&arena, alloc_system(), bytes.count + CODEC_REQUEST_ARENA_BYTES);
+    assert_int_equal(
+        codec_decode_request(bytes.data + HEADER, bytes.count - HEADER, &arena, &back, &error), 0);
+    assert_int_equal(back.apply.change_count, LIMIT_CHANGES);
+    arena_deinit(&arena);
+    bytes_deinit(&bytes);
+}
+
 static void test_defaults_of_absent_fields(void **state)
 {
     struct msg_request back;
@@ -288,7 +325,7 @@ static void test_bad_responses_name_the_field(void **state)
          "\x2a\x00\x3a\x00",
          24},
         {"durability", 3, "\x08\x01", 2},
-        {"durability", 3, "\x18\x03", 2},
+        {"durability", 3, "\x18\x04", 2},
         {"results.id", 4, "\x0a\x00", 2},
         {"results.distance", 4,
          "\x0a\x16\x0a\x10"
@@ -487,6 +524,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples_come_back_the_same),
         cmocka_unit_test(test_a_full_query_keeps_its_values),
+        cmocka_unit_test(test_a_full_apply_is_read),
         cmocka_unit_test(test_defaults_of_absent_fields),
         cmocka_unit_test(test_texts_without_a_nul_behind_them),
         cmocka_unit_test(test_semantic_errors_name_the_field),

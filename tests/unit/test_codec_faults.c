@@ -301,15 +301,42 @@ static void test_promised_sizes_are_enough(void **state)
                                                      .deposited_ms = -1,
                                                      .expires_ms = -1,
                                                      .reach_ppm = UINT32_MAX,
-                                                     .withdraw_hash = {payload, LIMIT_HASH_BYTES}};
+                                                     .withdraw_hash = {payload, LIMIT_HASH_BYTES},
+                                                     .state = UINT32_MAX,
+                                                     .reports = UINT32_MAX};
         const struct msg_response results = {.id = UINT64_MAX,
                                              .kind = MSG_RESPONSE_RESULTS,
-                                             .results = {&result, 1, UINT64_MAX, true, true}};
+                                             .results = {.results = &result,
+                                                         .result_count = 1,
+                                                         .comparisons = UINT64_MAX,
+                                                         .exact = true,
+                                                         .capped = true,
+                                                         .complete = true,
+                                                         .peers = UINT32_MAX,
+                                                         .peers_asked = UINT32_MAX,
+                                                         .peers_silent = UINT32_MAX,
+                                                         .peers_other = UINT32_MAX,
+                                                         .as_of_ms = -1,
+                                                         .seq = UINT64_MAX}};
         const struct msg_response exported = {
             .id = UINT64_MAX,
             .kind = MSG_RESPONSE_EXPORTED,
             .exported = {&message, 1, {payload, LIMIT_CURSOR_BYTES}}};
 
+        const struct msg_change change = {
+            .seq = UINT64_MAX,
+            .has_message = true,
+            .has_gone = true,
+            .has_rule = true,
+            .message = message,
+            .gone = {{payload, 16}, -1, MSG_WHY_EVICTED},
+            .rule = {LIMIT_RULE_KIND, {payload, LIMIT_RULE_BYTES}, UINT32_MAX, -1, true, -1}};
+        const struct msg_response changed = {.id = UINT64_MAX,
+                                             .kind = MSG_RESPONSE_CHANGED,
+                                             .changed = {&change, 1, UINT64_MAX, true}};
+
+        assert_true(response_bytes(&changed) <=
+                    CODEC_ENVELOPE_BYTES_MAX + codec_change_bytes_max(&change));
         assert_true(response_bytes(&results) <=
                     CODEC_ENVELOPE_BYTES_MAX +
                         codec_result_bytes_max(payloads[i], sizeof type - 1));

@@ -154,13 +154,15 @@ static const struct key_case key_cases[] = {
      "`admin_group` must be a group's name, such as hearsay, of at most 32 letters; not `-g`"},
     {"daemon", "gateway_user", "hearsay-web", "hearsay-web", "-g",
      "`gateway_user` must be a user's name, such as hearsay, of at most 32 letters; not `-g`"},
+    {"daemon", "bridge_user", "hearsay-bridge", "hearsay-bridge", "-b",
+     "`bridge_user` must be a user's name, such as hearsay, of at most 32 letters; not `-b`"},
     {"daemon", "call_filter", "no", "no", "off", "`call_filter` must be yes or no; not `off`"},
     {"daemon", "listen", "0.0.0.0:0", "0.0.0.0:0", "localhost:7117",
      "`listen`: `localhost` is not a numeric address; names are not looked up, so that the daemon "
      "starts without a resolver: write 127.0.0.1:7117, [::1]:7117, 0.0.0.0:7117 or [::]:7117"},
     {"daemon", "listen", "[::1]:7118 tls", "[::1]:7118 tls", "127.0.0.1:7118 ssl",
-     "`listen`: `ssl` may not follow an address; tls, mutual-tls, limited, local, freebind and "
-     "gateway may"},
+     "`listen`: `ssl` may not follow an address; tls, mutual-tls, limited, local, freebind, "
+     "gateway and bridge may"},
     {"daemon", "listen", "0.0.0.0:1  limited mutual-tls", "0.0.0.0:1 mutual-tls limited",
      "/run/socket tls", "`listen`: a Unix socket needs no tls"},
     {"daemon", "tls_certificate", "/c.pem", "/c.pem", "c.pem",
@@ -271,6 +273,7 @@ static const struct key_case key_cases[] = {
      "`here_map` must be an absolute path, one that begins with /; not `places`"},
     {"host h", "hood", "campus-1", "campus-1", "Campus",
      "`hood` must be 1 to 63 letters a-z, digits and inner hyphens, such as campus; not `Campus`"},
+    {"host h", "summary_groups", "16", "16", "65", "`summary_groups` must be from 0 to 64; not 65"},
     {"host h", "accept", "review", "review", "shut",
      "`accept` must be open, review or closed; not `shut`"},
     {"host h", "accept_schedule", "22:00-06:00  closed", "22:00-06:00 closed", "22:00-22:00 closed",
@@ -279,6 +282,13 @@ static const struct key_case key_cases[] = {
     {"host h", "hide_after", "0", "0", "65537", "`hide_after` must be from 0 to 65536; not 65537"},
     {"host h", "hide_per_hour", "1000", "1000", "0",
      "`hide_per_hour` must be from 1 to 1000; not 0"},
+    {"host h", "role", "replica", "replica", "reader",
+     "`role` must be owner or replica; not `reader`"},
+    {"host h", "replicate", "yes", "yes", "1", "`replicate` must be no or yes; not `1`"},
+    {"host h", "acknowledge", "storage", "storage", "hub",
+     "`acknowledge` must be storage or replicated; not `hub`"},
+    {"host h", "replicate_wait", "1500ms", "1500ms", "2m",
+     "`replicate_wait` must be from 1ms to 1m; not 2m"},
     {"host h", "remove_after", "90m", "90m", "366d",
      "`remove_after` must be from 0 to 365d; not 366d"},
     {"host h", "messages", "5", "5", "0", "`messages` must be from 1 to 16000000; not 0"},
@@ -439,10 +449,15 @@ static const struct {
     {"/run/w/x.sock gateway local", "/run/w/x.sock local gateway", NULL},
     {"/run/w/x.sock limited gateway", NULL, "gateway and limited exclude each other"},
     {"127.0.0.1:7117 gateway", NULL, "gateway is for a Unix socket"},
+    {"/run/b/x.sock bridge", "/run/b/x.sock bridge", NULL},
+    {"127.0.0.1:7117 bridge", NULL, "bridge is for a Unix socket"},
+    {"/run/b/x.sock gateway bridge", NULL, "bridge excludes gateway, limited and local"},
+    {"/run/b/x.sock bridge limited", NULL, "bridge excludes gateway, limited and local"},
+    {"/run/b/x.sock bridge local", NULL, "bridge excludes gateway, limited and local"},
     {"/run/x.sock freebind", NULL, "freebind is for addresses, not for a Unix socket"},
     {"127.0.0.1:7117 unlimited", NULL,
-     "`unlimited` may not follow an address; tls, mutual-tls, limited, local, freebind and gateway "
-     "may"},
+     "`unlimited` may not follow an address; tls, mutual-tls, limited, local, freebind, gateway "
+     "and bridge may"},
     {"7117", NULL, "must be an address with a port"},
     {":7117", NULL, "`` is not a numeric address"},
     {"127.0.0.1", NULL, "must be an address with a port"},
@@ -468,7 +483,8 @@ static void test_listeners(void **state)
 
     (void)state;
     for (size_t i = 0; i < sizeof(listener_cases) / sizeof(listener_cases[0]); i++) {
-        (void)snprintf(text, sizeof(text), "[daemon]\nlisten = %s\ngateway_user = web\n",
+        (void)snprintf(text, sizeof(text),
+                       "[daemon]\nlisten = %s\ngateway_user = web\nbridge_user = b\n",
                        listener_cases[i].value);
         if (listener_cases[i].shown != NULL) {
             assert_int_equal(parse(text), 0);

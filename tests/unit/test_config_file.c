@@ -75,7 +75,8 @@ static const struct {
      "t.conf:2: unknown key `ttl_mxa` in [limits]; did you mean `ttl_max`?"},
     {"[daemon]\ncolour = red\n",
      "t.conf:2: unknown key `colour` in [daemon]; there are data, user, admin_group, gateway_user, "
-     "call_filter, listen, tls_certificate, tls_key, tls_client_ca, durability, commit_delay, "
+     "bridge_user, call_filter, listen, tls_certificate, tls_key, tls_client_ca, durability, "
+     "commit_delay, "
      "log_level, clock_patience, moderation_log_keep"},
     {"[daemon]\nttl_max = 1d\n",
      "t.conf:2: `ttl_max` does not belong into [daemon] but into [limits]"},
@@ -298,6 +299,34 @@ static const struct {
      "maximum"},
     {"[limits]\noutput = 1023K\n", "t.conf:2: `output` is 1023K, too little for "
                                    "`session_output` of 1M: it holds what one session may have"},
+    {"[daemon]\nlisten = /run/b/b.sock bridge\nbridge_user = b\n", NULL},
+    {"[daemon]\nlisten = /run/b/b.sock bridge\n",
+     "t.conf: `listen = /run/b/b.sock bridge` needs `bridge_user`, the user that the bridge runs "
+     "as, such as hearsay-bridge"},
+    {"[daemon]\nlisten = /run/b/b.sock bridge\nlisten = /run/b/a.sock\nbridge_user = b\n",
+     "t.conf: the bridge's socket /run/b/b.sock stands beside /run/b/a.sock, where administrators "
+     "connect: give it a folder of its own, such as /run/hearsay-bridge/bridge.sock"},
+    {"[daemon]\nlisten = /run/b/b.sock bridge\nlisten = /run/b/g.sock gateway\nbridge_user = b\n"
+     "gateway_user = g\n",
+     "t.conf: the gateway's socket /run/b/g.sock stands beside /run/b/b.sock, where others "
+     "connect: give it a folder of its own, such as /run/hearsay-web/gateway.sock"},
+    {"[daemon]\nuser = b\nbridge_user = b\n",
+     "t.conf:3: `bridge_user` is b, as `user` is: the daemon's own user is an administrator, so "
+     "the bridge needs a user of its own"},
+    {"[daemon]\ngateway_user = b\nbridge_user = b\n",
+     "t.conf:3: `bridge_user` is b, as `gateway_user` is: a bridge may bring in messages and "
+     "decisions, so it needs a user of its own"},
+    {"[host a]\nreplicate = yes\nacknowledge = replicated\n", NULL},
+    {"[host a]\nrole = replica\nreplicate = yes\n", NULL},
+    {"[daemon]\ndurability = relaxed\n[host a]\nreplicate = yes\nacknowledge = replicated\n",
+     "t.conf:3: [host a]: `acknowledge` is replicated, and `durability` is relaxed: what may be "
+     "lost here is not acknowledged as safe"},
+    {"[host a]\nacknowledge = replicated\n",
+     "t.conf:1: [host a]: `acknowledge` is replicated, which needs `replicate = yes`: without it "
+     "there is no copy to wait for"},
+    {"[host a]\nrole = replica\nacknowledge = replicated\n",
+     "t.conf:1: [host a]: `acknowledge` is replicated, but with `role = replica` nothing is "
+     "deposited here: it is for the owner"},
 };
 
 /* All keys that do not go together are told, not only the first pair. */

@@ -106,25 +106,27 @@ static void test_windows(void **state)
     assert_int_equal(report.total, 0);
 }
 
-/* Since the start: each bound counts all latencies up to the bound, the bound included. */
+/* Deposits since the start: each bound counts all latencies up to the bound, the bound included. */
 static void test_within(void **state)
 {
     struct metrics metrics;
+    uint64_t sum_us = 0;
     (void)state;
 
     metrics_init(&metrics, 0);
     for (size_t i = 0; i < METRICS_BOUNDS; i++) {
         assert_true(i == 0 || metrics_bound_us(i) > metrics_bound_us(i - 1));
-        metrics_note(&metrics, METRIC_GET, metrics_bound_us(i) * 1000 + 999, 0);
-        metrics_note(&metrics, METRIC_GET, (metrics_bound_us(i) + 1) * 1000, 0);
+        metrics_note(&metrics, METRIC_DEPOSIT, metrics_bound_us(i) * 1000 + 999, 0);
+        metrics_note(&metrics, METRIC_DEPOSIT, (metrics_bound_us(i) + 1) * 1000, 0);
+        metrics_note(&metrics, METRIC_QUERY, 1000, 0);
+        sum_us += 2 * metrics_bound_us(i) + 1;
     }
     for (size_t i = 0; i < METRICS_BOUNDS; i++) {
-        assert_int_equal(metrics.within[METRIC_GET][i], 2 * i + 1);
-        assert_int_equal(metrics.within[METRIC_QUERY][i], 0);
+        assert_int_equal(metrics.within[i], 2 * i + 1);
     }
-    assert_int_equal(metrics.totals[METRIC_GET], 2 * METRICS_BOUNDS);
-    assert_int_equal(metrics.sums_us[METRIC_GET],
-                     2 * (100 + 1000 + 10000 + 100000 + 1000000 + 2500000) + METRICS_BOUNDS);
+    assert_int_equal(metrics_bound_us(METRICS_BOUNDS - 1), 2500000);
+    assert_int_equal(metrics.totals[METRIC_DEPOSIT], 2 * METRICS_BOUNDS);
+    assert_int_equal(metrics.sums_us[METRIC_DEPOSIT], sum_us);
 }
 
 int main(void)

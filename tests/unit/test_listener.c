@@ -344,7 +344,7 @@ static void inherited_sockets_are_served(void **state)
     struct server_fixture *fixture = *state;
     struct server *server = &fixture->server;
     struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
-    struct notify_socket inherited = {.descriptor = listen_on(fixture->path), .is_unix = true};
+    struct inherited_socket inherited = {.descriptor = listen_on(fixture->path), .is_unix = true};
 
     assert_int_equal(listener_inherit(&server->listeners[0], &server->home, &server->config,
                                       &inherited, fixture->reason),
@@ -370,7 +370,7 @@ static void inherited_sockets_are_served(void **state)
 static void inherited_rubbish_is_refused(void **state)
 {
     struct server_fixture *fixture = *state;
-    const struct notify_socket inherited = {.descriptor = -1, .is_unix = false};
+    const struct inherited_socket inherited = {.descriptor = -1, .is_unix = false};
 
     assert_int_equal(listener_inherit(&fixture->server.listeners[0], &fixture->server.home,
                                       &fixture->server.config, &inherited, fixture->reason),

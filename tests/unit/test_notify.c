@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Service notices, read from a socket in place of the service manager's; inherited sockets. */
-#include "daemon/system/notify.h"
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -13,6 +12,8 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "daemon/system/inherited.h"
+#include "daemon/system/notify.h"
 #include "daemon/system/reason.h"
 #include "tests/lib/check.h"
 
@@ -54,6 +55,7 @@ static void test_notices(void **state)
     int descriptor = listen_for_notices();
     unsigned long long microseconds = 0;
     char rest[64] = "";
+    char long_name[200] = "";
 
     (void)state;
     notify_ready("serving 2 hosts");
@@ -83,6 +85,12 @@ static void test_notices(void **state)
     notify_ready("nobody listens"); /* must simply return */
     setenv("NOTIFY_SOCKET", "/nonexistent/socket", 1);
     notify_ready("nobody listens");
+    setenv("NOTIFY_SOCKET", "relative", 1);
+    notify_ready("nobody listens");
+    memset(long_name, 'x', sizeof(long_name) - 1);
+    long_name[0] = '@';
+    setenv("NOTIFY_SOCKET", long_name, 1);
+    notify_ready("nobody listens");
     unsetenv("NOTIFY_SOCKET");
 }
 
@@ -98,6 +106,8 @@ static void test_watchdog_interval(void **state)
     (void)snprintf(pid, sizeof(pid), "%ld", (long)getpid());
     setenv("WATCHDOG_PID", pid, 1);
     assert_int_equal(notify_watchdog_interval_ms(), HEARSAY_SYSTEMD ? 15000 : 0);
+    setenv("WATCHDOG_USEC", "30s", 1);
+    assert_int_equal(notify_watchdog_interval_ms(), 0);
     setenv("WATCHDOG_USEC", "100", 1);
     assert_int_equal(notify_watchdog_interval_ms(), HEARSAY_SYSTEMD ? 1 : 0);
     setenv("WATCHDOG_PID", "1", 1); /* another process is watched */
@@ -138,7 +148,7 @@ static int open_unix(void)
 struct answer {
     int result;
     size_t count;
-    struct notify_socket sockets[4];
+    struct inherited_socket sockets[4];
     char reason[256];
     bool forgotten;     /* by the environment */
     bool close_on_exec; /* the first */
@@ -171,7 +181,7 @@ static void inherit(const int *sockets, size_t count, size_t room, struct answer
         setenv("LISTEN_PID", number, 1);
         (void)snprintf(number, sizeof(number), "%zu", count);
         setenv("LISTEN_FDS", number, 1);
-        answer.result = notify_take_sockets(answer.sockets, room, &answer.count, reason);
+        answer.result = inherited_take_sockets(answer.sockets, room, &answer.count, reason);
         (void)snprintf(answer.reason, sizeof(answer.reason), "%.255s", reason);
         answer.forgotten = getenv("LISTEN_FDS") == NULL && getenv("LISTEN_PID") == NULL;
         answer.close_on_exec = (fcntl(FIRST_INHERITED, F_GETFD) & FD_CLOEXEC) != 0;
@@ -189,19 +199,19 @@ static void inherit(const int *sockets, size_t count, size_t room, struct answer
 
 static void test_none_inherited(void **state)
 {
-    struct notify_socket sockets[4];
+    struct inherited_socket sockets[4];
     char reason[REASON_BYTES];
     size_t count = 7;
 
     (void)state;
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_PID");
-    assert_int_equal(notify_take_sockets(sockets, 4, &count, reason), 0);
+    assert_int_equal(inherited_take_sockets(sockets, 4, &count, reason), 0);
     assert_int_equal(count, 0);
     setenv("LISTEN_FDS", "2", 1);
     setenv("LISTEN_PID", "1", 1); /* meant for another process */
     count = 7;
-    assert_int_equal(notify_take_sockets(sockets, 4, &count, reason), 0);
+    assert_int_equal(inherited_take_sockets(sockets, 4, &count, reason), 0);
     assert_int_equal(count, 0);
     unsetenv("LISTEN_FDS");
     unsetenv("LISTEN_PID");

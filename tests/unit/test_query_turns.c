@@ -10,8 +10,8 @@
 
 enum {
     MESSAGES = 80000,
-    STEP = 16 * 1024,
-    FIRST = 4,                                    /* steps of a new search before it queues */
+    STEP = 4 * 1024,
+    FIRST = 16,                                   /* steps of a new search before it queues */
     STEPS_A_PART = (MESSAGES + STEP - 1) / STEP,  /* of one part: all messages */
     STEPS_WIDE = (MESSAGES * LIMIT_PARTS) / STEP, /* of as many parts as there may be */
     OTHERS = 16,
@@ -168,6 +168,34 @@ static void turns_go_round_by_sender(void **state)
     end(fixture);
 }
 
+/* Every second step is for searches that have had few steps: they do not wait for all long ones. */
+static void young_searches_wait_less(void **state)
+{
+    enum { NARROW = 7, OLD = 20 /* steps of each of the others */ };
+    static struct seeker others[OTHERS];
+    struct handler_fixture *fixture = new_fixture();
+    struct seeker honest;
+
+    (void)state;
+    for (uint8_t device = 0; device < OTHERS; device++) {
+        connect_device(fixture, &others[device], device);
+        search(fixture, &others[device], NARROW);
+    }
+    for (int i = 0; i < OLD * OTHERS; i++) {
+        (void)take_step(fixture);
+    }
+    connect_device(fixture, &honest, OTHERS);
+    search(fixture, &honest, 1);
+    assert_int_equal(honest.answers, 0);
+    assert_true(steps_until(fixture, &honest, 1) <= 2 * (STEPS_A_PART - FIRST + 2));
+    for (int device = 0; device < OTHERS; device++) {
+        assert_int_equal(others[device].answers, 0);
+        leave(&others[device]);
+    }
+    leave(&honest);
+    end(fixture);
+}
+
 /* Many connections of one device are one sender: they share its turns. */
 static void connections_of_a_sender_share_its_turns(void **state)
 {
@@ -263,6 +291,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(turns_go_round_by_sender),
+        cmocka_unit_test(young_searches_wait_less),
         cmocka_unit_test(connections_of_a_sender_share_its_turns),
         cmocka_unit_test(wide_searches_leave_room_for_narrow_ones),
         cmocka_unit_test(new_searches_have_their_first_steps_at_once),

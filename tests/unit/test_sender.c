@@ -510,6 +510,74 @@ static void who_was_told_is_cut_off(void **state)
     senders_free(senders);
 }
 
+/* As many as there are, by the smaller of the bucket and the one of the /64; all can be given back.
+ */
+static void most_of_the_tokens(void **state)
+{
+    const struct sender_limits many = {
+        .connections = 20,
+        .rates = {[SENDER_QUERY] = {.per_minute = 60, .burst = 100}},
+    };
+    struct senders *senders = make(CAPACITY);
+    struct sender *all[20];
+    (void)state;
+
+    for (size_t i = 0; i < 20; i++) {
+        char text[] = "2001:db8::100";
+        text[11] = (char)('0' + i / 10);
+        text[12] = (char)('0' + i % 10);
+        const struct sender_address one = sender_of(text, "2001:db8::1");
+        assert_int_equal(senders_enter(senders, &one, &many, 0, &all[i]), 0);
+    }
+    assert_int_equal(sender_take_most(all[0], SENDER_QUERY, &many, 0, 0), 0);
+    assert_int_equal(sender_take_most(all[0], SENDER_QUERY, &many, 37, 0), 37);
+    assert_int_equal(sender_take_most(all[0], SENDER_QUERY, &many, UINT32_MAX, 0), 63);
+    assert_int_equal(sender_take_most(all[0], SENDER_QUERY, &many, 5, 0), 0);
+    assert_int_equal(sender_take_most(all[0], SENDER_QUERY, &many, 5, 3000), 3); /* one a second */
+    for (size_t i = 1; i < 16; i++) {
+        assert_int_equal(sender_take_most(all[i], SENDER_QUERY, &many, 200, 0), 100);
+    }
+    assert_int_equal(sender_take_most(all[16], SENDER_QUERY, &many, 100, 3000),
+                     45); /* of the /64 */
+    sender_give(all[16], SENDER_QUERY, &many, 45, 3000);
+    assert_int_equal(sender_take_most(all[17], SENDER_QUERY, &many, 100, 3000), 45);
+    sender_give(all[0], SENDER_QUERY, &many, 1000, 3000); /* no bucket has more than its burst */
+    assert_int_equal(sender_take_most(all[0], SENDER_QUERY, &many, 1000, 3000), 100);
+    assert_int_equal(sender_take(all[0], SENDER_QUERY, &many, 1, 3000), 1000);
+    for (size_t i = 0; i < 20; i++) {
+        senders_leave(all[i]);
+    }
+    senders_free(senders);
+}
+
+/* A kept sender and its /64 stay, though they have no connection and full buckets. */
+static void who_is_kept_is_not_forgotten(void **state)
+{
+    const struct sender_address near = sender_of("2001:db8::7", "2001:db8::1");
+    const struct sender_address far = sender_of("192.0.2.1", "192.0.2.9");
+    struct senders *senders = make(2);
+    struct sender *sender = enter(senders, &near, 0);
+    (void)state;
+
+    assert_int_equal(sender_take(sender, SENDER_QUERY, &narrow, 4, 0), 0);
+    sender_keep(sender);
+    senders_leave(sender);
+    senders_tidy(senders, &narrow, 3600000);
+    assert_ptr_equal(enter(senders, &near, 3600000), sender); /* the same, with the same /64 */
+    senders_leave(sender);
+    for (int i = 0; i < 3; i++) {
+        struct sender *other = enter(senders, &far, 3600000);
+        assert_null(sender_turn(other)); /* there is no place: the shared sender */
+        senders_leave(other);
+    }
+    sender_give(sender, SENDER_QUERY, &narrow, 4, 3600000);
+    sender_release(sender);
+    struct sender *other = enter(senders, &far, 3600000);
+    assert_non_null(sender_turn(other));
+    senders_leave(other);
+    senders_free(senders);
+}
+
 static void memory_that_runs_out(void **state)
 {
     struct fail_alloc alloc;
@@ -547,6 +615,8 @@ int main(void)
         cmocka_unit_test(tidying_goes_on_where_it_was),
         cmocka_unit_test(random_comings_and_goings),
         cmocka_unit_test(who_was_told_is_cut_off),
+        cmocka_unit_test(most_of_the_tokens),
+        cmocka_unit_test(who_is_kept_is_not_forgotten),
         cmocka_unit_test(memory_that_runs_out),
     };
 

@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Commits: their order, what shares one, what leaves the files, and the end of a store. */
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 
+#include <dirent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include <uv.h>
 
+#include "daemon/store/log.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fault_vfs.h"
 #include "tests/lib/store_fixture.h"
@@ -71,6 +74,70 @@ static void test_what_waits_for_a_commit_shares_the_next(void **state)
     free(ops);
 }
 
+/* How many connections have the log open: the reader has none here, and the checkpointer perhaps.
+ */
+static unsigned count_log_users(void)
+{
+    const char suffix[] = "-wal";
+    char path[STORE_PATH_BYTES + 32];
+    DIR *directory = opendir("/proc/self/fd");
+    unsigned count = 0;
+
+    assert_non_null(directory);
+    for (const struct dirent *entry; (entry = readdir(directory)) != NULL;) {
+        const ssize_t length = readlinkat(dirfd(directory), entry->d_name, path, sizeof(path));
+        const ssize_t tail = (ssize_t)strlen(suffix);
+        count += length > tail && memcmp(path + length - tail, suffix, (size_t)tail) == 0;
+    }
+    assert_int_equal(closedir(directory), 0);
+    return count;
+}
+
+/*
+ * While deposits wait, the log is copied into the database before it has reached its limit. The
+ * connection that does so has a page of the log in memory; a scrub closes it.
+ */
+static void test_the_log_is_copied_while_deposits_wait(void **state)
+{
+    enum { COUNT = 3000, PATIENCE_S = 60 };
+    struct store_op *ops = calloc(COUNT, sizeof(*ops));
+    const uint64_t until = uv_hrtime() + PATIENCE_S * UINT64_C(1000000000);
+
+    (void)state;
+    assert_non_null(ops);
+    store_close(&fixture);
+    fixture.options.scrub_after_ms = 1;
+    store_open(&fixture);
+    const uint64_t before = store_count(&fixture).file_bytes;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
+    }
+    fault_vfs_hold_sync();
+    store_submit(&fixture, &ops[0]);
+    fault_vfs_await_held(); /* the others wait; more than one batch */
+    for (uint32_t i = 1; i < COUNT; i++) {
+        store_submit(&fixture, &ops[i]);
+    }
+    fault_vfs_let_go();
+    store_await(&fixture, ops, COUNT);
+    while (store_count(&fixture).file_bytes < before + COUNT * STORE_PAYLOAD_BYTES / 2) {
+        (void)uv_run(&fixture.loop, UV_RUN_NOWAIT);
+        assert_true(uv_hrtime() < until);
+    }
+    assert_in_range(store_count(&fixture).log_bytes, COUNT * STORE_PAYLOAD_BYTES, STORE_LOG_BYTES);
+    assert_int_equal(count_log_users(), 2);
+    assert_int_equal(store_withdraw(&fixture, 1, 11), PERSIST_APPLIED);
+    while (store_count(&fixture).scrubs == 0) {
+        (void)uv_run(&fixture.loop, UV_RUN_NOWAIT);
+        assert_true(uv_hrtime() < until);
+    }
+    assert_int_equal(count_log_users(), 1);
+    store_reopen(&fixture);
+    assert_int_equal(store_read_number(&fixture, "SELECT count(*) FROM message"), COUNT - 1);
+    fixture.options.scrub_after_ms = 0;
+    free(ops);
+}
+
 static void test_close_commits_what_was_submitted(void **state)
 {
     enum { COUNT = 3000 };
@@ -125,6 +192,37 @@ static void test_removed_bytes_are_gone(void **state)
     assert_int_equal(op.op.removed_count, 10);
     store_await_scrub(&fixture, SOON);
     assert_false(store_files_have(&fixture, secret, sizeof(secret)));
+}
+
+/* The log of a daemon that was killed may have such bytes. */
+static void test_a_log_from_before_is_scrubbed(void **state)
+{
+    static struct store_fixture killed;
+    uint32_t number = 1;
+
+    (void)state;
+    assert_int_equal(store_deposit(&fixture, number, 10, NEVER), PERSIST_APPLIED);
+    store_fixture_init(&killed);
+    store_fixture_copy(&killed, &fixture);
+    killed.options.scrub_after_ms = 1;
+    store_open(&killed);
+    while (store_count(&killed).scrubs == 0) {
+        assert_int_equal(store_deposit(&killed, ++number, 10, NEVER), PERSIST_APPLIED);
+    }
+    store_fixture_deinit(&killed);
+}
+
+/* To make the log longer anew costs more writes than the deposits themselves. */
+static void test_an_empty_log_is_left_alone(void **state)
+{
+    (void)state;
+    fixture.options.scrub_after_ms = 1;
+    store_reopen(&fixture);
+    uint64_t until = uv_hrtime() + UINT64_C(20) * 1000 * 1000;
+    for (uint32_t number = 1; number < 4 || uv_hrtime() < until; number++) {
+        assert_int_equal(store_deposit(&fixture, number, 10, NEVER), PERSIST_APPLIED);
+    }
+    assert_int_equal(store_count(&fixture).scrubs, 0);
 }
 
 /* --- gathering -------------------------------------------------------------------------------- */
@@ -209,8 +307,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_callbacks_come_in_order),
         TEST(test_what_waits_for_a_commit_shares_the_next),
+        TEST(test_the_log_is_copied_while_deposits_wait),
         TEST(test_close_commits_what_was_submitted),
         TEST(test_removed_bytes_are_gone),
+        TEST(test_a_log_from_before_is_scrubbed),
+        TEST(test_an_empty_log_is_left_alone),
         TEST(test_operations_gather),
     };
 

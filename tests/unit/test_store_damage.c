@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Files that the store must refuse, or prove to be whole; and leave as they are when refused. */
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 
 #include <errno.h>
 #include <stdio.h>
@@ -281,6 +281,13 @@ static void test_altered_databases(void **state)
         {"PRAGMA user_version = 99", -ERR_VERSION, "Install that version again, or use another"},
         {"PRAGMA user_version = 3", -ERR_VERSION, "save its messages with `hearsay export`"},
         {"PRAGMA user_version = 2", -ERR_VERSION, "move the file and its -wal file away"},
+        {"PRAGMA user_version = 4", -ERR_DAMAGED, "duplicate column"}, /* not its tables */
+        {"UPDATE host SET replicate = 1", -ERR_DAMAGED, "a host's row"},
+        {"UPDATE tombstone SET seq = 7, why = 1", -ERR_DAMAGED, "a withdrawn message's row"},
+        {"INSERT INTO evicted VALUES (1, 1, 5, 6, zeroblob(32))", -ERR_DAMAGED,
+         "a row of evicted messages"},
+        {"UPDATE moderation SET change_seq = 3", -ERR_DAMAGED, "a reported message's row"},
+        {"UPDATE rule SET dropped = 1", -ERR_DAMAGED, "a rule's row"},
         {"PRAGMA user_version = 0", -ERR_DAMAGED, "it has no version"},
         {"PRAGMA application_id = 77", -ERR_DAMAGED, "another program's"},
         {"DROP INDEX tombstone_by_expiry", -ERR_DAMAGED, "its tables"},
@@ -296,7 +303,7 @@ static void test_altered_databases(void **state)
         {"UPDATE rule SET number = 9", -ERR_DAMAGED, "a rule's row"},
         {"UPDATE decision SET reason = 'another'", -ERR_DAMAGED, "a decision's row"},
         {"DROP TABLE decision", -ERR_DAMAGED, "its tables are not those of its version"},
-        {"DELETE FROM moderation; INSERT INTO moderation SELECT 7777, 0, 0, 0, 0, '', 0",
+        {"DELETE FROM moderation; INSERT INTO moderation SELECT 7777, 0, 0, 0, 0, '', 0, NULL",
          -ERR_DAMAGED, "a reported message"},
         {"UPDATE meta SET next_seq = 1", -ERR_DAMAGED, "meta"},
         {"UPDATE meta SET clock_ms = 1", -ERR_DAMAGED, "meta"},

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Messages that a deposit evicts: chosen ones (persist_op.chosen), and those the store finds. */
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 
 #include "tests/lib/check.h"
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kill -9 at any moment: every acknowledged message is there afterwards, and none is half there. */
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 
 #include "tests/lib/check.h"
 

@@ -3,7 +3,7 @@
  * What readers and the operator decide, in the store: it lasts, it goes with its message, and what
  * was removed leaves no byte behind.
  */
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 
 #include "tests/lib/check.h"
 

@@ -4,7 +4,7 @@
  * undone until its time has come, then no byte of the message is left; a decision is there exactly
  * when its operation is.
  */
-#include "daemon/store/sqlite.h"
+#include "daemon/store/thread/sqlite.h"
 
 #include "tests/lib/check.h"
 

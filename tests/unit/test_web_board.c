@@ -143,6 +143,80 @@ static void test_away_and_back(void **state)
     web_board_stop(&fixture);
 }
 
+/* --- connecting again: with a clock that goes ahead, and the waits that the board begins --------
+ */
+
+enum { FIRST_WAIT_MS = 1000, LONG_MS = 60 * 1000 };
+
+static uint64_t clock_ahead_ms;
+static unsigned waits_none; /* one shot timers of 0 ms */
+static unsigned waits_long; /* and of FIRST_WAIT_MS */
+
+uint64_t __real_uv_now(const uv_loop_t *loop);
+uint64_t __wrap_uv_now(const uv_loop_t *loop);
+int __real_uv_timer_start(uv_timer_t *timer, uv_timer_cb on_time, uint64_t ms, uint64_t repeat_ms);
+int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb on_time, uint64_t ms, uint64_t repeat_ms);
+
+uint64_t __wrap_uv_now(const uv_loop_t *loop)
+{
+    return __real_uv_now(loop) + clock_ahead_ms;
+}
+
+int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb on_time, uint64_t ms, uint64_t repeat_ms)
+{
+    waits_none += repeat_ms == 0 && ms == 0;
+    waits_long += repeat_ms == 0 && ms == FIRST_WAIT_MS;
+    return __real_uv_timer_start(timer, on_time, ms, repeat_ms);
+}
+
+static void end_connection(struct web_board *fixture)
+{
+    waits_none = 0;
+    waits_long = 0;
+    (void)pthread_mutex_lock(&fixture->world.lock);
+    (void)shutdown(fixture->world.house_fd, SHUT_RDWR);
+    (void)pthread_mutex_unlock(&fixture->world.lock);
+    while (board_is_connected(fixture->board)) {
+        web_board_turn(fixture);
+    }
+}
+
+/* A connection that ends after a long time is made again at once; one that ends soon is not, nor
+ * is one that cannot be made. */
+static void test_idle_end(void **state)
+{
+    (void)state;
+    struct web_board fixture;
+    char elsewhere[128];
+    web_board_start(&fixture, 2, false);
+    clock_ahead_ms += LONG_MS;
+    end_connection(&fixture);
+    assert_int_equal(waits_none, 1);
+    while (!board_is_connected(fixture.board)) {
+        web_board_turn(&fixture);
+    }
+    assert_int_equal(waits_none, 1);
+    assert_int_equal(waits_long, 0);
+    end_connection(&fixture);
+    assert_int_equal(waits_none, 0);
+    assert_int_equal(waits_long, 1);
+    while (!board_is_connected(fixture.board)) {
+        web_board_turn(&fixture);
+    }
+
+    clock_ahead_ms += LONG_MS;
+    (void)snprintf(elsewhere, sizeof(elsewhere), "%s.away", fixture.server.path);
+    assert_int_equal(rename(fixture.server.path, elsewhere), 0);
+    end_connection(&fixture);
+    while (waits_long == 0) {
+        web_board_turn(&fixture);
+    }
+    assert_int_equal(waits_none, 1);
+    assert_int_equal(rename(elsewhere, fixture.server.path), 0);
+    web_board_stop(&fixture);
+    clock_ahead_ms = 0;
+}
+
 /* --- watching -----------------------------------------------------------------------------------
  */
 
@@ -566,17 +640,12 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),
-        cmocka_unit_test(test_capped_list),
-        cmocka_unit_test(test_get_and_place),
-        cmocka_unit_test(test_away_and_back),
-        cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_outcomes),
-        cmocka_unit_test(test_stale_connection),
-        cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_old_server),
-        cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_list),          cmocka_unit_test(test_capped_list),
+        cmocka_unit_test(test_get_and_place), cmocka_unit_test(test_away_and_back),
+        cmocka_unit_test(test_idle_end),      cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_outcomes),      cmocka_unit_test(test_stale_connection),
+        cmocka_unit_test(test_queue),         cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_old_server),    cmocka_unit_test(test_stops),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Clients that do as they should not: each ends in a clear status or a close, and the server's
  * memory and connections stay bounded. */
-#include "client/web/http.h"
+#include "client/web/http_inner.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -330,7 +330,37 @@ static void test_stream_stuck(void **state)
     web_http_stop(&web);
 }
 
-/* One address gets its share and no more, also when it tries 500 times. */
+/* A stream that has ended is closed after HTTP_ANSWER_SECONDS, also if its client takes a few bytes
+ * each second. */
+static void test_stream_ended(void **state)
+{
+    (void)state;
+    static char event[1000];
+    struct web_http web;
+    web_http_start(&web, NULL);
+    web.manner = WEB_HTTP_STREAM;
+    int client = web_http_connect(&web, 0);
+    (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    (void)web_http_read(&web, client, "\r\n\r\n");
+    memset(event, 'e', sizeof(event));
+    web_http_let_send(0);
+    assert_true(http_stream_send(web.stream, event, sizeof(event)));
+    http_stream_end(web.stream);
+    for (int second = 0; second < HTTP_ANSWER_SECONDS; second++) {
+        assert_int_equal(web.closed_count, 0);
+        web_http_let_send(1);
+        web_http_settle(&web);
+        web_http_pass(1000);
+    }
+    uv_update_time(&web.loop);
+    assert_true(web.stream->connection->deadline_ms <= uv_now(&web.loop));
+    web_http_await(&web, &web.closed_count, 1);
+    web_http_await_connections(&web, 0);
+    (void)close(client);
+    web_http_stop(&web);
+}
+
+/* One address gets its share and no more, also with 500 slow connections, and not for long. */
 static void test_one_address(void **state)
 {
     (void)state;
@@ -341,6 +371,7 @@ static void test_one_address(void **state)
     web_http_start(&web, &setup);
     for (size_t i = 0; i < CLIENTS; i++) {
         clients[i] = web_http_connect(&web, 2);
+        (void)web_http_say(&web, clients[i], "GET / HTTP/1.1\r\nX: ");
         (void)uv_run(&web.loop, UV_RUN_NOWAIT);
         assert_true(http_server_connections(web.server) <= SHARE);
     }
@@ -349,6 +380,9 @@ static void test_one_address(void **state)
     web_http_assert_has(web_http_read_answer(&web, other, false), " 200 ");
     assert_int_equal(http_server_connections(web.server), SHARE + 1);
     assert_true(web.alloc.live_bytes < 16 * 1024);
+    web_http_settle(&web);
+    web_http_pass(HTTP_REQUEST_SECONDS * 1000);
+    web_http_await_connections(&web, 1); /* the other one's */
     for (size_t i = 0; i < CLIENTS; i++) {
         (void)close(clients[i]);
     }
@@ -603,6 +637,7 @@ int main(void)
         cmocka_unit_test(test_slow_reader),
         cmocka_unit_test(test_stream_not_read),
         cmocka_unit_test(test_stream_stuck),
+        cmocka_unit_test(test_stream_ended),
         cmocka_unit_test(test_one_address),
         cmocka_unit_test(test_all_taken),
         cmocka_unit_test(test_all_busy),

@@ -243,7 +243,7 @@ static void who_is_behind_the_ring_is_caught_up(void **state)
     web_live_watch_begins(50);
     struct http_stream *later = web_live_open(3, 45);
     web_live_watch_matches(51);
-    assert_string_equal(web_live_got(late), "");
+    assert_string_equal(web_live_got(late), "l51"); /* at once, without its number */
     web_live_pass(LIVE_TICK_MS);
     assert_int_equal(web_live.watch_count, 2);
     assert_true(web_live.watches[0].is_over);
@@ -253,8 +253,8 @@ static void who_is_behind_the_ring_is_caught_up(void **state)
         web_live_watch_matches(seq);
     }
     assert_string_equal(web_live_got(fresh), "m51 m52");
-    assert_string_equal(web_live_got(late), "m41 m46 m51 m52");
-    assert_string_equal(web_live_got(later), "m46 m51 m52");
+    assert_string_equal(web_live_got(late), "l51 m41 m46 m52");
+    assert_string_equal(web_live_got(later), "l51 m46 m52");
     assert_string_equal(web_live_got(web_live_open(4, 42)), "m46 m51 m52");
     web_live_pass(2000);
     assert_int_equal(web_live.watch_count, 2);
@@ -526,6 +526,44 @@ static void few_watches_catch_up_at_once(void **state)
     assert_int_equal(web_live.watch_count, 16);
 }
 
+/* hearsayd comes back: each page is live again at once, also those whose view has to wait before it
+ * may catch up. Nothing is missed, nothing comes twice. */
+static void pages_are_live_before_they_catch_up(void **state)
+{
+    enum { VIEWS = 6 };
+    struct http_stream *streams[VIEWS];
+    struct view view = web_live.plain;
+
+    (void)state;
+    view.topic_count = 1;
+    for (unsigned i = 0; i < VIEWS; i++) {
+        (void)snprintf(view.topics[0], sizeof(view.topics[0]), "topic %u", i);
+        streams[i] = web_live_ask(i, &view, NULL).stream;
+        web_live_watch_begins(20);
+    }
+    web_live_watches_end();
+    web_live_pass(LIVE_TICK_MS);
+    assert_int_equal(web_live.watch_count, 2 * VIEWS);
+    assert_int_equal(web_live.watches[VIEWS].after_seq, 20); /* one catches up */
+    for (unsigned i = VIEWS + 1; i < 2 * VIEWS; i++) {
+        assert_true(web_live.watches[i].after_seq == HEARSAY_NO_SEQ);
+    }
+    web_live_watch_begins(30); /* the last one's */
+    web_live_watch_matches(31);
+    web_live_watch_matches(32);
+    assert_string_equal(web_live_got(streams[VIEWS - 1]), "l31 l32");
+    while (web_live.watches[web_live.watch_count - 1].after_seq == HEARSAY_NO_SEQ) {
+        web_live_pass(LIVE_TICK_MS);
+    }
+    assert_int_equal(web_live.watches[web_live.watch_count - 1].after_seq, 20);
+    web_live_watch_begins(32);
+    web_live_watch_matches(25); /* left while nobody told */
+    web_live_watch_matches(31);
+    web_live_watch_matches(32);
+    web_live_watch_matches(33);
+    assert_string_equal(web_live_got(streams[VIEWS - 1]), "l31 l32 m25 m33");
+}
+
 static void a_head_request_gets_no_stream(void **state)
 {
     struct http_exchange exchange = {.status = 0};
@@ -570,6 +608,7 @@ int main(void)
         LIVE_TEST(a_network_has_half_of_all_streams),
         LIVE_TEST(views_are_limited_and_unused_ones_make_room),
         LIVE_TEST(few_watches_catch_up_at_once),
+        LIVE_TEST(pages_are_live_before_they_catch_up),
         LIVE_TEST(a_head_request_gets_no_stream),
     };
 

@@ -16,8 +16,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 #include "tests/unit/web_pages.h"
-
-enum { DEPTH_MAX = 32, IDS_MAX = 128, NAME_BYTES = 64, VALUE_BYTES = 8192 };
+#include "tests/unit/web_reader.h"
 
 void *__real_realloc(void *block, size_t bytes);
 void *__wrap_realloc(void *block, size_t bytes);
@@ -29,357 +28,6 @@ void *__wrap_realloc(void *block, size_t bytes)
     return fail_at > 0 && --fail_at == 0 ? NULL : __real_realloc(block, bytes);
 }
 
-/* --- a strict reader -------------------------------------------------------------------------- */
-
-struct names {
-    char values[IDS_MAX][NAME_BYTES];
-    size_t count;
-};
-
-struct reader {
-    const char *page; /* for messages */
-    const char *at;
-    char open[DEPTH_MAX][NAME_BYTES];
-    size_t depth;
-    struct names ids;
-    struct names labelled; /* <label for>, aria-describedby, #fragments: ids that must be there */
-    struct names fields;   /* ids of fields that need a label */
-    size_t headings;       /* h1 */
-    char text[64 * 1024];  /* what a reader of the page gets, of others' values and ours */
-    size_t text_bytes;
-    unsigned unread; /* depth from which the text is of others or a name; 0: none */
-    const char *typed;
-    bool has_typed;
-};
-
-static void reader_refuse(const struct reader *reader, const char *why)
-{
-    print_error("%s: %s at: %.80s\n", reader->page, why, reader->at);
-    fail();
-}
-
-static bool names_have(const struct names *names, const char *name)
-{
-    for (size_t i = 0; i < names->count; i++) {
-        if (strcmp(names->values[i], name) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void names_add(struct names *names, const char *name)
-{
-    assert_true(names->count < IDS_MAX && strlen(name) < NAME_BYTES);
-    (void)snprintf(names->values[names->count++], NAME_BYTES, "%s", name);
-}
-
-/* Reads one of the writer's five escapes, or a plain byte. */
-static char reader_take(struct reader *reader)
-{
-    static const struct {
-        const char *escape;
-        char byte;
-    } escapes[] = {{"&amp;", '&'}, {"&lt;", '<'}, {"&gt;", '>'}, {"&#34;", '"'}, {"&#39;", '\''}};
-
-    if (*reader->at != '&') {
-        return *reader->at++;
-    }
-    for (size_t i = 0; i < sizeof(escapes) / sizeof(escapes[0]); i++) {
-        if (strncmp(reader->at, escapes[i].escape, strlen(escapes[i].escape)) == 0) {
-            reader->at += strlen(escapes[i].escape);
-            return escapes[i].byte;
-        }
-    }
-    reader_refuse(reader, "an unknown escape");
-    return '\0';
-}
-
-static void reader_add_text(struct reader *reader, char byte)
-{
-    assert_true(reader->text_bytes + 1 < sizeof(reader->text));
-    if (reader->unread == 0) {
-        reader->text[reader->text_bytes++] = byte;
-        reader->text[reader->text_bytes] = '\0';
-    }
-}
-
-static void reader_name(struct reader *reader, char *out_name)
-{
-    size_t count = 0;
-
-    while (islower((unsigned char)*reader->at) || isdigit((unsigned char)*reader->at) ||
-           *reader->at == '-' || *reader->at == 'B' /* viewBox */) {
-        assert_true(count + 1 < NAME_BYTES);
-        out_name[count++] = *reader->at++;
-    }
-    out_name[count] = '\0';
-    if (count == 0) {
-        reader_refuse(reader, "a name is missing");
-    }
-}
-
-static void reader_value(struct reader *reader, char *out_value)
-{
-    size_t count = 0;
-
-    out_value[0] = '\0';
-    if (*reader->at != '=') {
-        return;
-    }
-    if (*++reader->at != '"') {
-        reader_refuse(reader, "a value without quotes");
-    }
-    reader->at++;
-    while (*reader->at != '"') {
-        if (strchr("<>\n", *reader->at) != NULL) { /* NUL, too */
-            reader_refuse(reader, "a value does not end");
-        }
-        assert_true(count + 1 < VALUE_BYTES);
-        out_value[count++] = reader_take(reader);
-    }
-    out_value[count] = '\0';
-    reader->at++;
-}
-
-/* What is known of an element when its attributes were read. */
-struct element {
-    char name[NAME_BYTES];
-    char id[NAME_BYTES];
-    char type[NAME_BYTES];
-    bool is_value_of_others; /* its text is a name in its own language, an address or a code */
-    bool has_integrity;
-};
-
-static void reader_ids(struct reader *reader, const char *value)
-{
-    char copy[VALUE_BYTES];
-    char *rest = copy;
-    char *id;
-
-    (void)snprintf(copy, sizeof(copy), "%s", value);
-    while ((id = strtok_r(rest, " ", &rest)) != NULL) {
-        names_add(&reader->labelled, id);
-    }
-}
-
-static void reader_link(struct reader *reader, const char *name, const char *value)
-{
-    if (value[0] == '#' && strcmp(name, "href") == 0) {
-        reader_ids(reader, value + 1);
-    } else if (strncmp(value, "http://", 7) != 0 && value[0] != '/') {
-        reader_refuse(reader, "a link that leads elsewhere");
-    }
-}
-
-static void reader_attribute(struct reader *reader, struct element *element, const char *name,
-                             const char *value)
-{
-    static const char *const texts[] = {"aria-label", "alt", "title", "placeholder", "data-new"};
-
-    if (strcmp(name, "style") == 0 || strncmp(name, "on", 2) == 0) {
-        reader_refuse(reader, "inline style or script");
-    }
-    if (strcmp(name, "id") == 0) {
-        if (names_have(&reader->ids, value)) {
-            reader_refuse(reader, "an id stands twice");
-        }
-        names_add(&reader->ids, value);
-        (void)snprintf(element->id, sizeof(element->id), "%.*s", (int)sizeof(element->id) - 1,
-                       value);
-    } else if (strcmp(name, "type") == 0) {
-        (void)snprintf(element->type, sizeof(element->type), "%.*s", (int)sizeof(element->type) - 1,
-                       value);
-    } else if (strcmp(name, "for") == 0 || strcmp(name, "aria-describedby") == 0) {
-        reader_ids(reader, value);
-    } else if (strcmp(name, "href") == 0 || strcmp(name, "src") == 0 ||
-               strcmp(name, "action") == 0) {
-        reader_link(reader, name, value);
-    } else if (strcmp(name, "hreflang") == 0 || strcmp(value, "code") == 0 ||
-               strcmp(value, "link code") == 0) {
-        element->is_value_of_others = true;
-    } else if (strcmp(name, "integrity") == 0) {
-        element->has_integrity = strncmp(value, "sha384-", 7) == 0 && strlen(value) == 71;
-    } else if (strcmp(name, "value") == 0 && reader->typed != NULL &&
-               strcmp(value, reader->typed) == 0) {
-        reader->has_typed = true;
-    }
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        for (size_t j = 0; strcmp(name, texts[i]) == 0 && value[j] != '\0'; j++) {
-            reader_add_text(reader, value[j]);
-        }
-    }
-}
-
-static bool is_void(const char *name)
-{
-    static const char *const voids[] = {"meta", "link", "input"};
-
-    for (size_t i = 0; i < sizeof(voids) / sizeof(voids[0]); i++) {
-        if (strcmp(name, voids[i]) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* What an element must have, once its attributes are read. */
-static void reader_element(struct reader *reader, const struct element *element)
-{
-    bool is_field = strcmp(element->name, "textarea") == 0 ||
-                    strcmp(element->name, "select") == 0 ||
-                    (strcmp(element->name, "input") == 0 && strcmp(element->type, "hidden") != 0);
-
-    if (is_field) {
-        if (element->id[0] == '\0') {
-            reader_refuse(reader, "a field without an id");
-        }
-        names_add(&reader->fields, element->id);
-    }
-    if (strcmp(element->name, "script") == 0 && !element->has_integrity) {
-        reader_refuse(reader, "a script without its hash");
-    }
-    if (strcmp(element->name, "style") == 0) {
-        reader_refuse(reader, "an inline style sheet");
-    }
-    reader->headings += strcmp(element->name, "h1") == 0;
-}
-
-static void reader_open(struct reader *reader)
-{
-    struct element element = {.id = ""};
-    bool is_closed = false;
-
-    reader_name(reader, element.name);
-    while (*reader->at == ' ') {
-        char name[NAME_BYTES];
-        char value[VALUE_BYTES];
-
-        reader->at++;
-        reader_name(reader, name);
-        reader_value(reader, value);
-        reader_attribute(reader, &element, name, value);
-    }
-    if (*reader->at == '/') { /* of the code's SVG */
-        is_closed = true;
-        reader->at++;
-    }
-    if (*reader->at++ != '>') {
-        reader_refuse(reader, "an element does not end");
-    }
-    reader_element(reader, &element);
-    if (is_void(element.name) || is_closed) {
-        return;
-    }
-    assert_true(reader->depth < DEPTH_MAX);
-    (void)snprintf(reader->open[reader->depth++], NAME_BYTES, "%s", element.name);
-    if (element.is_value_of_others && reader->unread == 0) {
-        reader->unread = (unsigned)reader->depth;
-    }
-}
-
-static void reader_close(struct reader *reader)
-{
-    char name[NAME_BYTES];
-
-    reader_name(reader, name);
-    if (reader->depth == 0 || strcmp(reader->open[reader->depth - 1], name) != 0) {
-        reader_refuse(reader, "elements do not close in order");
-    }
-    if (reader->unread == reader->depth) {
-        reader->unread = 0;
-    }
-    reader->depth--;
-    if (*reader->at++ != '>') {
-        reader_refuse(reader, "an element does not end");
-    }
-}
-
-/* Reads the inside of a <textarea>: only text, behind one line feed. */
-static void reader_textarea(struct reader *reader)
-{
-    char value[VALUE_BYTES];
-    size_t count = 0;
-
-    reader->at += *reader->at == '\n';
-    while (*reader->at != '<' && *reader->at != '\0') {
-        assert_true(count + 1 < sizeof(value));
-        value[count++] = reader_take(reader);
-    }
-    value[count] = '\0';
-    if (reader->typed != NULL && strcmp(value, reader->typed) == 0) {
-        reader->has_typed = true;
-    }
-}
-
-static void reader_run(struct reader *reader)
-{
-    static const char doctype[] = "<!DOCTYPE html>\n";
-
-    assert_int_equal(strncmp(reader->at, doctype, strlen(doctype)), 0);
-    reader->at += strlen(doctype);
-    while (*reader->at != '\0') {
-        if (strncmp(reader->at, "</", 2) == 0) {
-            reader->at += 2;
-            reader_close(reader);
-        } else if (*reader->at == '<') {
-            reader->at++;
-            reader_open(reader);
-            if (reader->depth > 0 && strcmp(reader->open[reader->depth - 1], "textarea") == 0) {
-                reader_textarea(reader);
-            }
-        } else if (*reader->at == '>') {
-            reader_refuse(reader, "a stray >");
-        } else {
-            reader_add_text(reader, reader_take(reader));
-        }
-    }
-    if (reader->depth != 0) {
-        reader_refuse(reader, "an element stays open");
-    }
-    for (size_t i = 0; i < reader->labelled.count; i++) {
-        if (!names_have(&reader->ids, reader->labelled.values[i])) {
-            print_error("%s: no id %s\n", reader->page, reader->labelled.values[i]);
-            fail();
-        }
-    }
-    for (size_t i = 0; i < reader->fields.count; i++) {
-        if (!names_have(&reader->labelled, reader->fields.values[i])) {
-            print_error("%s: no label for %s\n", reader->page, reader->fields.values[i]);
-            fail();
-        }
-    }
-    assert_int_equal(reader->headings, 1);
-}
-
-/* Writes a sample and reads it. The reader is to be freed. */
-static struct reader *read_sample(const struct web_pages_sample *sample,
-                                  const struct web_pages_values *values, const struct lang *lang)
-{
-    struct reader *reader = calloc(1, sizeof(*reader));
-    struct view view;
-    struct page page = web_pages_page(values, lang, &view);
-    struct html html;
-
-    assert_non_null(reader);
-    html_init(&html);
-    sample->write(&html, &page, values);
-    html_raw(&html, "");
-    assert_false(html_failed(&html));
-    html.bytes = __real_realloc(html.bytes, html.count + 1);
-    html.bytes[html.count] = '\0';
-    assert_int_equal(strlen(html.bytes), html.count);
-    reader->page = sample->name;
-    reader->at = html.bytes;
-    reader->typed = values->typed;
-    reader_run(reader);
-    reader->at = NULL;
-    html_deinit(&html);
-    return reader;
-}
-
-/* --- tests ------------------------------------------------------------------------------------ */
-
 static void test_well_formed(void **state)
 {
     (void)state;
@@ -388,7 +36,7 @@ static void test_well_formed(void **state)
             struct web_pages_values values = web_pages_plain;
 
             values.typed = "kept";
-            free(read_sample(&web_pages_samples[i], &values, lang_at(l)));
+            free(web_reader_read(&web_pages_samples[i], &values, lang_at(l)));
         }
     }
 }
@@ -434,7 +82,7 @@ static void test_attacks(void **state)
         };
 
         for (size_t i = 0; i < web_pages_sample_count; i++) {
-            free(read_sample(&web_pages_samples[i], &values, lang_at(a % lang_count())));
+            free(web_reader_read(&web_pages_samples[i], &values, lang_at(a % lang_count())));
         }
     }
 }
@@ -541,11 +189,11 @@ static void test_text_is_kept(void **state)
         for (size_t i = 0; i < web_pages_sample_count; i++) {
             const struct web_pages_sample *sample = &web_pages_samples[i];
             struct web_pages_values values = web_pages_plain;
-            struct reader *reader;
+            struct web_reader *reader;
             bool is_line = strncmp(sample->name, "message-", 8) == 0; /* one line, not several */
 
             values.typed = is_line ? "0" : texts[t];
-            reader = read_sample(sample, &values, lang_at(0));
+            reader = web_reader_read(sample, &values, lang_at(0));
             if (reader->has_typed != sample->keeps_text) {
                 print_error("%s: the typed text is kept: %d\n", sample->name, reader->has_typed);
                 fail();
@@ -566,14 +214,60 @@ static void test_worst_list(void **state)
     for (size_t i = 0; i < WEB_PAGES_MESSAGES_MAX - 1; i++) {
         values.messages[i] = text;
     }
-    free(read_sample(&web_pages_samples[0], &values, lang_at(0)));
+    free(web_reader_read(&web_pages_samples[0], &values, lang_at(0)));
     for (size_t i = 0; i + 1 < sizeof(text); i++) {
         text[i] = i % 2 == 0 ? 'a' : '\n';
     }
     for (size_t i = 0; i < web_pages_sample_count; i++) {
         values.typed = text;
         values.rules = text;
-        free(read_sample(&web_pages_samples[i], &values, lang_at(2)));
+        free(web_reader_read(&web_pages_samples[i], &values, lang_at(2)));
+    }
+}
+
+/* The first view has at most 16 KiB, also where each of its 20 messages says how near it is, and in
+ * Arabic, which has two bytes for a letter and more forms of plurals. */
+static void test_first_view(void **state)
+{
+    enum { MESSAGES = 20, MESSAGE_BYTES = 200, HTML_MOST = 16 * 1024 };
+    static const struct {
+        const char *tag;
+        size_t one_hour; /* its text is another than that of "other" */
+    } rows[] = {{"en", 0}, {"de", 0}, {"ar", 1}};
+    static char text[MESSAGE_BYTES];
+    struct board_message messages[MESSAGES];
+    (void)state;
+
+    memset(text, 'x', sizeof(text));
+    for (size_t i = 0; i < MESSAGES; i++) {
+        messages[i] = (struct board_message){.media_type = "text/plain",
+                                             .text = text,
+                                             .bytes = sizeof(text),
+                                             .deposited_ms = 1795345214150 - 3000000,
+                                             .expires_ms = 1795345214150 + 80000000,
+                                             .similarity_ppm = i % 2 == 0 ? 900000 : 300000};
+        memset(messages[i].id, (int)(16 + i), sizeof(messages[i].id));
+    }
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        struct view view;
+        struct page page = web_pages_page(&web_pages_plain, lang_find(rows[i].tag), &view);
+        struct board_list list = {.messages = messages, .count = MESSAGES, .has_older = true};
+        struct page_form form = {.ttl_default_s = 24 * 3600, .ttl_max_s = 7 * 24 * 3600};
+        struct html html = {.count = 0};
+
+        view.language[0] = '\0'; /* as a phone asks that has chosen none */
+        (void)snprintf(view.store, sizeof(view.store), "%s", page.store); /* as visit.c does */
+        page.notice_count = 0;
+        page_write_list(&html, &page, &(struct page_list){.list = &list, .form = &form});
+        assert_false(html_failed(&html));
+        assert_int_equal(page_count(&html, "<u></u></span>", 14), MESSAGES / 2);
+        assert_int_equal(page_count(&html, "<b></b></span>", 14), MESSAGES / 2);
+        assert_int_equal(page_count(&html, "data-days-one", 13), 1);
+        assert_int_equal(page_count(&html, "data-hours-one", 14), rows[i].one_hour);
+        assert_int_equal(page_count(&html, "data-hours-zero", 15), 0); /* never said */
+        print_message("%s: %zu bytes\n", rows[i].tag, html.count);
+        assert_in_range(html.count, MESSAGES * MESSAGE_BYTES, HTML_MOST);
+        html_deinit(&html);
     }
 }
 
@@ -653,7 +347,7 @@ static void test_nothing_untranslated(void **state)
     (void)state;
 
     for (size_t i = 0; i < web_pages_sample_count; i++) {
-        struct reader *reader = read_sample(&web_pages_samples[i], &values, &lang);
+        struct web_reader *reader = web_reader_read(&web_pages_samples[i], &values, &lang);
 
         for (size_t at = 0; at < reader->text_bytes; at++) {
             if (isalpha((unsigned char)reader->text[at])) {
@@ -674,7 +368,7 @@ static bool sample_has(const char *name, const struct web_pages_values *values, 
 
     for (size_t i = 0; i < web_pages_sample_count; i++) {
         if (strcmp(web_pages_samples[i].name, name) == 0) {
-            struct reader *reader = read_sample(&web_pages_samples[i], values, lang_at(0));
+            struct web_reader *reader = web_reader_read(&web_pages_samples[i], values, lang_at(0));
 
             has = strstr(reader->text, text) != NULL;
             free(reader);
@@ -779,6 +473,7 @@ int main(void)
         cmocka_unit_test(test_worst_list),  cmocka_unit_test(test_nothing_untranslated),
         cmocka_unit_test(test_sentences),   cmocka_unit_test(test_times_of_the_day),
         cmocka_unit_test(test_no_memory),   cmocka_unit_test(test_statics),
+        cmocka_unit_test(test_first_view),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -143,6 +143,39 @@ static void outcomes_have_their_statuses(void **state)
     }
 }
 
+/*
+ * A message of another server has no page here: the page says where it is. That holds in a hood
+ * only, and for hosts that hearsayd does not have.
+ */
+static void a_message_of_another_server(void **state)
+{
+    static const struct {
+        const char *query;
+        const char *hood;
+        enum page_notice notice;
+    } rows[] = {
+        {"at=library", "campus", PAGE_ELSEWHERE},
+        {"at=private", "campus", PAGE_GONE},
+        {"h=nowhere", "campus", PAGE_GONE},
+        {"at=library", NULL, PAGE_GONE},
+    };
+    struct hearsay_host hosts[2] = {{.name = "default"}, {.name = "private"}};
+    struct http_request request = web_route_request_of("/m/" SEED);
+    (void)state;
+
+    web_route.board.welcome.hosts = hosts;
+    web_route.board.welcome.host_count = 2;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        hosts[0].hood = rows[i].hood;
+        request.query = rows[i].query;
+        assert_int_equal(web_route_send(&request), 404);
+        assert_int_equal(web_route.shown.notice, rows[i].notice);
+        if (rows[i].notice == PAGE_ELSEWHERE) {
+            assert_string_equal(web_route.shown.host, "library");
+        }
+    }
+}
+
 /* Phones get one list with values of their own in it. Nothing of a phone reaches another one. */
 static void phones_share_lists_only(void **state)
 {
@@ -351,6 +384,7 @@ int main(void)
         cmocka_unit_test_setup(wrong_urls_name_the_field, web_route_setup),
         cmocka_unit_test_setup(languages_are_chosen, web_route_setup),
         cmocka_unit_test_setup(readers_are_limited, web_route_setup),
+        cmocka_unit_test_setup(a_message_of_another_server, web_route_setup),
         cmocka_unit_test_setup(outcomes_have_their_statuses, web_route_setup),
         cmocka_unit_test_setup(phones_share_lists_only, web_route_setup),
         cmocka_unit_test_setup(a_list_is_shared_with_its_equals, web_route_setup),

@@ -9,12 +9,13 @@
 /* The number of blocks that libc has mapped. */
 static size_t mapped_blocks(void)
 {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 33)
+#ifdef __GLIBC_PREREQ /* only glibc has the macro, and mallinfo2 only from 2.33 on */
+#if __GLIBC_PREREQ(2, 33)
     return mallinfo2().hblks;
-#else
+#endif
+#endif
     skip();
     return 0;
-#endif
 }
 
 /* A block that free does not overwrite is never of the heap, where the next owner would get it. */

@@ -9,7 +9,7 @@
 
 #include "tests/lib/check.h"
 
-enum { GUARD_MS = 60000, VIEWS = 16, CAPABILITIES = 3 };
+enum { GUARD_MS = 60000, CAPABILITIES = 3 };
 
 /* --- hearsayd --------------------------------------------------------------------------------- */
 
@@ -220,7 +220,7 @@ void web_board_start_cached(struct web_board *fixture, unsigned upstreams, bool 
                                           .server = fixture->server.path,
                                           .cache_ms = cache_ms,
                                           .per_page = WEB_BOARD_PER_PAGE,
-                                          .views = VIEWS,
+                                          .views = WEB_BOARD_VIEWS,
                                           .upstreams = upstreams};
     assert_int_equal(board_new(&options, &fixture->board), 0);
     assert_false(board_is_connected(fixture->board));

@@ -73,6 +73,8 @@ struct web_board_watcher {
     uint64_t seq;
 };
 
+enum { WEB_BOARD_VIEWS = 16 }; /* that the board keeps */
+
 /* The id and the token of a message. */
 extern const uint8_t web_board_id[HEARSAY_ID_BYTES];
 extern const uint8_t web_board_token[HEARSAY_TOKEN_BYTES];

@@ -22,11 +22,14 @@ enum { PATIENCE_S = 60, BACKLOG = 1024 };
 
 static uint64_t passed_ms;
 static const struct alloc *server_alloc;
+static size_t send_room = SIZE_MAX; /* bytes that sockets take */
 
 uint64_t __real_uv_now(const uv_loop_t *loop);
 uint64_t __wrap_uv_now(const uv_loop_t *loop);
 const struct alloc *__real_alloc_system(void);
 const struct alloc *__wrap_alloc_system(void);
+ssize_t __real_send(int descriptor, const void *bytes, size_t count, int flags);
+ssize_t __wrap_send(int descriptor, const void *bytes, size_t count, int flags);
 
 uint64_t __wrap_uv_now(const uv_loop_t *loop)
 {
@@ -36,6 +39,24 @@ uint64_t __wrap_uv_now(const uv_loop_t *loop)
 const struct alloc *__wrap_alloc_system(void)
 {
     return server_alloc != NULL ? server_alloc : __real_alloc_system();
+}
+
+ssize_t __wrap_send(int descriptor, const void *bytes, size_t count, int flags)
+{
+    if (send_room == 0) {
+        errno = EAGAIN;
+        return -1;
+    }
+    ssize_t sent = __real_send(descriptor, bytes, count < send_room ? count : send_room, flags);
+    if (send_room != SIZE_MAX && sent > 0) {
+        send_room -= (size_t)sent;
+    }
+    return sent;
+}
+
+void web_http_let_send(size_t most)
+{
+    send_room = most;
 }
 
 void web_http_pass(unsigned ms)
@@ -150,6 +171,7 @@ void web_http_start(struct web_http *web, const struct web_http_setup *setup)
     assert_int_equal(uv_loop_init(&web->loop), 0);
     fail_alloc_init(&web->alloc);
     server_alloc = &web->alloc.alloc;
+    send_room = SIZE_MAX;
     int descriptor = wanted->family == AF_INET6  ? listen_inet6(web)
                      : wanted->family == AF_UNIX ? listen_unix(web)
                                                  : listen_inet(web);

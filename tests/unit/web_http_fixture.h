@@ -56,6 +56,9 @@ void web_http_stop(struct web_http *web);
 /* Lets the server's time go on. */
 void web_http_pass(unsigned ms);
 
+/* From now on all sockets together take `most` bytes; SIZE_MAX, as after web_http_start: any. */
+void web_http_let_send(size_t most);
+
 /* Lets the server do all that it can do without waiting. */
 void web_http_settle(struct web_http *web);
 

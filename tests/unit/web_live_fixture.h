@@ -97,6 +97,9 @@ void web_live_watch_begins(uint64_t seq);
 void web_live_watch_matches(uint64_t seq);
 void web_live_watch_ends(void);
 
+/* hearsayd ends all watches. */
+void web_live_watches_end(void);
+
 /* hearsayd answers lists at once from now on; until then lists wait for ever. The list has these
  * messages, as m1, m2 ..., of ids 1, 2 ..., the newest first. */
 void web_live_set_list(size_t count, const unsigned *numbers, bool has_older);

@@ -254,6 +254,8 @@ static void show_error(const struct page_error *error)
         web_route.shown.seconds = error->seconds;
         snprintf(web_route.shown.field, sizeof(web_route.shown.field), "%s",
                  error->field != NULL ? error->field : "");
+        snprintf(web_route.shown.host, sizeof(web_route.shown.host), "%s",
+                 error->host != NULL ? error->host : "");
         snprintf(web_route.shown.kept, sizeof(web_route.shown.kept), "%s",
                  error->kept != NULL ? error->kept : "");
     }

@@ -49,6 +49,7 @@ struct web_route_shown {
     uint64_t seconds;
     char field[32];
     char kept[200];
+    char host[64];
     bool has_form;
 };
 

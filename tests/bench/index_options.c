@@ -1,0 +1,159 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "tests/bench/index_options.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/bench/bench.h"
+#include "tests/reference/engines.h"
+
+static int parse_engines(char *text, void *destination)
+{
+    struct index_bench_options *options = destination;
+
+    options->engine_count = 0;
+    for (char *name = strtok(text, ","); name != NULL; name = strtok(NULL, ",")) {
+        const struct index_engine *engine = engine_named(name);
+
+        if (engine == NULL || options->engine_count == INDEX_ENGINES_MAX) {
+            return bench_fail("--engine takes up to %d names that --help lists, not %s",
+                              INDEX_ENGINES_MAX, name);
+        }
+        options->contenders[options->engine_count++] = (struct index_contender){name, engine};
+    }
+    return options->engine_count > 0 ? 0 : bench_fail("--engine takes names with commas between");
+}
+
+/* -m 512 -d 4 is short for --profile v1:512/4. */
+static int resolve_profile(struct index_bench_options *options)
+{
+    const bool by_number = options->bits != 0 || options->hashes != 0;
+    const char *reason = NULL;
+    char text[PROFILE_TEXT_MAX];
+
+    if (by_number && options->profile_text != NULL) {
+        return bench_fail("-m and -d are short for --profile v1:M/D; give either, not both");
+    }
+    const int length =
+        options->profile_text != NULL
+            ? snprintf(text, sizeof(text), "%s", options->profile_text)
+            : snprintf(text, sizeof(text), "v1:%u/%u", (unsigned)bench_or(options->bits, 512),
+                       (unsigned)bench_or(options->hashes, 4));
+    if (length >= (int)sizeof(text)) {
+        return bench_fail("the profile is longer than %zu bytes", sizeof(text) - 1);
+    }
+    if (profile_parse(text, strlen(text), &options->profile, &reason) != 0) {
+        return bench_fail("%s %s: %s", by_number ? "-m, -d: profile" : "--profile", text, reason);
+    }
+    return 0;
+}
+
+/* The help text of --engine: the names are those of the engines in core. */
+static void print_engines(char *out, size_t room)
+{
+    int used = snprintf(out, room, "of:");
+
+    for (const struct index_engine *const *engine = all_engines(); *engine != NULL; engine++) {
+        used += snprintf(out + used, room - (size_t)used, " %s", (*engine)->name);
+    }
+    (void)snprintf(out + used, room - (size_t)used,
+                   " best-path (default: list,tree);\nrecall is against the first");
+}
+
+enum options_outcome index_options_read(int argc, char **argv, struct index_bench_options *options)
+{
+    char engines[256];
+    struct option_row filter_rows[FILTERS_ROWS];
+    const struct option_row stored_rows[] = {
+        {.name = "n",
+         .value = "N",
+         .size = &options->filters.count,
+         .least = 1,
+         .most = FILTERS_COUNT_MAX,
+         .help = "filters to store (default: 100000 made up, or all there are)"},
+        {.name = "queries",
+         .value = "FILE",
+         .text = &options->filters.queries_file,
+         .help = "raw filters to ask for (default: the workload's own)"},
+        {.name = "query-count",
+         .value = "N",
+         .size = &options->filters.query_count,
+         .least = 1,
+         .most = FILTERS_COUNT_MAX,
+         .help = "queries (default: 200 made up, or all there are)"},
+        {.name = "profile",
+         .value = "PROFILE",
+         .text = &options->profile_text,
+         .help = "how labels become filters (default: v1:512/4)"},
+        {.name = "m",
+         .value = "M",
+         .u32 = &options->bits,
+         .least = 1,
+         .most = PROFILE_BITS_MAX,
+         .help = "with -d D short for --profile v1:M/D"},
+        {.name = "d",
+         .value = "D",
+         .u32 = &options->hashes,
+         .least = 1,
+         .most = PROFILE_HASHES_MAX,
+         .help = "with -m M short for --profile v1:M/D"},
+    };
+    const struct option_row query_rows[] = {
+        {.name = "k",
+         .value = "K",
+         .u32 = &options->k,
+         .least = 1,
+         .most = BENCH_K_MAX,
+         .help = "answers wanted (default: 10)"},
+        {.name = "contains",
+         .flag = &options->contains,
+         .help = "only filters that contain one label of the query's"},
+        {.name = "estimated",
+         .flag = &options->estimated,
+         .help = "ranked by estimated labels instead of bits"},
+        {.name = "budget",
+         .value = "N",
+         .u64 = &options->budget,
+         .most = UINT64_MAX,
+         .help = "comparisons after which a query ends (default: 0, none)"},
+    };
+    const struct option_row engine_rows[] = {
+        {.name = "engine",
+         .value = "A[,B...]",
+         .parse = parse_engines,
+         .destination = options,
+         .help = engines},
+        {.name = "one-by-one",
+         .flag = &options->one_by_one,
+         .help = "messages are inserted and not arranged"},
+        {.name = "alone",
+         .flag = &options->alone,
+         .help = "asks each engine alone, too, and with empty caches"},
+    };
+    const struct option_row result_rows[] = {
+        {.name = "json",
+         .flag = &options->json,
+         .help = "one JSON object an engine instead of a table"},
+        {.name = "plot",
+         .value = "DIR",
+         .text = &options->plot_directory,
+         .help = "measures the first 100, 1000 and so on, too, and draws\n"
+                 "index-time and index-bytes there with gnuplot, SVG and PNG"},
+    };
+    const struct options_table table = {
+        .command = "index",
+        .about = "The engines of the index on the same filters and queries, in turns. "
+                 "docs/tree.md\n",
+        .notes = "HEARSAY_CPU=scalar, avx2, avx512 or neon forces the kernels.\n",
+        .groups = {{"Filters", filter_rows, FILTERS_ROWS},
+                   {NULL, stored_rows, sizeof(stored_rows) / sizeof(stored_rows[0])},
+                   {"Queries", query_rows, sizeof(query_rows) / sizeof(query_rows[0])},
+                   {"Engines", engine_rows, sizeof(engine_rows) / sizeof(engine_rows[0])},
+                   {"Results", result_rows, sizeof(result_rows) / sizeof(result_rows[0])}},
+    };
+
+    filters_rows(&options->filters, filter_rows);
+    print_engines(engines, sizeof(engines));
+    const enum options_outcome outcome = options_read(&table, argc, argv);
+    return outcome == OPTIONS_RUN && resolve_profile(options) != 0 ? OPTIONS_REFUSED : outcome;
+}

@@ -1,0 +1,257 @@
+# SPDX-License-Identifier: Apache-2.0
+"""hearsay-bridge at an access point, before a hub of three real servers: publishing, fencing, restoring,
+the operator's words."""
+
+import re
+import time
+
+import access_point
+import hearsay_wire as wire
+import hub_cluster
+from access_point import hub, letter_at_hub, letters, make_point, states  # noqa: F401
+from hearsay_wire import pb
+from hub_cluster import wait_until
+
+pytestmark = hub_cluster.needs_hub
+
+
+def test_states_reach_the_hub(make_point, hub, rng):
+    """What was there before, what comes, and what goes: one last state of each id."""
+    point = make_point("ap1")
+    before = point.deposit(rng, 300)
+    point.start()
+    point.bridge.wait_log("this store is the owner")
+    point.wait_published(before)
+    token = bytes(range(32))
+    ids = point.deposit(rng, 20, withdraw_hash=wire.withdraw_hash(token))
+    point.wait_published(ids)
+    with point.daemon.client() as client:
+        client.call(pb.Withdraw(host="ap1", id=ids[0], token=token))
+    wait_until(lambda: letter_at_hub(hub, "ap1", ids[0].hex())[1].change.HasField("gone"), "the withdrawal")
+    change = letter_at_hub(hub, "ap1", ids[0].hex())[1].change
+    assert change.gone.why == pb.WAS_WITHDRAWN
+    assert letter_at_hub(hub, "ap1", ids[1].hex())[1].change.message.id == ids[1]
+    with hub.connect("reader") as nats:  # no Nats-Msg-Id: see own/publish.c
+        shard = hub_cluster.shard_of("ap1")
+        stored = nats.api(f"STREAM.MSG.GET.h_{shard}", last_by_subj=f"h.{shard}.ap1.{ids[1].hex()}")
+        assert "hdrs" not in stored["message"]
+    head = letter_at_hub(hub, "ap1", "-")[1].head
+    with point.daemon.client() as client:
+        assert head.store_id == client.welcome.store_id
+    wait_until(lambda: letter_at_hub(hub, "ap1", "-")[1].head.seq >= change.seq, "a head that has all")
+    assert states(hub, "ap1") == {each.hex() for each in before + ids}
+    text = point.bridge.run("status").stdout
+    assert "owner" in text and max(map(len, text.splitlines())) <= 60, text
+    figures = point.bridge.figures()
+    assert figures["connected"] == figures["owner"] == 1 and figures["published_total"] >= 321
+    point.bridge.stop()
+    # A cursor that was kept: nothing is published twice.
+    point.bridge.start().wait_log("this store is the owner")
+    point.wait_published(point.deposit(rng, 1))
+    assert point.bridge.figures()["published_total"] == 1
+
+
+def test_two_owners_one_is_fenced(make_point, hub, rng):
+    """`take` waits for silence, or is told to take at once; then the other one stops."""
+    first = make_point("ap4").start()
+    ids = first.deposit(rng, 10)
+    first.wait_published(ids)
+    second = make_point("ap4")
+    second.deposit(rng, 5)
+    refused = second.bridge.run("take", "ap4")
+    assert refused.returncode == 1 and "still publishes this host" in refused.stderr, refused
+    taken = second.bridge.run("take", "ap4", "--now")
+    assert taken.returncode == 0 and "the store here is the owner now" in taken.stdout, taken
+    assert "may publish for" in taken.stdout
+    first.bridge.wait_log("FENCED: another store owns this host")
+    assert "FENCED" in first.bridge.run("status").stdout
+    # The hub loses the head: the owner writes it again, and the other one stays fenced.
+    shard = hub_cluster.shard_of("ap4")
+    assert hub.ask(f"STREAM.PURGE.h_{shard}", filter=f"h.{shard}.ap4.-")["success"]
+    second.daemon.restart()  # takes longer than an interval of heads: the first one has looked
+    second.start().bridge.wait_log("this store is the owner")
+    assert "FENCED" in first.bridge.run("status").stdout
+    second.bridge.stop()
+    late = first.deposit(rng, 5)
+    with second.daemon.client() as client:
+        store_id = client.welcome.store_id
+    assert letter_at_hub(hub, "ap4", "-")[1].head.store_id == store_id
+    # The first one takes it back: the second one is not running, so it is silent. What the second one was told
+    # meanwhile comes first.
+    new = next(changes_of(rng, 1, "ap4"))
+    gone = pb.Gone(id=ids[0], until_ms=int(time.time() * 1000) + 3_600_000, why=pb.WAS_WITHDRAWN)
+    reader = access_point.Reader(hub, "ap4", [pb.Change(seq=1, gone=gone), new])
+    try:
+        assert not states(hub, "ap4") & {id.hex() for id in late}
+        back = first.bridge.run("take", "ap4")
+        assert back.returncode == 0 and "was the owner before" in back.stdout, back
+        first.bridge.wait_log("the store is the owner again: its messages come back from the hub")
+        first.wait_published([*late, new.message.id])
+        assert first.stored() == {*ids[1:], *late, new.message.id}
+        wait_until(lambda: letter_at_hub(hub, "ap4", ids[0].hex())[1].change.HasField("gone"), "the withdrawal")
+        assert not letter_at_hub(hub, "ap4", "-")[1].head.is_taken
+    finally:
+        reader.close()
+
+
+def changes_of(rng, count, host):
+    """States as another store of the host would have published them."""
+    now = int(time.time() * 1000)
+    for n in range(count):
+        deposit = wire.deposit_of(rng, [f"topic:{n}", f"place:{n % 7}"], host=host)
+        yield pb.Change(seq=n + 1, message=pb.ExportedMessage(
+            id=deposit.id, filter=deposit.filter, media_type="text/plain", payload=b"restored",
+            deposited_ms=now - 60_000, expires_ms=now + 3_600_000, reach=1_000_000))
+
+
+def put_head(hub, host, store_id=bytes(range(16)), seq=1, profile="v1:wifi=320/2,any=192/3"):
+    shard = hub_cluster.shard_of(host)
+    letter = letters.Letter(version=1, head=letters.Head(store_id=store_id, seq=seq, profile=profile, as_of_ms=1))
+    with hub.connect(host) as nats:
+        return nats.request(f"h.{shard}.{host}.-", letter.SerializeToString()).json()
+
+
+def test_a_wiped_access_point_gets_its_messages_back(make_point, hub, rng):
+    put_head(hub, "ap5")
+    states_before = list(changes_of(rng, 2000, "ap5"))
+    removed = states_before[7].message.id
+    word = pb.Change(seq=1, gone=pb.Gone(id=removed, until_ms=int(time.time() * 1000) + 3_600_000, why=pb.WAS_REMOVED))
+    point = make_point("ap5")
+    early = point.deposit(rng, 5)
+    point.start()
+    point.bridge.wait_log("cannot be restored yet: no reader of this host answers")
+    put_head(hub, "ap5")  # servers of 2.9.10 that were killed may give one message different places
+    reader = access_point.Reader(hub, "ap5", states_before, [word], silent=1)
+    try:
+        point.bridge.wait_log("restored, 2000 states")
+        assert reader.times[1] - reader.times[0] < 9  # a silent reader is asked again after 2 s, and 2 s
+        expected = {change.message.id for change in states_before} | set(early)
+        assert point.stored() == expected - {removed}
+        point.bridge.wait_log("this store is the owner")  # the store of before was silent
+        assert not any(line and "another store still publishes" in line for line in point.bridge.log)
+        point.wait_published(early)
+    finally:
+        reader.close()
+
+
+def test_an_empty_store_asks_no_question_twice(make_point):
+    """The mark of a restored host has a number, and is no change: the cursor goes past it."""
+    point = make_point("ap2").start()
+    point.bridge.wait_log("this store is the owner")
+    wait_until(lambda: "published up to 1," in point.bridge.run("status").stdout, "a cursor after the mark")
+
+
+def test_what_hearsayd_does_not_take_is_left_out(make_point, hub, rng):
+    """Pages larger than its frame are split; a state of another profile stops nothing."""
+    put_head(hub, "ap3")
+    before = list(changes_of(rng, 300, "ap3"))
+    for change in before:
+        change.message.payload = rng.randbytes(2000)
+    for wrong in (before[3], before[299]):
+        wrong.message.filter = b"\x01" * 5
+    before[50].message.payload = bytes(70_000)  # does not fit alone
+    removed = before[7].message.id
+    words = [pb.Change(message=before[20].message),  # of no operator: its state is wrong
+             pb.Change(gone=pb.Gone(id=removed, until_ms=int(time.time() * 1000) + 3_600_000, why=pb.WAS_REMOVED))]
+    reader = access_point.Reader(hub, "ap3", before, words)
+    try:
+        point = make_point("ap3").start()
+        point.bridge.wait_log("a change of the hub is left out, as hearsayd does not take it")
+        point.bridge.wait_log("restored, 300 states")
+        left_out = {before[n].message.id for n in (3, 50, 299)}
+        assert point.stored() == {change.message.id for change in before} - left_out - {removed}
+        assert point.bridge.figures()["words_refused_total"] == 1  # hearsayd leaves out the others
+        point.daemon.wait_log("a change from a bridge is left out: changes.message")
+    finally:
+        reader.close()
+
+
+def test_another_profile_is_named(make_point, hub, rng):
+    """The messages of the hub cannot come back; the host is published anyway."""
+    put_head(hub, "ap8", profile="v1:64/2")
+    point = make_point("ap8")
+    ids = point.deposit(rng, 3)
+    point.start()
+    point.bridge.wait_log("at the hub have the profile v1:64/2, and hearsayd has v1:wifi")
+    point.wait_published(ids)
+
+
+def test_an_operators_words_reach_a_store_without_head(make_point, hub, rng):
+    point = make_point("ap10")
+    ids = point.deposit(rng, 2)
+    reader = access_point.Reader(hub, "ap10", words=[pb.Change(gone=pb.Gone(
+        id=ids[0], until_ms=int(time.time() * 1000) + 3_600_000, why=pb.WAS_REMOVED))])
+    try:
+        point.start().bridge.wait_log("no message comes back from the hub")
+        wait_until(lambda: point.stored() == {ids[1]}, "the removal")
+    finally:
+        reader.close()
+
+
+def test_a_rewind_is_not_forgotten(make_point, hub, rng):
+    """The head says from where to publish, where the file says more."""
+    point = make_point("ap7").start()
+    ids = point.deposit(rng, 20)
+    point.wait_published(ids)
+    point.bridge.stop()
+    with point.daemon.client() as client:
+        put_head(hub, "ap7", client.welcome.store_id, seq=0)
+    point.bridge.start().wait_log("this store is the owner")
+    wait_until(lambda: point.bridge.figures()["published_total"] == 20, "all states again")
+
+
+def test_the_operators_word_is_applied_and_its_result_published(make_point, hub, rng):
+    point = make_point("ap6").start()
+    ids = point.deposit(rng, 3)
+    point.wait_published(ids)
+    shard = hub_cluster.shard_of("ap6")
+    word = letters.Letter(version=1, change=pb.Change(gone=pb.Gone(
+        id=ids[0], until_ms=int(time.time() * 1000) + 3_600_000, why=pb.WAS_REMOVED)))
+    with hub.connect("reader") as nats:
+        nats.publish(f"o.{shard}.ap6.{ids[0].hex()}", b"no letter")
+        nats.publish(f"o.{shard}.ap6.{ids[0].hex()}", word.SerializeToString())
+        nats.flush()
+        wait_until(lambda: letter_at_hub(hub, "ap6", ids[0].hex())[1].change.HasField("gone"), "the result")
+    assert point.stored() == set(ids[1:])
+
+
+def test_what_is_wrong_is_said(make_point, hub, rng):
+    """A certificate of somebody else, a hub that is full: clear lines, and nothing is lost."""
+    point = make_point("ap9")
+    point.take_certificate("ap1")
+    ids = point.deposit(rng, 3)
+    point.start()
+    point.bridge.wait_log("no right for this certificate|Permissions Violation")
+    assert re.search("hub +connected", point.bridge.run("status").stdout)
+    point.bridge.kill()
+    point.take_certificate("ap9")
+    point.start()
+    point.wait_published(ids)
+    shard = hub_cluster.shard_of("ap9")
+    config = hub.ask(f"STREAM.INFO.h_{shard}")["config"]
+    wait_until(lambda: hub.ask(f"STREAM.UPDATE.h_{shard}", **{**config, "max_bytes": 1, "discard": "new"}), "a full hub")
+    late = point.deposit(rng, 3)
+    point.bridge.wait_log("does not store what is published: maximum bytes exceeded")
+    assert "maximum bytes" in point.bridge.run("status").stdout
+    wait_until(lambda: hub.ask(f"STREAM.UPDATE.h_{shard}", **config), "room again")
+    point.wait_published(late)
+
+
+def test_a_page_of_which_the_hub_takes_a_part(make_point, hub, rng):
+    """What was refused is tried again, and only that, until there is room."""
+    point = make_point("ap11", keys="replicate = yes\nacknowledge = replicated\nreplicate_wait = 100ms\n").start()
+    ids = point.deposit(rng, 3)
+    point.wait_published(ids)
+    shard = hub_cluster.shard_of("ap11")
+    info = hub.ask(f"STREAM.INFO.h_{shard}")
+    most = info["state"]["messages"] + 40
+    wait_until(lambda: hub.ask(f"STREAM.UPDATE.h_{shard}", **{**info["config"], "max_msgs": most}), "a small hub")
+    late = point.deposit(rng, 200)
+    point.bridge.wait_log("does not store what is published: maximum messages exceeded")
+    assert 0 < len(states(hub, "ap11") & {id.hex() for id in late}) < 200
+    with point.daemon.client() as client:
+        one = wire.deposit_of(rng, ["topic:a", "place:b"], host="ap11")
+        assert client.call(one).durability == pb.ON_STORAGE
+    wait_until(lambda: hub.ask(f"STREAM.UPDATE.h_{shard}", **info["config"]), "room again")
+    point.wait_published([*late, one.id])
+    wait_until(lambda: point.bridge.figures()["published_total"] == 204, "each once")

@@ -1,0 +1,268 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A wrong access point in a hood: it has a real certificate, and says over raw NATS what it likes."""
+
+import threading
+
+import hearsay_wire as wire
+import hub_cluster
+from hearsay_wire import pb
+from hood_sites import HOOD, STORE, Ear, deposit, hub, letters, make_site, metrics  # noqa: F401
+from hub_cluster import wait_until
+from test_bridge_around import hood_query
+
+pytestmark = hub_cluster.needs_hub
+ALL = pb.SummaryGroup(union_filter=b"\xff" * 64, low=0, high=512, count=1, newest_ms=2**62)
+LABELS = ["topic:a", "topic:b", "topic:c"]
+
+
+class Rogue(Ear):
+    """Says that it may have everything, and answers queries with what `answer` returns."""
+
+    def __init__(self, hub, answer, groups=(ALL,), name="ap9"):  # noqa: F811
+        super().__init__(hub, name)
+        assert self.serve()
+        self.answer, self.asked, self.ends = answer, 0, False
+        self.tell(name, full=True, seq=5, groups=groups)
+        self.thread = threading.Thread(target=self._run, daemon=True)
+        self.thread.start()
+
+    def _run(self):
+        while not self.ends:
+            try:
+                message = self.nats.next(self.queries, 0.2)
+            except hub_cluster.NoAnswer:
+                continue
+            except OSError:
+                return
+            self.asked += 1
+            found = self.answer(letters.Letter.FromString(message.data).peer_query.query)
+            if found is not None:
+                self.nats.publish(message.reply, letters.Letter(version=1, peer_results=found).SerializeToString())
+
+    def __exit__(self, *what):
+        self.ends = True
+        self.thread.join(wire.PATIENCE)
+        super().__exit__(*what)
+
+
+def results(*found, seq=5, **fields):
+    return letters.PeerResults(store_id=STORE, seq=seq, results=pb.Results(results=found, complete=True, **fields))
+
+
+def invented(rng, labels, **fields):
+    fields.setdefault("filter", wire.filter_of(labels))
+    return pb.Result(id=wire.new_id(rng), deposited_ms=1, expires_ms=2**50, payload=b"invented",
+                     media_type="text/plain", intersection_count=9, union_count=9, distance=0, **fields)
+
+
+def ask(site, labels=LABELS, **fields):
+    with site.daemon.client() as phone:
+        return phone.call(hood_query(labels, site.name, max_distance=900_000, wait_ms=10_000, **fields))
+
+
+def ask_until(site, complete=True, silent=0, **fields):
+    """Asks until so many are silent, as on a busy machine more neighbours may miss their deadline."""
+    return wait_until(lambda: ((got := ask(site, **fields)).complete, got.peers_silent) == (complete, silent)
+                      and got, f"an answer with {silent} silent")
+
+
+def meet(site, count):
+    wait_until(lambda: metrics(site).get("peers") == count, "the neighbours")
+    wait_until(lambda: ask(site).complete or metrics(site)["peers_silent_total"], "a whole hood")
+
+
+def test_a_neighbour_that_may_have_everything(make_site, hub, rng):  # noqa: F811
+    """All-ones summaries change no answer. Silent, it shows in `complete`; it costs no second deadline."""
+    here, there = make_site("ap1", start=True), make_site("ap2", start=True)
+    left = deposit(there, rng, 5, labels=lambda r: LABELS)
+    with Rogue(hub, lambda query: results()) as rogue:
+        meet(here, 2)
+        for _ in range(40):
+            assert {r.id for r in ask_until(here).results} == {one.id for one in left}
+        assert rogue.asked >= 40
+        rogue.answer = lambda query: None
+        got = ask_until(here, complete=False, silent=1)
+        assert {r.id for r in got.results} == {one.id for one in left}
+
+
+def test_lies_about_messages(make_site, hub, rng):  # noqa: F811
+    """What does not fit the query, has a filter of another length, or an epoch, is dropped. What is left
+    is the rogue's own: no other host is named, and each message counts once."""
+    here, there = make_site("ap1", start=True), make_site("ap2", start=True)
+    (left,) = deposit(there, rng, 1, labels=lambda r: LABELS)
+    mine = invented(rng, LABELS, host="ap2")
+    lies = [invented(rng, ["topic:far", "topic:away"]), invented(rng, LABELS, filter=b"\x01" * 63),
+            invented(rng, LABELS, epoch=3), mine, mine]
+    with Rogue(hub, lambda query: results(*lies)):
+        meet(here, 2)
+        got = ask_until(here)
+        assert sorted((r.host, r.id) for r in got.results) == sorted([("ap2", left.id), ("ap9", mine.id)])
+        contains = hood_query(LABELS, "ap1", max_distance=900_000)
+        contains.parts[0].contains = wire.filter_of(["topic:none"])
+        with here.daemon.client() as phone:
+            assert not phone.call(contains).results
+
+
+def test_better_than_it_has_told(make_site, hub, rng):  # noqa: F811
+    """Results that its own summary does not cover, without a newer message, mark it; it is asked last."""
+    here = make_site("ap1", start=True)
+    told = pb.SummaryGroup(union_filter=wire.filter_of(LABELS[:1]), low=1, high=9, count=1, newest_ms=5)
+    with Rogue(hub, lambda query: results(invented(rng, LABELS)), groups=[told]), Ear(hub, "ap9") as ear:
+        meet(here, 1)
+        ask(here)
+        wait_until(lambda: metrics(here)["peers_faulty"] == 1, "the mark")
+        assert "1 answered what they had not told" in here.bridge.status()
+        ear.tell("ap9", full=True, seq=6, groups=[ALL])
+        wait_until(lambda: metrics(here)["peers_faulty"] == 0, "a new summary")
+
+
+def test_another_store_or_an_older_one(make_site, hub, rng):  # noqa: F811
+    """The summary does not count any more, and a new one is asked for."""
+    here = make_site("ap1", start=True)
+    with Ear(hub, "ap9") as ear, Rogue(hub, lambda query: results(seq=4)):
+        meet(here, 1)
+        ask(here)
+        assert ear.requests("ap9")
+
+
+def test_wrong_answers(make_site, hub, rng):  # noqa: F811
+    """No letter, another letter, another version, too many results: a neighbour without an answer, or k of them."""
+    here = make_site("ap1", start=True)
+    many = [invented(rng, LABELS) for _ in range(50)]
+    with Rogue(hub, lambda query: results(*many)) as rogue:
+        meet(here, 1)
+        wait_until(lambda: len(ask(here, k=5).results) == 5, "five of them")
+        rogue.answer = lambda query: letters.PeerResults(store_id=STORE)
+        ask_until(here, complete=False, silent=1)
+        rogue.answer = lambda query: letters.PeerResults(store_id=b"short", results=pb.Results(complete=True))
+        ask_until(here, complete=False, silent=1)
+        rogue.answer = lambda query: results()
+        wait_until(lambda: ask(here).complete, "a right answer")
+
+
+def query_letter(labels=LABELS, **fields):
+    query = wire.query_of(labels, with_payload=True, **fields)
+    return letters.Letter(version=1, peer_query=letters.PeerQuery(query=query))
+
+
+def answer_of(ear, host, letter):
+    """The answer; again if there is none, as the servers may not know yet that the bridge listens."""
+    for patience in (2, 2, wire.PATIENCE):
+        try:
+            answer = ear.nats.request(f"q.{HOOD}.{host}", letter.SerializeToString(), seconds=patience)
+            return letters.Letter.FromString(answer.data).peer_results
+        except hub_cluster.NoAnswer:
+            continue
+    raise hub_cluster.NoAnswer(host)
+
+
+def test_a_flood_of_queries(make_site, hub, rng):  # noqa: F811
+    """Above the rate queries are refused at once; hearsayd gets none of them, and the bridge goes on."""
+    here = make_site("ap1", start=True, asks=60)
+    (left,) = deposit(here, rng, 1, labels=lambda r: LABELS)
+    with Ear(hub, "ap9") as ear:
+        assert [r.id for r in answer_of(ear, "ap1", query_letter()).results.results] == [left.id]
+        data = query_letter().SerializeToString()
+        for _ in range(3000):
+            ear.nats.publish(f"q.{HOOD}.ap1", data, "_INBOX_ap9.flood")
+        assert not answer_of(ear, "ap1", query_letter()).HasField("results")
+        wait_until(lambda: metrics(here)["peer_queries_refused_total"] > 2000, "refusals")
+        assert metrics(here)["peer_queries_answered_total"] <= 200
+    assert [r.id for r in ask(here).results] == [left.id]
+
+
+def test_dear_queries(make_site, hub, rng):  # noqa: F811
+    """A query that costs hearsayd 79 tokens costs its neighbour as many of its 100."""
+    here = make_site("ap1", start=True, asks=600)
+    (left,) = deposit(here, rng, 1, labels=lambda r: LABELS)
+    dear = query_letter(k=1000)
+    for _ in range(63):
+        dear.peer_query.query.parts.add(filter=wire.filter_of(LABELS))
+    with Ear(hub, "ap9") as ear:
+        assert [r.id for r in answer_of(ear, "ap1", query_letter()).results.results] == [left.id]
+        answer = ear.nats.request(f"q.{HOOD}.ap1", dear.SerializeToString())
+        found = letters.Letter.FromString(answer.data).peer_results
+        assert [r.id for r in found.results.results] == [left.id]
+        before = metrics(here)["peer_queries_answered_total"]
+        for _ in range(20):
+            ear.nats.publish(f"q.{HOOD}.ap1", dear.SerializeToString(), "_INBOX_ap9.dear")
+        wait_until(lambda: metrics(here)["peer_queries_refused_total"] >= 15, "refusals")
+        assert metrics(here)["peer_queries_answered_total"] <= before + 5
+
+
+def test_what_a_neighbour_may_not_ask(make_site, hub, rng):  # noqa: F811
+    """Messages of epochs stay on site; a query for another host gets this one's; notices are not passed on."""
+    here = make_site("big-1", "big-2", start=True, host_lines="epoch_length = 1d\n")
+    (left,) = deposit(here, rng, 1, labels=lambda r: LABELS)
+    (other,) = deposit(here, rng, 1, host="big-2", labels=lambda r: LABELS)
+    with here.daemon.client() as phone:
+        epoch = phone.welcome.hosts[0].epoch.number
+    with here.daemon.administrator() as operator:
+        operator.call(pb.Notice(host="big-1", text="Closed on Monday"))
+    with Ear(hub, "ap9") as ear:
+        asked = query_letter()
+        asked.peer_query.query.host = "big-2"
+        found = answer_of(ear, "big-1", asked).results
+        assert [r.id for r in found.results] == [left.id] and not found.notices
+        assert [r.id for r in answer_of(ear, "big-2", asked).results.results] == [other.id]
+        asked.peer_query.query.parts.add(filter=wire.filter_of(LABELS), epoch=epoch)
+        assert not answer_of(ear, "big-1", asked).HasField("results")
+        for wrong in (letters.Letter(version=1), query_letter(k=0), letters.Letter(version=2)):
+            assert not answer_of(ear, "big-1", wrong).HasField("results")
+
+
+def write_head(hub, store):  # noqa: F811
+    """What `take` does at the hub."""
+    letter = letters.Letter(version=1, head=letters.Head(store_id=store, seq=1, as_of_ms=1))
+    with hub.connect("ap1") as nats:
+        nats.request(f"h.{hub_cluster.shard_of('ap1')}.ap1.-", letter.SerializeToString())
+
+
+def says_nothing(ear, host):
+    ear.ask_summary(host)
+    try:
+        ear.word(host, 1)
+        return False
+    except hub_cluster.NoAnswer:
+        return True
+
+
+def test_a_store_that_another_one_has_fenced(make_site, hub, rng, monkeypatch):  # noqa: F811
+    """It tells nothing and answers nobody: the store that owns the host does. When it is the owner again, it does."""
+    monkeypatch.setenv("HEARSAY_BRIDGE_HEAD_MS", "300")
+    here = make_site("ap1")
+    (left,) = deposit(here, rng, 1, labels=lambda r: LABELS)
+    here.start(keepalive_ms=100)
+    wait_until(lambda: metrics(here).get("owner"), "the owner")
+    with Ear(hub, "ap9") as ear:
+        store = ear.word("ap1").store_id
+        assert [r.id for r in answer_of(ear, "ap1", query_letter()).results.results] == [left.id]
+        write_head(hub, STORE)
+        wait_until(lambda: metrics(here)["fenced"], "FENCED")
+        wait_until(lambda: says_nothing(ear, "ap1"), "silence", 3 * wire.PATIENCE)
+        try:
+            ear.nats.request(f"q.{HOOD}.ap1", query_letter().SerializeToString(), seconds=1)
+            raise AssertionError("an answer")
+        except hub_cluster.NoAnswer:
+            pass
+        assert "silent: another store owns it at the hub" in here.bridge.status()
+        write_head(hub, store)
+        assert ear.word("ap1", 3 * wire.PATIENCE).store_id == store
+        assert [r.id for r in answer_of(ear, "ap1", query_letter()).results.results] == [left.id]
+
+
+def test_foreign_subjects(make_site, hub, rng):  # noqa: F811
+    """It cannot hear the queries of others, nor tell summaries for them, nor hear their answers."""
+    here, there = make_site("ap1", start=True), make_site("ap2", start=True)
+    deposit(there, rng, 1, labels=lambda r: LABELS)
+    meet(here, 1)
+    with Ear(hub, "ap9") as ear:
+        for subject in (f"q.{HOOD}.ap2", f"a.{HOOD}.ap2", f"q.{HOOD}.>", "_INBOX_ap1.>", "_R_.>", ">"):
+            ear.nats.subscribe(subject)
+        before = metrics(here)["peer_summaries_void_total"]
+        ear.tell("ap2", full=True, seq=9, groups=[ALL])
+        for _ in range(10):
+            assert len(ask(here).results) == 1
+        assert metrics(here)["peer_summaries_void_total"] == before
+        heard = [m.subject for m in ear.nats.waiting if not m.subject.startswith("s.")]
+        assert not heard, heard

@@ -1,0 +1,398 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Groups of filters against plain lists of what is in them. The rules: after any comings and
+ * goings every message is covered, by its bits, its number of set bits and its time; the two
+ * groups that merge are those whose merging costs least; and no message is nearer to a query than
+ * the bound of a group that covers it.
+ */
+#include <stdlib.h>
+#include <string.h>
+
+#include "core/base/err.h"
+#include "core/filter/bloom.h"
+#include "core/summary/bound.h"
+#include "core/summary/groups.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+#include "tests/lib/rng.h"
+
+enum { ROUNDS = 40, STEPS = 400, HELD_MAX = 120, PLACES = 9, WORDS_MAX = 64, QUERIES = 40 };
+
+struct message {
+    uint64_t filter[WORDS_MAX];
+    int64_t deposited_ms;
+};
+
+struct model {
+    struct rng rng;
+    uint32_t m;
+    size_t words;
+    uint64_t places[PLACES][WORDS_MAX];
+    struct message messages[HELD_MAX];
+    uint32_t count;
+    uint64_t came; /* since the groups were made anew */
+};
+
+/* Half the bits of a place and a few others; at times nothing, everything, or the same again. */
+static void make_filter(struct model *model, uint64_t *out)
+{
+    uint64_t noise[WORDS_MAX] = {0};
+    uint32_t dice = rng_below(&model->rng, 100);
+
+    if (dice < 4) {
+        rng_filter(&model->rng, model->m, dice < 2 ? 0 : 100, out);
+        return;
+    }
+    if (dice < 10 && model->count > 0) {
+        memcpy(out, model->messages[rng_below(&model->rng, model->count)].filter, sizeof noise);
+        return;
+    }
+    rng_filter(&model->rng, model->m, 50, out);
+    rng_filter(&model->rng, model->m, rng_below(&model->rng, 6), noise);
+    bloom_intersection(out, out, model->places[rng_below(&model->rng, PLACES)], model->words);
+    bloom_union(out, out, noise, model->words);
+}
+
+static bool covers(const struct group *group, size_t words, const struct message *message)
+{
+    uint32_t set = bloom_cardinality(message->filter, words);
+
+    return bloom_is_subset(message->filter, group->filter, words) && set >= group->low &&
+           set <= group->high && message->deposited_ms <= group->newest_ms;
+}
+
+static uint64_t plain_cost(const struct group *a, const struct group *b, size_t words)
+{
+    uint64_t both = bloom_union_count(a->filter, b->filter, words);
+
+    return a->count * (both - bloom_cardinality(a->filter, words)) +
+           b->count * (both - bloom_cardinality(b->filter, words));
+}
+
+/* Each group knows which other one it would merge with. */
+static void check_mates(const struct groups *groups)
+{
+    for (uint32_t i = 0; i < groups->count; i++) {
+        const struct groups_slot *slot = &groups->slots[i];
+        uint64_t least = UINT64_MAX;
+
+        for (uint32_t j = 0; j < groups->count; j++) {
+            uint64_t cost = plain_cost(&groups->list[i], &groups->list[j], groups->words);
+
+            least = j != i && cost < least ? cost : least;
+        }
+        assert_true(slot->cost == least);
+        assert_true(groups->count == 1 || (slot->mate < groups->count && slot->mate != i));
+        assert_true(groups->count == 1 || plain_cost(&groups->list[i], &groups->list[slot->mate],
+                                                     groups->words) == least);
+    }
+}
+
+static void check_groups(const struct model *model, const struct groups *groups)
+{
+    uint64_t sum = 0;
+
+    assert_true(groups->count <= groups->limit);
+    for (uint32_t i = 0; i < groups->count; i++) {
+        sum += groups->list[i].count;
+    }
+    assert_true(sum == groups->came && sum == model->came);
+    for (uint32_t i = 0; i < model->count; i++) {
+        bool covered = false;
+
+        for (uint32_t g = 0; g < groups->count && !covered; g++) {
+            covered = covers(&groups->list[g], model->words, &model->messages[i]);
+        }
+        assert_true(covered);
+        assert_true(
+            groups_cover(groups->list, groups->count, model->words, model->messages[i].filter));
+    }
+}
+
+static void add(struct model *model, struct groups *groups, const struct message *message)
+{
+    groups_add(groups, message->filter, message->deposited_ms);
+    model->came++;
+}
+
+static void come(struct model *model, struct groups *groups)
+{
+    struct message *message = &model->messages[model->count];
+
+    memset(message, 0, sizeof *message);
+    make_filter(model, message->filter);
+    message->deposited_ms = (int64_t)rng_below(&model->rng, 2000) - 1000;
+    model->count++;
+    add(model, groups, message);
+}
+
+/* The caller makes the groups anew exactly when half has gone. */
+static void go(struct model *model, struct groups *groups)
+{
+    uint64_t gone = groups->gone + 1;
+    bool is_worn = groups_remove(groups);
+
+    model->messages[rng_below(&model->rng, model->count)] = model->messages[model->count - 1];
+    model->count--;
+    assert_true(is_worn == (gone * 2 >= model->came));
+    if (is_worn) {
+        groups_clear(groups);
+        model->came = 0;
+        for (uint32_t i = 0; i < model->count; i++) {
+            add(model, groups, &model->messages[i]);
+        }
+    }
+}
+
+static void shift(struct model *model, struct groups *groups)
+{
+    int64_t from_ms = (int64_t)rng_below(&model->rng, 2000) - 1000;
+    int64_t by_ms = (int64_t)rng_below(&model->rng, 400) - 200;
+
+    groups_shift(groups, from_ms, by_ms);
+    for (uint32_t i = 0; i < model->count; i++) {
+        if (model->messages[i].deposited_ms >= from_ms) {
+            model->messages[i].deposited_ms += by_ms;
+        }
+    }
+}
+
+static void begin(struct model *model, uint32_t m)
+{
+    model->m = m;
+    model->words = bloom_words(m);
+    model->count = 0;
+    model->came = 0;
+    for (int p = 0; p < PLACES; p++) {
+        rng_filter(&model->rng, m, 1 + rng_below(&model->rng, 30), model->places[p]);
+    }
+}
+
+/* --- bounds ----------------------------------------------------------------------------------- */
+
+static struct similarity rank_of(const struct estimate *estimate, const uint64_t *query,
+                                 const uint64_t *filter, size_t words)
+{
+    if (estimate == NULL) {
+        return similarity_of(bloom_intersection_count(query, filter, words),
+                             bloom_union_count(query, filter, words));
+    }
+    return estimate_similarity(estimate_labels(estimate, query), estimate_labels(estimate, filter),
+                               estimate_union(estimate, query, filter));
+}
+
+/* How often a bound was as high as the nearest message, and how often it excluded a group. */
+struct luck {
+    uint32_t reached;
+    uint32_t excluded;
+};
+
+static void check_group_bound(const struct model *model, const struct group *group,
+                              const struct estimate *estimate, const struct bound_query *query,
+                              const uint64_t *filter, struct luck *luck)
+{
+    struct similarity most = {0, 1};
+    uint32_t shared = bloom_intersection_count(filter, group->filter, model->words);
+    bool has_any = bound_rank(query, group->low, group->high, shared, &most);
+    bool is_reached = false;
+
+    luck->excluded += has_any ? 0 : 1;
+    for (uint32_t i = 0; i < model->count; i++) {
+        const struct message *message = &model->messages[i];
+        struct similarity bits = rank_of(NULL, filter, message->filter, model->words);
+
+        if (!covers(group, model->words, message) ||
+            !distance_within(bits, query->max_distance_ppm)) {
+            continue;
+        }
+        assert_true(has_any);
+        int order =
+            similarity_compare(rank_of(estimate, filter, message->filter, model->words), most);
+        assert_true(order <= 0);
+        is_reached = is_reached || order == 0;
+    }
+    luck->reached += is_reached ? 1 : 0;
+}
+
+/* A query from some place, or like a message, against all groups. */
+static void check_bounds(struct model *model, const struct groups *groups,
+                         const struct estimate *estimate, struct luck *luck)
+{
+    static const uint32_t limits[] = {0, 300000, 800000, DISTANCE_ONE_PPM};
+    uint64_t filter[WORDS_MAX] = {0};
+
+    make_filter(model, filter);
+    struct bound_query query = {
+        .set_bits = bloom_cardinality(filter, model->words),
+        .max_distance_ppm = limits[rng_below(&model->rng, 4)],
+        .labels = estimate != NULL ? estimate_table(estimate, 0) : NULL,
+    };
+    for (uint32_t g = 0; g < groups->count; g++) {
+        check_group_bound(model, &groups->list[g], estimate, &query, filter, luck);
+    }
+}
+
+/* --- tests ------------------------------------------------------------------------------------ */
+
+static struct estimate *estimate_for(const char *text, struct profile *profile)
+{
+    struct estimate *estimate = NULL;
+    const char *reason = NULL;
+
+    assert_int_equal(profile_parse(text, strlen(text), profile, &reason), 0);
+    assert_int_equal(estimate_new(alloc_system(), profile, &estimate), 0);
+    return estimate;
+}
+
+static void live(struct model *model, struct groups *groups, const struct estimate *estimate,
+                 struct luck *luck)
+{
+    for (uint32_t step = 0; step < STEPS; step++) {
+        bool comes = rng_chance(&model->rng, step / 100 % 2 == 0 ? 75 : 25);
+
+        if (rng_chance(&model->rng, 2)) {
+            shift(model, groups);
+        } else if (model->count == 0 || (comes && model->count < HELD_MAX)) {
+            come(model, groups);
+            check_mates(groups);
+        } else {
+            go(model, groups);
+        }
+        check_groups(model, groups);
+        if (step % (STEPS / QUERIES) == 0) {
+            check_bounds(model, groups, NULL, luck);
+            if (bound_has_estimate(estimate)) {
+                check_bounds(model, groups, estimate, luck);
+            }
+        }
+    }
+}
+
+static void test_comings_and_goings(void **state)
+{
+    static const char *const texts[] = {"v1:64/2",
+                                        "v1:512/4",
+                                        "v1:512/2",
+                                        "v1:1024/8",
+                                        "v1:wifi=480/2,any=32/1",
+                                        "v1:wifi=256/2,geo=96/1,time=32/1,any=128/2"};
+    static const uint32_t limits[] = {1, 2, 5, 16, 32, GROUPS_MAX};
+    static struct model model;
+    struct luck luck = {0};
+
+    (void)state;
+    rng_init(&model.rng);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        struct profile profile;
+        struct groups groups;
+        struct estimate *estimate = estimate_for(texts[round % 6], &profile);
+
+        begin(&model, profile.bits);
+        assert_int_equal(
+            groups_init(&groups, alloc_system(), profile.bits, limits[rng_below(&model.rng, 6)]),
+            0);
+        live(&model, &groups, estimate, &luck);
+        groups_deinit(&groups);
+        estimate_free(estimate);
+    }
+    assert_true(luck.reached > 1000); /* else the bounds would be higher than they need to be */
+    assert_true(luck.excluded > 100);
+}
+
+/*
+ * Of several sections, two messages of equally many set bits and equal overlap differ in their
+ * estimated similarity; so numbers of set bits give no bound, and bound_has_estimate says so.
+ */
+static void test_sections_have_no_estimated_bound(void **state)
+{
+    struct profile profile;
+    const uint64_t query[] = {UINT64_C(0xffff), UINT64_C(0xf)};
+    const uint64_t one[] = {UINT64_C(0xff), UINT64_C(0x0)};
+    const uint64_t other[] = {UINT64_C(0xf), UINT64_C(0xf)};
+    struct estimate *estimate = estimate_for("v1:wifi=64/4,any=64/1", &profile);
+
+    (void)state;
+    assert_false(bound_has_estimate(estimate));
+    assert_int_equal(bloom_cardinality(one, 2), bloom_cardinality(other, 2));
+    assert_int_equal(bloom_intersection_count(query, one, 2),
+                     bloom_intersection_count(query, other, 2));
+    assert_int_not_equal(
+        similarity_compare(rank_of(estimate, query, one, 2), rank_of(estimate, query, other, 2)),
+        0);
+    estimate_free(estimate);
+    estimate = estimate_for("v1:512/4", &profile);
+    assert_true(bound_has_estimate(estimate));
+    estimate_free(estimate);
+}
+
+/* A distance is inclusive, and the range of set bits lowers the bound (docs/tree.md, item 2). */
+static void test_bound_of_the_page(void **state)
+{
+    struct bound_query query = {.set_bits = 40, .max_distance_ppm = 600000};
+    struct similarity most = {0, 1};
+
+    (void)state;
+    assert_true(bound_rank(&query, 30, 50, 20, &most));
+    assert_int_equal(most.shared, 20);
+    assert_int_equal(most.all, 50);
+    query.max_distance_ppm--;
+    assert_false(bound_rank(&query, 30, 50, 20, &most));
+}
+
+/* Merging sees the weights: a large group does not take bits from a small one that is as near. */
+static void test_heavy_groups_stay_small(void **state)
+{
+    const uint64_t heavy = UINT64_C(0xff);
+    const uint64_t apart = UINT64_C(0xff00);
+    const uint64_t between = UINT64_C(0xf0f0);
+    struct groups groups;
+
+    (void)state;
+    assert_int_equal(groups_init(&groups, alloc_system(), 64, 2), 0);
+    for (int i = 0; i < 9; i++) {
+        groups_add(&groups, &heavy, i);
+    }
+    groups_add(&groups, &apart, 20);
+    groups_add(&groups, &between, 30);
+    assert_int_equal(groups.count, 2);
+    uint32_t at = groups.list[0].count == 9 ? 0 : 1;
+    assert_true(groups.list[at].filter[0] == heavy);
+    assert_true(groups.list[at].newest_ms == 8);
+    assert_true(groups.list[1 - at].filter[0] == (apart | between));
+    assert_int_equal(groups.list[1 - at].count, 2);
+    assert_true(groups_bytes(&groups) > 0);
+    groups_deinit(&groups);
+}
+
+static void test_memory_runs_out(void **state)
+{
+    struct fail_alloc fail;
+    struct groups groups;
+    size_t n = 0;
+    int rc = -ERR_NOMEM;
+
+    (void)state;
+    fail_alloc_init(&fail);
+    while (rc != 0) {
+        fail_alloc_arm(&fail, ++n);
+        rc = groups_init(&groups, &fail.alloc, 512, 32);
+        assert_true(rc == 0 || rc == -ERR_NOMEM);
+        assert_true(rc == 0 || fail.live_blocks == 0);
+    }
+    assert_int_equal(n, 4);
+    groups_deinit(&groups);
+    assert_int_equal(fail.live_blocks, 0);
+    groups_deinit(&groups);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_comings_and_goings),
+        cmocka_unit_test(test_sections_have_no_estimated_bound),
+        cmocka_unit_test(test_bound_of_the_page),
+        cmocka_unit_test(test_heavy_groups_stay_small),
+        cmocka_unit_test(test_memory_runs_out),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

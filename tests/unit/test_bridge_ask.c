@@ -1,0 +1,907 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of client/bridge/ask that have no I/O: what a host has told, the order of asks, rates,
+ * neighbours, and rounds of queries before neighbours that are made up here. */
+#include "client/bridge/ask/due.h"
+#include "client/bridge/ask/rates.h"
+#include "client/bridge/ask/round.h"
+#include "client/bridge/ask/shuffle.h"
+#include "client/bridge/ask/told.h"
+#include "core/base/alloc.h"
+#include "core/filter/bloom.h"
+#include "proto/codec/letter.h"
+#include "tests/lib/check.h"
+#include "tests/lib/rng.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BITS = 512, WORDS = BITS / 64, BYTES = BITS / 8 };
+#define PROFILE "v1:512/4"
+
+static struct rng rng;
+
+/* --- what a host has told --------------------------------------------------------------------- */
+
+struct stored {
+    uint8_t bytes[BYTES];
+};
+
+static struct stored random_filter(void)
+{
+    uint64_t filter[WORDS];
+    struct stored stored;
+
+    rng_filter(&rng, BITS, 5, filter);
+    bloom_store(filter, BITS, stored.bytes);
+    return stored;
+}
+
+/* Whether the groups of a word cover the filter. */
+static bool word_covers(const struct msg_peer_summary *word, const struct stored *filter)
+{
+    uint64_t small[WORDS];
+    uint64_t large[WORDS];
+
+    assert_int_equal(bloom_load(small, BITS, filter->bytes, BYTES), 0);
+    for (size_t i = 0; i < word->group_count; i++) {
+        assert_int_equal(bloom_load(large, BITS, word->groups[i].union_filter.data, BYTES), 0);
+        if (bloom_is_subset(small, large, WORDS)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void test_words_follow_one_another(void **state)
+{
+    struct msg_summary_group groups[GROUPS_MAX];
+    struct stored old = random_filter();
+    struct stored new = random_filter();
+    struct msg_summary_group first = {
+        .union_filter = {old.bytes, BYTES}, .low = 0, .high = BITS, .count = 1, .newest_ms = 10};
+    struct msg_peer_summary word;
+    struct told told;
+
+    (void)state;
+    assert_int_equal(told_init(&told, BITS), 0);
+    assert_true(told_wants_groups(&told) && told_waits_for_groups(&told));
+    assert_true(told_begin(&told, &first, 1, 7));
+    assert_true(told_has_news(&told));
+    told_write(&told, &word, groups);
+    assert_true(word.full && word.seq == 7 && word_covers(&word, &old));
+    told_sent(&told);
+    assert_false(told_has_news(&told));
+    told_add(&told, old.bytes, BYTES, 20); /* covered: its time is told */
+    told_reach(&told, 8);
+    assert_false(told_has_news(&told));
+    told_write(&told, &word, groups);
+    assert_true(!word.full && word.group_count == 0 && word.after == 7 && word.seq == 8);
+    assert_int_equal(word.newest_ms, 20);
+    told_sent(&told);
+    told_add(&told, new.bytes, BYTES, 30);
+    told_reach(&told, 9);
+    assert_true(told_has_news(&told));
+    told_write(&told, &word, groups);
+    assert_true(word.group_count == 1 && word_covers(&word, &new) && word.after == 8);
+    assert_true(word.newest_ms == INT64_MIN);
+    told_deinit(&told);
+}
+
+static void test_many_deltas_make_a_full_word_due(void **state)
+{
+    struct msg_summary_group groups[GROUPS_MAX];
+    struct msg_peer_summary word;
+    struct told told;
+
+    (void)state;
+    assert_int_equal(told_init(&told, BITS), 0);
+    assert_true(told_begin(&told, NULL, 0, 1));
+    told_sent(&told);
+    for (int i = 0; i < TOLD_DELTAS_MAX; i++) {
+        struct stored filter = random_filter();
+
+        assert_int_equal(told_wants_groups(&told), i >= TOLD_DELTAS);
+        told_add(&told, filter.bytes, BYTES, i);
+    }
+    assert_false(told_waits_for_groups(&told));
+    told_write(&told, &word, groups);
+    assert_int_equal(word.group_count, TOLD_DELTAS_MAX);
+    struct stored last = random_filter();
+    told_add(&told, last.bytes, BYTES, 1); /* does not fit: no delta goes out any more */
+    assert_true(told_waits_for_groups(&told));
+    assert_false(told_has_news(&told));
+    assert_true(told_begin(&told, NULL, 0, 99));
+    assert_true(told_has_news(&told) && !told_wants_groups(&told));
+    told_add(&told, last.bytes, BYTES - 1, 1); /* of another profile */
+    assert_true(told_waits_for_groups(&told));
+    told_deinit(&told);
+}
+
+static void test_wrong_groups_are_not_told(void **state)
+{
+    struct stored filter = random_filter();
+    struct msg_summary_group groups[GROUPS_MAX + 1];
+    struct told told;
+
+    (void)state;
+    for (size_t i = 0; i < GROUPS_MAX + 1; i++) {
+        groups[i] = (struct msg_summary_group){.union_filter = {filter.bytes, BYTES}, .high = 9};
+    }
+    assert_int_equal(told_init(&told, BITS), 0);
+    assert_false(told_begin(&told, groups, GROUPS_MAX + 1, 1));
+    groups[0].low = 10;
+    assert_false(told_begin(&told, groups, 1, 1));
+    groups[0] = (struct msg_summary_group){.union_filter = {filter.bytes, BYTES - 8}};
+    assert_false(told_begin(&told, groups, 1, 1));
+    assert_true(told_wants_groups(&told));
+    told_deinit(&told);
+}
+
+/* --- when full words are due -------------------------------------------------------------------
+ */
+
+enum { ALL_GAP_MS = 10000 };
+
+/* Makes and tells the full words that are due until end_ms. Returns how many; *out_last is the time
+ * of the last one. */
+static int make_due(struct due *due, uint64_t end_ms, uint64_t *out_last)
+{
+    int count = 0;
+
+    while (due->full_ms <= end_ms) {
+        uint64_t at = due->full_ms;
+
+        due_begin(due);
+        due_made(due, at);
+        due_told(due, at);
+        *out_last = at;
+        count++;
+    }
+    return count;
+}
+
+/* 256 bridges that begin within 20 s cost each host a few full words, not 256. Each of them learns
+ * within a second or so that the host is there, and has its full word soon after. */
+static void test_neighbours_that_begin(void **state)
+{
+    struct due due;
+    uint64_t last = 0;
+    uint64_t now = 100000;
+    int full = 0;
+    int words = 0;
+
+    (void)state;
+    due_init(&due, ALL_GAP_MS);
+    assert_true(due.full_ms == UINT64_MAX && due.word_ms == UINT64_MAX);
+    due_want(&due, now, 0);
+    assert_int_equal(make_due(&due, now, &last), 1);
+    for (int i = 0; i < 256; i++) {
+        now += rng_below(&rng, 160);
+        full += make_due(&due, now, &last);
+        if (due.word_ms <= now) {
+            due_told(&due, now);
+            words++;
+        }
+        due_ask(&due, false, now, rng_below(&rng, DUE_SPREAD_MS));
+        assert_true(due.full_ms <= now + ALL_GAP_MS + DUE_STRETCH * DUE_SPREAD_MS);
+        assert_true(due.word_ms <= now + DUE_GAP_MS + DUE_SPREAD_MS ||
+                    due.full_ms <= now + DUE_GAP_MS);
+    }
+    assert_in_range(full, 0, 40000 / ALL_GAP_MS);
+    assert_in_range(words, 0, 40000 / DUE_GAP_MS);
+    assert_int_equal(make_due(&due, UINT64_MAX - 1, &last), 1);
+}
+
+/* A host that is named tells sooner. But a neighbour that names it without end gets no more than
+ * one that asks for all. */
+static void test_a_neighbour_that_lost_a_word(void **state)
+{
+    struct due due;
+    uint64_t last = 0;
+    uint64_t now = 100000;
+    int full = 0;
+
+    (void)state;
+    due_init(&due, ALL_GAP_MS);
+    due_made(&due, now);
+    due_ask(&due, true, now + 1, 7);
+    assert_true(due.full_ms == now + DUE_GAP_MS);
+    for (int i = 0; i < 60000; i += 10) {
+        full += make_due(&due, now + (uint64_t)i, &last);
+        due_ask(&due, true, now + (uint64_t)i, 0);
+    }
+    assert_in_range(full, DUE_NAMED, DUE_NAMED + 2 * 60000 / ALL_GAP_MS);
+    due_hold(&due, last, 5000); /* hearsayd gives no groups: nobody makes it ask sooner */
+    due_want(&due, last, 0);
+    due_ask(&due, true, last, 0);
+    assert_true(due.full_ms == last + 5000);
+}
+
+/* --- the order of asks ------------------------------------------------------------------------ */
+
+static uint32_t random_below(uint32_t n)
+{
+    return rng_below(&rng, n);
+}
+
+static void test_asks_of_50_ms_are_shuffled(void **state)
+{
+    static int items[SHUFFLE_MAX];
+    struct shuffle shuffle = {.count = 0};
+    void *out[SHUFFLE_MAX];
+    bool differs = false;
+
+    (void)state;
+    assert_true(shuffle_due_ms(&shuffle) == INT64_MAX);
+    assert_true(shuffle_add(&shuffle, &items[0]));
+    assert_int_equal(shuffle_take(&shuffle, 1000, random_below, out), 1); /* at once */
+    for (int i = 0; i < SHUFFLE_MAX; i++) {
+        assert_true(shuffle_add(&shuffle, &items[i]));
+    }
+    assert_false(shuffle_add(&shuffle, &items[0]));
+    assert_int_equal(shuffle_due_ms(&shuffle), 1000 + SHUFFLE_MS);
+    assert_int_equal(shuffle_take(&shuffle, 1000 + SHUFFLE_MS - 1, random_below, out), 0);
+    assert_int_equal(shuffle_take(&shuffle, 1000 + SHUFFLE_MS, random_below, out), SHUFFLE_MAX);
+    for (int i = 0; i < SHUFFLE_MAX; i++) {
+        int *item = out[i];
+
+        differs = differs || item != &items[i];
+        assert_int_equal(*item, 0);
+        *item = 1; /* each one once */
+    }
+    assert_true(differs);
+    assert_true(shuffle_add(&shuffle, &items[3]));
+    shuffle_remove(&shuffle, &items[3]);
+    assert_int_equal(shuffle.count, 0);
+}
+
+/* Over many windows each order of three asks is as frequent as the others. */
+static void test_each_order_is_as_likely(void **state)
+{
+    static char items[3];
+    int count[6] = {0};
+
+    (void)state;
+    for (int round = 0; round < 6000; round++) {
+        struct shuffle shuffle = {.count = 0};
+        void *out[SHUFFLE_MAX];
+
+        for (int i = 0; i < 3; i++) {
+            assert_true(shuffle_add(&shuffle, &items[i]));
+        }
+        assert_int_equal(shuffle_take(&shuffle, 0, random_below, out), 3);
+        long first = (char *)out[0] - items;
+        long second = (char *)out[1] - items;
+        count[first * 2 + (second > first ? second - 1 : second)]++;
+    }
+    for (int i = 0; i < 6; i++) {
+        assert_in_range(count[i], 800, 1200);
+    }
+}
+
+/* --- rates ------------------------------------------------------------------------------------ */
+
+static void test_a_greedy_neighbour_takes_nothing_from_others(void **state)
+{
+    struct rates rates = {.rest = {.used = 0}};
+    int taken = 0;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        taken += rates_take(&rates, "greedy", 600, 1, 1000) ? 1 : 0;
+    }
+    assert_int_equal(taken, 100);
+    assert_true(rates_take(&rates, "modest", 600, 1, 1000));
+    assert_false(rates_take(&rates, "greedy", 600, 1, 1099));
+    assert_true(rates_take(&rates, "greedy", 600, 1, 1100));
+    for (int i = 0; i < 2 * RATES_MAX; i++) { /* names that are made up take no place for long */
+        char name[BRIDGE_NAME_BYTES];
+
+        (void)snprintf(name, sizeof(name), "p%d", i);
+        (void)rates_take(&rates, name, 600, 1, 2000);
+    }
+    assert_true(rates_take(&rates, "late", 600, 1, 4000));
+}
+
+/* The dearest query passes when the bucket is full but for the token that it took when it came. */
+static void test_dear_queries_take_more(void **state)
+{
+    struct rates rates = {.rest = {.used = 0}};
+
+    (void)state;
+    assert_true(rates_take(&rates, "dear", 600, 40, 1000));
+    assert_true(rates_take(&rates, "dear", 600, 40, 1000));
+    assert_false(rates_take(&rates, "dear", 600, 40, 1000));
+    assert_true(rates_take(&rates, "dear", 600, 20, 1000));
+    assert_true(rates_take(&rates, "dearest", 600, 1, 1000));
+    assert_true(rates_take(&rates, "dearest", 600, 100000, 1000));
+    assert_false(rates_take(&rates, "dearest", 600, 1, 1000));
+}
+
+static void test_names_of_those_who_ask(void **state)
+{
+    char name[BRIDGE_NAME_BYTES];
+
+    (void)state;
+    rates_name_of("{\"acc\":\"lobby\",\"svc\":\"ASK\",\"rtt\":28}", name);
+    assert_string_equal(name, "lobby");
+    rates_name_of("{}", name);
+    assert_string_equal(name, "");
+    rates_name_of(NULL, name);
+    assert_string_equal(name, "");
+    rates_name_of("{\"acc\":\"UPPER\"}", name);
+    assert_string_equal(name, "");
+}
+
+/* --- neighbours and rounds -------------------------------------------------------------------- */
+
+enum { PEERS = 40, MESSAGES = 12, K = 5 };
+
+/* How a neighbour behaves. */
+enum manner { HONEST, ABSENT, MUTE, REFUSING, RESTORING, LYING, MANNERS };
+
+struct message {
+    uint8_t id[LIMIT_ID_BYTES];
+    uint64_t filter[WORDS];
+    int64_t deposited_ms;
+};
+
+struct neighbour {
+    enum manner manner;
+    struct message messages[MESSAGES];
+    uint32_t count;
+};
+
+static struct neighbour neighbours[PEERS];
+static struct circle *circle;
+
+/* What was sent and not answered. */
+static struct {
+    uint32_t peers[PEERS];
+    uint32_t count;
+    uint32_t waves_seen;
+    struct msg_query query; /* of the last letter; borrows from query_arena */
+    struct arena arena;
+    bool is_done;
+    bool has_results;
+    struct msg_results results; /* numbers only */
+    uint32_t found;
+    uint8_t ids[K][LIMIT_ID_BYTES];
+    char hosts[K][BRIDGE_NAME_BYTES];
+} fake;
+
+static bool fake_send(void *context, struct round *round, uint32_t peer, const void *data,
+                      size_t size)
+{
+    struct msg_letter letter;
+    struct msg_error error;
+
+    (void)context;
+    (void)round;
+    if (neighbours[peer].manner == ABSENT) {
+        return false;
+    }
+    arena_reset(&fake.arena);
+    assert_int_equal(letter_decode(data, size, &fake.arena, &letter, &error), 0);
+    assert_int_equal(letter.kind, MSG_LETTER_PEER_QUERY);
+    assert_null(letter.peer_query.query.host.text);
+    fake.query = letter.peer_query.query;
+    fake.peers[fake.count++] = peer;
+    return true;
+}
+
+static void fake_done(void *context, struct round *round, const struct msg_results *results)
+{
+    (void)context;
+    (void)round;
+    assert_false(fake.is_done);
+    fake.is_done = true;
+    fake.has_results = results != NULL;
+    if (results != NULL) {
+        fake.results = *results;
+        fake.found = (uint32_t)results->result_count;
+        for (uint32_t i = 0; i < fake.found; i++) {
+            memcpy(fake.ids[i], results->results[i].id.data, LIMIT_ID_BYTES);
+            (void)snprintf(fake.hosts[i], BRIDGE_NAME_BYTES, "%s", results->results[i].host.text);
+            assert_int_equal(results->results[i].filter.count, BYTES);
+        }
+    }
+}
+
+static const struct round_events fake_events = {fake_send, fake_done};
+
+static void name_peer(uint32_t peer, char *out)
+{
+    (void)snprintf(out, BRIDGE_NAME_BYTES, "p%u", (unsigned)peer);
+}
+
+/* A neighbour tells what it has: one group for each message. */
+static void tell_neighbour(uint32_t peer)
+{
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+    struct neighbour *neighbour = &neighbours[peer];
+    struct msg_summary_group groups[MESSAGES];
+    static struct stored stored[MESSAGES];
+    char name[BRIDGE_NAME_BYTES];
+
+    for (uint32_t i = 0; i < neighbour->count; i++) {
+        uint32_t set_bits = bloom_cardinality(neighbour->messages[i].filter, WORDS);
+
+        bloom_store(neighbour->messages[i].filter, BITS, stored[i].bytes);
+        groups[i] = (struct msg_summary_group){.union_filter = {stored[i].bytes, BYTES},
+                                               .low = set_bits,
+                                               .high = set_bits,
+                                               .newest_ms = neighbour->messages[i].deposited_ms};
+    }
+    struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
+                                    .seq = 5,
+                                    .as_of_ms = 900,
+                                    .newest_ms = INT64_MIN,
+                                    .full = true,
+                                    .profile = {PROFILE, sizeof(PROFILE) - 1},
+                                    .groups = groups,
+                                    .group_count = neighbour->count};
+    name_peer(peer, name);
+    assert_true(circle_hear(circle, name, &word, 950, 1));
+    assert_int_equal(circle_find(circle, name), peer);
+}
+
+/* A world: messages of a few places, so that neighbours have similar ones. */
+static void make_world(uint32_t odd_percent)
+{
+    uint64_t places[8][WORDS];
+
+    assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
+    for (int i = 0; i < 8; i++) {
+        rng_filter(&rng, BITS, 8, places[i]);
+    }
+    for (uint32_t p = 0; p < PEERS; p++) {
+        struct neighbour *neighbour = &neighbours[p];
+
+        neighbour->manner = rng_chance(&rng, odd_percent)
+                                ? (enum manner)(1 + rng_below(&rng, MANNERS - 1))
+                                : HONEST;
+        neighbour->count = rng_below(&rng, MESSAGES + 1);
+        for (uint32_t i = 0; i < neighbour->count; i++) {
+            struct message *message = &neighbour->messages[i];
+
+            memcpy(message->filter, places[rng_below(&rng, 8)], sizeof(message->filter));
+            for (int bit = 0; bit < 12; bit++) {
+                bloom_set(message->filter, rng_below(&rng, BITS));
+            }
+            for (int b = 0; b < LIMIT_ID_BYTES; b++) {
+                message->id[b] = (uint8_t)rng_next(&rng);
+            }
+            message->deposited_ms = rng_below(&rng, 900);
+        }
+        tell_neighbour(p);
+    }
+}
+
+static struct similarity rank_of(const uint64_t *asked, const struct message *message)
+{
+    return similarity_of(bloom_intersection_count(asked, message->filter, WORDS),
+                         bloom_union_count(asked, message->filter, WORDS));
+}
+
+static uint32_t count_better(const struct neighbour *neighbour, const uint64_t *asked,
+                             const struct message *message)
+{
+    uint32_t better = 0;
+
+    for (uint32_t i = 0; i < neighbour->count; i++) {
+        better +=
+            similarity_compare(rank_of(asked, &neighbour->messages[i]), rank_of(asked, message)) > 0
+                ? 1
+                : 0;
+    }
+    return better;
+}
+
+/* The k best of the neighbour, best first, as its bridge answers. */
+static void answer_query(struct round *round, uint32_t peer, const uint64_t *asked)
+{
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+    const struct neighbour *neighbour = &neighbours[peer];
+    static struct stored stored[MESSAGES];
+    struct msg_result results[MESSAGES + 1];
+    struct msg_peer_results answer = {
+        .store_id = {store_id, LIMIT_ID_BYTES},
+        .seq = 5,
+        .has_results = neighbour->manner != REFUSING,
+        .results = {.results = results, .complete = neighbour->manner != RESTORING}};
+    size_t count = 0;
+
+    for (uint32_t n = 0; n < K * neighbour->count && count < K; n++) {
+        const struct message *message = &neighbour->messages[n % neighbour->count];
+
+        if (count_better(neighbour, asked, message) != n / neighbour->count) {
+            continue;
+        }
+        bloom_store(message->filter, BITS, stored[count].bytes);
+        results[count] = (struct msg_result){.id = {message->id, LIMIT_ID_BYTES},
+                                             .deposited_ms = message->deposited_ms,
+                                             .filter = {stored[count].bytes, BYTES}};
+        if (neighbour->manner == LYING) {
+            results[count].filter.count = rng_chance(&rng, 50) ? BYTES - 8 : BYTES;
+            results[count].distance_ppm = 0;
+            memset(stored[count].bytes, rng_chance(&rng, 50) ? 0xff : 0, BYTES / 2);
+        }
+        count++;
+    }
+    answer.results.result_count = count;
+    round_take(round, peer, &answer, 2000);
+}
+
+/* The best of all honest neighbours, by comparing with each. Of equals the sets may differ, so only
+ * similarities are compared. */
+static void check_against_all(const uint64_t *asked)
+{
+    uint64_t best[K] = {0};
+    uint64_t got[K] = {0};
+    uint32_t total = 0;
+
+    for (uint32_t p = 0; p < PEERS; p++) {
+        for (uint32_t i = 0; i < neighbours[p].count; i++) {
+            struct similarity rank = rank_of(asked, &neighbours[p].messages[i]);
+            uint64_t value = ((uint64_t)rank.shared << 32) / rank.all;
+
+            total++;
+            for (int k = 0; k < K; k++) {
+                if (value > best[k]) {
+                    uint64_t lower = best[k];
+
+                    best[k] = value;
+                    value = lower;
+                }
+            }
+            for (uint32_t r = 0; r < fake.found; r++) {
+                char name[BRIDGE_NAME_BYTES];
+
+                name_peer(p, name);
+                if (memcmp(fake.ids[r], neighbours[p].messages[i].id, LIMIT_ID_BYTES) == 0) {
+                    got[r] = ((uint64_t)rank.shared << 32) / rank.all;
+                    assert_string_equal(fake.hosts[r], name);
+                }
+            }
+        }
+    }
+    assert_int_equal(fake.found, total < K ? total : K);
+    assert_memory_equal(got, best, sizeof(best));
+}
+
+static void run_round(uint32_t odd_percent)
+{
+    uint64_t asked[WORDS];
+    struct stored stored;
+    int64_t now = 2000;
+
+    make_world(odd_percent);
+    memset(&fake, 0, sizeof(fake));
+    arena_init(&fake.arena, alloc_system(), CODEC_RESPONSE_ARENA_BYTES);
+    memcpy(asked, neighbours[0].messages[0].filter, sizeof(asked));
+    bloom_set(asked, 1);
+    bloom_store(asked, BITS, stored.bytes);
+    struct msg_query_part part = {.filter = {stored.bytes, BYTES}};
+    struct msg_ask ask = {.ask_id = 1,
+                          .query = {.host = {"here", 4},
+                                    .k = K,
+                                    .parts = &part,
+                                    .part_count = 1,
+                                    .max_distance_ppm = 1000000,
+                                    .since_ms = INT64_MIN,
+                                    .until_ms = INT64_MAX,
+                                    .metric = MSG_METRIC_BITS,
+                                    .order = MSG_ORDER_SIMILARITY,
+                                    .scope = MSG_SCOPE_HERE,
+                                    .wait_ms = 10000,
+                                    .max_staleness_ms = UINT64_MAX},
+                          .peers_max = 4096};
+    struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, now);
+
+    assert_non_null(round);
+    round_begin(round, 1000, now);
+    while (!fake.is_done) {
+        uint32_t asked_peers[PEERS];
+        uint32_t count = fake.count;
+
+        memcpy(asked_peers, fake.peers, sizeof(asked_peers));
+        fake.count = 0;
+        for (uint32_t i = 0; i < count && !fake.is_done; i++) {
+            if (neighbours[asked_peers[i]].manner != MUTE) {
+                answer_query(round, asked_peers[i], asked);
+            }
+        }
+        if (!fake.is_done && fake.count == 0) { /* only those that stay mute are left */
+            now = round_due_ms(round);
+            round_tick(round, now - 1);
+            assert_true(!fake.is_done && fake.count == 0);
+            round_tick(round, now);
+        }
+    }
+    assert_true(fake.has_results);
+    assert_int_equal(fake.results.peers, PEERS);
+    assert_true(fake.results.peers_silent <= fake.results.peers_asked);
+    assert_true(round_waves(round) <= 4);
+    if (odd_percent == 0) {
+        assert_true(fake.results.complete);
+    }
+    for (uint32_t p = 0; p < PEERS; p++) { /* the inventions of a liar stay the liar's */
+        neighbours[p].count = neighbours[p].manner == LYING ? 0 : neighbours[p].count;
+    }
+    if (fake.results.complete && odd_percent == 0) {
+        check_against_all(asked);
+    }
+    round_free(round);
+    circle_free(circle);
+    arena_deinit(&fake.arena);
+}
+
+static void test_rounds_are_exact(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        run_round(0);
+    }
+}
+
+/* Absent, mute, refusing and lying neighbours: a round ends, and says what is missing. */
+static void test_rounds_end(void **state)
+{
+    (void)state;
+    for (int i = 0; i < 200; i++) {
+        run_round(30);
+        for (uint32_t p = 0; p < PEERS; p++) {
+            neighbours[p].manner = HONEST;
+        }
+    }
+}
+
+static void test_a_circle_has_room_for_some(void **state)
+{
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+    struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
+                                    .full = true,
+                                    .newest_ms = INT64_MIN,
+                                    .profile = {PROFILE, sizeof(PROFILE) - 1}};
+    char name[BRIDGE_NAME_BYTES];
+
+    (void)state;
+    assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
+    for (uint32_t p = 0; p < CIRCLE_PEERS_MAX; p++) {
+        name_peer(p, name);
+        word.profile.text = p % 2 == 0 ? PROFILE : "v1:256/4";
+        assert_true(circle_hear(circle, name, &word, 0, 5000));
+    }
+    assert_false(circle_hear(circle, "late", &word, 0, 5000));
+    assert_int_equal(hood_count(circle->hood), CIRCLE_PEERS_MAX / 2);
+    assert_int_equal(circle->other_count, CIRCLE_PEERS_MAX / 2);
+    assert_int_equal(circle_find(circle, "p1"), CIRCLE_NOBODY);
+    word.profile.text = PROFILE; /* it has changed its profile, and its first words are lost */
+    word.full = false;
+    word.after = 3;
+    assert_true(circle_hear(circle, "p1", &word, 0, 5000));
+    assert_int_equal(circle->other_count, CIRCLE_PEERS_MAX / 2 - 1);
+    assert_string_equal(circle_next_void(circle, 6000), "p1");
+    assert_null(circle_next_void(circle, 6000 + CIRCLE_ASK_MS - 1));
+    assert_string_equal(circle_next_void(circle, 6000 + CIRCLE_ASK_MS), "p1");
+    assert_null(circle_next_void(circle, 6000 + 3 * CIRCLE_ASK_MS - 1));
+    assert_null(circle_next_void(circle, 5000 + (int64_t)CIRCLE_GONE_MS + 1));
+    assert_int_equal(hood_count(circle->hood), 0); /* all were silent for a day */
+    assert_int_equal(circle->other_count, 0);
+    assert_true(circle_hear(circle, "late", &word, 0, 5000));
+    circle_free(circle);
+}
+
+/* How often a peer is asked for its full word from begin_ms on, for an hour. */
+static int count_requests(int64_t begin_ms)
+{
+    int count = 0;
+
+    for (int64_t at = begin_ms; at < begin_ms + 60 * 60 * 1000; at += 500) {
+        count += circle_next_void(circle, at) != NULL ? 1 : 0;
+    }
+    return count;
+}
+
+/* A peer whose full word never comes is asked less and less often; after a right word soon again.
+ */
+static void test_a_peer_that_stays_void(void **state)
+{
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+    struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
+                                    .seq = 4,
+                                    .after = 3,
+                                    .newest_ms = INT64_MIN,
+                                    .profile = {PROFILE, sizeof(PROFILE) - 1}};
+    const int64_t hour_ms = 60 * 60 * 1000;
+
+    (void)state;
+    assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
+    assert_true(circle_hear(circle, "p0", &word, 0, 1000));
+    assert_in_range(count_requests(1000), 60, 66);
+    word.full = true;
+    assert_true(circle_hear(circle, "p0", &word, 0, hour_ms));
+    assert_null(circle_next_void(circle, 2 * hour_ms));
+    word.full = false; /* a lost word */
+    word.seq = 9;
+    word.after = 8;
+    assert_true(circle_hear(circle, "p0", &word, 0, 2 * hour_ms));
+    assert_string_equal(circle_next_void(circle, 2 * hour_ms), "p0");
+    assert_null(circle_next_void(circle, 2 * hour_ms + CIRCLE_ASK_MS - 1));
+    assert_string_equal(circle_next_void(circle, 2 * hour_ms + CIRCLE_ASK_MS), "p0");
+    circle_free(circle);
+}
+
+/* A bridge that has begun asks all peers at once, and waits for their answers before it names one.
+ */
+static void test_a_circle_that_begins(void **state)
+{
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+    struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
+                                    .seq = 4,
+                                    .after = 3,
+                                    .newest_ms = INT64_MIN,
+                                    .profile = {PROFILE, sizeof(PROFILE) - 1}};
+
+    (void)state;
+    assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
+    circle_join(circle, 1000);
+    assert_false(circle_asks_again(circle, 1000 + CIRCLE_AGAIN_MS - 1));
+    assert_true(circle_asks_again(circle, 1000 + CIRCLE_AGAIN_MS));
+    assert_false(circle_asks_again(circle, 2000 + CIRCLE_AGAIN_MS));
+    assert_true(circle_hear(circle, "p0", &word, 0, 1100)); /* it is there: a keepalive */
+    assert_int_equal(hood_count(circle->hood), 1);
+    assert_false(hood_knows(circle->hood, 0));
+    assert_null(circle_next_void(circle, 1000 + CIRCLE_HOLD_MS - 1));
+    assert_string_equal(circle_next_void(circle, 1000 + CIRCLE_HOLD_MS), "p0");
+    circle_free(circle);
+}
+
+/* What becomes of an answer that is too long for a frame. */
+static struct {
+    size_t frame_bytes;
+    uint32_t count;
+    uint32_t omitted;
+    bool is_complete;
+} framed;
+
+static void framed_done(void *context, struct round *round, const struct msg_results *results)
+{
+    struct msg_request request = {.id = 1, .kind = MSG_REQUEST_ANSWERED};
+    struct bytes bytes;
+
+    (void)context;
+    assert_non_null(results);
+    request.answered.ask_id = round_ask_id(round);
+    request.answered.has_results = true;
+    request.answered.results = *results;
+    bytes_init(&bytes, alloc_system());
+    assert_int_equal(codec_encode_request(&request, framed.frame_bytes, &bytes), 0);
+    framed.count = (uint32_t)results->result_count;
+    framed.omitted = 0;
+    for (uint32_t i = 0; i < framed.count; i++) {
+        framed.omitted += results->results[i].payload_omitted ? 1 : 0;
+        assert_true(results->results[i].payload_omitted ==
+                    (results->results[i].media_type.text == NULL));
+    }
+    framed.is_complete = results->complete;
+    bytes_deinit(&bytes);
+}
+
+static bool framed_send(void *context, struct round *round, uint32_t peer, const void *data,
+                        size_t size)
+{
+    (void)context;
+    (void)round;
+    (void)peer;
+    (void)data;
+    (void)size;
+    return true;
+}
+
+/* One neighbour has LIMIT_RESULTS messages with long types, and payloads of some bytes. */
+static void run_framed(uint32_t k, size_t frame_bytes, size_t payload_bytes)
+{
+    static const struct round_events events = {framed_send, framed_done};
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+    static uint8_t ids[LIMIT_RESULTS][LIMIT_ID_BYTES];
+    static struct msg_result results[LIMIT_RESULTS];
+    static char type[LIMIT_MEDIA_TYPE_BYTES + 1];
+    static uint8_t payload[4096];
+    struct stored filter = random_filter();
+    struct msg_query_part part = {.filter = {filter.bytes, BYTES}};
+    struct msg_ask ask = {.ask_id = UINT64_MAX,
+                          .query = {.host = {"here", 4},
+                                    .k = k,
+                                    .parts = &part,
+                                    .part_count = 1,
+                                    .max_distance_ppm = 1000000,
+                                    .since_ms = INT64_MIN,
+                                    .until_ms = INT64_MAX,
+                                    .metric = MSG_METRIC_BITS,
+                                    .order = MSG_ORDER_SIMILARITY,
+                                    .scope = MSG_SCOPE_HERE,
+                                    .with_payload = true,
+                                    .wait_ms = 10000,
+                                    .max_staleness_ms = UINT64_MAX},
+                          .peers_max = 64};
+
+    memset(type, 'a', sizeof(type) - 1);
+    make_world(0);
+    for (uint32_t p = 1; p < PEERS; p++) {
+        hood_drop(circle->hood, p);
+    }
+    neighbours[0].count = 0;
+    tell_neighbour(0);
+    for (uint32_t i = 0; i < k; i++) {
+        memcpy(ids[i], &i, sizeof(i));
+        results[i] = (struct msg_result){.id = {ids[i], LIMIT_ID_BYTES},
+                                         .deposited_ms = 1700000000000,
+                                         .expires_ms = 1700000000000,
+                                         .media_type = {type, LIMIT_MEDIA_TYPE_BYTES},
+                                         .payload = {payload, payload_bytes},
+                                         .filter = {filter.bytes, BYTES}};
+    }
+    framed.frame_bytes = frame_bytes;
+    ask.query.max_staleness_ms = 0; /* so the neighbour is asked, whatever it has told */
+    struct round *round = round_new(circle, &ask, frame_bytes, &events, NULL, 2000);
+    struct msg_peer_results answer = {
+        .store_id = {store_id, LIMIT_ID_BYTES},
+        .seq = 5,
+        .has_results = true,
+        .results = {.results = results, .result_count = k, .complete = true}};
+
+    assert_non_null(round);
+    round_begin(round, 1000, 2000);
+    round_take(round, 0, &answer, 2001);
+    round_free(round);
+    circle_free(circle);
+}
+
+/* The largest answers fit the smallest and the largest frame; what is left out shows. */
+static void test_the_largest_answers_fit(void **state)
+{
+    (void)state;
+    run_framed(LIMIT_RESULTS, LIMIT_FRAME_BYTES_DEFAULT, 100);
+    assert_in_range(framed.count, 450, LIMIT_RESULTS - 1);
+    assert_false(framed.is_complete);
+    assert_in_range(framed.omitted, framed.count - 2, framed.count);
+    run_framed(LIMIT_RESULTS, LIMIT_FRAME_BYTES_MIN, 0);
+    assert_in_range(framed.count, 20, 40);
+    assert_false(framed.is_complete);
+    run_framed(LIMIT_RESULTS, LIMIT_FRAME_BYTES_MAX, 4096);
+    assert_int_equal(framed.count, LIMIT_RESULTS);
+    assert_true(framed.is_complete);
+    assert_in_range(framed.omitted, 700, 850);
+    run_framed(400, LIMIT_FRAME_BYTES_DEFAULT, 100); /* 400 results of 256 bytes are 100 KB */
+    assert_int_equal(framed.count, 400);
+    assert_true(framed.is_complete);
+    assert_in_range(framed.omitted, 300, 380);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words_follow_one_another),
+        cmocka_unit_test(test_many_deltas_make_a_full_word_due),
+        cmocka_unit_test(test_wrong_groups_are_not_told),
+        cmocka_unit_test(test_neighbours_that_begin),
+        cmocka_unit_test(test_a_neighbour_that_lost_a_word),
+        cmocka_unit_test(test_asks_of_50_ms_are_shuffled),
+        cmocka_unit_test(test_each_order_is_as_likely),
+        cmocka_unit_test(test_a_greedy_neighbour_takes_nothing_from_others),
+        cmocka_unit_test(test_dear_queries_take_more),
+        cmocka_unit_test(test_names_of_those_who_ask),
+        cmocka_unit_test(test_a_circle_has_room_for_some),
+        cmocka_unit_test(test_a_peer_that_stays_void),
+        cmocka_unit_test(test_a_circle_that_begins),
+        cmocka_unit_test(test_rounds_are_exact),
+        cmocka_unit_test(test_rounds_end),
+        cmocka_unit_test(test_the_largest_answers_fit),
+    };
+
+    rng_init(&rng);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,291 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Changes and Apply, without a loop: who is served, what waits for a change and how the wait ends,
+ * and what happens when each allocation fails.
+ */
+#include <string.h>
+
+#include "daemon/watch/feed.h"
+#include "tests/lib/check.h"
+#include "tests/lib/handler_fixture.h"
+
+enum { FIRST = 1, WAIT_MS = 500, HOUR_MS = 3600000 };
+
+static const struct msg_text owner = {"default", 7};
+static const struct msg_text copy = {"copy", 4};
+
+static struct handler_fixture *fixture;
+
+static int setup(void **state)
+{
+    (void)state;
+    fixture = handler_fixture_new();
+    config_add_host(&fixture->config, "default");
+    config_add_host(&fixture->config, "copy");
+    handler_fixture_set(fixture, "host default", "replicate", "yes");
+    handler_fixture_set(fixture, "host copy", "role", "replica");
+    handler_fixture_set(fixture, "host copy", "messages", "2");
+    handler_fixture_start(fixture);
+    fixture->client.is_administrator = false;
+    fixture->client.is_bridge = true;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    (void)state;
+    handler_fixture_free(fixture);
+    return 0;
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
+static struct msg_request changes_after(uint64_t after, uint32_t wait_ms)
+{
+    return (struct msg_request){.id = 7,
+                                .name = "changes",
+                                .kind = MSG_REQUEST_CHANGES,
+                                .changes = {.host = owner, .after = after, .wait_ms = wait_ms}};
+}
+
+static void deposit(uint8_t number)
+{
+    fixture->client.is_bridge = false;
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(number, "x", 3600)),
+                     MSG_RESPONSE_DEPOSITED);
+    fixture->client.is_bridge = true;
+}
+
+/* A message as its owner has it. The filter is the one of a deposit of this number. */
+static struct msg_change message_of(uint8_t number)
+{
+    static uint8_t ids[256][MESSAGE_ID_BYTES];
+    static uint8_t filters[256][HANDLER_FILTER_BYTES];
+    const struct msg_deposit *like = &handler_fixture_deposit(number, "x", 3600)->deposit;
+    const int64_t now_ms = service_now_ms(fixture->service);
+
+    memcpy(ids[number], like->id.data, MESSAGE_ID_BYTES);
+    memcpy(filters[number], like->filter.data, HANDLER_FILTER_BYTES);
+    return (struct msg_change){
+        .has_message = true,
+        .message = {.id = {ids[number], MESSAGE_ID_BYTES},
+                    .filter = {filters[number], HANDLER_FILTER_BYTES},
+                    .payload = {(const uint8_t *)"x", 1},
+                    .deposited_ms = now_ms,
+                    .expires_ms = now_ms + HOUR_MS,
+                    .reach_ppm = LIMIT_DISTANCE_PPM},
+    };
+}
+
+static struct msg_request apply_of(const struct msg_change *changes, size_t count)
+{
+    return (struct msg_request){
+        .id = 8,
+        .name = "apply",
+        .kind = MSG_REQUEST_APPLY,
+        .apply = {.host = copy, .changes = changes, .change_count = count, .as = MSG_AS_REPLICA}};
+}
+
+/* A turn of the loop, as far as waits are concerned. */
+static void turn(void)
+{
+    feed_turn(fixture->service);
+    (void)handler_fixture_settle(fixture);
+}
+
+/* --- Changes ---------------------------------------------------------------------------------- */
+
+/* It is answered when a change is there, when its time is over, and when the service stops. */
+static void a_wait_ends(void **state)
+{
+    struct msg_request request = changes_after(0, WAIT_MS);
+    (void)state;
+
+    handler_fixture_ask(fixture, &request);
+    (void)handler_fixture_settle(fixture);
+    turn();
+    assert_int_equal(fixture->answers, 0);
+    deposit(FIRST);
+    turn();
+    assert_int_equal(fixture->answers, 2);
+    assert_int_equal(fixture->answer.kind, MSG_RESPONSE_CHANGED);
+    assert_int_equal(fixture->answer.changed.change_count, 1);
+    const uint64_t next = fixture->answer.changed.next;
+
+    request = changes_after(next, WAIT_MS);
+    handler_fixture_ask(fixture, &request);
+    (void)handler_fixture_settle(fixture);
+    fake_clock_advance(&fixture->clock, WAIT_MS - 1);
+    turn();
+    assert_int_equal(fixture->answers, 2);
+    fake_clock_advance(&fixture->clock, 1);
+    turn();
+    assert_int_equal(fixture->answers, 3);
+    assert_int_equal(fixture->answer.changed.change_count, 0);
+    assert_int_equal(fixture->answer.changed.next, next);
+
+    fake_clock_advance(&fixture->clock, 1);
+    request = changes_after(next, WAIT_MS);
+    handler_fixture_ask(fixture, &request);
+    (void)handler_fixture_settle(fixture);
+    fixture->service->stopping = true;
+    turn();
+    assert_int_equal(fixture->answers, 4);
+}
+
+/* A client that has gone gets nothing, and holds nothing. */
+static void who_goes_waits_no_more(void **state)
+{
+    struct msg_request request = changes_after(0, WAIT_MS);
+    (void)state;
+
+    handler_fixture_ask(fixture, &request);
+    (void)handler_fixture_settle(fixture);
+    assert_int_equal(fixture->client.work_count, 1);
+    fixture->client.is_gone = true;
+    fixture->service->feed.has_news = true;
+    turn();
+    assert_int_equal(fixture->client.work_count, 0);
+    fixture->client.is_gone = false;
+}
+
+/* Each allocation fails: an error, and nothing is held. */
+static void changes_without_memory(void **state)
+{
+    const struct msg_request request = changes_after(0, 0);
+    (void)state;
+
+    deposit(FIRST);
+    for (size_t n = 1;; n++) {
+        const size_t blocks = fixture->alloc.live_blocks;
+
+        fail_alloc_arm(&fixture->alloc, n);
+        const enum msg_response_kind kind = handler_fixture_do(fixture, &request);
+        const bool failed = fixture->alloc.requests >= n;
+        fail_alloc_arm(&fixture->alloc, 0);
+        assert_int_equal(kind, failed ? MSG_RESPONSE_ERROR : MSG_RESPONSE_CHANGED);
+        if (!failed) {
+            assert_int_equal(fixture->answer.changed.change_count, 1);
+            break;
+        }
+        assert_int_equal(fixture->answer.error.code, MSG_INTERNAL);
+        assert_true(fixture->alloc.live_blocks <= blocks + 1); /* the arena keeps its memory */
+    }
+}
+
+/* --- Apply ------------------------------------------------------------------------------------ */
+
+/* What has no room is left out and counted; the rest is there, and the usage counts it once. */
+static void what_fits_is_applied(void **state)
+{
+    const struct msg_change changes[] = {message_of(1), message_of(2), message_of(3)};
+    const struct msg_request request = apply_of(changes, 3);
+    const struct host *host = &fixture->service->hosts[1];
+    (void)state;
+
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_APPLIED);
+        assert_int_equal(fixture->answer.applied.changed, i == 0 ? 2 : 0);
+        assert_int_equal(fixture->answer.applied.no_room, 1);
+        assert_int_equal(host->usage.messages, 2);
+        assert_int_equal(host->waiting.messages, 0);
+        assert_true(host_has(host, changes[0].message.id.data, 0));
+        assert_true(host_has(host, changes[1].message.id.data, 0));
+        assert_false(host_has(host, changes[2].message.id.data, 0));
+    }
+}
+
+/* What has expired takes no room, though no sweep has come; nor does what the request takes away,
+ * wherever it says so, and however often. A message that has expired needs none. */
+static void what_goes_makes_room(void **state)
+{
+    struct msg_change changes[] = {message_of(1), message_of(2), message_of(3), message_of(4)};
+    const struct host *host = &fixture->service->hosts[1];
+    struct msg_change gone = {.has_gone = true};
+    (void)state;
+
+    changes[0].message.expires_ms = changes[0].message.deposited_ms + 1;
+    const struct msg_request first = apply_of(changes, 2);
+    assert_int_equal(handler_fixture_do(fixture, &first), MSG_RESPONSE_APPLIED);
+    fake_clock_advance(&fixture->clock, 2);
+    assert_int_equal(host->usage.messages, 2);
+    const struct msg_request second = apply_of((struct msg_change[]){changes[0], changes[2]}, 2);
+    assert_int_equal(handler_fixture_do(fixture, &second), MSG_RESPONSE_APPLIED);
+    assert_int_equal(fixture->answer.applied.changed, 1);
+    assert_int_equal(fixture->answer.applied.no_room, 0);
+    assert_true(host_has(host, changes[2].message.id.data, 0));
+    gone.gone = (struct msg_gone){.id = changes[1].message.id,
+                                  .until_ms = changes[1].message.expires_ms,
+                                  .why = MSG_WHY_EVICTED};
+    const struct msg_change fifth = message_of(5);
+    const struct msg_request third =
+        apply_of((struct msg_change[]){changes[3], fifth, gone, gone}, 4);
+    assert_int_equal(handler_fixture_do(fixture, &third), MSG_RESPONSE_APPLIED);
+    assert_int_equal(fixture->answer.applied.changed, 2);
+    assert_int_equal(fixture->answer.applied.no_room, 1);
+    assert_true(host_has(host, changes[3].message.id.data, 0));
+    assert_false(host_has(host, fifth.message.id.data, 0));
+    assert_int_equal(host->usage.messages, 2);
+    assert_int_equal(host->waiting.messages, 0);
+}
+
+/* Each allocation fails: an error, or a message that the next start finds; the usage is right. */
+static void apply_without_memory(void **state)
+{
+    const struct host *host = &fixture->service->hosts[1];
+    (void)state;
+
+    for (size_t n = 1;; n++) {
+        const struct msg_change change = message_of(1);
+        const struct msg_request request = apply_of(&change, 1);
+
+        fail_alloc_arm(&fixture->alloc, n);
+        const enum msg_response_kind kind = handler_fixture_do(fixture, &request);
+        const bool failed = fixture->alloc.requests >= n;
+        fail_alloc_arm(&fixture->alloc, 0);
+        assert_int_equal(host->waiting.messages, 0);
+        assert_true(kind == MSG_RESPONSE_APPLIED ||
+                    (failed && fixture->answer.error.code == MSG_INTERNAL));
+        if (kind == MSG_RESPONSE_APPLIED) {
+            assert_int_equal(fixture->answer.applied.changed, 1);
+            assert_int_equal(host->usage.messages,
+                             host_has(host, change.message.id.data, 0) ? 1 : 0);
+            assert_true(failed || host_has(host, change.message.id.data, 0));
+            break;
+        }
+        assert_int_equal(host->usage.messages, 0);
+    }
+}
+
+/* --- who is served ---------------------------------------------------------------------------- */
+
+/* Apply is for bridges, Changes also for administrators; neither for others. */
+static void others_are_refused(void **state)
+{
+    const struct msg_change change = message_of(1);
+    const struct msg_request apply = apply_of(&change, 1);
+    const struct msg_request changes = changes_after(0, 0);
+    (void)state;
+
+    fixture->client.is_bridge = false;
+    assert_int_equal(handler_fixture_refused(fixture, &apply), MSG_UNSUPPORTED);
+    assert_int_equal(handler_fixture_refused(fixture, &changes), MSG_FORBIDDEN);
+    fixture->client.is_administrator = true;
+    assert_int_equal(handler_fixture_refused(fixture, &apply), MSG_UNSUPPORTED);
+    assert_int_equal(handler_fixture_do(fixture, &changes), MSG_RESPONSE_CHANGED);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(a_wait_ends, setup, teardown),
+        cmocka_unit_test_setup_teardown(who_goes_waits_no_more, setup, teardown),
+        cmocka_unit_test_setup_teardown(changes_without_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_fits_is_applied, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_goes_makes_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(apply_without_memory, setup, teardown),
+        cmocka_unit_test_setup_teardown(others_are_refused, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Similar: one at a time, in pieces of work; each end of a request gives everything back. The
+ * groups themselves are in tests/model/test_similar.c and tests/integration/test_similar.py.
+ */
+#include "tests/lib/check.h"
+
+#include <string.h>
+
+#include "core/base/err.h"
+#include "daemon/handler/similar.h"
+#include "tests/lib/handler_fixture.h"
+
+enum { EQUAL = 5, MESSAGES = 8 };
+
+static struct msg_request request_of(uint32_t limit)
+{
+    return (struct msg_request){
+        .id = 5, .name = "similar", .kind = MSG_REQUEST_SIMILAR, .admin = {.number = limit}};
+}
+
+/* EQUAL messages with one filter, the others with a filter each. */
+static int setup(void **state)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+    uint8_t filter[HANDLER_FILTER_BYTES] = {1, 2, 3};
+
+    handler_fixture_start(fixture);
+    for (uint8_t i = 1; i <= MESSAGES; i++) {
+        struct msg_request request = *handler_fixture_deposit(i, "text", 3600);
+
+        if (i <= EQUAL) {
+            request.deposit.filter = (struct msg_bytes){filter, sizeof(filter)};
+        }
+        assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_DEPOSITED);
+        fixture->clock.wall_ms++;
+        fixture->clock.monotonic_ms++;
+    }
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    handler_fixture_free(*state);
+    return 0;
+}
+
+/* Runs the request, one piece of work in each call. Returns the number of calls. */
+static unsigned run(struct handler_fixture *fixture)
+{
+    unsigned calls = 1;
+
+    while (handler_run_similar(fixture->service, 0)) {
+        calls++;
+        assert_true(calls < 1000);
+    }
+    return calls;
+}
+
+static void finds_the_flood(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request request = request_of(0);
+    const struct msg_similar_list *list = &fixture->answer.similar_list;
+
+    assert_false(handler_run_similar(fixture->service, UINT64_MAX)); /* there is none */
+    size_t answers = fixture->answers;
+    handler_fixture_ask(fixture, &request);
+    assert_int_equal(fixture->answers, answers);
+    assert_true(run(fixture) > 2); /* begins, finds, answers: a turn of the loop each */
+    assert_int_equal(fixture->answer.kind, MSG_RESPONSE_SIMILAR_LIST);
+    assert_int_equal(list->messages, MESSAGES);
+    assert_int_equal(list->total, 1);
+    assert_int_equal(list->group_count, 1);
+    assert_int_equal(list->groups[0].count, EQUAL);
+    assert_int_equal(list->groups[0].oldest.data[0], 1);
+    assert_int_equal(list->groups[0].newest.data[0], EQUAL);
+    assert_true(list->groups[0].oldest_ms < list->groups[0].newest_ms);
+    assert_int_equal(fixture->service->hosts[0].epochs[0]->walks, 0);
+}
+
+/* While it runs, others are served, and a second one has to wait. */
+static void one_at_a_time(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request request = request_of(0);
+
+    handler_fixture_ask(fixture, &request);
+    assert_true(handler_run_similar(fixture->service, 0));
+    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_RATE_LIMITED);
+    assert_true(handler_fixture_finds(fixture, 7));
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_REMOVE, 8)),
+                     MSG_RESPONSE_REMOVED);
+    assert_true(run(fixture) > 1);
+    assert_int_equal(fixture->answer.similar_list.groups[0].count, EQUAL);
+}
+
+/* A message that has expired, or that is hidden, does not count. */
+static void what_is_not_found_does_not_count(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request request = request_of(0);
+
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_about(MSG_REQUEST_HIDE, 1)),
+                     MSG_RESPONSE_HIDDEN);
+    handler_fixture_ask(fixture, &request);
+    (void)run(fixture);
+    assert_int_equal(fixture->answer.similar_list.groups[0].count, EQUAL - 1);
+    assert_int_equal(fixture->answer.similar_list.groups[0].oldest.data[0], 2);
+    fixture->clock.wall_ms += 3600 * 1000;
+    fixture->clock.monotonic_ms += 3600 * 1000;
+    handler_fixture_ask(fixture, &request);
+    (void)run(fixture);
+    assert_int_equal(fixture->answer.similar_list.messages, 0);
+    assert_int_equal(fixture->answer.similar_list.group_count, 0);
+}
+
+/* The times of messages move while groups are found: all begins again. */
+static void clock_moves(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request request = request_of(0);
+    struct host *host = &fixture->service->hosts[0];
+
+    handler_fixture_ask(fixture, &request);
+    assert_true(handler_run_similar(fixture->service, 0));
+    assert_int_equal(host->epochs[0]->walks, 1); /* no rebuild now */
+    int64_t before_ms = service_now_ms(fixture->service);
+    host_shift(host, before_ms, INT64_MIN, 1000);
+    (void)run(fixture);
+    assert_int_equal(fixture->answer.similar_list.messages, MESSAGES);
+    assert_int_equal(fixture->answer.similar_list.groups[0].count, EQUAL);
+    host_shift(host, before_ms, INT64_MIN, -1000);
+}
+
+/* The request ends at any piece of work: the client goes, or the server stops. */
+static void ends_early(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request request = request_of(0);
+    bool ran_out = false;
+
+    for (unsigned calls = 0; !ran_out; calls++) {
+        handler_fixture_ask(fixture, &request);
+        for (unsigned i = 0; i < calls && !ran_out; i++) {
+            ran_out = !handler_run_similar(fixture->service, 0);
+        }
+        fixture->client.is_gone = true;
+        assert_false(handler_run_similar(fixture->service, 0));
+        fixture->client.is_gone = false;
+        assert_int_equal(fixture->client.work_count, 0);
+        assert_int_equal(fixture->service->hosts[0].epochs[0]->users, 0);
+        assert_int_equal(fixture->service->hosts[0].epochs[0]->walks, 0);
+    }
+    /* A client that closes its connection only ends its side, as the server sees it. */
+    handler_fixture_ask(fixture, &request);
+    assert_true(handler_run_similar(fixture->service, 0));
+    fixture->client.has_ended = true;
+    assert_false(handler_run_similar(fixture->service, 0));
+    assert_int_equal(fixture->answer.error.code, MSG_INVALID);
+    assert_int_equal(fixture->client.work_count, 0);
+    fixture->client.has_ended = false;
+    handler_fixture_ask(fixture, &request);
+    assert_true(handler_run_similar(fixture->service, 0));
+    fixture->service->stopping = true;
+    assert_false(handler_run_similar(fixture->service, 0));
+    assert_int_equal(fixture->answer.error.code, MSG_SHUTTING_DOWN);
+}
+
+/* Each allocation fails: the request is answered, and nothing stays. */
+static void memory_and_rights(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    const struct msg_request request = request_of(0);
+    size_t n = 0;
+
+    do {
+        fail_alloc_arm(&fixture->alloc, ++n);
+        handler_fixture_ask(fixture, &request);
+        (void)run(fixture);
+        assert_int_equal(fixture->service->working, 0);
+        if (fixture->answer.kind == MSG_RESPONSE_ERROR) {
+            assert_int_equal(fixture->answer.error.code, MSG_INTERNAL);
+        }
+    } while (fixture->answer.kind == MSG_RESPONSE_ERROR);
+    assert_true(n > 8);
+    fail_alloc_arm(&fixture->alloc, 0);
+    fixture->client.is_administrator = false;
+    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_FORBIDDEN);
+    assert_string_equal(fixture->answer.error.field, "similar");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(finds_the_flood, setup, teardown),
+        cmocka_unit_test_setup_teardown(one_at_a_time, setup, teardown),
+        cmocka_unit_test_setup_teardown(what_is_not_found_does_not_count, setup, teardown),
+        cmocka_unit_test_setup_teardown(clock_moves, setup, teardown),
+        cmocka_unit_test_setup_teardown(ends_early, setup, teardown),
+        cmocka_unit_test_setup_teardown(memory_and_rights, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
