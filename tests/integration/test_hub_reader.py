@@ -484,6 +484,28 @@ def test_a_reader_takes_more_than_one_frame_has(hub, reader, owner, rng):
     wait_until(lambda: messages.items() <= shown(reader).items(), "all messages")
 
 
+def taken(hub, host, count):
+    """Whether a follower of the host's stream has been sent `count` messages."""
+    made = hub.ask(f"CONSUMER.LIST.h_{shard_of(host)}") or {}
+    return any(one["delivered"]["consumer_seq"] >= count for one in made.get("consumers") or [])
+
+
+def test_a_reader_does_not_wait_for_what_has_gone(hub, reader, owner, rng):
+    """The hub has counted messages that are gone when the reader has room for them: none of them comes, so the
+    reader has all that there is, and answers."""
+    reader.stop()
+    for _ in range(1200):
+        owner.message(rng.randbytes(16))
+    owner.settle()
+    reader.bridge.start()
+    wait_until(lambda: taken(hub, "ap1", 512), "as many as the reader has room for")
+    owner.forget()
+    reader.daemon.start()
+    wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
+    with hub.connect("ap1") as nats:
+        assert page(nats, kind=letters.STATES).changes
+
+
 def test_a_page_goes_to_the_askers_inbox_only(hub, reader, owner):
     wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
     ask = letters.Letter(version=1, page_ask=letters.PageAsk(kind=letters.WORDS)).SerializeToString()

@@ -38,6 +38,8 @@ LABELS = ["topic:jazz", "geo:u281zd"]
 VICTIMS = ["owner", "owner's bridge", "reader", "reader's bridge", "1 server", "2 servers", "3 servers"]
 LOADS = ["idle", "deposits", "withdrawals", "restore"]
 
+SHARD = hub_cluster.shard_of("ap1")
+
 # A new store waits for one interval of heads before it publishes. Without this it is 30 s.
 os.environ.setdefault("HEARSAY_BRIDGE_HEAD_MS", "300")
 
@@ -160,7 +162,7 @@ class World:
         began = time.monotonic()
 
         def tail():
-            return f"{self.owner.bridge.status()}\n{self.hub.log_tail()}"
+            return f"{self.owner.bridge.status()}\n{self.reader.bridge.status()}\n{self.hub.log_tail()}"
         wait_until(self.is_published, "a cursor at the newest change", PATIENCE, tail)
         self.times.setdefault(done, []).append(time.monotonic() - began)
 
@@ -168,10 +170,27 @@ class World:
             owner = {id: m.payload for id, m in self.owner.exported("ap1").items()}
             reader = {id: m.payload for id, m in self.reader.exported("ap1").items()}
             return owner == reader and owner
-        found = wait_until(same, "the same at the reader", PATIENCE, tail)
+        found = wait_until(same, "the same at the reader", PATIENCE, lambda: self.differences() + tail())
         missing = set(self.alive) - set(found)
         assert not missing, f"{len(missing)} acknowledged are missing"
         assert not self.withdrawn & set(found), "withdrawn, and back"
+
+    def differences(self):
+        """What the owner and the reader do not both show, and which servers have it."""
+        shown = [set(site.exported("ap1")) for site in (self.owner, self.reader)]
+        lines = []
+        for id in sorted(shown[0] ^ shown[1])[:5]:
+            nodes = {node for node in self.hub.nodes for path in self.hub.files(node, "*.blk")
+                     if "/streams/" in str(path) and id.hex().encode() in hub_cluster.read_bytes(path)}
+            there = self.hub.ask(f"STREAM.MSG.GET.h_{SHARD}", last_by_subj=f"h.{SHARD}.ap1.{id.hex()}") or {}
+            lines.append(f"{id.hex()} {'not ' * (id not in shown[0])}at the owner, at servers {sorted(nodes)}: "
+                         f"{there.get('message', {}).get('seq')}")
+        lines.append(str((self.hub.ask(f"STREAM.INFO.h_{SHARD}") or {}).get("state")))
+        for each in (self.hub.ask(f"CONSUMER.LIST.h_{SHARD}") or {}).get("consumers") or []:
+            lines.append(f"{each['name']} {each['config'].get('deliver_policy')} {each['config'].get('opt_start_seq')} "
+                         f"{each['config'].get('filter_subject')} delivered {each['delivered']} "
+                         f"pending {each['num_pending']} waiting {each['num_waiting']}")
+        return f"{len(shown[0])} at the owner, {len(shown[1])} at the reader\n" + "\n".join(lines) + "\n"
 
     def check_refused(self):
         """The ids of messages that were withdrawn are not free at a store that was restored."""

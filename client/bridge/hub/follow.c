@@ -17,6 +17,7 @@ enum {
     EXPIRES_S = 20,
     HEARTBEAT_S = 5,
     SILENCE_MS = 3 * HEARTBEAT_S * 1000,
+    BEATS = 2,     /* so many heartbeats without a message between them: there is none */
     UNUSED_S = 60, /* then the server drops the consumer */
     ACK_WORDS = 9  /* $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.PENDING */
 };
@@ -46,6 +47,7 @@ struct follow {
     uint64_t time_ns;  /* when the stream got it */
     uint64_t number;   /* of the last message of this consumer */
     size_t wanted;     /* of the messages asked for, how many are still to come */
+    unsigned beats;    /* heartbeats since the last message, or since messages were asked for */
 };
 
 static void make_consumer(struct follow *follow);
@@ -222,6 +224,7 @@ static void take_state(struct follow *follow, const struct wire_message *message
         make_consumer(follow);
         return;
     }
+    follow->beats = 0;
     follow->number = place->number;
     follow->seq = place->seq;
     follow->time_ns = place->time_ns;
@@ -235,6 +238,20 @@ static void take_state(struct follow *follow, const struct wire_message *message
     if (follow->wanted == 0 && follow->state == FOLLOW_PULLING) {
         follow->state = FOLLOW_READY;
         follow_go(follow);
+    }
+}
+
+/* The server has nothing to send now. It may have counted messages that have gone since then, or
+ * that it has lost: whoever waits for those waits for ever. */
+static void take_heartbeat(struct follow *follow)
+{
+    if (follow->state != FOLLOW_PULLING || follow->is_caught_up || ++follow->beats < BEATS) {
+        return;
+    }
+    if (follow->checks_place) {
+        begin_again(follow);
+    } else {
+        note_caught_up(follow);
     }
 }
 
@@ -255,10 +272,12 @@ static void on_message(void *context, const struct wire_message *message)
         }
         return; /* else of a consumer that was given up */
     }
-    if (status == NULL || strcmp(status, "100") == 0) {
-        return; /* a heartbeat */
+    if (status == NULL) {
+        return;
     }
-    if (strcmp(status, "408") == 0) { /* what was asked for has ended */
+    if (strcmp(status, "100") == 0) {
+        take_heartbeat(follow);
+    } else if (strcmp(status, "408") == 0) { /* what was asked for has ended */
         follow->state = FOLLOW_READY;
         follow_go(follow);
     } else if (strcmp(status, "409") != 0 || follow->wanted == FOLLOW_BATCH) {
@@ -292,6 +311,7 @@ void follow_go(struct follow *follow)
     }
     follow->state = FOLLOW_PULLING;
     follow->wanted = FOLLOW_BATCH;
+    follow->beats = 0;
     (void)uv_timer_start(&follow->timer, on_timer, SILENCE_MS, 0);
 }
 
