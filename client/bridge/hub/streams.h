@@ -14,7 +14,7 @@
 
 #include <nats/nats.h>
 
-enum { STREAMS_STATES = 16, STREAMS_COPIES = 3, STREAMS_PARTS = 20 };
+enum { STREAMS_STATES = 256, STREAMS_COPIES = 3, STREAMS_PARTS = 20 };
 
 struct streams_limits {
     uint64_t disk_bytes; /* of a server; a stream gets one of STREAMS_PARTS */
