@@ -17,6 +17,10 @@ import hub_cluster
 BECOMES = pwd.getpwnam("daemon") if os.geteuid() == 0 else pwd.getpwuid(os.geteuid())
 
 
+# A new store without a head at the hub waits for a reader for as long as this, instead of 30 s.
+HEADS = {"HEARSAY_BRIDGE_HEAD_MS": "300"}
+
+
 class Bridge:
     """One hearsay-bridge run; may be killed and started again."""
 
@@ -28,7 +32,7 @@ class Bridge:
     def start(self, env=None):
         self.process = subprocess.Popen(
             [hub_cluster.BRIDGE, "run", "--config", self.config], stderr=subprocess.PIPE, text=True,
-            stdin=subprocess.DEVNULL, errors="backslashreplace", env={**os.environ, **(env or {})})
+            stdin=subprocess.DEVNULL, errors="backslashreplace", env={**HEADS, **os.environ, **(env or {})})
         self.reader = threading.Thread(target=self._read, args=(self.process.stderr,), daemon=True)
         self.reader.start()
         return self

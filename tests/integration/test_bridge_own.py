@@ -104,9 +104,10 @@ def changes_of(rng, count, host):
             deposited_ms=now - 60_000, expires_ms=now + 3_600_000, reach=1_000_000))
 
 
-def put_head(hub, host, store_id=bytes(range(16)), seq=1, profile="v1:wifi=320/2,any=192/3"):
+def put_head(hub, host, store_id=bytes(range(16)), seq=1, profile="v1:wifi=320/2,any=192/3", as_of_ms=1):
     shard = hub_cluster.shard_of(host)
-    letter = letters.Letter(version=1, head=letters.Head(store_id=store_id, seq=seq, profile=profile, as_of_ms=1))
+    letter = letters.Letter(version=1, head=letters.Head(store_id=store_id, seq=seq, profile=profile,
+                                                         as_of_ms=as_of_ms))
     with hub.connect(host) as nats:
         return nats.request(f"h.{shard}.{host}.-", letter.SerializeToString()).json()
 
@@ -182,8 +183,57 @@ def test_an_operators_words_reach_a_store_without_head(make_point, hub, rng):
     reader = access_point.Reader(hub, "ap10", words=[pb.Change(gone=pb.Gone(
         id=ids[0], until_ms=int(time.time() * 1000) + 3_600_000, why=pb.WAS_REMOVED))])
     try:
-        point.start().bridge.wait_log("no message comes back from the hub")
+        point.start().bridge.wait_log("its messages come back if a reader has them")
         wait_until(lambda: point.stored() == {ids[1]}, "the removal")
+    finally:
+        reader.close()
+
+
+def test_a_new_store_gets_messages_back_without_a_head(make_point, hub, rng):
+    """Servers may have lost the head; a reader has the messages."""
+    before = list(changes_of(rng, 300, "ap12"))
+    reader = access_point.Reader(hub, "ap12", before)
+    try:
+        point = make_point("ap12").start()
+        point.bridge.wait_log("restored, 300 states")
+        assert point.stored() == {change.message.id for change in before}
+        point.bridge.wait_log("this store is the owner")
+    finally:
+        reader.close()
+
+
+def test_a_late_head_of_before_fences_no_restored_store(make_point, hub, rng):
+    """The bridge is killed between the restore and its first head, and another head of before comes meanwhile."""
+    put_head(hub, "ap14")
+    reader = access_point.Reader(hub, "ap14", list(changes_of(rng, 20, "ap14")))
+    try:
+        point = make_point("ap14")
+        point.bridge.env["HEARSAY_BRIDGE_HEAD_MS"] = "5000"
+        point.start().bridge.wait_log("restored, 20 states")
+        point.bridge.kill()
+        put_head(hub, "ap14", as_of_ms=2)
+        point.bridge.env["HEARSAY_BRIDGE_HEAD_MS"] = "300"
+        point.start().bridge.wait_log("this store is the owner|FENCED")
+        point.wait_published([change.message.id for change in reader.changes])
+        assert not any(line and "FENCED" in line for line in point.bridge.log)
+    finally:
+        reader.close()
+
+
+def test_copies_that_nobody_served_come_with_take(make_point, hub, rng):
+    """Without a head and a reader a store begins with what it has."""
+    point = make_point("ap13")
+    own = point.deposit(rng, 3)
+    point.start().bridge.wait_log("no reader has answered: if there are copies, `hearsay-bridge take ap13`")
+    point.wait_published(own)
+    point.bridge.wait_log("this store is the owner")
+    before = list(changes_of(rng, 300, "ap13"))
+    reader = access_point.Reader(hub, "ap13", before)
+    try:
+        taken = point.bridge.run("take", "ap13")
+        assert taken.returncode == 0 and "the store here is the owner already: it gets from" in taken.stdout, taken
+        wait_until(lambda: point.stored() == {change.message.id for change in before} | set(own), "all messages")
+        point.wait_published(change.message.id for change in before)
     finally:
         reader.close()
 

@@ -38,7 +38,8 @@ static void write_head(struct claim *claim)
                         .as_of_ms = claim->events->now_ms(claim->context)};
 
     memcpy(head.store_id, claim->cursor->store_id, sizeof(head.store_id));
-    if (!head_write(&claim->keeper, &head, claim->profile, claim->cursor->head)) {
+    if (!head_write(&claim->keeper, &head, claim->profile,
+                    claim->is_new ? claim->seen : claim->cursor->head)) {
         wake_in(claim, AGAIN_MS);
     }
 }
@@ -76,11 +77,11 @@ void claim_rewind(struct claim *claim, const char *why)
     claim->events->rewound(claim->context);
 }
 
-static void begin_restore(struct claim *claim, bool has_heads, bool has_states)
+static void begin_restore(struct claim *claim, bool has_heads, enum claim_copies copies)
 {
     claim->state = CLAIM_RESTORING;
     claim->has_heads = has_heads;
-    claim->events->restore(claim->context, has_states, false);
+    claim->events->restore(claim->context, copies, false);
 }
 
 /* The store was the owner before, and then another one was: what that one has withdrawn must go
@@ -89,7 +90,7 @@ static void begin_again(struct claim *claim)
 {
     claim->state = CLAIM_RESTORING;
     claim->has_heads = false;
-    claim->events->restore(claim->context, true, true);
+    claim->events->restore(claim->context, CLAIM_COPIES, true);
 }
 
 static void become_fenced(struct claim *claim)
@@ -116,13 +117,37 @@ static bool was_seen(const struct claim *claim, const struct head *found)
     return claim->seen == found->place || (claim->seen_ms > 0 && claim->seen_ms == found->as_of_ms);
 }
 
-/* The head is of another store. */
-static void meet_other(struct claim *claim, const struct head *found)
+/* The store has been restored, and takes over from the store of the head when that is silent. */
+static void await_silence(struct claim *claim, const struct head *found)
 {
     bool was_here = claim->before.head == found->place &&
                     memcmp(claim->before.store_id, found->store_id, LIMIT_ID_BYTES) == 0;
+    uint64_t withheld;
 
-    if (claim->is_fresh && claim->state != CLAIM_WAITING) {
+    if ((claim->state == CLAIM_WAITING || claim->is_refused) &&
+        (was_here || was_seen(claim, found))) {
+        note_seen(claim, found);
+        claim->is_refused = false;
+        claim->state = CLAIM_LOOKING;
+        write_head(claim);
+        return;
+    }
+    if (claim->state == CLAIM_WAITING &&
+        log_gate_opens(&claim->gate, (int64_t)uv_now(claim->timer.loop), &withheld)) {
+        log_warning("host %s: another store still publishes this host: revoke its certificate; "
+                    "this store takes over when it is silent",
+                    claim->host);
+    }
+    note_seen(claim, found);
+    claim->is_refused = false;
+    claim->state = CLAIM_WAITING;
+    wake_in(claim, was_here ? 0 : claim->interval_ms);
+}
+
+/* The head is of another store. */
+static void meet_other(struct claim *claim, const struct head *found)
+{
+    if (claim->is_fresh) {
         bool is_same = strcmp(found->profile, claim->profile) == 0;
 
         note_seen(claim, found);
@@ -131,23 +156,9 @@ static void meet_other(struct claim *claim, const struct head *found)
                       "they do not come back",
                       claim->host, found->profile, claim->profile);
         }
-        begin_restore(claim, true, is_same);
-    } else if ((claim->state == CLAIM_WAITING && (was_here || was_seen(claim, found))) ||
-               (claim->state == CLAIM_LOOKING && claim->is_refused && was_seen(claim, found))) {
-        claim->cursor->head = found->place;
-        claim->is_refused = false;
-        claim->state = CLAIM_LOOKING;
-        write_head(claim);
-    } else if (claim->state == CLAIM_WAITING) {
-        uint64_t withheld;
-
-        if (log_gate_opens(&claim->gate, (int64_t)uv_now(claim->timer.loop), &withheld)) {
-            log_warning("host %s: another store still publishes this host: revoke its certificate; "
-                        "this store takes over when it is silent",
-                        claim->host);
-        }
-        note_seen(claim, found);
-        wake_in(claim, claim->interval_ms);
+        begin_restore(claim, true, is_same ? CLAIM_COPIES : CLAIM_NO_COPIES);
+    } else if (claim->is_new) {
+        await_silence(claim, found);
     } else if (claim->is_refused || claim->state == CLAIM_FENCED) {
         become_fenced(claim);
     } else { /* ask for a decision that is not about an old head: it is refused */
@@ -168,7 +179,7 @@ static void meet_own(struct claim *claim, const struct head *found)
     }
     claim->is_refused = false;
     if (claim->is_fresh) { /* `take` has written the head */
-        begin_restore(claim, false, true);
+        begin_restore(claim, false, CLAIM_COPIES);
         return;
     }
     if (found->is_taken) {
@@ -200,6 +211,7 @@ static void lose_head(struct claim *claim)
 {
     claim->is_refused = false;
     claim->cursor->head = 0;
+    claim->seen = 0;
     if (claim->is_behind) {
         claim->owes_rewind = true;
     } else {
@@ -228,10 +240,11 @@ static void take_success(struct claim *claim, uint64_t place)
     if (claim->owes_rewind && !claim->is_behind) {
         claim_rewind(claim, lost_head);
     }
-    if (claim->is_fresh) { /* there was no head: there is nothing to restore */
-        begin_restore(claim, false, false);
+    if (claim->is_fresh) { /* there was no head */
+        begin_restore(claim, false, CLAIM_MAYBE_COPIES);
         return;
     }
+    claim->is_new = false;
     wake_in(claim, claim->interval_ms);
     if (claim->state != CLAIM_OWNER) {
         claim->state = CLAIM_OWNER;
@@ -315,12 +328,13 @@ void claim_stop(struct claim *claim)
     uv_close((uv_handle_t *)&claim->timer, NULL);
 }
 
-void claim_begin(struct claim *claim, const char *profile, bool is_fresh,
+void claim_begin(struct claim *claim, const char *profile, bool is_fresh, bool is_new,
                  const struct cursor *before)
 {
     claim_end(claim);
     (void)snprintf(claim->profile, sizeof(claim->profile), "%s", profile);
     claim->is_fresh = is_fresh;
+    claim->is_new = is_new;
     claim->before = *before;
     claim->state = CLAIM_LOOKING;
     look_again(claim);
@@ -340,6 +354,7 @@ void claim_restored(struct claim *claim)
         return;
     }
     claim->is_fresh = false;
+    claim->is_new = claim->has_heads;
     claim->state = claim->has_heads ? CLAIM_WAITING : CLAIM_LOOKING;
     /* The store that was here before is silent for sure. */
     bool is_sure = claim->has_heads && claim->before.head == claim->seen;

@@ -18,6 +18,13 @@
 #include "client/bridge/own/head.h"
 #include "client/bridge/wire/wire.h"
 
+/* What the hub says about copies of a host. */
+enum claim_copies {
+    CLAIM_NO_COPIES,    /* they have another profile */
+    CLAIM_MAYBE_COPIES, /* it has no head: the host is new, or servers have lost the head */
+    CLAIM_COPIES
+};
+
 enum claim_state {
     CLAIM_OFF,       /* no hub or no hearsayd */
     CLAIM_LOOKING,   /* the hub has not said yet */
@@ -29,7 +36,7 @@ enum claim_state {
 
 struct claim_events {
     /* Then claim_restored. is_again: the store may have been restored before. */
-    void (*restore)(void *context, bool has_states, bool is_again);
+    void (*restore)(void *context, enum claim_copies copies, bool is_again);
     void (*owned)(void *context);     /* may publish from now on */
     void (*fenced)(void *context);    /* must stop publishing */
     void (*rewound)(void *context);   /* cursor->seq is 0 again */
@@ -46,6 +53,7 @@ struct claim {
     struct head_keeper keeper;
     enum claim_state state;
     bool is_fresh;        /* the store has never been restored */
+    bool is_new;          /* it has been restored, and no head of it was accepted since then */
     bool has_heads;       /* the head at the hub is of another store */
     struct cursor before; /* of the store that was here before; all zero: none */
     uint64_t seen;        /* place of the head of another store */
@@ -69,8 +77,8 @@ void claim_init(struct claim *claim, uv_loop_t *loop, struct wire *wire, const c
                 struct cursor *cursor, const struct claim_events *events, void *context);
 void claim_stop(struct claim *claim);
 
-/* The hub and hearsayd are there. cursor->store_id is the store's; is_fresh as above. */
-void claim_begin(struct claim *claim, const char *profile, bool is_fresh,
+/* The hub and hearsayd are there. cursor->store_id is the store's; is_fresh and is_new as above. */
+void claim_begin(struct claim *claim, const char *profile, bool is_fresh, bool is_new,
                  const struct cursor *before);
 void claim_end(struct claim *claim); /* one of them is gone */
 void claim_restored(struct claim *claim);

@@ -13,7 +13,8 @@
 struct cursor {
     uint8_t store_id[LIMIT_ID_BYTES];
     uint64_t seq;  /* all changes up to here are at the hub */
-    uint64_t head; /* where the own head is in the stream; 0: there is none */
+    uint64_t head; /* where the own head is in the stream; 0: there is none, and in the file: the
+                    * store was restored, and no head of it was accepted yet */
 };
 
 /* Reads the file of a host. All zero where the file is absent, damaged or cannot be read. */

@@ -35,6 +35,7 @@ struct host {
     struct log_gate gate;
     struct cursor cursor;
     struct cursor before; /* of another store, as the file has it */
+    bool is_restored;     /* the store comes from the hub, and may have no head yet */
     uint64_t saved_seq;
     struct claim claim;
     struct publish *publish;
@@ -84,16 +85,21 @@ static void try_later(struct host *host)
 
 /* --- publishing ------------------------------------------------------------------------------- */
 
-static void save_cursor(struct host *host)
+static void write_cursor(struct host *host)
 {
-    int rc = host->saved_seq == host->cursor.seq
-                 ? 0
-                 : cursor_save(host->config->state, host->name, &host->cursor);
+    int rc = cursor_save(host->config->state, host->name, &host->cursor);
 
     if (rc != 0) {
         note_trouble(host, "its cursor cannot be saved", strerror(rc));
     } else {
         host->saved_seq = host->cursor.seq;
+    }
+}
+
+static void save_cursor(struct host *host)
+{
+    if (host->saved_seq != host->cursor.seq) {
+        write_cursor(host);
     }
 }
 
@@ -181,8 +187,14 @@ static void take_changes(struct host *host, const struct hearsay_reply *reply)
 
 /* --- the claim -------------------------------------------------------------------------------- */
 
-static void on_restore(void *context, bool has_states, bool is_again)
+static void on_restore(void *context, enum claim_copies copies, bool is_again)
 {
+    static const char *const texts[] = {
+        [CLAIM_NO_COPIES] = "no message comes back from the hub",
+        [CLAIM_MAYBE_COPIES] =
+            "the hub has no head of it: its messages come back if a reader has them",
+        [CLAIM_COPIES] = "its messages come back from the hub",
+    };
     struct host *host = context;
 
     if (host->restore.is_marked && !is_again) { /* the answer came when the hub was lost */
@@ -190,10 +202,10 @@ static void on_restore(void *context, bool has_states, bool is_again)
         return;
     }
     log_info("host %s: %s: %s", host->name,
-             is_again ? "the store is the owner again" : "the store is new",
-             has_states ? "its messages come back from the hub"
-                        : "no message comes back from the hub");
-    restore_begin(&host->restore, has_states);
+             is_again ? "the store is the owner again" : "the store is new", texts[copies]);
+    host->is_restored = true;
+    write_cursor(host); /* a bridge that starts again after the restore is to know that */
+    restore_begin(&host->restore, copies);
 }
 
 static void on_restored(void *context, bool was_restore)
@@ -277,7 +289,8 @@ static void begin_claim(struct host *host)
     const struct hearsay_host *info = hearsay_find_host(link_server(host->link), host->name);
 
     claim_begin(&host->claim, info->profile,
-                info->role == HEARSAY_ROLE_RESTORING && !host->restore.is_marked, &host->before);
+                info->role == HEARSAY_ROLE_RESTORING && !host->restore.is_marked,
+                host->is_restored && host->cursor.head == 0, &host->before);
     restore_end(&host->restore);
     restore_words(&host->restore);
 }
@@ -310,7 +323,9 @@ static void meet_store(struct host *host, const uint8_t *store_id)
     host->restore.jobs = 0;
     if (memcmp(saved.store_id, store_id, LIMIT_ID_BYTES) == 0) {
         host->cursor = saved;
+        host->is_restored = saved.head == 0;
     } else {
+        host->is_restored = false;
         host->before = host->cursor.head > 0 ? host->cursor : saved;
         host->cursor = (struct cursor){.seq = 0};
         memcpy(host->cursor.store_id, store_id, LIMIT_ID_BYTES);

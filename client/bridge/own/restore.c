@@ -4,8 +4,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/bridge/own/claim.h"
-
 enum { RETRY_MS = 2000, JOBS_MAX = 2, ROOM_MOST_MS = 8 * 60 * 1000 };
 
 static void continue_restore(struct restore *restore);
@@ -157,6 +155,18 @@ static int push_page(struct restore *restore, const struct msg_page *page, enum 
     return rc;
 }
 
+/* No reader answers, and perhaps there is none: the host begins with what it has. */
+static void give_up(struct restore *restore)
+{
+    log_info("host %s: no reader has answered: if there are copies, `hearsay-bridge take %s` gets "
+             "them back",
+             restore->pages.host, restore->pages.host);
+    restore->gives_up_ms = 0;
+    restore->wants_words = true;
+    restore->stage = RESTORE_MARK;
+    continue_restore(restore);
+}
+
 static void on_page(void *context, const struct msg_page_ask *ask, const struct msg_page *page,
                     const char *why)
 {
@@ -165,10 +175,16 @@ static void on_page(void *context, const struct msg_page_ask *ask, const struct 
         ask->kind == MSG_PAGE_STATES ? HEARSAY_APPLY_AS_RESTORE : HEARSAY_APPLY_AS_OPERATOR;
 
     restore->is_asking = false;
+    if (page == NULL && restore->gives_up_ms != 0 &&
+        uv_now(restore->retry.loop) >= restore->gives_up_ms) {
+        give_up(restore);
+        return;
+    }
     if (page == NULL) {
         try_later(restore, why);
         return;
     }
+    restore->gives_up_ms = 0;
     if (ask->after != restore->after) { /* a page before it has failed: all begins again */
         go_on(restore);
         return;
@@ -238,15 +254,18 @@ void restore_stop(struct restore *restore)
     uv_close((uv_handle_t *)&restore->retry, NULL);
 }
 
-void restore_begin(struct restore *restore, bool has_states)
+void restore_begin(struct restore *restore, enum claim_copies copies)
 {
+    uint64_t now_ms = uv_now(restore->retry.loop);
+
     restore_end(restore);
-    restore->wants_words = !has_states;
+    restore->wants_words = copies == CLAIM_NO_COPIES;
+    restore->gives_up_ms = copies == CLAIM_MAYBE_COPIES ? now_ms + claim_interval_ms() : 0;
     restore->is_restore = true;
     restore->no_room = 0;
     restore->room_wait_ms = claim_interval_ms();
     begin_round(restore);
-    restore->stage = has_states ? RESTORE_STATES : RESTORE_MARK;
+    restore->stage = copies == CLAIM_NO_COPIES ? RESTORE_MARK : RESTORE_STATES;
     continue_restore(restore);
 }
 

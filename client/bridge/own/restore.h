@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * restore: brings the states of a host, and then the operator's words, from a reader into hearsayd.
- * Waits for a reader, for hearsayd, and for room, as long as it takes.
+ * Waits for a reader, for hearsayd, and for room, as long as it takes. Where there may be no copy,
+ * waits for a reader for one interval of heads only.
  */
 #ifndef CLIENT_BRIDGE_OWN_RESTORE_H
 #define CLIENT_BRIDGE_OWN_RESTORE_H
@@ -9,6 +10,7 @@
 #include <uv.h>
 
 #include "client/bridge/own/apply.h"
+#include "client/bridge/own/claim.h"
 #include "client/bridge/own/pages.h"
 #include "daemon/system/log.h"
 
@@ -32,6 +34,7 @@ struct restore {
     uint64_t no_room;        /* messages without room in the last round; 0: this is the first one */
     uint64_t no_room_before; /* apply->no_room when the round began */
     uint64_t room_wait_ms;   /* until the next round; each time twice as long, up to 8 minutes */
+    uint64_t gives_up_ms;    /* of uv_now, without a first answer; 0: never */
     char error[WIRE_ERROR_BYTES];
     struct log_gate gate;
     struct log_gate room_gate;
@@ -41,8 +44,8 @@ void restore_init(struct restore *restore, uv_loop_t *loop, struct wire *wire, s
                   const char *host, void (*done)(void *context, bool was_restore), void *context);
 void restore_stop(struct restore *restore);
 
-/* Begins; has_states false: there is nothing to restore but the mark. */
-void restore_begin(struct restore *restore, bool has_states);
+/* Begins; without copies there is nothing to restore but the mark, and then the words. */
+void restore_begin(struct restore *restore, enum claim_copies copies);
 /* Only the operator's words, of an owner that was away; or later, after a failure. */
 void restore_words(struct restore *restore);
 void restore_words_later(struct restore *restore);

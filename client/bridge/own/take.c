@@ -113,16 +113,18 @@ static int write_own(struct take *take, char *out_reason)
 
 static int take_over(struct take *take, bool is_now, FILE *out, char *out_reason)
 {
-    const char *host = take->keeper.host;
     int rc = look_at_head(take, out_reason);
 
     if (rc != 0) {
         return rc;
     }
-    if (take->outcome == HEAD_FOUND &&
-        memcmp(take->found.store_id, take->own.store_id, LIMIT_ID_BYTES) == 0) {
-        (void)fprintf(out, "%s: the store here is the owner already\n", host);
-        return 0;
+    bool is_owner = take->outcome == HEAD_FOUND &&
+                    memcmp(take->found.store_id, take->own.store_id, LIMIT_ID_BYTES) == 0;
+    if (is_owner) {
+        (void)fprintf(out, "the store here is the owner already: it gets from a reader what it "
+                           "does not have\n");
+        take->own.is_taken = true;
+        return write_own(take, out_reason);
     }
     if (take->outcome == HEAD_FOUND && take->was_owner) {
         (void)fprintf(out, "the store here was the owner before: it gets from a reader what was "
@@ -140,7 +142,7 @@ static int take_over(struct take *take, bool is_now, FILE *out, char *out_reason
     }
     rc = rc == 0 ? write_own(take, out_reason) : rc;
     if (rc == 0) {
-        (void)fprintf(out, "%s: the store here is the owner now\n", host);
+        (void)fprintf(out, "%s: the store here is the owner now\n", take->keeper.host);
     }
     return rc;
 }
