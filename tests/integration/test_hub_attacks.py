@@ -213,7 +213,7 @@ def test_a_state_counts_for_its_subject_only(hub, reader, thief, rng):
         thief[0].request(f"{OWN}.{id.hex()}", letter.SerializeToString())
     wait_until(lambda: states_of(hub, f"{OWN}.{id.hex()}") == 1, "that what is right is overwritten")
     assert newest(hub, f"h_{shard}", victim)
-    assert any("no state of this subject" in line for line in reader.bridge.log), reader.bridge.log
+    reader.bridge.wait_log("no state of this subject")
 
 
 def states_of(hub, subject):

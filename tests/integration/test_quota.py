@@ -309,6 +309,7 @@ def test_a_full_host_is_told_of(make_daemon, rng):
         after = figures()
         assert after["host/small/full"] == 1
         assert (after["refused_quota_total"], after["refused_not_found_total"]) == (50, 1)
+        daemon.wait_log("refused by limits")  # the last line
         assert len(lines_with(daemon, "is full")) == 1
         assert len(lines_with(daemon, "refused by limits")) == 1
         client.call(pb.Withdraw(id=kept[0].id, token=token))
