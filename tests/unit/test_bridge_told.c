@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The parts of client/bridge/ask that have no I/O and no neighbours: what a host has told, when all
+ * of it is told again, the order of asks, and rates. */
+#include "client/bridge/ask/due.h"
+#include "client/bridge/ask/rates.h"
+#include "client/bridge/ask/shuffle.h"
+#include "client/bridge/ask/told.h"
+#include "core/base/alloc.h"
+#include "core/filter/bloom.h"
+#include "proto/codec/letter.h"
+#include "tests/lib/check.h"
+#include "tests/lib/rng.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { BITS = 512, WORDS = BITS / 64, BYTES = BITS / 8 };
+#define PROFILE "v1:512/4"
+
+static struct rng rng;
+
+/* --- what a host has told --------------------------------------------------------------------- */
+
+struct stored {
+    uint8_t bytes[BYTES];
+};
+
+static struct stored random_filter(void)
+{
+    uint64_t filter[WORDS];
+    struct stored stored;
+
+    rng_filter(&rng, BITS, 5, filter);
+    bloom_store(filter, BITS, stored.bytes);
+    return stored;
+}
+
+/* Whether the groups of a word cover the filter. */
+static bool word_covers(const struct msg_peer_summary *word, const struct stored *filter)
+{
+    uint64_t small[WORDS];
+    uint64_t large[WORDS];
+
+    assert_int_equal(bloom_load(small, BITS, filter->bytes, BYTES), 0);
+    for (size_t i = 0; i < word->group_count; i++) {
+        assert_int_equal(bloom_load(large, BITS, word->groups[i].union_filter.data, BYTES), 0);
+        if (bloom_is_subset(small, large, WORDS)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void test_words_follow_one_another(void **state)
+{
+    struct msg_summary_group groups[GROUPS_MAX];
+    struct stored old = random_filter();
+    struct stored new = random_filter();
+    struct msg_summary_group first = {
+        .union_filter = {old.bytes, BYTES}, .low = 0, .high = BITS, .count = 1, .newest_ms = 10};
+    struct msg_peer_summary word;
+    struct told told;
+
+    (void)state;
+    assert_int_equal(told_init(&told, BITS), 0);
+    assert_true(told_wants_groups(&told) && told_waits_for_groups(&told));
+    assert_true(told_begin(&told, &first, 1, 7));
+    assert_true(told_has_news(&told));
+    told_write(&told, &word, groups);
+    assert_true(word.full && word.seq == 7 && word_covers(&word, &old));
+    told_sent(&told);
+    assert_false(told_has_news(&told));
+    told_add(&told, old.bytes, BYTES, 20); /* covered: its time is told */
+    told_reach(&told, 8);
+    assert_false(told_has_news(&told));
+    told_write(&told, &word, groups);
+    assert_true(!word.full && word.group_count == 0 && word.after == 7 && word.seq == 8);
+    assert_int_equal(word.newest_ms, 20);
+    told_sent(&told);
+    told_add(&told, new.bytes, BYTES, 30);
+    told_reach(&told, 9);
+    assert_true(told_has_news(&told));
+    told_write(&told, &word, groups);
+    assert_true(word.group_count == 1 && word_covers(&word, &new) && word.after == 8);
+    assert_true(word.newest_ms == INT64_MIN);
+    told_deinit(&told);
+}
+
+static void test_many_deltas_make_a_full_word_due(void **state)
+{
+    struct msg_summary_group groups[GROUPS_MAX];
+    struct msg_peer_summary word;
+    struct told told;
+
+    (void)state;
+    assert_int_equal(told_init(&told, BITS), 0);
+    assert_true(told_begin(&told, NULL, 0, 1));
+    told_sent(&told);
+    for (int i = 0; i < TOLD_DELTAS_MAX; i++) {
+        struct stored filter = random_filter();
+
+        assert_int_equal(told_wants_groups(&told), i >= TOLD_DELTAS);
+        told_add(&told, filter.bytes, BYTES, i);
+    }
+    assert_false(told_waits_for_groups(&told));
+    told_write(&told, &word, groups);
+    assert_int_equal(word.group_count, TOLD_DELTAS_MAX);
+    struct stored last = random_filter();
+    told_add(&told, last.bytes, BYTES, 1); /* does not fit: no delta goes out any more */
+    assert_true(told_waits_for_groups(&told));
+    assert_false(told_has_news(&told));
+    assert_true(told_begin(&told, NULL, 0, 99));
+    assert_true(told_has_news(&told) && !told_wants_groups(&told));
+    told_add(&told, last.bytes, BYTES - 1, 1); /* of another profile */
+    assert_true(told_waits_for_groups(&told));
+    told_deinit(&told);
+}
+
+static void test_wrong_groups_are_not_told(void **state)
+{
+    struct stored filter = random_filter();
+    struct msg_summary_group groups[GROUPS_MAX + 1];
+    struct told told;
+
+    (void)state;
+    for (size_t i = 0; i < GROUPS_MAX + 1; i++) {
+        groups[i] = (struct msg_summary_group){.union_filter = {filter.bytes, BYTES}, .high = 9};
+    }
+    assert_int_equal(told_init(&told, BITS), 0);
+    assert_false(told_begin(&told, groups, GROUPS_MAX + 1, 1));
+    groups[0].low = 10;
+    assert_false(told_begin(&told, groups, 1, 1));
+    groups[0] = (struct msg_summary_group){.union_filter = {filter.bytes, BYTES - 8}};
+    assert_false(told_begin(&told, groups, 1, 1));
+    assert_true(told_wants_groups(&told));
+    told_deinit(&told);
+}
+
+/* --- when full words are due -------------------------------------------------------------------
+ */
+
+enum { ALL_GAP_MS = 10000 };
+
+/* Makes and tells the full words that are due until end_ms. Returns how many; *out_last is the time
+ * of the last one. */
+static int make_due(struct due *due, uint64_t end_ms, uint64_t *out_last)
+{
+    int count = 0;
+
+    while (due->full_ms <= end_ms) {
+        uint64_t at = due->full_ms;
+
+        due_begin(due);
+        due_made(due, at);
+        due_told(due, at);
+        *out_last = at;
+        count++;
+    }
+    return count;
+}
+
+/* 256 bridges that begin within 20 s cost each host a few full words, not 256. Each of them learns
+ * within a second or so that the host is there, and has its full word soon after. */
+static void test_neighbours_that_begin(void **state)
+{
+    struct due due;
+    uint64_t last = 0;
+    uint64_t now = 100000;
+    int full = 0;
+    int words = 0;
+
+    (void)state;
+    due_init(&due, ALL_GAP_MS);
+    assert_true(due.full_ms == UINT64_MAX && due.word_ms == UINT64_MAX);
+    due_want(&due, now, 0);
+    assert_int_equal(make_due(&due, now, &last), 1);
+    for (int i = 0; i < 256; i++) {
+        now += rng_below(&rng, 160);
+        full += make_due(&due, now, &last);
+        if (due.word_ms <= now) {
+            due_told(&due, now);
+            words++;
+        }
+        due_ask(&due, false, now, rng_below(&rng, DUE_SPREAD_MS));
+        assert_true(due.full_ms <= now + ALL_GAP_MS + DUE_STRETCH * DUE_SPREAD_MS);
+        assert_true(due.word_ms <= now + DUE_GAP_MS + DUE_SPREAD_MS ||
+                    due.full_ms <= now + DUE_GAP_MS);
+    }
+    assert_in_range(full, 0, 40000 / ALL_GAP_MS);
+    assert_in_range(words, 0, 40000 / DUE_GAP_MS);
+    assert_int_equal(make_due(&due, UINT64_MAX - 1, &last), 1);
+}
+
+/* A host that is named tells sooner. But a neighbour that names it without end gets no more than
+ * one that asks for all. */
+static void test_a_neighbour_that_lost_a_word(void **state)
+{
+    struct due due;
+    uint64_t last = 0;
+    uint64_t now = 100000;
+    int full = 0;
+
+    (void)state;
+    due_init(&due, ALL_GAP_MS);
+    due_made(&due, now);
+    due_ask(&due, true, now + 1, 7);
+    assert_true(due.full_ms == now + DUE_GAP_MS);
+    for (int i = 0; i < 60000; i += 10) {
+        full += make_due(&due, now + (uint64_t)i, &last);
+        due_ask(&due, true, now + (uint64_t)i, 0);
+    }
+    assert_in_range(full, DUE_NAMED, DUE_NAMED + 2 * 60000 / ALL_GAP_MS);
+    due_hold(&due, last, 5000); /* hearsayd gives no groups: nobody makes it ask sooner */
+    due_want(&due, last, 0);
+    due_ask(&due, true, last, 0);
+    assert_true(due.full_ms == last + 5000);
+}
+
+/* --- the order of asks ------------------------------------------------------------------------ */
+
+static uint32_t random_below(uint32_t n)
+{
+    return rng_below(&rng, n);
+}
+
+static void test_asks_of_50_ms_are_shuffled(void **state)
+{
+    static int items[SHUFFLE_MAX];
+    struct shuffle shuffle = {.count = 0};
+    void *out[SHUFFLE_MAX];
+    bool differs = false;
+
+    (void)state;
+    assert_true(shuffle_due_ms(&shuffle) == INT64_MAX);
+    assert_true(shuffle_add(&shuffle, &items[0]));
+    assert_int_equal(shuffle_take(&shuffle, 1000, random_below, out), 1); /* at once */
+    for (int i = 0; i < SHUFFLE_MAX; i++) {
+        assert_true(shuffle_add(&shuffle, &items[i]));
+    }
+    assert_false(shuffle_add(&shuffle, &items[0]));
+    assert_int_equal(shuffle_due_ms(&shuffle), 1000 + SHUFFLE_MS);
+    assert_int_equal(shuffle_take(&shuffle, 1000 + SHUFFLE_MS - 1, random_below, out), 0);
+    assert_int_equal(shuffle_take(&shuffle, 1000 + SHUFFLE_MS, random_below, out), SHUFFLE_MAX);
+    for (int i = 0; i < SHUFFLE_MAX; i++) {
+        int *item = out[i];
+
+        differs = differs || item != &items[i];
+        assert_int_equal(*item, 0);
+        *item = 1; /* each one once */
+    }
+    assert_true(differs);
+    assert_true(shuffle_add(&shuffle, &items[3]));
+    shuffle_remove(&shuffle, &items[3]);
+    assert_int_equal(shuffle.count, 0);
+}
+
+/* Over many windows each order of three asks is as frequent as the others. */
+static void test_each_order_is_as_likely(void **state)
+{
+    static char items[3];
+    int count[6] = {0};
+
+    (void)state;
+    for (int round = 0; round < 6000; round++) {
+        struct shuffle shuffle = {.count = 0};
+        void *out[SHUFFLE_MAX];
+
+        for (int i = 0; i < 3; i++) {
+            assert_true(shuffle_add(&shuffle, &items[i]));
+        }
+        assert_int_equal(shuffle_take(&shuffle, 0, random_below, out), 3);
+        long first = (char *)out[0] - items;
+        long second = (char *)out[1] - items;
+        count[first * 2 + (second > first ? second - 1 : second)]++;
+    }
+    for (int i = 0; i < 6; i++) {
+        assert_in_range(count[i], 800, 1200);
+    }
+}
+
+/* --- rates ------------------------------------------------------------------------------------ */
+
+static void test_a_greedy_neighbour_takes_nothing_from_others(void **state)
+{
+    struct rates rates = {.rest = {.used = 0}};
+    int taken = 0;
+
+    (void)state;
+    for (int i = 0; i < 1000; i++) {
+        taken += rates_take(&rates, "greedy", 600, 1, 1000) ? 1 : 0;
+    }
+    assert_int_equal(taken, 100);
+    assert_true(rates_take(&rates, "modest", 600, 1, 1000));
+    assert_false(rates_take(&rates, "greedy", 600, 1, 1099));
+    assert_true(rates_take(&rates, "greedy", 600, 1, 1100));
+    for (int i = 0; i < 2 * RATES_MAX; i++) { /* names that are made up take no place for long */
+        char name[BRIDGE_NAME_BYTES];
+
+        (void)snprintf(name, sizeof(name), "p%d", i);
+        (void)rates_take(&rates, name, 600, 1, 2000);
+    }
+    assert_true(rates_take(&rates, "late", 600, 1, 4000));
+}
+
+/* The dearest query passes when the bucket is full but for the token that it took when it came. */
+static void test_dear_queries_take_more(void **state)
+{
+    struct rates rates = {.rest = {.used = 0}};
+
+    (void)state;
+    assert_true(rates_take(&rates, "dear", 600, 40, 1000));
+    assert_true(rates_take(&rates, "dear", 600, 40, 1000));
+    assert_false(rates_take(&rates, "dear", 600, 40, 1000));
+    assert_true(rates_take(&rates, "dear", 600, 20, 1000));
+    assert_true(rates_take(&rates, "dearest", 600, 1, 1000));
+    assert_true(rates_take(&rates, "dearest", 600, 100000, 1000));
+    assert_false(rates_take(&rates, "dearest", 600, 1, 1000));
+}
+
+static void test_names_of_those_who_ask(void **state)
+{
+    char name[BRIDGE_NAME_BYTES];
+
+    (void)state;
+    rates_name_of("{\"acc\":\"lobby\",\"svc\":\"ASK\",\"rtt\":28}", name);
+    assert_string_equal(name, "lobby");
+    rates_name_of("{}", name);
+    assert_string_equal(name, "");
+    rates_name_of(NULL, name);
+    assert_string_equal(name, "");
+    rates_name_of("{\"acc\":\"UPPER\"}", name);
+    assert_string_equal(name, "");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_words_follow_one_another),
+        cmocka_unit_test(test_many_deltas_make_a_full_word_due),
+        cmocka_unit_test(test_wrong_groups_are_not_told),
+        cmocka_unit_test(test_neighbours_that_begin),
+        cmocka_unit_test(test_a_neighbour_that_lost_a_word),
+        cmocka_unit_test(test_asks_of_50_ms_are_shuffled),
+        cmocka_unit_test(test_each_order_is_as_likely),
+        cmocka_unit_test(test_a_greedy_neighbour_takes_nothing_from_others),
+        cmocka_unit_test(test_dear_queries_take_more),
+        cmocka_unit_test(test_names_of_those_who_ask),
+    };
+
+    rng_init(&rng);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
