@@ -237,6 +237,13 @@ class Hub:
             wait_until(lambda n=name: is_current(self.ask(f"STREAM.INFO.{n}")), f"{name} on all", patience)
         return self
 
+    def wait_led(self, patience=3 * wire.PATIENCE):
+        """Each stream has a leader. A server of 2.10 that was killed may call a copy of a stream without messages not
+        current for minutes."""
+        for name in STREAMS:
+            wait_until(lambda n=name: has_leader(self.ask(f"STREAM.INFO.{n}")), f"a leader of {name}", patience)
+        return self
+
     def log_tail(self):
         return "\n".join(line for node in self.nodes.values() if os.path.exists(node.log)
                          for line in node.log_text().splitlines()[-8:])
@@ -272,8 +279,12 @@ def read_bytes(path):
         return b""
 
 
+def has_leader(info):
+    return bool(info is not None and info.get("cluster", {}).get("leader"))
+
+
 def is_current(info):
-    if info is None or not info.get("cluster", {}).get("leader"):
+    if not has_leader(info):
         return False
     replicas = info["cluster"].get("replicas") or []
     return len(replicas) == 2 and all(each.get("current") for each in replicas)

@@ -201,7 +201,7 @@ def test_the_hub_is_lost(make_site, hub, rng):  # noqa: F811
         hub.start().wait_ready()
         wait_until(lambda: [r.id for r in phone.call(query).results] == [left.id], "the message again")
         wait_until(lambda: phone.call(query).complete, "a complete answer")
-    hub.wait_current()
+    hub.wait_led()
 
 
 def test_the_wire_has_nothing_of_the_phone(make_site, hub, rng):  # noqa: F811
