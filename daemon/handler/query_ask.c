@@ -14,7 +14,8 @@
 
 /* --- to the bridge ---------------------------------------------------------------------------- */
 
-/* Bytes that a push takes beside its filters and slices. */
+/* Bounds of the bytes of a push: a part without its filters, a slice without its bytes, and the
+ * rest. */
 enum { ASK_REST_BYTES = 256, ASK_PART_BYTES = 16, ASK_SLICE_BYTES = 24 };
 
 /* Whether the push with the query certainly fits a frame. */

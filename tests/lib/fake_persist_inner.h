@@ -99,7 +99,7 @@ bool fake_replicates(const struct fake *fake, uint32_t host);
 void fake_note_change(struct fake *fake, struct persist_op *op);
 void fake_read_changes(struct fake *fake, struct persist_read *read);
 
-/* Keeps a copy of `content` until the read is released. */
+/* Memory for the content of one message or rule. It is freed when the read is released. */
 uint8_t *fake_read_room(struct persist_read *read);
 
 /* Carries out one operation. */

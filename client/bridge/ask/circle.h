@@ -77,9 +77,9 @@ bool circle_hear(struct circle *circle, const char *host, const struct msg_peer_
 uint32_t circle_find(const struct circle *circle, const char *host);
 
 /*
- * The next peer whose full word is to be asked for now, NULL: none. The caller asks for it. Until a
- * right word comes, the pause between two requests doubles, up to CIRCLE_ASK_MOST_MS. Peers that
- * were silent for CIRCLE_GONE_MS leave the circle.
+ * The next peer that the caller must ask for a full word now; NULL: none. Until the peer sends a
+ * right word, the pause between two requests doubles, up to CIRCLE_ASK_MOST_MS. Peers that were
+ * silent for CIRCLE_GONE_MS leave the circle.
  */
 const char *circle_next_void(struct circle *circle, int64_t monotonic_ms);
 

@@ -47,7 +47,8 @@ void told_deinit(struct told *told); /* a zeroed one is fine */
 /* Nothing that was told counts any more: the store is another one, or words got lost. */
 void told_forget(struct told *told);
 
-/* hearsayd has these groups, of all messages up to `seq`. False: they do not fit the profile. */
+/* Takes over the groups that hearsayd has; they cover all messages up to `seq`. False: they do not
+ * fit the profile. */
 bool told_begin(struct told *told, const struct msg_summary_group *groups, size_t count,
                 uint64_t seq);
 

@@ -242,7 +242,7 @@ static void take_state(struct follow *follow, const struct wire_message *message
 }
 
 /* The server has nothing to send now. It may have counted messages that have gone since then, or
- * that it has lost: whoever waits for those waits for ever. */
+ * that it has lost. They will never come, so the follower does not wait for them. */
 static void take_heartbeat(struct follow *follow)
 {
     if (follow->state != FOLLOW_PULLING || follow->is_caught_up || ++follow->beats < BEATS) {

@@ -62,7 +62,7 @@ bool apply_count_messages(struct apply_job *job)
     return job->refused == 0;
 }
 
-/* --- what the request takes away -------------------------------------------------------------- */
+/* --- room that the request itself frees ------------------------------------------------------- */
 
 /* The bytes of a stored message, shown or hidden; false: there is none. */
 static bool find_bytes(struct host *host, const uint8_t *id, uint32_t *out_bytes)
