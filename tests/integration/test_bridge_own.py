@@ -305,3 +305,33 @@ def test_a_page_of_which_the_hub_takes_a_part(make_point, hub, rng):
     wait_until(lambda: hub.ask(f"STREAM.UPDATE.h_{shard}", **info["config"]), "room again")
     point.wait_published([*late, one.id])
     wait_until(lambda: point.bridge.figures()["published_total"] == 204, "each once")
+
+
+class Doubter(access_point.Reader):
+    """A reader whose digest always differs; `heads` has the place of the host's head at each question for it."""
+
+    digest = (1, 12345)
+
+    def __init__(self, hub, host):
+        self.hub, self.heads = hub, []
+        super().__init__(hub, host)
+
+    def _answer(self, letter):
+        if letter.page_ask.kind == letters.DIGEST:
+            self.heads.append(letter_at_hub(self.hub, "ap8", "-")[0])
+        return super()._answer(letter)
+
+
+def test_digests_come_soon_after_trouble_and_after_a_difference(make_point, hub):
+    """Ten heads after the claim, and ten after the first digest that differed. When two have differed, all is
+    published again, and the next digest comes 120 heads later. Nothing else writes to the stream."""
+    reader = Doubter(hub, "ap8")
+    point = make_point("ap8")
+    point.bridge.env["HEARSAY_BRIDGE_HEAD_MS"] = "20"
+    point.start()
+    wait_until(lambda: len(reader.heads) >= 4, "four digests", 3 * wire.PATIENCE)
+    point.bridge.wait_log("a reader has other messages than hearsayd, twice: all is published again")
+    gaps = [after - before for before, after in zip(reader.heads, reader.heads[1:])][:3]
+    assert gaps[0] < 60 < gaps[1] and gaps[2] < 60, gaps
+    point.bridge.stop()
+    reader.close()

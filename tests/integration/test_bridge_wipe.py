@@ -210,8 +210,8 @@ def test_an_access_point_with_a_wrong_clock(make_point, reader_of, hub, rng, clo
 
 
 def test_a_state_that_the_reader_has_wrong_is_healed(make_point, reader_of, rng, clock):
-    """Two digests differ, and the owner publishes all again. Messages of the last five minutes do not count:
-    the clocks move on by ten."""
+    """Two digests differ, and the owner publishes all again. Messages of the last minute do not count: the clocks
+    move on by ten."""
     reader = reader_of("ap5", clock=clock)
     point = make_point("ap5", clock=clock)
     point.bridge.env["HEARSAY_BRIDGE_HEAD_MS"] = "10"  # 120 heads are between two digests

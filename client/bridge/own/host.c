@@ -19,7 +19,8 @@
 enum {
     LINK_RETRY_MS = 1000,
     FEED_WAIT_MS = 5000, /* less than LINK_SILENCE_MS */
-    HEADS_A_DIGEST = 120 /* an hour */
+    HEADS_A_DIGEST = 120, /* an hour */
+    HEADS_SOON = 10       /* five minutes: to a digest after trouble, or after a difference */
 };
 
 struct host {
@@ -46,8 +47,8 @@ struct host {
     struct apply apply;
     struct restore restore;
     struct digest digest;
-    uint64_t heads; /* accepted */
-    unsigned different;
+    unsigned heads_left; /* to the next digest */
+    unsigned different;  /* digests, one after the other */
     uint64_t digests_different;
     struct orders orders;
     void (*fenced)(void *context, const char *host, bool is_fenced);
@@ -227,8 +228,12 @@ static void on_owned(void *context)
     host->fenced(host->context, host->name, false);
     save_cursor(host);
     publish_resume(host->publish); /* what was on its way when the hub was lost */
-    if (host->heads++ % HEADS_A_DIGEST == HEADS_A_DIGEST - 1 && host->is_greeted) {
-        digest_begin(&host->digest, host->link, hearsay_now_ms(link_server(host->link)));
+    host->heads_left--;
+    if (host->heads_left == 0) {
+        host->heads_left = HEADS_A_DIGEST;
+        if (host->is_greeted) {
+            digest_begin(&host->digest, host->link, hearsay_now_ms(link_server(host->link)));
+        }
     }
     ask_feed(host);
 }
@@ -279,11 +284,13 @@ static void on_compared(void *context, enum digest_outcome outcome)
             host->different = 0;
             claim_rewind(&host->claim, "a reader has other messages than hearsayd, twice");
             ask_feed(host);
+        } else {
+            host->heads_left = HEADS_SOON;
         }
     }
 }
 
-/* The hub and hearsayd are both there. */
+/* The hub and hearsayd are both there. A server that was lost may have kept less than it said. */
 static void begin_claim(struct host *host)
 {
     const struct hearsay_host *info = hearsay_find_host(link_server(host->link), host->name);
@@ -291,6 +298,7 @@ static void begin_claim(struct host *host)
     claim_begin(&host->claim, info->profile,
                 info->role == HEARSAY_ROLE_RESTORING && !host->restore.is_marked,
                 host->is_restored && host->cursor.head == 0, &host->before);
+    host->heads_left = HEADS_SOON;
     restore_end(&host->restore);
     restore_words(&host->restore);
 }
