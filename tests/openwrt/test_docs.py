@@ -97,7 +97,8 @@ def after(router, block, output):
     if "accept_schedule" in block:
         assert "0 of 10000 messages" in output
     if "port='80'" in block:
-        assert "Jules" in router.run("wget -q -O - http://192.168.8.1/")
+        # Until hearsayd has greeted hearsay-web, the page says that the board is away.
+        wait_until(lambda: "Jules" in router.try_run("wget -q -O - http://192.168.8.1/")[1], "the page")
     if "export" in block:
         assert router.run("stat -c %a /etc/hearsay/messages.gz") == "600\n"
         router.run("/etc/init.d/hearsayd stop")
