@@ -11,7 +11,6 @@ The data has no dates; week numbers of one person ascend, and are taken for the 
 
 import collections
 import gzip
-import hashlib
 import json
 import tempfile
 
@@ -89,7 +88,7 @@ def check(host, kind, earlier, later, answers, stored):
     """Some answers, against a search over all filters of our own; times and ids as stored."""
     order = sorted(stored, key=lambda line: line["id"])
     order.sort(key=lambda line: line["deposited"], reverse=True)
-    at = {message_id(i): i for i in range(len(earlier))}
+    at = {daemon.id_of(i): i for i in range(len(earlier))}
     masks = [mask_of(KINDS[kind](earlier[at[line["id"]]]), host.encoder)
              for line in order]
     searcher = search.Searcher(masks)
@@ -102,14 +101,10 @@ def check(host, kind, earlier, later, answers, stored):
             raise matrix.Problem(f"check-ins by {kind}: an answer is not the true one")
 
 
-def message_id(number):
-    return hashlib.blake2b(b"check-in %d" % number, digest_size=16).hexdigest()
-
-
 def run_kind(server, host, kind, earlier, later):
     """For each k, "1" or "0" for each question: did the vote of the nearest say what came next?"""
     server.import_lines(host.name, (json.dumps({**KINDS[kind](c), "text": c.next,
-                                                "id": message_id(i)})
+                                                "id": daemon.id_of(i)})
                                     for i, c in enumerate(earlier)))
     stored = server.export(host.name)
     says = {line["id"]: line["text"] for line in stored}

@@ -29,7 +29,6 @@ class Host:
         self.bits = self.encoder.bits
         self.hashes = self.encoder.sections.get("", (0, 0, None))[2]  # None: there are sections
         self.name = "p" + re.sub("[^a-z0-9]+", "-", profile)
-        self.shared_times = 0
 
 
 def configuration(hosts):
@@ -41,6 +40,13 @@ def configuration(hosts):
     for host in hosts:
         text += f"\n[host {host.name}]\nprofile = v1:{host.profile}\n"
     return text
+
+
+def id_of(number):
+    """The id of the message with this number in an import. Of equally near messages the daemon gives the
+    newest first, and of one millisecond the smallest id. These ids fall while the numbers rise: so the
+    message that stands later comes first, in every run, however many share a millisecond."""
+    return f"{2 ** 128 - 1 - number:032x}"
 
 
 class Daemon:

@@ -8,7 +8,6 @@ bit for bit, and a part of the answers with a search over all of them."""
 
 import collections
 import datetime
-import hashlib
 import heapq
 import json
 import random
@@ -30,11 +29,6 @@ CHECK_EACH = 20  # answers that are compared with a search over everything
 
 class Problem(Exception):
     """Something is not as it should be."""
-
-
-def message_id(row):
-    """The same in every run: messages of one millisecond are told apart by it."""
-    return hashlib.blake2b(b"uji row %d" % row.number, digest_size=16).hexdigest()
 
 
 def topics(row):
@@ -81,7 +75,7 @@ def check_answers(host, kind, validation, answers, rows, masks):
     ranks = range(len(masks))
     for asked, answer in list(zip(validation, answers))[::CHECK_EACH]:
         query = host.encoder.mask(labels_of(asked, kind))
-        want = [(message_id(rows[i]), overlap, union)
+        want = [(daemon.id_of(rows[i].number), overlap, union)
                 for i, overlap, union in searcher.nearest(query, ranks, K)]
         got = [(r["id"], r["intersection"], r["union"]) for r in answer["results"]]
         if got != want or not answer["exact"]:
@@ -131,11 +125,11 @@ def index_bytes(bench, directory, host, masks, queries):
 
 def import_rows(server, host, kind, training):
     server.import_lines(host.name, (json.dumps({**sensed(row, kind), "text": "",
-                                                "id": message_id(row)}) for row in training))
+                                                "id": daemon.id_of(row.number)}) for row in training))
 
 
 def ask(server, host, kind, training, validation, place):
-    by_id = {message_id(row): row for row in training}
+    by_id = {daemon.id_of(row.number): row for row in training}
     rows, masks = read_stored(server, host, kind, by_id)
     questions = [json.dumps(sensed(row, kind)) for row in validation]
     by_bits = server.query(host.name, questions, K)

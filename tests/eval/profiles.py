@@ -65,7 +65,7 @@ def ask_floors(programs, directory, kind, rows, candidates, say):
     """Right answers by profile and k, how far the nearest message is, and the fill."""
     training, validation = rows
     hosts = [daemon.Host(profile) for profile in candidates]
-    by_id = {matrix.message_id(row): row for row in training}
+    by_id = {daemon.id_of(row.number): row for row in training}
     questions = [json.dumps(matrix.sensed(row, kind)) for row in validation]
     right, nearest = {}, {}
     with tempfile.TemporaryDirectory(prefix="hearsay-eval-", dir=directory) as data, \

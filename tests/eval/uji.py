@@ -14,7 +14,6 @@ Exit status: 0 all is as it should be, 1 it is not, 77 the data is not there.
 import argparse
 import collections
 import gzip
-import hashlib
 import json
 import pathlib
 import sys
@@ -35,7 +34,6 @@ K = 13
 POINTS = 1.0  # the finest profile may be this far from the exact sets
 
 Row = collections.namedtuple("Row", "number building floor position labels")
-Stored = collections.namedtuple("Stored", "row deposited id")
 
 
 def read_rows(path, most):
@@ -54,14 +52,9 @@ def read_rows(path, most):
     return rows
 
 
-def message_id(row):
-    """Looks random, and is the same in every run: messages of one millisecond are told apart by it."""
-    return hashlib.blake2b(b"uji row %d" % row.number, digest_size=16).hexdigest()
-
-
 def message_line(row):
     text = f"row {row.number}: building {row.building}, floor {row.floor}, position {row.position}"
-    return json.dumps({"labels": row.labels, "text": text, "id": message_id(row)})
+    return json.dumps({"labels": row.labels, "text": text, "id": daemon.id_of(row.number)})
 
 
 # --- exact sets of labels -----------------------------------------------------------------------
@@ -103,44 +96,36 @@ class Problem(Exception):
 
 
 def read_stored(server, host, by_id):
-    """What the daemon says it holds, in file order of the rows; filters are compared with ours."""
-    stored = []
+    """The filters that the daemon has, in file order of the rows; they are compared with ours."""
+    stored = {}
     for line in server.export(host.name):
         row = by_id[line["id"]]
-        mask = filters.from_base64(line["filter"])
-        if mask != filters.of_labels(row.labels, host.bits, host.hashes):
+        stored[row.number] = filters.from_base64(line["filter"])
+        if stored[row.number] != filters.of_labels(row.labels, host.bits, host.hashes):
             raise Problem(f"{host.profile}: row {row.number} is stored with another filter")
-        stored.append((Stored(row, line["deposited"], line["id"]), mask))
-    stored.sort(key=lambda pair: pair[0].row.number)
-    if [pair[0].row.number for pair in stored] != sorted(row.number for row in by_id.values()):
+    if len(stored) != len(by_id):
         raise Problem(f"{host.profile}: {len(stored)} of {len(by_id)} messages are stored")
-    return [pair[0] for pair in stored], [pair[1] for pair in stored]
+    return [stored[number] for number in sorted(stored)]
 
 
-def daemon_ranks(stored):
-    """Newer first, then smaller id. ISO times of one form compare as text."""
-    order = sorted(range(len(stored)), key=lambda i: stored[i].id)
-    order.sort(key=lambda i: stored[i].deposited, reverse=True)
-    ranks = [0] * len(stored)
-    for rank, i in enumerate(order):
-        ranks[i] = rank
-    return ranks
+def later_first(rows):
+    """The daemon's order among messages that are equally near, see daemon.id_of."""
+    return [-row.number for row in rows]
 
 
-def check_answer(host, asked, answer, expected, stored):
+def check_answer(host, asked, answer, expected, training):
     got = [(r["id"], r["intersection"], r["union"]) for r in answer["results"]]
-    want = [(stored[i].id, overlap, union) for i, overlap, union in expected]
+    want = [(daemon.id_of(training[i].number), overlap, union) for i, overlap, union in expected]
     if got != want or not answer["exact"]:
         raise Problem(f"{host.profile}: the answer to validation row {asked.number} is not the "
                       f"true one\n  got      {got}\n  expected {want}")
 
 
 def run_host(server, host, training, validation, by_id):
-    """Imports, asks and checks. Hit rates, and the order of the messages."""
+    """Imports, asks and checks. Hit rates."""
     server.import_lines(host.name, (message_line(row) for row in training))
-    stored, masks = read_stored(server, host, by_id)
-    ranks = daemon_ranks(stored)
-    searcher = Searcher(masks)
+    searcher = Searcher(read_stored(server, host, by_id))
+    ranks = later_first(training)
     questions = [json.dumps({"labels": row.labels}) for row in validation]
     first = server.query(host.name, questions, 1)
     many = server.query(host.name, questions, K)
@@ -148,51 +133,37 @@ def run_host(server, host, training, validation, by_id):
     for asked, one, answer in zip(validation, first, many, strict=True):
         mask = filters.of_labels(asked.labels, host.bits, host.hashes)
         expected = searcher.nearest(mask, ranks, K)
-        check_answer(host, asked, answer, expected, stored)
-        check_answer(host, asked, one, expected[:1], stored)
+        check_answer(host, asked, answer, expected, training)
+        check_answer(host, asked, one, expected[:1], training)
         hits.add(asked, [by_id[result["id"]] for result in answer["results"]])
-    times = collections.Counter(message.deposited for message in stored)
-    host.shared_times = sum(count for count in times.values() if count > 1)
-    return hits.percentages(), ranks
+    return hits.percentages()
 
 
 # --- exact sets ---------------------------------------------------------------------------------
 
 
-def run_exact(training, validation, orders):
-    """Hit rates with the sets themselves, for several orders among equally similar ones; how many
-    queries have a tie at the top; how many have another nearest row than in the first order."""
+def run_exact(training, validation):
+    """Hit rates with the sets themselves; how many queries have a tie at the top."""
     numbers = {}
     searcher = Searcher([set_mask(row.labels, numbers) for row in training])
-    hits = {name: Hits() for name in orders}
-    changed = dict.fromkeys(orders, 0)
+    ranks = later_first(training)
+    hits = Hits()
     ties = 0
     for asked in validation:
-        mask = set_mask(asked.labels, numbers)
-        nearest_row = None
-        for name, ranks in orders.items():
-            found = searcher.nearest(mask, ranks, K)
-            if nearest_row is None:
-                nearest_row = found[0][0]
-                ties += found[0][1] * found[1][2] == found[1][1] * found[0][2]
-            changed[name] += found[0][0] != nearest_row
-            hits[name].add(asked, [training[i] for i, _, _ in found])
-    return {name: hit.percentages() for name, hit in hits.items()}, changed, ties
+        found = searcher.nearest(set_mask(asked.labels, numbers), ranks, K)
+        ties += found[0][1] * found[1][2] == found[1][1] * found[0][2]
+        hits.add(asked, [training[i] for i, _, _ in found])
+    return hits.percentages(), ties
 
 
 # --- the whole ----------------------------------------------------------------------------------
 
 
 def run_daemon(options, hosts, training, validation):
-    by_id = {message_id(row): row for row in training}
-    rates = {}
-    ranks = {}
+    by_id = {daemon.id_of(row.number): row for row in training}
     with tempfile.TemporaryDirectory(prefix="hearsay-eval-", dir=options.dir) as directory, \
             daemon.Daemon(options.hearsayd, options.hearsay, directory, hosts) as server:
-        for host in hosts:
-            rates[host.profile], ranks[host.profile] = run_host(server, host, training, validation,
-                                                                by_id)
-    return rates, ranks
+        return {host.profile: run_host(server, host, training, validation, by_id) for host in hosts}
 
 
 def print_table(figures):
@@ -205,10 +176,6 @@ def print_table(figures):
     print(f"\n{figures['queries']} queries a profile, k = 1 and k = {K}: every answer is the one "
           f"that a search over all stored filters gives.")
     print(f"{figures['ties']} queries have a tie at the top (exact sets).")
-    for profile, host in figures["hosts"].items():
-        print(f"{profile}: {host['shared_times']} messages share their millisecond with another; "
-              f"its order gives {host['changed']} queries another nearest row than file order "
-              f"(exact sets).")
 
 
 def evaluate(options):
@@ -216,21 +183,14 @@ def evaluate(options):
     training = read_rows(options.data / "training.tsv.gz", options.rows)
     validation = read_rows(options.data / "validation.tsv.gz", options.queries)
     taken = [row for row in training if row.labels]
-    rates, ranks = run_daemon(options, hosts, taken, validation)
-    file_order = "exact sets, file order"
-    orders = {file_order: [-row.number for row in taken]}
-    orders.update({f"exact sets, order of {profile}": ranks[profile] for profile in ranks})
-    exact, changed, ties = run_exact(taken, validation, orders)
-    rates.update(exact)
+    rates = run_daemon(options, hosts, taken, validation)
+    rates["exact sets"], ties = run_exact(taken, validation)
     return {
         "stored": len(taken),
         "empty": len(training) - len(taken),
         "queries": len(validation),
         "rates": rates,
         "ties": ties,
-        "hosts": {host.profile: {"shared_times": host.shared_times,
-                                 "changed": changed[f"exact sets, order of {host.profile}"]}
-                  for host in hosts},
     }
 
 
@@ -239,7 +199,7 @@ def check_goal(figures):
     finest = figures["rates"].get("2048/4")
     if finest is None:
         return
-    for got, exact in zip(finest, figures["rates"]["exact sets, file order"], strict=True):
+    for got, exact in zip(finest, figures["rates"]["exact sets"], strict=True):
         if abs(got - exact) > POINTS:
             raise Problem(f"2048/4 has {got:.2f} %, exact sets {exact:.2f} %: more than "
                           f"{POINTS:.0f} point apart")
