@@ -21,18 +21,6 @@ class Exact:
         return float(f"{value:.{decimals}f}") == float(committed)  # as numbers: -0.0 is 0.0
 
 
-class Within(Exact):
-    """The figure depends on ties, which fall by random ids: so many units apart at most."""
-
-    def __init__(self, most):
-        self.most = most
-        self.name = f"within {most}"
-
-    def holds(self, committed, value):
-        half = 0.5 * 10 ** -len(committed.partition(".")[2])
-        return abs(float(committed) - value) <= self.most + half
-
-
 class Timed:
     """A time, a rate, or what else depends on the machine: at most so many times more or less."""
 
@@ -138,10 +126,10 @@ def table_rows(directory, first, names):
 
 
 def places(directory, rows):
-    """One table of places found. The answers do not depend on the machine, but for ties."""
+    """One table of places found. What the index reads depends on when it was arranged."""
     made = table_rows(directory, "contexts | profile | bytes", 2)
-    floors, metres, counts = Within(0.2), Within(0.1), Timed(1.3)
-    kinds = [None, None, EXACT, EXACT, floors, floors, floors, metres, metres, counts, counts, counts]
+    counts = Timed(1.3)
+    kinds = [None] * 2 + [EXACT] * 7 + [counts] * 3
     for number, row in enumerate(rows):
         cells = made[tuple(row[:2])]
         exact = row[1] in ("exact sets", "Euclidean distance")
@@ -156,21 +144,24 @@ def headline(directory, rows):
     names = (("plain", "512/2"), ("graded", "512/2"), ("graded", "exact sets"), ("raw signals", "Euclidean distance"))
     for number, name in enumerate(names):
         cells = made[name]
-        for column, place, kind in ((1, 5, Within(0.2)), (2, 7, Within(0.1)), (3, 2, EXACT)):
-            yield number, column, kind, [float(text) for text in pages.numbers(cells[place])]
+        for column, place in ((1, 5), (2, 7), (3, 2)):
+            yield number, column, EXACT, [float(text) for text in pages.numbers(cells[place])]
 
 
 def checkins(directory, rows):
-    """What comes next: neighbours depend on ties, counts do not."""
+    """What comes next."""
     made = table_rows(directory, "what says the next category", 1)
     for number, row in enumerate(rows):
-        kind = EXACT
-        if row[0].startswith("nearest by"):
-            kind = Within(8) if row[0] == "nearest by category" else Within(0.7)
         for column in range(1, len(row)):
-            yield number, column, kind, [float(text) for text in pages.numbers(made[(row[0],)][column])]
+            yield number, column, EXACT, [float(text) for text in pages.numbers(made[(row[0],)][column])]
 
-# ---- performance: one JSON object of hearsay-bench ----
+# ---- performance: JSON objects of hearsay-bench ----
+
+
+def records(directory):
+    """The JSON objects that a program has printed, one a line."""
+    lines = (directory / "stdout").read_text(encoding="utf-8").splitlines()
+    return [json.loads(line) for line in lines if line.startswith("{")]
 
 
 def bench(*cells):
@@ -178,25 +169,61 @@ def bench(*cells):
     one of several objects is named BENCHMARK.FIGURE."""
     def read(directory, rows):
         figures = {}
-        for line in (directory / "stdout").read_text(encoding="utf-8").splitlines():
-            if line.startswith("{"):
-                record = json.loads(line)
-                named = re.sub("_(avx512|avx2|neon|scalar)$", "", record["benchmark"])
-                figures.update(record["figures"])
-                figures.update({f"{named}.{name}": value for name, value in record["figures"].items()})
+        for record in records(directory):
+            named = re.sub("_(avx512|avx2|neon|scalar)$", "", record["benchmark"])
+            figures.update(record["figures"])
+            figures.update({f"{named}.{name}": value for name, value in record["figures"].items()})
         for row, column, kind, *names in cells:
             yield row, column, kind, [figures[name] for name in names]
     return read
 
 
+def load(directory, rows):
+    """5,000 sessions: latencies of queries and of deposits."""
+    found = {}
+    for record in records(directory):
+        found[record.get("request")] = record
+    for row, request in enumerate(("query", "deposit")):
+        for column, name in enumerate(("p50_ms", "p99_ms", "max_ms"), 1):
+            yield row, column, TIME, [found[request][name]]
+    yield 0, 4, TIME, [found[None]["daemon_cpu_share"], found[None]["daemon_peak_mib"]]
+
+
+def attack(first):
+    """Latencies beside one kind of attackers: two rows of a table, from the row `first` on."""
+    def read(directory, rows):
+        found = {record["request"]: record for record in records(directory) if "attack" in record}
+        for row, request in enumerate(("query", "deposit"), first):
+            yield row, 2, TIME, [found[request]["quiet_p99_ms"]]
+            for column, name in enumerate(("control", "elsewhere", "attacked"), 3):
+                yield row, column, TIME, [found[request][f"{name}_p99_ms"], found[request][f"{name}_ratio"]]
+    return read
+
+# ---- the small machine: the text of tests/bench/small_machine.py ----
+
+
+def small_memory(directory, rows):
+    """Resident: empty, after deposits, after a start; and the most of the last."""
+    text = (directory / "figures").read_text(encoding="utf-8")
+    for row, name, first in ((0, "resident in all", 0), (1, "most resident since the start", 2)):
+        values = [float(value) for value in re.findall(rf"^{name} +([\d.]+)", text, re.M)]
+        for column in range(first, 3):
+            yield row, column + 1, Timed(1.2), [values[column]]
+
+
+def small_written(directory, rows):
+    """Bytes written for 1,000 deposits, a line for each rate."""
+    text = (directory / "figures").read_text(encoding="utf-8")
+    found = re.findall(r"^ +\d+ +\d+ s +\d+ s +\d+ +\d+ +(\d+) +(\d+) +(\d+)$", text, re.M)
+    for row, (process, device, times) in enumerate(found):
+        for column, value in ((2, int(process) / 1e6), (3, int(device) / 1e6), (4, int(times))):
+            yield row, column, Timed(1.5), [value]
+
+
 def tree_alone(directory, rows):
     """The tree asked alone: a JSON object for each engine and N. The bytes depend on no clock, but on the
     queries, which are the committed ones for the largest N only."""
-    found = {}
-    for line in (directory / "stdout").read_text(encoding="utf-8").splitlines():
-        if line.startswith("{"):
-            record = json.loads(line)
-            found[record["engine"], int(record["n"])] = record
+    found = {(record["engine"], int(record["n"])): record for record in records(directory)}
     times = ("query_ns_median", "alone_ns_median", "cold_ns_median")
     for number, row in enumerate(rows):
         n = int(pages.numbers(row[0])[0])

@@ -7,6 +7,7 @@ from readers import RATIO, TIME, Timed, bench
 
 # SHA-256 of the data. DATA is ../shared/data; the words are Debian's wamerican 2020.12.07.
 WORDS = "/usr/share/dict/words"
+LIGHTTPD = "/usr/sbin/lighttpd"  # any of Debian's will do
 SUMS = {
     WORDS: "9f513f1ceadb6a01c5485b7dbdfd5118dc66cd70b59cae2851292112d4066a32",
     "DATA/ujiindoorloc/training.tsv.gz": "e8746b9cb43d119ad190b48a140dc3c9ee70ac5d80c41e3cb5029837687e67f1",
@@ -27,6 +28,7 @@ Run = namedtuple("Run", "name command data tables plots minutes")
 Listed = namedtuple("Listed", "name where command why minutes")
 
 THESIS, EVALUATION, PERFORMANCE = "thesis.md", "evaluation.md", "performance.md"
+PAGE = "The page for phones"
 PROGRAMS = "--hearsayd BUILD/daemon/hearsayd --hearsay BUILD/client/hearsay"
 EVAL = f"/usr/bin/python3 -B tests/eval/run.py --data DATA --dir OUT {PROGRAMS} --bench BENCH"
 
@@ -95,17 +97,34 @@ RUNS = (
         Table(PERFORMANCE, "Performance", 0, bench(
             (9, 1, (TIME, RATIO), "one_ns", "one_ratio"))),
     ), (), 1),
+    Run("load", "BENCH load --sessions 5000 --stored 100000 --json --dir OUT", (), (
+        Table(PERFORMANCE, "Load and attackers", 0, readers.load),
+    ), (), 1),
+    *(Run(f"load-{kind}", f"BENCH load --attack {kind} --rounds 3 --seconds 4 --json --dir OUT", (), (
+        Table(PERFORMANCE, "Load and attackers", 1, readers.attack(2 * row)),
+    ), (), 1) for row, kind in enumerate(("slow", "unread", "noise", "greedy"))),
+    Run("web", "BENCH web --json --dir OUT", (LIGHTTPD,), (
+        Table(PERFORMANCE, PAGE, 0, bench(
+            (0, 1, RATIO, "cached_ratio"), (1, 1, TIME, "new_views_per_s"), (2, 1, Timed(1.2), "idle_mib"),
+            (3, 1, Timed(1.2), "streams_mib"), (4, 1, Timed(1.5), "stream_kib"),
+            (5, 1, TIME, "shown_p50_ms", "shown_p99_ms"), (6, 1, TIME, "return_s"))),
+    ), (), 1),
+    Run("web-slow", "BENCH web --attack slow --json --dir OUT", (), (
+        Table(PERFORMANCE, PAGE, 0, bench((7, 1, TIME, "page_p99_attacked_ms", "page_ratio"))),
+    ), (), 1),
+    Run("web-requests", "BENCH web --attack requests --json --dir OUT", (), (
+        Table(PERFORMANCE, PAGE, 0, bench((8, 1, TIME, "page_ratio"))),
+    ), (), 1),
+    Run("small", "sh scripts/small OUT", (), (
+        Table(PERFORMANCE, "A small machine", 0, readers.small_memory),
+        Table(PERFORMANCE, "A small machine", 1, readers.small_written),
+    ), (), 15),
 )
 
 LISTED = (
     Listed("index", "tree.md, Figures", "build/tests/bench/hearsay-bench index", "a run for each row", "-"),
-    Listed("peers", "notes/peers.md", "make peers", "needs packages of other libraries", "-"),
-    Listed("load", "performance.md, Load and attackers",
-           "build/tests/bench/hearsay-bench load --attack KIND --rounds 3 --seconds 4", "needs a quiet machine", "-"),
-    Listed("web", "performance.md, The page for phones", "build/tests/bench/hearsay-bench web",
-           "needs lighttpd and a quiet machine", "-"),
-    Listed("flash", "performance.md, A small machine", "build/tests/bench/hearsay-bench flash", "needs root", "-"),
-    Listed("small", "performance.md, A small machine", "make small", "needs root, and a Debian of 1.3 GB", 15),
+    Listed("peers", "notes/peers.md", "make peers", "needs packages of other libraries", 12),
+    Listed("flash", "performance.md, A small machine (text)", "build/tests/bench/hearsay-bench flash", "needs root", "-"),
     Listed("soak", "reliability.md, half an hour of load", "the command on that page", "half an hour", 30),
     Listed("torture", "reliability.md", "make torture torture-hub", "no table of these pages", 35),
 )

@@ -38,8 +38,6 @@ def main():
         "a number that is rounded to it": (failures(77.84), False),
         "another number": (failures(77.86), True),
         "the number with another sign": (failures(-77.8), True),
-        "a number within": (failures(77.95, readers.Within(0.2)), False),
-        "a number beyond": (failures(78.2, readers.Within(0.2)), True),
         "another time": (failures(900, readers.TIME), False),
         "a command that fails": (failures(command="false"), True),
         "a command that skips": (failures(0, command="sh -c exit${IFS}77"), False),
