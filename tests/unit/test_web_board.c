@@ -7,10 +7,12 @@
 
 #include <pthread.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <sys/socket.h>
 
+#include "client/web/board/answer.h"
 #include "client/web/board/pool.h"
 #include "core/base/err.h"
 #include "tests/lib/check.h"
@@ -73,6 +75,42 @@ static void test_capped_list(void **state)
     assert_true(told.has_older);
     assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 1 + 8);
     web_board_stop(&fixture);
+}
+
+/* How many of messages with these times, the newest first, a page of two shows. */
+static size_t count_listed(const int64_t *times_ms, size_t count, bool is_by_time)
+{
+    struct hearsay_result results[4] = {{.media_type = NULL}};
+    const struct hearsay_results found = {.results = results, .result_count = count};
+
+    for (size_t i = 0; i < count; i++) {
+        results[i].media_type = i == 1 ? HEARSAY_SEALED_TYPE : "text/plain";
+        results[i].payload = (const uint8_t *)"tea";
+        results[i].payload_bytes = 3;
+        results[i].deposited_ms = times_ms[i];
+    }
+    struct answer *answer = answer_of_results(&found, 2, is_by_time, "cafe");
+    assert_non_null(answer);
+    const size_t listed = answer->list.count;
+    assert_true(answer->list.has_older == (count > 3));
+    free(answer);
+    return listed;
+}
+
+/* The next page begins before the time of the last message: so no millisecond is cut in two, unless
+ * all messages of the page are of one. The second message is sealed, and not shown. */
+static void test_pages_end_between_two_milliseconds(void **state)
+{
+    static const int64_t apart[] = {9, 8, 8, 7};
+    static const int64_t together[] = {9, 9, 8, 8};
+    static const int64_t equal[] = {8, 8, 8, 8};
+
+    (void)state;
+    assert_int_equal(count_listed(apart, 4, true), 2);
+    assert_int_equal(count_listed(together, 4, true), 1);
+    assert_int_equal(count_listed(together, 3, true), 2);
+    assert_int_equal(count_listed(together, 4, false), 2);
+    assert_int_equal(count_listed(equal, 4, true), 2);
 }
 
 /* One message, and the labels of a phone's place until they change. */
@@ -640,12 +678,20 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_list),          cmocka_unit_test(test_capped_list),
-        cmocka_unit_test(test_get_and_place), cmocka_unit_test(test_away_and_back),
-        cmocka_unit_test(test_idle_end),      cmocka_unit_test(test_watch),
-        cmocka_unit_test(test_outcomes),      cmocka_unit_test(test_stale_connection),
-        cmocka_unit_test(test_queue),         cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_old_server),    cmocka_unit_test(test_stops),
+        cmocka_unit_test(test_list),
+        cmocka_unit_test(test_capped_list),
+        cmocka_unit_test(test_pages_end_between_two_milliseconds),
+        cmocka_unit_test(test_pages_end_between_two_milliseconds),
+        cmocka_unit_test(test_get_and_place),
+        cmocka_unit_test(test_away_and_back),
+        cmocka_unit_test(test_idle_end),
+        cmocka_unit_test(test_watch),
+        cmocka_unit_test(test_outcomes),
+        cmocka_unit_test(test_stale_connection),
+        cmocka_unit_test(test_queue),
+        cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_old_server),
+        cmocka_unit_test(test_stops),
         cmocka_unit_test(test_no_memory),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

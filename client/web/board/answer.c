@@ -87,8 +87,29 @@ static bool borrow_of_host(const struct hearsay_result *result, const char *host
     return true;
 }
 
+/*
+ * How many of the first `count` messages have another time than the next one, which is of
+ * `next_ms`; `count` if none has. By time, the next page begins before the time of the last message
+ * here. So a millisecond must not be cut in two.
+ */
+static size_t whole_moments(const struct hearsay_results *results, size_t count, int64_t next_ms)
+{
+    struct board_message one;
+    size_t newer = 0;
+
+    for (size_t i = 0; i < results->result_count && newer < count; i++) {
+        if (answer_borrow(&results->results[i], &one)) {
+            if (one.deposited_ms == next_ms) {
+                break;
+            }
+            newer++;
+        }
+    }
+    return newer > 0 ? newer : count;
+}
+
 struct answer *answer_of_results(const struct hearsay_results *results, size_t most,
-                                 const char *host)
+                                 bool is_by_time, const char *host)
 {
     struct board_message one;
     size_t count = 0;
@@ -96,15 +117,22 @@ struct answer *answer_of_results(const struct hearsay_results *results, size_t m
     size_t bytes = 0;
     bool has_more = false;
 
-    for (size_t i = 0; i < results->result_count; i++) {
-        if (!borrow_of_host(&results->results[i], host, &one)) {
+    for (size_t i = 0; i < results->result_count && !has_more; i++) {
+        if (!answer_borrow(&results->results[i], &one)) {
             sealed++;
         } else if (count < most) {
             count++;
-            bytes += own_bytes(&one);
         } else {
             has_more = true;
-            break;
+        }
+    }
+    if (has_more && is_by_time) {
+        count = whole_moments(results, count, one.deposited_ms);
+    }
+    for (size_t i = 0, seen = 0; seen < count; i++) {
+        if (borrow_of_host(&results->results[i], host, &one)) {
+            bytes += own_bytes(&one);
+            seen++;
         }
     }
     struct answer *answer = calloc(1, sizeof(*answer) + count * sizeof(one) + bytes);

@@ -347,7 +347,7 @@ static void take_answer(struct house *house, struct ask *ask, const struct hears
             return;
         }
         answer = answer_of_results(&reply->results, house->options.per_page,
-                                   host_name(house, ask->view));
+                                   ask->view->order == VIEW_NEWEST, host_name(house, ask->view));
         if (answer != NULL && (ask->since_ms > 0 || list_is_part(house, ask, &reply->results))) {
             answer->list.has_older = true;
         }
