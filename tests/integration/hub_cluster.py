@@ -169,7 +169,7 @@ class Hub:
         config = os.path.join(self.directory, "setup.conf")
         with open(config, "w", encoding="utf-8") as file:
             file.write(self.bridge_lines(name or self.readers[0]))
-            file.write(f"[reader]\nhosts = {' '.join(self.hosts)}\n")
+            file.write("[reader]\n" + "".join(f"hosts = {host}\n" for host in self.hosts))
         done = subprocess.run([BRIDGE, "setup-hub", *args, "--config", config], text=True,
                               capture_output=True, timeout=120, check=False)
         return done.returncode, done.stdout, done.stderr

@@ -124,7 +124,7 @@ class Site:
                 hood = self.hub.hosts.get(host)
                 file.write(f"[host {host}]\n" + (f"hood = {hood}\n" if hood else ""))
             if read:
-                file.write(f"[reader]\nhosts = {' '.join(read)}\n")
+                file.write("[reader]\n" + "".join(f"hosts = {host}\n" for host in read))
         return path
 
     def start(self):
