@@ -109,6 +109,11 @@ static void run_freeing(struct long_work *work)
     struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
 
     renewal_free(arrange->renewal);
+    if (arrange->gives_back) {
+#ifdef __GLIBC__
+        (void)malloc_trim(0); /* what loading and the rebuild freed in small blocks */
+#endif
+    }
 }
 
 static void on_freed(struct long_work *work)
@@ -129,6 +134,7 @@ static void arrange_end(struct arrange *arrange)
     renewal_detach(arrange->renewal);
     epoch_leave(arrange->epoch);
     arrange->epoch = NULL;
+    arrange->gives_back = arrange->loaded;
     arrange_submit(arrange, ARRANGE_FREEING, run_freeing, on_freed);
 }
 
