@@ -447,7 +447,7 @@ static const struct msg_response sample_responses[] = {
     {.id = 36, .kind = MSG_RESPONSE_SERVING},
     {.id = 37, .kind = MSG_RESPONSE_ANSWER_TAKEN},
     {.id = 36, .kind = MSG_RESPONSE_CHANGED, .changed = {sample_changes, 3, UINT64_MAX, true}},
-    {.id = 37, .kind = MSG_RESPONSE_APPLIED, .applied = {LIMIT_CHANGES, UINT32_MAX}},
+    {.id = 37, .kind = MSG_RESPONSE_APPLIED, .applied = {LIMIT_CHANGES, UINT32_MAX, UINT32_MAX}},
     {.id = 14, .kind = MSG_RESPONSE_UNKNOWN},
 };
 
