@@ -122,7 +122,7 @@ static const char *random_text(struct rng *rng, char *text)
                                          "\n"};
     size_t count = 0;
 
-    for (uint32_t i = rng_below(rng, 6); i > 0; i--) {
+    for (uint32_t i = rng_below(rng, 6); i > 0 && count < 100; i--) {
         uint32_t kind = rng_below(rng, 3);
         const char *piece = kind == 0
                                 ? attacks[rng_below(rng, sizeof(attacks) / sizeof(attacks[0]))]
@@ -133,7 +133,7 @@ static const char *random_text(struct rng *rng, char *text)
         } else {
             count += (size_t)snprintf(text + count, 200 - count, "%s", piece);
         }
-        assert_true(count < 160);
+        assert_true(count < 200);
     }
     text[count] = '\0';
     return text;
