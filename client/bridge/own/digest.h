@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * digest: compares what hearsayd has with what a reader has: how many messages, and the XOR of the
- * hashes of their states. Messages of the last minute, and those that end in the next, do not count.
+ * hashes of their states. Messages of the last minute, and those that end in the next, do not
+ * count.
  */
 #ifndef CLIENT_BRIDGE_OWN_DIGEST_H
 #define CLIENT_BRIDGE_OWN_DIGEST_H

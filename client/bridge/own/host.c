@@ -18,7 +18,7 @@
 
 enum {
     LINK_RETRY_MS = 1000,
-    FEED_WAIT_MS = 5000, /* less than LINK_SILENCE_MS */
+    FEED_WAIT_MS = 5000,  /* less than LINK_SILENCE_MS */
     HEADS_A_DIGEST = 120, /* an hour */
     HEADS_SOON = 10       /* five minutes: to a digest after trouble, or after a difference */
 };
