@@ -14,8 +14,8 @@
 
 /* --- to the bridge ---------------------------------------------------------------------------- */
 
-/* Bounds of the bytes of a push: a part without its filters, a slice without its bytes, and the
- * rest. */
+/* The most bytes that a push has besides its filters and slices: once for the whole push, then for
+ * each part, and for each slice. */
 enum { ASK_REST_BYTES = 256, ASK_PART_BYTES = 16, ASK_SLICE_BYTES = 24 };
 
 /* Whether the push with the query certainly fits a frame. */

@@ -77,7 +77,7 @@ static void test_capped_list(void **state)
     web_board_stop(&fixture);
 }
 
-/* How many of messages with these times, the newest first, a page of two shows. */
+/* Returns how many messages a page of two shows if hearsayd answers with these times. */
 static size_t count_listed(const int64_t *times_ms, size_t count, bool is_by_time)
 {
     struct hearsay_result results[4] = {{.media_type = NULL}};

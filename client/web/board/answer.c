@@ -88,9 +88,10 @@ static bool borrow_of_host(const struct hearsay_result *result, const char *host
 }
 
 /*
- * How many of the first `count` messages have another time than the next one, which is of
- * `next_ms`; `count` if none has. By time, the next page begins before the time of the last message
- * here. So a millisecond must not be cut in two.
+ * Returns how many of the first `count` messages are newer than `next_ms`, the time of the first
+ * message of the next page; if none is newer, `count`. The link to the next page has the time of
+ * the last message here, and the next page shows older messages only. So both pages together would
+ * lack a message if this page ended within a millisecond.
  */
 static size_t whole_moments(const struct hearsay_results *results, size_t count, int64_t next_ms)
 {

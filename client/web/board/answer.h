@@ -19,9 +19,11 @@ struct answer {
  */
 int64_t answer_since_ms(const struct hearsay_results *results, size_t nth);
 
-/* Copies the first `most` messages that are not sealed. `is_by_time`: they go from the newest to
- * the oldest, and the last ones are left out if the next one is of the same millisecond. NULL: no
- * memory. */
+/*
+ * Copies the first `most` messages that are not sealed. NULL: no memory. `is_by_time`: the results
+ * are sorted by time, the newest first. Then the copy ends between two milliseconds: it may have
+ * fewer messages, because it leaves out those with the time of the first message that has no room.
+ */
 struct answer *answer_of_results(const struct hearsay_results *results, size_t most,
                                  bool is_by_time, const char *host);
 struct answer *answer_of_message(const struct hearsay_message *message);
