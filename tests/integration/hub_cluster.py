@@ -3,9 +3,7 @@
 
 Certificates are by packaging/hub/hearsay-hub-certificate, configurations and streams by
 `hearsay-bridge setup-hub`. Routes need ports that are known before the servers start and stay the
-same after a kill: each is held by a socket of this process that is bound and never listens. The
-kernel gives such a port to nobody else, while the server, which sets SO_REUSEADDR as each Go
-program does, may bind it. So parallel runs do not collide.
+same after a kill: held_port.py holds them.
 """
 
 import functools
@@ -23,6 +21,7 @@ import pytest
 import xxhash
 
 import hearsay_wire as wire
+import held_port
 from nats_wire import Nats, NoAnswer, Refused
 
 TOP = pathlib.Path(__file__).resolve().parents[2]
@@ -73,24 +72,12 @@ class HeldPorts:
     def __init__(self):
         self.sockets = []
         while not self.sockets:
-            first = self.hold(0)
+            first = held_port.hold()
             self.number = first.getsockname()[1]
             try:
-                self.sockets = [first, self.hold(self.number + ROUTE_OFFSET)]
+                self.sockets = [first, held_port.hold(number=self.number + ROUTE_OFFSET)]
             except (OSError, OverflowError):
                 first.close()
-
-    @staticmethod
-    def hold(number):
-        held = socket.socket()
-        try:
-            held.bind(("127.0.0.1", number))
-        except (OSError, OverflowError):
-            held.close()
-            raise
-        # After bind: two sockets that both have SO_REUSEADDR may bind the same number.
-        held.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        return held
 
 
 def make_certificate(folder, kind, name, *addresses):

@@ -14,6 +14,7 @@ import pytest
 
 import conftest
 import hearsay_wire as wire
+import held_port
 import hub_cluster
 from hub_cluster import shard_of, wait_until
 from nats_wire import NoAnswer, Refused
@@ -48,7 +49,7 @@ def test_the_ports_of_a_server_are_nobody_elses():
     held = hub_cluster.HeldPorts()
     for number in (held.number, held.number + hub_cluster.ROUTE_OFFSET):
         with pytest.raises(OSError, match="in use"):
-            hub_cluster.HeldPorts.hold(number)
+            held_port.hold(number=number)
 
 
 def test_an_access_point_writes_its_own_host_only(hub):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a reload opens and closes: listeners and hosts; and that a refused one changes nothing."""
 
+import contextlib
 import os
 import pwd
 import shutil
@@ -14,6 +15,7 @@ import pytest
 
 import conftest
 import hearsay_wire as wire
+import held_port
 from hearsay_wire import pb
 
 USER = "nobody"
@@ -21,10 +23,12 @@ USER = "nobody"
 only_root = pytest.mark.skipif(os.geteuid() != 0, reason="only root can become somebody else")
 
 
-def free_port(address="127.0.0.1"):
-    with socket.socket() as one:
-        one.bind((address, 0))
-        return one.getsockname()[1]
+@pytest.fixture
+def free_port():
+    """Returns a function: address to a port that no other program gets as long as the test runs."""
+    with contextlib.ExitStack() as held:
+        yield lambda address="127.0.0.1": held.enter_context(
+            held_port.hold(address)).getsockname()[1]
 
 
 def reload(daemon, config=None, listen=None, done="configuration reloaded"):
@@ -55,7 +59,7 @@ def is_open(address):
 # --- listeners ------------------------------------------------------------------------------------
 
 
-def test_listeners_come_and_go(make_daemon, rng):
+def test_listeners_come_and_go(make_daemon, rng, free_port):
     """New addresses and sockets are open after a reload, old ones closed; who is connected stays."""
     daemon = make_daemon(start=False)
     first, second = free_port(), free_port("127.0.0.2")
@@ -111,7 +115,7 @@ def test_words_of_a_listener(make_daemon):
     assert not is_given_the_key()
 
 
-def test_an_address_that_is_taken(make_daemon):
+def test_an_address_that_is_taken(make_daemon, free_port):
     """The reload is refused as a whole: neither the other address opens nor anything else changes."""
     daemon = make_daemon()
     free = free_port("127.0.0.3")
@@ -129,7 +133,7 @@ def test_an_address_that_is_taken(make_daemon):
     assert is_open(("127.0.0.3", free)) and is_open(("127.0.0.2", taken))
 
 
-def test_a_certificate_that_is_not_there(make_daemon, tmp_path):
+def test_a_certificate_that_is_not_there(make_daemon, free_port, tmp_path):
     """Keys are read after addresses were opened: what was opened is closed again."""
     daemon = make_daemon()
     free = free_port("127.0.0.3")
@@ -138,7 +142,7 @@ def test_a_certificate_that_is_not_there(make_daemon, tmp_path):
     assert is_open(daemon.address) and not is_open(("127.0.0.3", free))
 
 
-def test_all_addresses_instead_of_one(make_daemon):
+def test_all_addresses_instead_of_one(make_daemon, free_port):
     """The kernel does not let both be there for a moment: the sentence says that it is us."""
     daemon = make_daemon(start=False)
     port = free_port()

@@ -147,6 +147,24 @@ static bool has_ipv6(void)
     return has;
 }
 
+/* A port that the kernel gives to no other program, neither over IPv4 nor over IPv6. A listener may
+ * bind it: both have SO_REUSEADDR, and the holder does not listen. Returns the holder. */
+static int hold_port(unsigned *out_port)
+{
+    struct sockaddr_in6 address = {.sin6_family = AF_INET6};
+    socklen_t bytes = sizeof(address);
+    const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const int on = 1;
+    const int off = 0;
+
+    assert_int_equal(setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off)), 0);
+    assert_int_equal(bind(fd, (const struct sockaddr *)&address, bytes), 0);
+    assert_int_equal(getsockname(fd, (struct sockaddr *)&address, &bytes), 0);
+    assert_int_equal(setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)), 0);
+    *out_port = ntohs(address.sin6_port);
+    return fd;
+}
+
 /* --- TCP -------------------------------------------------------------------------------------- */
 
 static void tcp_over_ipv4(void **state)
@@ -164,13 +182,14 @@ static void tcp_over_ipv4(void **state)
 static void tcp_over_ipv6(void **state)
 {
     struct server_fixture *fixture = *state;
-    const struct config_listener any6 = tcp("::", 0);
+    unsigned port = 0;
 
     if (!has_ipv6()) {
         skip();
     }
+    const int holder = hold_port(&port);
+    const struct config_listener any6 = tcp("::", port);
     assert_int_equal(bind_one(fixture, &any6), 0);
-    const unsigned port = port_of(newest(fixture));
     assert_int_equal(loop_connect_tcp("127.0.0.1", port), -1);
     assert_int_equal(errno, ECONNREFUSED);
     serve_one(fixture, loop_connect_tcp("::1", port), false);
@@ -178,6 +197,7 @@ static void tcp_over_ipv6(void **state)
     assert_int_equal(bind_one(fixture, &any4), 0);
     serve_one(fixture, loop_connect_tcp("127.0.0.1", port), false);
     serve_one(fixture, loop_connect_tcp("::1", port), false);
+    (void)close(holder);
 }
 
 /* A port that is in use is refused with the address and what to do; nothing stays open. */
