@@ -64,14 +64,15 @@ bool store_run_make_room(struct store_run *run)
 }
 
 /*
- * Returns the first of the `count` places whose hash is not smaller than `hash`, or `count`. Hashes
- * are evenly distributed: the search begins where `hash` is expected, doubles its steps until the
- * place lies between `low` and `high`, and halves the rest. O(log(count)) in expectation.
+ * Returns the first of the `count` places whose hash is not smaller than `hash`, or `count`. The
+ * search begins at `guess`, at most `count`, doubles its steps until the place lies between `low`
+ * and `high`, and halves the rest. O(log(the error of the guess))
  */
-static size_t hash_place(const struct store_number *items, size_t count, uint32_t hash)
+static size_t place_near(const struct store_number *items, size_t count, uint32_t hash,
+                         size_t guess)
 {
-    size_t low = (size_t)((uint64_t)hash * count / ((uint64_t)STORE_HASH_MASK + 1));
-    size_t high = low;
+    size_t low = guess;
+    size_t high = guess;
     size_t step;
 
     for (step = 16; low > 0 && number_hash(&items[low - 1]) >= hash; step *= 2) {
@@ -94,9 +95,12 @@ static size_t hash_place(const struct store_number *items, size_t count, uint32_
     return low;
 }
 
+/* Hashes are evenly distributed. O(log(run->count)) in expectation. */
 static size_t run_place(const struct store_run *run, uint32_t hash)
 {
-    return hash_place(run->items, run->count, hash);
+    uint64_t guess = (uint64_t)hash * run->count / ((uint64_t)STORE_HASH_MASK + 1);
+
+    return place_near(run->items, run->count, hash, (size_t)guess);
 }
 
 void store_run_insert(struct store_run *run, const struct store_number *number)
@@ -158,7 +162,9 @@ bool store_run_merge(struct store_run *old, struct store_run *fresh)
     old->count = to;
     while (fresh->count > 0) {
         const struct store_number *last = &fresh->items[--fresh->count];
-        size_t place = hash_place(old->items, from, number_hash(last) + 1);
+        /* The numbers that remain in `old` are evenly distributed among those in `fresh`. */
+        size_t guess = from - from / (fresh->count + 2);
+        size_t place = place_near(old->items, from, number_hash(last) + 1, guess);
 
         to -= from - place;
         memmove(&old->items[to], &old->items[place], (from - place) * sizeof(*last));
