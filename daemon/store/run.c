@@ -95,7 +95,8 @@ static size_t place_near(const struct store_number *items, size_t count, uint32_
     return low;
 }
 
-/* Hashes are evenly distributed. O(log(run->count)) in expectation. */
+/* As place_near, with the guess that evenly distributed hashes give. O(log(run->count)) in
+ * expectation. */
 static size_t run_place(const struct store_run *run, uint32_t hash)
 {
     uint64_t guess = (uint64_t)hash * run->count / ((uint64_t)STORE_HASH_MASK + 1);
@@ -162,9 +163,9 @@ bool store_run_merge(struct store_run *old, struct store_run *fresh)
     old->count = to;
     while (fresh->count > 0) {
         const struct store_number *last = &fresh->items[--fresh->count];
-        /* The numbers that remain in `old` are evenly distributed among those in `fresh`. */
-        size_t guess = from - from / (fresh->count + 2);
-        size_t place = place_near(old->items, from, number_hash(last) + 1, guess);
+        /* Hashes are evenly distributed: about this number of places of `old` come after `last`. */
+        size_t after = from / (fresh->count + 2);
+        size_t place = place_near(old->items, from, number_hash(last) + 1, from - after);
 
         to -= from - place;
         memmove(&old->items[to], &old->items[place], (from - place) * sizeof(*last));
