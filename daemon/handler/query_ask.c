@@ -14,8 +14,8 @@
 
 /* --- to the bridge ---------------------------------------------------------------------------- */
 
-/* The most bytes that a push has besides its filters and slices: once for the whole push, then for
- * each part, and for each slice. */
+/* A push has filters and slices, and further bytes. These are the most further bytes of a push as a
+ * whole, of each part, and of each slice. */
 enum { ASK_REST_BYTES = 256, ASK_PART_BYTES = 16, ASK_SLICE_BYTES = 24 };
 
 /* Whether the push with the query certainly fits a frame. */

@@ -90,8 +90,8 @@ static bool borrow_of_host(const struct hearsay_result *result, const char *host
 /*
  * Returns how many of the first `count` messages are newer than `next_ms`, the time of the first
  * message of the next page; if none is newer, `count`. The link to the next page has the time of
- * the last message here, and the next page shows older messages only. So both pages together would
- * lack a message if this page ended within a millisecond.
+ * the last message here, and the next page shows older messages only. If this page ended between
+ * two messages of the same millisecond, neither page would show the second one.
  */
 static size_t whole_moments(const struct hearsay_results *results, size_t count, int64_t next_ms)
 {
