@@ -19,9 +19,14 @@ struct node {
     size_t payload_bytes;
     struct node *prev; /* in order of use, the most recently used node first */
     struct node *next;
-    struct node *next_in_bucket;
-    uint64_t hash;   /* of the key */
     uint8_t bytes[]; /* payload, media type */
+};
+
+/* A slot of the hash table. A search compares tags first, because it has to wait for the memory of
+ * a node, but not for the next slot. */
+struct slot {
+    struct node *node; /* NULL: the slot is empty */
+    uint32_t tag;      /* the lower 32 bits of the hash of the key */
 };
 
 struct cache {
@@ -29,16 +34,16 @@ struct cache {
     uint64_t used_bytes;
     /* a random seed: without it clients could choose ids whose hashes collide */
     uint64_t seed;
-    struct node **buckets; /* bucket_count chains */
-    size_t bucket_count;   /* a power of two */
-    size_t node_count;
-    struct node *list; /* in order of use, the latest first */
+    struct slot *slots; /* open addressing: a node is in the first free slot from its home on */
+    size_t slot_count;  /* a power of two */
+    size_t node_count;  /* at most three quarters of slot_count, so that each search ends */
+    struct node *list;  /* in order of use, the latest first */
 };
 
 enum {
-    /* estimate for each node, besides struct node and content: malloc's header, two buckets */
-    OVERHEAD_BYTES = 32,
-    BUCKETS_MIN = 64
+    /* estimate for each node, besides struct node and content: malloc's header, two slots */
+    OVERHEAD_BYTES = 40,
+    SLOTS_MIN = 64
 };
 
 static uint64_t node_bytes(size_t payload_bytes, size_t media_type_bytes)
@@ -55,75 +60,107 @@ static struct key make_key(uint32_t host, const uint8_t *id)
     return key;
 }
 
-static struct node **bucket_of(struct cache *cache, uint64_t hash)
+static uint32_t tag_of(const struct cache *cache, const struct key *key)
 {
-    return &cache->buckets[hash & (cache->bucket_count - 1)];
+    return (uint32_t)(hash_seeded(key->bytes, sizeof(key->bytes), cache->seed) & UINT32_MAX);
 }
 
-static struct node *cache_find(struct cache *cache, const struct key *key)
+static size_t next_of(const struct cache *cache, size_t slot)
 {
-    uint64_t hash = hash_seeded(key->bytes, sizeof(key->bytes), cache->seed);
-    struct node *node = *bucket_of(cache, hash);
+    return (slot + 1) & (cache->slot_count - 1);
+}
 
-    while (node != NULL &&
-           (node->hash != hash || memcmp(node->key.bytes, key->bytes, sizeof(key->bytes)) != 0)) {
-        node = node->next_in_bucket;
+/* Returns the slot of the key, or the empty slot that a node with the key would get. */
+static struct slot *slot_of(const struct cache *cache, const struct key *key, uint32_t tag)
+{
+    size_t at = tag & (cache->slot_count - 1);
+
+    while (cache->slots[at].node != NULL &&
+           (cache->slots[at].tag != tag ||
+            memcmp(cache->slots[at].node->key.bytes, key->bytes, sizeof(key->bytes)) != 0)) {
+        at = next_of(cache, at);
     }
-    return node;
+    return &cache->slots[at];
+}
+
+static struct node *cache_find(const struct cache *cache, const struct key *key)
+{
+    return slot_of(cache, key, tag_of(cache, key))->node;
+}
+
+/* Doubles the number of slots. False: memory is short, and the number stays. O(n) */
+static bool cache_grow(struct cache *cache)
+{
+    struct slot *old = cache->slots;
+    size_t old_count = cache->slot_count;
+    struct slot *slots = calloc(old_count * 2, sizeof(*slots));
+
+    if (slots == NULL) {
+        return false;
+    }
+    cache->slots = slots;
+    cache->slot_count = old_count * 2;
+    for (size_t i = 0; i < old_count; i++) {
+        size_t at = old[i].tag & (cache->slot_count - 1);
+
+        while (old[i].node != NULL && slots[at].node != NULL) {
+            at = next_of(cache, at);
+        }
+        if (old[i].node != NULL) {
+            slots[at] = old[i];
+        }
+    }
+    free(old);
+    return true;
 }
 
 /*
- * Doubles the number of buckets. If memory is short, the number stays and the chains grow longer.
- * O(n)
+ * Empties a slot and closes the gap. The home of a node is the slot at which a search for the node
+ * begins. A later node moves into the gap if its home is not between the gap (exclusive) and its
+ * slot (inclusive), in circular order.
  */
-static void cache_grow(struct cache *cache)
+static void empty_slot(struct cache *cache, size_t gap)
 {
-    struct node **old = cache->buckets;
-    struct node **buckets = calloc(cache->bucket_count * 2, sizeof(struct node *));
-    struct node *node;
+    size_t mask = cache->slot_count - 1;
 
-    if (buckets == NULL) {
-        return;
-    }
-    cache->buckets = buckets;
-    cache->bucket_count *= 2;
-    DL_FOREACH (cache->list, node) {
-        struct node **bucket = bucket_of(cache, node->hash);
+    for (size_t at = next_of(cache, gap); cache->slots[at].node != NULL; at = next_of(cache, at)) {
+        size_t home = cache->slots[at].tag & mask;
 
-        node->next_in_bucket = *bucket;
-        *bucket = node;
+        if (((at - home) & mask) >= ((at - gap) & mask)) {
+            cache->slots[gap] = cache->slots[at];
+            gap = at;
+        }
     }
-    free(old);
+    cache->slots[gap] = (struct slot){.node = NULL};
 }
 
-static void add_node(struct cache *cache, struct node *node)
+static void remove_slot(struct cache *cache, const struct slot *slot)
 {
-    if (cache->node_count == cache->bucket_count) {
-        cache_grow(cache);
-    }
-    node->hash = hash_seeded(node->key.bytes, sizeof(node->key.bytes), cache->seed);
+    struct node *node = slot->node;
 
-    struct node **bucket = bucket_of(cache, node->hash);
-
-    node->next_in_bucket = *bucket;
-    *bucket = node;
-    DL_PREPEND(cache->list, node);
-    cache->node_count++;
-    cache->used_bytes += node_bytes(node->payload_bytes, node->media_type_bytes);
-}
-
-static void remove_node(struct cache *cache, struct node *node)
-{
-    struct node **link = bucket_of(cache, node->hash);
-
-    while (*link != node) {
-        link = &(*link)->next_in_bucket;
-    }
-    *link = node->next_in_bucket;
+    empty_slot(cache, (size_t)(slot - cache->slots));
     DL_DELETE(cache->list, node);
     cache->node_count--;
     cache->used_bytes -= node_bytes(node->payload_bytes, node->media_type_bytes);
     free(node);
+}
+
+static void remove_oldest(struct cache *cache)
+{
+    const struct key *key = &DL_LAST(cache->list)->key;
+
+    remove_slot(cache, slot_of(cache, key, tag_of(cache, key)));
+}
+
+static void add_node(struct cache *cache, struct node *node, uint32_t tag)
+{
+    if (cache->node_count >= cache->slot_count / 4 * 3 && !cache_grow(cache)) {
+        remove_oldest(cache);
+    }
+    *slot_of(cache, &node->key, tag) = (struct slot){node, tag};
+    DL_PREPEND(cache->list, node);
+    cache->node_count++;
+    cache->used_bytes += node_bytes(node->payload_bytes, node->media_type_bytes);
 }
 
 struct cache *cache_new(uint64_t limit_bytes)
@@ -134,9 +171,9 @@ struct cache *cache_new(uint64_t limit_bytes)
         free(cache);
         return NULL;
     }
-    cache->bucket_count = BUCKETS_MIN;
-    cache->buckets = calloc(cache->bucket_count, sizeof(struct node *));
-    if (cache->buckets == NULL) {
+    cache->slot_count = SLOTS_MIN;
+    cache->slots = calloc(cache->slot_count, sizeof(*cache->slots));
+    if (cache->slots == NULL) {
         free(cache);
         return NULL;
     }
@@ -151,9 +188,9 @@ void cache_free(struct cache *cache)
         return;
     }
     while (cache->list != NULL) {
-        remove_node(cache, cache->list);
+        remove_oldest(cache);
     }
-    free(cache->buckets);
+    free(cache->slots);
     free(cache);
 }
 
@@ -181,10 +218,11 @@ bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
 {
     uint64_t limit = cache->limit_bytes;
     struct key key = make_key(host, id);
-    struct node *node = cache_find(cache, &key);
+    uint32_t tag = tag_of(cache, &key);
+    const struct slot *slot = slot_of(cache, &key, tag);
 
-    if (node != NULL) {
-        remove_node(cache, node);
+    if (slot->node != NULL) {
+        remove_slot(cache, slot);
     }
     /* Each size is checked before the two are added, so that the sum cannot overflow. */
     if (entry->payload_bytes > limit / 8 || entry->media_type_bytes > UINT32_MAX / 2) {
@@ -194,14 +232,14 @@ bool cache_put(struct cache *cache, uint32_t host, const uint8_t *id,
     if (bytes > limit / 8) {
         return false;
     }
-    node = make_node(&key, entry);
+    struct node *node = make_node(&key, entry);
     if (node == NULL) {
         return false;
     }
     while (cache->list != NULL && cache->used_bytes + bytes > limit) {
-        remove_node(cache, DL_LAST(cache->list));
+        remove_oldest(cache);
     }
-    add_node(cache, node);
+    add_node(cache, node, tag);
     return true;
 }
 
@@ -229,10 +267,10 @@ bool cache_get(struct cache *cache, uint32_t host, const uint8_t *id, struct cac
 void cache_drop(struct cache *cache, uint32_t host, const uint8_t *id)
 {
     struct key key = make_key(host, id);
-    struct node *node = cache_find(cache, &key);
+    const struct slot *slot = slot_of(cache, &key, tag_of(cache, &key));
 
-    if (node != NULL) {
-        remove_node(cache, node);
+    if (slot->node != NULL) {
+        remove_slot(cache, slot);
     }
 }
 
@@ -240,7 +278,7 @@ void cache_set_limit(struct cache *cache, uint64_t limit_bytes)
 {
     cache->limit_bytes = limit_bytes;
     while (cache->list != NULL && cache->used_bytes > limit_bytes) {
-        remove_node(cache, DL_LAST(cache->list));
+        remove_oldest(cache);
     }
 }
 
