@@ -35,8 +35,7 @@ bool bloom_test(const uint64_t *filter, uint32_t p)
     return (filter[p / WORD_BITS] >> (p % WORD_BITS) & 1) != 0;
 }
 
-/* The word whose bytes, the lowest first, are the 8 at `b`: compilers make the expression one load.
- */
+/* Reads a word from 8 bytes, the lowest byte first. Compilers make one load of the expression. */
 static uint64_t whole_word(const uint8_t *b)
 {
     return (uint64_t)b[0] | (uint64_t)b[1] << 8 | (uint64_t)b[2] << 16 | (uint64_t)b[3] << 24 |

@@ -22,8 +22,8 @@ struct node {
     uint8_t bytes[]; /* payload, media type */
 };
 
-/* A slot of the hash table. A search compares tags first, because it has to wait for the memory of
- * a node, but not for the next slot. */
+/* A slot of the hash table. A search reads a node only if the tag is equal, because nodes are
+ * rarely in the processor's cache. */
 struct slot {
     struct node *node; /* NULL: the slot is empty */
     uint32_t tag;      /* the lower 32 bits of the hash of the key */
@@ -115,9 +115,9 @@ static bool cache_grow(struct cache *cache)
 }
 
 /*
- * Empties a slot and closes the gap. The home of a node is the slot at which a search for the node
- * begins. A later node moves into the gap if its home is not between the gap (exclusive) and its
- * slot (inclusive), in circular order.
+ * Empties a slot and closes the gap. A search for a node begins at the node's home and ends at an
+ * empty slot. So a later node moves into the gap, unless its home lies after the gap. The order is
+ * circular.
  */
 static void empty_slot(struct cache *cache, size_t gap)
 {

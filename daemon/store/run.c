@@ -95,7 +95,7 @@ static size_t place_near(const struct store_number *items, size_t count, uint32_
     return low;
 }
 
-/* As place_near, with the guess that evenly distributed hashes give. O(log(run->count)) in
+/* As place_near. The guess assumes that the hashes are evenly distributed. O(log(run->count)) in
  * expectation. */
 static size_t run_place(const struct store_run *run, uint32_t hash)
 {
