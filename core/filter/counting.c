@@ -66,9 +66,11 @@ uint32_t counting_value(const struct counting *counting, uint32_t position)
 
 static void count_up(struct counting *counting, uint32_t position)
 {
-    if (counting_value(counting, position) < counting_ceiling(counting)) {
-        *word_of(counting, position) += UINT64_C(1) << shift_of(counting, position);
-    }
+    uint64_t *word = word_of(counting, position);
+    uint32_t shift = shift_of(counting, position);
+    uint64_t ceiling = counting_ceiling(counting);
+
+    *word += (uint64_t)((*word >> shift & ceiling) != ceiling) << shift;
 }
 
 static void count_down(struct counting *counting, uint32_t position)

@@ -102,18 +102,20 @@ void tree_group_union(const struct tree *tree, const struct tree_node *node, uin
 static void widen_union(const struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter)
 {
+    uint64_t *columns = &node->columns[group / 64];
     uint64_t lane = UINT64_C(1) << group % 64;
+    uint32_t added = 0;
 
     for (size_t w = 0; w < tree->words; w++) {
         node->whole[w] |= filter[w];
         for (uint64_t left = filter[w]; left != 0; left &= left - 1) {
-            size_t bit = w * 64 + sliced_lowest(left);
-            uint64_t *lanes = &node->columns[bit * BITS_LANE_WORDS + group / 64];
+            uint64_t *lanes = &columns[(w * 64 + sliced_lowest(left)) * BITS_LANE_WORDS];
 
-            node->column_bits += (*lanes & lane) == 0;
+            added += (*lanes & lane) == 0;
             *lanes |= lane;
         }
     }
+    node->column_bits += added;
 }
 
 /* Clears the bits `gone` in the union of a group. Clears a bit in the union of the node, too, if no
