@@ -210,6 +210,7 @@ static int find_at(struct store_database *database, const struct persist_message
         return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
     }
     if (!store_row_is_of(statement, key)) {
+        store_statement_reset(statement);
         return SQLITE_DONE;
     }
     rc = store_row_read(statement, out_message);
@@ -224,7 +225,6 @@ int store_database_find(struct store_database *database, const struct persist_me
 
     while (rc == SQLITE_DONE &&
            (seq = store_numbers_next(database->numbers, key->host, key->id, seq)) != 0) {
-        store_statement_reset(database->statements[STORE_FIND]);
         rc = find_at(database, key, seq, out_message);
     }
     return rc;

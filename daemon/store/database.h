@@ -139,8 +139,8 @@ void store_database_write_meta(struct store_database *database);
 /*
  * Finds the stored message with the host and the id of `key`. SQLITE_ROW: found; pointers in
  * *out_message are valid until STORE_FIND is reset. SQLITE_DONE: there is no such message.
- * SQLITE_CORRUPT: the row does not match its checksum. Other codes are errors. The caller resets
- * STORE_FIND in any case.
+ * SQLITE_CORRUPT: the row does not match its checksum. Other codes are errors. After any result but
+ * SQLITE_DONE the caller resets STORE_FIND.
  */
 int store_database_find(struct store_database *database, const struct persist_message *key,
                         struct persist_message *out_message);

@@ -55,7 +55,9 @@ static int compare_stored(struct store_database *database, struct persist_op *op
                                           .expires_ms = stored.expires_ms,
                                           .seq = stored.seq};
     }
-    store_statement_reset(database->statements[STORE_FIND]);
+    if (rc != SQLITE_DONE) {
+        store_statement_reset(database->statements[STORE_FIND]);
+    }
     return rc;
 }
 
