@@ -125,7 +125,8 @@ static const struct settings_key keys[] = {
      .standard = "0",
      .help = "How long a commit waits for more deposits, which are then written and acknowledged "
              "together. Fewer commits wear out less flash. Users hardly notice 50ms to 200ms. 0: a "
-             "commit begins at once."},
+             "commit begins at once. After a commit of many deposits, the next one waits for more "
+             "of them in any case, at most 1ms."},
     {DAEMON_KEY("log_level", log_level), SETTINGS_TYPE_CHOICE, .words = log_level_words,
      .standard = "info", .reloadable = true, .help = "The least important lines that are logged."},
     {DAEMON_KEY("clock_patience", clock_patience_s), SETTINGS_TYPE_DURATION, 0, YEARS,

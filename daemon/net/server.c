@@ -182,6 +182,7 @@ static int init_handles(struct server *server)
 
 static int open_store(struct server *server, char *out_reason)
 {
+    enum { GROUP_US = 1000 }; /* about as long as a sync of a fast disk takes */
     const struct config *config = &server->config;
 
     int rc = datadir_lock(config->data, !config->relaxed, &server->lock, out_reason);
@@ -193,6 +194,7 @@ static int open_store(struct server *server, char *out_reason)
         .directory = config->data,
         .relaxed = config->relaxed,
         .gather_ms = config->commit_delay_ms,
+        .group_us = GROUP_US,
         .log_bytes = config_log_bytes(config),
         .messages_max = config->limits.messages_max,
         .bytes_max = config->limits.bytes_max,

@@ -415,6 +415,7 @@ void power_work_do(struct power_work *work)
     power_work_watch(work);
     fixture->options.scrub_after_ms = rng_chance(work->rng, 50) ? 1 : 0;
     fixture->options.gather_ms = rng_chance(work->rng, 20) ? 1 : 0;
+    fixture->options.group_us = rng_chance(work->rng, 20) ? 100 : 0;
     fixture->options.log_bytes = rng_chance(work->rng, 50) ? 0 : 65536;
     fixture->options.bytes_max = rng_chance(work->rng, 50) ? 0 : 1 << 20; /* small pages */
     work->backups = work->is_short ? 0 : work->backups; /* they fail in ways of their own */

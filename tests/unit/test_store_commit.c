@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "daemon/store/log.h"
+#include "daemon/store/thread/queue.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fault_vfs.h"
 #include "tests/lib/store_fixture.h"
@@ -50,7 +51,7 @@ static void test_callbacks_come_in_order(void **state)
 
 static void test_what_waits_for_a_commit_shares_the_next(void **state)
 {
-    enum { COUNT = 1000 };
+    enum { COUNT = STORE_BATCH_OPS };
     struct store_op *ops = calloc(COUNT + 1, sizeof(*ops));
     uint64_t before = store_count(&fixture).transactions;
 
@@ -247,7 +248,7 @@ static void await_all(struct store_op *ops, size_t count)
  * acknowledged after it. A whole batch, a job and the end do not wait. */
 static void test_operations_gather(void **state)
 {
-    enum { HOUR_MS = 3600 * 1000, BATCH = 2048 };
+    enum { HOUR_MS = 3600 * 1000, BATCH = STORE_BATCH_OPS };
     struct store_op *ops = calloc(BATCH, sizeof(*ops));
     struct persist_job job = {.kind = PERSIST_COMPACT, .path = "", .done = note_job};
     const uint64_t began = uv_hrtime();
@@ -299,6 +300,57 @@ static void test_operations_gather(void **state)
     free(ops);
 }
 
+/*
+ * After a large batch the writer waits until half as many operations wait, and they share a commit.
+ * A job and the end do not wait.
+ */
+static void test_half_of_the_usual_batch_is_awaited(void **state)
+{
+    enum { USUAL = 400, HALF = USUAL / 2, HOUR_S = 3600 };
+    struct store_op *ops = calloc(USUAL, sizeof(*ops));
+    struct persist_job job = {.kind = PERSIST_COMPACT, .path = "", .done = note_job};
+    const uint64_t began = uv_hrtime();
+    uint64_t before;
+
+    (void)state;
+    assert_non_null(ops);
+    store_close(&fixture);
+    fixture.options.group_us = HOUR_S * 1000u * 1000u;
+    store_open(&fixture);
+    assert_int_equal(store_deposit(&fixture, 1, 10, NEVER), PERSIST_APPLIED); /* waits for none */
+    fault_vfs_hold_sync();
+    store_make_deposit(&fixture, &ops[0], 2, 10, NEVER);
+    store_submit(&fixture, &ops[0]);
+    fault_vfs_await_held();
+    for (uint32_t i = 1; i < USUAL; i++) {
+        store_make_deposit(&fixture, &ops[i], 100 + i, 10, NEVER);
+        store_submit(&fixture, &ops[i]);
+    }
+    fault_vfs_let_go();
+    await_all(ops, USUAL); /* the second commit has USUAL - 1 operations */
+    before = store_count(&fixture).transactions;
+    for (uint32_t i = 0; i < HALF; i++) {
+        store_make_deposit(&fixture, &ops[i], 1000 + i, 10, NEVER);
+        ops[i].done = 0;
+        store_submit(&fixture, &ops[i]);
+    }
+    await_all(ops, HALF - 1); /* half of an odd number, rounded down */
+    assert_int_equal(store_count(&fixture).transactions - before, 1);
+    assert_true(fixture.persist->interface->begin_job(fixture.persist, &job));
+    while (job.path != NULL) {
+        (void)uv_run(&fixture.loop, UV_RUN_ONCE);
+    }
+    await_all(ops, HALF);
+    store_make_deposit(&fixture, &ops[0], 6000, 10, NEVER);
+    ops[0].done = 0;
+    store_submit(&fixture, &ops[0]);
+    store_close(&fixture);
+    assert_true(ops[0].done != 0 && ops[0].op.outcome == PERSIST_APPLIED);
+    assert_true(uv_hrtime() - began < HOUR_S * UINT64_C(1000000000));
+    fixture.options.group_us = 0;
+    free(ops);
+}
+
 #define TEST(name) \
     cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
 
@@ -313,6 +365,7 @@ int main(void)
         TEST(test_a_log_from_before_is_scrubbed),
         TEST(test_an_empty_log_is_left_alone),
         TEST(test_operations_gather),
+        TEST(test_half_of_the_usual_batch_is_awaited),
     };
 
     fault_vfs_install();

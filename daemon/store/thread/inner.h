@@ -19,6 +19,7 @@
 #include "daemon/store/thread/queue.h"
 #include "daemon/store/thread/writer.h"
 
+#define STORE_NS_PER_US UINT64_C(1000)
 #define STORE_NS_PER_MS UINT64_C(1000000)
 
 enum {
@@ -45,6 +46,7 @@ struct store_writer {
     bool locked_out; /* the writer's thread only: another program held the lock of the database too
                         long for the last batch */
     bool hands_off;  /* closing must not change the database; written before the first submit */
+    size_t usual;    /* the writer's thread only: operations of a usual batch, see note_usual */
     struct persist_job *current; /* the thread's: a backup that was begun */
     struct store_backup backup;  /* the thread's: of `current` */
     bool copy_is_lost; /* the writer's thread only: the backup was aborted because its connection
@@ -54,6 +56,8 @@ struct store_writer {
     uv_mutex_t mutex; /* guards the fields below */
     uv_cond_t wake;
     struct store_queue queue;
+    size_t wanted;         /* the thread waits until this number of operations waits; 0: it does not
+                              wait so */
     uint64_t gather_until; /* uv_hrtime: the thread waits for more operations until this time at the
                               latest */
     bool waiting;

@@ -16,11 +16,12 @@
 
 enum {
     /*
-     * Maximum number of operations in a transaction. In a larger transaction the first operations
-     * would wait longer for the last ones, and the changed pages might not fit into SQLite's
-     * cache.
+     * Maximum number of operations in a transaction. While the writer commits one transaction, the
+     * loop collects the next one. A session has at most about 1,300 deposits in flight (the limit
+     * of bytes that a session holds), so two transactions of this size. With 1,024 and 2,048
+     * operations one transaction took nearly all of them, and the writer waited for the next ones.
      */
-    STORE_BATCH_OPS = 2048,
+    STORE_BATCH_OPS = 640,
     STORE_BATCH_BYTES = 4 * 1024 * 1024
 };
 

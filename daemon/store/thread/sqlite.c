@@ -434,6 +434,7 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
                                           .context = store,
                                           .scrub_after_ms = options->scrub_after_ms,
                                           .gather_ms = options->gather_ms,
+                                          .group_us = options->group_us,
                                           .free_bytes = options->free_bytes,
                                           .log_bytes = options->log_bytes,
                                           .marks_max = options->marks_max,

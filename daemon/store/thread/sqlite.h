@@ -18,6 +18,8 @@ struct persist_sqlite_options {
     uint32_t scrub_after_ms; /* time from a removal to the truncation of the log, which may still
                                 have the removed bytes; 0: 30 s */
     uint32_t gather_ms;      /* how long the writer waits for more operations before a commit */
+    uint32_t group_us;       /* how long, after `gather_ms`, the writer waits at most until half as
+                                many operations as usual wait (writer.c) */
     int64_t marks_max;       /* maximum number of tombstones; when it is exceeded, the tombstones
                                 that expire soonest are deleted; 0: 100,000 */
     uint64_t log_bytes;      /* bytes of frames in the log at which a checkpoint runs; 0:

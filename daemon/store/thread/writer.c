@@ -52,6 +52,37 @@ static void writer_gather(struct store_writer *writer)
     }
 }
 
+/*
+ * Waits until half of the usual batch waits, at most group_us. Clients that wait for their answers
+ * before they send more would otherwise get small commits: the first deposit after a large commit
+ * would be committed alone, and each commit costs a sync. A client alone never waits: its usual
+ * batch is one operation. The caller holds the mutex.
+ */
+static void gather_group(struct store_writer *writer)
+{
+    uint64_t until = uv_hrtime() + STORE_NS_PER_US * writer->options.group_us;
+
+    writer->wanted = writer->usual / 2;
+    while (writer->queue.first != NULL && writer->queue.count < writer->wanted &&
+           !writer->stopping && writer->job == NULL) {
+        uint64_t now = uv_hrtime();
+
+        if (now >= until) {
+            break;
+        }
+        (void)uv_cond_timedwait(&writer->wake, &writer->mutex, until - now);
+    }
+    writer->wanted = 0;
+}
+
+/* A larger batch is usual at once. After smaller ones the usual size goes down by quarters. */
+static void note_usual(struct store_writer *writer, size_t count)
+{
+    size_t less = writer->usual * 3 / 4;
+
+    writer->usual = count > less ? count : less;
+}
+
 /* Returns the number of unused pages of the database; 0 if they cannot be counted now. */
 static uint64_t reusable_pages(struct store_writer *writer)
 {
@@ -111,6 +142,7 @@ static bool writer_turn(struct store_writer *writer)
     uv_mutex_lock(&writer->mutex);
     wait_for_work(writer);
     writer_gather(writer);
+    gather_group(writer);
     has_operations = writer->queue.first != NULL;
     job = writer->job;
     goes_on = has_operations || job != NULL || !writer->stopping;
@@ -118,6 +150,7 @@ static bool writer_turn(struct store_writer *writer)
 
     if (has_operations) {
         take_batch(writer, &batch);
+        note_usual(writer, batch.count);
         store_commit_run(writer, &batch);
         writer->options.done(writer->options.context, batch.first, batch.last);
         store_commit_checkpoint_if_long(writer);
@@ -220,7 +253,8 @@ void store_writer_submit(struct store_writer *writer, struct persist_op *op)
         writer->gather_until = uv_hrtime() + STORE_NS_PER_MS * writer->options.gather_ms;
     }
     store_queue_push(&writer->queue, op);
-    if (writer->waiting || store_queue_is_full(&writer->queue)) {
+    if (writer->waiting || store_queue_is_full(&writer->queue) ||
+        writer->queue.count == writer->wanted) {
         uv_cond_signal(&writer->wake);
     }
     writer->waiting = false; /* further submits need not signal again */

@@ -39,6 +39,7 @@ struct store_writer_options {
     uint64_t scrub_after_ms; /* time from a removal to the truncation of the log, which may still
                                 have the removed bytes */
     uint64_t gather_ms;      /* how long the writer waits for more operations before a commit */
+    uint64_t group_us;       /* see persist_sqlite_options */
 };
 
 /* Counters since the writer started. */
