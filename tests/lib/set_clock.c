@@ -9,11 +9,13 @@
  *
  * A timeout that a program waits for ends by the machine's clock. So a test that moves the clocks
  * then wakes the programs, by a request for example. A thread that waits for a condition until a
- * time of the wall clock (libnats) waits as long as it would with the right clock.
+ * time of the wall clock (libnats) or of CLOCK_MONOTONIC (libuv) waits as long as it would with the
+ * right clock.
  */
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <sys/mman.h>
@@ -77,8 +79,10 @@ __attribute__((visibility("default"))) int pthread_cond_timedwait(pthread_cond_t
     if (next == NULL) {
         *(void **)&next = dlsym(RTLD_NEXT, "pthread_cond_timedwait");
     }
-    if (clock_file != NULL && real.tv_sec > 1000000000) { /* no machine is up for so long */
-        real.tv_sec -= (time_t)clock_file[WALL_SECONDS];
+    if (clock_file != NULL) {
+        const bool is_wall = real.tv_sec > 1000000000; /* no machine is up for so long */
+
+        real.tv_sec -= (time_t)clock_file[is_wall ? WALL_SECONDS : STEADY_SECONDS];
     }
     return next(condition, mutex, &real);
 }
