@@ -26,6 +26,8 @@ enum {
     LOG_FLIPS = 300,
     LATER = 2000,
     HEADER_BYTES = 100,
+    LONG_LOG_BYTES = 16 * 1024 * 1024, /* nothing is copied from such a log, so it is not begun anew
+                                          while a test fills it */
     PAGE_BYTES = 4096,
     FRAME_BYTES = PAGE_BYTES + STORE_LOG_FRAME_HEADER_BYTES
 };
@@ -223,6 +225,7 @@ static void test_changed_log(void **state)
     rng_init(&rng);
     store_fixture_init(&fixture);
     store_fixture_init(&copy);
+    fixture.options.log_bytes = LONG_LOG_BYTES;
     store_open(&fixture);
     for (uint32_t i = 1; i <= MESSAGES; i++) {
         assert_int_equal(store_deposit(&fixture, i, i, LATER), PERSIST_APPLIED);
