@@ -8,9 +8,9 @@
  *   seconds that are added to the clocks that do not jump, such as CLOCK_MONOTONIC
  *
  * A timeout that a program waits for ends by the machine's clock. So a test that moves the clocks
- * then wakes the programs, by a request for example. A thread that waits for a condition until a
- * time of the wall clock (libnats) or of CLOCK_MONOTONIC (libuv) waits as long as it would with the
- * right clock.
+ * then wakes the programs, by a request for example. A wait for a condition lasts as long as with
+ * the right clocks, whether its end is a time of the wall clock (libnats) or of CLOCK_MONOTONIC
+ * (libuv).
  */
 #include <dlfcn.h>
 #include <fcntl.h>
