@@ -16,6 +16,7 @@ struct msg_head {
     struct msg_text profile;
     int64_t as_of_ms;
     bool is_taken;
+    uint64_t term;
 };
 
 struct msg_page_ask {

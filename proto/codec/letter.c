@@ -17,6 +17,7 @@ static const struct map_field head_fields[] = {
     {MAP_FIELD(TEXT, Head, head, profile), MAP_RANGE(1, LIMIT_PROFILE_BYTES)},
     {MAP_FIELD(I64, Head, head, as_of_ms)},
     {MAP_FIELD(BOOL, Head, head, is_taken)},
+    {MAP_FIELD(U64, Head, head, term)},
 };
 static const struct map head_map = MAP_OF("a head", head, head);
 

@@ -262,7 +262,7 @@ class Reader:
 
 @pytest.fixture(scope="module", name="hub")
 def hub_of_module():
-    made = hub_cluster.Hub(conftest.storage_root(), {f"ap{n}": "campus" for n in range(1, 15)})
+    made = hub_cluster.Hub(conftest.storage_root(), {f"ap{n}": "campus" for n in range(1, 16)})
     try:
         made.start().wait_ready().make_streams()
         yield made.wait_current()

@@ -66,8 +66,7 @@ def test_two_owners_one_is_fenced(make_point, hub, rng):
     first.bridge.wait_log("FENCED: another store owns this host")
     assert "FENCED" in first.bridge.run("status").stdout
     # The hub loses the head: the owner writes it again, and the other one stays fenced.
-    shard = hub_cluster.shard_of("ap4")
-    assert hub.ask(f"STREAM.PURGE.h_{shard}", filter=f"h.{shard}.ap4.-")["success"]
+    lose_head(hub, "ap4")
     second.daemon.restart()  # takes longer than an interval of heads: the first one has looked
     second.start().bridge.wait_log("this store is the owner")
     assert "FENCED" in first.bridge.run("status").stdout
@@ -104,10 +103,11 @@ def changes_of(rng, count, host):
             deposited_ms=now - 60_000, expires_ms=now + 3_600_000, reach=1_000_000))
 
 
-def put_head(hub, host, store_id=bytes(range(16)), seq=1, profile="v1:wifi=320/2,any=192/3", as_of_ms=1):
+def put_head(hub, host, store_id=bytes(range(16)), seq=1, profile="v1:wifi=320/2,any=192/3", as_of_ms=1,
+             term=1):
     shard = hub_cluster.shard_of(host)
     letter = letters.Letter(version=1, head=letters.Head(store_id=store_id, seq=seq, profile=profile,
-                                                         as_of_ms=as_of_ms))
+                                                         as_of_ms=as_of_ms, term=term))
     with hub.connect(host) as nats:
         return nats.request(f"h.{shard}.{host}.-", letter.SerializeToString()).json()
 
@@ -198,6 +198,41 @@ def test_a_new_store_gets_messages_back_without_a_head(make_point, hub, rng):
         point.bridge.wait_log("restored, 300 states")
         assert point.stored() == {change.message.id for change in before}
         point.bridge.wait_log("this store is the owner")
+    finally:
+        reader.close()
+
+
+def lose_head(hub, host):
+    shard = hub_cluster.shard_of(host)
+    assert hub.ask(f"STREAM.PURGE.h_{shard}", filter=f"h.{shard}.{host}.-")["success"]
+
+
+def test_the_head_of_an_earlier_owner_fences_nobody(make_point, hub, rng):
+    """Servers that were killed bring it back: while the bridge runs, and while it is stopped."""
+    put_head(hub, "ap15", term=7)
+    reader = access_point.Reader(hub, "ap15", list(changes_of(rng, 20, "ap15")))
+    try:
+        point = make_point("ap15").start()
+        point.bridge.wait_log("this store is the owner")
+        point.wait_published(ids := point.deposit(rng, 10))
+        assert letter_at_hub(hub, "ap15", "-")[1].head.term == 8
+        lose_head(hub, "ap15")
+        put_head(hub, "ap15", term=7)
+        point.bridge.wait_log("the hub has lost the head of this host: all is published again")
+        wait_until(lambda: letter_at_hub(hub, "ap15", "-")[1].head.term == 8, "the owner's head")
+        point.bridge.stop()
+        lose_head(hub, "ap15")
+        put_head(hub, "ap15", term=7)
+        point.bridge.start().wait_log("the hub has lost the head of this host: all is published again")
+        point.bridge.wait_log("this store is the owner")
+        point.wait_published(ids + point.deposit(rng, 1))
+        assert not any(line and "FENCED" in line for line in point.bridge.log)
+        # One that took over at the same time, and one after it: both are owners.
+        for term in (8, 2**64 - 1):
+            put_head(hub, "ap15", term=term)
+            point.bridge.wait_log("FENCED: another store owns this host")
+            assert point.bridge.run("take", "ap15", "--now").returncode == 0
+            point.bridge.wait_log("this store is the owner")
     finally:
         reader.close()
 

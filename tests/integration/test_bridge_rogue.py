@@ -213,7 +213,7 @@ def test_what_a_neighbour_may_not_ask(make_site, hub, rng):  # noqa: F811
 
 def write_head(hub, store):  # noqa: F811
     """What `take` does at the hub."""
-    letter = letters.Letter(version=1, head=letters.Head(store_id=store, seq=1, as_of_ms=1))
+    letter = letters.Letter(version=1, head=letters.Head(store_id=store, seq=1, as_of_ms=1, term=9))
     with hub.connect("ap1") as nats:
         nats.request(f"h.{hub_cluster.shard_of('ap1')}.ap1.-", letter.SerializeToString())
 

@@ -280,5 +280,5 @@ def test_a_forgotten_host_is_gone_at_the_hub(make_point, reader_of, hub, rng):
     again = reader.bridge.run("forget", "ap6")
     assert again.returncode == 0, again
 
-    gone.start().bridge.wait_log("the hub has no head of this host any more: all is published again")
+    gone.start().bridge.wait_log("the hub has lost the head of this host: all is published again")
     gone.wait_published(ids[1:])

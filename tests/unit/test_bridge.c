@@ -99,7 +99,7 @@ static void test_commands(void **state)
 
 static void test_a_cursor_survives_and_damage_is_seen(void **state)
 {
-    struct cursor cursor = {.store_id = {9, 8, 7}, .seq = UINT64_MAX, .head = 12};
+    struct cursor cursor = {.store_id = {9, 8, 7}, .seq = UINT64_MAX, .term = 3, .head = 12};
     char folder[] = "/tmp/hearsay-cursor-XXXXXX";
     char path[64];
     struct cursor read;

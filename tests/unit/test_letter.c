@@ -61,9 +61,12 @@ static void test_a_head_has_these_bytes(void **state)
     assert_int_equal(read.head.seq, 300);
     assert_int_equal(read.head.as_of_ms, 7);
     assert_false(read.head.is_taken);
+    assert_int_equal(read.head.term, 0);
     letter.head.is_taken = true;
+    letter.head.term = UINT64_MAX;
     out.count = 0;
     wire_put_number(&body, 5, 1);
+    wire_put_number(&body, 6, UINT64_MAX);
     expected.count = 0;
     wire_put_number(&expected, 1, LETTER_VERSION);
     wire_put_data(&expected, 2, body.data, body.count);
@@ -71,6 +74,7 @@ static void test_a_head_has_these_bytes(void **state)
     assert_int_equal(out.count, expected.count);
     assert_memory_equal(out.data, expected.data, out.count);
     assert_true(read.head.is_taken);
+    assert_true(read.head.term == UINT64_MAX);
     assert_memory_equal(read.head.store_id.data, id, sizeof(id));
     bytes_deinit(&body);
     bytes_deinit(&expected);

@@ -7,10 +7,11 @@
 enum {
     INTERVAL_MS = 30 * 1000,
     AGAIN_MS = 2000, /* after a failure, and for another look at a head that was old */
-    LOOK_MS = 300
+    LOOK_MS = 300,
+    MOST_LOOKS = 20 /* six seconds: a node that was behind has caught up by then */
 };
 
-static const char lost_head[] = "the hub has no head of this host any more";
+static const char lost_head[] = "the hub has lost the head of this host";
 
 static void look_again(struct claim *claim);
 
@@ -35,6 +36,7 @@ static void wake_in(struct claim *claim, uint64_t milliseconds)
 static void write_head(struct claim *claim)
 {
     struct head head = {.seq = claim->owes_rewind ? 0 : claim->cursor->seq,
+                        .term = claim->cursor->term,
                         .as_of_ms = claim->events->now_ms(claim->context)};
 
     memcpy(head.store_id, claim->cursor->store_id, sizeof(head.store_id));
@@ -109,6 +111,9 @@ static void note_seen(struct claim *claim, const struct head *found)
 {
     claim->seen = found->place;
     claim->seen_ms = found->as_of_ms;
+    if (claim->cursor->term <= found->term) {
+        claim->cursor->term = head_next_term(found->term);
+    }
 }
 
 /* The head that was there before. Servers may give it different places. */
@@ -144,6 +149,21 @@ static void await_silence(struct claim *claim, const struct head *found)
     wake_in(claim, was_here ? 0 : claim->interval_ms);
 }
 
+/* The head at this place is the last one that the hub has left; 0: none. A hub that loses one head
+ * after another would never have all if each loss began anew. */
+static void lose_head(struct claim *claim, uint64_t place)
+{
+    claim->is_refused = false;
+    claim->cursor->head = place;
+    claim->seen = 0;
+    if (claim->is_behind) {
+        claim->owes_rewind = true;
+    } else {
+        claim_rewind(claim, lost_head);
+    }
+    write_head(claim);
+}
+
 /* The head is of another store. */
 static void meet_other(struct claim *claim, const struct head *found)
 {
@@ -159,6 +179,8 @@ static void meet_other(struct claim *claim, const struct head *found)
         begin_restore(claim, true, is_same ? CLAIM_COPIES : CLAIM_NO_COPIES);
     } else if (claim->is_new) {
         await_silence(claim, found);
+    } else if (claim->is_refused && found->term < claim->cursor->term) {
+        lose_head(claim, found->place); /* an earlier owner's: the hub has lost this store's */
     } else if (claim->is_refused || claim->state == CLAIM_FENCED) {
         become_fenced(claim);
     } else { /* ask for a decision that is not about an old head: it is refused */
@@ -176,6 +198,9 @@ static void meet_own(struct claim *claim, const struct head *found)
         if (found->seq < claim->cursor->seq) { /* after a rewind that the file does not have */
             claim->cursor->seq = found->seq;
         }
+    }
+    if (claim->cursor->term < found->term) { /* `take` has written the head, or the file was lost */
+        claim->cursor->term = found->term;
     }
     claim->is_refused = false;
     if (claim->is_fresh) { /* `take` has written the head */
@@ -206,27 +231,14 @@ void claim_caught_up(struct claim *claim)
     claim->is_behind = false;
 }
 
-/* A hub that loses one head after another would never have all if each loss began anew. */
-static void lose_head(struct claim *claim)
-{
-    claim->is_refused = false;
-    claim->cursor->head = 0;
-    claim->seen = 0;
-    if (claim->is_behind) {
-        claim->owes_rewind = true;
-    } else {
-        claim_rewind(claim, lost_head);
-    }
-    write_head(claim);
-}
-
 /* The hub has refused a write: another head stands there, or none. */
 static void take_refusal(struct claim *claim, uint64_t place)
 {
     claim->is_refused = true;
     claim->refused_for = place;
+    claim->looks = 0;
     if (place == 0) {
-        lose_head(claim);
+        lose_head(claim, 0);
     } else {
         read_head(claim);
     }
@@ -264,6 +276,25 @@ static void note_failure(struct claim *claim, const char *why)
     wake_in(claim, AGAIN_MS < claim->interval_ms ? AGAIN_MS : claim->interval_ms);
 }
 
+/* The head is not the one for which a write was refused. There is a newer head, which a write will
+ * tell; or the node that has answered is behind; or the hub has lost heads since the refusal. */
+static void look_past(struct claim *claim, const struct head *found)
+{
+    if (found->place > claim->refused_for) {
+        claim->is_refused = false;
+        write_head(claim);
+    } else if (claim->state == CLAIM_FENCED) {
+        wake_in(claim, claim->interval_ms);
+    } else if (++claim->looks <= MOST_LOOKS) {
+        wake_in(claim, LOOK_MS);
+    } else {
+        claim->is_refused = false;
+        claim->seen = 0;
+        claim->seen_ms = 0;
+        look_again(claim);
+    }
+}
+
 static void on_head(void *context, enum head_outcome outcome, const struct head *found)
 {
     struct claim *claim = context;
@@ -273,14 +304,8 @@ static void on_head(void *context, enum head_outcome outcome, const struct head 
     if (claim->state == CLAIM_OFF) {
         return;
     }
-    if (is_old) { /* of a node that is behind; or there is a newer one: a write will say so */
-        claim->is_refused = false;
-        if (outcome == HEAD_FOUND && found->place > claim->refused_for) {
-            write_head(claim);
-        } else {
-            claim->is_refused = true;
-            wake_in(claim, LOOK_MS);
-        }
+    if (is_old) {
+        look_past(claim, found);
         return;
     }
     switch (outcome) {

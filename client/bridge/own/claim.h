@@ -6,6 +6,9 @@
  * answer tells three things: all is well; the hub has lost something (then all is published again);
  * another store is the owner now (FENCED: this one stops).
  *
+ * Each new owner has a term that is one higher than that of the head before (a fencing token). A
+ * hub that has lost states may show the head of an earlier owner: its lower term tells that.
+ *
  * Reading the head may show an older one, because any node of the hub answers. So nothing is
  * decided on a head that is not the one for which the hub has refused a write.
  */
@@ -47,7 +50,7 @@ struct claim {
     uv_timer_t timer;
     struct wire *wire;
     const char *host;
-    struct cursor *cursor; /* borrowed: `seq` is read, `head` and store_id are the claim's */
+    struct cursor *cursor; /* borrowed: `seq` is read, the rest is the claim's */
     const struct claim_events *events;
     void *context;
     struct head_keeper keeper;
@@ -60,6 +63,7 @@ struct claim {
     int64_t seen_ms;      /* its time, by the clock of its hearsayd; 0: none */
     uint64_t refused_for; /* the place for which a write was refused */
     bool is_refused;      /* refused_for counts */
+    unsigned looks;       /* at heads that are older than refused_for, since the refusal */
     uint64_t interval_ms;
     uint64_t accepted_at_ms; /* uv_now of the last head; 0: none */
     uint64_t rewinds;

@@ -15,8 +15,8 @@
 
 enum { TEXT_BYTES = 256, PATH_BYTES = 512, HEX = 2 * LIMIT_ID_BYTES };
 
-/* hearsay-cursor 1 STORE SEQ HEAD CHECKSUM */
-static const char form[] = "hearsay-cursor 1 %s %" PRIu64 " %" PRIu64;
+/* hearsay-cursor 2 STORE SEQ TERM HEAD CHECKSUM */
+static const char form[] = "hearsay-cursor 2 %s %" PRIu64 " %" PRIu64 " %" PRIu64;
 
 static void path_of(const char *directory, const char *host, const char *suffix, char *out)
 {
@@ -30,7 +30,7 @@ static size_t text_of(const struct cursor *cursor, char *out)
     for (size_t i = 0; i < LIMIT_ID_BYTES; i++) {
         (void)snprintf(hex + 2 * i, 3, "%02x", cursor->store_id[i]);
     }
-    int length = snprintf(out, TEXT_BYTES, form, hex, cursor->seq, cursor->head);
+    int length = snprintf(out, TEXT_BYTES, form, hex, cursor->seq, cursor->term, cursor->head);
     uint64_t sum = hash_seeded(out, (size_t)length, 0);
     length += snprintf(out + length, TEXT_BYTES - (size_t)length, " %016" PRIx64 "\n", sum);
     return (size_t)length;
@@ -61,8 +61,8 @@ void cursor_load(const char *directory, const char *host, struct cursor *out)
     path_of(directory, host, "", path);
     ssize_t length = file_read(path, text, sizeof(text) - 1);
     if (length <= 0 ||
-        sscanf(text, "hearsay-cursor 1 %32s %" SCNu64 " %" SCNu64, hex, &cursor.seq,
-               &cursor.head) != 3 ||
+        sscanf(text, "hearsay-cursor 2 %32s %" SCNu64 " %" SCNu64 " %" SCNu64, hex, &cursor.seq,
+               &cursor.term, &cursor.head) != 4 ||
         strlen(hex) != HEX || !read_hex(hex, cursor.store_id)) {
         return;
     }

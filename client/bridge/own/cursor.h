@@ -12,7 +12,9 @@
 
 struct cursor {
     uint8_t store_id[LIMIT_ID_BYTES];
-    uint64_t seq;  /* all changes up to here are at the hub */
+    uint64_t seq; /* all changes up to here are at the hub */
+    uint64_t
+        term; /* the store's number among the owners of the host; 0: the hub does not know it */
     uint64_t head; /* where the own head is in the stream; 0: there is none, and in the file: the
                     * store was restored, and no head of it was accepted yet */
 };

@@ -11,6 +11,12 @@
 
 enum { HEAD_TIMEOUT_MS = 5000, NOT_FOUND = 404 };
 
+/* A thief of a certificate may have written the highest one. */
+uint64_t head_next_term(uint64_t term)
+{
+    return term < UINT64_MAX ? term + 1 : term;
+}
+
 static void fail_head(struct head_keeper *keeper, struct head *head, const char *why)
 {
     (void)snprintf(head->error, sizeof(head->error), "%s", why);
@@ -37,6 +43,7 @@ static bool decode_head(const struct wire_message *message, struct head *head)
     if (is_head) {
         memcpy(head->store_id, letter.head.store_id.data, LIMIT_ID_BYTES);
         head->seq = letter.head.seq;
+        head->term = letter.head.term;
         head->as_of_ms = letter.head.as_of_ms;
         head->is_taken = letter.head.is_taken;
         (void)snprintf(head->profile, sizeof(head->profile), "%.*s",
@@ -119,6 +126,7 @@ bool head_write(struct head_keeper *keeper, const struct head *head, const char 
         .kind = MSG_LETTER_HEAD,
         .head = {.store_id = {head->store_id, LIMIT_ID_BYTES},
                  .seq = head->seq,
+                 .term = head->term,
                  .profile = {profile, strlen(profile)},
                  .as_of_ms = head->as_of_ms,
                  .is_taken = head->is_taken},

@@ -24,11 +24,15 @@ struct head {
     uint64_t place; /* sequence in the stream */
     uint8_t store_id[LIMIT_ID_BYTES];
     uint64_t seq;
+    uint64_t term; /* the owner's number: the next owner has one more */
     int64_t as_of_ms;
     bool is_taken; /* back, by an operator: the store must be restored before it publishes */
     char profile[LIMIT_PROFILE_BYTES + 1]; /* reading: of the store that wrote it */
     char error[WIRE_ERROR_BYTES];
 };
+
+/* The term of a store that becomes the owner after the owner of `term`. */
+uint64_t head_next_term(uint64_t term);
 
 typedef void head_done(void *context, enum head_outcome outcome, const struct head *found);
 

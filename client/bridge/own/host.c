@@ -38,6 +38,7 @@ struct host {
     struct cursor before; /* of another store, as the file has it */
     bool is_restored;     /* the store comes from the hub, and may have no head yet */
     uint64_t saved_seq;
+    uint64_t saved_term;
     struct claim claim;
     struct publish *publish;
     uint64_t ticket; /* of the feed; 0: none */
@@ -94,12 +95,13 @@ static void write_cursor(struct host *host)
         note_trouble(host, "its cursor cannot be saved", strerror(rc));
     } else {
         host->saved_seq = host->cursor.seq;
+        host->saved_term = host->cursor.term;
     }
 }
 
 static void save_cursor(struct host *host)
 {
-    if (host->saved_seq != host->cursor.seq) {
+    if (host->saved_seq != host->cursor.seq || host->saved_term != host->cursor.term) {
         write_cursor(host);
     }
 }
@@ -335,10 +337,11 @@ static void meet_store(struct host *host, const uint8_t *store_id)
     } else {
         host->is_restored = false;
         host->before = host->cursor.head > 0 ? host->cursor : saved;
-        host->cursor = (struct cursor){.seq = 0};
+        host->cursor = (struct cursor){.term = head_next_term(host->before.term)};
         memcpy(host->cursor.store_id, store_id, LIMIT_ID_BYTES);
     }
     host->saved_seq = host->cursor.seq;
+    host->saved_term = host->cursor.term;
 }
 
 static void on_greeted(void *context)

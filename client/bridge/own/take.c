@@ -54,6 +54,7 @@ static int read_store(struct take *take, const struct bridge_config *config, cha
         cursor_load(config->state, host->name, &cursor);
         take->was_owner = memcmp(cursor.store_id, take->own.store_id, LIMIT_ID_BYTES) == 0;
         take->own.seq = take->was_owner ? cursor.seq : 0;
+        take->own.term = head_next_term(cursor.term);
         (void)snprintf(take->profile, sizeof(take->profile), "%s", host->profile);
     }
     hearsay_close(server);
@@ -117,6 +118,9 @@ static int take_over(struct take *take, bool is_now, FILE *out, char *out_reason
 
     if (rc != 0) {
         return rc;
+    }
+    if (take->outcome == HEAD_FOUND && take->own.term <= take->found.term) {
+        take->own.term = head_next_term(take->found.term);
     }
     bool is_owner = take->outcome == HEAD_FOUND &&
                     memcmp(take->found.store_id, take->own.store_id, LIMIT_ID_BYTES) == 0;
