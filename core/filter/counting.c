@@ -4,16 +4,13 @@
 #include <assert.h>
 
 #include "core/base/err.h"
-#include "core/bits/sliced.h"
 #include "core/filter/bloom.h"
 
 enum { WORD_BITS = 64 };
 
-static size_t counter_words(const struct counting *counting)
+static size_t plane_words(const struct counting *counting)
 {
-    uint32_t each = WORD_BITS / counting->width;
-
-    return counting->m / each + (counting->m % each != 0);
+    return counting->width * bloom_words(counting->m);
 }
 
 int counting_init(struct counting *counting, const struct alloc *alloc, uint32_t m, uint32_t width)
@@ -21,9 +18,9 @@ int counting_init(struct counting *counting, const struct alloc *alloc, uint32_t
     assert(m >= 1);
     assert(width == 2 || width == 4 || width == 8 || width == 16 || width == 32);
     *counting = (struct counting){.alloc = alloc, .m = m, .width = width};
-    counting->counters = alloc_zeroed(alloc, counter_words(counting), sizeof(*counting->counters));
+    counting->planes = alloc_zeroed(alloc, plane_words(counting), sizeof(*counting->planes));
     counting->filter = alloc_zeroed(alloc, bloom_words(m), sizeof(*counting->filter));
-    if (counting->counters == NULL || counting->filter == NULL) {
+    if (counting->planes == NULL || counting->filter == NULL) {
         counting_deinit(counting);
         return -ERR_NOMEM;
     }
@@ -33,7 +30,7 @@ int counting_init(struct counting *counting, const struct alloc *alloc, uint32_t
 void counting_deinit(struct counting *counting)
 {
     if (counting->alloc != NULL) {
-        alloc_release(counting->alloc, counting->counters);
+        alloc_release(counting->alloc, counting->planes);
         alloc_release(counting->alloc, counting->filter);
     }
     *counting = (struct counting){0};
@@ -44,64 +41,77 @@ uint32_t counting_ceiling(const struct counting *counting)
     return (uint32_t)((UINT64_C(1) << counting->width) - 1);
 }
 
-/*
- * Returns the bit of a word at which the counter of a position begins. The width divides 64, so
- * that no counter lies in two words.
- */
-static uint32_t shift_of(const struct counting *counting, uint32_t position)
+/* Returns the planes of a word of the filter. */
+static uint64_t *planes_of(const struct counting *counting, size_t word)
 {
-    return position * counting->width % WORD_BITS;
-}
-
-static uint64_t *word_of(const struct counting *counting, uint32_t position)
-{
-    return &counting->counters[(size_t)position * counting->width / WORD_BITS];
+    return &counting->planes[word * counting->width];
 }
 
 uint32_t counting_value(const struct counting *counting, uint32_t position)
 {
-    return (uint32_t)(*word_of(counting, position) >> shift_of(counting, position) &
-                      counting_ceiling(counting));
+    const uint64_t *planes = planes_of(counting, position / WORD_BITS);
+    uint32_t value = 0;
+
+    for (uint32_t p = 0; p < counting->width; p++) {
+        value |= (uint32_t)(planes[p] >> position % WORD_BITS & 1) << p;
+    }
+    return value;
 }
 
-static void count_up(struct counting *counting, uint32_t position)
+/*
+ * Increments the counters of the positions `carry` of a word, all at once. A carry out of the last
+ * plane comes from a counter at the ceiling: the counter gets all its bits back.
+ */
+static void count_up(uint64_t *planes, uint32_t width, uint64_t carry)
 {
-    uint64_t *word = word_of(counting, position);
-    uint32_t shift = shift_of(counting, position);
-    uint64_t ceiling = counting_ceiling(counting);
+    for (uint32_t p = 0; p < width && carry != 0; p++) {
+        uint64_t before = planes[p];
 
-    *word += (uint64_t)((*word >> shift & ceiling) != ceiling) << shift;
+        planes[p] = before ^ carry;
+        carry &= before;
+    }
+    for (uint32_t p = 0; p < width && carry != 0; p++) {
+        planes[p] |= carry;
+    }
 }
 
-static void count_down(struct counting *counting, uint32_t position)
+/* Decrements the counters of the positions `borrow` of a word, except counters that are 0 or have
+ * stopped. Returns the positions whose counters are not 0 afterwards. */
+static uint64_t count_down(uint64_t *planes, uint32_t width, uint64_t borrow)
 {
-    uint32_t value = counting_value(counting, position);
+    uint64_t stopped = UINT64_MAX;
+    uint64_t positive = 0;
+    uint64_t left = 0;
 
-    if (value == 0 || value == counting_ceiling(counting)) {
-        return;
+    for (uint32_t p = 0; p < width; p++) {
+        stopped &= planes[p];
+        positive |= planes[p];
     }
-    *word_of(counting, position) -= UINT64_C(1) << shift_of(counting, position);
-    if (value == 1) {
-        counting->filter[position / WORD_BITS] &= ~(UINT64_C(1) << position % WORD_BITS);
+    borrow &= positive & ~stopped;
+    for (uint32_t p = 0; p < width; p++) {
+        planes[p] ^= borrow;
+        borrow &= planes[p]; /* the bit was 0 */
+        left |= planes[p];
     }
+    return left;
 }
 
 void counting_add(struct counting *counting, const uint64_t *filter)
 {
-    for (uint32_t w = 0; w < bloom_words(counting->m); w++) {
-        for (uint64_t left = filter[w]; left != 0; left &= left - 1) {
-            count_up(counting, w * WORD_BITS + sliced_lowest(left));
-        }
+    size_t words = bloom_words(counting->m);
+
+    for (size_t w = 0; w < words; w++) {
+        count_up(planes_of(counting, w), counting->width, filter[w]);
         counting->filter[w] |= filter[w];
     }
 }
 
 void counting_remove(struct counting *counting, const uint64_t *filter)
 {
-    for (uint32_t w = 0; w < bloom_words(counting->m); w++) {
-        for (uint64_t left = filter[w]; left != 0; left &= left - 1) {
-            count_down(counting, w * WORD_BITS + sliced_lowest(left));
-        }
+    size_t words = bloom_words(counting->m);
+
+    for (size_t w = 0; w < words; w++) {
+        counting->filter[w] = count_down(planes_of(counting, w), counting->width, filter[w]);
     }
 }
 
@@ -112,5 +122,5 @@ const uint64_t *counting_filter(const struct counting *counting)
 
 size_t counting_bytes(const struct counting *counting)
 {
-    return (counter_words(counting) + bloom_words(counting->m)) * sizeof(uint64_t);
+    return (plane_words(counting) + bloom_words(counting->m)) * sizeof(uint64_t);
 }

@@ -3,10 +3,18 @@
  * counting: a counting Bloom filter. Each bit has a counter, so that elements can be removed again.
  * Fan, Cao, Almeida, Broder, "Summary Cache", IEEE/ACM ToN 8 (3), 2000.
  *
- * Each word has 64 / width counters:
+ * The counters are bit-sliced: for each word of the filter, plane p has bit p of the counters of
+ * the word's 64 positions. So these counters are incremented at once, as by a ripple-carry adder.
+ * Example, width 4, the first three positions of a word:
  *
- *   word w  | counter 64/width * w | ... | counter 64/width * (w + 1) - 1 |
- *             low bits                                          high bits
+ *   position   0 1 2
+ *   plane 0    1 0 1
+ *   plane 1    0 1 1      the counter of position 0 is 1, of position 1 is 2, of position 2 is 3
+ *   plane 2    0 0 0
+ *   plane 3    0 0 0
+ *
+ * An increment of the random counters of a word changes about 1 + log2(set bits of the word)
+ * planes.
  *
  * A counter that reaches its largest value stops. Its true count may then be larger, so the counter
  * is not decremented any more and its bit stays set. The filter has all bits of all its elements.
@@ -31,9 +39,9 @@
 struct counting {
     const struct alloc *alloc;
     uint32_t m;
-    uint32_t width;     /* bits of a counter: 2, 4, 8, 16 or 32 */
-    uint64_t *counters; /* owned */
-    uint64_t *filter;   /* owned, bloom_words(m) */
+    uint32_t width;   /* bits of a counter: 2, 4, 8, 16 or 32 */
+    uint64_t *planes; /* owned: for each word of the filter, `width` planes */
+    uint64_t *filter; /* owned, bloom_words(m) */
 };
 
 /*
@@ -45,7 +53,7 @@ void counting_deinit(struct counting *counting); /* a zeroed struct is fine */
 
 /*
  * Adds or removes a filter of m bits: increments or decrements the counters of its set bits. Only a
- * filter that was added may be removed. A counter of 0 stays 0. O(m / 64 + set bits).
+ * filter that was added may be removed. A counter of 0 stays 0. O(m / 64 * width).
  */
 void counting_add(struct counting *counting, const uint64_t *filter);
 void counting_remove(struct counting *counting, const uint64_t *filter);
