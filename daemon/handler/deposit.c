@@ -174,7 +174,7 @@ static int index_message(struct deposit_job *job)
     }
     int rc = service_keep(service, host, message);
     if (rc == 0) {
-        service_remember(service, message);
+        service_remember_kept(service, message);
     }
     return rc;
 }
@@ -424,7 +424,7 @@ void handler_deposit(struct ask *ask)
         rc = deposit_reserve(job);
     }
     if (rc == 0) {
-        service_hold_clock(ask->service);
+        service_hold_clock(ask->service, admission.now_ms);
         job_write(&job->base, &job->op);
         return;
     }

@@ -116,7 +116,8 @@ void handler_remove(struct ask *ask)
         op->kind = PERSIST_REMOVE;
     } else {
         op->message.destroy_ms = op->now_ms + (int64_t)after_s * 1000;
-        service_hold_clock(ask->service); /* a clock that is set does not shorten this time */
+        /* a clock that is set does not shorten this time */
+        service_hold_clock(ask->service, op->now_ms);
     }
     op->done = on_removed;
     if (asked->ban) {

@@ -376,7 +376,7 @@ static void change_notice(struct rule_job *job, const struct msg_admin *asked)
     }
     job->base.host->rules.is_noticing = true;
     if (job->rule.until_ms != 0) {
-        service_hold_clock(job->base.service);
+        service_hold_clock(job->base.service, job->op.now_ms);
     }
     rule_job_submit(job, is_new ? PERSIST_RULE_PUT : PERSIST_RULE_DROP, on_noticed);
 }

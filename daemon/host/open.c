@@ -299,7 +299,8 @@ int service_new(const struct service_options *options, struct service **out_serv
     service->alloc = options->alloc;
     service->config = *options->config;
     service->persist = options->persist;
-    service->read_clocks = options->read_clocks;
+    service->read_wall_ms = options->read_wall_ms;
+    service->read_monotonic_ms = options->read_monotonic_ms;
     service->clock_synchronised = options->clock_synchronised;
     service->clock_context = options->clock_context;
     service->read_ns = options->read_ns;

@@ -58,7 +58,7 @@ struct host *service_host_numbered(struct service *service, uint32_t number)
 
 /* --- payloads --------------------------------------------------------------------------------- */
 
-void service_remember(struct service *service, const struct persist_message *message)
+static void put_payload(struct service *service, const struct persist_message *message)
 {
     struct cache_entry entry = {
         .payload = message->payload,
@@ -66,12 +66,25 @@ void service_remember(struct service *service, const struct persist_message *mes
         .media_type = message->media_type,
         .media_type_bytes = message->media_type_bytes,
     };
+
+    (void)cache_put(service->cache, message->host, message->id, &entry); /* or it is read again */
+}
+
+void service_remember_kept(struct service *service, const struct persist_message *message)
+{
+    if (message->state < PERSIST_HIDDEN) {
+        put_payload(service, message);
+    }
+}
+
+void service_remember(struct service *service, const struct persist_message *message)
+{
     const struct host *host = service_host_numbered(service, message->host);
     struct index_item item;
 
     if (host != NULL && host_find(host, message->id, NULL, &item, NULL) == 0 &&
         item.deposited_ms == message->deposited_ms) {
-        (void)cache_put(service->cache, message->host, message->id, &entry);
+        put_payload(service, message);
     }
 }
 

@@ -68,12 +68,13 @@ struct service_control {
 };
 
 struct service_options {
-    const struct alloc *alloc;             /* borrowed */
-    const struct config *config;           /* copied */
-    struct persist *persist;               /* borrowed */
-    uint64_t hash_seed;                    /* random */
-    uint8_t sender_key[SENDERS_KEY_BYTES]; /* random: key of the hashes of addresses */
-    void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
+    const struct alloc *alloc;                   /* borrowed */
+    const struct config *config;                 /* copied */
+    struct persist *persist;                     /* borrowed */
+    uint64_t hash_seed;                          /* random */
+    uint8_t sender_key[SENDERS_KEY_BYTES];       /* random: key of the hashes of addresses */
+    int64_t (*read_wall_ms)(void *context);      /* Unix time */
+    int64_t (*read_monotonic_ms)(void *context); /* also counts while the machine is suspended */
     /* whether the system reports that its clock is synchronised; NULL: never */
     bool (*clock_synchronised)(void *context);
     void *clock_context;
@@ -96,7 +97,8 @@ struct service {
     struct config config; /* in force */
     struct persist *persist;
     struct persist_info store;
-    void (*read_clocks)(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
+    int64_t (*read_wall_ms)(void *context);
+    int64_t (*read_monotonic_ms)(void *context);
     bool (*clock_synchronised)(void *context);
     void *clock_context;
     uint64_t (*read_ns)(void *context);
@@ -136,7 +138,7 @@ struct service {
     bool is_setting_clock;      /* shift_op is under way */
     int64_t shift_seq;          /* no message that moves with the clock has a lower number */
     int64_t shift_saved_ms;     /* clock.shift_from_ms as the store has it: see persist_info */
-    int64_t shift_compared_ms;  /* monotonic: when shift_saved_ms was last compared; -1: never */
+    int64_t shift_compared_ms;  /* the host's clock at the last look at shift_saved_ms; -1: none */
     int64_t shift_retry_ms;     /* monotonic: no attempt to set the clock earlier */
     struct persist_op clock_op; /* saves the clock */
     int64_t clock_saved_ms;
@@ -224,9 +226,9 @@ void service_set_clock(struct service *service);
  * Called before a deposit, a removal, or a notice with an end, is submitted: there is something now
  * that moves with the host's clock.
  * If the store does not have yet from which time on messages move after the next start, also saves
- * that; looks for that at most once in a millisecond.
+ * that; looks for that at most once in a millisecond. `now_ms`: what service_now_ms has returned.
  */
-void service_hold_clock(struct service *service);
+void service_hold_clock(struct service *service, int64_t now_ms);
 
 /*
  * The time of the host's clock in Unix milliseconds. The clock never runs backwards while hearsayd
@@ -331,9 +333,11 @@ int service_show(struct host *host, const struct persist_message *message);
 void service_hide(struct service *service, struct host *host, const uint8_t *id);
 
 /*
- * Puts the payload of a stored message into the cache. Does nothing if no index of the host has a
- * message of this id and deposit time.
+ * Put the payload of a stored message into the cache. service_remember_kept is for a message that
+ * service_keep has just kept. service_remember is for a message that was stored earlier: it does
+ * nothing if no index of the host has a message of this id and deposit time.
  */
+void service_remember_kept(struct service *service, const struct persist_message *message);
 void service_remember(struct service *service, const struct persist_message *message);
 
 /*

@@ -9,10 +9,10 @@ enum { DAY_MS = 24 * 3600 * 1000, STEP_MS = 60 * 1000 };
 
 static struct clock_reading read_clocks(struct service *service)
 {
-    struct clock_reading reading = {0};
-
-    service->read_clocks(service->clock_context, &reading.wall_ms, &reading.monotonic_ms);
-    return reading;
+    return (struct clock_reading){
+        .wall_ms = service->read_wall_ms(service->clock_context),
+        .monotonic_ms = service->read_monotonic_ms(service->clock_context),
+    };
 }
 
 static bool is_synchronised(struct service *service)
@@ -61,7 +61,7 @@ bool service_clock_trusted(struct service *service)
 
 int64_t service_monotonic_ms(struct service *service)
 {
-    return read_clocks(service).monotonic_ms;
+    return service->read_monotonic_ms(service->clock_context);
 }
 
 static void tell_waiting(struct service *service, int64_t now_ms)

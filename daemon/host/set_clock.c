@@ -50,16 +50,14 @@ void service_save_clock(struct service *service)
     service_submit(service, &service->clock_op);
 }
 
-void service_hold_clock(struct service *service)
+void service_hold_clock(struct service *service, int64_t now_ms)
 {
-    int64_t monotonic_ms = service_monotonic_ms(service);
-
     service->clock.holds = true;
     /* Each comparison asks the system for the state of its clock, which costs about 1 us. */
-    if (monotonic_ms == service->shift_compared_ms) {
+    if (now_ms == service->shift_compared_ms) {
         return;
     }
-    service->shift_compared_ms = monotonic_ms;
+    service->shift_compared_ms = now_ms;
     if (shift_from_ms(service) != service->shift_saved_ms) {
         service_save_clock(service);
     }

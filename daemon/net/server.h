@@ -130,14 +130,11 @@ struct service_control server_control_new(struct server *server);
  * `context` is the server. Called once a second, and when an operator has changed one of them. */
 void server_tell_gateways(void *context);
 
-/* server_clock_read, server_clock_is_synchronised and server_clock_ns read the system's clocks.
- * struct service_options has pointers to them; `context` is unused. */
+/* The server_clock functions read the system's clocks. struct service_options has pointers to them,
+ * and describes them; `context` is unused. */
 
-/*
- * *out_wall_ms is Unix time. *out_monotonic_ms is a monotonic clock that also counts the time while
- * the machine is suspended.
- */
-void server_clock_read(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms);
+int64_t server_clock_wall_ms(void *context);
+int64_t server_clock_monotonic_ms(void *context);
 
 /* Whether the kernel's state says that a program such as an NTP client keeps the system's clock
  * synchronised. */

@@ -11,18 +11,13 @@
 
 void server_check_certificate(struct server *server, const struct config *config)
 {
-    int64_t wall_ms = 0;
-    int64_t monotonic_ms = 0;
-
-    server_clock_read(NULL, &wall_ms, &monotonic_ms);
-    (void)server_tls_tick(&server->tls, config, monotonic_ms, wall_ms);
+    (void)server_tls_tick(&server->tls, config, server_clock_monotonic_ms(NULL),
+                          server_clock_wall_ms(NULL));
 }
 
 void server_note_read(struct server *server)
 {
-    int64_t monotonic_ms = 0;
-
-    server_clock_read(NULL, &server->read_ms, &monotonic_ms);
+    server->read_ms = server_clock_wall_ms(NULL);
 }
 
 /* Logs all lines of `reason`. Then cuts `reason` to its first line and the number of further

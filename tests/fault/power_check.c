@@ -120,9 +120,9 @@ static void check_notice(struct power_proof *proof, struct store_fixture *fixtur
     }
 }
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
+static int64_t read_clock(void *context)
 {
-    *out_wall_ms = *out_monotonic_ms = *(const int64_t *)context;
+    return *(const int64_t *)context;
 }
 
 static void check_indexes(struct power_proof *proof, struct service *service)
@@ -171,7 +171,8 @@ static void check_service(struct power_proof *proof, struct persist *persist)
                                             .config = &config,
                                             .persist = persist,
                                             .hash_seed = 7,
-                                            .read_clocks = read_clocks,
+                                            .read_wall_ms = read_clock,
+                                            .read_monotonic_ms = read_clock,
                                             .clock_context = &now_ms};
 
     config_defaults(&config);

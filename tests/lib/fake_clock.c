@@ -12,12 +12,18 @@ void fake_clock_advance(struct fake_clock *clock, int64_t ms)
     clock->monotonic_ms += ms;
 }
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
+static int64_t read_wall_ms(void *context)
 {
     const struct fake_clock *clock = context;
 
-    *out_wall_ms = clock->wall_ms;
-    *out_monotonic_ms = clock->is_single ? clock->wall_ms : clock->monotonic_ms;
+    return clock->wall_ms;
+}
+
+static int64_t read_monotonic_ms(void *context)
+{
+    const struct fake_clock *clock = context;
+
+    return clock->is_single ? clock->wall_ms : clock->monotonic_ms;
 }
 
 static bool clock_synchronised(void *context)
@@ -32,7 +38,8 @@ struct service_options fake_clock_options(struct fake_clock *clock)
 {
     return (struct service_options){
         .hash_seed = 7,
-        .read_clocks = read_clocks,
+        .read_wall_ms = read_wall_ms,
+        .read_monotonic_ms = read_monotonic_ms,
         .clock_synchronised = clock_synchronised,
         .clock_context = clock,
     };

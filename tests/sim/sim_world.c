@@ -36,12 +36,14 @@ void sim_fail(const char *file, int line, const char *format, ...)
 
 /* --- clocks ----------------------------------------------------------------------------------- */
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
+static int64_t read_wall_ms(void *context)
 {
-    const struct world *world = context;
+    return ((const struct world *)context)->wall_ms;
+}
 
-    *out_wall_ms = world->wall_ms;
-    *out_monotonic_ms = world->monotonic_ms;
+static int64_t read_monotonic_ms(void *context)
+{
+    return ((const struct world *)context)->monotonic_ms;
 }
 
 static bool clock_synchronised(void *context)
@@ -243,7 +245,8 @@ void world_start(struct world *world)
         .config = &world->config,
         .persist = &world->gate,
         .hash_seed = world->seed,
-        .read_clocks = read_clocks,
+        .read_wall_ms = read_wall_ms,
+        .read_monotonic_ms = read_monotonic_ms,
         .clock_synchronised = clock_synchronised,
         .clock_context = world,
         .control = &server->control,

@@ -68,11 +68,16 @@ static void note_clock(void)
     outside_set_clock(machine.now_ms - machine.booted_ms + SECOND_MS);
 }
 
-static void read_clocks(void *context, int64_t *out_wall_ms, int64_t *out_monotonic_ms)
+static int64_t read_wall_ms(void *context)
 {
     (void)context;
-    *out_wall_ms = machine.now_ms - machine.error_ms;
-    *out_monotonic_ms = machine.now_ms - machine.booted_ms + SECOND_MS;
+    return machine.now_ms - machine.error_ms;
+}
+
+static int64_t read_monotonic_ms(void *context)
+{
+    (void)context;
+    return machine.now_ms - machine.booted_ms + SECOND_MS;
 }
 
 static bool clock_synchronised(void *context)
@@ -201,7 +206,8 @@ void machine_start(enum year_clock clock)
         .alloc = alloc_system(),
         .config = &machine.config,
         .hash_seed = 7,
-        .read_clocks = read_clocks,
+        .read_wall_ms = read_wall_ms,
+        .read_monotonic_ms = read_monotonic_ms,
         .clock_synchronised = clock_synchronised,
         .worker = &machine.worker,
     };

@@ -235,7 +235,7 @@ static void notices_move_with_the_clock(void **state)
                                 .until_ms = service_now_ms(fixture->service) + 600 * SECOND_MS};
     struct persist_op op = {.kind = PERSIST_RULE_PUT, .rule = &rule, .done = nothing_follows};
     fixture->persist->interface->submit(fixture->persist, &op);
-    service_hold_clock(fixture->service);
+    service_hold_clock(fixture->service, service_now_ms(fixture->service));
     (void)fake_persist_commit(fixture->persist);
     boot_in_1970(fixture);
     service_fixture_advance(fixture, 60 * SECOND_MS);
@@ -265,7 +265,7 @@ static int64_t remove_and_boot(struct service_fixture *fixture)
     service_fixture_make_id(1, op.message.id);
     op.message.destroy_ms = op.now_ms + DAY_S * SECOND_MS;
     fixture->persist->interface->submit(fixture->persist, &op);
-    service_hold_clock(fixture->service);
+    service_hold_clock(fixture->service, service_now_ms(fixture->service));
     (void)fake_persist_commit(fixture->persist);
     boot_in_1970(fixture);
     return op.message.destroy_ms;
@@ -391,11 +391,11 @@ static void system_is_asked_once_a_millisecond(void **state)
     const unsigned before = fixture->clock.asked;
 
     for (int i = 0; i < 1000; i++) {
-        service_hold_clock(fixture->service);
+        service_hold_clock(fixture->service, service_now_ms(fixture->service));
     }
     assert_int_equal(fixture->clock.asked, before + 1);
     service_fixture_advance(fixture, 1);
-    service_hold_clock(fixture->service);
+    service_hold_clock(fixture->service, service_now_ms(fixture->service));
     assert_int_equal(fixture->clock.asked, before + 2);
 }
 
@@ -406,11 +406,11 @@ static void moving_is_saved_again_after_a_failure(void **state)
     struct service_fixture *fixture = *state;
 
     boot_in_1970(fixture);
-    service_hold_clock(fixture->service);
+    service_hold_clock(fixture->service, service_now_ms(fixture->service));
     fake_persist_fail_next(fixture->persist);
     (void)fake_persist_commit(fixture->persist);
     service_fixture_deposit(fixture, "alpha", 1, 600);
-    service_hold_clock(fixture->service);
+    service_hold_clock(fixture->service, service_now_ms(fixture->service));
     (void)fake_persist_commit(fixture->persist);
     boot_in_1970(fixture);
     learn_time(fixture, in_2027_ms);
