@@ -19,7 +19,7 @@
 struct numbers_host {
     uint32_t host;
     struct store_run old;
-    struct store_run fresh;
+    struct store_fresh fresh;
     size_t gone; /* removed messages in both */
     struct store_soonest soonest;
 };
@@ -90,7 +90,7 @@ static struct store_number *host_find_number(const struct numbers_host *host, ui
 {
     struct store_number *number = store_run_find(&host->old, hash, seq);
 
-    return number != NULL ? number : store_run_find(&host->fresh, hash, seq);
+    return number != NULL ? number : store_fresh_find(&host->fresh, hash, seq);
 }
 
 static bool merge_is_due(const struct numbers_host *host)
@@ -107,31 +107,36 @@ static bool merge_is_due(const struct numbers_host *host)
 static void merge_runs(struct numbers_host *host)
 {
     if (host->gone > 0) {
-        store_run_sweep(&host->old, true, INT64_MAX);
-        store_run_sweep(&host->fresh, true, INT64_MAX);
+        store_run_sweep(&host->old);
+        store_fresh_sweep(&host->fresh, true, INT64_MAX);
         host->gone = 0;
     }
     (void)store_run_merge(&host->old, &host->fresh);
 }
 
+static bool offer_soonest(struct numbers_host *host, const struct store_number *number)
+{
+    return store_number_is_gone(number) ||
+           store_soonest_offer(&host->soonest, store_number_soon(number));
+}
+
 static bool fill_soonest(struct numbers_host *host)
 {
-    const struct store_run *runs[] = {&host->old, &host->fresh};
+    bool has_memory = true;
 
     store_soonest_begin(&host->soonest);
-    for (size_t r = 0; r < 2; r++) {
-        for (size_t i = 0; i < runs[r]->count; i++) {
-            const struct store_number *number = &runs[r]->items[i];
-
-            if (!store_number_is_gone(number) &&
-                !store_soonest_offer(&host->soonest, store_number_soon(number))) {
-                store_soonest_clear(&host->soonest);
-                return false;
-            }
-        }
+    for (size_t i = 0; i < host->old.count && has_memory; i++) {
+        has_memory = offer_soonest(host, &host->old.items[i]);
     }
-    store_soonest_end(&host->soonest);
-    return true;
+    for (size_t i = 0; i < host->fresh.count && has_memory; i++) {
+        has_memory = offer_soonest(host, &host->fresh.items[i].number);
+    }
+    if (has_memory) {
+        store_soonest_end(&host->soonest);
+    } else {
+        store_soonest_clear(&host->soonest);
+    }
+    return has_memory;
 }
 
 static int host_soonest(struct numbers_host *host, size_t place, struct store_soon *out_soon)
@@ -167,8 +172,8 @@ struct store_numbers *store_numbers_new(void)
 static void clear_hosts(struct store_numbers *numbers)
 {
     for (size_t i = 0; i < numbers->host_count; i++) {
-        free(numbers->hosts[i].old.items);
-        free(numbers->hosts[i].fresh.items);
+        store_run_deinit(&numbers->hosts[i].old);
+        store_fresh_deinit(&numbers->hosts[i].fresh);
         store_soonest_deinit(&numbers->hosts[i].soonest);
     }
     numbers->host_count = 0;
@@ -198,8 +203,7 @@ int store_numbers_add(struct store_numbers *numbers, uint32_t host, const uint8_
     }
     uv_mutex_lock(&numbers->mutex);
     struct numbers_host *found = need_host(numbers, host);
-    if (found != NULL && store_run_make_room(&found->fresh)) {
-        store_run_insert(&found->fresh, &number);
+    if (found != NULL && store_fresh_add(&found->fresh, &number)) {
         numbers->has_changed = true;
         rc = SQLITE_OK;
     }
@@ -258,7 +262,7 @@ static int64_t next_number(const struct store_numbers *numbers, uint32_t host, c
         return 0;
     }
     int64_t best = store_run_next(&found->old, hash, after, with_gone, INT64_MAX);
-    best = store_run_next(&found->fresh, hash, after, with_gone, best);
+    best = store_fresh_next(&found->fresh, hash, after, with_gone, best);
     return best == INT64_MAX ? 0 : best;
 }
 
@@ -355,7 +359,7 @@ void store_numbers_rollback(struct store_numbers *numbers, int64_t first)
         host->gone--;
     }
     for (size_t i = 0; i < numbers->host_count; i++) {
-        store_run_sweep(&numbers->hosts[i].fresh, false, first);
+        store_fresh_sweep(&numbers->hosts[i].fresh, false, first);
         store_soonest_clear(&numbers->hosts[i].soonest);
     }
     uv_mutex_unlock(&numbers->mutex);
@@ -404,11 +408,12 @@ static int sort_host(struct numbers_host *host, sqlite3 *db, const char **out_de
     bool is_same = false;
     int rc = SQLITE_OK;
 
-    qsort(old->items, old->count, sizeof(*old->items), store_number_compare);
+    store_run_sort(old);
     (void)store_run_resize(old, old->count); /* or it stays larger */
     for (size_t i = 0; i < old->count && rc == SQLITE_OK; i++) {
-        for (size_t j = i + 1; j < old->count && rc == SQLITE_OK && !is_same &&
-                               store_number_compare(&old->items[i], &old->items[j]) == 0;
+        for (size_t j = i + 1;
+             j < old->count && rc == SQLITE_OK && !is_same &&
+             store_number_hash(&old->items[i]) == store_number_hash(&old->items[j]);
              j++) {
             rc = compare_ids(db, store_number_soon(&old->items[i]).seq,
                              store_number_soon(&old->items[j]).seq, &is_same);

@@ -6,6 +6,12 @@
 
 _Static_assert(sizeof(struct store_number) == 14, "no padding");
 
+enum {
+    BUCKET_NUMBERS = 32, /* a bucket has at most this number of numbers on average */
+    BUCKET_BITS_MAX = 24,
+    FRESH_ROOM_MIN = 64
+};
+
 static const int64_t expires_max = (INT64_C(1) << 42) - 1;
 
 struct store_number store_number_make(uint32_t hash, int64_t seq, int64_t expires_ms)
@@ -19,7 +25,7 @@ struct store_number store_number_make(uint32_t hash, int64_t seq, int64_t expire
     };
 }
 
-static uint32_t number_hash(const struct store_number *number)
+uint32_t store_number_hash(const struct store_number *number)
 {
     return (uint32_t)(number->low >> 40) | (uint32_t)(number->high >> 10 & 0x1f) << 24;
 }
@@ -35,10 +41,10 @@ struct store_soon store_number_soon(const struct store_number *number)
                                number_seq(number)};
 }
 
-int store_number_compare(const void *left, const void *right)
+static int compare_hashes(const void *left, const void *right)
 {
-    uint32_t a = number_hash(left);
-    uint32_t b = number_hash(right);
+    uint32_t a = store_number_hash(left);
+    uint32_t b = store_number_hash(right);
 
     return a < b ? -1 : a > b;
 }
@@ -60,77 +66,130 @@ bool store_run_resize(struct store_run *run, size_t room)
 
 bool store_run_make_room(struct store_run *run)
 {
-    return run->count < run->room || store_run_resize(run, run->count + run->count / 2 + 64);
+    return run->count < UINT32_MAX &&
+           (run->count < run->room || store_run_resize(run, run->count + run->count / 2 + 64));
+}
+
+static uint32_t bucket_of(const struct store_run *run, uint32_t hash)
+{
+    return hash >> (STORE_HASH_BITS - run->bucket_bits);
+}
+
+static size_t bucket_count(const struct store_run *run)
+{
+    return (size_t)1 << run->bucket_bits;
+}
+
+/* Sets `starts`, which has its size. */
+static void fill_starts(struct store_run *run)
+{
+    size_t bucket = 0;
+
+    for (size_t i = 0; i < run->count; i++) {
+        while (bucket <= bucket_of(run, store_number_hash(&run->items[i]))) {
+            run->starts[bucket++] = (uint32_t)i;
+        }
+    }
+    while (bucket <= bucket_count(run)) {
+        run->starts[bucket++] = (uint32_t)run->count;
+    }
+}
+
+/* Makes the buckets anew if there are too few of them for the numbers. Without memory the run keeps
+ * its larger buckets. */
+static void divide_run(struct store_run *run)
+{
+    unsigned bits = 0;
+
+    while (bits < BUCKET_BITS_MAX && run->count >> bits > BUCKET_NUMBERS) {
+        bits++;
+    }
+    if (run->starts != NULL && bits <= run->bucket_bits) {
+        return;
+    }
+    uint32_t *starts = realloc(run->starts, (((size_t)1 << bits) + 1) * sizeof(*starts));
+    if (starts != NULL) {
+        run->starts = starts;
+        run->bucket_bits = bits;
+        fill_starts(run);
+    }
+}
+
+void store_run_sort(struct store_run *run)
+{
+    qsort(run->items, run->count, sizeof(*run->items), compare_hashes);
+    divide_run(run);
+    if (run->starts != NULL) {
+        fill_starts(run);
+    }
+}
+
+void store_run_deinit(struct store_run *run)
+{
+    free(run->items);
+    free(run->starts);
+    *run = (struct store_run){.items = NULL};
+}
+
+static size_t lesser(size_t a, size_t b)
+{
+    return a < b ? a : b;
 }
 
 /*
- * Returns the first of the `count` places whose hash is not smaller than `hash`, or `count`. The
- * search begins at `guess`, at most `count`, doubles its steps until the place lies between `low`
- * and `high`, and halves the rest. O(log(the error of the guess))
+ * Returns the first of the first `count` places of a run whose hash is not smaller than `hash`, or
+ * `count`. The search begins where the number would be if the hashes of its bucket were evenly
+ * distributed. O(1) in expectation, or O(count) without buckets.
  */
-static size_t place_near(const struct store_number *items, size_t count, uint32_t hash,
-                         size_t guess)
+static size_t run_place(const struct store_run *run, size_t count, uint32_t hash)
 {
-    size_t low = guess;
-    size_t high = guess;
-    size_t step;
+    size_t low = 0;
+    size_t high = count;
 
-    for (step = 16; low > 0 && number_hash(&items[low - 1]) >= hash; step *= 2) {
-        high = low - 1;
-        low = low > step ? low - step : 0;
+    if (hash > STORE_HASH_MASK) {
+        return count;
     }
-    for (step = 16; high < count && number_hash(&items[high]) < hash; step *= 2) {
-        low = high + 1;
-        high = count - high > step ? high + step : count;
+    if (run->starts != NULL) {
+        /* store_run_merge has moved what is behind the first `count` places */
+        low = lesser(run->starts[bucket_of(run, hash)], count);
+        high = lesser(run->starts[bucket_of(run, hash) + 1], count);
     }
-    while (low < high) {
-        size_t middle = low + (high - low) / 2;
-
-        if (number_hash(&items[middle]) < hash) {
-            low = middle + 1;
-        } else {
-            high = middle;
-        }
+    unsigned rest_bits = STORE_HASH_BITS - run->bucket_bits;
+    uint64_t rest = hash & ((UINT32_C(1) << rest_bits) - 1);
+    size_t place = low + (size_t)((high - low) * rest >> rest_bits);
+    while (place > low && store_number_hash(&run->items[place - 1]) >= hash) {
+        place--;
     }
-    return low;
+    while (place < high && store_number_hash(&run->items[place]) < hash) {
+        place++;
+    }
+    return place;
 }
 
-/* As place_near. The guess assumes that the hashes are evenly distributed. O(log(run->count)) in
- * expectation. */
-static size_t run_place(const struct store_run *run, uint32_t hash)
+/* Returns `seq` if it is a number that a search as store_run_next looks for, else `best`. */
+static int64_t better_number(const struct store_number *number, int64_t after, bool with_gone,
+                             int64_t best)
 {
-    uint64_t guess = (uint64_t)hash * run->count / ((uint64_t)STORE_HASH_MASK + 1);
+    int64_t seq = number_seq(number);
+    bool is_better = seq > after && seq < best && (with_gone || !store_number_is_gone(number));
 
-    return place_near(run->items, run->count, hash, (size_t)guess);
-}
-
-void store_run_insert(struct store_run *run, const struct store_number *number)
-{
-    size_t place = run_place(run, number_hash(number));
-
-    memmove(&run->items[place + 1], &run->items[place], (run->count - place) * sizeof(*number));
-    run->items[place] = *number;
-    run->count++;
+    return is_better ? seq : best;
 }
 
 int64_t store_run_next(const struct store_run *run, uint32_t hash, int64_t after, bool with_gone,
                        int64_t best)
 {
-    for (size_t i = run_place(run, hash); i < run->count && number_hash(&run->items[i]) == hash;
-         i++) {
-        int64_t seq = number_seq(&run->items[i]);
-
-        if (seq > after && seq < best && (with_gone || !store_number_is_gone(&run->items[i]))) {
-            best = seq;
-        }
+    for (size_t i = run_place(run, run->count, hash);
+         i < run->count && store_number_hash(&run->items[i]) == hash; i++) {
+        best = better_number(&run->items[i], after, with_gone, best);
     }
     return best;
 }
 
 struct store_number *store_run_find(const struct store_run *run, uint32_t hash, int64_t seq)
 {
-    for (size_t i = run_place(run, hash); i < run->count && number_hash(&run->items[i]) == hash;
-         i++) {
+    for (size_t i = run_place(run, run->count, hash);
+         i < run->count && store_number_hash(&run->items[i]) == hash; i++) {
         if (number_seq(&run->items[i]) == seq) {
             return &run->items[i];
         }
@@ -138,39 +197,161 @@ struct store_number *store_run_find(const struct store_run *run, uint32_t hash, 
     return NULL;
 }
 
-void store_run_sweep(struct store_run *run, bool drops_gone, int64_t first)
+void store_run_sweep(struct store_run *run)
 {
     size_t kept = 0;
 
     for (size_t i = 0; i < run->count; i++) {
-        const struct store_number *number = &run->items[i];
-
-        if (number_seq(number) < first && !(drops_gone && store_number_is_gone(number))) {
-            run->items[kept++] = *number;
+        if (!store_number_is_gone(&run->items[i])) {
+            run->items[kept++] = run->items[i];
         }
     }
     run->count = kept;
+    if (run->starts != NULL) {
+        fill_starts(run);
+    }
 }
 
-bool store_run_merge(struct store_run *old, struct store_run *fresh)
+/* --- numbers that came lately ----------------------------------------------------------------- */
+
+static uint32_t *list_of(const struct store_fresh *fresh, uint32_t hash)
+{
+    return &fresh->lists[(uint64_t)hash * fresh->room >> STORE_HASH_BITS];
+}
+
+/* Puts the number at the place `place` of items into its list. */
+static void link_number(struct store_fresh *fresh, size_t place)
+{
+    struct fresh_number *item = &fresh->items[place];
+    uint32_t hash = store_number_hash(&item->number);
+    uint32_t *link = list_of(fresh, hash);
+
+    while (*link != 0 && store_number_hash(&fresh->items[*link - 1].number) > hash) {
+        link = &fresh->items[*link - 1].next;
+    }
+    item->next = *link;
+    *link = (uint32_t)place + 1;
+}
+
+void store_fresh_deinit(struct store_fresh *fresh)
+{
+    free(fresh->items);
+    free(fresh->lists);
+    *fresh = (struct store_fresh){.items = NULL};
+}
+
+static bool double_room(struct store_fresh *fresh)
+{
+    size_t room = fresh->room > 0 ? 2 * fresh->room : FRESH_ROOM_MIN;
+    struct fresh_number *items = realloc(fresh->items, room * sizeof(*items));
+
+    if (items == NULL) {
+        return false;
+    }
+    fresh->items = items;
+    uint32_t *lists = calloc(room, sizeof(*lists));
+    if (lists == NULL) {
+        return false;
+    }
+    free(fresh->lists);
+    fresh->lists = lists;
+    fresh->room = room;
+    for (size_t i = 0; i < fresh->count; i++) {
+        link_number(fresh, i);
+    }
+    return true;
+}
+
+bool store_fresh_add(struct store_fresh *fresh, const struct store_number *number)
+{
+    if (fresh->count == fresh->room && !double_room(fresh)) {
+        return false;
+    }
+    fresh->items[fresh->count].number = *number;
+    link_number(fresh, fresh->count++);
+    return true;
+}
+
+int64_t store_fresh_next(const struct store_fresh *fresh, uint32_t hash, int64_t after,
+                         bool with_gone, int64_t best)
+{
+    for (uint32_t at = fresh->count > 0 ? *list_of(fresh, hash) : 0; at != 0;
+         at = fresh->items[at - 1].next) {
+        const struct store_number *number = &fresh->items[at - 1].number;
+
+        best = store_number_hash(number) == hash ? better_number(number, after, with_gone, best)
+                                                 : best;
+    }
+    return best;
+}
+
+struct store_number *store_fresh_find(const struct store_fresh *fresh, uint32_t hash, int64_t seq)
+{
+    for (uint32_t at = fresh->count > 0 ? *list_of(fresh, hash) : 0; at != 0;
+         at = fresh->items[at - 1].next) {
+        struct store_number *number = &fresh->items[at - 1].number;
+
+        if (store_number_hash(number) == hash && number_seq(number) == seq) {
+            return number;
+        }
+    }
+    return NULL;
+}
+
+static void clear_lists(struct store_fresh *fresh)
+{
+    if (fresh->room > 0) {
+        memset(fresh->lists, 0, fresh->room * sizeof(*fresh->lists));
+    }
+    fresh->count = 0;
+}
+
+void store_fresh_sweep(struct store_fresh *fresh, bool drops_gone, int64_t first)
+{
+    size_t count = fresh->count;
+
+    clear_lists(fresh);
+    for (size_t i = 0; i < count; i++) {
+        struct store_number number = fresh->items[i].number;
+
+        if (number_seq(&number) < first && !(drops_gone && store_number_is_gone(&number))) {
+            (void)store_fresh_add(fresh, &number); /* there is room */
+        }
+    }
+}
+
+/*
+ * Moves the numbers of `old` from the last to the first, and puts the numbers of `fresh` between
+ * them. The first `from` numbers of `old` have not been moved yet.
+ */
+bool store_run_merge(struct store_run *old, struct store_fresh *fresh)
 {
     size_t from = old->count;
     size_t to = old->count + fresh->count;
+    size_t bucket = bucket_count(old);
+    size_t left = fresh->count;
 
-    if (!store_run_resize(old, to)) {
+    if (to > UINT32_MAX || !store_run_resize(old, to)) {
         return false;
     }
-    old->count = to;
-    while (fresh->count > 0) {
-        const struct store_number *last = &fresh->items[--fresh->count];
-        /* Hashes are evenly distributed: about this number of places of `old` come after `last`. */
-        size_t after = from / (fresh->count + 2);
-        size_t place = place_near(old->items, from, number_hash(last) + 1, from - after);
+    for (size_t list = fresh->room; list-- > 0;) {
+        for (uint32_t at = fresh->lists[list]; at != 0; at = fresh->items[at - 1].next) {
+            const struct store_number *number = &fresh->items[at - 1].number;
+            uint32_t hash = store_number_hash(number);
+            size_t place = run_place(old, from, hash + 1);
 
-        to -= from - place;
-        memmove(&old->items[to], &old->items[place], (from - place) * sizeof(*last));
-        old->items[--to] = *last;
-        from = place;
+            to -= from - place;
+            memmove(&old->items[to], &old->items[place], (from - place) * sizeof(*number));
+            old->items[--to] = *number;
+            from = place;
+            for (; old->starts != NULL && bucket > bucket_of(old, hash); bucket--) {
+                old->starts[bucket] += (uint32_t)left; /* so many come before this bucket */
+            }
+            left--;
+        }
     }
+    old->count += fresh->count;
+    clear_lists(fresh);
+    divide_run(old);
     return true;
 }
