@@ -51,8 +51,7 @@ static uint64_t space_excess(uint64_t wanted, uint64_t there)
 }
 
 void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, uint64_t page_bytes,
-                         uint64_t log_pages, uint64_t reusable_pages,
-                         struct store_space_room *out_room)
+                         uint64_t log_pages, struct store_space_room *out_room)
 {
     uint64_t in_log = log_pages * (page_bytes + STORE_LOG_FRAME_HEADER_BYTES);
     uint64_t kept = STORE_SPACE_MARGIN + in_log + space_excess(log_limit, log_bytes);
@@ -60,7 +59,6 @@ void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, 
     *out_room = (struct store_space_room){
         .page_bytes = page_bytes,
         .log = space_excess(log_limit > log_bytes ? log_limit : log_bytes, in_log),
-        .reusable = reusable_pages * page_bytes,
         .spare = space_excess(free, kept),
         .kept = free < STORE_SPACE_MARGIN / 2 ? free : STORE_SPACE_MARGIN / 2,
         .is_closed = free < kept - STORE_SPACE_MARGIN / 2,

@@ -22,7 +22,10 @@ enum {
      * needs. About twice what the removal of a message of 1 MiB, the largest frame, writes to the
      * log.
      */
-    STORE_SPACE_MARGIN = 2 * 1024 * 1024
+    STORE_SPACE_MARGIN = 2 * 1024 * 1024,
+    /* With this many bytes of spare storage the deposits of a batch fit without unused pages of the
+     * database: they have at most STORE_BATCH_BYTES of content, and a page each. */
+    STORE_SPACE_PLENTY = 64 * 1024 * 1024
 };
 
 /* How much storage deposits may use. */
@@ -30,7 +33,7 @@ struct store_space_room {
     uint64_t page_bytes; /* of the database */
     uint64_t log;        /* bytes that fit into the log until its file exceeds its limit, or exceeds
                             its present size if that is larger */
-    uint64_t reusable;   /* bytes of unused pages of the database */
+    uint64_t reusable;   /* bytes of unused pages of the database, as far as they are counted */
     uint64_t spare;      /* bytes of free storage that is not reserved */
     uint64_t kept;       /* bytes of the reserve that operations other than deposits may use */
     bool is_closed;      /* so little storage is free that every new message is refused */
@@ -55,13 +58,11 @@ uint64_t store_space_of_file(const char *path);
 /*
  * Computes how much storage deposits may use. `free`: free bytes of the file system. `log_limit`:
  * the size at which the log is checkpointed. `log_bytes`: the present size of the log.
- * `page_bytes`: size of the pages of the database. `log_pages`:
- * pages of the log that may not be in the database yet. `reusable_pages`: unused pages of the
- * database.
+ * `page_bytes`: size of the pages of the database. `log_pages`: pages of the log that may not be in
+ * the database yet. Sets `reusable` to 0; the caller may count these pages.
  */
 void store_space_measure(uint64_t free, uint64_t log_limit, uint64_t log_bytes, uint64_t page_bytes,
-                         uint64_t log_pages, uint64_t reusable_pages,
-                         struct store_space_room *out_room);
+                         uint64_t log_pages, struct store_space_room *out_room);
 
 /* Whether the operation may store a message. */
 bool store_space_is_deposit(const struct persist_op *op);

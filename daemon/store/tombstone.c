@@ -43,12 +43,12 @@ static int find_row(struct store_database *database, uint32_t host, const uint8_
                     struct store_tombstone *out_tombstone)
 {
     sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_FIND];
-    int rc = SQLITE_DONE;
 
-    if (database->state.tombstones > 0 && store_marks_may_have(&database->marks, host, id)) {
-        rc = store_statement_step(
-            statement, STORE_VALUES(STORE_NUMBER(host), STORE_BLOB(id, MESSAGE_ID_BYTES)));
+    if (database->state.tombstones == 0 || !store_marks_may_have(&database->marks, host, id)) {
+        return SQLITE_DONE;
     }
+    int rc = store_statement_step(
+        statement, STORE_VALUES(STORE_NUMBER(host), STORE_BLOB(id, MESSAGE_ID_BYTES)));
     if (rc == SQLITE_ROW) {
         int read = store_row_read_tombstone(statement, out_tombstone);
         rc = read == SQLITE_OK ? rc : read;

@@ -349,8 +349,8 @@ static bool fits(uint64_t free, uint64_t log_limit, uint64_t log_bytes, uint64_t
     const struct store_space_need need = {.log = log, .growth = growth};
     struct store_space_room room;
 
-    store_space_measure(free, log_limit, log_bytes, STORE_PAGE_BYTES, log_pages, reusable_pages,
-                        &room);
+    store_space_measure(free, log_limit, log_bytes, STORE_PAGE_BYTES, log_pages, &room);
+    room.reusable = reusable_pages * STORE_PAGE_BYTES;
     return store_space_fits(&room, &need);
 }
 
