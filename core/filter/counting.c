@@ -6,7 +6,7 @@
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
 
-enum { WORD_BITS = 64 };
+enum { WORD_BITS = 64, TESTED_FROM = 6 };
 
 static size_t plane_words(const struct counting *counting)
 {
@@ -64,7 +64,8 @@ uint32_t counting_value(const struct counting *counting, uint32_t position)
  */
 static void count_up(uint64_t *planes, uint32_t width, uint64_t carry)
 {
-    for (uint32_t p = 0; p < width && carry != 0; p++) {
+    /* Carries are common in the first planes: there a test would often be predicted wrongly. */
+    for (uint32_t p = 0; p < width && (p < TESTED_FROM || carry != 0); p++) {
         uint64_t before = planes[p];
 
         planes[p] = before ^ carry;

@@ -64,6 +64,10 @@ enum accept accept_mode_now(const struct host *host, int64_t now_ms, const char 
         return host->rules.accept;
     }
     const struct config_host *config = &host->config;
+    if (config->schedule_count == 0) {
+        *out_source = "configuration";
+        return config->accept;
+    }
     uint32_t minute = local_minute(now_ms);
     const struct schedule_entry *entry =
         schedule_find(config->schedule, config->schedule_count, minute, &left);
