@@ -352,6 +352,7 @@ int tree_rebuild(struct tree *tree)
 {
     struct tree_order order;
 
+    tree->recent.node = NULL;
     if (tree->count == 0) {
         return 0;
     }

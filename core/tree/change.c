@@ -74,10 +74,33 @@ static int find_group(struct tree *tree, struct tree_node **out_node, uint32_t *
     return 0;
 }
 
+/*
+ * Finds the bits of a filter that the union of the group may lack, and notes the filter as part of
+ * the union. Consecutive inserts go into the same group, whose union soon has most bits: then few
+ * columns are written.
+ */
+static void find_fresh(struct tree *tree, const struct tree_node *node, uint32_t group,
+                       const uint64_t *filter, uint64_t *out_fresh)
+{
+    struct tree_recent *recent = &tree->recent;
+    bool is_same =
+        recent->node == node && recent->group == group && recent->changes == tree->changes;
+
+    for (size_t w = 0; w < tree->words; w++) {
+        uint64_t known = is_same ? recent->known[w] : 0;
+
+        out_fresh[w] = filter[w] & ~known;
+        recent->known[w] = known | filter[w];
+    }
+    recent->node = node;
+    recent->group = group;
+}
+
 int tree_insert(void *engine, const struct index_item *item, const uint64_t *filter)
 {
     struct tree *tree = engine;
     struct tree_spot spot = {NULL, 0};
+    uint64_t fresh[PROFILE_WORDS_MAX];
     uint32_t group = 0;
     uint32_t position = 0;
 
@@ -92,11 +115,12 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
         return rc;
     }
     spot.node->is_arranged = false;
-    spot.slot = tree_put(tree, spot.node, group, item, filter,
+    find_fresh(tree, spot.node, group, filter, fresh);
+    spot.slot = tree_put(tree, spot.node, group, item, filter, fresh,
                          (uint16_t)tree->kernels->cardinality(filter, tree->words));
     idmap_insert(&tree->ids, item->id, tree_position(spot));
     tree->count++;
-    tree->changes++;
+    tree->recent.changes = ++tree->changes;
     return 0;
 }
 

@@ -143,6 +143,15 @@ struct tree_learned {
                         bounds again */
 };
 
+/* The group that the last insert used. Its union has the bits `known` as long as `changes` is the
+ * number of changes of the tree. */
+struct tree_recent {
+    const struct tree_node *node;
+    uint32_t group;
+    uint64_t changes;
+    uint64_t known[PROFILE_WORDS_MAX];
+};
+
 struct tree {
     const struct alloc *alloc;
     const struct bits_kernels *kernels;
@@ -164,8 +173,9 @@ struct tree {
     uint64_t changes;
     size_t removed;                /* messages removed from arranged nodes since the last rebuild */
     const struct index_stop *stop; /* of the rebuild under way, or NULL */
-    struct idmap ids;              /* id -> position */
-    struct tree_cursor *cursors;   /* of all searches and copies under way */
+    struct tree_recent recent;
+    struct idmap ids;               /* id -> position */
+    struct tree_cursor *cursors;    /* of all searches and copies under way */
     struct tree_learned learned[2]; /* of searches for the k nearest, and of those with a function
                                      * `found` (index.h) */
 };
@@ -266,9 +276,11 @@ uint32_t tree_next_end(const struct tree_node *node);
  * tree_has_space must be true, and slots must be reserved up to tree_next_end. */
 uint32_t tree_open_group(struct tree_node *node);
 
-/* Puts a message into a group that has a free slot. Returns the slot. Does not change the ids. */
+/* Puts a message into a group that has a free slot. `fresh`: the bits of the filter that the union
+ * of the group may lack. Returns the slot. Does not change the ids. */
 uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
-                  const struct index_item *item, const uint64_t *filter, uint16_t cardinality);
+                  const struct index_item *item, const uint64_t *filter, const uint64_t *fresh,
+                  uint16_t cardinality);
 
 /* Copies the messages at `positions` (1 .. TREE_GROUP of them) into a new group of a node without a
  * summary. Before the call tree->ids maps these messages to the positions in `names`, after

@@ -178,11 +178,12 @@ static uint32_t put_message(struct tree_node *node, uint32_t group, const struct
 }
 
 uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
-                  const struct index_item *item, const uint64_t *filter, uint16_t cardinality)
+                  const struct index_item *item, const uint64_t *filter, const uint64_t *fresh,
+                  uint16_t cardinality)
 {
     uint32_t slot = put_message(node, group, tree, item, filter, cardinality);
 
-    widen_union(tree, node, group, filter);
+    widen_union(tree, node, group, fresh);
     note_group(node, group);
     if (node->span_count > 0) {
         tree_widen_summary(tree, node, group, filter, cardinality);
@@ -286,7 +287,8 @@ static void copy_group(struct tree *tree, struct tree_node *from, uint32_t group
         struct tree_spot spot = {to, 0};
 
         tree_read_filter(tree, source, filter);
-        spot.slot = tree_put(tree, to, target, tree_item(source), filter, tree_cardinality(source));
+        spot.slot =
+            tree_put(tree, to, target, tree_item(source), filter, filter, tree_cardinality(source));
         rename_message(tree, source, spot);
     }
 }
