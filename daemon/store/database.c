@@ -81,6 +81,7 @@ int store_database_begin(struct store_database *database)
     database->state.changed = false;
     database->state.newest_ms = INT64_MIN;
     database->evictions.count = 0;
+    database->waiting_count = 0;
     int rc = store_statement_run(database->statements[STORE_BEGIN], STORE_NO_VALUES);
     if (rc == SQLITE_OK && database->state.tombstones > 0) {
         store_marks_begin(&database->marks, database->db);
@@ -110,12 +111,13 @@ static int save_meta(struct store_database *database)
 
 int store_database_commit(struct store_database *database)
 {
-    int rc;
-
     if (!database->state.changed) {
         return store_database_rollback(database);
     }
-    rc = save_meta(database);
+    int rc = store_database_flush(database);
+    if (rc == SQLITE_OK) {
+        rc = save_meta(database);
+    }
     if (rc == SQLITE_OK) {
         rc = store_statement_run(database->statements[STORE_COMMIT], STORE_NO_VALUES);
     }
@@ -199,13 +201,40 @@ void store_database_write_meta(struct store_database *database)
     database->state.changed = true;
 }
 
+int store_database_insert(struct store_database *database, int64_t seq,
+                          const struct persist_message *message)
+{
+    database->waiting[database->waiting_count++] = (struct store_row){seq, message};
+    return database->waiting_count == STORE_ROWS ? store_database_flush(database) : SQLITE_OK;
+}
+
+int store_database_flush(struct store_database *database)
+{
+    size_t count = database->waiting_count;
+    int rc = SQLITE_OK;
+
+    database->waiting_count = 0;
+    if (count == STORE_ROWS) {
+        return store_row_put_several(database->statements[STORE_INSERT_SEVERAL], database->waiting);
+    }
+    for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
+        rc = store_row_put(database->statements[STORE_INSERT], database->waiting[i].seq,
+                           database->waiting[i].message);
+    }
+    return rc;
+}
+
 /* Reads the message with the number `seq`. SQLITE_DONE: it is another message than `key`. */
 static int find_at(struct store_database *database, const struct persist_message *key, int64_t seq,
                    struct persist_message *out_message)
 {
     sqlite3_stmt *statement = database->statements[STORE_FIND];
-    int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
+    int rc = store_database_flush(database);
 
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
     if (rc != SQLITE_ROW) {
         return rc == SQLITE_DONE ? SQLITE_CORRUPT : rc;
     }

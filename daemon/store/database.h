@@ -61,7 +61,10 @@ struct store_database {
     struct store_evictions evictions; /* of the transaction, not in the table yet (evicted.h) */
     struct store_marks marks;         /* the ids that have a tombstone */
     struct store_numbers *numbers;    /* borrowed */
-    struct {                          /* of the host that was asked for last */
+    /* messages of the transaction that are not in the table `message` yet; in `numbers` they are */
+    struct store_row waiting[STORE_ROWS];
+    size_t waiting_count;
+    struct { /* of the host that was asked for last */
         uint32_t host;
         bool is_known;
         bool has_changes;
@@ -132,6 +135,19 @@ int64_t store_database_take_number(struct store_database *database);
  */
 int store_database_take_change(struct store_database *database, uint32_t host, uint64_t epoch,
                                int64_t *out_seq);
+
+/*
+ * Puts a new message into the table `message`, at the latest with store_database_flush. The message
+ * must stay in place until the transaction ends.
+ */
+int store_database_insert(struct store_database *database, int64_t seq,
+                          const struct persist_message *message);
+
+/*
+ * Puts the messages that wait into the table. Call this function before a statement that reads or
+ * changes the table; store_database_find and store_database_commit call it themselves.
+ */
+int store_database_flush(struct store_database *database);
 
 /* Makes the commit write the table `meta`. */
 void store_database_write_meta(struct store_database *database);

@@ -17,7 +17,7 @@ int store_deposit_insert(struct store_database *database, struct persist_message
         store_numbers_add(database->numbers, message->host, message->id, seq, message->expires_ms);
 
     if (rc == SQLITE_OK) {
-        rc = store_row_put(database->statements[STORE_INSERT], seq, message);
+        rc = store_database_insert(database, seq, message);
     }
     if (rc != SQLITE_OK) {
         return rc;
@@ -238,7 +238,7 @@ static int evict_message(struct store_database *database, const struct persist_r
 static int make_space(struct store_database *database, struct persist_op *op)
 {
     struct found found = {.chosen = 0};
-    int rc = SQLITE_OK;
+    int rc = store_database_flush(database);
 
     assert(op->limit >= 1 && op->limit <= PERSIST_EXPIRE_MAX && op->removed != NULL);
     assert(op->chosen_count <= op->limit);

@@ -222,6 +222,13 @@ int store_ops_apply(struct store_database *database, struct persist_op *op,
         database->state.clock_ms = op->now_ms;
     }
     op->reason = NULL;
+    if (op->kind != PERSIST_DEPOSIT) {
+        int rc = store_database_flush(database);
+
+        if (rc != SQLITE_OK) {
+            return rc;
+        }
+    }
     switch (op->kind) {
     case PERSIST_DEPOSIT:
         return store_deposit_apply(database, op, out_times);

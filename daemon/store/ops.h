@@ -13,7 +13,8 @@
 /*
  * Applies one operation within the current transaction and sets its outcome. A deposit with the
  * outcome PERSIST_DUPLICATE sets *out_times; a PERSIST_MODERATE that was applied sets `state` and
- * `reports` of *out_times. If the function fails, the caller must roll the transaction back.
+ * `reports` of *out_times. If the function fails, the caller must roll the transaction back. The
+ * operation must stay in place until the transaction ends, or until store_database_flush.
  */
 int store_ops_apply(struct store_database *database, struct persist_op *op,
                     struct store_times *out_times);

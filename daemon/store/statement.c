@@ -16,6 +16,10 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_COMMIT] = "COMMIT",
     [STORE_ROLLBACK] = "ROLLBACK",
     [STORE_INSERT] = ("INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")"),
+    /* With OR FAIL SQLite keeps no copy of pages to undo this statement alone: after a failure the
+     * writer undoes the whole transaction. */
+    [STORE_INSERT_SEVERAL] =
+        ("INSERT OR FAIL INTO message (" STORE_ROW_COLUMNS ") VALUES " STORE_ROWS_PLACES),
     [STORE_FIND] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq = ?1"),
     [STORE_DELETE] = "DELETE FROM message WHERE seq = ?1 RETURNING host_id, epoch, id",
     /*
@@ -140,14 +144,20 @@ static int bind_value(sqlite3_stmt *statement, int place, const struct store_val
     }
 }
 
-int store_statement_bind(sqlite3_stmt *statement, const struct store_value *values, size_t count)
+int store_statement_bind_at(sqlite3_stmt *statement, int first, const struct store_value *values,
+                            size_t count)
 {
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
-        rc = bind_value(statement, (int)i + 1, &values[i]);
+        rc = bind_value(statement, first + (int)i, &values[i]);
     }
     return rc;
+}
+
+int store_statement_bind(sqlite3_stmt *statement, const struct store_value *values, size_t count)
+{
+    return store_statement_bind_at(statement, 1, values, count);
 }
 
 int store_statement_step(sqlite3_stmt *statement, const struct store_value *values, size_t count)

@@ -16,6 +16,7 @@ enum store_statement {
     STORE_COMMIT,
     STORE_ROLLBACK,
     STORE_INSERT,
+    STORE_INSERT_SEVERAL,
     STORE_FIND,
     STORE_DELETE,
     STORE_OLDEST,
@@ -99,6 +100,11 @@ void store_statement_finalize(sqlite3_stmt **statements);
  * Resets a statement and clears its bindings, because they point to data of the caller.
  */
 void store_statement_reset(sqlite3_stmt *statement);
+
+/* Binds values to the places `first`, `first` + 1 and so on. The first place of a statement is 1.
+ */
+int store_statement_bind_at(sqlite3_stmt *statement, int first, const struct store_value *values,
+                            size_t count);
 
 /* Binds values to places 1, 2 and so on. */
 int store_statement_bind(sqlite3_stmt *statement, const struct store_value *values, size_t count);

@@ -145,6 +145,7 @@ static int apply_all(struct store_database *database, enum persist_kind kind, si
                      size_t count, struct store_cost *out)
 {
     static struct workload_message messages[TRANSACTION_ROWS];
+    static struct persist_op ops[TRANSACTION_ROWS];
     const double misses = cache_misses(database->db);
     int64_t spent_ns = 0;
     int rc = SQLITE_OK;
@@ -157,12 +158,11 @@ static int apply_all(struct store_database *database, enum persist_kind kind, si
         rc = store_database_begin(database);
         const int64_t start_ns = stats_cpu_ns();
         for (size_t i = 0; i < rows && rc == SQLITE_OK; i++) {
-            struct persist_op op;
             struct store_times times;
-            op = (struct persist_op){.kind = kind, .now_ms = 1000};
-            workload_describe(&messages[i], 1, 1000, &op.message);
-            rc = store_ops_apply(database, &op, &times);
-            if (rc == SQLITE_OK && op.outcome != PERSIST_APPLIED) {
+            ops[i] = (struct persist_op){.kind = kind, .now_ms = 1000};
+            workload_describe(&messages[i], 1, 1000, &ops[i].message);
+            rc = store_ops_apply(database, &ops[i], &times);
+            if (rc == SQLITE_OK && ops[i].outcome != PERSIST_APPLIED) {
                 return bench_fail("an operation was not applied");
             }
         }

@@ -75,6 +75,74 @@ static void test_what_waits_for_a_commit_shares_the_next(void **state)
     free(ops);
 }
 
+/*
+ * Several messages of a transaction are put into the table at once. Until then each operation after
+ * them in the transaction must see them all the same: a duplicate, a conflict, a withdrawal, a
+ * deposit that evicts, and an expiry. The database has the rows in the end.
+ */
+static void test_operations_see_messages_that_wait(void **state)
+{
+    enum {
+        PLAIN = 11,
+        DUPLICATE = PLAIN,
+        CONFLICT,
+        WITHDRAW,
+        AGAIN,
+        CHOSEN,
+        EVICTING,
+        SHORT,
+        EXPIRE,
+        OPS
+    };
+    static struct store_op ops[OPS];
+    const uint32_t evicted[] = {30, 0};
+    const uint32_t left[] = {1, 2, 3, 4, 6, 7, 8, 9, 10, 31};
+
+    (void)state;
+    for (uint32_t i = 0; i < PLAIN; i++) {
+        store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
+    }
+    store_make_deposit(&fixture, &ops[DUPLICATE], 10, 10, NEVER);
+    store_make_deposit(&fixture, &ops[CONFLICT], 8, 10, NEVER);
+    ops[CONFLICT].op.message.payload_bytes--;
+    store_make_withdraw(&fixture, &ops[WITHDRAW], 5, 10);
+    store_make_deposit(&fixture, &ops[AGAIN], 5, 10, NEVER);
+    store_make_deposit(&fixture, &ops[CHOSEN], 30, 10, NEVER);
+    store_make_deposit(&fixture, &ops[EVICTING], 31, 10, NEVER);
+    ops[EVICTING].op.chosen = ops[CHOSEN].op.message.id;
+    ops[EVICTING].op.chosen_count = 1;
+    ops[EVICTING].op.evict = PERSIST_EVICT_OLDEST;
+    ops[EVICTING].op.evict_messages = 1;
+    ops[EVICTING].op.removed = ops[EVICTING].removed;
+    ops[EVICTING].op.limit = 2;
+    store_make_deposit(&fixture, &ops[SHORT], 32, 10, SOON);
+    store_make_expire(&ops[EXPIRE], SOON, 100);
+
+    const uint64_t before = store_count(&fixture).transactions;
+    fault_vfs_hold_sync();
+    store_submit(&fixture, &ops[0]);
+    fault_vfs_await_held();
+    for (uint32_t i = 1; i < OPS; i++) {
+        store_submit(&fixture, &ops[i]);
+    }
+    fault_vfs_let_go();
+    store_await(&fixture, ops, OPS);
+    assert_int_equal(store_count(&fixture).transactions - before, 2);
+    for (uint32_t i = 0; i < OPS; i++) {
+        const enum persist_outcome outcome = i == DUPLICATE  ? PERSIST_DUPLICATE
+                                             : i == CONFLICT ? PERSIST_CONFLICT
+                                             : i == AGAIN    ? PERSIST_GONE
+                                                             : PERSIST_APPLIED;
+        assert_int_equal(ops[i].op.outcome, outcome);
+    }
+    store_assert_removed(&ops[EVICTING], evicted, 2);
+    assert_int_equal(ops[EXPIRE].op.removed_count, 1);
+    assert_memory_equal(ops[EXPIRE].removed[0].id, ops[SHORT].op.message.id, MESSAGE_ID_BYTES);
+    store_assert_replays(&fixture, left, sizeof(left) / sizeof(*left));
+    store_reopen(&fixture);
+    store_assert_replays(&fixture, left, sizeof(left) / sizeof(*left));
+}
+
 /* How many connections have the log open: the reader has none here, and the checkpointer perhaps.
  */
 static unsigned count_log_users(void)
@@ -359,6 +427,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(test_callbacks_come_in_order),
         TEST(test_what_waits_for_a_commit_shares_the_next),
+        TEST(test_operations_see_messages_that_wait),
         TEST(test_the_log_is_copied_while_deposits_wait),
         TEST(test_close_commits_what_was_submitted),
         TEST(test_removed_bytes_are_gone),

@@ -97,6 +97,7 @@ static enum persist_outcome apply(struct store_op *op)
     struct store_times times;
 
     assert_int_equal(store_ops_apply(&world.database, &op->op, &times), SQLITE_OK);
+    assert_int_equal(store_database_flush(&world.database), SQLITE_OK); /* op is used again */
     return op->op.outcome;
 }
 
