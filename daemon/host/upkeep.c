@@ -41,7 +41,7 @@ static void on_swept(struct persist_op *op)
         return; /* the next sweep tries again */
     }
     service_take_expiry(service, op);
-    if (op->removed_count == op->limit && !service->stopping && !service->is_setting_clock) {
+    if (op->removed_count == op->limit && !service->stopping) {
         submit_sweep(service);
     }
 }
@@ -70,8 +70,7 @@ void service_sweep(struct service *service)
     service_set_clock(service);
     room_tick(service);
     senders_tidy(service->senders, &service->sender_limits, service_monotonic_ms(service));
-    /* an expiry in the transaction that moves times would still see the old order of expiry */
-    if (!service->sweeping && !service->is_setting_clock) {
+    if (!service->sweeping) {
         submit_sweep(service);
     }
     if (service_now_ms(service) - service->clock_saved_ms >= CLOCK_SAVE_MS) {

@@ -9,6 +9,7 @@
 /* What is being simulated, for the message: the world's seed, the step within it. */
 struct sim_position {
     uint64_t seed;
+    bool on_sqlite;
     uint32_t step;
     const char *doing;
 };

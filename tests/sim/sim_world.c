@@ -29,8 +29,8 @@ void sim_fail(const char *file, int line, const char *format, ...)
     va_start(arguments, format);
     (void)vfprintf(stderr, format, arguments);
     va_end(arguments);
-    (void)fprintf(stderr, "\nHEARSAY_SIM_WORLD=%llu runs this world again\n",
-                  (unsigned long long)sim_position.seed);
+    (void)fprintf(stderr, "\nHEARSAY_SIM_WORLD=%llu%s runs this world again\n",
+                  (unsigned long long)sim_position.seed, sim_position.on_sqlite ? "s" : "");
     abort();
 }
 
@@ -485,7 +485,8 @@ void world_begin(struct world *world, uint64_t seed, bool on_sqlite)
 {
     memset(world, 0, sizeof(*world));
     the_world = world;
-    sim_position = (struct sim_position){.seed = seed, .doing = "beginning"};
+    sim_position =
+        (struct sim_position){.seed = seed, .on_sqlite = on_sqlite, .doing = "beginning"};
     world->seed = seed;
     world->rng.state = seed;
     world->on_sqlite = on_sqlite;
@@ -497,6 +498,7 @@ void world_begin(struct world *world, uint64_t seed, bool on_sqlite)
                                               .epoch_changed = epoch_changed,
                                               .clock_set = clock_set};
     SIM_CHECK(uv_loop_init(&world->loop) == 0);
+    SIM_CHECK(uv_mutex_init(&world->submitting) == 0);
     if (on_sqlite) {
         loop_directory_make(world->directory);
     } else {
@@ -536,5 +538,6 @@ void world_end(struct world *world)
     }
     (void)uv_run(&world->loop, UV_RUN_DEFAULT);
     SIM_CHECK(uv_loop_close(&world->loop) == 0);
+    uv_mutex_destroy(&world->submitting);
     model_deinit(&world->model);
 }

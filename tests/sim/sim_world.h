@@ -222,6 +222,7 @@ struct world {
     bool synchronised;
     struct persist *store; /* behind the gate */
     uv_loop_t loop;        /* of the store */
+    uv_mutex_t submitting; /* held while the store is given operations: sim_gate.c */
     struct persist gate;
     struct w_held_op ops[W_HELD];
     size_t op_count;

@@ -107,6 +107,64 @@ static void test_clock_is_set(void **state)
     assert_int_equal(store_deposit(&fixture, 4, SOON + 5000, NEVER), PERSIST_APPLIED);
 }
 
+static uv_mutex_t submitting;
+
+/* The writer asks for the free storage before it takes a batch: here it waits for the whole one. */
+static uint64_t wait_for_all(const char *path)
+{
+    (void)path;
+    uv_mutex_lock(&submitting);
+    uv_mutex_unlock(&submitting);
+    return UINT64_MAX;
+}
+
+/* What is submitted right behind the setting of the clock sees the times that have moved. */
+static void test_the_clock_is_set_before_others(void **state)
+{
+    enum { COUNT = 3 };
+    const uint32_t gone[] = {1};
+    const uint32_t left[] = {2, 3, 4};
+    struct store_op *ops = calloc(COUNT, sizeof(*ops));
+
+    (void)state;
+    assert_non_null(ops);
+    assert_int_equal(uv_mutex_init(&submitting), 0);
+    store_close(&fixture);
+    fixture.options.free_bytes = wait_for_all;
+    store_open(&fixture);
+    assert_int_equal(store_deposit(&fixture, 1, 10, LATER), PERSIST_APPLIED); /* does not move */
+    assert_int_equal(store_deposit(&fixture, 2, 20, SOON), PERSIST_APPLIED);
+    assert_int_equal(store_deposit(&fixture, 3, 20, SOON + 1), PERSIST_APPLIED);
+    store_make_expire(&ops[0], 5050, 1);
+    ops[0].op.kind = PERSIST_SHIFT;
+    ops[0].op.message.seq = 1;
+    ops[0].op.shift_from_ms = 20;
+    ops[0].op.shift_ms = 5000;
+    store_make_expire(&ops[1], SOON, 4);
+    store_make_deposit(&fixture, &ops[2], 4, SOON, NEVER);
+    ops[2].op.evict = PERSIST_EVICT_SOONEST;
+    ops[2].op.evict_messages = 1;
+    ops[2].op.removed = ops[2].removed;
+    ops[2].op.limit = 4;
+    uv_mutex_lock(&submitting);
+    for (size_t i = 0; i < COUNT; i++) {
+        store_submit(&fixture, &ops[i]);
+    }
+    uv_mutex_unlock(&submitting);
+    store_await(&fixture, ops, COUNT);
+    for (size_t i = 0; i < COUNT; i++) {
+        assert_int_equal(ops[i].op.outcome, PERSIST_APPLIED);
+    }
+    store_assert_removed(&ops[1], NULL, 0);
+    store_assert_removed(&ops[2], gone, 1);
+    store_reopen(&fixture);
+    store_assert_replays(&fixture, left, 3);
+    store_close(&fixture);
+    fixture.options.free_bytes = NULL;
+    uv_mutex_destroy(&submitting);
+    free(ops);
+}
+
 static void test_hosts_and_profiles(void **state)
 {
     char profile[256] = "";
@@ -395,6 +453,7 @@ int main(void)
         TEST(test_new_and_reopened),
         TEST(test_clock_is_saved_alone),
         TEST(test_clock_is_set),
+        TEST(test_the_clock_is_set_before_others),
         TEST(test_hosts_and_profiles),
         TEST(test_duplicates_and_conflicts),
         TEST(test_an_expired_message_is_replaced),

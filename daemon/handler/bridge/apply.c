@@ -188,7 +188,7 @@ static void on_expired(struct persist_op *op)
 
     service_take_expiry(job->base.service, op);
     if (!apply_count_messages(job) && op->outcome == PERSIST_APPLIED &&
-        op->removed_count == op->limit && !job->base.service->is_setting_clock) {
+        op->removed_count == op->limit) {
         make_room(job);
         return;
     }

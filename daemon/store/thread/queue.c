@@ -62,7 +62,7 @@ void store_queue_take(struct store_queue *queue, size_t ops_max,
 
     (void)is_too_much(op, room, &need); /* the first one is taken even if it does not fit */
     *out_batch = (struct store_batch){.first = op, .count = 1};
-    while (op->next != NULL && out_batch->count < ops_max) {
+    while (op->next != NULL && out_batch->count < ops_max && op->kind != PERSIST_SHIFT) {
         if (bytes + content_bytes(op->next) > STORE_BATCH_BYTES ||
             is_too_much(op->next, room, &need)) {
             break;

@@ -48,7 +48,9 @@ bool store_queue_is_full(const struct store_queue *queue);
  * Takes a batch of operations from the front of the queue. The queue must not be empty. A batch has
  * at least one operation and at most `ops_max` (1 .. STORE_BATCH_OPS). The batch ends before an
  * operation with which it would exceed STORE_BATCH_BYTES of content, or the storage in `room`; with
- * `room` NULL the storage is not checked. The first operation is taken in any case.
+ * `room` NULL the storage is not checked. The first operation is taken in any case. The batch ends
+ * after a PERSIST_SHIFT: the writer loads the new order of expiry only after the commit, and an
+ * expiry or an eviction in the same transaction would still use the old order.
  */
 void store_queue_take(struct store_queue *queue, size_t ops_max,
                       const struct store_space_room *room, struct store_batch *out_batch);
