@@ -133,9 +133,9 @@ static void commit_together(struct world *world, size_t from, size_t to)
 }
 
 /*
- * Commits all operations that were submitted until now. What their `done` submits waits for the next
- * commit. In worlds with an odd seed the operations share a transaction; in the other worlds each
- * operation has a transaction of its own.
+ * Commits all operations that were submitted until now. What their `done` submits waits for the
+ * next commit. In worlds with an odd seed the operations share a transaction; in the other worlds
+ * each operation has a transaction of its own.
  */
 size_t gate_commit(struct world *world, bool fails)
 {
