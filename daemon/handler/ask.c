@@ -228,7 +228,6 @@ bool ask_pay(const struct ask *ask)
 {
     struct service *service = ask->service;
     struct requester *client = ask->client;
-    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
     enum sender_action action;
 
     if (client->sender == NULL) {
@@ -242,6 +241,7 @@ bool ask_pay(const struct ask *ask)
         return true;
     }
     client->is_over_rate = true;
+    struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
     msg_error_set(&response.error, MSG_RATE_LIMITED, NULL,
                   "this address sends more %s than are taken here",
                   action == SENDER_DEPOSIT ? "deposits" : "queries");

@@ -92,9 +92,9 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
 {
     struct sessions *all = session->all;
     struct msg_request request;
-    struct msg_response refusal = {.kind = MSG_RESPONSE_ERROR};
+    struct msg_error error; /* set if rc > 0 */
 
-    int rc = codec_decode_request(frame, length, &all->decode_arena, &request, &refusal.error);
+    int rc = codec_decode_request(frame, length, &all->decode_arena, &request, &error);
     if (rc == 0) {
         session->client.is_over_rate = false;
         handle_request(session, &request);
@@ -102,7 +102,8 @@ static void take_frame(struct session *session, const uint8_t *frame, size_t len
     } else if (rc < 0) {
         session_fail(session);
     } else {
-        refusal.id = request.id;
+        struct msg_response refusal = {
+            .id = request.id, .kind = MSG_RESPONSE_ERROR, .error = error};
         session_respond(&session->client, &refusal);
         if (rc == CODEC_MALFORMED || session->state == SESSION_NEW) {
             session_end(session);

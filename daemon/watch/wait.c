@@ -44,10 +44,12 @@ static bool count_news(struct host *host, int64_t now_ms, struct msg_waited *out
 void wait_tell(struct service *service, struct host *host)
 {
     struct watch_state *state = service->watch;
-    struct msg_response response = {.kind = MSG_RESPONSE_WAITED};
 
-    if (!host->has_news || !has_waits(state, host) ||
-        !count_news(host, service_now_ms(service), &response.waited)) {
+    if (!host->has_news || !has_waits(state, host)) {
+        return;
+    }
+    struct msg_response response = {.kind = MSG_RESPONSE_WAITED};
+    if (!count_news(host, service_now_ms(service), &response.waited)) {
         return;
     }
     for (uint32_t i = state->wait_count; i-- > 0;) {
