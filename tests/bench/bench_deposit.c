@@ -201,7 +201,10 @@ int bench_deposit(const struct bench_options *options, struct report *report)
     int rc = frames_make_deposits(&frames, SEED, bench_or(options->count, COUNT));
     for (uint32_t round = 0; round < rounds && rc == 0; round++) {
         rc = run_round(options, &frames, &samples, round);
-        rc = rc == 0 ? run_store(options, &samples, round, frames.count) : rc;
+    }
+    /* Apart: right after them the first daemon of a round was slower by a tenth. */
+    for (uint32_t round = 0; round < rounds && rc == 0; round++) {
+        rc = run_store(options, &samples, round, frames.count);
     }
     if (rc == 0) {
         rc = run_ceiling(&frames, &ceiling);
