@@ -76,8 +76,8 @@ static int find_group(struct tree *tree, struct tree_node **out_node, uint32_t *
 
 /*
  * Finds the bits of a filter that the union of the group may lack, and notes the filter as part of
- * the union. Consecutive inserts go into the same group, whose union soon has most bits: then few
- * columns are written.
+ * the union. Consecutive inserts go into the same group, whose union has more and more of the bits:
+ * of eight random filters with 75 of 512 bits, 0.6 of the columns are written.
  */
 static void find_fresh(struct tree *tree, const struct tree_node *node, uint32_t group,
                        const uint64_t *filter, uint64_t *out_fresh)
