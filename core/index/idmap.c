@@ -12,7 +12,7 @@ enum {
     /*
      * Each insert or remove checks up to this many slots of the old table. So an old table of N
      * slots is empty after fewer than N / 8 changes, while the new table has space for at least N /
-     * 4 more entries.
+     * 4 more entries: three quarters of N slots are used, and the new table has N * 3 / 2 slots.
      */
     STEPS_PER_CHANGE = 16
 };
@@ -22,14 +22,15 @@ static uint32_t tag_of(const struct idmap *map, const uint8_t *id)
     return (uint32_t)(hash_seeded(id, MESSAGE_ID_BYTES, map->seed) & UINT32_MAX);
 }
 
-static size_t home_of(const struct idmap_table *table, uint32_t tag)
-{
-    return tag & (table->slot_count - 1);
-}
-
 static size_t next_of(const struct idmap_table *table, size_t slot)
 {
-    return (slot + 1) & (table->slot_count - 1);
+    return slot + 1 < table->slot_count ? slot + 1 : 0;
+}
+
+/* The number of steps of next_of from slot `from` to slot `to`. */
+static size_t steps_between(const struct idmap_table *table, size_t from, size_t to)
+{
+    return to >= from ? to - from : table->slot_count - from + to;
 }
 
 /* The number of entries that a table may have. At most three quarters of the slots are used, so
@@ -47,7 +48,7 @@ static void table_release(const struct alloc *alloc, struct idmap_table *table)
 
 static void table_add(struct idmap_table *table, struct idmap_slot entry)
 {
-    size_t slot = home_of(table, entry.tag);
+    size_t slot = idmap_home(table, entry.tag);
 
     while (table->slots[slot].place != 0) {
         slot = next_of(table, slot);
@@ -62,7 +63,7 @@ static struct idmap_slot *table_entry(const struct idmap_table *table, struct id
     if (table->slot_count == 0) {
         return NULL;
     }
-    for (size_t slot = home_of(table, entry.tag); table->slots[slot].place != 0;
+    for (size_t slot = idmap_home(table, entry.tag); table->slots[slot].place != 0;
          slot = next_of(table, slot)) {
         if (table->slots[slot].place == entry.place && table->slots[slot].tag == entry.tag) {
             return &table->slots[slot];
@@ -78,13 +79,11 @@ static struct idmap_slot *table_entry(const struct idmap_table *table, struct id
  */
 static void table_remove(struct idmap_table *table, size_t hole)
 {
-    size_t mask = table->slot_count - 1;
-
     for (size_t slot = next_of(table, hole); table->slots[slot].place != 0;
          slot = next_of(table, slot)) {
-        size_t home = home_of(table, table->slots[slot].tag);
+        size_t home = idmap_home(table, table->slots[slot].tag);
 
-        if (((slot - home) & mask) >= ((slot - hole) & mask)) {
+        if (steps_between(table, home, slot) >= steps_between(table, hole, slot)) {
             table->slots[hole] = table->slots[slot];
             hole = slot;
         }
@@ -148,10 +147,10 @@ int idmap_reserve(struct idmap *map)
     if (idmap_count(map) < room_of(&map->current)) {
         return 0;
     }
-    if (slot_count > SIZE_MAX / 2 / sizeof(struct idmap_slot)) {
+    if (slot_count > UINT32_MAX / 2) {
         return -ERR_NOMEM;
     }
-    return begin_resize(map, slot_count == 0 ? SLOTS_MIN : slot_count * 2);
+    return begin_resize(map, slot_count == 0 ? SLOTS_MIN : slot_count + slot_count / 2);
 }
 
 void idmap_insert(struct idmap *map, const uint8_t *id, uint32_t position)
@@ -166,7 +165,7 @@ static bool table_find(const struct idmap_table *table, uint32_t tag, const uint
     if (table->slot_count == 0) {
         return false;
     }
-    for (size_t slot = home_of(table, tag); table->slots[slot].place != 0;
+    for (size_t slot = idmap_home(table, tag); table->slots[slot].place != 0;
          slot = next_of(table, slot)) {
         uint32_t position = table->slots[slot].place - 1;
 

@@ -4,8 +4,10 @@
  *
  * Open addressing, linear probing, no tombstones: a removal shifts back the entries that follow. A
  * slot holds a position and 32 bits of the id's seeded hash, so growing and shrinking read no id.
- * The map grows and shrinks without a long pause: the old table stays beside the new table, and
- * each insert or remove moves a few entries over. Only idmap_reserve returns an error.
+ * The map grows by half, and a tag is scaled to the number of slots, so that at least half of the
+ * slots are used while the map grows. The map grows and shrinks without a long pause: the old table
+ * stays beside the new table, and each insert or remove moves a few entries over. Only
+ * idmap_reserve returns an error.
  *
  *   old      [ swept: empty | entries that are still to be moved ]
  *   current  [ ...                                                  ]
@@ -20,13 +22,13 @@
 #include "core/base/alloc.h"
 
 struct idmap_slot {
-    uint32_t tag;   /* low bits of the hash; the lowest of them choose the slot */
+    uint32_t tag;   /* low bits of the hash; they choose the slot: see idmap_home */
     uint32_t place; /* position + 1; 0 is an empty slot */
 };
 
 struct idmap_table {
     struct idmap_slot *slots;
-    size_t slot_count; /* a power of two, or 0 */
+    size_t slot_count;
     size_t used;
 };
 
@@ -37,6 +39,13 @@ struct idmap {
     struct idmap_table old; /* being carried over, or slot_count 0 */
     size_t swept;           /* slots of `old` below this number stay empty */
 };
+
+/* Returns the slot at which a search for the tag begins. The table must have slots. The product has
+ * 64 bits: a table has fewer than 2^32 slots. */
+static inline size_t idmap_home(const struct idmap_table *table, uint32_t tag)
+{
+    return (size_t)((uint64_t)tag * table->slot_count >> 32);
+}
 
 /* A function that returns the id (MESSAGE_ID_BYTES) of the message at a position. `context` is what
  * the caller passed to idmap_find. */

@@ -7,7 +7,6 @@
  */
 static const char *check_table(const struct idmap_table *table)
 {
-    const size_t mask = table->slot_count - 1;
     size_t used = 0;
 
     for (size_t slot = 0; slot < table->slot_count; slot++) {
@@ -15,7 +14,8 @@ static const char *check_table(const struct idmap_table *table)
             continue;
         }
         used++;
-        for (size_t at = table->slots[slot].tag & mask; at != slot; at = (at + 1) & mask) {
+        for (size_t at = idmap_home(table, table->slots[slot].tag); at != slot;
+             at = at + 1 < table->slot_count ? at + 1 : 0) {
             if (table->slots[at].place == 0) {
                 return "idmap: a gap lies between an entry and its home";
             }
