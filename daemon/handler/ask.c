@@ -164,7 +164,7 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm)
 {
     uint32_t bits = ask->host->config.profile.bits;
-    uint32_t set = bloom_cardinality(filter, ask->host->filter_words);
+    uint32_t set = ask->service->kernels->cardinality(filter, ask->host->filter_words);
     uint64_t scaled = (uint64_t)set * 1000000;
 
     if (scaled >= (uint64_t)minimum_ppm * bits && scaled <= (uint64_t)maximum_ppm * bits) {
