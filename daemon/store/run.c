@@ -119,9 +119,6 @@ void store_run_sort(struct store_run *run)
 {
     qsort(run->items, run->count, sizeof(*run->items), compare_hashes);
     divide_run(run);
-    if (run->starts != NULL) {
-        fill_starts(run);
-    }
 }
 
 void store_run_deinit(struct store_run *run)
@@ -322,7 +319,8 @@ void store_fresh_sweep(struct store_fresh *fresh, bool drops_gone, int64_t first
 
 /*
  * Moves the numbers of `old` from the last to the first, and puts the numbers of `fresh` between
- * them. The first `from` numbers of `old` have not been moved yet.
+ * them. The first `from` numbers of `old` have not been moved yet. `left` counts the fresh numbers
+ * that are still to be put: they come before the buckets that the loop has passed.
  */
 bool store_run_merge(struct store_run *old, struct store_fresh *fresh)
 {
@@ -345,7 +343,7 @@ bool store_run_merge(struct store_run *old, struct store_fresh *fresh)
             old->items[--to] = *number;
             from = place;
             for (; old->starts != NULL && bucket > bucket_of(old, hash); bucket--) {
-                old->starts[bucket] += (uint32_t)left; /* so many come before this bucket */
+                old->starts[bucket] += (uint32_t)left; /* the fresh numbers that are left */
             }
             left--;
         }

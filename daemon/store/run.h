@@ -60,8 +60,8 @@ bool store_run_resize(struct store_run *run, size_t room);
 /* Makes room for one more number. False: out of memory. */
 bool store_run_make_room(struct store_run *run);
 
-/* Sorts the numbers, which may be in any order, and makes the buckets. Without memory the run has
- * larger buckets, and is searched more slowly. O(count log count) */
+/* Sorts the numbers of a run that was filled in any order and has no buckets yet, and makes the
+ * buckets. Without memory all numbers are one bucket, and searches are slow. O(count log count) */
 void store_run_sort(struct store_run *run);
 
 void store_run_deinit(struct store_run *run);
