@@ -11,8 +11,9 @@ enum {
     SLOTS_MIN = 16,
     /*
      * Each insert or remove checks up to this many slots of the old table. So an old table of N
-     * slots is empty after fewer than N / 8 changes, while the new table has space for at least N /
-     * 4 more entries: three quarters of N slots are used, and the new table has N * 3 / 2 slots.
+     * slots is empty after fewer than N / 8 changes, while the new table has space for about N / 4
+     * more entries at least: a table grows from N slots, three quarters of them used, to N * 3 / 2,
+     * and shrinks to N / 2 with fewer than N / 8 entries.
      */
     STEPS_PER_CHANGE = 16
 };
@@ -205,7 +206,9 @@ void idmap_remove(struct idmap *map, const uint8_t *id, uint32_t position)
     if (map->old.slot_count == 0 && map->current.slot_count > SLOTS_MIN &&
         idmap_count(map) < map->current.slot_count / 8) {
         /* If there is no memory for a smaller table, the map keeps the larger table. */
-        (void)begin_resize(map, map->current.slot_count / 2);
+        size_t half = map->current.slot_count / 2;
+
+        (void)begin_resize(map, half > SLOTS_MIN ? half : SLOTS_MIN);
     }
 }
 

@@ -4,10 +4,10 @@
  *
  * Open addressing, linear probing, no tombstones: a removal shifts back the entries that follow. A
  * slot holds a position and 32 bits of the id's seeded hash, so growing and shrinking read no id.
- * The map grows by half, and a tag is scaled to the number of slots, so that at least half of the
- * slots are used while the map grows. The map grows and shrinks without a long pause: the old table
- * stays beside the new table, and each insert or remove moves a few entries over. Only
- * idmap_reserve returns an error.
+ * The map grows by half, and a tag is scaled to the number of slots. So at least half of the slots
+ * of a growing map are used, once the old table is empty. The map grows and shrinks without a long
+ * pause: the old table stays beside the new table, and each insert or remove moves a few entries
+ * over. Only idmap_reserve returns an error.
  *
  *   old      [ swept: empty | entries that are still to be moved ]
  *   current  [ ...                                                  ]

@@ -134,6 +134,7 @@ int store_database_rollback(struct store_database *database)
 
     database->state = database->before;
     database->evictions.count = 0;
+    database->waiting_count = 0;
     database->replicates.is_known = false;
     store_marks_rollback(&database->marks);
     store_numbers_rollback(database->numbers, database->state.next_seq);
@@ -231,8 +232,8 @@ static int find_at(struct store_database *database, const struct persist_message
     sqlite3_stmt *statement = database->statements[STORE_FIND];
     int rc = store_database_flush(database);
 
-    if (rc != SQLITE_OK) {
-        return rc;
+    if (rc != SQLITE_OK) { /* a plain SQLITE_CORRUPT would mean that the row of `key` is damaged */
+        return rc == SQLITE_CORRUPT ? SQLITE_CORRUPT_INDEX : rc;
     }
     rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
     if (rc != SQLITE_ROW) {

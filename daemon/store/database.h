@@ -61,7 +61,7 @@ struct store_database {
     struct store_evictions evictions; /* of the transaction, not in the table yet (evicted.h) */
     struct store_marks marks;         /* the ids that have a tombstone */
     struct store_numbers *numbers;    /* borrowed */
-    /* messages of the transaction that are not in the table `message` yet; in `numbers` they are */
+    /* messages of the transaction that the table `message` does not have yet, but `numbers` has */
     struct store_row waiting[STORE_ROWS];
     size_t waiting_count;
     struct { /* of the host that was asked for last */

@@ -3,7 +3,8 @@
  * store_numbers: the number (`seq`) of each stored message by its host and id, and the order in
  * which messages expire. The table `message` has no index by id and none by expiry: each deposit
  * would write pages of both indexes to flash. Instead, this memory has 14 bytes for each message,
- * an eighth of a byte for buckets, and a few kilobytes for the numbers that came lately.
+ * an eighth to a quarter of a byte for buckets, and 24 bytes for each of the numbers that came
+ * lately, of which there are up to 2,048, or up to a 128th of all in a large host.
  *
  * The memory has a hash of 29 bits instead of the id. So a search may find numbers of other
  * messages, too: the caller reads the row and compares its id.

@@ -9,6 +9,7 @@ _Static_assert(sizeof(struct store_number) == 14, "no padding");
 enum {
     BUCKET_NUMBERS = 32, /* a bucket has at most this number of numbers on average */
     BUCKET_BITS_MAX = 24,
+    LARGE_BUCKET = 8 * BUCKET_NUMBERS,
     FRESH_ROOM_MIN = 64
 };
 
@@ -133,10 +134,26 @@ static size_t lesser(size_t a, size_t b)
     return a < b ? a : b;
 }
 
+/* Returns the first place from `low` to `high` whose hash is not smaller than `hash`, or `high`, by
+ * halving. */
+static size_t halve(const struct store_run *run, size_t low, size_t high, uint32_t hash)
+{
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+
+        if (store_number_hash(&run->items[middle]) < hash) {
+            low = middle + 1;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
 /*
  * Returns the first of the first `count` places of a run whose hash is not smaller than `hash`, or
  * `count`. The search begins where the number would be if the hashes of its bucket were evenly
- * distributed. O(1) in expectation, or O(count) without buckets.
+ * distributed. O(1) in expectation; O(log count) in a large bucket, when memory was short.
  */
 static size_t run_place(const struct store_run *run, size_t count, uint32_t hash)
 {
@@ -147,9 +164,12 @@ static size_t run_place(const struct store_run *run, size_t count, uint32_t hash
         return count;
     }
     if (run->starts != NULL) {
-        /* store_run_merge has moved what is behind the first `count` places */
+        /* store_run_merge has moved the numbers from place `count` on */
         low = lesser(run->starts[bucket_of(run, hash)], count);
         high = lesser(run->starts[bucket_of(run, hash) + 1], count);
+    }
+    if (high - low > LARGE_BUCKET) {
+        return halve(run, low, high, hash);
     }
     unsigned rest_bits = STORE_HASH_BITS - run->bucket_bits;
     uint64_t rest = hash & ((UINT32_C(1) << rest_bits) - 1);
@@ -163,7 +183,7 @@ static size_t run_place(const struct store_run *run, size_t count, uint32_t hash
     return place;
 }
 
-/* Returns `seq` if it is a number that a search as store_run_next looks for, else `best`. */
+/* Returns the number if store_run_next may return it, else `best`. */
 static int64_t better_number(const struct store_number *number, int64_t after, bool with_gone,
                              int64_t best)
 {

@@ -61,7 +61,7 @@ bool store_run_resize(struct store_run *run, size_t room);
 bool store_run_make_room(struct store_run *run);
 
 /* Sorts the numbers of a run that was filled in any order and has no buckets yet, and makes the
- * buckets. Without memory all numbers are one bucket, and searches are slow. O(count log count) */
+ * buckets. Without memory all numbers are one bucket, searched by halving. O(count log count) */
 void store_run_sort(struct store_run *run);
 
 void store_run_deinit(struct store_run *run);

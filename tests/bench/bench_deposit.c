@@ -202,7 +202,7 @@ int bench_deposit(const struct bench_options *options, struct report *report)
     for (uint32_t round = 0; round < rounds && rc == 0; round++) {
         rc = run_round(options, &frames, &samples, round);
     }
-    /* Apart: right after them the first daemon of a round was slower by a tenth. */
+    /* A daemon that was measured right after the store alone was slower by a tenth. */
     for (uint32_t round = 0; round < rounds && rc == 0; round++) {
         rc = run_store(options, &samples, round, frames.count);
     }

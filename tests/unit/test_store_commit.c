@@ -76,8 +76,8 @@ static void test_what_waits_for_a_commit_shares_the_next(void **state)
 }
 
 /*
- * Several messages of a transaction are put into the table at once. Until then each operation after
- * them in the transaction must see them all the same: a duplicate, a conflict, a withdrawal, a
+ * The store puts several messages of a transaction into the table at once. Later operations of the
+ * transaction must see messages that wait for this: a duplicate, a conflict, a withdrawal, a
  * deposit that evicts, and an expiry. The database has the rows in the end.
  */
 static void test_operations_see_messages_that_wait(void **state)

@@ -263,7 +263,8 @@ static int run_transaction(struct store_writer *writer, const struct store_batch
     for (size_t i = 0; i < batch->count && rc == SQLITE_OK; i++, op = op->next) {
         rc = store_ops_apply(&writer->database, op, &writer->times[i]);
     }
-    if (rc == SQLITE_OK) { /* a failure of this is known before the commit writes to the log */
+    /* The commit would do so, too, but a failed commit may have written to the log. */
+    if (rc == SQLITE_OK) {
         rc = store_database_flush(&writer->database);
     }
     if (rc == SQLITE_OK) {
