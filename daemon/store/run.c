@@ -118,7 +118,9 @@ static void divide_run(struct store_run *run)
 
 void store_run_sort(struct store_run *run)
 {
-    qsort(run->items, run->count, sizeof(*run->items), compare_hashes);
+    if (run->count > 0) { /* an empty run may have no items at all */
+        qsort(run->items, run->count, sizeof(*run->items), compare_hashes);
+    }
     divide_run(run);
 }
 
