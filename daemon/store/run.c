@@ -131,14 +131,14 @@ void store_run_deinit(struct store_run *run)
     *run = (struct store_run){.items = NULL};
 }
 
-static size_t lesser(size_t a, size_t b)
+static size_t lesser_of(size_t a, size_t b)
 {
     return a < b ? a : b;
 }
 
 /* Returns the first place from `low` to `high` whose hash is not smaller than `hash`, or `high`, by
  * halving. */
-static size_t halve(const struct store_run *run, size_t low, size_t high, uint32_t hash)
+static size_t halve_range(const struct store_run *run, size_t low, size_t high, uint32_t hash)
 {
     while (low < high) {
         size_t middle = low + (high - low) / 2;
@@ -167,11 +167,11 @@ static size_t run_place(const struct store_run *run, size_t count, uint32_t hash
     }
     if (run->starts != NULL) {
         /* store_run_merge has moved the numbers from place `count` on */
-        low = lesser(run->starts[bucket_of(run, hash)], count);
-        high = lesser(run->starts[bucket_of(run, hash) + 1], count);
+        low = lesser_of(run->starts[bucket_of(run, hash)], count);
+        high = lesser_of(run->starts[bucket_of(run, hash) + 1], count);
     }
     if (high - low > LARGE_BUCKET) {
-        return halve(run, low, high, hash);
+        return halve_range(run, low, high, hash);
     }
     unsigned rest_bits = STORE_HASH_BITS - run->bucket_bits;
     uint64_t rest = hash & ((UINT32_C(1) << rest_bits) - 1);
