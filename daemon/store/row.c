@@ -38,17 +38,17 @@ static void fill_values(int64_t seq, const struct persist_message *message,
     if (message->can_withdraw) {
         hash = (struct store_value)STORE_BLOB(message->withdraw_hash, LIMIT_HASH_BYTES);
     }
-    const struct store_value values[] = {STORE_NUMBER(seq),
-                                         STORE_KEY(message),
-                                         STORE_NUMBER(message->epoch),
-                                         STORE_NUMBER(message->deposited_ms),
-                                         STORE_NUMBER(message->expires_ms),
-                                         STORE_NUMBER(message->reach_ppm),
-                                         STORE_NUMBER(store_message_checksum(seq, message)),
-                                         hash,
-                                         STORE_BLOB(message->filter, message->filter_bytes),
-                                         STORE_TEXT(message->media_type, message->media_type_bytes),
-                                         STORE_BLOB(message->payload, message->payload_bytes)};
+    struct store_value values[] = {STORE_NUMBER(seq),
+                                   STORE_KEY(message),
+                                   STORE_NUMBER(message->epoch),
+                                   STORE_NUMBER(message->deposited_ms),
+                                   STORE_NUMBER(message->expires_ms),
+                                   STORE_NUMBER(message->reach_ppm),
+                                   STORE_NUMBER(store_message_checksum(seq, message)),
+                                   hash,
+                                   STORE_BLOB(message->filter, message->filter_bytes),
+                                   STORE_TEXT(message->media_type, message->media_type_bytes),
+                                   STORE_BLOB(message->payload, message->payload_bytes)};
 
     _Static_assert(sizeof(values) / sizeof(*values) == STORE_ROW_VALUES, "all columns");
     memcpy(out, values, sizeof(values));
