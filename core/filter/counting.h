@@ -5,7 +5,7 @@
  *
  * The counters are bit-sliced: for each word of the filter, plane p has bit p of the counters of
  * the word's 64 positions. So these counters are incremented at once, as by a ripple-carry adder.
- * Example, width 4, the first three positions of a word:
+ * Example with counters of 4 bits: the first three positions of a word.
  *
  *   position   0 1 2
  *   plane 0    1 0 1

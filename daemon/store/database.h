@@ -137,15 +137,17 @@ int store_database_take_change(struct store_database *database, uint32_t host, u
                                int64_t *out_seq);
 
 /*
- * Puts a new message into the table `message`, at the latest with store_database_flush. The message
- * must stay in place until the transaction ends.
+ * Adds a new message to the transaction. The message waits in memory; this call, or a later one,
+ * inserts STORE_ROWS waiting messages at once into the table `message`. The message must stay in
+ * place until the transaction ends.
  */
 int store_database_insert(struct store_database *database, int64_t seq,
                           const struct persist_message *message);
 
 /*
- * Puts the messages that wait into the table. Call this function before a statement that reads or
- * changes the table; store_database_find and store_database_commit call it themselves.
+ * Inserts all waiting messages into the table `message`. Call store_database_flush before a
+ * statement that reads or changes this table. store_database_find and store_database_commit call
+ * store_database_flush themselves.
  */
 int store_database_flush(struct store_database *database);
 

@@ -3,8 +3,9 @@
  * store_numbers: the number (`seq`) of each stored message by its host and id, and the order in
  * which messages expire. The table `message` has no index by id and none by expiry: each deposit
  * would write pages of both indexes to flash. Instead, this memory has 14 bytes for each message,
- * an eighth to a quarter of a byte for buckets, and 24 bytes for each of the numbers that came
- * lately, of which there are up to 2,048, or up to a 128th of all in a large host.
+ * and an eighth to a quarter of a byte for buckets. A fresh number takes 24 bytes until the store
+ * merges it with the others. A host has room for 2,048 fresh numbers, or for 1/128 of its messages
+ * if that is more.
  *
  * The memory has a hash of 29 bits instead of the id. So a search may find numbers of other
  * messages, too: the caller reads the row and compares its id.

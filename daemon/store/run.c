@@ -185,7 +185,8 @@ static size_t run_place(const struct store_run *run, size_t count, uint32_t hash
     return place;
 }
 
-/* Returns the number if store_run_next may return it, else `best`. */
+/* Returns the number (`seq`) if the number is greater than `after`, smaller than `best`, and not
+ * removed; else returns `best`. `with_gone`: a removed number counts, too. */
 static int64_t better_number(const struct store_number *number, int64_t after, bool with_gone,
                              int64_t best)
 {
@@ -231,9 +232,9 @@ void store_run_sweep(struct store_run *run)
     }
 }
 
-/* --- numbers that came lately ----------------------------------------------------------------- */
+/* --- fresh numbers ---------------------------------------------------------------------------- */
 
-static uint32_t *list_of(const struct store_fresh *fresh, uint32_t hash)
+static fresh_place *list_of(const struct store_fresh *fresh, uint32_t hash)
 {
     return &fresh->lists[(uint64_t)hash * fresh->room >> STORE_HASH_BITS];
 }
@@ -243,13 +244,13 @@ static void link_number(struct store_fresh *fresh, size_t place)
 {
     struct fresh_number *item = &fresh->items[place];
     uint32_t hash = store_number_hash(&item->number);
-    uint32_t *link = list_of(fresh, hash);
+    fresh_place *link = list_of(fresh, hash);
 
     while (*link != 0 && store_number_hash(&fresh->items[*link - 1].number) > hash) {
         link = &fresh->items[*link - 1].next;
     }
     item->next = *link;
-    *link = (uint32_t)place + 1;
+    *link = (fresh_place)place + 1;
 }
 
 void store_fresh_deinit(struct store_fresh *fresh)
@@ -268,7 +269,7 @@ static bool double_room(struct store_fresh *fresh)
         return false;
     }
     fresh->items = items;
-    uint32_t *lists = calloc(room, sizeof(*lists));
+    fresh_place *lists = calloc(room, sizeof(*lists));
     if (lists == NULL) {
         return false;
     }
@@ -294,7 +295,7 @@ bool store_fresh_add(struct store_fresh *fresh, const struct store_number *numbe
 int64_t store_fresh_next(const struct store_fresh *fresh, uint32_t hash, int64_t after,
                          bool with_gone, int64_t best)
 {
-    for (uint32_t at = fresh->count > 0 ? *list_of(fresh, hash) : 0; at != 0;
+    for (fresh_place at = fresh->count > 0 ? *list_of(fresh, hash) : 0; at != 0;
          at = fresh->items[at - 1].next) {
         const struct store_number *number = &fresh->items[at - 1].number;
 
@@ -306,7 +307,7 @@ int64_t store_fresh_next(const struct store_fresh *fresh, uint32_t hash, int64_t
 
 struct store_number *store_fresh_find(const struct store_fresh *fresh, uint32_t hash, int64_t seq)
 {
-    for (uint32_t at = fresh->count > 0 ? *list_of(fresh, hash) : 0; at != 0;
+    for (fresh_place at = fresh->count > 0 ? *list_of(fresh, hash) : 0; at != 0;
          at = fresh->items[at - 1].next) {
         struct store_number *number = &fresh->items[at - 1].number;
 
@@ -340,9 +341,10 @@ void store_fresh_sweep(struct store_fresh *fresh, bool drops_gone, int64_t first
 }
 
 /*
- * Moves the numbers of `old` from the last to the first, and puts the numbers of `fresh` between
- * them. The first `from` numbers of `old` have not been moved yet. `left` counts the fresh numbers
- * that are still to be put: they come before the buckets that the loop has passed.
+ * Takes the fresh numbers from the highest hash to the lowest. For each fresh number, moves the
+ * numbers of `old` with higher hashes to their final places, and puts the fresh number before them.
+ * The first `from` numbers of `old` are not moved yet. `left` is the count of fresh numbers that
+ * are not put yet. Each bucket with higher hashes begins `left` places later than before.
  */
 bool store_run_merge(struct store_run *old, struct store_fresh *fresh)
 {
@@ -355,7 +357,7 @@ bool store_run_merge(struct store_run *old, struct store_fresh *fresh)
         return false;
     }
     for (size_t list = fresh->room; list-- > 0;) {
-        for (uint32_t at = fresh->lists[list]; at != 0; at = fresh->items[at - 1].next) {
+        for (fresh_place at = fresh->lists[list]; at != 0; at = fresh->items[at - 1].next) {
             const struct store_number *number = &fresh->items[at - 1].number;
             uint32_t hash = store_number_hash(number);
             size_t place = run_place(old, from, hash + 1);
@@ -365,7 +367,7 @@ bool store_run_merge(struct store_run *old, struct store_fresh *fresh)
             old->items[--to] = *number;
             from = place;
             for (; old->starts != NULL && bucket > bucket_of(old, hash); bucket--) {
-                old->starts[bucket] += (uint32_t)left; /* the fresh numbers that are left */
+                old->starts[bucket] += (uint32_t)left;
             }
             left--;
         }

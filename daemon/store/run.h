@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_run: numbers of messages in 14 bytes each, sorted by a hash of the message's id. Several
- * numbers may have the same hash. store_fresh: the few numbers that came lately, in lists by hash,
- * so that a new number is added in O(1). One thread at a time changes a run or a store_fresh.
+ * numbers may have the same hash. store_fresh: the newest numbers, in short lists by hash, so that
+ * adding a number takes O(1). One thread at a time changes a run or a store_fresh.
  */
 #ifndef DAEMON_STORE_RUN_H
 #define DAEMON_STORE_RUN_H
@@ -79,20 +79,23 @@ struct store_number *store_run_find(const struct store_run *run, uint32_t hash, 
 /* Deletes the removed numbers. O(count) */
 void store_run_sweep(struct store_run *run);
 
-/* --- numbers that came lately ----------------------------------------------------------------- */
+/* --- fresh numbers ---------------------------------------------------------------------------- */
+
+/* A place in store_fresh.items, plus 1; 0: there is none. */
+typedef uint32_t fresh_place;
 
 struct fresh_number {
     struct store_number number;
-    uint32_t next; /* of the same list, as in `lists` */
+    fresh_place next; /* the next number of the same list */
 };
 
 struct store_fresh {
     struct fresh_number *items; /* owned; in the order of arrival */
     size_t count;
     size_t room; /* a power of two, or 0 */
-    /* owned: `room` lists by the highest bits of the hash, each sorted from the highest hash on;
-     * the place of the first number, plus 1; 0: the list is empty */
-    uint32_t *lists;
+    /* owned: the first number of each of `room` lists. The highest bits of a hash choose the list.
+     * Each list is sorted by hash, the highest hash first. */
+    fresh_place *lists;
 };
 
 void store_fresh_deinit(struct store_fresh *fresh);
