@@ -19,6 +19,7 @@ struct walk {
     uint32_t k;
     struct thesis_hit *hits; /* sorted */
     struct thesis_result *out;
+    bool stays_below; /* where a path ends, only the filters below the last node are looked at */
 };
 
 static void look_at(struct walk *walk, const uint64_t *filter, uint32_t number)
@@ -78,6 +79,17 @@ static void look_along(struct walk *walk, const struct thesis_node *leaf, int64_
     }
 }
 
+static void look_below(struct walk *walk, const struct thesis_node *node)
+{
+    if (node->is_leaf) {
+        look_at_leaf(walk, node);
+        return;
+    }
+    for (uint32_t i = 0; i <= node->count; i++) {
+        look_below(walk, node->children[i]);
+    }
+}
+
 /* No child qualified: from the node's first filter to the last key of its parent. */
 static void look_without_path(struct walk *walk, const struct thesis_node *node)
 {
@@ -134,11 +146,11 @@ static void reach_leaf(struct walk *walk, const struct thesis_node *leaf)
     walk->out->counted += walk->k * (walk->out->distances - before);
 }
 
-void thesis_search(const struct thesis_tree *tree, const uint64_t *query, uint32_t k,
-                   struct thesis_hit *hits, struct thesis_result *out)
+static void search(const struct thesis_tree *tree, struct walk *walk)
 {
-    struct walk walk = {.query = query, .words = tree->words, .k = k, .hits = hits, .out = out};
     const struct thesis_node *node = tree->root;
+    const uint64_t *query = walk->query;
+    struct thesis_result *out = walk->out;
 
     *out = (struct thesis_result){0};
     if (node == NULL) {
@@ -148,22 +160,43 @@ void thesis_search(const struct thesis_tree *tree, const uint64_t *query, uint32
     if (!bloom_is_subset(query, node->united, tree->words) &&
         !bloom_is_subset(node->united, query, tree->words)) {
         for (const struct thesis_node *leaf = tree->first; leaf != NULL; leaf = leaf->next) {
-            look_at_leaf(&walk, leaf);
+            look_at_leaf(walk, leaf);
         }
-        out->counted = list_count(tree->filters, k);
+        out->counted = list_count(tree->filters, walk->k);
         return;
     }
     out->counted = 2;
     while (!node->is_leaf) {
-        const struct thesis_node *path = choose(&walk, node);
+        const struct thesis_node *path = choose(walk, node);
 
         if (path == NULL) {
-            look_without_path(&walk, node);
+            if (walk->stays_below) {
+                look_below(walk, node);
+            } else {
+                look_without_path(walk, node);
+            }
             return;
         }
         node = path;
     }
-    reach_leaf(&walk, node);
+    reach_leaf(walk, node);
+}
+
+void thesis_search(const struct thesis_tree *tree, const uint64_t *query, uint32_t k,
+                   struct thesis_hit *hits, struct thesis_result *out)
+{
+    struct walk walk = {.query = query, .words = tree->words, .k = k, .hits = hits, .out = out};
+
+    search(tree, &walk);
+}
+
+void thesis_search_below(const struct thesis_tree *tree, const uint64_t *query,
+                         struct thesis_hit *hit, struct thesis_result *out)
+{
+    struct walk walk = {
+        .query = query, .words = tree->words, .k = 1, .hits = hit, .out = out, .stays_below = true};
+
+    search(tree, &walk);
 }
 
 void thesis_list_search(const uint64_t *filters, size_t n, size_t words, const uint64_t *query,

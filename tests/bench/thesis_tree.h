@@ -139,6 +139,14 @@ void thesis_search(const struct thesis_tree *tree, const uint64_t *query, uint32
                    struct thesis_hit *hits, struct thesis_result *out);
 
 /*
+ * The search as the thesis's text describes it, for k = 1: where no child qualifies, only the
+ * filters below the last node of the path are looked at. `out->counted` lacks these filters,
+ * because the thesis has no figures of such a search.
+ */
+void thesis_search_below(const struct thesis_tree *tree, const uint64_t *query,
+                         struct thesis_hit *hit, struct thesis_result *out);
+
+/*
  * The unsorted list with the same distance function: compares n filters one after another and finds
  * the k nearest. The count is that of the thesis: 2 n, and if k > 1 also n log2 n for the sorting.
  */

@@ -250,6 +250,61 @@ static void the_published_structure_comes_out(void **state)
     thesis_tree_free(tree);
 }
 
+/*
+ * Of 1,000 nearest neighbours in trees of 100 random filters, how many each search gets wrong. The
+ * program's search looks at 84 filters of 100, so about a sixth is wrong; the text's search stays
+ * below the first child of the root and looks at 20, so about four fifths are.
+ */
+static void check_wrong_neighbours(struct rng *rng, uint32_t bits)
+{
+    enum { TREES = 100, STORED = 100, QUERIES = 10, ASKED = TREES * QUERIES };
+    uint32_t wrong = 0;
+    uint32_t wrong_below = 0;
+
+    for (uint32_t t = 0; t < TREES; t++) {
+        struct thesis_tree *tree = thesis_tree_new(bits / 64);
+
+        assert_non_null(tree);
+        for (uint32_t i = 0; i < STORED; i++) {
+            rng_filter(rng, bits, 54, filters[i]);
+            assert_int_equal(thesis_tree_insert_as_sets(tree, i, filters[i]), 0);
+        }
+        for (uint32_t q = 0; q < QUERIES; q++) {
+            uint64_t query[WORDS_MAX];
+            struct thesis_hit hit = {.distance = 1};
+            struct thesis_hit hit_below = {.distance = 1};
+            struct thesis_result result;
+            double nearest = 1;
+
+            rng_filter(rng, bits, 54, query);
+            for (uint32_t i = 0; i < STORED; i++) {
+                const double distance = thesis_distance(query, filters[i], bits / 64);
+
+                nearest = distance < nearest ? distance : nearest;
+            }
+            thesis_search(tree, query, 1, &hit, &result);
+            wrong += hit.distance != nearest ? 1 : 0;
+            thesis_search_below(tree, query, &hit_below, &result);
+            wrong_below += hit_below.distance != nearest ? 1 : 0;
+        }
+        thesis_tree_free(tree);
+    }
+    print_message("%u bits: wrong by the program's search %.1f %%, by the text's %.1f %%\n",
+                  (unsigned)bits, 100.0 * wrong / ASKED, 100.0 * wrong_below / ASKED);
+    assert_in_range(wrong, 80, 240);
+    assert_in_range(wrong_below, 720, 880);
+}
+
+static void the_text_searches_a_fifth_of_the_filters(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    check_wrong_neighbours(&rng, 256);
+    check_wrong_neighbours(&rng, 512);
+}
+
 static void check_stored_once_or_twice(const struct thesis_tree *tree, uint32_t count)
 {
     static uint8_t seen[FILTERS_MAX];
@@ -381,6 +436,7 @@ int main(void)
         cmocka_unit_test(a_search_follows_the_union_that_holds_the_query),
         cmocka_unit_test(the_most_similar_union_is_followed),
         cmocka_unit_test(the_published_structure_comes_out),
+        cmocka_unit_test(the_text_searches_a_fifth_of_the_filters),
         cmocka_unit_test(the_structure_holds_after_random_insertions_as_sets),
         cmocka_unit_test(the_structure_holds_for_random_keys),
         cmocka_unit_test(the_checker_finds_damage),
