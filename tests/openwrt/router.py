@@ -318,11 +318,20 @@ class Router:
         return json.loads(self.run("ubus call service list")).get(name)
 
     def instance(self, name):
-        return next(iter(self.service(name).get("instances", {}).values()), {})
+        """{} if nothing runs, which is also so for a moment while procd starts the service again."""
+        return next(iter((self.service(name) or {}).get("instances", {}).values()), {})
 
     def pid(self, name):
         """Of ujail, if the router has it."""
         return self.instance(name).get("pid")
+
+    def wait_restart(self, name, pid):
+        """Until procd runs the service as another process than this one, whose id is the result.
+
+        The log cannot tell: hearsay-web and hearsay-moderate are one program, so that the line
+        "ready: hearsay-web" can be the other service's."""
+        return wait_until(lambda: self.pid(name) not in (None, pid) and self.pid(name),
+                          f"{name} was started again")
 
     def inmate(self, name):
         """The process in the jail of a service."""
