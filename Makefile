@@ -8,6 +8,10 @@ BUILD ?= build
 BUILD_ASAN ?= build-asan
 MESON_ARGS ?=
 ASAN_ARGS = -Db_sanitize=address,undefined -Db_lundef=false -Doptimization=1
+# Of `make check`: what a mistake in the code mostly breaks. The suite `long` marks single tests that are left out.
+CHECK_SUITES = unit model fault integration static
+# Of `make check-all`: what `make check` leaves out, and what runs again under sanitizers.
+REST_SUITES = install scale hub browser eval openwrt fuzz long
 ASAN_SUITES = unit model fault fuzz integration
 # Of `make fuzz`: seconds for each target; which targets, all when none is named.
 BUILD_FUZZ ?= build-fuzz
@@ -37,12 +41,17 @@ BUILD_PEERS ?= build-peers
 BUILD_RELEASE ?= build-release
 ROWS ?=
 
+# Debian's Python has the modules that scripts/install-packages installs.
+PYTHON = $(or $(wildcard /usr/bin/python3),python3)
+RUN_TESTS = $(PYTHON) -B scripts/run-tests
+CHECK_LOGS = $(BUILD)/meson-logs/check.json $(BUILD)/meson-logs/check-rest.json $(BUILD_ASAN)/meson-logs/check-asan.json
+
 # meson's list of what it has installed.
 INSTALL_LOG = $(BUILD)/meson-logs/install-log.txt
 
 # Each recipe uses all processors by itself.
 .NOTPARALLEL:
-.PHONY: all build demo demo-hub torture-hub play check check-packages check-plain check-asan bench peers eval reproduce fuzz torture small matrix check-release lint deb install uninstall clean format help
+.PHONY: all build demo demo-hub torture-hub play check check-all check-rest check-asan test bench peers eval reproduce fuzz torture small matrix check-release lint deb install uninstall clean format help
 
 all: build
 
@@ -72,24 +81,29 @@ play: ## install what is missing, build, and serve the page with sample messages
 	@ninja -C $(BUILD) --quiet daemon/hearsayd client/hearsay client/hearsay-web scripts/libearlier.so
 	@PLAY_LISTEN="$(PLAY_LISTEN)" python3 -B scripts/play $(BUILD)
 
-check: check-plain check-asan ## install what is missing, build and test, plain and under sanitizers
-
-check-packages:
-	@sh scripts/install-packages build test browser
-
-check-plain: check-packages
+check: ## install what is missing, build, and run the tests that take minutes, not hours
+	@sh scripts/install-packages build test
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
-	@echo "building and testing in $(BUILD)"
-	@ninja -C $(BUILD)
-	@meson test -C $(BUILD) --no-rebuild --print-errorlogs
+	@$(RUN_TESTS) --log check $(addprefix --suite ,$(CHECK_SUITES)) --no-suite long $(BUILD)
 
-check-asan: check-packages
+check-all: check check-rest check-asan ## check, all other tests, and most again under sanitizers
+	@$(PYTHON) -B scripts/count_tests.py $(CHECK_LOGS)
+
+check-rest:
+	@sh scripts/install-packages build test browser hub openwrt
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@$(RUN_TESTS) --log check-rest $(addprefix --suite ,$(REST_SUITES)) $(BUILD)
+
+check-asan:
+	@sh scripts/install-packages build test
 	@sh scripts/configure --tests $(BUILD_ASAN) $(ASAN_ARGS) $(MESON_ARGS)
-	@echo "building and testing in $(BUILD_ASAN), under ASan and UBSan"
-	@ninja -C $(BUILD_ASAN)
 	@UBSAN_OPTIONS=halt_on_error=1:print_stacktrace=1:$$UBSAN_OPTIONS \
-	    meson test -C $(BUILD_ASAN) --no-rebuild --print-errorlogs --timeout-multiplier $(ASAN_TIMES) \
-	    $(addprefix --suite ,$(ASAN_SUITES))
+	    $(RUN_TESTS) --log check-asan --slower $(ASAN_TIMES) $(addprefix --suite ,$(ASAN_SUITES)) $(BUILD_ASAN)
+
+test: ## build what TEST needs, and run it: TEST=bloom, or TEST="bloom query"
+	@sh scripts/install-packages build test
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@$(RUN_TESTS) $(BUILD) $(or $(TEST),$(error name a test: make test TEST=bloom))
 
 bench: ## install what is missing, build, and measure; see docs/performance.md
 	@sh scripts/install-packages build test bench

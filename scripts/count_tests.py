@@ -5,8 +5,9 @@
 meson's verdict stands above the output: a program that failed counts as one failure at least, and
 one that says nothing of cases is a case itself.
 
-usage: count_tests.py LOG...    prints "passed failed skipped", then a line for each test that failed
-and for each reason to skip; without any log that can be read, nothing passed and one failed.
+usage: count_tests.py LOG...    prints a line for each test that failed and for each reason to skip, and at
+the end `N passed, N failed, N skipped`. A log that cannot be read counts as one failure. The exit status is 0 if
+nothing failed and something passed.
 """
 import json
 import re
@@ -66,27 +67,39 @@ def read_log(path):
         return [json.loads(line) for line in lines]
 
 
-def main():
-    total = [0, 0, 0]
-    remarks = []
-    for path in sys.argv[1:]:
+def tally(logs):
+    """Counts the logs: [passed, failed, skipped], the failures as lines, and the skips as (test, reason)."""
+    total, failures, skips = [0, 0, 0], [], []
+    for path in logs:
         try:
             entries = read_log(path)
         except (OSError, ValueError) as error:
             total[1] += 1
-            remarks.append(f"failed: no results: {error}")
+            failures.append(f"failed: no results: {error}")
             continue
         for entry in entries:
             *counts, reasons = count(entry)
             total = [sum(pair) for pair in zip(total, counts)]
             if counts[1]:
-                remarks.append(f"failed: {entry['name']}: {counts[1]} ({entry['result'].lower()})")
+                failures.append(f"failed: {entry['name']}: {counts[1]} ({entry['result'].lower()})")
             unexplained = ["without a reason"] * max(0, counts[2] - len(reasons))
-            remarks += [f"skipped: {entry['name']}: {reason}" for reason in reasons + unexplained]
-    print(*total)
-    for remark in remarks:
-        print(remark)
+            skips += [(entry["name"], reason) for reason in reasons + unexplained]
+    return total, failures, skips
+
+
+def summary(total):
+    return f"{total[0]} passed, {total[1]} failed, {total[2]} skipped"
+
+
+def main():
+    total, failures, skips = tally(sys.argv[1:])
+    for failure in failures:
+        print(failure)
+    for name, reason in skips:
+        print(f"skipped: {name}: {reason}")
+    print(summary(total))
+    return 1 if total[1] or not total[0] else 0
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

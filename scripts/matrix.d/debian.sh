@@ -14,8 +14,8 @@ row_debian() {
         skip "a Debian $2 cannot be had: see $results/output"
     git clone --quiet --no-hardlinks . "$root/srv/hearsay"
     [ ! -d ../shared ] || cp -r ../shared "$root/srv/shared"
-    for log in build build-asan; do
-        echo "$root/srv/hearsay/$log/meson-logs/testlog.json" >>"$results/logs"
+    for log in build/meson-logs/check build/meson-logs/check-rest build-asan/meson-logs/check-asan; do
+        echo "$root/srv/hearsay/$log.json" >>"$results/logs"
     done
     # Mounts and processes end with the command.
     unshare --mount --pid --fork --kill-child --propagation private \

@@ -61,10 +61,10 @@ run_bounded() {
     wait "$child" || ended=$?
     trap - INT TERM
     # shellcheck disable=SC2046 # paths without blanks
-    "$python" -B scripts/count_tests.py $(cat "$results/logs" 2>/dev/null) >"$results/counts"
-    cat "$results/left-out" >>"$results/counts" 2>/dev/null || true
+    "$python" -B scripts/count_tests.py $(cat "$results/logs" 2>/dev/null) >"$results/counts" || true
     # shellcheck disable=SC2046 # three numbers
-    set -- "$1" "$2" $(head -n 1 "$results/counts")
+    set -- "$1" "$2" $(tail -n 1 "$results/counts" | tr -cd '0-9 ')
+    sed -i '$d' "$results/counts"
     more=$(grep -c . "$results/left-out" 2>/dev/null || true)
     skipped=$(($5 + ${more:-0}))
     failed=$4
@@ -82,6 +82,6 @@ run_bounded() {
     took=$(($(date +%s) - began))
     printf '%s: passed %d, failed %d, skipped %d, %d.%d minutes%s\n' "$1" "$3" "$failed" "$skipped" \
         "$((took / 60))" "$((took % 60 / 6))" "$remark" | tee "$results/line"
-    sed '1d; s/^/    /' "$results/counts" | sort | uniq -c | sed 's/^ *1 \( *\)/    \1/'
+    cat "$results/counts" "$results/left-out" 2>/dev/null | sed 's/^/    /' | sort | uniq -c | sed 's/^ *1 \( *\)/    \1/'
     [ "$failed" -eq 0 ]
 }
