@@ -85,22 +85,22 @@ def read_includes(root):
 
 def read_symbols(root, build, nm):
     """Unit -> (symbols that it defines, symbols that it needs), from the objects of a build."""
-    units = {}
+    objects = {}
     for command in json.loads((build / "compile_commands.json").read_text()):
         source = (build / command["file"]).resolve()
         compiled = build / command["output"]
         if root not in source.parents or not compiled.exists():
             continue
         name = source.relative_to(root).as_posix()
-        if name.split("/")[0] not in PARTS or name in units:
-            continue
-        defines, needs = set(), set()
-        listing = subprocess.run([nm, "-g", compiled], check=True, capture_output=True, text=True)
-        for line in listing.stdout.splitlines():
-            *_, kind, symbol = line.split()
-            (needs if kind in "Uw" else defines).add(symbol)
-        units[name] = (defines, needs)
-    return {name.removesuffix(".c"): symbols for name, symbols in units.items()}
+        if name.split("/")[0] in PARTS and name not in objects.values():
+            objects[str(compiled)] = name
+    units = {name.removesuffix(".c"): (set(), set()) for name in objects.values()}
+    listing = subprocess.run([nm, "-g", "-A", *objects], check=True, capture_output=True, text=True)
+    for line in listing.stdout.splitlines():
+        compiled, symbol_line = line.split(":", 1)
+        *_, kind, symbol = symbol_line.split()
+        units[objects[compiled].removesuffix(".c")][1 if kind in "Uw" else 0].add(symbol)
+    return units
 
 
 def folder_of(name):
