@@ -69,7 +69,7 @@ const struct settings_program options_program = {
                 "configuration in force.\n\n"
                 "A line of the file is `key = value` under a `[section]`, in UTF-8, with at most "
                 "190 bytes. `#` or\n"
-                "`;` at the start of a line begins a comment, and so does a `;` after a blank. A "
+                "`;` at the start of a line begins a comment; within a value they belong to it. A "
                 "key or value that is\n"
                 "unknown, mistyped, out of range or set twice is an error, which has the number of "
                 "the line.\n\n"

@@ -138,32 +138,30 @@ static int parse_heading_line(struct parse *parse, const char *line, size_t leng
 }
 
 /*
- * Whether a line is neither empty nor a comment nor `key = value`. The line has no blanks at its
- * beginning.
+ * inih takes what follows a blank and a semicolon for a comment if it was compiled so, as Debian's
+ * is, and a title or a password would lose its end without a word. A comment therefore stands on a
+ * line of its own, and inih gets this byte, which is never part of UTF-8, instead of each
+ * semicolon. parse_handle puts the semicolons back.
  */
-static bool is_neither(const char *line, size_t length)
+static const char hidden_semicolon = '\xff';
+
+static void replace_bytes(char *text, size_t length, char from, char to)
 {
-    if (length == 0 || line[0] == '#' || line[0] == ';') {
-        return false;
-    }
     for (size_t i = 0; i < length; i++) {
-        if (line[i] == '=' || line[i] == ':') {
-            return false;
-        }
-        if (line[i] == ';' && i > 0 && is_blank(line[i - 1])) {
-            return true; /* the rest is a comment */
+        if (text[i] == from) {
+            text[i] = to;
         }
     }
-    return true;
 }
 
-/* Checks the length and the encoding of a line. */
+static bool is_comment(const char *line, size_t length)
+{
+    return length > 0 && (line[0] == '#' || line[0] == ';');
+}
+
+/* Checks the encoding of a line, and the length of one that is not a comment. */
 static int check_line(struct parse *parse, const char *line, size_t length)
 {
-    if (length > SETTINGS_LINE_BYTES_MAX) {
-        return settings_refuse(&parse->source, "the line has %zu bytes; at most %d are read",
-                               length, SETTINGS_LINE_BYTES_MAX);
-    }
     if (memchr(line, '\0', length) != NULL) {
         return settings_refuse(&parse->source,
                                "the line contains a NUL byte; this is not a text file");
@@ -171,13 +169,47 @@ static int check_line(struct parse *parse, const char *line, size_t length)
     if (!label_is_utf8(line, length)) {
         return settings_refuse(&parse->source, "the line is not UTF-8");
     }
+    if (length > SETTINGS_LINE_BYTES_MAX && !is_comment(line, length)) {
+        return settings_refuse(&parse->source,
+                               "the line has %zu bytes; at most %d are read; a key that holds a "
+                               "list may be set in several lines",
+                               length, SETTINGS_LINE_BYTES_MAX);
+    }
     return 0;
 }
 
 /*
+ * Checks a line without the blanks at its beginning, and handles it if it is a heading. Returns
+ * whether the line is for inih, because it has the form `key = value`.
+ */
+static bool takes_line(struct parse *parse, const char *line, size_t length)
+{
+    if (check_line(parse, line, length) != 0) {
+        parse->refused = true;
+        return false;
+    }
+    if (length == 0 || is_comment(line, length)) {
+        return false;
+    }
+    if (*line == '[') {
+        parse->skips_section = parse_heading_line(parse, line, length) != 0;
+        parse->refused = parse->refused || parse->skips_section;
+        return false;
+    }
+    if (memchr(line, '=', length) == NULL && memchr(line, ':', length) == NULL) {
+        parse->refused = true;
+        (void)settings_refuse(&parse->source,
+                              "the line is neither `key = value` nor [section] nor a "
+                              "comment, which begins with #");
+        return false;
+    }
+    return true;
+}
+
+/*
  * Gives the next line to inih, or NULL at the end. Blanks at the beginning are removed, because
- * inih reads an indented line as a continuation. inih gets an empty line instead of a heading, and
- * instead of a line that this function refuses.
+ * inih reads an indented line as a continuation. inih gets an empty line instead of one that is
+ * not `key = value`.
  */
 static char *parse_read_line(char *buffer, int size, void *context)
 {
@@ -200,31 +232,47 @@ static char *parse_read_line(char *buffer, int size, void *context)
     if (end > line && end[-1] == '\r') {
         end--;
     }
-    bool is_wrong = check_line(parse, line, (size_t)(end - line)) != 0;
     while (line < end && is_blank(*line)) {
         line++;
     }
     size_t length = (size_t)(end - line);
-    if (is_wrong) {
-        parse->refused = true;
+    if (!takes_line(parse, line, length)) {
         length = 0;
-    } else if (length > 0 && *line == '[') {
-        parse->skips_section = parse_heading_line(parse, line, length) != 0;
-        parse->refused = parse->refused || parse->skips_section;
-        length = 0;
-    } else if (is_neither(line, length)) {
-        parse->refused = true;
-        length = 0;
-        (void)settings_refuse(&parse->source,
-                              "the line is neither `key = value` nor [section] nor a "
-                              "comment, which begins with #");
     }
     assert(size > SETTINGS_LINE_BYTES_MAX + 1);
     (void)size; /* inih's buffer has 200 bytes */
     memcpy(buffer, line, length);
+    replace_bytes(buffer, length, ';', hidden_semicolon);
     buffer[length] = '\n';
     buffer[length + 1] = '\0';
     return buffer;
+}
+
+/* Whether the value contains what looks like a comment. */
+static bool seems_commented(const char *value)
+{
+    for (const char *at = strpbrk(value, "#;"); at != NULL; at = strpbrk(at + 1, "#;")) {
+        if (at > value && is_blank(at[-1])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static int parse_value(struct parse *parse, const struct settings_key *key, const char *value)
+{
+    for (const char *at = value; *at != '\0'; at++) {
+        if (((unsigned char)*at < ' ' && *at != '\t') || *at == 0x7f) {
+            return settings_refuse(&parse->source, "`%s` may not contain control characters",
+                                   key->name);
+        }
+    }
+    int rc = settings_set(&parse->source, key, parse->base, value);
+    if (rc == SETTINGS_REFUSED && seems_commented(value)) {
+        (void)settings_refuse(&parse->source, "a comment needs a line of its own, because # and ; "
+                                              "within a value belong to the value");
+    }
+    return rc;
 }
 
 static int parse_key(struct parse *parse, const char *name, const char *value)
@@ -250,16 +298,28 @@ static int parse_key(struct parse *parse, const char *name, const char *value)
         return settings_refuse(&parse->source, "`%s` is set in line %u already", name, *key_line);
     }
     *key_line = parse->source.line;
-    return settings_set(&parse->source, key, parse->base, value);
+    return parse_value(parse, key, value);
+}
+
+static void copy_line(const char *text, char *out)
+{
+    size_t length = strlen(text);
+
+    memcpy(out, text, length + 1);
+    replace_bytes(out, length, hidden_semicolon, ';');
 }
 
 /* Handles a key for inih. Always returns 1; an error is stored in `parse`. */
 static int parse_handle(void *context, const char *section, const char *name, const char *value)
 {
     struct parse *parse = context;
+    char own_name[SETTINGS_LINE_BYTES_MAX + 1];
+    char own_value[SETTINGS_LINE_BYTES_MAX + 1];
 
     (void)section; /* see parse_heading_line */
-    if (!parse->skips_section && parse_key(parse, name, value != NULL ? value : "") != 0) {
+    copy_line(name, own_name);
+    copy_line(value != NULL ? value : "", own_value);
+    if (!parse->skips_section && parse_key(parse, own_name, own_value) != 0) {
         parse->refused = true;
     }
     return 1;
@@ -287,7 +347,7 @@ int settings_parse(const struct settings_target *target, const char *text, size_
     if (parse.refused) {
         return SETTINGS_REFUSED;
     }
-    if (rc > 0) { /* is_neither should have found what inih cannot read */
+    if (rc > 0) { /* takes_line should have found what inih cannot read */
         parse.source.line = (unsigned)rc;
         return settings_refuse(&parse.source, "the line cannot be read");
     }

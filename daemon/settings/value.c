@@ -345,15 +345,13 @@ int settings_parse_path(const struct settings_source *source, const char *key, c
     }
     for (size_t i = 0; i < length; i++) {
         /*
-         * A path with one of these characters could not be written to a file: a line feed ends the
-         * value, and a blank with a semicolon begins a comment.
+         * A path with one of these characters could not be written to a file, because a line feed
+         * ends the value, and blanks at its end do not count.
          */
         if ((unsigned char)text[i] < ' ' || text[i] == 0x7f ||
-            (text[i] == ' ' && (text[i + 1] == ';' || text[i + 1] == '\0'))) {
-            return settings_refuse(source,
-                                   "`%s` may not contain control characters, a blank before a "
-                                   "semicolon or one at the end",
-                                   key);
+            (text[i] == ' ' && text[i + 1] == '\0')) {
+            return settings_refuse(
+                source, "`%s` may not contain control characters, or a blank at the end", key);
         }
     }
     memcpy(out, text, length + 1);

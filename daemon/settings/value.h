@@ -84,8 +84,8 @@ bool settings_parse_port(const char *text, uint16_t *out_port);
 
 /*
  * Parses an absolute path. The path must fit into `room` bytes with its NUL. It may not have
- * control characters, a blank before a semicolon or a blank at the end, because a line of a file
- * cannot have them. Returns 0, or SETTINGS_REFUSED with a sentence that names the key `key`.
+ * control characters or a blank at the end, because a line of a file cannot have them. Returns 0,
+ * or SETTINGS_REFUSED with a sentence that names the key `key`.
  */
 int settings_parse_path(const struct settings_source *source, const char *key, const char *text,
                         char *out, size_t room);

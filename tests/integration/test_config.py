@@ -9,6 +9,7 @@ import subprocess
 
 import pytest
 
+import conftest
 import hearsay_wire as wire
 
 
@@ -219,6 +220,63 @@ def test_print_config_round_trip(idle):
     code, third, err = idle.run("--config", idle.config_file, "--print-config")
     assert code == 0, err
     assert third == second
+
+
+# --- semicolons -----------------------------------------------------------------------------------
+
+WEB = os.environ.get("HEARSAY_WEB", "build/client/hearsay-web")
+BRIDGE = os.environ.get("HEARSAY_BRIDGE", "build/client/hearsay-bridge")
+# A program, and keys of its file that hold a text, with the texts.
+TEXTS = {
+    "hearsayd": ((conftest.HEARSAYD,), "[daemon]\ndata = /srv/a ;b ; c\n"
+                                       "[host default]\nhere = place:a ;b # c\n"),
+    "hearsay-web": ((WEB,), "[web]\ntitle = Tea ; Coffee\noperator = ;Jules ;# Example ;\n"
+                            "contact = a\t;b\nrules = Be kind ;-)\nrules = ; Whisper. # Please.\n"
+                            "wifi_ssid = Guests ;5 GHz\nwifi_password = longenough ;sesame\n"),
+    "hearsay-bridge": ((BRIDGE,), "[bridge]\nnats = nats://127.0.0.1:4222\n"
+                                  "server = /run/a ;b.sock\n[host lobby]\n"),
+}
+
+
+def printed_config(program, file, text):
+    """What --print-config prints of a file with this text."""
+    file.write_text(text, encoding="utf-8")
+    done = subprocess.run([conftest.program(program[0]), *program[1:], "--config", str(file),
+                           "--print-config"], capture_output=True, text=True,
+                          timeout=wire.PATIENCE, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_a_semicolon_is_part_of_a_text(tmp_path, name):
+    """A semicolon begins no comment within a line: a title and a password keep their end."""
+    program, text = TEXTS[name]
+    if not os.access(program[0], os.X_OK):
+        pytest.skip(f"{name} is not built")
+    printed = printed_config(program, tmp_path / "t.conf", text)
+    for line in text.splitlines():
+        assert f"\n{line}\n" in f"\n{printed}", (line, printed)
+    assert printed_config(program, tmp_path / "t.conf", printed) == printed
+
+
+def test_each_text_is_printed_as_it_was_written(tmp_path, rng):
+    """Whatever one line of text a title has, the program reads it whole; blanks at its ends do not
+    count."""
+    if not os.access(WEB, os.X_OK):
+        pytest.skip("hearsay-web is not built")
+    for _ in range(50):
+        title = "".join(rng.choices("ab;# =:[]\t\"'\\%é", k=rng.randrange(1, 60)))
+        printed = printed_config((WEB,), tmp_path / "t.conf", f"[web]\ntitle = x{title}y \n")
+        assert f"\ntitle = x{title}y\n" in printed, title
+
+
+@pytest.mark.parametrize("comment", ["# a comment", "; a comment", "\t;"])
+def test_a_comment_behind_a_value_is_named(idle, comment):
+    """A number with a comment behind it is refused, and the sentence says where comments go."""
+    code, _, err = check(idle, f"[limits]\nk = 5 {comment}\n")
+    assert code == 2 and f"{idle.config_file}:2: `k` must be a number" in err
+    assert f"{idle.config_file}:2: a comment needs a line of its own" in err
 
 
 @pytest.mark.parametrize("name", ["cafe", "festival", "library"])

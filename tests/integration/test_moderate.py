@@ -550,7 +550,11 @@ def test_no_socket_of_the_service_manager(conf):
 
 def test_print_config_is_a_file(conf):
     file = conf("listen = [::1]:7119\nallow = fd00:7::/64\nallow = 10.0.7.2\nname = a.lan\n")
+    guests = file.parent / "web ;1.conf"  # a semicolon begins no comment
+    guests.write_text("[web]\nlisten = 192.0.2.1:80\n")
+    file.write_text(re.sub("guests = .*", f"guests = {guests}", file.read_text()))
     first = run_web("--moderate", "--config", file, "--print-config").stdout
     assert "allow = 10.0.7.2/32" in first and "[moderate]" in first and "wifi" not in first
+    assert f"guests = {guests}\n" in first
     file.write_text(first)
     assert run_web("--moderate", "--config", file, "--print-config").stdout == first

@@ -174,8 +174,6 @@ WRONG = [
     ("main.port='7117\nlog_level = debug'", "hearsayd.main.port must be a number"),
     ("main.network='guest\nconf-script=/tmp/x'", "hearsayd.main.network must be names of networks"),
     ("other=thing", "hearsayd.other: unknown section [thing]"),
-    ("default.here='a:b ; c:d'", "hearsayd.default.here has a semicolon at its beginning or after"),
-    ("default.here=';a:b'", "hearsayd.default.here has a semicolon at its beginning or after"),
     ("default.here='a:b\nc:d'", "hearsayd.default.here has more than one line"),
 ]
 
@@ -192,6 +190,13 @@ def test_wrong_values_change_nothing(router):
         router.wait_log(OLD_STAYS, since)
         assert router.pid("hearsayd") == pid
         assert "sessions = 77" not in router.run("cat /var/etc/hearsay/hearsayd.conf")
+
+
+def test_a_semicolon_is_part_of_a_value(router):
+    """It begins no comment: the daemon gets each value as it stands in UCI."""
+    router.start("default.here='place:a ;b ; # c'")
+    assert "\nhere = place:a ;b ; # c\n" in router.run("cat /var/etc/hearsay/hearsayd.conf")
+    assert "place:a ;b ; # c" in router.run("hearsay here")
 
 
 WRONG_FILES = [

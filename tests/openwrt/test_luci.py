@@ -53,7 +53,7 @@ def test_the_init_scripts_take_what_the_page_writes(luci):
     luci.wait_log("listening on 192.168.8.1:7118", since)
     get = "wget -q -O - http://192.168.8.1:7118"
     # 503 until the page has its connection to hearsayd.
-    wait_until(lambda: "B\u00fccherei; Ost" in luci.try_run(f"{get}/")[1], "the page is there")
+    wait_until(lambda: "B\u00fccherei ; Ost" in luci.try_run(f"{get}/")[1], "the page is there")
     about = luci.run(f"{get}/about")
     assert "Main Street 1" in about and "jules@example.org" in about
     luci.run(f"{get}/poster")  # where the page of LuCI has a link
@@ -71,7 +71,7 @@ def test_the_figures(luci):
     assert (status["running"], status["refused"]) == (True, {**NOTHING_REFUSED, "main": True})
     change(luci, "limits.ttl_max=3d", "configuration reloaded")
     assert status_of(luci)["refused"] == NOTHING_REFUSED
-    change(luci, "default.here=';a:b'", "has a semicolon at its beginning")  # the script itself refuses it
+    change(luci, "default.here='a:b\nc:d'", "has more than one line")  # the script itself refuses it
     luci.wait_log("the configuration of before stays in force", luci.mark() - 1)
     assert status_of(luci)["refused"] == {**NOTHING_REFUSED, "main": True}
     luci.run("uci delete hearsayd.default.here")

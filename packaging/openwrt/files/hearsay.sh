@@ -133,9 +133,6 @@ hearsay_option_cb() { # OPTION VALUE
 	'') ;;
 	*"
 "*) hearsay_wrong "$1" 'has more than one line: use a list' ;;
-	';'* | *' ;'* | *'	;'*)
-		hearsay_wrong "$1" 'has a semicolon at its beginning or after a blank: a comment would begin there'
-		;;
 	*) hearsay_add "$1 = $2" ;;
 	esac
 }

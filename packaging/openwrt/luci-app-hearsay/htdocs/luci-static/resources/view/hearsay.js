@@ -34,10 +34,8 @@ function checkText(section_id, value) {
 
 	if (bytes > TEXT_BYTES)
 		return _('At most %d bytes, and this has %d; a letter such as ä has two.').format(TEXT_BYTES, bytes);
-	if (/[\x00-\x1f\x7f]/.test(value))
+	if (/[\x00-\x08\x0a-\x1f\x7f]/.test(value))
 		return _('One line without control characters.');
-	if (/(^|\s);/.test(value))
-		return _('A semicolon may not stand at the beginning or after a blank: a comment would begin there.');
 	return true;
 }
 
