@@ -147,15 +147,16 @@ static const struct settings_key keys[] = {
      .help = "Largest payload of a message; at least 2K less than a frame."},
     {LIMITS_KEY("deposit_fill_min", deposit_fill_min_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "0.1%", .reloadable = true,
-     .help = "Smallest share of bits that may be set in a deposited filter. Emptier filters are "
-             "near to hardly any query."},
+     .help = "Smallest share of bits that may be set in a deposited filter, counted over all "
+             "sections. Emptier filters are near to hardly any query."},
     {LIMITS_KEY("deposit_fill_max", deposit_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "90%", .reloadable = true,
-     .help = "Largest share of bits that may be set in a deposited filter. Fuller filters seem to "
-             "contain nearly every label."},
+     .help =
+         "Largest share of bits that may be set in each section of a deposited filter. A fuller "
+         "section seems to contain nearly every label."},
     {LIMITS_KEY("query_fill_max", query_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
      .standard = "90%", .reloadable = true,
-     .help = "Largest share of bits that may be set in the filter of a query."},
+     .help = "Largest share of bits that may be set in each section of a query's filters."},
     {LIMITS_KEY("k", k_max), SETTINGS_TYPE_COUNT, 1, LIMIT_RESULTS, .unit = "messages",
      .standard = "100", .reloadable = true, .help = "Most messages that a query may ask for."},
     {LIMITS_KEY("sender_share", sender_share_ppm), SETTINGS_TYPE_PERCENT, 1, PPM, .standard = "30%",

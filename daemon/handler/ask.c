@@ -9,6 +9,7 @@
 #include <sodium.h>
 
 #include "core/filter/bloom.h"
+#include "core/profile/profile.h"
 #include "daemon/limits/cost.h"
 #include "proto/work.h"
 
@@ -160,22 +161,45 @@ bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char
     return true;
 }
 
+enum { PPM = 1000000 };
+
+static void refuse_fill(const struct ask *ask, const char *field,
+                        const struct profile_section *section, uint32_t set, uint32_t maximum_ppm)
+{
+    char name[PROFILE_TEXT_MAX];
+
+    profile_print_name(section, name);
+    ask_refuse(ask, MSG_FILL_OUT_OF_RANGE, field,
+               "%" PRIu32 " of %" PRIu32 " bits%s%s are set (%.1f %%); at most %.1f %% are taken "
+               "here",
+               set, section->bits, name[0] != '\0' ? " of the section " : "", name,
+               (double)set * 100 / section->bits, (double)maximum_ppm / 10000);
+}
+
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm)
 {
-    uint32_t bits = ask->host->config.profile.bits;
-    uint32_t set = ask->service->kernels->cardinality(filter, ask->host->filter_words);
-    uint64_t scaled = (uint64_t)set * 1000000;
+    const struct profile *profile = &ask->host->config.profile;
+    uint32_t all = ask->service->kernels->cardinality(filter, ask->host->filter_words);
 
-    if (scaled >= (uint64_t)minimum_ppm * bits && scaled <= (uint64_t)maximum_ppm * bits) {
-        return true;
+    if ((uint64_t)all * PPM < (uint64_t)minimum_ppm * profile->bits) {
+        ask_refuse(ask, MSG_FILL_OUT_OF_RANGE, field,
+                   "%" PRIu32 " of %" PRIu32 " bits are set (%.1f %%); at least %.1f %% are taken "
+                   "here",
+                   all, profile->bits, (double)all * 100 / profile->bits,
+                   (double)minimum_ppm / 10000);
+        return false;
     }
-    ask_refuse(ask, MSG_FILL_OUT_OF_RANGE, field,
-               "%" PRIu32 " of %" PRIu32 " bits are set (%.1f %%); between %.1f %% and %.1f %% "
-               "are taken here",
-               set, bits, (double)set * 100 / bits, (double)minimum_ppm / 10000,
-               (double)maximum_ppm / 10000);
-    return false;
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *section = &profile->sections[s];
+        uint32_t set = bloom_union_count_range(filter, filter, section->first_bit, section->bits);
+
+        if ((uint64_t)set * PPM > (uint64_t)maximum_ppm * section->bits) {
+            refuse_fill(ask, field, section, set, maximum_ppm);
+            return false;
+        }
+    }
+    return true;
 }
 
 /* --- rate limits, proof of work --------------------------------------------------------------- */

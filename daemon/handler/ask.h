@@ -75,7 +75,12 @@ bool ask_filter(const struct ask *ask, const struct msg_bytes *bytes, const char
 bool ask_judge_filter(const struct ask *ask, const struct msg_bytes *bytes, const char *field,
                       uint64_t *out_words, struct msg_error *out_error);
 
-/* Whether the share of set bits of a filter is within two bounds, both inclusive, in millionths. */
+/*
+ * Whether the share of set bits of a filter is within two bounds, both inclusive, in millionths.
+ * The lower bound is for the whole filter, because one label fills one section and leaves the
+ * others empty. The upper bound is for each section by itself, because a full section seems to
+ * contain all of its labels, however empty the others are. O(words).
+ */
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm);
 

@@ -23,9 +23,10 @@ def deposit(**fields):
     return pb.Deposit(**fields)
 
 
-def filled(bits):
-    """A 512-bit filter with so many bits set."""
-    return ((1 << bits) - 1).to_bytes(64, "little")
+def filled(wifi, others=0):
+    """A filter of the default profile with so many bits set of the 320 of the section wifi and of the 192
+    of the section any."""
+    return ((1 << wifi) - 1 | (1 << others) - 1 << 320).to_bytes(64, "little")
 
 
 REFUSALS = {
@@ -52,14 +53,15 @@ REFUSALS = {
     "second-part": (
         query(parts=[pb.QueryPart(filter=FILTER), pb.QueryPart(filter=b"\1")]),
         "PROFILE_MISMATCH", "parts.filter"),
-    # FILL_OUT_OF_RANGE: 0.1 % of 512 is 0.512 bits, 90 % is 460.8
+    # FILL_OUT_OF_RANGE: 0.1 % of 512 is 0.512 bits, 90 % of a section is 288 and 172.8
     "deposit-empty": (deposit(filter=filled(0)), "FILL_OUT_OF_RANGE", "filter"),
-    "deposit-dense": (deposit(filter=filled(461)), "FILL_OUT_OF_RANGE", "filter"),
-    "deposit-full": (deposit(filter=filled(512)), "FILL_OUT_OF_RANGE", "filter"),
+    "deposit-dense": (deposit(filter=filled(289)), "FILL_OUT_OF_RANGE", "filter"),
+    "deposit-dense-any": (deposit(filter=filled(0, 173)), "FILL_OUT_OF_RANGE", "filter"),
+    "deposit-full": (deposit(filter=filled(320, 192)), "FILL_OUT_OF_RANGE", "filter"),
     "query-dense": (
-        query(parts=[pb.QueryPart(filter=filled(461))]), "FILL_OUT_OF_RANGE", "parts.filter"),
+        query(parts=[pb.QueryPart(filter=filled(0, 173))]), "FILL_OUT_OF_RANGE", "parts.filter"),
     "contains-full": (
-        query(parts=[pb.QueryPart(filter=FILTER, contains=filled(512))]),
+        query(parts=[pb.QueryPart(filter=FILTER, contains=filled(320))]),
         "FILL_OUT_OF_RANGE", "parts.contains"),
     # INVALID: k, parts, times, numbers
     "k-0": (query(k=0), "INVALID", "k"),
@@ -164,9 +166,9 @@ def test_refusals_change_nothing(client):
 
 def test_bounds_of_fill_are_inclusive(client, rng):
     """The fullest and emptiest filters within the bounds are taken."""
-    for bits in (3, 460):
-        client.call(deposit(id=wire.new_id(rng), filter=filled(bits), ttl_s=1))
-    client.call(query(parts=[pb.QueryPart(filter=filled(460))]))
+    for bits in ((1,), (288, 172)):
+        client.call(deposit(id=wire.new_id(rng), filter=filled(*bits), ttl_s=1))
+    client.call(query(parts=[pb.QueryPart(filter=filled(288, 172), contains=filled(288, 172))]))
     client.call(query(parts=[pb.QueryPart(filter=filled(0))]))
 
 

@@ -15,14 +15,12 @@ static bool check_parts(struct world *world, struct w_request *request, const ch
 
     for (uint32_t p = 0; p < query->part_count; p++) {
         const struct m_part *part = &query->parts[p];
-        const uint32_t set = m_bits(part->filter, part->filter, M_FILTER_BYTES, false);
-        const uint32_t inner = m_bits(part->contains, part->contains, M_FILTER_BYTES, false);
         if (m_epoch(&world->model, request->host, part->epoch) == NULL) {
             expect_error(request, MSG_UNKNOWN_EPOCH, epoch);
-        } else if (!expect_fill_is_right(set, host->config->profile.bits, 0, most)) {
+        } else if (!expect_fill_is_right(&host->config->profile, part->filter, 0, most)) {
             expect_error(request, MSG_FILL_OUT_OF_RANGE, filter);
         } else if (part->has_contains &&
-                   !expect_fill_is_right(inner, host->config->profile.bits, 0, most)) {
+                   !expect_fill_is_right(&host->config->profile, part->contains, 0, most)) {
             expect_error(request, MSG_FILL_OUT_OF_RANGE, contains);
         } else {
             continue;

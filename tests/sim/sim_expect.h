@@ -44,7 +44,11 @@ void expect_restore_done(struct world *world, struct w_request *request, struct 
 void expect_rule_done(struct world *world, struct w_request *request, const struct persist_op *op,
                       bool failed);
 
-/* Whether so many set bits are within bounds, both inclusive. */
-bool expect_fill_is_right(uint32_t set, uint32_t bits, uint32_t least_ppm, uint32_t most_ppm);
+/*
+ * Whether a filter of M_FILTER_BYTES has at least the one share of its bits set, and each section
+ * at most the other share of its bits.
+ */
+bool expect_fill_is_right(const struct profile *profile, const uint8_t *filter, uint32_t least_ppm,
+                          uint32_t most_ppm);
 
 #endif

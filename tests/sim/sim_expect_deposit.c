@@ -11,24 +11,37 @@ static uint64_t content_bytes(const struct w_request *request)
     return request->filter_bytes + strlen("text/plain") + m_payload_bytes(request->payload);
 }
 
-bool expect_fill_is_right(uint32_t set, uint32_t bits, uint32_t least_ppm, uint32_t most_ppm)
+bool expect_fill_is_right(const struct profile *profile, const uint8_t *filter, uint32_t least_ppm,
+                          uint32_t most_ppm)
 {
-    return (uint64_t)set * 1000000 >= (uint64_t)least_ppm * bits &&
-           (uint64_t)set * 1000000 <= (uint64_t)most_ppm * bits;
+    uint64_t all = 0;
+
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *section = &profile->sections[s];
+        uint64_t set = 0;
+
+        for (uint32_t b = section->first_bit; b < section->first_bit + section->bits; b++) {
+            set += filter[b / 8] >> b % 8 & 1;
+        }
+        if (set * 1000000 > (uint64_t)most_ppm * section->bits) {
+            return false;
+        }
+        all += set;
+    }
+    return all * 1000000 >= (uint64_t)least_ppm * profile->bits;
 }
 
 static bool check_deposit(struct world *world, struct w_request *request)
 {
     const struct config_limits *limits = &world->config.limits;
     const struct m_host *host = &world->model.hosts[request->host];
-    const uint32_t set = m_bits(request->filter, request->filter, M_FILTER_BYTES, false);
 
     if (m_epoch(&world->model, request->host, request->epoch) == NULL) {
         expect_error(request, MSG_UNKNOWN_EPOCH, "epoch");
     } else if (request->filter_bytes != host->filter_bytes) {
         expect_error(request, MSG_PROFILE_MISMATCH, "filter");
-    } else if (!expect_fill_is_right(set, host->config->profile.bits, limits->deposit_fill_min_ppm,
-                                     limits->deposit_fill_max_ppm)) {
+    } else if (!expect_fill_is_right(&host->config->profile, request->filter,
+                                     limits->deposit_fill_min_ppm, limits->deposit_fill_max_ppm)) {
         expect_error(request, MSG_FILL_OUT_OF_RANGE, "filter");
     } else if (request->has_ttl && request->ttl_s > limits->ttl_max_s) {
         expect_error(request, MSG_INVALID, "ttl_s");
