@@ -173,33 +173,94 @@ def test_labels_that_do_not_fit_welcome(make_daemon, tmp_path):
 # --- the scan script ------------------------------------------------------------------------------
 
 
+IW = (
+    "#!/bin/sh\n[ \"$*\" = 'dev wlan7 scan' ] || exit 9\n"
+    "printf 'BSS a4:2b:8c:01:02:03(on wlan7)\\n\\tsignal: -75.00 dBm\\n\\tSSID: caf\\\\xc3\\n'\n"
+)
+
+
+class Scan:
+    """hearsay-scan with programs of ours, and all that it can leave behind."""
+
+    SCRIPT = os.path.join(os.path.dirname(__file__), "../../scripts/hearsay-scan")
+
+    def __init__(self, folder):
+        self.folder = folder
+        self.programs = folder / "programs"
+        for name in ("programs", "temporary"):
+            (folder / name).mkdir()
+        self.write("iw", IW)
+        (self.programs / "hearsay").symlink_to(conftest.program(conftest.HEARSAY))
+        self.options = {
+            "env": {**os.environ, "PATH": f"{self.programs}:{os.environ['PATH']}",
+                    "TMPDIR": str(folder / "temporary")},
+            "stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True,
+        }
+
+    def write(self, program, text):
+        (self.programs / program).unlink(missing_ok=True)
+        (self.programs / program).write_text(text)
+        (self.programs / program).chmod(0o755)
+
+    def run(self, *words):
+        return subprocess.run(["sh", self.SCRIPT, *words], timeout=wire.PATIENCE, check=False,
+                              **self.options)
+
+    def left(self):
+        """The files but the programs."""
+        return sorted(path.name for path in self.folder.rglob("*")
+                      if path.parent != self.programs and path.is_file())
+
+
 def test_scan_script(watched, tmp_path):
     """What iw sees goes into the file, with its strength; when it fails, the file stays."""
     daemon, path = watched()
-    programs = tmp_path / "programs"
-    programs.mkdir()
-    (programs / "hearsay").symlink_to(conftest.program(conftest.HEARSAY))
-    iw = programs / "iw"
-    iw.write_text(
-        "#!/bin/sh\n[ \"$*\" = 'dev wlan7 scan' ] || exit 9\n"
-        "printf 'BSS a4:2b:8c:01:02:03(on wlan7)\\n\\tsignal: -75.00 dBm\\n\\tSSID: caf\\\\xc3\\n'\n"
-    )
-    iw.chmod(0o755)
-    script = os.path.join(os.path.dirname(__file__), "../../scripts/hearsay-scan")
-    env = {**os.environ, "PATH": f"{programs}:{os.environ['PATH']}"}
-
-    def scan(*words):
-        return subprocess.run(["sh", script, *words], env=env, capture_output=True, text=True,
-                              timeout=60, check=False)
-
+    scan = Scan(tmp_path)
     with daemon.client() as client:
-        done = scan("wlan7", path, "geo:u281zd")
+        done = scan.run("wlan7", path, "geo:u281zd")
         assert (done.returncode, done.stderr) == (0, "")
         expected = ["geo:u281zd", WIFI, f"{WIFI}@2"]
         assert list(client.receive().here_changed.labels) == expected
-        assert scan("wlan8", path).returncode != 0
+        assert scan.run("wlan8", path).returncode == 1
         assert labels_of(client) == expected
-    assert sorted(os.listdir(tmp_path)) == ["here", "programs"]
+    assert scan.left() == ["here"]
+
+
+@pytest.mark.parametrize("program, text", [
+    ("iw", "#!/bin/sh\necho 'this is no scan'\n"),
+    ("iw", f"{IW}exit 240\n"),
+    ("hearsay", "#!/bin/sh\nexit 127\n"),
+    ("hearsay", f"#!/bin/sh\necho '  {WIFI} 1 2 3 4'\nexit 1\n"),
+    ("hearsay", "#!/nonexistent/interpreter\n"),
+], ids=["iw-unreadable", "iw-fails", "hearsay-fails", "hearsay-half", "hearsay-missing"])
+def test_a_failed_scan_leaves_the_file(tmp_path, program, text):
+    """Whichever program fails, and whatever it wrote before: the file stays, and the status says so."""
+    scan = Scan(tmp_path)
+    scan.write(program, text)
+    here = tmp_path / "here"
+    here.write_text("geo:u281zd\n")
+    done = scan.run("wlan7", str(here), "geo:u1")
+    assert done.returncode == 1, done.stderr
+    assert here.read_text() == "geo:u281zd\n" and scan.left() == ["here"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGHUP, signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("stopped", ["iw", "hearsay"])
+def test_a_stopped_scan_leaves_nothing(tmp_path, stopped, number):
+    """A signal while a program runs, to the script alone: the program ends well afterwards, and the file
+    still is not replaced."""
+    scan = Scan(tmp_path)
+    for name in ("runs", "goes_on"):
+        os.mkfifo(tmp_path / name)
+    scan.write(stopped, f"#!/bin/sh\necho >'{tmp_path}/runs'\nread -r _ <'{tmp_path}/goes_on'\n")
+    here = tmp_path / "here"
+    here.write_text("geo:u281zd\n")
+    with subprocess.Popen(["sh", scan.SCRIPT, "wlan7", str(here), "geo:u1"], **scan.options) as process:
+        assert (tmp_path / "runs").read_text() == "\n"  # waits until the program runs
+        process.send_signal(number)
+        (tmp_path / "goes_on").write_text("\n")
+        assert process.wait(wire.PATIENCE) == 1
+    assert here.read_text() == "geo:u281zd\n" and scan.left() == ["here"]
 
 
 # --- the command ----------------------------------------------------------------------------------
