@@ -176,10 +176,10 @@ lint: ## install what is missing, build, and look at the code: layout, includes,
 	@ninja -C $(BUILD) --quiet
 	@sh scripts/lint $(BUILD)
 
-install: ## build, and install without debug information below DESTDIR and PREFIX (/usr/local)
+install: ## build the programs, and install them without debug information below DESTDIR and PREFIX (/usr/local)
 	@sh scripts/configure --keep $(BUILD) $(MESON_ARGS)
-	@echo "building in $(BUILD)"
-	@ninja -C $(BUILD)
+	@echo "building the programs in $(BUILD)"
+	@ninja -C $(BUILD) installed
 	@echo "installing$(if $(PREFIX), with prefix $(PREFIX))$(if $(DESTDIR), into $(DESTDIR))"
 	@meson install -C $(BUILD) --no-rebuild --quiet --strip $(if $(DESTDIR),--destdir "$(DESTDIR)")
 	@# meson leaves static libraries as they are.

@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Builds without the client, and without utf8proc; what `make install` leaves and `uninstall` takes.
+"""Builds without the client, and without utf8proc; what `make install` builds, and what it leaves and
+`uninstall` takes.
 
-Each build is whole and from nothing, without optimisation: some seconds each.
+Two builds are whole and from nothing, without optimisation: some seconds each.
 """
 import argparse
+import json
 import os
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -104,13 +107,33 @@ def without_utf8proc(folder):
     check_uninstall(folder)
 
 
+def only_what_is_installed(folder):
+    """`make install` builds each program and library that it installs, and no test, although the tests
+    are configured. Nothing is built here: ninja says what it would do."""
+    build = folder / "build"
+    run("meson", "setup", build, "-Dtests=enabled", "-Dbench=true")
+    recipe = run("make", "--no-print-directory", "--dry-run", "install", f"BUILD={build}")
+    (command,) = re.findall(r"^ninja .*", recipe, re.MULTILINE)
+    steps = run(*command.split(), "-n").splitlines()
+    tests = [step for step in steps if re.search(r"\btests/", step)]
+    assert not tests, f"{len(tests)} of {len(steps)} steps are for tests, such as {tests[0]}"
+    linked = {target for step in steps
+              for target in re.findall(r"Linking (?:target|static target) (\S+)", step)}
+    targets = json.loads(run("meson", "introspect", build, "--targets"))
+    wanted = {pathlib.Path(name).relative_to(build).as_posix() for target in targets
+              if target["installed"] for name in target["filename"]}
+    assert len(wanted) >= 4 and wanted <= linked, f"not built: {wanted - linked}"
+    programs = {name for name in linked if not name.endswith(".a")}
+    assert programs <= wanted, f"built, but not installed: {programs - wanted}"
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--dir", default="/var/tmp", help="where to build")
     options = parser.parse_args()
     folder = pathlib.Path(tempfile.mkdtemp(prefix="build-options-", dir=options.dir))
     try:
-        for build in (without_client, without_utf8proc):
+        for build in (only_what_is_installed, without_client, without_utf8proc):
             (folder / build.__name__).mkdir()
             build(folder / build.__name__)
     finally:
