@@ -191,6 +191,22 @@ static void on_connection(void *context, struct MHD_Connection *mhd, void **sock
     }
 }
 
+/*
+ * Takes the query away from MHD, which would keep each part of the query in the memory of the
+ * connection, although nobody asks MHD for the parts. Where this memory ended, as with a hundred
+ * ampersands, MHD 0.9 would wait for more of the request and never answer. The target stands in
+ * MHD's buffer, which is not constant, and MHD itself cuts the target at the question mark when
+ * this returns.
+ */
+static void target_drop_query(const char *target)
+{
+    char *question = strchr((char *)(uintptr_t)target, '?');
+
+    if (question != NULL) {
+        question[1] = '\0';
+    }
+}
+
 /* The first line of a request is there. The first request's time began with the connection. */
 static void *on_target(void *context, const char *target, struct MHD_Connection *mhd)
 {
@@ -201,6 +217,7 @@ static void *on_target(void *context, const char *target, struct MHD_Connection 
     }
     connection->has_had_request = true;
     http_request_keep_target(connection, target);
+    target_drop_query(target);
     return NULL;
 }
 

@@ -173,9 +173,14 @@ static void test_long(void **state)
         {"GET /", "x", HTTP_TARGET_BYTES - 1, " HTTP/1.1\r\n" END, "200"},
         {"GET /", "x", HTTP_TARGET_BYTES, " HTTP/1.1\r\n" END, "414"},
         {"GET /", "x", 100 * 1024, " HTTP/1.1\r\n" END, "414"},
-        {"GET /?", "a&", HTTP_TARGET_BYTES / 2 - 1, " HTTP/1.1\r\n" END, "|431"},
-        {"GET /?", "%00=&", 200, " HTTP/1.1\r\n" END, "|431"}, /* 100 fit with 32 bits */
+        /* MHD must not keep the parts of a query: its memory would end, and it would not answer */
+        {"GET /?", "&", 100, " HTTP/1.1\r\n" END, "200"},
+        {"GET /?", "&", HTTP_TARGET_BYTES - 2, " HTTP/1.1\r\n" END, "200"},
+        {"GET /?", "a&", HTTP_TARGET_BYTES / 2 - 1, " HTTP/1.1\r\n" END, "200"},
+        {"GET /?", "%00=&", 200, " HTTP/1.1\r\n" END, "200"},
         {"GET /?", "a=b&", 30, " HTTP/1.1\r\n" END, "200"},
+        {"GET /?", "&", HTTP_TARGET_BYTES, " HTTP/1.1\r\n" END, "414"},
+        {"GET /?", "&", 100 * 1024, " HTTP/1.1\r\n" END, "414"},
         {"GET / HTTP/1.1\r\nX: ", "x", HTTP_HEAD_BYTES - 61, "\r\n" END, "200"},
         {"GET / HTTP/1.1\r\nX: ", "x", HTTP_HEAD_BYTES - 20, "\r\n" END, "431"},
         {"GET / HTTP/1.1\r\nX: ", "x", 100 * 1024, "\r\n" END, "431"},
@@ -188,7 +193,7 @@ static void test_long(void **state)
     struct web_http web;
     web_http_start(&web, NULL);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        /* MHD 0.9 says nothing where its memory ends in a query */
+        /* MHD 0.9 says nothing where its memory ends in empty lines or in a line without a blank */
         const char *text = exchange_long(&web, rows[i].before, rows[i].part, rows[i].count,
                                          rows[i].after, rows[i].status[0] == '|');
         if (!has_status(text, rows[i].status)) {
