@@ -42,11 +42,11 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
         has_user = false;
     }
     if (config->gateway_user[0] != '\0' &&
-        privilege_look_up("gateway_user", config->gateway_user, &gateway, sentence) != 0) {
+        privilege_look_up_peer("gateway_user", config->gateway_user, &gateway, sentence) != 0) {
         add_reason(out_reason, sentence);
     }
     if (config->bridge_user[0] != '\0' &&
-        privilege_look_up("bridge_user", config->bridge_user, &bridge, sentence) != 0) {
+        privilege_look_up_peer("bridge_user", config->bridge_user, &bridge, sentence) != 0) {
         add_reason(out_reason, sentence);
     }
     if (config->admin_group[0] != '\0' &&

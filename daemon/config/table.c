@@ -74,11 +74,11 @@ static const struct settings_key keys[] = {
     {DAEMON_KEY("gateway_user", gateway_user), SETTINGS_TYPE_USER, .example = "hearsay-web",
      .standard_note = "none",
      .help = "The only user that may connect to the listeners with `gateway`: the user of "
-             "hearsay-web. There this user is no administrator."},
+             "hearsay-web, neither root nor nobody. There this user is no administrator."},
     {DAEMON_KEY("bridge_user", bridge_user), SETTINGS_TYPE_USER, .example = "hearsay-bridge",
      .standard_note = "none",
      .help = "The only user that may connect to the listeners with `bridge`: the user of "
-             "hearsay-bridge. There this user is no administrator."},
+             "hearsay-bridge, neither root nor nobody. There this user is no administrator."},
     {DAEMON_KEY("call_filter", no_call_filter), SETTINGS_TYPE_CHOICE, .words = call_filter_words,
      .standard = "yes",
      .help = "Whether the kernel refuses the daemon system calls that it never needs, such as "

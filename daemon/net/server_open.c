@@ -106,7 +106,7 @@ static int find_guest(const char *key, const char *name, uid_t *out_uid, char *o
     if (name[0] == '\0') {
         return 0;
     }
-    if (privilege_look_up(key, name, &user, out_reason) != 0) {
+    if (privilege_look_up_peer(key, name, &user, out_reason) != 0) {
         return CONFIG_REFUSED;
     }
     *out_uid = user.uid;

@@ -51,6 +51,25 @@ int privilege_look_up(const char *key, const char *name, struct privilege_user *
     return 0;
 }
 
+int privilege_look_up_peer(const char *key, const char *name, struct privilege_user *out_user,
+                           char *out_reason)
+{
+    struct privilege_user user;
+    int rc = privilege_look_up(key, name, &user, out_reason);
+
+    if (rc == 0 && user.uid == PRIVILEGE_UNKNOWN_UID) {
+        return reason_set(out_reason,
+                          "`%s = %s` is user %d, whose number the kernel also gives to users that "
+                          "it cannot tell apart, as in a container: set a user with a number of "
+                          "its own",
+                          key, name, PRIVILEGE_UNKNOWN_UID);
+    }
+    if (rc == 0) {
+        *out_user = user;
+    }
+    return rc;
+}
+
 int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason)
 {
     struct privilege_user user;

@@ -36,6 +36,14 @@ enum { PRIVILEGE_UNKNOWN_UID = 65534 };
 int privilege_look_up(const char *key, const char *name, struct privilege_user *out_user,
                       char *out_reason);
 
+/*
+ * Looks up a user as privilege_look_up does, for a listener that only this user may connect to.
+ * Also fails if the user has the uid PRIVILEGE_UNKNOWN_UID, which does not tell the user from
+ * others.
+ */
+int privilege_look_up_peer(const char *key, const char *name, struct privilege_user *out_user,
+                           char *out_reason);
+
 /* Looks up the user of the setting `user` as privilege_look_up does. Also fails if the process runs
  * neither as root nor as this user. */
 int privilege_find(const char *name, struct privilege_user *out_user, char *out_reason);

@@ -123,19 +123,21 @@ def test_other_users_are_closed(make_bridge):
         ("listen = /run/x/b.sock bridge\nlisten = /run/x/a.sock\nbridge_user = daemon\n",
          "a folder of its own"),
         ("listen = /run/x/b.sock bridge\nbridge_user = nobody-there\n", "(`bridge_user`)"),
-        ("listen = /run/x/b.sock bridge\nbridge_user = root\n", "root"),
+        ("listen = /run/x/b.sock bridge\nbridge_user = root\n", "`bridge_user = root` is root"),
+        ("listen = /run/x/b.sock bridge\nbridge_user = nobody\n", "`bridge_user = nobody` is user 65534"),
         ("[host a]\nacknowledge = replicated\n", "needs `replicate = yes`"),
         ("[host a]\nrole = replica\nacknowledge = replicated\n", "it is for the owner"),
         ("[host a]\nrole = reader\n", "`role` must be owner or replica; not `reader`"),
     ],
 )
 def test_wrong_settings_are_named(make_daemon, tmp_path, config, why):
-    """--check-config says what is wrong, and what would be right."""
+    """--check-config and the start say what is wrong, and what would be right."""
     daemon = make_daemon(start=False)
     path = tmp_path / "bridge.conf"
     path.write_text(f"[daemon]\ndata = {tmp_path}/data\n{config}")
-    code, _, err = daemon.run("--config", str(path), "--check-config")
-    assert code == 2 and why in err, err
+    for options in (["--check-config"], []):
+        code, _, err = daemon.run("--config", str(path), *options)
+        assert code == 2 and why in err, err
 
 
 def test_the_socket_is_apart(make_bridge):

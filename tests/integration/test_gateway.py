@@ -275,18 +275,20 @@ def test_other_hoods_are_told(make_gateway):
         ("listen = /run/x/g.sock gateway\nlisten = /run/x/a.sock\ngateway_user = daemon\n",
          "a folder of its own"),
         ("listen = /run/x/g.sock gateway\ngateway_user = nobody-there\n", "(`gateway_user`)"),
-        ("listen = /run/x/g.sock gateway\ngateway_user = root\n", "root"),
+        ("listen = /run/x/g.sock gateway\ngateway_user = root\n", "`gateway_user = root` is root"),
+        ("listen = /run/x/g.sock gateway\ngateway_user = nobody\n", "`gateway_user = nobody` is user 65534"),
         ("user = daemon\nlisten = /run/x/g.sock gateway\ngateway_user = daemon\n",
          "a user of its own"),
     ],
 )
 def test_wrong_settings_are_named(make_daemon, tmp_path, config, why):
-    """--check-config says what is wrong, and what would be right."""
+    """--check-config and the start say what is wrong, and what would be right."""
     daemon = make_daemon(start=False)
     path = tmp_path / "gateway.conf"
     path.write_text(f"[daemon]\ndata = {tmp_path}/data\n{config}")
-    code, _, err = daemon.run("--config", str(path), "--check-config")
-    assert code == 2 and why in err, err
+    for options in (["--check-config"], []):
+        code, _, err = daemon.run("--config", str(path), *options)
+        assert code == 2 and why in err, err
 
 
 def test_the_socket_is_apart(make_gateway):
