@@ -79,10 +79,11 @@ int privilege_find(const char *name, struct privilege_user *out_user, char *out_
         return rc;
     }
     if (!privilege_is_root() && geteuid() != user.uid) {
-        return reason_set(out_reason,
-                          "only root can become user `%s` (`user`): start hearsayd as root or as "
-                          "that user, or leave the setting out",
-                          name);
+        return reason_set(
+            out_reason,
+            "only root can become user `%s` (`user`): start the program as root or as "
+            "that user, or leave the setting out",
+            name);
     }
     *out_user = user;
     return 0;

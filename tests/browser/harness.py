@@ -61,10 +61,9 @@ class Place(web_runner.Web):
         self.start()
 
     def configure(self, config):
-        user = f"user = {GATEWAY.pw_name}\n" if os.geteuid() == 0 else ""
         with open(self.file, "w", encoding="utf-8") as file:
             file.write(f"[web]\nserver = {self.gateway.path}\nname = {NAME}\ncache = 0\n"
-                       f"reads_per_minute = 0\n{user}{config}\n")
+                       f"reads_per_minute = 0\n{web_runner.USER}{config}\n")
         os.chmod(self.file, 0o644)
 
     def start(self):

@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The moderators' page: hearsay-web --moderate in front of a real hearsayd, by raw HTTP."""
 
+import grp
 import os
+import pathlib
 import re
 import resource
 import signal
@@ -16,10 +18,14 @@ import conftest
 import hearsay_wire as wire
 import web_runner
 from hearsay_wire import pb
+from test_gateway import GATEWAY, open_folder  # noqa: F401 (a fixture)
 from test_moderation import From, daemon_with, leave
 from test_service import LAUNCHER, needs_systemd
+from web_runner import USER
 
 PASSWORD = "correct horse"
+# The page does not serve as root. Its user administers hearsayd by this group.
+GROUP = f"admin_group = {grp.getgrgid(GATEWAY.pw_gid).gr_name}\n" if os.geteuid() == 0 else ""
 FORM = "application/x-www-form-urlencoded"
 
 
@@ -34,14 +40,17 @@ def set_password(file, password=PASSWORD):
 
 
 @pytest.fixture
-def conf(tmp_path):
-    """A factory of files of the moderators' page. The guests' file is not this machine's."""
-    guests = tmp_path / "web.conf"
+def conf(open_folder):  # noqa: F811
+    """A factory of files of the moderators' page, whose user may read them. The guests' file is not this
+    machine's."""
+    folder = pathlib.Path(open_folder)
+    guests = folder / "web.conf"
     guests.write_text("[web]\nlisten = 192.0.2.1:80\n")
 
     def make(lines="", has_password=True):
-        file = tmp_path / "moderate.conf"
-        file.write_text(f"[moderate]\nguests = {guests}\n{lines}")
+        file = folder / "moderate.conf"
+        file.write_text(f"[moderate]\nguests = {guests}\n{USER}{lines}")
+        os.chmod(file, 0o644)
         if has_password:
             done = set_password(file)
             assert done.returncode == 0, done.stderr
@@ -99,7 +108,8 @@ def make_desk(make_daemon, conf):
     made = []
 
     def make(config="", lines="", **options):
-        daemon = daemon_with(make_daemon, config, **options)
+        daemon = daemon_with(make_daemon, GROUP + config, **options)
+        os.chmod(os.path.dirname(daemon.socket_path), 0o755)
         desk = Desk(conf(f"listen = 127.0.0.1:0\nserver = {daemon.socket_path}\n{lines}"))
         desk.daemon = daemon
         made.append(desk)
@@ -216,6 +226,15 @@ def test_a_login_while_hearsayd_is_slow(make_desk):
         os.kill(desk.daemon.process.pid, signal.SIGCONT)
 
 
+def limit_memory(desk, soft):
+    """Asks as the page's own user, because root may have no right to limit another user's process."""
+    own = {"user": GATEWAY.pw_uid, "group": GATEWAY.pw_gid} if os.geteuid() == 0 else {}
+    hard = resource.getrlimit(resource.RLIMIT_AS)[1]  # the page has the same
+    subprocess.run([sys.executable, "-c", "import resource, sys; pid, *limit = map(int, sys.argv[1:]); "
+                    "resource.prlimit(pid, resource.RLIMIT_AS, limit)",
+                    str(desk.process.pid), str(soft), str(hard)], check=True, cwd="/", **own)
+
+
 def test_no_memory_is_no_wrong_password(make_desk):
     """Argon2 needs 16 MiB: without them the answer says so, and no try is used up."""
     desk = make_desk()
@@ -223,12 +242,11 @@ def test_no_memory_is_no_wrong_password(make_desk):
     pid = desk.process.pid
     with open(f"/proc/{pid}/statm", encoding="ascii") as file:
         used = int(file.read().split()[0]) * resource.getpagesize()
-    before = resource.prlimit(pid, resource.RLIMIT_AS)
-    resource.prlimit(pid, resource.RLIMIT_AS, (used + (8 << 20), before[1]))
+    limit_memory(desk, used + (8 << 20))
     for _ in range(4):
         short = desk.log_in()
         assert short.status == 503 and "Out of memory" in short.text
-    resource.prlimit(pid, resource.RLIMIT_AS, before)
+    limit_memory(desk, resource.getrlimit(resource.RLIMIT_AS)[0])
     assert desk.log_in().status == 200
 
 
@@ -421,13 +439,13 @@ def test_hearsayd_goes_and_comes(make_desk, rng):
 # --- the guests' page -----------------------------------------------------------------------------
 
 
-def test_the_guests_page_cannot_moderate(make_desk, tmp_path, rng):
+def test_the_guests_page_cannot_moderate(make_desk, open_folder, rng):  # noqa: F811
     """Not even with the administrators' socket: it has no such path, and asks hearsayd for nothing
     that an administrator may."""
     desk = make_desk()
     message = leave_text(desk, rng, "stays")
-    file = tmp_path / "guests.conf"
-    file.write_text(f"[web]\nlisten = 127.0.0.1:0\nserver = {desk.daemon.socket_path}\n")
+    file = pathlib.Path(open_folder) / "guests.conf"
+    file.write_text(f"[web]\nlisten = 127.0.0.1:0\nserver = {desk.daemon.socket_path}\n{USER}")
     guests = Desk.__new__(Desk)
     guests.token = None
     guests.command = [conftest.program(web_runner.HEARSAY_WEB), "--config", str(file)]
@@ -467,12 +485,12 @@ def test_refusals_say_what_would_be_right(conf, lines, sentence):
         assert done.returncode == 2 and re.search(sentence, done.stderr), done.stderr
 
 
-def test_guests_are_asked_for(conf, tmp_path):
+def test_guests_are_asked_for(conf):
     """All addresses are the guests' ones where they listen to all; a file that cannot be read is
     refused; the guests' file takes no key of moderators."""
     file = conf("listen = 198.51.100.1:7119\n")
     assert run_web("--moderate", "--config", file, "--check-config").returncode == 0
-    guests = tmp_path / "web.conf"
+    guests = file.parent / "web.conf"
     guests.write_text("[web]\nlisten = 0.0.0.0:80\n")
     done = run_web("--moderate", "--config", file, "--check-config")
     assert done.returncode == 2 and "0.0.0.0:80" in done.stderr

@@ -15,7 +15,7 @@ import hearsay_wire as wire
 from test_gateway import make_gateway, open_folder  # noqa: F401 (fixtures)
 from test_prometheus import parse, value
 from test_service import needs_systemd
-from web_runner import HEARSAY_WEB, NAME, make_web  # noqa: F401 (a fixture)
+from web_runner import HEARSAY_WEB, NAME, USER, make_web  # noqa: F401 (a fixture)
 
 SERIES = 37
 LABELS = {"code": re.compile("[1-5][0-9][0-9]|other"), "version": re.compile(r"[0-9]+\.[0-9]+\.[0-9]+"),
@@ -171,7 +171,7 @@ def test_listeners_that_are_taken(tmp_path, lines):
 def check(folder, lines):
     """--check-config: its exit code, and what it says."""
     file = folder / "web.conf"
-    file.write_text(f"[web]\n{lines}\nserver = {folder}/none.sock\n")
+    file.write_text(f"[web]\n{lines}\nserver = {folder}/none.sock\n{USER}")
     done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", str(file), "--check-config"],
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
     return done.returncode, done.stderr
@@ -194,7 +194,7 @@ def test_sockets_of_the_service_manager(make_web, tmp_path):  # noqa: F811
         address = "127.0.0.3:{}".format(two.getsockname()[1])
         file = tmp_path / "inherited.conf"
         file.write_text(f"[web]\nlisten = {address} metrics\nlisten = 127.0.0.1:1\n"
-                        f"server = {page.gateway.path}\n")
+                        f"server = {page.gateway.path}\n{USER}")
         launcher = (f"import os; os.dup2({one.fileno()}, 13); os.dup2({two.fileno()}, 14); "
                     "os.dup2(13, 3); os.dup2(14, 4); os.environ.update(LISTEN_FDS='2', "
                     "LISTEN_PID=str(os.getpid())); "

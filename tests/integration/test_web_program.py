@@ -14,7 +14,7 @@ import pytest
 import conftest
 import hearsay_wire as wire
 from test_gateway import GATEWAY, make_gateway, open_folder  # noqa: F401 (fixtures)
-from web_runner import HEARSAY_WEB, NAME, make_web  # noqa: F401 (a fixture)
+from web_runner import HEARSAY_WEB, NAME, USER, make_web  # noqa: F401 (a fixture)
 
 
 def test_pages_and_files(make_web):
@@ -79,7 +79,7 @@ def test_reload_and_refusal(make_web):
 ])
 def test_refusals_say_what_would_be_right(tmp_path, config, sentence):
     file = tmp_path / "web.conf"
-    file.write_text(f"[web]\n{config}\n")
+    file.write_text(f"[web]\n{config}\n{USER}")
     done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", file, "--check-config"],
                           capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
     assert done.returncode == 2 and sentence in done.stderr, done.stderr
@@ -117,12 +117,35 @@ def test_rules_are_read_as_user(make_web, open_folder):  # noqa: F811
         assert "Permission denied" in done.stderr and "hash" not in done.stderr, done.stderr
 
 
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can start the page as root")
+@pytest.mark.parametrize("section, option", [("web", []), ("moderate", ["--moderate"])])
+def test_root_is_refused(open_folder, section, option):  # noqa: F811
+    """Without `user`, root would show guests any file that `rules` names. --check-config says so, too."""
+    secret = os.path.join(open_folder, "secret")
+    file = os.path.join(open_folder, f"{section}.conf")
+    with open(secret, "w", encoding="utf-8") as out:
+        out.write("root:$1$hash\n")
+    os.chmod(secret, 0o600)
+    with open(file, "w", encoding="utf-8") as out:
+        out.write(f"[{section}]\nlisten = 127.0.0.1:0\nserver = {open_folder}/none.sock\n")
+        out.write(f"rules = {secret}\n" if section == "web" else "")
+    if section == "moderate":
+        subprocess.run([conftest.program(HEARSAY_WEB), "--set-password", "--config", file], check=True,
+                       input="flat white, please\n", text=True, capture_output=True, timeout=wire.PATIENCE)
+    for action in (["--check-config"], []):
+        done = subprocess.run([conftest.program(HEARSAY_WEB), *option, "--config", file, *action],
+                              capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
+        assert done.returncode == 2 and "hash" not in done.stderr, done.stderr
+        assert "the page is not served as root" in done.stderr, done.stderr
+        assert "listening" not in done.stderr, done.stderr
+
+
 def test_check_config_warns_of_nobody(tmp_path):
     file = tmp_path / "web.conf"
     command = [conftest.program(HEARSAY_WEB), "--config", file, "--check-config"]
     for config, warns in (("listen = 192.0.2.1:80", True), ("listen = 127.0.0.1:80", False),
                           ("listen = 192.0.2.1:80\noperator = Me\ncontact = me@x.y", False)):
-        file.write_text(f"[web]\n{config}\n")
+        file.write_text(f"[web]\n{config}\n{USER}")
         done = subprocess.run(command, capture_output=True, text=True, timeout=wire.PATIENCE,
                               check=True)
         assert ("who runs it" in done.stderr) == warns

@@ -18,6 +18,8 @@ from test_gateway import GATEWAY, make_gateway, open_folder  # noqa: F401 (fixtu
 
 HEARSAY_WEB = os.environ.get("HEARSAY_WEB", "build/client/hearsay-web")
 NAME = "hearsay.lan"
+# A line of a file for hearsay-web, which does not serve as root.
+USER = f"user = {GATEWAY.pw_name}\n" if os.geteuid() == 0 else ""
 
 
 class Web:
@@ -27,10 +29,9 @@ class Web:
 
     def __init__(self, gateway, folder, config=""):
         self.gateway = gateway
-        user = f"user = {GATEWAY.pw_name}\n" if os.geteuid() == 0 else ""
         self.file = os.path.join(folder, os.path.basename(gateway.path) + ".web.conf")
         with open(self.file, "w", encoding="utf-8") as file:
-            file.write(f"[web]\nlisten = 127.0.0.1:0\nserver = {gateway.path}\n{user}{config}\n")
+            file.write(f"[web]\nlisten = 127.0.0.1:0\nserver = {gateway.path}\n{USER}{config}\n")
         os.chmod(self.file, 0o644)
         self.process = subprocess.Popen(
             [conftest.program(HEARSAY_WEB), "--config", self.file],

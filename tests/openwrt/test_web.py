@@ -183,7 +183,8 @@ def test_dnsmasq_tells_each_network_its_own_address(page, tmp_path):
 def test_wrong_value_changes_nothing(page):
     pid = page.pid("hearsay-web")
     for line, sentence in (("web.per_page=many", "hearsayd.web: `per_page` must be a number"),
-                           ("web.heading=Jules", "hearsayd.web: unknown key `heading` in [web]")):
+                           ("web.heading=Jules", "hearsayd.web: unknown key `heading` in [web]"),
+                           ("web.user=", "the page is not served as root")):
         page.reset()
         page.configure("web.enabled=1", "web.title=Luise", line)
         status, output = page.try_run("/etc/init.d/hearsay-web reload")

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "client/hearsay.h"
+#include "client/web/main/user.h"
 #include "client/web/page.h"
 #include "daemon/system/privilege.h"
 
@@ -79,12 +80,7 @@ int look_at_server(const struct web_config *config, char *out_reason)
 
 int look_at_rules(struct web_config *config, char *out_reason)
 {
-    struct privilege_user user;
-    int rc = 0;
+    int rc = privilege_is_root() ? user_become(config, out_reason) : 0;
 
-    if (config->user[0] != '\0' && privilege_is_root()) {
-        rc = privilege_find(config->user, &user, out_reason);
-        rc = rc == 0 ? privilege_drop(&user, out_reason) : rc;
-    }
     return rc == 0 ? web_config_read_rules(config, out_reason) : rc;
 }

@@ -17,8 +17,8 @@ int look_at_server(const struct web_config *config, char *out_reason);
 
 /*
  * Reads the file of `rules` as the program would: a process of root becomes the user of `user` for
- * good. Returns 0, or another number with a line for each error in out_reason
- * (SETTINGS_REASON_BYTES).
+ * good, and is refused without a `user`. Returns 0, or another number with a line for each error in
+ * out_reason (SETTINGS_REASON_BYTES).
  */
 int look_at_rules(struct web_config *config, char *out_reason);
 

@@ -9,6 +9,7 @@
 
 #include <sodium.h>
 
+#include "client/web/main/user.h"
 #include "client/web/route/route.h"
 #include "core/base/err.h"
 #include "daemon/system/notify.h"
@@ -137,20 +138,10 @@ static int start_handles(struct program *program)
 
 static int become_user(const struct web_config *config, char *out_reason)
 {
-    struct privilege_user user;
+    int rc = user_become(config, out_reason);
 
-    if (config->user[0] == '\0') {
-        if (privilege_is_root()) {
-            log_warning("running as root: set `user` to one without rights");
-        }
-        return 0;
-    }
-    if (privilege_find(config->user, &user, out_reason) != 0) {
-        return SETTINGS_REFUSED;
-    }
-    user.admin_group = PRIVILEGE_NO_GROUP;
-    int rc = privilege_drop(&user, out_reason);
-    if (rc == 0 && config->file[0] != '\0' && access(config->file, R_OK) != 0) {
+    if (rc == 0 && config->user[0] != '\0' && config->file[0] != '\0' &&
+        access(config->file, R_OK) != 0) {
         log_warning("user `%s` cannot read %s (%s): a reload will be refused until it can",
                     config->user, config->file, strerror(errno));
     }

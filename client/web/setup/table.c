@@ -61,7 +61,7 @@ static const struct settings_key keys[] = {
     {WEB_KEY("user", user), SETTINGS_TYPE_USER, .standard_note = "who started the program",
      .example = "hearsay-web",
      .help = "The user that the program becomes when root starts it, after it has bound its "
-             "addresses: the `gateway_user` of hearsayd."},
+             "addresses: the `gateway_user` of hearsayd. The program does not serve as root."},
     {WEB_KEY("call_filter", no_call_filter), SETTINGS_TYPE_CHOICE, .words = call_filter_words,
      .standard = "yes",
      .help = "Whether the kernel refuses the program what it never needs: to run other programs, "
@@ -139,7 +139,7 @@ static const struct settings_key keys[] = {
     {MODERATE_KEY("user", user), SETTINGS_TYPE_USER, .standard_note = "who started the program",
      .example = "hearsay-moderate",
      .help = "The user that the program becomes when root starts it, after it has bound its "
-             "addresses."},
+             "addresses. The program does not serve as root."},
     {MODERATE_KEY("call_filter", no_call_filter), SETTINGS_TYPE_CHOICE, .words = call_filter_words,
      .standard = "yes", .help = "As in [web]."},
     {MODERATE_KEY("language", language), SETTINGS_TYPE_OWN, .own = &web_type_text,

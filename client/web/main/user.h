@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* user: the user that the program is while it serves, which is never root. */
+#ifndef CLIENT_WEB_MAIN_USER_H
+#define CLIENT_WEB_MAIN_USER_H
+
+#include "client/web/setup/config.h"
+
+/*
+ * Becomes the user of the key `user` for good, if it is set. Call this function before anything is
+ * read that may be shown to guests. Returns 0; or, with a sentence in out_reason
+ * (SETTINGS_REASON_BYTES), SETTINGS_REFUSED if the process would stay root or may not become the
+ * user, or -ERR_SYSTEM if the system did not let it: then the process must end.
+ */
+int user_become(const struct web_config *config, char *out_reason);
+
+#endif
