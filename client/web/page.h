@@ -25,7 +25,8 @@
 
 enum {
     PAGE_TEXT_CHARACTERS = 500,
-    PAGE_MESSAGE_CHARACTERS = 16384, /* of a message's own page: more is not shown */
+    PAGE_TEXT_BYTES = 4 * PAGE_TEXT_CHARACTERS, /* as many as that in UTF-8, at most */
+    PAGE_MESSAGE_CHARACTERS = 16384,            /* of a message's own page: more is not shown */
     PAGE_MESSAGE_LINES = 1000,
     PAGE_ID_TEXT_BYTES = 33,
     PAGE_CODE_TEXT_BYTES = 27
@@ -57,6 +58,7 @@ struct page {
 struct page_form {
     const char *text;   /* what was typed; kept over an error. NULL: nothing */
     const char *topics; /* the same */
+    uint32_t bytes_max; /* of a text in UTF-8, as hearsayd limits it; 0: PAGE_TEXT_BYTES or more */
     uint32_t ttl_s;     /* chosen; 0: the default */
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
@@ -74,7 +76,7 @@ enum page_notice {
     PAGE_GONE,      /* 404 */
     PAGE_ELSEWHERE, /* 404: at `host`, which another server has */
     PAGE_REMOVED,   /* 410: by the operator */
-    PAGE_TOO_LONG,  /* 413 */
+    PAGE_TOO_LONG,  /* 413: a text has `excess` characters or bytes too many */
     PAGE_NAME,      /* 421: another name was asked for */
     PAGE_LIMITED,   /* 429: wait `seconds` */
     PAGE_AWAY,      /* 503: hearsayd is away */
@@ -92,6 +94,8 @@ struct page_error {
     const char *kept;     /* typed words or a code, to copy, where no form has them; NULL: none */
     uint64_t seconds;
     int64_t until_ms; /* 0: not known */
+    uint64_t excess;
+    bool is_excess_of_bytes; /* else of characters */
 };
 
 /* The list: `/`. */

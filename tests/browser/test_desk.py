@@ -8,8 +8,8 @@ from selenium.webdriver.common.keys import Keys
 
 import test_moderate as desks
 from harness import TEXTS
-from test_gateway import open_folder  # noqa: F401 (a fixture)
 from test_axe import RUN, TAGS, axe  # noqa: F401 (a fixture)
+from test_gateway import open_folder  # noqa: F401 (a fixture)
 from test_layout import SMALL_TARGETS, STICKING_OUT, TARGET, WIDTHS
 from test_moderate import PASSWORD, conf, leave_text, make_desk, report  # noqa: F401 (fixtures)
 from test_words import PSEUDO, UNTRANSLATED

@@ -194,6 +194,25 @@ def test_a_message_is_hidden_on_this_phone(phone, place):
     assert phone.heading == "A message" and not phone.has("=Hide it on this phone")
 
 
+def test_a_text_that_is_too_long_is_counted(phone, make_place):
+    """The script counts characters and bytes as hearsayd does, and does not let the text be sent. Without a
+    script the page refuses it in the same words."""
+    place = make_place("", "[limits]\npayload = 1K\n")
+    for text, says in (("अ" * 341, "Bytes left: 1"), ("अ" * 342 + " \n", "Bytes too many: 2"),
+                       ("x" * 500, "0 characters left"), ("x" * 501, "Characters too many: 1")):
+        phone.open(place)
+        phone.fill("#text", text)
+        assert phone.text("#limit") == says
+        is_refused = "too many" in says
+        assert phone.run("return document.getElementById('text').validationMessage") == (
+            says if is_refused else "")
+        assert phone.run("return document.getElementById('leave').checkValidity()") != is_refused
+        if is_refused:
+            answer = place.leave(text)
+            assert answer.status == 413
+            assert f"Please make it shorter. {says}" in re.sub("<[^>]*>", "", answer.text)
+
+
 def test_what_is_gone_leaves_the_page(phone, make_place):
     """Withdrawn, hidden or expired: within a minute. The keyboard stays near where it was."""
     place = make_place("", "[host default]\nhide_after = 1\n")
@@ -334,8 +353,7 @@ def test_text_stays_text(phone, place):
     assert "\u202e" not in shown and "gnp.exe<b>" in shown
     for text in XSS[:half]:
         phone.go("/")
-        phone.fill("#text", text + "x" * 500)
-        phone.follow("form#leave button")
+        phone.leave_unchecked(text + "x" * 500)
         assert phone.find("#text").get_attribute("value").startswith(text)
         check_harmless(phone)
     for text in ("<script>window.xss=1</script>", "\"><img src=x onerror=window.xss=1>", "'onfocus='"):

@@ -166,19 +166,70 @@ def check_config(web, config=""):
 
 
 def test_check_config_asks_hearsayd(make_web):
-    """500 characters of 4 bytes each must fit; the host must be there."""
+    """The host must be there; a warning says if 500 characters of 4 bytes each do not fit."""
     web = make_web("", "[limits]\npayload = 1999\n")
-    done = check_config(web, "host = attic\n")
-    assert done.returncode == 2, done.stderr
-    assert "500 characters may have 2000 bytes" in done.stderr
-    assert "`payload` of hearsayd is 1999" in done.stderr
-    assert "no host attic" in done.stderr
+    for config, code in (("", 0), ("host = attic\n", 2)):
+        done = check_config(web, config)
+        assert done.returncode == code, done.stderr
+        assert "500 characters may have 2000 bytes" in done.stderr
+        assert "`payload` of hearsayd is 1999" in done.stderr
+        assert ("no host attic" in done.stderr) == (code == 2)
     fits = make_web("", "[limits]\npayload = 2000\n")
     done = check_config(fits)
     assert done.returncode == 0 and "payload" not in done.stderr, done.stderr
-    fits.gateway.daemon.stop()
-    done = check_config(fits)
-    assert done.returncode == 0 and "was not asked whether its limits fit" in done.stderr
+
+
+def test_check_config_says_what_it_could_not_ask(make_web):
+    """Before hearsayd runs, the file may be right, but nobody knows whether the two fit together. That is
+    not an error, because the programs may be started in any order."""
+    web = make_web()
+    web.gateway.daemon.stop()
+    done = check_config(web)
+    assert done.returncode == 0, done.stderr
+    assert (f"warning: hearsayd at {web.gateway.path} was not asked whether its socket is for a gateway, "
+            "whether it has the host and whether it takes texts of 500 characters, so that is not "
+            "checked: ") in done.stderr, done.stderr
+    if os.geteuid() == 0:
+        done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", web.file, "--check-config"],
+                              capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
+        assert done.returncode == 0, done.stderr
+        assert "so that is not checked: only its `gateway_user` may connect" in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("name", ["cafe", "festival", "library"])
+def test_presets_take_what_the_page_takes(make_web, name):
+    """With each preset of hearsayd the page has no warning, and takes 500 characters of any script."""
+    preset = subprocess.run([conftest.program(conftest.HEARSAYD), "--print-config", name], check=True,
+                            capture_output=True, text=True, timeout=wire.PATIENCE).stdout
+    limits = preset[preset.index("[limits]"):]
+    assert "[daemon]" not in limits and "[host default]" in limits
+    web = make_web("", limits)
+    done = check_config(web)
+    assert done.returncode == 0 and done.stderr == "", done.stderr
+    assert "data-max-bytes" not in web.get().text
+    for character in ("\N{SAXOPHONE}", "\N{DEVANAGARI LETTER A}", "x"):
+        answer = web.leave(character * 500)
+        assert answer.status == 200, answer.text
+        assert ("waits for the operator" in answer.text) == (name == "library")
+
+
+def test_a_small_payload_is_counted_in_bytes(make_web):
+    """Page and refusal name the limit that hearsayd has, and the refusal says how much is too much."""
+    web = make_web("", "[limits]\npayload = 1K\n")
+    page = web.get().text
+    assert 'data-max="500"' in page and 'data-max-bytes="1024"' in page
+    shown = re.sub("<[^>]*>", "", page)
+    assert "At most 500 characters. And at most 1024 bytes: " in shown
+    for text in ("\N{SAXOPHONE}" * 256, "\N{DEVANAGARI LETTER A}" * 341, "x" * 500):
+        assert web.leave(text).status == 200
+    for text, says in (("\N{SAXOPHONE}" * 300, "Bytes too many: 176"),
+                       ("\N{DEVANAGARI LETTER A}" * 400, "Bytes too many: 176"),
+                       ("\N{SAXOPHONE}" * 501, "Bytes too many: 980"),
+                       ("x" * 600, "Characters too many: 100")):
+        answer = web.leave(text)
+        shown = re.sub("<[^>]*>", "", answer.text)
+        assert answer.status == 413 and f"That is too much text. Please make it shorter. {says}" in shown, shown
+        assert text in answer.text, "the text is kept"
 
 
 def test_rules_come_from_a_file(make_web, open_folder):  # noqa: F811

@@ -236,10 +236,16 @@ static void texts_are_bounded(void **state)
         assert_int_equal(web_route_send(&request), characters == 500 ? 200 : 413);
     }
     assert_int_equal(web_route.shown.notice, PAGE_TOO_LONG);
+    assert_int_equal(web_route.shown.excess, 1);
+    assert_false(web_route.shown.is_excess_of_bytes);
+    assert_int_equal(web_route.shown.bytes_max, 0);
     assert_int_equal(strlen(web_route.shown.text), 4 * 501);
     web_route.board.welcome.limits.payload_bytes = 5;
     assert_int_equal(web_route_post("/leave", "text=Hello&id=" SEED), 200);
-    assert_int_equal(web_route_post("/leave", "text=Hello!&id=" SEED), 413);
+    assert_int_equal(web_route_post("/leave", "text=Hello!!&id=" SEED), 413);
+    assert_int_equal(web_route.shown.excess, 2);
+    assert_true(web_route.shown.is_excess_of_bytes);
+    assert_int_equal(web_route.shown.bytes_max, 5);
 }
 
 static void wrong_fields_are_named(void **state)

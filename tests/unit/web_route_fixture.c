@@ -236,6 +236,7 @@ static void show_form(struct html *html, const struct page_form *form)
         html_hole(html, HTML_HOLE_KEY);
         snprintf(web_route.shown.text, sizeof(web_route.shown.text), "%s",
                  form->text != NULL ? form->text : "");
+        web_route.shown.bytes_max = form->bytes_max;
     }
 }
 
@@ -252,6 +253,8 @@ static void show_error(const struct page_error *error)
     if (error != NULL) {
         web_route.shown.notice = error->notice;
         web_route.shown.seconds = error->seconds;
+        web_route.shown.excess = error->excess;
+        web_route.shown.is_excess_of_bytes = error->is_excess_of_bytes;
         snprintf(web_route.shown.field, sizeof(web_route.shown.field), "%s",
                  error->field != NULL ? error->field : "");
         snprintf(web_route.shown.host, sizeof(web_route.shown.host), "%s",

@@ -47,6 +47,9 @@ struct web_route_shown {
     char lang[8];
     enum page_notice notice;
     uint64_t seconds;
+    uint64_t excess;
+    bool is_excess_of_bytes;
+    uint32_t bytes_max;
     char field[32];
     char kept[200];
     char host[64];

@@ -8,10 +8,8 @@
 #include "client/web/page.h"
 #include "daemon/system/privilege.h"
 
-enum { CHARACTER_BYTES = 4, TEXT_BYTES = CHARACTER_BYTES * PAGE_TEXT_CHARACTERS };
-
 static int check_welcome(const struct web_config *config, const struct hearsay *server,
-                         char *out_reason)
+                         char *out_warning, char *out_reason)
 {
     struct settings_source source = {
         .name = config->server, .reason = out_reason, .collects = true};
@@ -19,7 +17,6 @@ static int check_welcome(const struct web_config *config, const struct hearsay *
     uint32_t most = welcome->limits.payload_bytes;
     int rc = 0;
 
-    out_reason[0] = '\0';
     if (!hearsay_has_capability(server, "on_behalf")) {
         rc = settings_refuse(&source, "hearsayd does not know on_behalf here: mark its `listen` "
                                       "line with the word gateway");
@@ -27,11 +24,13 @@ static int check_welcome(const struct web_config *config, const struct hearsay *
     if (config->host[0] != '\0' && hearsay_find_host(server, config->host) == NULL) {
         rc = settings_refuse(&source, "`host`: hearsayd has no host %s", config->host);
     }
-    if (most > 0 && most < TEXT_BYTES) {
-        rc = settings_refuse(&source,
-                             "a text of %d characters may have %d bytes, and `payload` of hearsayd "
-                             "is %u: set `payload = %d` or more in [limits] of hearsayd.conf",
-                             PAGE_TEXT_CHARACTERS, TEXT_BYTES, (unsigned)most, TEXT_BYTES);
+    if (most > 0 && most < PAGE_TEXT_BYTES) {
+        (void)snprintf(
+            out_warning, SETTINGS_REASON_BYTES,
+            "a text of %d characters may have %d bytes, and `payload` of hearsayd is %u, "
+            "so the page takes less text of many scripts: set `payload = %d` or more in "
+            "[limits] of hearsayd.conf",
+            PAGE_TEXT_CHARACTERS, PAGE_TEXT_BYTES, (unsigned)most, PAGE_TEXT_BYTES);
     }
     return rc;
 }
@@ -50,30 +49,41 @@ static int check_rights(const struct web_config *config, struct hearsay *server,
                : settings_refuse(&source, "%s", error.sentence);
 }
 
-int look_at_server(const struct web_config *config, char *out_reason)
+/* Says what is not checked because hearsayd could not be asked. */
+static void warn_not_asked(const struct web_config *config, const char *why, char *out_warning)
+{
+    (void)snprintf(out_warning, SETTINGS_REASON_BYTES,
+                   "hearsayd at %s was not asked %s, so that is not checked: %s", config->server,
+                   config->section == WEB_SECTION_MODERATE
+                       ? "whether this user may moderate the host"
+                       : "whether its socket is for a gateway, whether it has the host and whether "
+                         "it takes texts of 500 characters",
+                   why);
+}
+
+int look_at_server(const struct web_config *config, char *out_warning, char *out_reason)
 {
     struct hearsay_connect options;
     struct hearsay_error error;
     struct hearsay *server = NULL;
 
-    /* `user` is the gateway_user of hearsayd, which would log that it has refused root. */
-    if (config->section == WEB_SECTION_WEB && config->user[0] != '\0' && privilege_is_root()) {
-        (void)snprintf(out_reason, SETTINGS_REASON_BYTES,
-                       "hearsayd at %s was not asked whether its limits fit: only %s may connect",
-                       config->server, config->user);
-        return LOOK_UNKNOWN;
+    out_warning[0] = '\0';
+    out_reason[0] = '\0';
+    /* hearsayd would log that it has refused root. */
+    if (config->section == WEB_SECTION_WEB && privilege_is_root()) {
+        warn_not_asked(config, "only its `gateway_user` may connect, not root", out_warning);
+        return 0;
     }
     hearsay_connect_init(&options);
     options.server = config->server;
     options.timeout_ms = LOOK_MS;
     if (hearsay_connect(&options, &server, &error) != HEARSAY_OK) {
-        (void)snprintf(out_reason, SETTINGS_REASON_BYTES,
-                       "hearsayd at %s was not asked whether its limits fit: %s", config->server,
-                       error.sentence);
-        return LOOK_UNKNOWN;
+        warn_not_asked(config, error.sentence, out_warning);
+        return 0;
     }
-    int rc = config->section == WEB_SECTION_MODERATE ? check_rights(config, server, out_reason)
-                                                     : check_welcome(config, server, out_reason);
+    int rc = config->section == WEB_SECTION_MODERATE
+                 ? check_rights(config, server, out_reason)
+                 : check_welcome(config, server, out_warning, out_reason);
     hearsay_close(server);
     return rc;
 }

@@ -28,18 +28,19 @@ static void print_warning(const char *sentence)
 /* What --check-config says beside the errors of the file. False: the configuration is refused. */
 static bool check_more(struct web_config *config)
 {
+    char warning[SETTINGS_REASON_BYTES];
     char reason[SETTINGS_REASON_BYTES];
 
     if (web_config_warning(config) != NULL) {
         print_warning(web_config_warning(config));
     }
-    int rc = look_at_server(config, reason);
-    if (rc == LOOK_UNKNOWN) {
-        print_warning(reason);
-    } else if (rc != 0) {
+    bool is_right = look_at_server(config, warning, reason) == 0;
+    if (warning[0] != '\0') {
+        print_warning(warning);
+    }
+    if (!is_right) {
         settings_complain(&web_program, reason, stderr);
     }
-    bool is_right = rc == 0 || rc == LOOK_UNKNOWN;
     if (look_at_rules(config, reason) != 0) {
         settings_complain(&web_program, reason, stderr);
         is_right = false;

@@ -1,4 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -111,8 +112,6 @@ static const char *notice_key(enum page_notice notice)
         return "error.gone";
     case PAGE_REMOVED:
         return "error.removed";
-    case PAGE_TOO_LONG:
-        return "error.too_long";
     case PAGE_NAME:
         return "error.name";
     case PAGE_WRONG_CODE:
@@ -120,6 +119,17 @@ static const char *notice_key(enum page_notice notice)
     default:
         return "error.away";
     }
+}
+
+/* Says by how much a text is too long, in the words of the script's counter. */
+static void excess_write(struct html *html, const struct page *page, const struct page_error *error)
+{
+    char number[24];
+
+    (void)snprintf(number, sizeof(number), "%" PRIu64, error->excess);
+    html_raw(html, " ");
+    lang_write(html, page->lang, error->is_excess_of_bytes ? "form.over_bytes" : "form.over",
+               number, NULL);
 }
 
 static void notice_write_sentence(struct html *html, const struct page *page,
@@ -145,6 +155,10 @@ static void notice_write_sentence(struct html *html, const struct page *page,
     case PAGE_ELSEWHERE:
         lang_write(html, page->lang, "error.elsewhere", error->host == NULL ? "?" : error->host,
                    NULL);
+        break;
+    case PAGE_TOO_LONG:
+        lang_write(html, page->lang, "error.too_long", NULL, NULL);
+        excess_write(html, page, error);
         break;
     case PAGE_MOVED:
         lang_write(html, page->lang, has_form ? "error.moved" : "error.moved_message", NULL, NULL);
@@ -195,6 +209,36 @@ static void field_write_state(struct html *html, const char *help, bool is_wrong
     }
 }
 
+/*
+ * Writes how long a text may be, and what the script needs to say how much is left or too much. It
+ * counts as check_text of route/writing.c does. hearsayd counts bytes, and guests are told of bytes
+ * only where these may run out before the characters.
+ */
+static void form_write_limit(struct html *html, const struct page *page,
+                             const struct page_form *form)
+{
+    char number[16];
+
+    html_raw(html, "<p class=\"help\" id=\"limit\"");
+    (void)snprintf(number, sizeof(number), "%d", PAGE_TEXT_CHARACTERS);
+    html_attribute(html, "data-max", number);
+    page_write_plurals(html, page, "rest", "form.rest", 0);
+    html_attribute(html, "data-over", lang_text(page->lang, "form.over"));
+    if (form->bytes_max > 0) {
+        (void)snprintf(number, sizeof(number), "%u", (unsigned)form->bytes_max);
+        html_attribute(html, "data-max-bytes", number);
+        html_attribute(html, "data-rest-bytes", lang_text(page->lang, "form.rest_bytes"));
+        html_attribute(html, "data-over-bytes", lang_text(page->lang, "form.over_bytes"));
+    }
+    html_raw(html, ">");
+    lang_write_count(html, page->lang, "form.limit", PAGE_TEXT_CHARACTERS);
+    if (form->bytes_max > 0) {
+        html_raw(html, " ");
+        lang_write(html, page->lang, "form.limit_bytes", number, NULL);
+    }
+    html_raw(html, "</p>\n");
+}
+
 static void form_write_text(struct html *html, const struct page *page,
                             const struct page_form *form, const struct page_error *error)
 {
@@ -213,12 +257,8 @@ static void form_write_text(struct html *html, const struct page *page,
     if (form->text != NULL) {
         html_textarea(html, form->text, strlen(form->text));
     }
-    html_raw(html, "</textarea>\n<p class=\"help\" id=\"limit\"");
-    html_attribute(html, "data-max", "500");
-    page_write_plurals(html, page, "rest", "form.rest", 0);
-    html_raw(html, ">");
-    lang_write_count(html, page->lang, "form.limit", PAGE_TEXT_CHARACTERS);
-    html_raw(html, "</p>\n");
+    html_raw(html, "</textarea>\n");
+    form_write_limit(html, page, form);
 }
 
 /* Collects the lifetimes to choose from, in ascending order; returns their number. */

@@ -19,6 +19,7 @@ static struct sheet sheet_of(const struct sheet_parts *parts)
         .is_clock_trusted = page->is_clock_trusted,
         .asks_to_stay = page->asks_to_stay,
         .needs_work = form->needs_work,
+        .bytes_max = form->bytes_max,
         .ttl_default_s = form->ttl_default_s,
         .ttl_max_s = form->ttl_max_s,
         .accept = form->accept,
@@ -38,9 +39,9 @@ static bool sheet_equals(const struct sheet *a, const struct sheet *b)
            strcmp(a->language, b->language) == 0 && strcmp(a->store, b->store) == 0 &&
            strcmp(a->here, b->here) == 0 && a->is_clock_trusted == b->is_clock_trusted &&
            a->asks_to_stay == b->asks_to_stay && a->needs_work == b->needs_work &&
-           a->ttl_default_s == b->ttl_default_s && a->ttl_max_s == b->ttl_max_s &&
-           a->accept == b->accept && a->accept_until_ms == b->accept_until_ms &&
-           a->notices_version == b->notices_version;
+           a->bytes_max == b->bytes_max && a->ttl_default_s == b->ttl_default_s &&
+           a->ttl_max_s == b->ttl_max_s && a->accept == b->accept &&
+           a->accept_until_ms == b->accept_until_ms && a->notices_version == b->notices_version;
 }
 
 static void sheet_free(struct sheet *sheet)

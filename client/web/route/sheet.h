@@ -38,6 +38,7 @@ struct sheet {
     bool is_clock_trusted;
     bool asks_to_stay;
     bool needs_work;
+    uint32_t bytes_max;
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
     enum hearsay_accept accept;

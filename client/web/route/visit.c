@@ -184,6 +184,14 @@ bool visit_needs_work(const struct visit *visit)
     return welcome != NULL && welcome->limits.work_bits > 0;
 }
 
+uint32_t visit_bytes_max(const struct visit *visit)
+{
+    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
+    uint32_t most = welcome != NULL ? welcome->limits.payload_bytes : 0;
+
+    return most < PAGE_TEXT_BYTES ? most : 0;
+}
+
 void visit_form(struct visit *visit, struct page_form *out_form)
 {
     const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
@@ -192,6 +200,7 @@ void visit_form(struct visit *visit, struct page_form *out_form)
     struct page_form form = {
         .text = visit->text,
         .topics = visit->topics,
+        .bytes_max = visit_bytes_max(visit),
         .ttl_s = visit->ttl_s,
         .needs_work = visit_needs_work(visit),
         .accept = HEARSAY_ACCEPT_OPEN,

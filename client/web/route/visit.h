@@ -86,6 +86,10 @@ void visit_form(struct visit *visit, struct page_form *out_form);
 /* Whether hearsayd asks for proofs of work, which the page cannot do. */
 bool visit_needs_work(const struct visit *visit);
 
+/* How many bytes hearsayd takes of a text, if a text that the page lets through may have more; else
+ * 0, also if this is not known. */
+uint32_t visit_bytes_max(const struct visit *visit);
+
 /* These answer and free the visit. */
 void visit_answer(struct visit *visit, const struct http_answer *answer);
 void visit_answer_text(struct visit *visit, unsigned status, const char *text);

@@ -300,21 +300,38 @@ static void leave_place_done(void *context, const struct board_reply *reply)
                 leave_done, visit);
 }
 
+/*
+ * Finds by how much the text is too long: in bytes if more of them than of the characters are too
+ * many, as the counter of the page's script does. False: it is not too long.
+ */
+static bool find_excess(const struct visit *visit, struct page_error *out_error)
+{
+    size_t characters = count_characters(visit->text);
+    size_t bytes_max = visit_bytes_max(visit);
+    size_t excess = characters > PAGE_TEXT_CHARACTERS ? characters - PAGE_TEXT_CHARACTERS : 0;
+    size_t excess_bytes =
+        bytes_max > 0 && visit->text_bytes > bytes_max ? visit->text_bytes - bytes_max : 0;
+
+    *out_error = (struct page_error){
+        .notice = PAGE_TOO_LONG,
+        .excess = excess_bytes > excess ? excess_bytes : excess,
+        .is_excess_of_bytes = excess_bytes > excess,
+    };
+    return out_error->excess > 0;
+}
+
 /* Whether the text can be left. False: the visit was answered. */
 static bool check_text(struct visit *visit)
 {
-    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
-    size_t bytes_max = welcome != NULL && welcome->limits.payload_bytes > 0
-                           ? welcome->limits.payload_bytes
-                           : SIZE_MAX;
+    struct page_error error;
 
     if (visit->text == NULL || visit->text_bytes == 0 ||
         !label_is_utf8(visit->text, visit->text_bytes)) {
         fail_field(visit, "text");
         return false;
     }
-    if (count_characters(visit->text) > PAGE_TEXT_CHARACTERS || visit->text_bytes > bytes_max) {
-        visit_fail(visit, 413, &(struct page_error){.notice = PAGE_TOO_LONG});
+    if (find_excess(visit, &error)) {
+        visit_fail(visit, 413, &error);
         return false;
     }
     return true;

@@ -439,10 +439,17 @@
     if (!text || !limit) {
       return;
     }
-    const max = Number(limit.dataset.max);
+    // As check_text of route/writing.c counts; a Blob has the bytes of UTF-8. Without data-max-bytes, the
+    // characters run out first.
     const update = () => {
-      const rest = max - [...text.value].length;
-      limit.textContent = plural(limit, 'rest', rest);
+      const typed = text.value.replace(/[ \t\n]+$/, '');
+      const characters = limit.dataset.max - [...typed].length;
+      const bytes = (limit.dataset.maxBytes || Infinity) - new Blob([typed]).size;
+      const rest = Math.min(characters, bytes);
+      const says = plural(limit, (rest < 0 ? 'over' : 'rest') + (bytes < characters ? '-bytes' : ''),
+        Math.abs(rest));
+      limit.textContent = says;
+      text.setCustomValidity(rest < 0 ? says : '');
       if (rest < 0) {
         text.setAttribute('aria-invalid', 'true');
       } else {
