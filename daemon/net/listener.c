@@ -16,6 +16,7 @@
 #include "daemon/net/loop.h"
 #include "daemon/system/log.h"
 #include "daemon/system/reason.h"
+#include "daemon/system/unit_hint.h"
 
 enum {
     /* Maximum number of connections that the kernel keeps while they wait to be accepted, unless
@@ -243,6 +244,20 @@ static bool is_other_file(const char *path)
     return lstat(path, &status) == 0 && !S_ISSOCK(status.st_mode);
 }
 
+static int report_unix(char *out_reason, const char *path, int rc)
+{
+    char hint[UNIT_HINT_BYTES];
+
+    if (rc == UV_EADDRINUSE && is_other_file(path)) {
+        return report_failure(out_reason, path, "what is there is no socket",
+                              "; remove it if nobody needs it, or choose another path");
+    }
+    if (unit_hint_of_file(path, -rc, hint)[0] == '\0') {
+        return report_failure(out_reason, path, uv_strerror(rc), remedy_for(rc));
+    }
+    return report_failure(out_reason, path, uv_strerror(rc), hint);
+}
+
 static int bind_unix(struct listener *listener, const struct config_listener *config)
 {
     int rc = uv_pipe_init(&listener->home->loop->uv, &listener->uv.pipe, 0);
@@ -320,12 +335,9 @@ int listener_bind(struct listener *listener, const struct listener_home *home,
             log_info("not listening on %s: this machine does not have it", where);
             return LISTENER_SKIPPED;
         }
-        if (is_unix && rc == UV_EADDRINUSE && is_other_file(config->path)) {
-            return report_failure(out_reason, config->path, "what is there is no socket",
-                                  "; remove it if nobody needs it, or choose another path");
-        }
-        return report_failure(out_reason, is_unix ? config->path : where, uv_strerror(rc),
-                              rc == UV_EACCES && !is_unix ? LOW_PORT_REMEDY : remedy_for(rc));
+        return is_unix ? report_unix(out_reason, config->path, rc)
+                       : report_failure(out_reason, where, uv_strerror(rc),
+                                        rc == UV_EACCES ? LOW_PORT_REMEDY : remedy_for(rc));
     }
     log_bound(listener);
     return 0;

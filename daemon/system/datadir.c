@@ -13,6 +13,31 @@
 #include <unistd.h>
 
 #include "daemon/system/reason.h"
+#include "daemon/system/unit_hint.h"
+
+/* What to do about a data directory that cannot be made or written; UNIT_HINT_BYTES. */
+static const char *remedy_for(const char *directory, int error, char *out)
+{
+    unit_hint(directory, error, out);
+    if (out[0] == '\0' && error == EACCES) {
+        unsigned long user = geteuid();
+
+        (void)snprintf(out, UNIT_HINT_BYTES,
+                       "; user %lu may not: make it for this user (`install -d -m 700 -o %lu "
+                       "%.300s`), or set another directory",
+                       user, user, directory);
+    }
+    return out;
+}
+
+static int refuse(const char *directory, const char *what, char *out_reason)
+{
+    char remedy[UNIT_HINT_BYTES];
+    int error = errno;
+
+    return reason_set(out_reason, "the data directory %s: cannot %s: %s%s", directory, what,
+                      strerror(error), remedy_for(directory, error, remedy));
+}
 
 /* Syncs the parent of a new directory to storage, so that the directory survives a power cut.
  * Ignores errors. */
@@ -65,9 +90,13 @@ int datadir_make(const char *directory, mode_t parents, char out_path[DATADIR_PA
         }
     }
     rc = rc == 0 ? make_one(path, 0700, out_made) : rc;
-    return rc == 0 ? 0
-                   : reason_set(out_reason, "the data directory %s: cannot make %s: %s", directory,
-                                path, strerror(errno));
+    if (rc != 0) {
+        char what[DATADIR_PATH_BYTES + sizeof("make ")];
+
+        (void)snprintf(what, sizeof(what), "make %s", path);
+        return refuse(directory, what, out_reason);
+    }
+    return 0;
 }
 
 static int check_owner(int fd, const char *directory, char *out_reason)
@@ -130,8 +159,7 @@ static int take_lock(int directory_fd, const char *directory, int *out_lock, cha
     int fd = openat(directory_fd, "lock", O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
 
     if (fd < 0) {
-        return reason_set(out_reason, "cannot make the lock file in the data directory %s: %s",
-                          directory, strerror(errno));
+        return refuse(directory, "make the lock file", out_reason);
     }
     if (flock(fd, LOCK_EX | LOCK_NB) != 0) {
         int rc = errno;
@@ -161,8 +189,7 @@ int datadir_lock(const char *directory, bool needs_storage, int *out_lock, char 
     }
     int fd = open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (fd < 0) {
-        return reason_set(out_reason, "cannot open the data directory %s: %s", directory,
-                          strerror(errno));
+        return refuse(directory, "open it", out_reason);
     }
     rc = check_owner(fd, directory, out_reason);
     if (rc == 0 && needs_storage) {

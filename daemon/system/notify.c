@@ -35,6 +35,14 @@ static bool find_manager(struct sockaddr_un *out_address, socklen_t *out_size)
     return true;
 }
 
+bool notify_has_manager(void)
+{
+    struct sockaddr_un address;
+    socklen_t size;
+
+    return find_manager(&address, &size);
+}
+
 /*
  * Sends a message. Not by libsystemd: with the libraries that it needs it takes a megabyte of
  * memory, and hearsay-bridge needs nothing else of it. An error is ignored: the program also serves

@@ -7,7 +7,11 @@
 #ifndef DAEMON_SYSTEM_NOTIFY_H
 #define DAEMON_SYSTEM_NOTIFY_H
 
+#include <stdbool.h>
 #include <stdint.h>
+
+/* Whether a service manager started this process and wants to be told. */
+bool notify_has_manager(void);
 
 /* Reports that the daemon is ready, after the start or a reload. `status` is a sentence that
  * `systemctl status` shows. */

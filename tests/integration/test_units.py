@@ -189,6 +189,40 @@ def unit_daemon(machine, tmp_path, sanitized):
         os.unlink("/run/notify")
 
 
+@pytest.mark.parametrize("line, sentences", [
+    ("listen = 127.0.0.1:0\ndata = /srv/messages", ["cannot make /srv/messages: Read-only file system",
+                              "systemd unit", "`[Service]` and `ReadWritePaths=/srv/messages`"]),
+    ("listen = 127.0.0.1:0\ndata = /home/messages", ["Permission denied", "hides /home", "`ProtectHome=no`",
+                               "`ReadWritePaths=/home/messages`"]),
+    ("data = /var/lib/hearsay\nlisten = /srv/a.sock",
+     ["cannot listen on /srv/a.sock: ", "`[Service]` and `ReadWritePaths=/srv`"]),
+], ids=["data", "home", "socket"])
+def test_a_path_that_the_unit_forbids(machine, sanitized, line, sentences):
+    """The error says that it is the unit, and the lines that allow the path; not where no unit is."""
+    if conftest.WRAPPER:
+        pytest.skip("the sandbox runs the programs without a wrapper")
+    file = write("/run/forbidden.conf", f"[daemon]\n{line}\n")
+    command = [*sandboxed(DAEMON_UNIT, conftest.HEARSAYD, sanitized), "--config", file]
+    for manager in ({"NOTIFY_SOCKET": "/run/notify"}, {}):
+        done = subprocess.run(command, env={**os.environ, **manager}, capture_output=True, text=True,
+                              timeout=wire.PATIENCE, check=False)
+        assert done.returncode != 0
+        assert sentences[0] in done.stderr, done.stderr
+        for sentence in sentences[1:]:
+            assert (sentence in done.stderr) == bool(manager) or sentence in sentences[0], done.stderr
+    if "/home" in line:
+        own = pwd.getpwnam("hearsay").pw_uid
+        assert f"`install -d -m 700 -o {own} /home/messages`" in done.stderr
+
+
+@pytest.mark.parametrize("path", ["/srv/copy.db", "/root/copy.db"])
+def test_a_backup_where_the_unit_forbids_it(unit_daemon, path):
+    with wire.Client("/run/hearsay/admin.sock") as client:
+        refusal = client.refused(pb.Backup(path=path))
+        assert f"{path}.part: " in refusal.error.message
+        assert "name one in its data directory" in refusal.error.message
+
+
 def greet(uid):
     """Says hello at the gateway's socket as a user; None: the connection was closed."""
     with acting_as(uid):

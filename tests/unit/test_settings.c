@@ -6,6 +6,7 @@
  */
 #include "daemon/settings/file.h"
 
+#include <errno.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -18,6 +19,7 @@
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
+#include "daemon/system/unit_hint.h"
 #include "tests/lib/check.h"
 
 /* --- a small program -------------------------------------------------------------------------- */
@@ -384,6 +386,41 @@ static void test_options(void **state)
     assert_int_equal(remove(name), 0);
 }
 
+/* What a systemd unit forbids is said with the lines that allow it; nothing where no unit is. */
+static void test_unit_hints(void **state)
+{
+    static const struct {
+        const char *path;
+        int error;
+        const char *lines; /* NULL: no hint */
+    } cases[] = {
+        {"/srv/messages", EROFS, "`[Service]` and `ReadWritePaths=/srv/messages`"},
+        {"/home", EACCES, "`ProtectHome=no` and `ReadWritePaths=/home`"},
+        {"/run/user/7/x", EACCES, "`ProtectHome=no` and `ReadWritePaths=/run/user/7/x`"},
+        {"/homes/x", EACCES, NULL},
+        {"/srv/messages", EACCES, NULL},
+        {"/srv/messages", ENOSPC, NULL},
+    };
+    char hint[UNIT_HINT_BYTES];
+    char *outer = getenv("NOTIFY_SOCKET");
+    char *manager = outer != NULL ? strdup(outer) : NULL;
+    (void)state;
+
+    assert_int_equal(unsetenv("NOTIFY_SOCKET"), 0);
+    assert_string_equal(unit_hint("/srv/messages", EROFS, hint), "");
+    assert_int_equal(setenv("NOTIFY_SOCKET", "/run/notify", 1), 0);
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]) && notify_has_manager(); i++) {
+        unit_hint(cases[i].path, cases[i].error, hint);
+        assert_true(cases[i].lines != NULL ? strstr(hint, cases[i].lines) != NULL
+                                           : hint[0] == '\0');
+    }
+    (void)unsetenv("NOTIFY_SOCKET");
+    if (manager != NULL) {
+        assert_int_equal(setenv("NOTIFY_SOCKET", manager, 1), 0);
+        free(manager);
+    }
+}
+
 /* The rest of the library is there, too: log, service manager, privileges, token buckets. */
 static void test_the_rest_links(void **state)
 {
@@ -405,7 +442,7 @@ int main(void)
         cmocka_unit_test(test_parses_and_prints), cmocka_unit_test(test_refuses),
         cmocka_unit_test(test_reloads),           cmocka_unit_test(test_reference),
         cmocka_unit_test(test_reads_files),       cmocka_unit_test(test_options),
-        cmocka_unit_test(test_the_rest_links),
+        cmocka_unit_test(test_unit_hints),        cmocka_unit_test(test_the_rest_links),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "core/base/err.h"
 #include "daemon/system/inherited.h"
 #include "daemon/system/reason.h"
+#include "daemon/system/unit_hint.h"
 
 enum { BACKLOG = 1024, PROXY_MODE = 0666 }; /* who may reach the socket, the folder decides */
 
@@ -46,9 +47,16 @@ static const char *remedy_for(int rc)
 static int report_failure(const struct web_config_listener *place, int rc, char *out_reason)
 {
     char text[WEB_CONFIG_LISTENER_BYTES];
+    char hint[UNIT_HINT_BYTES];
+    const char *remedy = remedy_for(rc);
 
+    if (place->is_unix && unit_hint_of_file(place->path, rc, hint)[0] != '\0') {
+        remedy = hint;
+    } else if (place->is_unix && rc == EACCES) {
+        remedy = "; not permitted to this user: choose another path";
+    }
     web_listener_print(place, text);
-    return reason_set(out_reason, "cannot listen on %s: %s%s", text, strerror(rc), remedy_for(rc));
+    return reason_set(out_reason, "cannot listen on %s: %s%s", text, strerror(rc), remedy);
 }
 
 static socklen_t make_address(const struct web_config_listener *place, union address *out_address)

@@ -58,13 +58,21 @@ static int backup_create_file(const char *part, char *out_reason)
 {
     int fd = open(part, O_CREAT | O_EXCL | O_RDWR | O_CLOEXEC | O_NOFOLLOW, 0600);
 
-    if (fd < 0) {
+    if (fd < 0 && errno == EEXIST) {
         return backup_refuse(part,
-                             errno == EEXIST
-                                 ? "it is there: another backup is under way, or one was "
-                                   "interrupted; remove it then"
-                                 : strerror(errno),
+                             "it is there: another backup is under way, or one was interrupted; "
+                             "remove it then",
                              out_reason);
+    }
+    if (fd < 0 && (errno == EROFS || errno == EACCES)) {
+        (void)snprintf(out_reason, PERSIST_REASON_BYTES,
+                       "%.300s: %s; the daemon writes the file itself: name one in its data "
+                       "directory, where it may write",
+                       part, strerror(errno));
+        return -ERR_SYSTEM;
+    }
+    if (fd < 0) {
+        return backup_refuse(part, strerror(errno), out_reason);
     }
     (void)close(fd); /* it is empty */
     return 0;
