@@ -79,7 +79,9 @@ struct msg_results {
     uint32_t peers_silent;
     uint32_t peers_other;
     int64_t as_of_ms;
-    uint64_t seq; /* to a bridge only, else 0 */
+    uint64_t seq;           /* to a bridge only, else 0 */
+    bool bridge_away;       /* this and the next one: with MSG_SCOPE_HOOD only */
+    uint32_t peers_skipped; /* of `peers`: more than a bridge can ask */
 };
 
 #endif

@@ -105,6 +105,8 @@ static int translate_results(const struct msg_results *from, struct arena *arena
     to->peers_silent = from->peers_silent;
     to->peers_other = from->peers_other;
     to->as_of_ms = from->as_of_ms;
+    to->peers_skipped = from->peers_skipped;
+    to->bridge_away = from->bridge_away;
     return status == HEARSAY_OK ? reply_translate_notices(from->notices, from->notice_count, arena,
                                                           &to->notices, error)
                                 : status;

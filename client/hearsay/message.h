@@ -165,8 +165,9 @@ struct hearsay_results {
     bool capped;                          /* the limit on one sender's share left messages out */
     const struct hearsay_notice *notices; /* the operator's: notice_count of them, oldest first */
     size_t notice_count;
-    /* No host is missing: all hosts that `peers` counts have been looked at, and none of them, nor
-     * the host itself, is getting messages back or is a copy. `capped` does not count here. */
+    /* No host is missing: the bridge is there, all hosts that `peers` counts have been looked at,
+     * and none of them, nor the host itself, is getting messages back or is a copy. `capped` does
+     * not count here. */
     bool complete;
     uint32_t peers;        /* this and all below: of a hood only, else 0. Other hosts with the same
                             * profile */
@@ -176,6 +177,10 @@ struct hearsay_results {
     /* the moment for which the answer is right at hosts that were not asked, by the server's clock
      */
     int64_t as_of_ms;
+    uint32_t peers_skipped; /* of `peers`: how many the server's bridge never asks, because it has
+                             * no room for more; the answer is not `complete` if there are any */
+    bool bridge_away;       /* the server's bridge is away: hosts of other servers were not asked,
+                             * `peers` does not count them, and the answer is not `complete` */
 };
 
 struct hearsay_message {

@@ -233,6 +233,9 @@ int config_finish(struct config *config, char *out_reason);
  */
 uint64_t config_log_bytes(const struct config *config);
 
+/* Whether a bridge is to connect: there is a `listen` line with the word bridge. */
+bool config_has_bridge(const struct config *config);
+
 /*
  * Whether two listeners have the same address and port, or the same path. Words after the address
  * are ignored.

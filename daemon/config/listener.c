@@ -196,6 +196,16 @@ int config_listener_parse(const struct settings_source *source, const char *key,
     return 0;
 }
 
+bool config_has_bridge(const struct config *config)
+{
+    for (size_t i = 0; i < config->listener_count; i++) {
+        if (config->listeners[i].bridge) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool config_listener_same_place(const struct config_listener *a, const struct config_listener *b)
 {
     return a->kind == b->kind && a->port == b->port && strcmp(a->address, b->address) == 0 &&

@@ -284,13 +284,25 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
 
 /* --- the other servers ------------------------------------------------------------------------ */
 
-/* Whether a bridge is to ask hosts of other servers: only they may be missing in the answer. */
-static bool asks_bridge(const struct ask *ask)
+/* Whether hosts of other servers, which only a bridge can ask, may have messages for the query. */
+static bool may_be_elsewhere(const struct ask *ask)
 {
     const struct msg_query *query = &ask->request->query;
 
-    return query->scope == MSG_SCOPE_HOOD && count_open(query) > 0 &&
-           asks_serves(ask->service, ask->host);
+    return query->scope == MSG_SCOPE_HOOD && count_open(query) > 0;
+}
+
+static bool asks_bridge(const struct ask *ask)
+{
+    return may_be_elsewhere(ask) && asks_serves(ask->service, ask->host);
+}
+
+/* Whether the operator has configured a bridge, which asks_bridge has not found. Without one, the
+ * hosts of this server are all that there are, so nothing is missing. */
+static bool lacks_bridge(const struct ask *ask)
+{
+    return may_be_elsewhere(ask) && !asks_serves(ask->service, ask->host) &&
+           config_has_bridge(&ask->service->config);
 }
 
 /* Groups of other servers do not say in which sections their bits are. */
@@ -365,6 +377,9 @@ void handler_query(struct ask *ask)
         job->when_found = query_ask;
         job->until_ms = service_monotonic_ms(ask->service) + query->wait_ms;
         job->max_staleness_ms = query->max_staleness_ms;
+    } else if (lacks_bridge(ask)) {
+        job->bridge_away = true;
+        job->complete = false;
     }
     query_search(job);
 }

@@ -45,12 +45,14 @@ struct query_job {
     enum msg_order order;
     bool with_payload;
     bool is_hood;   /* the scope is HOOD */
-    uint32_t peers; /* this and the next three fields: see struct msg_results */
+    uint32_t peers; /* this and the next five fields: see struct msg_results */
     uint32_t peers_asked;
     uint32_t peers_other;
     uint32_t peers_silent;
+    uint32_t peers_skipped;
+    bool bridge_away;
     bool is_capped; /* at another server */
-    bool complete;  /* all hosts that `peers` counts were looked at */
+    bool complete;  /* no host of the hood is missing */
     int64_t
         as_of_ms; /* when the search was over; with a bridge the time that it says, if earlier */
     uint64_t comparisons; /* of the other servers */

@@ -305,7 +305,9 @@ static void send_answer(struct query_job *job, const struct persist_message *mes
                     .peers_silent = job->peers_silent,
                     .peers_other = job->peers_other,
                     .as_of_ms = job->is_hood ? job->as_of_ms : 0,
-                    .seq = job->base.client->is_bridge ? highest_number(job) : 0},
+                    .seq = job->base.client->is_bridge ? highest_number(job) : 0,
+                    .bridge_away = job->bridge_away,
+                    .peers_skipped = job->peers_skipped},
     };
     if (job->base.client->is_bridge) {
         fit_bridge(&response, service->config.limits.frame_bytes);

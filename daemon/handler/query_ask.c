@@ -271,9 +271,11 @@ static void end_wait(struct ask_wait *wait, const struct msg_results *results)
         return;
     }
     /* a bridge that knows no peer has perhaps just begun */
-    job->complete =
-        results != NULL && keep_results(job, results) && results->complete && results->peers > 0;
-    if (results != NULL) {
+    job->complete = results != NULL && keep_results(job, results) && results->complete &&
+                    results->peers > 0 && results->peers_skipped == 0;
+    if (results == NULL) {
+        job->bridge_away = !asks_serves(job->base.service, job->base.host);
+    } else {
         bool is_older = results->as_of_ms > 0 && results->as_of_ms < job->as_of_ms;
 
         job->is_capped = results->capped;
@@ -281,6 +283,7 @@ static void end_wait(struct ask_wait *wait, const struct msg_results *results)
         job->peers_asked += results->peers_asked;
         job->peers_silent += results->peers_silent;
         job->peers_other += results->peers_other;
+        job->peers_skipped = results->peers_skipped;
         job->comparisons = results->comparisons;
         job->as_of_ms = is_older ? results->as_of_ms : job->as_of_ms;
     }
@@ -311,6 +314,7 @@ void query_ask(struct query_job *job)
         return;
     }
     job->complete = false;
+    job->bridge_away = !asks_serves(service, job->base.host);
     query_answer(job);
 }
 

@@ -25,7 +25,7 @@ static struct ask_bridge *bridge_of_hood(const struct service *service, const ch
     struct ask_bridge *bridge;
 
     DL_FOREACH (service->asks.bridges, bridge) {
-        for (size_t i = 0; i < bridge->hood_count; i++) {
+        for (size_t i = 0; i < bridge->hood_count && !bridge->client->is_gone; i++) {
             if (strcmp(bridge->hoods[i], hood) == 0) {
                 return bridge;
             }

@@ -114,6 +114,8 @@ static const struct map_field results_fields[] = {
     {MAP_FIELD(U32, Results, results, peers_other)},
     {MAP_FIELD(I64, Results, results, as_of_ms)},
     {MAP_FIELD(U64, Results, results, seq)},
+    {MAP_FIELD(BOOL, Results, results, bridge_away)},
+    {MAP_FIELD(U32, Results, results, peers_skipped)},
 };
 const struct map codec_results_map = MAP_OF("results", results, results);
 

@@ -136,7 +136,8 @@ size_t codec_results_bytes(const struct msg_response *response, size_t results_b
                   number_bytes(results->capped ? 1 : 0) + number_bytes(results->complete ? 1 : 0) +
                   number_bytes(results->peers) + number_bytes(results->peers_asked) +
                   number_bytes(results->peers_silent) + number_bytes(results->peers_other) +
-                  number_bytes((uint64_t)results->as_of_ms) + number_bytes(results->seq);
+                  number_bytes((uint64_t)results->as_of_ms) + number_bytes(results->seq) +
+                  number_bytes(results->bridge_away ? 1 : 0) + number_bytes(results->peers_skipped);
 
     for (size_t i = 0; i < results->notice_count; i++) {
         rest += notice_bytes(&results->notices[i]);

@@ -2,6 +2,7 @@
 """Queries of a hood whose other hosts a bridge asks. The bridge is this test."""
 
 import contextlib
+import json
 import socket
 import struct
 import subprocess
@@ -168,15 +169,42 @@ def test_an_error_of_the_bridge(world):
 
 
 def test_the_bridge_goes(world):
-    """Its asks end at once, and later queries know only this server."""
-    _, served, phone = world
+    """Its asks end at once, and later queries know only this server and say so: no other host can be asked."""
+    bridge, served, phone = world
     query = phone.post(hood_of(["topic:x"], wait_ms=10_000))
     next_ask(served)
     served.close()
     began = time.monotonic()
-    assert not phone.body_of(phone.receive(), query).complete
+    got = phone.body_of(phone.receive(), query)
+    assert got.bridge_away and not got.complete
     assert time.monotonic() - began < 8
-    assert phone.call(hood_of(["topic:x"])).complete
+    got = phone.call(hood_of(["topic:x"]))
+    assert got.bridge_away and not got.complete and got.peers == 1
+    with bridge.connect() as again:
+        again.call(pb.Serve(hoods=["campus"]))
+        got, _ = asked((bridge, again, phone), hood_of(["topic:x"]))
+        assert got.complete and not got.bridge_away
+
+
+def test_no_bridge_has_come_yet(make_bridge, make_daemon):  # noqa: F811
+    """After a start of hearsayd the hosts of other servers are missing until its bridge has come; `here` lacks nothing.
+    Without a `listen` line for a bridge there are no other servers."""
+    bridge = make_bridge(CAMPUS)
+    with bridge.daemon.client() as phone:
+        got = phone.call(hood_of(["topic:x"]))
+        assert got.bridge_away and not got.complete and (got.peers, got.peers_asked) == (1, 1)
+        got = phone.call(wire.query_of(["topic:x"], host="lobby"))
+        assert got.complete and not got.bridge_away
+    alone = make_daemon(CAMPUS)
+    with alone.client() as phone:
+        got = phone.call(hood_of(["topic:x"]))
+        assert got.complete and not got.bridge_away and got.peers == 1
+
+
+def test_hosts_for_which_the_bridge_has_no_room(world):
+    """They are counted, and the answer is not complete, whatever the bridge says of it."""
+    got, _ = asked(world, hood_of(["topic:x"]), peers=299, peers_skipped=43)
+    assert (got.peers, got.peers_skipped, got.complete) == (300, 43, False)
 
 
 def test_the_phone_goes(world):
@@ -479,6 +507,10 @@ def test_only_a_bridge_serves(world):
      "asked 5 of 248 other hosts, as of 2m ago; not complete: 2 gave no answer"),
     ({"peers_asked": 5, "complete": False},
      "asked 5 of 248 other hosts, as of 2m ago; not complete: messages may be missing"),
+    ({"peers_asked": 5, "peers_skipped": 43},
+     "asked 5 of 248 other hosts, as of 2m ago; not complete: 43 are more than the bridge can ask"),
+    ({"peers_asked": 5, "peers_silent": 2, "peers_skipped": 43, "complete": False},
+     "asked 5 of 248 other hosts, as of 2m ago; not complete: 2 gave no answer, 43 are more than the bridge can ask"),
 ])
 def test_the_command_says_who_was_asked(make_bridge, rng, fields, end):  # noqa: F811
     """A column HOST, and as the last line how many were asked; --fresh goes to the bridge."""
@@ -500,6 +532,21 @@ def test_the_command_says_who_was_asked(make_bridge, rng, fields, end):  # noqa:
         assert [line.split()[-3:] for line in lines[1:3]] == [
             ["lobby", "right", "here"], ["elsewhere", "far", "away"]]
         assert lines[3] == end and len(lines) == 4
+
+
+def test_the_command_says_that_the_bridge_is_away(make_bridge):  # noqa: F811
+    """As a line, and in JSON as the last object, which has all that the line says."""
+    bridge = make_bridge(CAMPUS)
+    cli = cli_runner.of_daemon(bridge.daemon)
+    code, out, err = cli.run("query", "--hood", "--label", "topic:x")
+    assert code == 1 and "nothing found" in err
+    assert out == ("asked 1 of 1 other hosts of this server, as of now; not complete: "
+                   "the bridge is away, so hosts of other servers were not asked\n")
+    code, out, _ = cli.run("query", "--hood", "--json", "--label", "topic:x")
+    said = json.loads(out)
+    assert code == 1 and said.pop("as_of")
+    assert said == {"asked": 1, "peers": 1, "silent": 0, "other_profile": 0, "skipped": 0, "complete": False,
+                    "bridge_away": True}
 
 
 def test_the_command_says_that_messages_may_be_missing(make_bridge, rng):  # noqa: F811

@@ -438,8 +438,9 @@ def test_query_prints_the_hosts(campus, rng):
     assert lines[3].endswith("; 1 with another profile not asked") and len(lines) == 4
     columns = [line.index("from the") for line in lines[1:3]]
     assert columns == [lines[0].index("TEXT")] * 2
-    found = cli.json_lines("query", "--hood", "--json", "-d", "0", "--label", topic)
+    *found, said = cli.json_lines("query", "--hood", "--json", "-d", "0", "--label", topic)
     assert {f["host"] for f in found} == {"library", "lobby"}
+    assert (said["asked"], said["peers"], said["other_profile"], said["complete"]) == (1, 1, 1, True)
     code, out, err = cli.run("query", "--hood", "--label", "topic:nothing-of-this", "-d", "0")
     assert code == 1 and out.startswith("asked 1 of 1 other hosts") and "nothing found" in err
     code, _, err = cli.run("query", "--hood", "--host", "private", "--label", topic)

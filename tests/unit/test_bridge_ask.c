@@ -382,6 +382,85 @@ static void test_a_circle_has_room_for_some(void **state)
     circle_free(circle);
 }
 
+static void hear_empty(const char *host, int64_t monotonic_ms, bool has_room)
+{
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+    const struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
+                                          .seq = 5,
+                                          .as_of_ms = 900,
+                                          .full = true,
+                                          .newest_ms = INT64_MIN,
+                                          .profile = {PROFILE, sizeof(PROFILE) - 1}};
+
+    assert_int_equal(circle_hear(circle, host, &word, 950, monotonic_ms), has_room);
+}
+
+/* A round of a circle whose peers have no messages. */
+static void ask_empty(uint32_t peers, uint32_t skipped)
+{
+    struct stored stored = {.bytes = {1}};
+    struct msg_query_part part = {.filter = {stored.bytes, BYTES}};
+    struct msg_ask ask = {.ask_id = 1,
+                          .query = {.k = K,
+                                    .parts = &part,
+                                    .part_count = 1,
+                                    .max_distance_ppm = 1000000,
+                                    .since_ms = INT64_MIN,
+                                    .until_ms = INT64_MAX,
+                                    .metric = MSG_METRIC_BITS,
+                                    .order = MSG_ORDER_SIMILARITY,
+                                    .scope = MSG_SCOPE_HERE,
+                                    .wait_ms = 10000,
+                                    .max_staleness_ms = UINT64_MAX},
+                          .peers_max = 4096};
+    struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, 2000);
+
+    memset(&fake, 0, sizeof(fake));
+    assert_non_null(round);
+    round_begin(round, 1000, 2000);
+    assert_true(fake.is_done && fake.has_results);
+    assert_int_equal(fake.results.peers, peers);
+    assert_int_equal(fake.results.peers_asked, 0);
+    assert_int_equal(fake.results.peers_skipped, skipped);
+    assert_int_equal(fake.results.complete, skipped == 0);
+    assert_int_equal(fake.results.exact, skipped == 0);
+    round_free(round);
+}
+
+/* A hood that has more hosts than a circle has room for: answers count the others, and are not
+ * complete, for as long as the others are there. */
+static void test_a_hood_that_is_too_large(void **state)
+{
+    enum { MORE = 43 };
+    const int64_t later_ms = 1000 + (int64_t)CIRCLE_GONE_MS;
+    char name[BRIDGE_NAME_BYTES];
+
+    (void)state;
+    assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
+    for (uint32_t p = 0; p < CIRCLE_PEERS_MAX; p++) {
+        name_peer(p, name);
+        hear_empty(name, p == 7 ? 1000 : 3000, true);
+    }
+    ask_empty(CIRCLE_PEERS_MAX, 0);
+    for (uint32_t p = 0; p < 2 * MORE; p++) { /* each twice */
+        name_peer(CIRCLE_PEERS_MAX + p / 2, name);
+        hear_empty(name, p / 2 == 1 ? 1000 : 3000, false);
+    }
+    ask_empty(CIRCLE_PEERS_MAX + MORE, MORE);
+    /* One of those within and one of those without have gone: another one gets the place. */
+    assert_null(circle_next_void(circle, later_ms + 1));
+    assert_int_equal(circle->skipped_count, MORE - 1);
+    name_peer(CIRCLE_PEERS_MAX, name);
+    hear_empty(name, later_ms + 1, true);
+    ask_empty(CIRCLE_PEERS_MAX + MORE - 2, MORE - 2);
+    for (uint32_t p = 0; p < 2 * CIRCLE_SKIPPED_MAX; p++) { /* the count has a bound */
+        name_peer(1000 + p, name);
+        hear_empty(name, later_ms + 1, false);
+    }
+    assert_int_equal(circle->skipped_count, CIRCLE_SKIPPED_MAX);
+    circle_free(circle);
+}
+
 /* How often a peer is asked for its full word from begin_ms on, for an hour. */
 static int count_requests(int64_t begin_ms)
 {
@@ -576,6 +655,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_circle_has_room_for_some),
+        cmocka_unit_test(test_a_hood_that_is_too_large),
         cmocka_unit_test(test_a_peer_that_stays_void),
         cmocka_unit_test(test_a_circle_that_begins),
         cmocka_unit_test(test_rounds_are_exact),

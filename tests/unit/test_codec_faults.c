@@ -317,7 +317,9 @@ static void test_promised_sizes_are_enough(void **state)
                                                          .peers_silent = UINT32_MAX,
                                                          .peers_other = UINT32_MAX,
                                                          .as_of_ms = -1,
-                                                         .seq = UINT64_MAX}};
+                                                         .seq = UINT64_MAX,
+                                                         .bridge_away = true,
+                                                         .peers_skipped = UINT32_MAX}};
         const struct msg_response exported = {
             .id = UINT64_MAX,
             .kind = MSG_RESPONSE_EXPORTED,
@@ -394,7 +396,9 @@ static void test_exact_sizes_are_those_of_the_encoder(void **state)
                         rng_chance(&random, 50), .complete = rng_chance(&random, 50),
                         .peers = rng_below(&random, 300), .peers_asked = rng_below(&random, 300),
                         .peers_other = rng_below(&random, 3),
-                        .as_of_ms = (int64_t)any_number(&random)},
+                        .as_of_ms = (int64_t)any_number(&random),
+                        .bridge_away = rng_chance(&random, 50),
+                        .peers_skipped = rng_below(&random, 300)},
         };
         size_t results_bytes = 0;
 

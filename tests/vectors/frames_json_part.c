@@ -302,4 +302,6 @@ void frame_put_found(json_t *body, const struct msg_results *results)
     frame_put_u64(body, "peers_other", results->peers_other, 0);
     frame_put_i64(body, "as_of_ms", results->as_of_ms, 0);
     frame_put_u64(body, "seq", results->seq, 0);
+    frame_put_bool(body, "bridge_away", results->bridge_away);
+    frame_put_u64(body, "peers_skipped", results->peers_skipped, 0);
 }

@@ -155,6 +155,12 @@ static void print_circle(const struct circle *circle, FILE *out)
     text_print(out, "hood", circle->hood_name);
     (void)snprintf(line, sizeof(line), "knows %" PRIu32 " other hosts", hood_count(circle->hood));
     text_print(out, "", line);
+    if (circle->skipped_count > 0) {
+        (void)snprintf(line, sizeof(line),
+                       "does not ask %" PRIu32 " more, as it can ask %d: divide the hood",
+                       circle->skipped_count, CIRCLE_PEERS_MAX);
+        text_print(out, "", line);
+    }
     if (circle->other_count > 0) {
         (void)snprintf(line, sizeof(line), "%" PRIu32 " have another profile than %.60s",
                        circle->other_count, circle->profile_text);
@@ -222,6 +228,7 @@ static void print_circles(const struct ask *ask, FILE *out)
 {
     uint64_t peers = 0;
     uint64_t others = 0;
+    uint64_t skipped = 0;
     uint64_t faulty = 0;
     uint64_t words = 0;
     uint64_t voids = 0;
@@ -229,12 +236,14 @@ static void print_circles(const struct ask *ask, FILE *out)
     for (const struct circle *each = hoods_first(ask->hoods); each != NULL; each = each->next) {
         peers += hood_count(each->hood);
         others += each->other_count;
+        skipped += each->skipped_count;
         faulty += circle_count_faulty(each);
         words += each->words;
         voids += each->voids;
     }
     print_number(out, "peers", "gauge", peers);
     print_number(out, "peers_other", "gauge", others);
+    print_number(out, "peers_skipped", "gauge", skipped);
     print_number(out, "peers_faulty", "gauge", faulty);
     print_number(out, "peer_summaries_total", "counter", words);
     print_number(out, "peer_summaries_void_total", "counter", voids);

@@ -6,6 +6,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/err.h"
+#include "core/base/hash.h"
 #include "core/filter/bloom.h"
 
 int circle_new(const char *hood, const char *profile, struct circle **out_circle)
@@ -81,6 +82,56 @@ static void set_other(struct circle *circle, uint32_t number, bool is_other)
         circle->other_count = is_other ? circle->other_count + 1 : circle->other_count - 1;
         peer->is_other = is_other;
         hood_drop(circle->hood, number);
+    }
+}
+
+/* --- hosts without room ----------------------------------------------------------------------- */
+
+static uint64_t hash_of(const char *host)
+{
+    return hash_seeded(host, strlen(host), 0);
+}
+
+/* The place of the host among those that are skipped; skipped_count: it is none of them. */
+static uint32_t find_skipped(const struct circle *circle, const char *host)
+{
+    uint64_t hash = hash_of(host);
+    uint32_t i = 0;
+
+    while (i < circle->skipped_count && circle->skipped[i].name_hash != hash) {
+        i++;
+    }
+    return i;
+}
+
+static void skip_host(struct circle *circle, const char *host, int64_t monotonic_ms)
+{
+    uint32_t place = find_skipped(circle, host);
+
+    if (place == CIRCLE_SKIPPED_MAX) {
+        return;
+    }
+    circle->skipped_count += place == circle->skipped_count ? 1 : 0;
+    circle->skipped[place] =
+        (struct circle_skipped){.name_hash = hash_of(host), .heard_ms = monotonic_ms};
+}
+
+/* The host has a place in the circle now, or another profile. */
+static void unskip_host(struct circle *circle, const char *host)
+{
+    uint32_t place = find_skipped(circle, host);
+
+    if (place < circle->skipped_count) {
+        circle->skipped[place] = circle->skipped[--circle->skipped_count];
+    }
+}
+
+static void forget_skipped(struct circle *circle, int64_t monotonic_ms)
+{
+    for (uint32_t i = circle->skipped_count; i-- > 0;) {
+        if (monotonic_ms - circle->skipped[i].heard_ms > CIRCLE_GONE_MS) {
+            circle->skipped[i] = circle->skipped[--circle->skipped_count];
+        }
     }
 }
 
@@ -167,8 +218,12 @@ bool circle_hear(struct circle *circle, const char *host, const struct msg_peer_
     circle->words++;
     if (number == CIRCLE_NOBODY) {
         number = find_place(circle, "");
+        if (is_other || number != CIRCLE_NOBODY) {
+            unskip_host(circle, host);
+        } else {
+            skip_host(circle, host, monotonic_ms);
+        }
         if (number == CIRCLE_NOBODY) {
-            circle->refused++;
             return false;
         }
         msg_text_copy(circle->peers[number].host, BRIDGE_NAME_BYTES, host, strlen(host));
@@ -194,6 +249,7 @@ static int64_t next_pause(int64_t pause_ms)
 
 const char *circle_next_void(struct circle *circle, int64_t monotonic_ms)
 {
+    forget_skipped(circle, monotonic_ms);
     for (uint32_t i = 0; i < CIRCLE_PEERS_MAX; i++) {
         struct circle_peer *peer = &circle->peers[i];
 

@@ -17,6 +17,7 @@
 
 enum {
     CIRCLE_PEERS_MAX = 256,
+    CIRCLE_SKIPPED_MAX = 1024, /* counted beyond these; more hosts than that are not counted */
     CIRCLE_NOBODY = CIRCLE_PEERS_MAX, /* in place of the number of a peer */
     CIRCLE_MEET_MS = 5000,            /* so long after a beginning not all neighbours are known */
     CIRCLE_AGAIN_MS = 2000, /* after a beginning all are asked once more: the hub's servers may not
@@ -39,6 +40,13 @@ struct circle_peer {
     int64_t pause_ms;  /* since the last request for it; 0: a right word has come since */
 };
 
+/* A host with the circle's profile for which there is no room. It is counted, so that answers say
+ * how many hosts they lack, and is never asked. */
+struct circle_skipped {
+    uint64_t name_hash;
+    int64_t heard_ms; /* monotonic */
+};
+
 struct circle {
     struct circle *next;
     char hood_name[BRIDGE_NAME_BYTES];
@@ -47,13 +55,14 @@ struct circle {
     struct estimate *estimate; /* owned */
     struct hood *hood;         /* owned */
     struct circle_peer peers[CIRCLE_PEERS_MAX];
+    struct circle_skipped skipped[CIRCLE_SKIPPED_MAX]; /* skipped_count of them, in no order */
+    uint32_t skipped_count;
     uint32_t other_count;
     int64_t met_ms;   /* monotonic: from then on all that are there have told something */
     int64_t again_ms; /* monotonic: all are asked once more then; 0: they were */
     int64_t hold_ms;  /* monotonic: see CIRCLE_HOLD_MS */
     uint64_t words;   /* heard */
     uint64_t voids;   /* how often a summary became void */
-    uint64_t refused; /* words of hosts for which there is no room */
 };
 
 /* 0; -ERR_NOMEM; -ERR_SYSTEM: the text is no profile. */
@@ -78,8 +87,8 @@ uint32_t circle_find(const struct circle *circle, const char *host);
 
 /*
  * The next peer that the caller must ask for a full word now; NULL: none. Until the peer sends a
- * right word, the pause between two requests doubles, up to CIRCLE_ASK_MOST_MS. Peers that were
- * silent for CIRCLE_GONE_MS leave the circle.
+ * right word, the pause between two requests doubles, up to CIRCLE_ASK_MOST_MS. Peers and skipped
+ * hosts that were silent for CIRCLE_GONE_MS leave the circle.
  */
 const char *circle_next_void(struct circle *circle, int64_t monotonic_ms);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/ask/hoods.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,8 +156,10 @@ static void learn_word(struct hoods *hoods, const char *hood, const char *host,
         if (strcmp(circle->hood_name, hood) == 0 &&
             !circle_hear(circle, host, word, hoods_now_ms(hoods), (int64_t)uv_now(hoods->loop)) &&
             log_gate_opens(&hoods->gate, (int64_t)uv_now(hoods->loop), &withheld)) {
-            log_warning("hood %s: it has more than %d hosts; queries ask only the first of them",
-                        hood, CIRCLE_PEERS_MAX);
+            log_warning("hood %s: it has %" PRIu32
+                        " hosts more than the %d that a bridge can ask, so "
+                        "answers are not complete: divide the hood",
+                        hood, circle->skipped_count, CIRCLE_PEERS_MAX);
         }
     }
 }

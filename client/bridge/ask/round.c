@@ -29,8 +29,8 @@ struct round {
     uint32_t waves;
     int64_t wave_ends_ms; /* monotonic, as ends_ms */
     int64_t ends_ms;
-    /* time was over before all were asked, not all neighbours are known yet, or the answer has not
-     * all results */
+    /* time was over before all were asked, not all neighbours are known yet, there are more than
+     * the circle has room for, or the answer has not all results */
     bool is_partial;
     bool is_capped; /* a neighbour left out messages of one sender */
     struct kept *kept;
@@ -266,7 +266,10 @@ static void finish_round(struct round *round)
     const struct nearest_candidate *found = hood_search_results(round->search, &count, &outcome);
     struct msg_result *list = calloc((size_t)count + 1, sizeof(*list));
 
+    uint32_t skipped = round->circle->skipped_count;
+
     round->awaited = 0;
+    round->is_partial = round->is_partial || skipped > 0;
     memset(round->peers, 0, sizeof(round->peers));
     if (list == NULL) {
         round->events->done(round->context, round, NULL);
@@ -279,11 +282,12 @@ static void finish_round(struct round *round)
         .exact = outcome.is_complete && !round->is_partial,
         .complete = outcome.is_complete && !round->is_partial,
         .capped = round->is_capped,
-        .peers = outcome.peers,
+        .peers = outcome.peers + skipped,
         .peers_asked = outcome.peers_asked,
         .peers_silent = outcome.peers_silent,
         .peers_other = round->circle->other_count,
         .as_of_ms = outcome.as_of_ms,
+        .peers_skipped = skipped,
     };
     round->events->done(round->context, round, &results); /* frees the round */
     free(list);

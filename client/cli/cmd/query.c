@@ -129,28 +129,67 @@ static int print_notices(const struct cli *cli, const struct query_options *opti
     return code;
 }
 
-/* Prints how many hosts of the hood were asked, as the last line of a table. */
-static void print_asked(const struct cli *cli, const struct query_options *options,
-                        const struct hearsay_results *results)
+/* Prints why the answer of a hood is not complete, at the end of the line of print_asked. */
+static void print_lack(FILE *out, const struct hearsay_results *results)
 {
-    char age[WHEN_BYTES];
-    if (!options->hood || options->json) {
+    if (results->complete) {
         return;
     }
+    (void)fputs("; not complete: ", out);
+    if (results->bridge_away) {
+        (void)fputs("the bridge is away, so hosts of other servers were not asked", out);
+    } else if (results->peers_silent > 0) {
+        (void)fprintf(out, "%" PRIu32 " gave no answer", results->peers_silent);
+    } else if (results->peers_skipped == 0) {
+        (void)fputs("messages may be missing", out);
+    }
+    if (results->peers_skipped > 0) {
+        (void)fprintf(out, "%s%" PRIu32 " are more than the bridge can ask",
+                      results->peers_silent > 0 ? ", " : "", results->peers_skipped);
+    }
+}
+
+/* Prints how many hosts of the hood were asked, as the last line of a table. */
+static void print_asked_line(const struct cli *cli, const struct hearsay_results *results)
+{
+    FILE *out = cli->out.stream;
+    char age[WHEN_BYTES];
     when_print_span(when_difference(hearsay_now_ms(cli->connection), results->as_of_ms), age);
-    (void)fprintf(cli->out.stream, "asked %" PRIu32 " of %" PRIu32 " other hosts, as of %s%s",
-                  results->peers_asked, results->peers, age, strcmp(age, "now") == 0 ? "" : " ago");
+    (void)fprintf(out, "asked %" PRIu32 " of %" PRIu32 " other hosts%s, as of %s%s",
+                  results->peers_asked, results->peers,
+                  results->bridge_away ? " of this server" : "", age,
+                  strcmp(age, "now") == 0 ? "" : " ago");
     if (results->peers_other > 0) {
-        (void)fprintf(cli->out.stream, "; %" PRIu32 " with another profile not asked",
-                      results->peers_other);
+        (void)fprintf(out, "; %" PRIu32 " with another profile not asked", results->peers_other);
     }
-    if (!results->complete && results->peers_silent > 0) {
-        (void)fprintf(cli->out.stream, "; not complete: %" PRIu32 " gave no answer",
-                      results->peers_silent);
-    } else if (!results->complete) {
-        (void)fputs("; not complete: messages may be missing", cli->out.stream);
+    print_lack(out, results);
+    (void)fputc('\n', out);
+}
+
+/* The same as the last JSON object. */
+static int print_asked_json(const struct cli *cli, const struct hearsay_results *results)
+{
+    return cli_print_json(cli, json_pack("{s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:o}", "asked",
+                                         (json_int_t)results->peers_asked, "peers",
+                                         (json_int_t)results->peers, "silent",
+                                         (json_int_t)results->peers_silent, "other_profile",
+                                         (json_int_t)results->peers_other, "skipped",
+                                         (json_int_t)results->peers_skipped, "complete",
+                                         results->complete, "bridge_away", results->bridge_away,
+                                         "as_of", out_json_time(results->as_of_ms)));
+}
+
+/* Prints how many hosts were asked, below the results, which have the exit code `code`. Returns the
+ * exit code. */
+static int print_asked(const struct cli *cli, const struct query_options *options,
+                       const struct hearsay_results *results, int code)
+{
+    if (!options->json) {
+        print_asked_line(cli, results);
+        return code;
     }
-    (void)fputc('\n', cli->out.stream);
+    int printed = print_asked_json(cli, results);
+    return printed == CLI_DONE ? code : printed;
 }
 
 static void report_beyond(const struct cli *cli, size_t beyond, uint32_t suggested)
@@ -205,7 +244,9 @@ static int query_ask(const struct cli *cli, const struct query_options *options,
     int code = print_notices(cli, options, results);
     if (code == CLI_DONE) {
         code = print_results(cli, options, results, within, hearsay_now_ms(cli->connection), seen);
-        print_asked(cli, options, results);
+        if (options->hood) {
+            code = print_asked(cli, options, results, code);
+        }
     }
     if (suggested && !split) {
         query->max_distance = HEARSAY_DISTANCE_ONE;
