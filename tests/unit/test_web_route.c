@@ -92,6 +92,20 @@ static void languages_are_chosen(void **state)
     assert_string_equal(web_route.shown.lang, "en");
 }
 
+/* "Who can read what" says how long a message stays at most. Only hearsayd knows that: while it is
+ * away, the page says no number rather than a wrong one. */
+static void about_knows_the_longest_lifetime(void **state)
+{
+    (void)state;
+
+    web_route.board.welcome.limits.ttl_max_s = 2 * 86400;
+    assert_int_equal(web_route_get("/about"), 200);
+    assert_int_equal(web_route.shown.ttl_max_s, 2 * 86400);
+    web_route.board.is_away = true;
+    assert_int_equal(web_route_get("/about"), 200);
+    assert_int_equal(web_route.shown.ttl_max_s, 0);
+}
+
 static void readers_are_limited(void **state)
 {
     (void)state;
@@ -385,6 +399,7 @@ int main(void)
         cmocka_unit_test_setup(files_are_of_this_start, web_route_setup),
         cmocka_unit_test_setup(wrong_urls_name_the_field, web_route_setup),
         cmocka_unit_test_setup(languages_are_chosen, web_route_setup),
+        cmocka_unit_test_setup(about_knows_the_longest_lifetime, web_route_setup),
         cmocka_unit_test_setup(readers_are_limited, web_route_setup),
         cmocka_unit_test_setup(a_message_of_another_server, web_route_setup),
         cmocka_unit_test_setup(outcomes_have_their_statuses, web_route_setup),

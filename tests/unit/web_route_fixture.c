@@ -306,6 +306,7 @@ void page_write_error(struct html *html, const struct page *page, const struct p
 void page_write_about(struct html *html, const struct page *page, const char *rules)
 {
     show_page(html, page, rules != NULL ? rules : "about");
+    web_route.shown.ttl_max_s = page->ttl_max_s;
 }
 
 void page_write_poster(struct html *html, const struct page *page, const struct page_poster *poster)

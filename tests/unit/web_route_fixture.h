@@ -54,6 +54,7 @@ struct web_route_shown {
     char kept[200];
     char host[64];
     bool has_form;
+    uint32_t ttl_max_s; /* of the page "Who can read what" */
 };
 
 /* What the board was asked last, and what it answers. */

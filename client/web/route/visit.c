@@ -157,6 +157,7 @@ void visit_page(struct visit *visit, struct page *out_page)
         .contact = text_or_null(router->config->contact),
         .view = &visit->view,
         .is_clock_trusted = welcome != NULL && welcome->clock_trusted,
+        .ttl_max_s = welcome != NULL ? welcome->limits.ttl_max_s : 0,
     };
 
     if (host != NULL) {
