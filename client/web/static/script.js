@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // What the pages can do besides, where scripts run: live updates, unread, "yours", hiding, times,
 // a counter, a form that comes and goes. Everything else works without this file. Text of others is only ever textContent, or
-// comes as a document that the server wrote. What is kept is in
-// sessionStorage, and says nothing to other places.
+// comes as a document that the server wrote. What is kept is in sessionStorage, and says nothing to
+// other places.
+// Chrome 70 and Safari 12 must be able to read the whole script: tests/unit/script_syntax.py checks that it
+// has no newer syntax.
 'use strict';
 (() => {
   const byId = (id) => document.getElementById(id);
@@ -50,36 +52,44 @@
 
   // Other places may have the same address, and read what is kept: so that is SipHash-2-4 of ids, with a
   // key that this place gives this phone and that is not kept.
+  // A number of 64 bits is a pair of 32 bits, the upper half first: Safari 12 has no BigInt, and would read
+  // nothing of a script that has one of its numbers.
   function keptName(id) {
-    const part = (text) => BigInt('0x' + text);
-    const rotate = (x, n) => BigInt.asUintN(64, x << n | x >> (64n - n));
-    const add = (x, y) => BigInt.asUintN(64, x + y);
+    const part = (text) => [parseInt(text.slice(0, 8), 16) | 0, parseInt(text.slice(8), 16) | 0];
+    const xor = (x, y) => [x[0] ^ y[0], x[1] ^ y[1]];
+    const rotate = (x, n) => n === 32 ? [x[1], x[0]] :
+      [x[0] << n | x[1] >>> 32 - n, x[1] << n | x[0] >>> 32 - n];
+    const add = (x, y) => {
+      const low = (x[1] >>> 0) + (y[1] >>> 0);
+      return [x[0] + y[0] + (low > 0xffffffff ? 1 : 0) | 0, low | 0];
+    };
+    const hex = (n) => (n >>> 0).toString(16).padStart(8, '0');
     const [k, l] = [part(key.slice(0, 16)), part(key.slice(16))];
-    let [a, b, c, d] = [k ^ 0x736f6d6570736575n, l ^ 0x646f72616e646f6dn,
-      k ^ 0x6c7967656e657261n, l ^ 0x7465646279746573n];
+    let [a, b, c, d] = [xor(k, [0x736f6d65, 0x70736575]), xor(l, [0x646f7261, 0x6e646f6d]),
+      xor(k, [0x6c796765, 0x6e657261]), xor(l, [0x74656462, 0x79746573])];
     const mix = () => {
       a = add(a, b);
-      b = rotate(b, 13n) ^ a;
+      b = xor(rotate(b, 13), a);
       c = add(c, d);
-      d = rotate(d, 16n) ^ c;
-      a = add(rotate(a, 32n), d);
-      d = rotate(d, 21n) ^ a;
+      d = xor(rotate(d, 16), c);
+      a = add(rotate(a, 32), d);
+      d = xor(rotate(d, 21), a);
       c = add(c, b);
-      b = rotate(b, 17n) ^ c;
-      c = rotate(c, 32n);
+      b = xor(rotate(b, 17), c);
+      c = rotate(c, 32);
     };
-    for (const word of [part(id.slice(0, 16)), part(id.slice(16)), 16n << 56n]) {
-      d ^= word;
+    for (const word of [part(id.slice(0, 16)), part(id.slice(16)), [16 << 24, 0]]) {
+      d = xor(d, word);
       mix();
       mix();
-      a ^= word;
+      a = xor(a, word);
     }
-    c ^= 0xffn;
+    c = xor(c, [0, 0xff]);
     mix();
     mix();
     mix();
     mix();
-    return (a ^ b ^ c ^ d).toString(16);
+    return xor(xor(a, b), xor(c, d)).map(hex).join('');
   }
 
   // What another place kept goes. Storage may throw.
@@ -120,6 +130,12 @@
       kept[name] = kept[name].concat(keptName(id)).slice(-KEPT_MAX);
       keptWrite();
     }
+  }
+
+  // replaceChildren is newer than the oldest browsers that we serve.
+  function childrenReplace(parent, children) {
+    parent.textContent = '';
+    parent.append(...children);
   }
 
   // --- times
@@ -249,7 +265,7 @@
     const [heading, ...old] = house.children;
     const said = (all) => JSON.stringify(all.map((one) => [one.lang, one.textContent]));
     if (said(notices) !== said(old)) { // else screen readers would say them again
-      house.replaceChildren(heading, ...notices);
+      childrenReplace(house, [heading, ...notices]);
       house.hidden = notices.length === 0;
     }
   }
@@ -294,7 +310,7 @@
 
   function listReplace(page, next) {
     const hadFocus = list.contains(document.activeElement);
-    list.replaceChildren(...[...next.children].map((item) => document.adoptNode(item)));
+    childrenReplace(list, [...next.children].map((item) => document.adoptNode(item)));
     emptyShow();
     if (hadFocus) {
       focusOn(main);
