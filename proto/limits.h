@@ -20,7 +20,7 @@ enum {
     LIMIT_RESUME_BYTES = 64,  /* resume token, at most */
     LIMIT_ADDRESS_BYTES = 16, /* of IPv6; an IPv4 address has LIMIT_ADDRESS_BYTES_MIN */
     LIMIT_ADDRESS_BYTES_MIN = 4,
-    LIMIT_CURSOR_BYTES = 32,  /* cursor of Export, at most */
+    LIMIT_CURSOR_BYTES = 32,  /* cursor of Export or Reported, at most */
     LIMIT_KEY_BYTES = 32,     /* an epoch's key */
     LIMIT_FILTER_BYTES = 512, /* 4096 bits */
     LIMIT_HOST_BYTES = 63,    /* host name: [a-z0-9] and -, no - at the ends */

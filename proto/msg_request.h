@@ -85,6 +85,8 @@ struct msg_admin {
     bool ban;                  /* remove */
     bool pending;              /* reported */
     bool withheld;             /* reported */
+    bool all;                  /* reported */
+    struct msg_bytes after;    /* reported: 1 .. LIMIT_CURSOR_BYTES, or absent */
     enum msg_report_kind kind; /* remove, restore, hide: 0 when absent */
     struct msg_text reason;    /* remove, restore, hide: up to LIMIT_NOTE_BYTES; or absent */
     uint64_t before;           /* decisions: UINT64_MAX when absent */

@@ -184,6 +184,8 @@ struct msg_reported_list {
     const struct msg_reported_message *messages; /* message_count of them */
     size_t message_count;
     uint64_t total;
+    struct msg_bytes next;     /* absent: none */
+    struct msg_bytes previous; /* absent: none */
 };
 
 struct msg_ban_entry {

@@ -82,6 +82,8 @@ int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int
                   .ban = admin->ban,
                   .pending = admin->pending,
                   .withheld = admin->withheld,
+                  .all = admin->all,
+                  .after = calls_bytes(admin->after, admin->after_bytes),
                   .kind = (enum msg_report_kind)admin->why,
                   .reason = calls_text(admin->reason),
                   .number = admin->number,

@@ -19,6 +19,7 @@ _Static_assert(HEARSAY_PORT == LIMIT_PORT, "the public port is the protocol's");
 _Static_assert(HEARSAY_ID_BYTES == LIMIT_ID_BYTES, "the public id is the protocol's");
 _Static_assert(HEARSAY_TOKEN_BYTES == LIMIT_TOKEN_BYTES, "the public token is the protocol's");
 _Static_assert(HEARSAY_HASH_BYTES == LIMIT_HASH_BYTES, "the public hash is the protocol's");
+_Static_assert(HEARSAY_CURSOR_BYTES == LIMIT_CURSOR_BYTES, "the public cursor is the protocol's");
 
 const char *hearsay_version(void)
 {

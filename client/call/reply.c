@@ -248,6 +248,10 @@ static int translate_list(const struct msg_reported_list *from, struct arena *ar
     to->reported = messages;
     to->reported_count = from->message_count;
     to->total = from->total;
+    to->next = from->next.data;
+    to->next_bytes = from->next.count;
+    to->previous = from->previous.data;
+    to->previous_bytes = from->previous.count;
     return status;
 }
 

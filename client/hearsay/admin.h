@@ -25,7 +25,8 @@ enum hearsay_admin_kind {
     HEARSAY_ADMIN_STATS = 1, /* host: NULL means all hosts */
     HEARSAY_ADMIN_REMOVE,    /* id, why, reason; ban: also refuse its payload from now on */
     HEARSAY_ADMIN_RESTORE,   /* id, why, reason: show a message that is hidden or removed */
-    HEARSAY_ADMIN_REPORTED,  /* number: messages at most, 0: as many as fit; pending, withheld */
+    HEARSAY_ADMIN_REPORTED,  /* number: messages at most, 0: as many as fit; pending, withheld; or
+                                all, and after with after_bytes for further pages */
     HEARSAY_ADMIN_BAN,       /* payload_hash, or filter and max_distance */
     HEARSAY_ADMIN_UNBAN,     /* payload_hash, or filter */
     HEARSAY_ADMIN_BANS,      /* number: bans to skip */
@@ -55,6 +56,10 @@ struct hearsay_admin {
     bool pending;  /* list messages that wait for review, instead of reported ones */
     bool withheld; /* list messages that an operator has hidden or removed, instead of reported
                       ones */
+    bool all;      /* list all messages but removed ones, the newest first, instead of reported
+                      ones */
+    const uint8_t *after; /* with all: `next` or `previous` of another page; NULL: the newest */
+    size_t after_bytes;
     const char *word;
     enum hearsay_report_kind why; /* for the list of decisions; 0: not said */
     const char *reason;           /* the same in words: one line of at most 200 bytes; NULL: none */
@@ -127,7 +132,13 @@ struct hearsay_admin_reply {
     size_t figure_count;
     const struct hearsay_reported *reported; /* reported: reported_count of them */
     size_t reported_count;
-    uint64_t total;                 /* reported, similar: including those that did not fit */
+    uint64_t total;                 /* reported, similar: including those that did not fit; 0 for
+                                       all messages */
+    const uint8_t *next;            /* all messages: cursor of older ones; NULL: there are none */
+    size_t next_bytes;              /* at most HEARSAY_CURSOR_BYTES */
+    const uint8_t *previous;        /* all messages: cursor of newer ones; NULL: there are none, or
+                                       the request had no cursor */
+    size_t previous_bytes;          /* at most HEARSAY_CURSOR_BYTES */
     const struct hearsay_ban *bans; /* bans: ban_count of them */
     size_t ban_count;
     bool more; /* bans: there are more; ask again with `number`. decisions: there

@@ -21,6 +21,7 @@ extern "C" {
 #define HEARSAY_ID_BYTES         16       /* a message's id, a store's id */
 #define HEARSAY_TOKEN_BYTES      32       /* a withdraw token */
 #define HEARSAY_HASH_BYTES       32       /* BLAKE2b-256 */
+#define HEARSAY_CURSOR_BYTES     32       /* the cursor of a page, at most */
 #define HEARSAY_KEY_BYTES        32       /* an epoch's key */
 #define HEARSAY_FILTER_BYTES_MAX 512      /* 4096 bits */
 #define HEARSAY_DISTANCE_ONE     1000000u /* distance 1, in millionths */

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Reported: lists the messages that are reported or hidden, that wait for review, or that the
- * operator has hidden or removed. Wait: is answered when a message is new for the operator.
+ * operator has hidden or removed; or all messages, page by page. Wait: is answered when a message
+ * is new for the operator.
  */
 #include <string.h>
 
@@ -12,7 +13,9 @@
 #include "daemon/watch/wait.h"
 #include "proto/codec/codec.h"
 
-enum { LIST_MAX = 128 };
+enum { LIST_MAX = 128 /* messages in an answer */ };
+
+/* --- what needs a decision -------------------------------------------------------------------- */
 
 struct reported_job {
     struct job base; /* first */
@@ -22,6 +25,12 @@ struct reported_job {
     struct moderated moderated[LIST_MAX];
     struct persist_entry entries[LIST_MAX];
 };
+
+/* How many messages an answer has at most. limit: of the request; 0: it has none. */
+static size_t choose_most(uint32_t limit)
+{
+    return limit == 0 || limit > LIST_MAX ? LIST_MAX : limit;
+}
 
 /* Orders messages: most reports first, then oldest first. Pending messages have no reports. */
 static int compare_moderated(const void *left, const void *right)
@@ -108,13 +117,22 @@ static size_t split_reasons(struct service *service, const struct persist_entry 
 
 enum { REASON_TAG_BYTES = 9 }; /* upper bound for a reason without its text: tags, lengths, kind */
 
-/* Upper bound of the bytes of a message in the answer, without its payload. */
-static size_t entry_bytes(const struct msg_reported_message *message)
+/*
+ * Sets the media type and the reasons of a message from what the store has read. Returns an upper
+ * bound of the bytes that the message takes in the answer without its payload.
+ */
+static size_t describe_entry(struct service *service, const struct persist_entry *entry,
+                             struct msg_reported_message *out)
 {
-    size_t bytes = codec_result_bytes_max(0, message->media_type.length);
+    if (!entry->omitted) {
+        out->media_type =
+            (struct msg_text){entry->message.media_type, entry->message.media_type_bytes};
+    }
+    out->reason_count = split_reasons(service, entry, &out->reasons);
+    size_t bytes = codec_result_bytes_max(0, out->media_type.length);
 
-    for (size_t i = 0; i < message->reason_count; i++) {
-        bytes += message->reasons[i].text.length + REASON_TAG_BYTES;
+    for (size_t i = 0; i < out->reason_count; i++) {
+        bytes += out->reasons[i].text.length + REASON_TAG_BYTES;
     }
     return bytes;
 }
@@ -146,12 +164,7 @@ static size_t fill_list(struct reported_job *job, struct msg_reported_message *m
             .payload_omitted = entry->omitted,
             .destroyed_ms = moderated->destroy_ms,
         };
-        if (!entry->omitted) {
-            out->media_type =
-                (struct msg_text){entry->message.media_type, entry->message.media_type_bytes};
-        }
-        out->reason_count = split_reasons(job->base.service, entry, &out->reasons);
-        used += entry_bytes(out);
+        used += describe_entry(job->base.service, entry, out);
         if (used > frame_bytes) {
             break;
         }
@@ -192,17 +205,237 @@ static void on_list_read(struct persist_read *read)
     arena_reset(&service->arena);
 }
 
+/* --- all messages ----------------------------------------------------------------------------- */
+
+/*
+ * The store's thread reads a page in the order in which messages came onto the board. So the loop
+ * never walks over all messages, and a page costs the same however many there are.
+ *
+ * A cursor is a direction and a number of a message (seq), as 8 big-endian bytes. Numbers are never
+ * given twice. So a page stays where it is while messages come and go, and also if the message of
+ * the cursor itself goes.
+ *
+ *    'o' 00 00 00 00 00 00 04 d2   messages with smaller numbers than 1234, which are older
+ *    'n' 00 00 00 00 00 00 04 d2   messages with greater numbers, which are newer
+ */
+enum {
+    CURSOR_OLDER = 'o',
+    CURSOR_NEWER = 'n',
+    CURSOR_BYTES = 9,
+    CURSOR_FIELD_BYTES = CURSOR_BYTES + 2 /* with its tag and its length */
+};
+
+struct page_job {
+    struct job base; /* first */
+    struct persist_read read;
+    bool has_cursor;
+    struct persist_entry entries[];
+};
+
+static void write_cursor(uint8_t direction, int64_t seq, uint8_t *out)
+{
+    out[0] = direction;
+    for (size_t i = 1; i < CURSOR_BYTES; i++) {
+        out[i] = (uint8_t)((uint64_t)seq >> (8 * (CURSOR_BYTES - 1 - i)));
+    }
+}
+
+/* Reads the cursor of a request into the read. False: it is not a cursor of this list. */
+static bool read_cursor(const struct msg_bytes *cursor, struct persist_read *read)
+{
+    uint64_t seq = 0;
+
+    if (cursor->count != CURSOR_BYTES ||
+        (cursor->data[0] != CURSOR_OLDER && cursor->data[0] != CURSOR_NEWER)) {
+        return false;
+    }
+    for (size_t i = 1; i < CURSOR_BYTES; i++) {
+        seq = seq << 8 | cursor->data[i];
+    }
+    read->page_newer = cursor->data[0] == CURSOR_NEWER;
+    read->page_after = seq < INT64_MAX ? (int64_t)seq : 0;
+    return seq < INT64_MAX && (seq > 0 || read->page_newer);
+}
+
+static void fill_message(const struct host *host, const struct persist_message *stored,
+                         struct msg_reported_message *out)
+{
+    const struct moderated *moderated = moderation_find(&host->moderation, stored->id);
+
+    *out = (struct msg_reported_message){
+        .id = {stored->id, MESSAGE_ID_BYTES},
+        .deposited_ms = stored->deposited_ms,
+        .expires_ms = stored->expires_ms,
+    };
+    if (moderated != NULL) {
+        out->reports = moderated->reports;
+        out->hidden = moderated->state >= PERSIST_HIDDEN;
+        out->pending = moderated->state == PERSIST_PENDING;
+        out->destroyed_ms = moderated->destroy_ms;
+    }
+}
+
+/*
+ * Fills in messages in the order in which they were read, until one does not fit the frame. The
+ * first one comes without its reasons or its payload if these do not fit. *out_read: how many
+ * entries were used. Returns the number of messages, which is smaller if some were removed since
+ * they were read.
+ */
+static size_t fill_page(const struct page_job *job, struct msg_reported_message *messages,
+                        size_t *out_read)
+{
+    struct service *service = job->base.service;
+    size_t frame_bytes = service->config.limits.frame_bytes;
+    size_t used = CODEC_ENVELOPE_BYTES_MAX + 2 * CURSOR_FIELD_BYTES;
+    size_t count = 0;
+    size_t at = 0;
+
+    for (; at < job->read.entry_count; at++) {
+        const struct persist_message *stored = &job->entries[at].message;
+        struct msg_reported_message *out = &messages[count];
+
+        fill_message(job->base.host, stored, out);
+        if (out->destroyed_ms != 0) {
+            continue;
+        }
+        size_t bytes = describe_entry(service, &job->entries[at], out);
+        if (count == 0 && used + bytes > frame_bytes) { /* or no page would ever get past it */
+            out->reason_count = 0;
+            bytes = codec_result_bytes_max(0, out->media_type.length);
+        }
+        used += bytes;
+        if (count > 0 && (used > frame_bytes || stored->payload_bytes > frame_bytes - used)) {
+            break;
+        }
+        if (stored->payload_bytes <= frame_bytes - used) {
+            out->payload = (struct msg_bytes){stored->payload, stored->payload_bytes};
+            used += stored->payload_bytes;
+        } else {
+            out->payload_omitted = true;
+        }
+        count++;
+    }
+    *out_read = at;
+    return count;
+}
+
+static void reverse_messages(struct msg_reported_message *messages, size_t count)
+{
+    for (size_t i = 0; i < count / 2; i++) {
+        struct msg_reported_message kept = messages[i];
+
+        messages[i] = messages[count - 1 - i];
+        messages[count - 1 - i] = kept;
+    }
+}
+
+/*
+ * Sets the cursors behind both ends of a page. read_count: of the entries, those that the page has
+ * used. `cursors` is memory for two of them.
+ */
+static void set_cursors(const struct page_job *job, size_t read_count,
+                        struct msg_reported_list *list, uint8_t cursors[2][CURSOR_BYTES])
+{
+    const struct persist_read *read = &job->read;
+    bool more = read->page_more || read_count < read->entry_count;
+    /* The ends of the page; both are at the cursor if nothing was read. */
+    int64_t near = read->page_newer ? read->page_after + 1 : read->page_after - 1;
+    int64_t far = read->page_after;
+
+    if (read_count > 0) {
+        near = read->entries[0].message.seq;
+        far = read->entries[read_count - 1].message.seq;
+    }
+    /* What lies behind the side from which the page was read is known from its cursor only. */
+    bool has_next = read->page_newer || more;
+    bool has_previous = read->page_newer ? more : job->has_cursor;
+
+    if (has_next) {
+        write_cursor(CURSOR_OLDER, read->page_newer ? near : far, cursors[0]);
+        list->next = (struct msg_bytes){cursors[0], CURSOR_BYTES};
+    }
+    if (has_previous) {
+        write_cursor(CURSOR_NEWER, read->page_newer ? far : near, cursors[1]);
+        list->previous = (struct msg_bytes){cursors[1], CURSOR_BYTES};
+    }
+}
+
+static void on_page_read(struct persist_read *read)
+{
+    struct page_job *job = CONTAINER_OF(read, struct page_job, read);
+    struct service *service = job->base.service;
+    struct msg_response response = {.id = job->base.request_id, .kind = MSG_RESPONSE_REPORTED_LIST};
+    uint8_t cursors[2][CURSOR_BYTES];
+    size_t read_count;
+
+    if (read->failed) {
+        job_fail_read(&job->base, read->reason);
+        return;
+    }
+    struct msg_reported_message *messages =
+        arena_take_zeroed(&service->arena, read->entry_count + 1, sizeof(*messages));
+    if (messages == NULL) {
+        job_fail_memory(&job->base);
+        return;
+    }
+    response.reported_list.message_count = fill_page(job, messages, &read_count);
+    response.reported_list.messages = messages;
+    set_cursors(job, read_count, &response.reported_list, cursors);
+    if (read->page_newer) {
+        reverse_messages(messages, response.reported_list.message_count);
+    }
+    job_finish(&job->base, &response);
+    arena_reset(&service->arena);
+}
+
+static void ask_page(struct ask *ask)
+{
+    const struct msg_admin *asked = &ask->request->admin;
+    size_t most = choose_most(asked->number);
+    struct persist_read read = {.kind = PERSIST_READ_LIST,
+                                .entry_count = most,
+                                .page_host = ask->host->number,
+                                .page_after = INT64_MAX,
+                                .page_now_ms = service_now_ms(ask->service),
+                                .page_bytes_limit = ask->service->config.limits.frame_bytes,
+                                .done = on_page_read};
+
+    if (asked->after.data != NULL && !read_cursor(&asked->after, &read)) {
+        ask_refuse(ask, MSG_INVALID, "after",
+                   "this is no cursor; take `next` or `previous` of another page");
+        return;
+    }
+    struct page_job *job = job_new(ask, sizeof(*job) + most * sizeof(job->entries[0]), 0);
+    if (job == NULL) {
+        return;
+    }
+    job->has_cursor = asked->after.data != NULL;
+    job->read = read;
+    job->read.entries = job->entries;
+    job_read(&job->base, &job->read);
+}
+
+/* --- requests --------------------------------------------------------------------------------- */
+
 void handler_reported(struct ask *ask)
 {
     const struct msg_admin *asked = &ask->request->admin;
-    size_t most = asked->number == 0 || asked->number > LIST_MAX ? LIST_MAX : asked->number;
+    size_t most = choose_most(asked->number);
 
     if (!ask_administers(ask)) {
         return;
     }
-    if (asked->pending && asked->withheld) {
-        ask_refuse(ask, MSG_INVALID, "withheld",
-                   "pending and withheld are two lists: ask for one of them");
+    if (asked->pending + asked->withheld + asked->all > 1) {
+        ask_refuse(ask, MSG_INVALID, asked->all ? "all" : "withheld",
+                   "pending, withheld and all are different lists: ask for one of them");
+        return;
+    }
+    if (asked->all) {
+        ask_page(ask);
+        return;
+    }
+    if (asked->after.data != NULL) {
+        ask_refuse(ask, MSG_INVALID, "after", "only the list of all messages has pages");
         return;
     }
     struct reported_job *job = job_new(ask, sizeof(*job), 0);

@@ -442,6 +442,10 @@ enum persist_read_kind {
     PERSIST_READ_REPORTED,  /* messages as for PAYLOADS, with the reasons of their reports */
     PERSIST_READ_PAGE,      /* complete messages of one host in the order of seq; hidden and pending
                                messages are left out */
+    PERSIST_READ_LIST,      /* messages of one host in any state, without their filters and with the
+                               reasons of their reports; removed and expired messages are left out.
+                               In the descending order of seq, or in the ascending one with
+                               page_newer */
     PERSIST_READ_CHECK,     /* messages of all hosts in the order of seq, in any state, without
                                payloads and media types. A wrong checksum does not end the read.
                                page_host is not used */
@@ -453,7 +457,7 @@ enum persist_read_kind {
 
 /*
  * A message that the caller asked for by id (PAYLOADS, REPORTED), or a message that the store found
- * (PAGE, CHECK).
+ * (PAGE, LIST, CHECK).
  */
 struct persist_entry {
     /*
@@ -468,7 +472,7 @@ struct persist_entry {
     bool omitted;        /* PAYLOADS, REPORTED: the message exists, but its payload and media type
                             exceed the rest of content_limit. The lengths are set; filter,
                             media_type and payload are NULL */
-    const char *reasons; /* REPORTED: the reasons kept, a newline after each; NULL: none */
+    const char *reasons; /* REPORTED, LIST: the reasons kept, a newline after each; NULL: none */
     size_t reasons_bytes;
 };
 
@@ -479,16 +483,19 @@ struct persist_entry {
 struct persist_read {
     enum persist_read_kind kind;
     struct persist_entry *entries; /* an array of the caller. PAYLOADS, REPORTED: messages to read;
-                                      PAGE, CHECK: places for messages */
+                                      PAGE, LIST, CHECK: places for messages */
     size_t entry_count;            /* before the read: number of elements of `entries`; after a read
-                                      PAGE or CHECK: number of messages found */
+                                      PAGE, LIST or CHECK: number of messages found */
 
     size_t content_limit; /* PAYLOADS, REPORTED: maximum bytes of payloads and media types to read;
                              0: no limit */
 
-    uint32_t page_host; /* PAGE, DECISIONS, CHANGES */
-    int64_t page_after; /* PAGE, CHECK, CHANGES: read messages, or changes, with a greater seq than
-                           this; 0: from the start */
+    uint32_t page_host;  /* PAGE, LIST, DECISIONS, CHANGES */
+    int64_t page_after;  /* PAGE, CHECK, CHANGES: read messages, or changes, with a greater seq than
+                            this; 0: from the start. LIST: with a smaller seq; INT64_MAX: from the
+                            newest one */
+    bool page_newer;     /* LIST: with a greater seq than page_after, and in ascending order */
+    int64_t page_now_ms; /* LIST: messages that expire at this time or earlier are left out */
     struct persist_change *changes; /* CHANGES: places; `entries` is not used. The pointers are
                                        valid until read_release */
     size_t change_count;            /* CHANGES: before the read: number of places; after it: number
@@ -498,9 +505,10 @@ struct persist_read {
                                   decisions found */
     uint64_t decisions_before; /* DECISIONS: at most INT64_MAX */
 
-    size_t page_bytes_limit; /* bytes of payloads, filters and media types. PAGE, CHANGES: a message
-                                with which the page would exceed this number is left out, unless it
-                                is the first one. CHECK: such a message is the last one of the page.
+    size_t page_bytes_limit; /* bytes of payloads, filters and media types. PAGE, CHANGES, and LIST,
+                                which counts reasons, too: a message with which the page would
+                                exceed this number is left out, unless it is the first one, and
+                                ends the page. CHECK: such a message is the last one of the page.
                                 CHANGES counts the values of rules, too */
     int64_t page_last;       /* filled: seq of the last message, or change; none: page_after */
     bool page_more;          /* filled: there are more messages or changes, or older decisions */

@@ -145,6 +145,8 @@ static const struct map_field reported_fields[] = {
     {MAP_AS(U32, Reported, limit, admin, number)},
     {MAP_FIELD(BOOL, Reported, admin, pending)},
     {MAP_FIELD(BOOL, Reported, admin, withheld)},
+    {MAP_FIELD(BOOL, Reported, admin, all)},
+    {MAP_FIELD(BYTES, Reported, admin, after), MAP_RANGE(1, LIMIT_CURSOR_BYTES)},
 };
 static const struct map reported_map = MAP_OF("reported", reported, admin);
 

@@ -225,6 +225,8 @@ static const struct map_field reported_list_fields[] = {
     {MAP_LIST(ReportedList, reported_list, messages, message_count, ReportedMessage,
               reported_message)},
     {MAP_FIELD(U64, ReportedList, reported_list, total)},
+    {MAP_FIELD(BYTES, ReportedList, reported_list, next), MAP_RANGE(1, LIMIT_CURSOR_BYTES)},
+    {MAP_FIELD(BYTES, ReportedList, reported_list, previous), MAP_RANGE(1, LIMIT_CURSOR_BYTES)},
 };
 static const struct map reported_list_map = MAP_OF("reported_list", reported_list, reported_list);
 

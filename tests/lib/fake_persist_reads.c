@@ -92,6 +92,45 @@ static void read_page(struct fake *fake, struct persist_read *read)
     read->page_more = next != NULL;
 }
 
+/* The message of a list that is next to position `after`; NULL: there is none. */
+static const struct fake_message *next_of_list(const struct fake *fake,
+                                               const struct persist_read *read, int64_t after)
+{
+    const struct fake_message *next = NULL;
+
+    for (size_t i = 0; i < fake->count; i++) {
+        const struct fake_message *stored = &fake->messages[i];
+        const struct persist_message *message = &stored->message;
+        if (message->host == read->page_host && !stored->withdrawn && message->destroy_ms == 0 &&
+            message->expires_ms > read->page_now_ms &&
+            (read->page_newer ? stored->seq > after && (next == NULL || stored->seq < next->seq)
+                              : stored->seq < after && (next == NULL || stored->seq > next->seq))) {
+            next = stored;
+        }
+    }
+    return next;
+}
+
+static void read_list(struct fake *fake, struct persist_read *read)
+{
+    const size_t room = read->entry_count;
+    const struct fake_message *next = NULL;
+    size_t bytes = 0;
+
+    read->entry_count = 0;
+    read->page_last = read->page_after;
+    while ((next = next_of_list(fake, read, read->page_last)) != NULL) {
+        bytes += next->message.media_type_bytes + next->message.payload_bytes + strlen(next->words);
+        if (read->entry_count == room ||
+            (read->entry_count > 0 && bytes > read->page_bytes_limit)) {
+            break;
+        }
+        fill_entry(read, next, &read->entries[read->entry_count++]);
+        read->page_last = next->seq;
+    }
+    read->page_more = next != NULL;
+}
+
 void fake_persist_carry_out_reads(struct persist *persist)
 {
     struct fake *fake = fake_of(persist);
@@ -105,6 +144,8 @@ void fake_persist_carry_out_reads(struct persist *persist)
         }
         if (read->kind == PERSIST_READ_PAGE || read->kind == PERSIST_READ_CHECK) {
             read_page(fake, read);
+        } else if (read->kind == PERSIST_READ_LIST) {
+            read_list(fake, read);
         } else if (read->kind == PERSIST_READ_DECISIONS) {
             read->decision_count = 0; /* the fake keeps none */
         } else if (read->kind == PERSIST_READ_CHANGES) {

@@ -135,6 +135,102 @@ static void test_pages_in_order(void **state)
     assert_pages(fixture.host + 1, other, 1, 1000);
 }
 
+/* --- the list of all messages ----------------------------------------------------------------- */
+
+/* The number of a message of the list. */
+static uint32_t number_of(const struct persist_entry *entry)
+{
+    struct store_op op;
+
+    for (uint32_t number = 0; number < 16; number++) {
+        store_make_deposit(&fixture, &op, number, 10, NEVER);
+        if (memcmp(entry->message.id, op.op.message.id, MESSAGE_ID_BYTES) == 0) {
+            assert_int_equal(entry->message.payload_bytes, op.op.message.payload_bytes);
+            assert_memory_equal(entry->message.payload, op.op.message.payload,
+                                op.op.message.payload_bytes);
+            assert_int_equal(entry->message.filter_bytes, 0);
+            assert_true(entry->found && !entry->omitted);
+            return number;
+        }
+    }
+    fail_msg("a message that was not deposited");
+    return 0;
+}
+
+/* Reads pages from one end to the other, `most` messages and `bytes` bytes each at most. */
+static void assert_list(bool newer, int64_t now_ms, const uint32_t *expected, size_t count,
+                        size_t most, size_t bytes)
+{
+    struct persist_entry entries[16];
+    int64_t after = newer ? 0 : INT64_MAX;
+    size_t seen = 0;
+
+    for (bool more = true; more;) {
+        struct persist_read read = {.kind = PERSIST_READ_LIST,
+                                    .entries = entries,
+                                    .entry_count = most,
+                                    .page_host = fixture.host,
+                                    .page_after = after,
+                                    .page_newer = newer,
+                                    .page_now_ms = now_ms,
+                                    .page_bytes_limit = bytes};
+
+        store_read(&fixture, &read);
+        assert_false(read.failed);
+        assert_true(read.entry_count > 0 || count == 0);
+        for (size_t i = 0; i < read.entry_count; i++) {
+            assert_true(seen < count);
+            assert_int_equal(number_of(&entries[i]), expected[seen]);
+            assert_int_equal(entries[i].reasons_bytes, expected[seen] == 2 ? 5 : 0);
+            seen++;
+        }
+        assert_true(newer ? read.page_last >= after : read.page_last <= after);
+        after = read.page_last;
+        more = read.page_more;
+        fixture.persist->interface->read_release(fixture.persist, &read);
+    }
+    assert_int_equal(seen, count);
+}
+
+/* Both ways, hidden and pending ones, with reasons; without removed and expired ones, and without
+ * those of other hosts. What is shown again counts as new. */
+static void test_lists_all(void **state)
+{
+    static const uint32_t down[] = {6, 5, 3, 2, 0};
+    static const uint32_t up[] = {0, 2, 3, 5, 6};
+    static const uint32_t shown[] = {2, 6, 5, 3, 0};
+    struct store_op op;
+
+    (void)state;
+    assert_list(false, 100, NULL, 0, 3, 1000);
+    for (uint32_t i = 0; i < 7; i++) {
+        store_make_deposit(&fixture, &op, i, 10, i == 4 ? 100 : NEVER);
+        op.op.message.state = i == 3 ? PERSIST_PENDING : PERSIST_SHOWN;
+        assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+        store_make_deposit(&fixture, &op, 15, 10, NEVER);
+        op.op.message.host++;
+        assert_int_equal(store_do(&fixture, &op), i == 0 ? PERSIST_APPLIED : PERSIST_DUPLICATE);
+    }
+    store_make_moderate(&fixture, &op, 2, 10, PERSIST_HIDDEN, 1, "4why");
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    store_make_deposit(&fixture, &op, 1, 10, NEVER);
+    op.op.kind = PERSIST_WITHHOLD;
+    op.op.message.destroy_ms = 5000;
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    for (size_t most = 1; most <= 6; most++) {
+        assert_list(false, 100, down, 5, most, 1 << 20);
+        assert_list(true, 100, up, 5, most, 1 << 20);
+        assert_list(false, 100, down, 5, most, 60); /* as the bytes allow */
+        assert_list(true, 100, up, 5, most, 0);     /* one at a time */
+    }
+    store_make_moderate(&fixture, &op, 2, 10, PERSIST_APPROVED, 0, NULL);
+    assert_int_equal(store_do(&fixture, &op), PERSIST_APPLIED);
+    assert_list(false, 100, shown, 5, 3, 1 << 20);
+    assert_list(false, NEVER, NULL, 0, 3, 1 << 20);
+}
+
+/* --- the replay ------------------------------------------------------------------------------- */
+
 static int visit_two(void *context, const struct persist_message *message)
 {
     unsigned *count = context;
@@ -221,7 +317,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_reads_payloads),         TEST(test_cache_is_freed),  TEST(test_pages_in_order),
-        TEST(test_replay_stops_when_told), TEST(test_removed_is_told),
+        TEST(test_replay_stops_when_told), TEST(test_removed_is_told), TEST(test_lists_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

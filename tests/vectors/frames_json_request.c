@@ -147,6 +147,8 @@ static void put_admin(json_t *body, const struct msg_request *request)
     frame_put_bool(body, "ban", admin->ban);
     frame_put_bool(body, "pending", admin->pending);
     frame_put_bool(body, "withheld", admin->withheld);
+    frame_put_bool(body, "all", admin->all);
+    frame_put_bytes(body, "after", admin->after);
     frame_put_kind_said(body, admin->kind);
     frame_put_text(body, "reason", admin->reason);
     if (request->kind == MSG_REQUEST_DECISIONS) {

@@ -280,6 +280,8 @@ static void put_reported_list(json_t *body, const struct msg_response *response)
         frame_put_i64(object, "destroyed_ms", message->destroyed_ms, 0);
     }
     frame_put_u64(body, "total", reported->total, 0);
+    frame_put_bytes(body, "next", reported->next);
+    frame_put_bytes(body, "previous", reported->previous);
 }
 
 static void put_removed(json_t *body, const struct msg_response *response)

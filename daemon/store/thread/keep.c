@@ -4,8 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sqlite3.h>
-
 /* A block of memory with the content of a message, with reasons, or with the value of a rule. */
 struct block {
     struct block *next;
@@ -46,6 +44,26 @@ int store_keep_message(struct persist_read *read, const struct persist_message *
     end += message->media_type_bytes;
     memcpy(end, message->payload, message->payload_bytes);
     out_message->payload = end;
+    return SQLITE_OK;
+}
+
+int store_keep_reasons(struct persist_read *read, sqlite3_stmt *statement, int column,
+                       struct persist_entry *out_entry)
+{
+    const void *text = sqlite3_column_text(statement, column);
+    size_t bytes = (size_t)sqlite3_column_bytes(statement, column);
+    uint8_t *copy;
+
+    if (bytes == 0) {
+        return SQLITE_OK;
+    }
+    copy = text == NULL ? NULL : store_keep_block(read, bytes);
+    if (copy == NULL) {
+        return SQLITE_NOMEM;
+    }
+    memcpy(copy, text, bytes);
+    out_entry->reasons = (const char *)copy;
+    out_entry->reasons_bytes = bytes;
     return SQLITE_OK;
 }
 

@@ -6,6 +6,8 @@
 #ifndef DAEMON_STORE_THREAD_KEEP_H
 #define DAEMON_STORE_THREAD_KEEP_H
 
+#include <sqlite3.h>
+
 #include "daemon/store/persist.h"
 
 /* Returns the bytes of filter, media type and payload of a message. */
@@ -17,6 +19,13 @@ uint8_t *store_keep_block(struct persist_read *read, size_t bytes);
 /* Copies a message, and what it points to, out of SQLite's memory into the job's. */
 int store_keep_message(struct persist_read *read, const struct persist_message *message,
                        struct persist_message *out_message);
+
+/*
+ * Copies the reasons of reports from a column of the statement's current row into an entry. Without
+ * reasons the entry stays as it is.
+ */
+int store_keep_reasons(struct persist_read *read, sqlite3_stmt *statement, int column,
+                       struct persist_entry *out_entry);
 
 /* Frees the memory of a job. */
 void store_keep_release(struct persist_read *read);

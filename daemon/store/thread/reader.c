@@ -16,6 +16,7 @@
 #include "daemon/store/statement.h"
 #include "daemon/store/thread/feed.h"
 #include "daemon/store/thread/keep.h"
+#include "daemon/store/thread/list.h"
 
 #define NS_PER_MS UINT64_C(1000000)
 
@@ -135,21 +136,11 @@ static int keep_reasons(struct store_reader *reader, struct persist_read *read, 
     sqlite3_stmt *statement = reader->statements[READER_REASONS];
     int rc = store_statement_step(statement, STORE_VALUES(STORE_NUMBER(seq)));
 
-    if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) > 0) {
-        const void *text = sqlite3_column_text(statement, 0);
-        size_t bytes = (size_t)sqlite3_column_bytes(statement, 0);
-        uint8_t *copy = text == NULL ? NULL : store_keep_block(read, bytes);
-
-        if (copy == NULL) {
-            rc = SQLITE_NOMEM;
-        } else {
-            memcpy(copy, text, bytes);
-            out_entry->reasons = (const char *)copy;
-            out_entry->reasons_bytes = bytes;
-        }
+    if (rc == SQLITE_ROW) {
+        rc = store_keep_reasons(read, statement, 0, out_entry);
     }
     store_statement_reset(statement);
-    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* Copies the message of the current row of READER_FIND into its entry. */
@@ -374,6 +365,7 @@ static int read_page(struct store_reader *reader, struct persist_read *read)
 static void run_read(struct store_reader *reader, struct persist_read *read)
 {
     bool is_page = read->kind == PERSIST_READ_PAGE || read->kind == PERSIST_READ_CHECK;
+    bool is_list = read->kind == PERSIST_READ_LIST;
     int rc = connect_once(reader);
 
     read->memory = NULL;
@@ -381,6 +373,7 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
     read->reason = NULL;
     if (rc == SQLITE_OK) {
         rc = is_page                                ? read_page(reader, read)
+             : is_list                              ? store_list_read(reader->db, read)
              : read->kind == PERSIST_READ_DECISIONS ? store_decision_read(reader->db, read)
              : read->kind == PERSIST_READ_CHANGES
                  ? store_feed_read(reader->db, reader->options.numbers, read)
@@ -395,7 +388,7 @@ static void run_read(struct store_reader *reader, struct persist_read *read)
     for (size_t i = 0; i < read->entry_count; i++) {
         read->entries[i].found = false;
     }
-    if (is_page) {
+    if (is_page || is_list) {
         read->entry_count = 0;
     }
     if (read->kind == PERSIST_READ_CHANGES) {

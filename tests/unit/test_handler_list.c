@@ -1,0 +1,255 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* Reported with the field `all`: all messages of a host, page by page, the newest first. */
+#include "tests/lib/check.h"
+
+#include <string.h>
+
+#include "tests/lib/handler_fixture.h"
+
+enum { LONG_S = 3600 };
+
+static int setup(void **state)
+{
+    struct handler_fixture *fixture = handler_fixture_new();
+
+    config_add_host(&fixture->config, "default");
+    handler_fixture_set(fixture, "host default", "hide_after", "2");
+    handler_fixture_set(fixture, "host default", "remove_after", "0");
+    handler_fixture_start(fixture);
+    *state = fixture;
+    return 0;
+}
+
+static int teardown(void **state)
+{
+    handler_fixture_free(*state);
+    return 0;
+}
+
+static void deposit(struct handler_fixture *fixture, uint8_t number, const char *text)
+{
+    assert_int_equal(handler_fixture_do(fixture, handler_fixture_deposit(number, text, LONG_S)),
+                     MSG_RESPONSE_DEPOSITED);
+}
+
+static void report(struct handler_fixture *fixture, uint8_t number, uint32_t sender)
+{
+    struct msg_request request = *handler_fixture_about(MSG_REQUEST_REPORT, number);
+
+    fixture->client.sender_tag = sender;
+    request.report.kind = MSG_REPORT_SPAM;
+    request.report.reason = (struct msg_text){"why", 3};
+    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORT_TAKEN);
+}
+
+static void hide(struct handler_fixture *fixture, uint8_t number)
+{
+    report(fixture, number, 1);
+    report(fixture, number, 2);
+    assert_false(handler_fixture_finds(fixture, number));
+}
+
+static enum msg_response_kind about(struct handler_fixture *fixture, enum msg_request_kind kind,
+                                    uint8_t number)
+{
+    return handler_fixture_do(fixture, handler_fixture_about(kind, number));
+}
+
+static struct msg_request request_all(uint32_t limit, const uint8_t *cursor, size_t bytes)
+{
+    return (struct msg_request){
+        .id = 3002,
+        .name = "reported",
+        .kind = MSG_REQUEST_REPORTED,
+        .admin = {.all = true, .number = limit, .after = {cursor, cursor == NULL ? 0 : bytes}}};
+}
+
+/* Reads the page of a cursor, and replaces the cursor by that of the older or the newer page. */
+static const struct msg_reported_list *turn_page(struct handler_fixture *fixture, uint32_t limit,
+                                                 uint8_t *cursor, size_t *bytes, bool newer)
+{
+    const struct msg_reported_list *found = &fixture->answer.reported_list;
+    const struct msg_request request = request_all(limit, *bytes > 0 ? cursor : NULL, *bytes);
+
+    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
+    const struct msg_bytes *next = newer ? &found->previous : &found->next;
+    assert_true(next->count <= LIMIT_CURSOR_BYTES);
+    if (next->count > 0) {
+        memcpy(cursor, next->data, next->count);
+    }
+    *bytes = next->count;
+    return found;
+}
+
+static void expect_page(const struct msg_reported_list *found, const char *numbers)
+{
+    assert_int_equal(found->message_count, strlen(numbers));
+    for (size_t i = 0; i < found->message_count; i++) {
+        assert_int_equal(found->messages[i].id.data[0], numbers[i] - '0');
+    }
+}
+
+/* Newest first, whatever their state, but removed and expired ones; with what is known of each. */
+static void all_are_listed(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    uint8_t cursor[LIMIT_CURSOR_BYTES];
+    size_t bytes = 0;
+
+    expect_page(turn_page(fixture, 0, cursor, &bytes, false), "");
+    assert_int_equal(bytes, 0);
+    fixture->service->hosts[0].config.remove_after_s = 60;
+    for (uint8_t i = 1; i <= 6; i++) {
+        deposit(fixture, i, "text");
+    }
+    report(fixture, 2, 1);
+    hide(fixture, 3);
+    assert_int_equal(about(fixture, MSG_REQUEST_HIDE, 4), MSG_RESPONSE_HIDDEN);
+    assert_int_equal(about(fixture, MSG_REQUEST_REMOVE, 5), MSG_RESPONSE_REMOVED);
+    fixture->service->hosts[0].rules.has_accept = true;
+    fixture->service->hosts[0].rules.accept = ACCEPT_REVIEW;
+    deposit(fixture, 7, "held");
+    const struct msg_reported_list *found = turn_page(fixture, 0, cursor, &bytes, false);
+    expect_page(found, "764321");
+    assert_int_equal(bytes, 0);
+    assert_int_equal(found->total, 0);
+    assert_true(found->messages[0].pending && found->messages[0].hidden);
+    assert_true(found->messages[2].hidden && !found->messages[2].pending);
+    assert_true(found->messages[3].hidden && found->messages[3].reports == 2);
+    assert_true(!found->messages[4].hidden && found->messages[4].reports == 1);
+    assert_int_equal(found->messages[4].reason_count, 1);
+    assert_int_equal(found->messages[4].reasons[0].kind, MSG_REPORT_SPAM);
+    assert_true(!found->messages[5].hidden && found->messages[5].payload.count == 4);
+    assert_int_equal(about(fixture, MSG_REQUEST_RESTORE, 3), MSG_RESPONSE_RESTORED);
+    expect_page(turn_page(fixture, 0, cursor, &bytes, false), "376421"); /* it counts as new */
+    fixture->clock.wall_ms += INT64_C(1000) * LONG_S;
+    expect_page(turn_page(fixture, 0, cursor, &bytes, false), "");
+}
+
+/* A page stays where it is while messages come and go, and the way back leads past the same ones.
+ */
+static void pages_of_all_stay(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    uint8_t cursor[LIMIT_CURSOR_BYTES];
+    uint8_t back[LIMIT_CURSOR_BYTES];
+    size_t bytes = 0;
+    size_t back_bytes;
+
+    for (uint8_t i = 1; i <= 6; i++) {
+        deposit(fixture, i, "text");
+    }
+    const struct msg_reported_list *found = turn_page(fixture, 2, cursor, &bytes, false);
+    expect_page(found, "65");
+    assert_int_equal(found->previous.count, 0);
+    deposit(fixture, 7, "new");
+    assert_int_equal(about(fixture, MSG_REQUEST_REMOVE, 5),
+                     MSG_RESPONSE_REMOVED); /* the cursor's */
+    assert_int_equal(about(fixture, MSG_REQUEST_HIDE, 4), MSG_RESPONSE_HIDDEN);
+    found = turn_page(fixture, 2, cursor, &bytes, false);
+    expect_page(found, "43");
+    back_bytes = found->previous.count;
+    memcpy(back, found->previous.data, back_bytes);
+    expect_page(turn_page(fixture, 2, cursor, &bytes, false), "21");
+    assert_int_equal(bytes, 0); /* these are the last ones */
+
+    found = turn_page(fixture, 1, back, &back_bytes, true);
+    expect_page(found, "6");
+    memcpy(cursor, found->next.data, found->next.count);
+    bytes = found->next.count;
+    expect_page(turn_page(fixture, 1, cursor, &bytes, false), "4");
+    expect_page(turn_page(fixture, 9, back, &back_bytes, true), "7");
+    assert_int_equal(back_bytes, 0); /* nothing is newer */
+    deposit(fixture, 8, "newer");
+    deposit(fixture, 9, "newest");
+    bytes = 0;
+    found = turn_page(fixture, 3, cursor, &bytes, false);
+    expect_page(found, "987");
+    found = turn_page(fixture, 2, cursor, &bytes, false);
+    expect_page(found, "64");
+    memcpy(back, found->previous.data, found->previous.count);
+    back_bytes = found->previous.count;
+    expect_page(turn_page(fixture, 9, back, &back_bytes, true), "987"); /* newest first, too */
+}
+
+/* With pages whose messages have all gone, both ways lead on. */
+static void empty_pages_of_all(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    uint8_t cursor[LIMIT_CURSOR_BYTES];
+    size_t bytes = 0;
+
+    for (uint8_t i = 1; i <= 4; i++) {
+        deposit(fixture, i, "text");
+    }
+    expect_page(turn_page(fixture, 2, cursor, &bytes, false), "43");
+    for (uint8_t i = 1; i <= 2; i++) {
+        assert_int_equal(about(fixture, MSG_REQUEST_REMOVE, i), MSG_RESPONSE_REMOVED);
+    }
+    expect_page(turn_page(fixture, 2, cursor, &bytes, true), "");
+    assert_int_equal(fixture->answer.reported_list.next.count, 0);
+    for (uint8_t i = 3; i <= 4; i++) {
+        assert_int_equal(about(fixture, MSG_REQUEST_REMOVE, i), MSG_RESPONSE_REMOVED);
+    }
+    expect_page(turn_page(fixture, 2, cursor, &bytes, false), "");
+    assert_int_equal(fixture->answer.reported_list.previous.count, 0);
+    deposit(fixture, 5, "text");
+    expect_page(turn_page(fixture, 2, cursor, &bytes, false), "");
+}
+
+/* A cursor is what the list gave, and only the list of all messages has one. */
+static void odd_cursors_are_refused(void **state)
+{
+    struct handler_fixture *fixture = *state;
+    static const struct {
+        const char *bytes;
+        size_t count;
+    } odd[] = {{"o", 1},
+               {"x\0\0\0\0\0\0\0\1", 9},
+               {"o\0\0\0\0\0\0\0\0", 9},
+               {"n\x7f\xff\xff\xff\xff\xff\xff\xff", 9},
+               {"o\xff\xff\xff\xff\xff\xff\xff\xff", 9},
+               {"o\0\0\0\0\0\0\0\1\0", 10}};
+
+    deposit(fixture, 1, "text");
+    for (size_t i = 0; i < sizeof(odd) / sizeof(odd[0]); i++) {
+        struct msg_request request = request_all(0, (const uint8_t *)odd[i].bytes, odd[i].count);
+        assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
+        assert_string_equal(fixture->answer.error.field, "after");
+    }
+    struct msg_request request = request_all(0, (const uint8_t *)"n\0\0\0\0\0\0\0\0", 9);
+    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
+    expect_page(&fixture->answer.reported_list, "1");
+    request.admin.all = false;
+    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
+    assert_string_equal(fixture->answer.error.field, "after");
+    for (unsigned both = 0; both < 2; both++) {
+        request = request_all(0, NULL, 0);
+        request.admin.pending = both == 0;
+        request.admin.withheld = both == 1;
+        assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
+        assert_string_equal(fixture->answer.error.field, "all");
+    }
+    fake_persist_fail_reads(fixture->persist);
+    request = request_all(0, NULL, 0);
+    assert_int_equal(handler_fixture_refused(fixture, &request), MSG_STORAGE);
+    for (size_t n = 1, done = 0; done == 0; n++) {
+        assert_true(n < 100);
+        fail_alloc_arm(&fixture->alloc, n);
+        done = handler_fixture_do(fixture, &request) == MSG_RESPONSE_REPORTED_LIST;
+        fail_alloc_arm(&fixture->alloc, 0);
+        assert_true(done == 1 || fixture->answer.error.code == MSG_INTERNAL);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test_setup_teardown(all_are_listed, setup, teardown),
+        cmocka_unit_test_setup_teardown(pages_of_all_stay, setup, teardown),
+        cmocka_unit_test_setup_teardown(empty_pages_of_all, setup, teardown),
+        cmocka_unit_test_setup_teardown(odd_cursors_are_refused, setup, teardown),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
