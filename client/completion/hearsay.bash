@@ -31,7 +31,7 @@ _hearsay_options()
     'admin unban') printf '%s\n' --text --hash --label --host ;;
     'admin notice') printf '%s\n' --until --lang --drop --host ;;
     'admin bans' | 'admin notices') printf '%s\n' --host --json ;;
-    'admin list') printf '%s\n' --reported --pending --hidden --count --host --json ;;
+    'admin list') printf '%s\n' --reported --pending --hidden --all --count --host --json ;;
     'admin check' | 'admin hosts') printf '%s\n' --json ;;
     'admin stats') printf '%s\n' --host --watch --interval --json --prometheus --output ;;
     profile) printf '%s\n' --labels --fpr --json ;;

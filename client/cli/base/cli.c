@@ -6,6 +6,7 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <string.h>
+#include <strings.h>
 #include <unistd.h>
 
 #include "client/cli/term/number.h"
@@ -160,10 +161,38 @@ int cli_host_columns(const struct hearsay_welcome *welcome, int least)
     return least;
 }
 
+/*
+ * Finds the digits of the id in the address of a message's page. Returns the text itself if it is
+ * no such address.
+ */
+static const char *find_id(const char *text)
+{
+    static const char *const schemes[] = {"http://", "https://"};
+    const char *path = text;
+    for (size_t i = 0; i < sizeof(schemes) / sizeof(schemes[0]); i++) {
+        if (strncasecmp(text, schemes[i], strlen(schemes[i])) == 0) {
+            path = text + strlen(schemes[i]);
+        }
+    }
+    path += strcspn(path, "/?#"); /* the name of the access point */
+    return strncmp(path, "/m/", 3) == 0 ? path + 3 : text;
+}
+
 int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY_ID_BYTES])
 {
-    if (number_parse_hex(text, out_id, HEARSAY_ID_BYTES) != 0) {
-        return cli_misuse(cli, "\"%.80s\" is not a message's id, 32 hexadecimal digits", text);
+    char digits[2 * HEARSAY_ID_BYTES + 1];
+    const char *id = find_id(text);
+    size_t length = id == text ? strlen(id) : strcspn(id, "?#");
+    bool fits = length < sizeof(digits);
+    if (fits) {
+        memcpy(digits, id, length);
+        digits[length] = '\0';
+    }
+    if (!fits || number_parse_hex(digits, out_id, HEARSAY_ID_BYTES) != 0) {
+        return cli_misuse(cli,
+                          "\"%.80s\" is not a message's id, 32 hexadecimal digits, nor the address "
+                          "of its page, such as http://hearsay.lan/m/ID",
+                          text);
     }
     return CLI_DONE;
 }

@@ -150,7 +150,9 @@ int cli_find_host(const struct cli *cli, const struct hearsay *server, const cha
 int cli_host_columns(const struct hearsay_welcome *welcome, int least);
 
 /*
- * Parses the hexadecimal id of a message. Returns CLI_DONE, or CLI_USAGE after printing the error.
+ * Parses a message's id: its hexadecimal digits, or the address of its page at hearsay-web, as a
+ * browser copies it: /m/ID?p=... with or without the name of the access point and http:// before
+ * it. Returns CLI_DONE, or CLI_USAGE after printing the error.
  */
 int cli_parse_id(const struct cli *cli, const char *text, uint8_t out_id[HEARSAY_ID_BYTES]);
 

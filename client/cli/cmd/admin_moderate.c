@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* admin list, hide, remove, restore: list the messages that are reported, that wait for review, or
- * that are hidden; hide or remove one, or show one again. */
+ * that are hidden, or all of them; hide or remove one, or show one again. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -15,6 +15,7 @@ struct moderate_options {
     bool pending;
     bool reported;
     bool hidden;
+    bool all;
     bool json;
     bool ban;
     int why; /* index in moderate_whys */
@@ -31,8 +32,10 @@ static const struct args_option list_options[] = {
              "those that wait for review"),
     ARGS_ROW("hidden", 0, ARGS_FLAG, struct moderate_options, hidden, NULL,
              "those that you have hidden, or removed and that are not destroyed"),
+    ARGS_ROW("all", 0, ARGS_FLAG, struct moderate_options, all, NULL,
+             "all but removed ones, the newest first, whether reported or not"),
     ARGS_RANGE("count", 'k', ARGS_NUMBER, struct moderate_options, count, "N", 1, UINT32_MAX,
-               "so many at most (as many as one answer holds)"),
+               "so many at most (as many as one answer holds; with --all, no limit)"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct moderate_options, host, "HOST",
              "where they are (the first host)"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct moderate_options, json, NULL,
@@ -137,10 +140,53 @@ static int print_list(const struct cli *cli, const struct moderate_options *chos
     if (reply->reported_count == 0 && !chosen->json) {
         (void)fputs(chosen->pending  ? "nothing waits for review\n"
                     : chosen->hidden ? "nothing is hidden by you\n"
+                    : chosen->all    ? "there are no messages\n"
                                      : "nothing is reported\n",
                     cli->out.stream);
     }
     return CLI_DONE;
+}
+
+/*
+ * Copies the cursor of the next page. Returns CLI_CONNECTION after printing the error if it is not
+ * another one than before, as the pages would have no end then.
+ */
+static int copy_cursor(const struct cli *cli, const struct hearsay_admin_reply *reply,
+                       struct hearsay_admin *admin, uint8_t cursor[HEARSAY_CURSOR_BYTES])
+{
+    if (reply->next_bytes == admin->after_bytes &&
+        memcmp(reply->next, cursor, reply->next_bytes) == 0) {
+        cli_complain(cli, "the server sent the same page of its list twice");
+        return CLI_CONNECTION;
+    }
+    memcpy(cursor, reply->next, reply->next_bytes);
+    admin->after = cursor;
+    admin->after_bytes = reply->next_bytes;
+    return CLI_DONE;
+}
+
+/* Prints all messages, page by page, up to --count. */
+static int list_all(struct cli *cli, const struct moderate_options *chosen,
+                    struct hearsay_admin *admin)
+{
+    uint8_t cursor[HEARSAY_CURSOR_BYTES];
+    const struct hearsay_admin_reply *reply = NULL;
+    uint32_t left = chosen->count;
+    int code = admin_connect(cli, chosen->host);
+    while (code == CLI_DONE) {
+        admin->number = left;
+        code = admin_ask(cli, admin, &reply);
+        if (code == CLI_DONE && (reply->reported_count > 0 || admin->after == NULL)) {
+            code = print_list(cli, chosen, reply);
+        }
+        if (code != CLI_DONE || reply->next == NULL ||
+            (chosen->count > 0 && left <= reply->reported_count)) {
+            break;
+        }
+        left -= chosen->count > 0 ? (uint32_t)reply->reported_count : 0;
+        code = copy_cursor(cli, reply, admin, cursor);
+    }
+    return code;
 }
 
 static int list_run(struct cli *cli, void *options)
@@ -150,11 +196,15 @@ static int list_run(struct cli *cli, void *options)
                                   .host = chosen->host,
                                   .number = chosen->count,
                                   .pending = chosen->pending,
-                                  .withheld = chosen->hidden};
+                                  .withheld = chosen->hidden,
+                                  .all = chosen->all};
     const struct hearsay_admin_reply *reply = NULL;
-    if (chosen->pending + chosen->reported + chosen->hidden > 1) {
-        return cli_misuse(cli,
-                          "--reported, --pending and --hidden are different lists: choose one");
+    if (chosen->pending + chosen->reported + chosen->hidden + chosen->all > 1) {
+        return cli_misuse(
+            cli, "--reported, --pending, --hidden and --all are different lists: choose one");
+    }
+    if (chosen->all) {
+        return list_all(cli, chosen, &admin);
     }
     int code = admin_call(cli, &admin, &reply);
     if (code == CLI_DONE) {
@@ -165,11 +215,13 @@ static int list_run(struct cli *cli, void *options)
 
 const struct cli_command command_admin_list = {
     .name = "admin list",
-    .summary = "show messages that are reported, wait for review, or are hidden",
-    .arguments = "[--reported | --pending | --hidden] [OPTION]...",
-    .details = "Most reported first, then oldest first, with the readers' reasons. Decide with\n"
+    .summary = "show messages that are reported, wait for review, or are hidden; or all",
+    .arguments = "[--reported | --pending | --hidden | --all] [OPTION]...",
+    .details = "Most reported first, then oldest first, with the readers' reasons. With --all the\n"
+               "newest first; one that was hidden and is shown again counts as new. Decide with\n"
                "admin restore, admin hide or admin remove.\n",
     .examples = "  hearsay admin list\n"
+                "  hearsay admin list --all --count 20\n"
                 "  hearsay admin list --pending --json\n",
     CLI_OPTIONS(list_options, struct moderate_options),
     .run = list_run,
