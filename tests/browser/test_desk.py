@@ -49,7 +49,37 @@ def test_the_evening(phone, desk, rng):
     phone.follow("=Show")
     assert "It is shown." in phone.text("[role=status]")
     assert documents(phone) <= 5
-    assert "A rude word" not in phone.text("main")
+    assert "A rude word" not in phone.text("section:not(#all)")
+    assert "A rude word" in phone.text("#all"), "nothing is to be decided, and the board is there"
+
+
+def is_seen(phone, element):
+    return phone.run("const box = arguments[0].getBoundingClientRect();"
+                     "return box.top >= 0 && box.bottom <= innerHeight", element)
+
+
+def test_what_nobody_has_reported(phone, desk, rng):
+    """On the third page and without a script: hidden, and one is where one was."""
+    left = [leave_text(desk, rng, f"Message {number} " + "and more " * 20).hex() for number in range(45)][::-1]
+    phone.script(False)
+    phone.width(320)
+    phone.open(desk)
+    log_in(phone)
+    assert "Nothing to decide." in phone.text("main")
+    documents(phone)
+    phone.follow("=Older")
+    assert is_seen(phone, phone.find("#all h2")), "the browser goes to the list"
+    assert [item.get_attribute("id") for item in phone.all("#all li")] == [f"m-{one}" for one in left[20:40]]
+    phone.follow(f"#m-{left[33]} [value=hide]")
+    assert documents(phone) == 2
+    assert "Hidden." in phone.text(f"#m-{left[33]} [role=status]")
+    assert is_seen(phone, phone.find(f"#m-{left[33]} [role=status]")), "what was done is said where one is"
+    assert [item.get_attribute("id") for item in phone.all("#all li")] == [f"m-{one}" for one in left[20:40]]
+    phone.follow("=Older")
+    assert [item.get_attribute("id") for item in phone.all("#all li")] == [f"m-{one}" for one in left[40:]]
+    phone.follow("=Newer")
+    phone.follow("=Newer")
+    assert [item.get_attribute("id") for item in phone.all("#all li")] == [f"m-{one}" for one in left[:20]]
 
 
 def test_enter_in_the_reason_removes(phone, desk, rng):

@@ -320,7 +320,8 @@ def test_what_was_reported(make_desk, rng):
     assert "2 × It attacks somebody" in page.text and "1 × It is advertising" in page.text
     assert "&lt;b&gt;because&lt;/b&gt;" in page.text and "3 reports" in page.text
     assert re.search(r'<option value="harassment" selected>', page.text)
-    assert picture.hex() not in page.text
+    decided, everything = page.text.split('<section id="all">')
+    assert picture.hex() not in decided and picture.hex() in everything
     assert "2 Nachrichten wurden gemeldet" in desk.press(do="look", l="de").text
     assert 'dir="rtl"' in desk.press(l="ar").text
 
@@ -388,6 +389,102 @@ def test_a_ban_stays(make_desk, rng):
     desk.log_in()
     desk.press(do="remove", id=message.hex(), ban="1")
     assert "still refused" in desk.press(do="show", id=message.hex()).text
+
+
+def all_of(page):
+    """The ids of the list of all messages, in order; a page without messages has no such list."""
+    return re.findall(r'<li id="m-(\w{32})"', page)
+
+
+def turns_of(page):
+    """Where "Newer" and "Older" lead."""
+    forms = re.findall(r'action="/#all".*?name="p" value="(\w+)".*?>(Newer|Older)</button>', page, re.DOTALL)
+    return {name: value for value, name in forms}
+
+
+def test_all_messages(make_desk, rng):
+    """What nobody has reported can be hidden, too, and the page stays where it was."""
+    desk = make_desk()
+    assert 'id="all"' not in desk.log_in().text
+    texts = [f"message {number}." for number in range(45)]
+    left = [leave_text(desk, rng, text).hex() for text in texts][::-1]
+    first = desk.press(do="look").text
+    assert "Nothing to decide." in first and "All messages" in first
+    assert all_of(first) == left[:20] and "message 44." in first
+    assert list(turns_of(first)) == ["Older"]
+    second = desk.press(do="look", p=turns_of(first)["Older"]).text
+    assert all_of(second) == left[20:40]
+    late = leave_text(desk, rng, "a new one").hex()
+
+    victim, place = left[25], turns_of(first)["Older"]
+    item = re.search(rf'<li id="m-{victim}">.*?</li>', second, re.DOTALL).group(0)
+    assert item.count(f'action="/#m-{victim}"') == 2 and item.count(f'name="p" value="{place}"') == 2
+    hidden = desk.press(do="hide", id=victim, p=place).text
+    assert all_of(hidden) == left[20:40], "the same page"
+    item = re.search(rf'<li id="m-{victim}">.*?</li>', hidden, re.DOTALL).group(0)
+    assert "Hidden." in item and hidden.count("Hidden.") == 1 and 'value="show"' in item
+    assert 'value="hide"' not in item and "1 message that you took away" in hidden
+    with desk.daemon.client() as client:
+        assert client.refused(pb.Get(id=bytes.fromhex(victim))).code == "NOT_FOUND"
+    removed = desk.press(do="remove", id=left[26], p=place, why="spam").text
+    assert all_of(removed) == left[20:26] + left[27:41]
+    spoken = desk.press(l="de", p=place).text
+    assert all_of(spoken) == all_of(removed) and "Alle Nachrichten" in spoken, "in another language, too"
+    shown = desk.press(do="show", id=victim, p=place).text
+    assert all_of(shown) == left[20:25] + left[27:42], "what is shown again counts as new"
+    assert re.search(rf'<div id="m-{victim}">\s*<div class="notice" role="status"><p>It is shown', shown)
+
+    third = desk.press(do="look", p=turns_of(shown)["Older"]).text
+    assert all_of(third) == left[42:] and list(turns_of(third)) == ["Newer"]
+    back = desk.press(do="look", p=turns_of(third)["Newer"]).text
+    assert all_of(back) == all_of(shown)
+    top = desk.press(do="look", p=turns_of(back)["Newer"]).text
+    top = desk.press(do="look", p=turns_of(top)["Newer"]).text
+    assert all_of(top) == [victim, late, *left[:18]] and "Newer" not in turns_of(top)
+
+
+def test_pages_that_have_gone(make_desk, rng):
+    """A page without messages, or with a cursor of nobody, is the first one."""
+    desk = make_desk("[host default]\nremove_after = 0\n")
+    left = [leave_text(desk, rng, f"message {number}.").hex() for number in range(22)][::-1]
+    older = turns_of(desk.log_in().text)["Older"]
+    for page in ("newest", "zz", "6f", "00" * 9, "00" * 33, "6f" * 2000, '"><b>', older + "0", "6fffffffffffffffff"):
+        answer = desk.press(do="look", p=page).text
+        assert all_of(answer) == left[:20] and "<b>" not in answer, page
+    one = desk.press(do="remove", id=left[21], p=older).text
+    assert all_of(one) == [left[20]]
+    none = desk.press(do="remove", id=left[20], p=older).text
+    assert all_of(none) == left[:20] and "Removed for good." in none
+    gone = desk.press(do="hide", id=left[20], p=older).text
+    assert all_of(gone) == left[:20] and gone.count("not there any more") == 1
+    for message in left[:20]:
+        last = desk.press(do="remove", id=message, p="newest").text
+    assert all_of(last) == [] and "Removed for good." in last and "Nothing to decide." in last
+
+
+def test_a_page_waits_for_the_login(make_desk, rng):
+    """What was pressed in the list of all messages is done after the login, and answered there."""
+    desk = make_desk()
+    message = leave_text(desk, rng, "rude").hex()
+    desk.log_in()
+    desk.stop()
+    desk.start()
+    asked = desk.press(do="hide", id=message, p="newest").text
+    assert f'action="/#m-{message}" class="card"' in asked and asked.count('name="p" value="newest"') == 2
+    done = desk.log_in(do="hide", id=message, p="newest").text
+    assert re.search(rf'<li id="m-{message}">\s*<div class="notice" role="status"><p>Hidden', done)
+
+
+def test_long_texts_have_fewer_on_a_page(make_desk, rng):
+    """A page of the longest texts is shorter, and its buttons lead past no message."""
+    desk = make_desk("[limits]\nframe = 256K\npayload = 16K\n")
+    left = [leave_text(desk, rng, '"' * 16000).hex() for number in range(30)][::-1]
+    page, seen = desk.log_in().text, []
+    assert 0 < len(all_of(page)) < 16, "as many as one answer of hearsayd would have"
+    while "Older" in turns_of(page):
+        seen += all_of(page)
+        page = desk.press(do="look", p=turns_of(page)["Older"]).text
+    assert seen + all_of(page) == left
 
 
 def test_two_phones_at_once(make_desk, rng):

@@ -34,7 +34,8 @@ static void write_all(struct html *html, const struct desk *desk)
         {(enum hearsay_report_kind)99, EVIL},
     };
     struct hearsay_reported all[5];
-    const struct desk_act act = {.act = EVIL, .id = EVIL, .why = EVIL, .reason = EVIL};
+    const struct desk_act act = {
+        .act = EVIL, .id = EVIL, .why = EVIL, .reason = EVIL, .page = EVIL};
 
     for (size_t i = 0; i < 5; i++) {
         all[i] = reported_of(reasons, sizeof(reasons) / sizeof(reasons[0]));
@@ -62,8 +63,20 @@ static void write_all(struct html *html, const struct desk *desk)
                                                     .total = total});
         }
     }
+    for (size_t count = 0; count <= 5; count++) {
+        const struct hearsay_admin_reply reply = {.reported = all,
+                                                  .reported_count = count,
+                                                  .next = (const uint8_t *)EVIL,
+                                                  .next_bytes = 9,
+                                                  .previous = (const uint8_t *)EVIL,
+                                                  .previous_bytes = 9};
+        const struct desk_notice notice = {.key = "error.refused", .value = EVIL};
+
+        assert_int_equal(desk_all(html, desk, &reply, &act, &notice), count);
+    }
     desk_empty(html, desk);
     desk_end(html, desk, &act);
+    desk_end(html, desk, NULL);
 }
 
 static void test_every_text(void **state)
@@ -74,6 +87,7 @@ static void test_every_text(void **state)
                                   .language = lang_tag(lang_at(i)),
                                   .title = EVIL,
                                   .token = "0123",
+                                  .page = EVIL,
                                   .now_ms = 2000};
         struct html html;
 
@@ -159,6 +173,13 @@ static void test_the_worst_lists(void **state)
         assert_int_equal(count_word(&html, "name=\"reason\""), count_word(&html, "ILLEGAL"));
         assert_int_equal(count_word(&html, "last</p>"), REASONS * count_word(&html, "ILLEGAL"));
     }
+    const struct hearsay_admin_reply reply = {.reported = all, .reported_count = 20};
+    const struct desk_notice nothing = {.key = NULL};
+    size_t before = count_word(&html, "ILLEGAL");
+    size_t shown = desk_all(&html, &desk, &reply, &(struct desk_act){.act = NULL}, &nothing);
+
+    assert_true(shown > 0 && shown < 20);
+    assert_int_equal(count_word(&html, "ILLEGAL") - before, shown);
     desk_end(&html, &desk, NULL);
     assert_int_equal(count_word(&html, "\xe2\x80\xa6"), 0); /* nothing is cut */
     assert_false(html_failed(&html));
@@ -229,6 +250,65 @@ static void test_enter_removes(void **state)
     }
 }
 
+/*
+ * All messages: what was pressed in the list is answered in the message, where the browser goes, or
+ * above the list if the message is not there. No element has the id of another one, though a
+ * message stands in two lists.
+ */
+static void test_all_messages(void **state)
+{
+    static const char place[] = "id=\"m-07070707070707070707070707070707\"";
+    struct desk desk = {
+        .lang = lang_find("en"), .language = "en", .title = "x", .token = "0123", .page = "6f00"};
+    struct hearsay_reported both[2] = {reported_of(NULL, 0), reported_of(NULL, 0)};
+    const struct desk_notice notice = {.key = "moderate.done_hide"};
+    struct desk_act act = {.act = "hide", .page = "6f00"};
+    const struct hearsay_admin_reply reply = {.reported = both,
+                                              .reported_count = 2,
+                                              .total = 2,
+                                              .next = (const uint8_t *)"o\x0a\xff",
+                                              .next_bytes = 3};
+    struct html html;
+    (void)state;
+
+    memset(both[0].message.id, 7, HEARSAY_ID_BYTES);
+    memset(both[1].message.id, 8, HEARSAY_ID_BYTES);
+    both[1].hidden = both[1].pending = true;
+    for (int on_page = 0; on_page < 2; on_page++) {
+        both[0].message.id[0] = on_page == 1 ? 7 : 6;
+        act.id = "07070707070707070707070707070707";
+        html_init(&html);
+        desk_list(&html, &desk, DESK_REPORTED, &reply);
+        assert_int_equal(desk_all(&html, &desk, &reply, &act, &notice), 2);
+        assert_false(html_failed(&html));
+        html_text(&html, "", 0);
+        char *text = strndup(html.bytes, html.count);
+        assert_non_null(text);
+        assert_int_equal(count_word(&html, place), 1);
+        assert_int_equal(count_word(&html, "Hidden."), 1);
+        const char *from = strstr(text, place);
+        assert_true(strstr(from, "Hidden.") < strstr(from, "class=\"text\""));
+        char *list = strstr(text, "<section id=\"all\">");
+        assert_int_equal(strstr(list, place) > strstr(list, "<ol"), on_page);
+        assert_int_equal(count_word(&html, "id=\"why-"), 4);
+        assert_int_equal(count_word(&html, "id=\"why-m-"), 2);
+        assert_int_equal(count_word(&html, "name=\"p\" value=\"6f00\""), 4);
+        assert_int_equal(count_word(&html, "name=\"p\" value=\"6f0aff\""), 1);
+        assert_non_null(strstr(list, "value=\"hide\""));
+        assert_non_null(strstr(list, "waits for you"));
+        assert_null(strstr(list, "It is fine"));
+        assert_null(strstr(list, ">Newer<"));
+        free(text);
+        html_deinit(&html);
+    }
+    html_init(&html);
+    assert_int_equal(desk_all(&html, &desk, &(struct hearsay_admin_reply){.total = 0}, &act,
+                              &(struct desk_notice){.key = NULL}),
+                     0);
+    assert_int_equal(html.count, 0);
+    html_deinit(&html);
+}
+
 /* Each notice is in each language. */
 static void test_notices(void **state)
 {
@@ -271,9 +351,13 @@ static void test_kinds(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_every_text),        cmocka_unit_test(test_the_worst_lists),
-        cmocka_unit_test(test_nothing_is_hidden), cmocka_unit_test(test_enter_removes),
-        cmocka_unit_test(test_notices),           cmocka_unit_test(test_kinds),
+        cmocka_unit_test(test_every_text),
+        cmocka_unit_test(test_the_worst_lists),
+        cmocka_unit_test(test_nothing_is_hidden),
+        cmocka_unit_test(test_enter_removes),
+        cmocka_unit_test(test_notices),
+        cmocka_unit_test(test_all_messages),
+        cmocka_unit_test(test_kinds),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

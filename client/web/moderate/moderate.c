@@ -18,6 +18,7 @@
 
 enum {
     LIST_MESSAGES = 50,          /* of each list */
+    ALL_MESSAGES = 20,           /* of a page of all messages */
     HASH_MORE_BYTES = 64 * 1024, /* that libsodium allocates beside the memory of the hash */
     BUSY_SECONDS = 1
 };
@@ -35,8 +36,9 @@ struct job {
     struct desk_act act;
     struct desk desk;
     char token[LOGIN_TEXT_BYTES];
-    bool is_right;     /* the password */
-    bool lacks_memory; /* to check the password */
+    struct desk_notice notice; /* about what was done */
+    bool is_right;             /* the password */
+    bool lacks_memory;         /* to check the password */
     struct html html;
 };
 
@@ -125,6 +127,61 @@ static void answer_login(struct job *job, unsigned status, const struct desk_not
 
 /* --- what hearsayd is asked ------------------------------------------------------------------- */
 
+/* Reads the cursor of a page. Returns its bytes; 0: the form has none. */
+static size_t read_page(const char *page, uint8_t *out_cursor)
+{
+    size_t bytes = 0;
+    const char *end = page;
+
+    if (page == NULL || sodium_hex2bin(out_cursor, HEARSAY_CURSOR_BYTES, page, strlen(page), NULL,
+                                       &bytes, &end) != 0) {
+        return 0;
+    }
+    return *end == '\0' ? bytes : 0;
+}
+
+/*
+ * Writes the page of all messages that the form names. Writes the first page if the other one has
+ * gone: if its cursor is of a store before, if no message of it is left, or if it is the way back
+ * to the newest messages.
+ */
+static int job_write_all(struct job *job, struct hearsay *server, struct hearsay_admin *request,
+                         struct hearsay_error *error)
+{
+    const struct hearsay_admin_reply *reply = NULL;
+    struct desk_notice nothing = {.key = NULL};
+    uint8_t cursor[HEARSAY_CURSOR_BYTES];
+    size_t before = job->html.count;
+    size_t shown = 0;
+    int rc;
+
+    request->all = true;
+    request->number = ALL_MESSAGES;
+    request->after_bytes = read_page(job->act.page, cursor);
+    request->after = request->after_bytes > 0 ? cursor : NULL;
+    for (;;) {
+        rc = hearsay_admin(server, request, ACT_CALL_MS, &reply, error);
+        if (request->after != NULL &&
+            (rc == HEARSAY_OK ? reply->reported_count == 0 || reply->previous == NULL
+                              : error->status == HEARSAY_ERR_REFUSED)) {
+            request->after = NULL;
+            request->after_bytes = 0;
+            continue;
+        }
+        if (rc != HEARSAY_OK) {
+            return rc;
+        }
+        job->desk.page = request->after != NULL ? job->act.page : DESK_NEWEST;
+        shown = desk_all(&job->html, &job->desk, reply, &job->act,
+                         job->act.page != NULL ? &job->notice : &nothing);
+        if (shown == reply->reported_count) {
+            return HEARSAY_OK;
+        }
+        html_cut(&job->html, before); /* so that the buttons lead to the messages behind these */
+        request->number = (uint32_t)shown;
+    }
+}
+
 /* Writes the board and the lists, each as soon as hearsayd has told it. */
 static int job_write_lists(struct job *job, struct hearsay *server, struct hearsay_error *error)
 {
@@ -152,7 +209,8 @@ static int job_write_lists(struct job *job, struct hearsay *server, struct hears
     if (rc == HEARSAY_OK && total == 0) {
         desk_empty(&job->html, &job->desk);
     }
-    return rc;
+    request.withheld = false;
+    return rc == HEARSAY_OK ? job_write_all(job, server, &request, error) : rc;
 }
 
 /* Writes the page of who is logged in. */
@@ -161,7 +219,8 @@ static void job_write_page(struct job *job)
     struct hearsay_connect options;
     struct hearsay_error error;
     struct hearsay *server = NULL;
-    struct desk_notice notice = {.key = NULL};
+    struct desk_notice nothing = {.key = NULL};
+    struct desk_notice *notice = &job->notice;
 
     hearsay_connect_init(&options);
     options.agent = "hearsay-web/" HEARSAY_VERSION; /* hearsayd notes decisions as the page's */
@@ -171,14 +230,19 @@ static void job_write_page(struct job *job)
     if (rc == HEARSAY_OK) {
         job->desk.now_ms = hearsay_welcome(server)->now_ms;
         job->desk.is_clock_trusted = hearsay_welcome(server)->clock_trusted;
-        notice = act_do(&job->desk, &job->act, job->moderate->config.host, server, &error);
+        *notice = act_do(&job->desk, &job->act, job->moderate->config.host, server, &error);
     } else {
-        notice = act_notice(&error);
+        *notice = act_notice(&error);
     }
-    desk_begin(&job->html, &job->desk, &notice);
+    /* What was pressed in the list of all messages is answered there, where the browser goes. */
+    bool is_below = rc == HEARSAY_OK && job->act.page != NULL;
+    desk_begin(&job->html, &job->desk, is_below ? &nothing : notice);
     if (rc == HEARSAY_OK && job_write_lists(job, server, &error) != HEARSAY_OK) {
-        notice = act_notice(&error);
-        desk_say(&job->html, &job->desk, &notice);
+        if (is_below && notice->key != NULL) {
+            desk_say(&job->html, &job->desk, notice);
+        }
+        *notice = act_notice(&error);
+        desk_say(&job->html, &job->desk, notice);
     }
     desk_end(&job->html, &job->desk, NULL);
     hearsay_close(server);
@@ -333,6 +397,7 @@ static void take_form(struct job *job, const struct form *form)
         .reason = find_value(form, "reason"),
         .ban = find_value(form, "ban"),
         .mode = find_value(form, "mode"),
+        .page = find_value(form, "p"),
     };
     job->password = find_value(form, "password");
     if (token != NULL && login_use(&moderate->login, token, clock_ms(moderate))) {
@@ -380,6 +445,7 @@ static struct job *job_new(struct moderate *moderate, struct http_exchange *exch
         .language = "",
         .title = moderate->config.title,
         .token = job->token,
+        .page = DESK_NEWEST,
     };
     return job;
 }

@@ -10,9 +10,10 @@
 enum {
     REASON_CHARACTERS_MAX = 1000,
     REASON_LINES_MAX = 8,
+    PLACE_BYTES = SECRET_HEX_BYTES + 2, /* the name of an element for a message */
     /* The page has at most so many bytes behind a list, times the place of the list. The longest
      * text, at most 5 bytes for a character and 30 for a line, fits with all of its reasons. */
-    LIST_BYTES = HTML_BYTES_MAX / (DESK_LISTS + 1)
+    LIST_BYTES = HTML_BYTES_MAX / (DESK_LISTS + 2) /* the list of all messages is one, too */
 };
 
 /* By hearsay_report_kind. */
@@ -68,13 +69,31 @@ static void write_hidden(struct html *html, const char *name, const char *value)
     }
 }
 
-static void form_begin(struct html *html, const struct desk *desk, const char *class_name)
+/* Begins a form after which the browser goes to the element `place`; NULL: to the top. */
+static void form_begin_to(struct html *html, const struct desk *desk, const char *class_name,
+                          const char *place)
 {
-    html_raw(html, "<form method=\"post\" action=\"/\"");
+    char action[sizeof("/#") + PLACE_BYTES];
+
+    (void)snprintf(action, sizeof(action), "/%s%s", place != NULL ? "#" : "",
+                   place != NULL ? place : "");
+    html_raw(html, "<form method=\"post\"");
+    html_attribute(html, "action", action);
     html_attribute(html, "class", class_name);
     html_raw(html, ">\n");
     write_hidden(html, "k", desk->token);
     write_hidden(html, "l", desk->language);
+}
+
+static void form_begin(struct html *html, const struct desk *desk, const char *class_name)
+{
+    form_begin_to(html, desk, class_name, NULL);
+}
+
+/* The name of the element of a message in the list of all messages. */
+static void name_place(const char *id, char out_place[PLACE_BYTES])
+{
+    (void)snprintf(out_place, PLACE_BYTES, "m-%s", id);
 }
 
 /* Writes a button that sends its form with `name=value`. */
@@ -149,6 +168,7 @@ static void keep_act(struct html *html, const struct desk_act *act)
     write_hidden(html, "reason", act->reason);
     write_hidden(html, "ban", act->ban);
     write_hidden(html, "mode", act->mode);
+    write_hidden(html, "p", act->page);
 }
 
 void desk_end(struct html *html, const struct desk *desk, const struct desk_act *act)
@@ -158,6 +178,8 @@ void desk_end(struct html *html, const struct desk *desk, const struct desk_act 
     write_hidden(html, "k", desk->token);
     if (act != NULL) {
         keep_act(html, act);
+    } else {
+        write_hidden(html, "p", desk->page);
     }
     for (size_t i = 0; i < lang_count(); i++) {
         const struct lang *lang = lang_at(i);
@@ -182,7 +204,10 @@ void desk_end(struct html *html, const struct desk *desk, const struct desk_act 
 
 void desk_login(struct html *html, const struct desk *desk, const struct desk_act *act)
 {
-    form_begin(html, desk, "card");
+    char place[PLACE_BYTES];
+
+    name_place(act->id != NULL ? act->id : "", place);
+    form_begin_to(html, desk, "card", act->page != NULL ? place : NULL);
     write_hidden(html, "t", desk->ticket);
     keep_act(html, act);
     html_raw(html, "<label for=\"password\">");
@@ -265,7 +290,7 @@ static uint64_t seconds_between(int64_t from_ms, int64_t to_ms)
 }
 
 static void write_state(struct html *html, const struct desk *desk,
-                        const struct hearsay_reported *reported)
+                        const struct hearsay_reported *reported, bool is_of_all)
 {
     const struct hearsay_message *message = &reported->message;
     bool is_about = !desk->is_clock_trusted;
@@ -278,6 +303,8 @@ static void write_state(struct html *html, const struct desk *desk,
         html_raw(html, "</b>\n");
     } else if (reported->hidden && !reported->pending) {
         write_element(html, desk, "b", "moderate.hidden");
+    } else if (reported->pending && is_of_all) {
+        write_element(html, desk, "b", "moderate.waits");
     }
     if (reported->reports > 0) {
         html_raw(html, "<b>");
@@ -351,24 +378,24 @@ static size_t worst_kind(const struct hearsay_reported *reported)
 
 /* Begins a label for the field of a message, and ends it. */
 static void label_write(struct html *html, const struct desk *desk, const char *key,
-                        const char *field, const char *id)
+                        const char *field, const char *name)
 {
     html_raw(html, "<label for=\"");
     html_raw(html, field);
-    html_raw(html, id);
+    html_raw(html, name);
     html_raw(html, "\">");
     write_words(html, desk, key);
     html_raw(html, "</label>\n");
 }
 
 static void write_kinds(struct html *html, const struct desk *desk,
-                        const struct hearsay_reported *reported, const char *id)
+                        const struct hearsay_reported *reported, const char *name)
 {
     size_t chosen = worst_kind(reported);
 
-    label_write(html, desk, "moderate.why", "why-", id);
+    label_write(html, desk, "moderate.why", "why-", name);
     html_raw(html, "<select name=\"why\" id=\"why-");
-    html_raw(html, id);
+    html_raw(html, name);
     html_raw(html, "\">\n<option value=\"\">");
     write_words(html, desk, "moderate.why_none");
     html_raw(html, "</option>\n");
@@ -382,53 +409,88 @@ static void write_kinds(struct html *html, const struct desk *desk,
     html_raw(html, "</select>\n");
 }
 
+/* A message of a list. The list of all messages may have one that stands in another list, too. */
+struct item {
+    const struct hearsay_reported *reported;
+    bool is_of_all;
+    char id[SECRET_HEX_BYTES];
+    char place[PLACE_BYTES]; /* in the list of all messages */
+};
+
+/* Begins a form about a message. */
+static void item_form_begin(struct html *html, const struct desk *desk, const struct item *item)
+{
+    form_begin_to(html, desk, "acts", item->is_of_all ? item->place : NULL);
+    write_hidden(html, "id", item->id);
+    if (item->is_of_all) {
+        write_hidden(html, "p", desk->page);
+    }
+}
+
 /* Writes what removes a message, behind one tap more. A form of its own: where Enter is pressed in
  * a field, a browser presses the first button of the form, which must do what the field is for. */
-static void write_removal(struct html *html, const struct desk *desk,
-                          const struct hearsay_reported *reported, const char *id)
+static void write_removal(struct html *html, const struct desk *desk, const struct item *item)
 {
+    const char *name = item->is_of_all ? item->place : item->id;
+
     html_raw(html, "<details>\n<summary>");
     write_words(html, desk, "moderate.more");
     html_raw(html, "</summary>\n");
-    form_begin(html, desk, "acts");
-    write_hidden(html, "id", id);
-    write_kinds(html, desk, reported, id);
-    label_write(html, desk, "moderate.reason", "reason-", id);
+    item_form_begin(html, desk, item);
+    write_kinds(html, desk, item->reported, name);
+    label_write(html, desk, "moderate.reason", "reason-", name);
     html_raw(html, "<input type=\"text\" name=\"reason\" maxlength=\"100\" dir=\"auto\" "
                    "autocomplete=\"off\" id=\"reason-");
-    html_raw(html, id);
+    html_raw(html, name);
     html_raw(html, "\">\n<div class=\"check\"><input type=\"checkbox\" name=\"ban\" value=\"1\" "
                    "id=\"ban-");
-    html_raw(html, id);
+    html_raw(html, name);
     html_raw(html, "\">");
-    label_write(html, desk, "moderate.ban", "ban-", id);
+    label_write(html, desk, "moderate.ban", "ban-", name);
     html_raw(html, "</div>\n");
     write_button(html, desk, "button quiet", "remove", "moderate.remove");
     html_raw(html, "</form>\n</details>\n");
 }
 
+/* Writes the buttons. What is fine is said where the reasons of the reports stand. */
+static void write_buttons(struct html *html, const struct desk *desk, const struct item *item)
+{
+    const struct hearsay_reported *reported = item->reported;
+
+    item_form_begin(html, desk, item);
+    html_raw(html, "<p class=\"row\">\n");
+    if (!reported->hidden) {
+        write_button(html, desk, item->is_of_all ? "chip" : "button", "hide", "moderate.hide");
+    }
+    if (reported->hidden || !item->is_of_all) {
+        write_button(html, desk, item->is_of_all ? "chip" : "button quiet", "show",
+                     reported->hidden ? "moderate.show" : "moderate.fine");
+    }
+    html_raw(html, "</p>\n</form>\n");
+    if (reported->destroyed_ms == 0) {
+        write_removal(html, desk, item);
+    }
+}
+
+static void item_init(struct item *item, const struct hearsay_reported *reported, bool is_of_all)
+{
+    item->reported = reported;
+    item->is_of_all = is_of_all;
+    secret_write_hex(reported->message.id, item->id);
+    name_place(item->id, item->place);
+}
+
 static void write_item(struct html *html, const struct desk *desk,
                        const struct hearsay_reported *reported)
 {
-    char id[SECRET_HEX_BYTES];
+    struct item item;
 
-    secret_write_hex(reported->message.id, id);
+    item_init(&item, reported, false);
     html_raw(html, "<li>\n");
     write_text(html, desk, reported);
-    write_state(html, desk, reported);
+    write_state(html, desk, reported, false);
     write_reasons(html, desk, reported);
-    form_begin(html, desk, "acts");
-    write_hidden(html, "id", id);
-    html_raw(html, "<p class=\"row\">\n");
-    if (!reported->hidden) {
-        write_button(html, desk, "button", "hide", "moderate.hide");
-    }
-    write_button(html, desk, "button quiet", "show",
-                 reported->hidden ? "moderate.show" : "moderate.fine");
-    html_raw(html, "</p>\n</form>\n");
-    if (reported->destroyed_ms == 0) {
-        write_removal(html, desk, reported, id);
-    }
+    write_buttons(html, desk, &item);
     html_raw(html, "</li>\n");
 }
 
@@ -461,4 +523,87 @@ void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
         html_raw(html, "</p>\n");
     }
     html_raw(html, "</section>\n");
+}
+
+/* --- all messages ----------------------------------------------------------------------------- */
+
+/* Writes a message with what is said about it; notice->key NULL: nothing. */
+static void write_item_of_all(struct html *html, const struct desk *desk, const struct item *item,
+                              const struct desk_notice *notice)
+{
+    html_raw(html, "<li");
+    html_attribute(html, "id", item->place);
+    html_raw(html, ">\n");
+    if (notice->key != NULL) {
+        desk_say(html, desk, notice);
+    }
+    write_text(html, desk, item->reported);
+    write_state(html, desk, item->reported, true);
+    write_buttons(html, desk, item);
+    html_raw(html, "</li>\n");
+}
+
+static void write_turn(struct html *html, const struct desk *desk, const uint8_t *cursor,
+                       size_t bytes, const char *key)
+{
+    static const char digits[] = "0123456789abcdef";
+    char page[2 * HEARSAY_CURSOR_BYTES + 1];
+
+    if (cursor == NULL || bytes > HEARSAY_CURSOR_BYTES) {
+        return;
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        page[2 * i] = digits[cursor[i] >> 4];
+        page[2 * i + 1] = digits[cursor[i] & 15];
+    }
+    page[2 * bytes] = '\0';
+    form_begin_to(html, desk, "turn", "all");
+    write_hidden(html, "p", page);
+    write_button(html, desk, "chip", "look", key);
+    html_raw(html, "</form>\n");
+}
+
+size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay_admin_reply *reply,
+                const struct desk_act *act, const struct desk_notice *notice)
+{
+    static const struct desk_notice nothing = {.key = NULL};
+    char place[PLACE_BYTES];
+    size_t start = html->count;
+    size_t shown = 0;
+    bool is_said = notice->key == NULL;
+    struct item item;
+
+    if (reply->reported_count == 0 && is_said) {
+        return 0;
+    }
+    name_place(act->id != NULL ? act->id : "", place);
+    html_raw(html, "<section id=\"all\">\n");
+    write_element(html, desk, "h2", "moderate.all");
+    for (size_t i = 0; i < reply->reported_count && !is_said; i++) {
+        item_init(&item, &reply->reported[i], true);
+        is_said = strcmp(item.place, place) == 0;
+    }
+    if (!is_said) {
+        html_raw(html, "<div");
+        html_attribute(html, "id", place);
+        html_raw(html, ">\n");
+        desk_say(html, desk, notice);
+        html_raw(html, "</div>\n");
+    }
+    html_raw(html, "<ol class=\"list\">\n");
+    for (; shown < reply->reported_count; shown++) {
+        size_t before = html->count;
+
+        item_init(&item, &reply->reported[shown], true);
+        write_item_of_all(html, desk, &item, strcmp(item.place, place) == 0 ? notice : &nothing);
+        if (html->count - start > LIST_BYTES && shown > 0) {
+            html_cut(html, before);
+            break;
+        }
+    }
+    html_raw(html, "</ol>\n<div class=\"tools\">\n");
+    write_turn(html, desk, reply->previous, reply->previous_bytes, "moderate.newer");
+    write_turn(html, desk, reply->next, reply->next_bytes, "moderate.older");
+    html_raw(html, "</div>\n</section>\n");
+    return shown;
 }

@@ -23,7 +23,10 @@ struct desk_act {
     const char *reason; /* in own words */
     const char *ban;
     const char *mode; /* of the board */
+    const char *page; /* of all messages, whose form was sent: as in struct desk */
 };
+
+#define DESK_NEWEST "newest"
 
 /* What all parts have. Borrowed. */
 struct desk {
@@ -32,6 +35,7 @@ struct desk {
     const char *title;    /* of the place */
     const char *token;    /* of the login; "": nobody is logged in */
     const char *ticket;   /* of the form for the password */
+    const char *page;     /* of all messages: its cursor as digits; DESK_NEWEST: the first page */
     int64_t now_ms;       /* of hearsayd */
     bool is_clock_trusted;
 };
@@ -53,10 +57,21 @@ enum desk_list { DESK_REPORTED, DESK_PENDING, DESK_WITHHELD, DESK_LISTS };
 void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
                const struct hearsay_admin_reply *reply);
 
+/*
+ * A page of all messages, the newest first, with buttons to the older and the newer page. `notice`
+ * is about the message of `act`, which was sent from this list: it stands in this message, where
+ * the browser goes, or above the list if the message is not on the page. Without messages nothing
+ * is written. Returns how many messages were written. If these are fewer than those of the reply,
+ * the page had no room for the others, and the buttons lead past them.
+ */
+size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay_admin_reply *reply,
+                const struct desk_act *act, const struct desk_notice *notice);
+
 /* What stands there instead of the lists where all are empty. */
 void desk_empty(struct html *html, const struct desk *desk);
 
-/* Ends the page, with the languages. They keep what was pressed before; NULL: nothing. */
+/* Ends the page, with the languages. They keep what was pressed before; NULL: the page of all
+ * messages. */
 void desk_end(struct html *html, const struct desk *desk, const struct desk_act *act);
 
 /* The kind of a word in a form, as "spam"; 0: there is no such kind. */
