@@ -51,7 +51,7 @@ INSTALL_LOG = $(BUILD)/meson-logs/install-log.txt
 
 # Each recipe uses all processors by itself.
 .NOTPARALLEL:
-.PHONY: all build demo demo-hub torture-hub play check check-all check-rest check-asan test bench peers eval reproduce fuzz torture small matrix check-release lint deb install uninstall clean format help
+.PHONY: all build demo demo-hub torture-hub play check check-all check-rest check-asan test bench count count-update peers eval reproduce fuzz torture small matrix check-release lint deb install uninstall clean format help
 
 all: build
 
@@ -111,6 +111,19 @@ bench: ## install what is missing, build, and measure; see docs/performance.md
 	@echo "building and measuring in $(BUILD)"
 	@ninja -C $(BUILD)
 	@$(BUILD)/tests/bench/hearsay-bench $(or $(BENCH_ARGS),all)
+
+count: ## install what is missing, build, and compare counts with docs/counts.json; see docs/notes/counts.md
+	@sh scripts/install-packages build test count
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@echo "building in $(BUILD), and counting"
+	@ninja -C $(BUILD) --quiet tests/count/hearsay-count daemon/hearsayd
+	@meson test -C $(BUILD) --no-rebuild --benchmark --suite count --verbose --logbase countlog
+
+count-update: ## the same, and write what is counted to docs/counts.json
+	@sh scripts/install-packages build test count
+	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@echo "building in $(BUILD), and counting"
+	@ninja -C $(BUILD) --quiet count-update
 
 eval: ## build, and evaluate contexts on real data (EVAL_ARGS); see docs/evaluation.md
 	@sh scripts/install-packages build test bench
