@@ -111,14 +111,29 @@ void page_write_about(struct html *html, const struct page *page, const char *ru
 
 /* --- the poster ------------------------------------------------------------------------------- */
 
+/* From how many bytes on a text needs a smaller type to stand in one line of the paper. style.css
+ * has the sizes. */
+enum { POSTER_LONG_BYTES = 40, POSTER_LONGEST_BYTES = 72 };
+
+/* Writes what people type, which must not be broken on paper. */
+static void poster_write_code(struct html *html, const char *value)
+{
+    size_t bytes = strlen(value);
+
+    html_raw(html, bytes > POSTER_LONGEST_BYTES ? "<bdi class=\"code longest\">"
+                   : bytes > POSTER_LONG_BYTES  ? "<bdi class=\"code long\">"
+                                                : "<bdi class=\"code\">");
+    html_string(html, value);
+    html_raw(html, "</bdi></p>\n");
+}
+
 static void poster_write_value(struct html *html, const struct page *page, const char *key,
                                const char *value)
 {
     html_raw(html, "<p>");
     lang_write(html, page->lang, key, NULL, NULL);
-    html_raw(html, ": <bdi class=\"code\">");
-    html_string(html, value);
-    html_raw(html, "</bdi></p>\n");
+    html_raw(html, ": ");
+    poster_write_code(html, value);
 }
 
 /* Writes what people may type: the name, and the address of the code without the digits behind it,
@@ -132,9 +147,8 @@ static void poster_write_addresses(struct html *html, const struct page *page, c
     (void)snprintf(address, sizeof(address), "%.*s", (int)strcspn(url, "?"), url);
     poster_write_value(html, page, "poster.address", name);
     if (strcmp(name, address) != 0) {
-        html_raw(html, "<p><bdi class=\"code\">");
-        html_string(html, address);
-        html_raw(html, "</bdi></p>\n");
+        html_raw(html, "<p>");
+        poster_write_code(html, address);
     }
 }
 

@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The poster on paper: people type what it says, so no address, name or password is broken.
+
+Chromium prints it, and pdftotext reads the print, line by line as it stands on the paper.
+"""
+
+import base64
+import re
+import shutil
+import subprocess
+
+import pytest
+
+PAPERS = {"A4": (8.27, 11.69), "Letter": (8.5, 11)}  # inches
+LANGUAGES = ("en", "de", "ar")
+SHORT = {"title": "Café Jules", "wifi_ssid": "Café Jules Guests", "wifi_password": "open sesame now"}
+# As long as WiFi and the configuration allow: 32 bytes, 63 characters, 127 characters.
+LONGEST = {
+    "title": "Gemeindezentrum und Stadtteilbibliothek an der Rheinbrücke",
+    "wifi_ssid": "Gemeindezentrum Rheinbruecke 5G!",
+    "wifi_password": "correct horse battery staple and twenty more words in one linex",
+    "name": ".".join(("hearsay", "a" * 50, "b" * 50, "c" * 13, "lan")),
+}
+
+
+@pytest.fixture(params=["short", "longest"])
+def words(request):
+    assert [len(LONGEST[key]) for key in ("wifi_ssid", "wifi_password", "name")] == [32, 63, 127]
+    return SHORT if request.param == "short" else LONGEST
+
+
+@pytest.fixture
+def poster(make_place, words):
+    place = make_place("".join(f"{key} = {value}\n" for key, value in words.items() if key != "name"))
+    if "name" in words:  # before the one that phones of the tests know: the poster has the first
+        with open(place.file, encoding="utf-8") as file:
+            config = file.read()
+        with open(place.file, "w", encoding="utf-8") as file:
+            file.write(config.replace("[web]\n", f"[web]\nname = {words['name']}\n"))
+        place.restart()
+    return place
+
+
+def print_page(phone, paper, folder):
+    """The lines of the print, and how many pages it has."""
+    width, height = PAPERS[paper]
+    pdf = folder / f"poster-{paper}.pdf"
+    pdf.write_bytes(base64.b64decode(phone.cdp(
+        "Page.printToPDF", paperWidth=width, paperHeight=height, printBackground=True)["data"]))
+    text = subprocess.run(["pdftotext", "-layout", pdf, "-"], check=True, capture_output=True,
+                          text=True).stdout
+    text = re.sub("[\u200e\u200f\u2066-\u2069\u202a-\u202e]", "", text)  # marks of direction
+    return [" ".join(line.split()) for line in text.splitlines()], text.count("\f")
+
+
+def addresses(phone):
+    """What the page itself says, which need not be broken to be wrong."""
+    return [element.get_attribute("textContent") for element in phone.all(".codes .code")]
+
+
+def test_nothing_is_broken_on_paper(phone, poster, words, tmp_path):
+    if shutil.which("pdftotext") is None:
+        pytest.skip("there is no pdftotext: scripts/install-packages browser brings poppler-utils")
+    for language in LANGUAGES:
+        phone.open(poster, f"/poster?l={language}")
+        said = addresses(phone)
+        assert words["wifi_ssid"] in said and words["wifi_password"] in said
+        assert any(words.get("name", "hearsay.lan") in text for text in said)
+        for wide in (360, 1280):  # a print takes its width from the paper, not from the window
+            phone.width(wide)
+            for paper in PAPERS:
+                lines, pages = print_page(phone, paper, tmp_path)
+                where = f"{language}, {paper}, from {wide} px: {lines}"
+                assert pages == 1, where
+                for text in said:
+                    assert any(text in line for line in lines), f"{text}: {where}"
+
+
+def test_the_longest_fit_on_the_paper(phone, poster, words):
+    """Nothing sticks out of A4 or Letter, which are 718 and 739 CSS pixels wide within Chromium's margins."""
+    phone.cdp("Emulation.setEmulatedMedia", media="print")
+    try:
+        for language in LANGUAGES:
+            phone.open(poster, f"/poster?l={language}")
+            for width in (718, 739):
+                phone.width(width)
+                for box in phone.run("""
+                  return [...document.querySelectorAll('.codes .code')].map((code) => {
+                    const range = document.createRange();
+                    range.selectNodeContents(code);
+                    const box = range.getBoundingClientRect();
+                    return [code.textContent, box.left, box.right, range.getClientRects().length];
+                  })"""):
+                    text, left, right, lines = box
+                    assert lines == 1 and left >= 0 and right <= width, (language, width, text, left, right)
+    finally:
+        phone.cdp("Emulation.setEmulatedMedia", media="")
