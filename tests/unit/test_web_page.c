@@ -404,6 +404,38 @@ static void test_sentences(void **state)
     assert_true(sample_has("about-nobody", &web_pages_plain, "has not said who they are"));
 }
 
+/* A browser gives back what was typed when a person comes back from its error page, but not in a
+ * field with autocomplete="off". Only the code to withdraw, a secret, has it. */
+static void test_browsers_give_back_what_was_typed(void **state)
+{
+    static const char off[] = "autocomplete=\"off\"";
+    size_t codes = 0;
+    (void)state;
+
+    for (size_t i = 0; i < web_pages_sample_count; i++) {
+        struct view view;
+        struct page page = web_pages_page(&web_pages_plain, lang_at(0), &view);
+        struct html html;
+
+        html_init(&html);
+        web_pages_samples[i].write(&html, &page, &web_pages_plain);
+        char *text = strndup(html.bytes, html.count);
+        assert_non_null(text);
+        for (const char *at = strstr(text, off); at != NULL; at = strstr(at + 1, off)) {
+            const char *tag = at;
+
+            while (*tag != '<') {
+                tag--;
+            }
+            assert_memory_equal(tag, "<input type=\"text\" id=\"code\"", 28);
+            codes++;
+        }
+        free(text);
+        html_deinit(&html);
+    }
+    assert_true(codes > 0);
+}
+
 static void test_no_memory(void **state)
 {
     (void)state;
@@ -467,11 +499,17 @@ int main(void)
 {
     (void)setenv("TZ", "UTC", 1);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_well_formed), cmocka_unit_test(test_attacks),
-        cmocka_unit_test(test_house),       cmocka_unit_test(test_text_is_kept),
-        cmocka_unit_test(test_worst_list),  cmocka_unit_test(test_nothing_untranslated),
-        cmocka_unit_test(test_sentences),   cmocka_unit_test(test_times_of_the_day),
-        cmocka_unit_test(test_no_memory),   cmocka_unit_test(test_statics),
+        cmocka_unit_test(test_well_formed),
+        cmocka_unit_test(test_attacks),
+        cmocka_unit_test(test_house),
+        cmocka_unit_test(test_text_is_kept),
+        cmocka_unit_test(test_worst_list),
+        cmocka_unit_test(test_nothing_untranslated),
+        cmocka_unit_test(test_sentences),
+        cmocka_unit_test(test_times_of_the_day),
+        cmocka_unit_test(test_no_memory),
+        cmocka_unit_test(test_statics),
+        cmocka_unit_test(test_browsers_give_back_what_was_typed),
         cmocka_unit_test(test_first_view),
     };
 

@@ -440,7 +440,7 @@ static void write_removal(struct html *html, const struct desk *desk, const stru
     write_kinds(html, desk, item->reported, name);
     label_write(html, desk, "moderate.reason", "reason-", name);
     html_raw(html, "<input type=\"text\" name=\"reason\" maxlength=\"100\" dir=\"auto\" "
-                   "autocomplete=\"off\" id=\"reason-");
+                   "id=\"reason-");
     html_raw(html, name);
     html_raw(html, "\">\n<div class=\"check\"><input type=\"checkbox\" name=\"ban\" value=\"1\" "
                    "id=\"ban-");

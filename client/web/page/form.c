@@ -247,9 +247,11 @@ static void form_write_text(struct html *html, const struct page *page,
 
     html_raw(html, "<label for=\"text\">");
     lang_write(html, page->lang, "form.text", NULL, NULL);
-    /* A character of a text may be two of maxlength. */
+    /* A character of a text may be two of maxlength. No autocomplete="off" here, and on no other
+     * field that a person types into, because with it a browser does not give the text back when
+     * the person comes back from its error page. */
     html_raw(html, "</label>\n<textarea id=\"text\" name=\"text\" rows=\"4\" required "
-                   "dir=\"auto\" autocomplete=\"off\" maxlength=\"");
+                   "dir=\"auto\" maxlength=\"");
     html_number(html, 2 * (uint64_t)PAGE_TEXT_CHARACTERS);
     html_raw(html, "\"");
     field_write_state(html, "who limit", is_wrong);
@@ -322,7 +324,7 @@ static void form_write_choices(struct html *html, const struct page *page,
     html_raw(html, "</summary>\n<label for=\"t\">");
     lang_write(html, page->lang, "form.topics", NULL, NULL);
     html_raw(html, "</label>\n<input type=\"text\" id=\"t\" name=\"t\" maxlength=\"260\" "
-                   "dir=\"auto\" autocomplete=\"off\"");
+                   "dir=\"auto\"");
     field_write_state(html, "t-help", is_wrong);
     html_attribute(html, "value", has_topics ? form->topics : "");
     html_raw(html, ">\n<p class=\"help\" id=\"t-help\">");

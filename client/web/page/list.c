@@ -212,7 +212,7 @@ static void topics_write_form(struct html *html, const struct page *page)
     html_raw(html, "<div class=\"row\">\n<div><label for=\"topic\">");
     lang_write(html, page->lang, "topics.label", NULL, NULL);
     html_raw(html, "</label>\n<input type=\"text\" id=\"topic\" name=\"t\" maxlength=\"60\" "
-                   "dir=\"auto\" autocomplete=\"off\" "
+                   "dir=\"auto\" "
                    "aria-describedby=\"topic-help\"></div>\n<button class=\"button quiet\">");
     lang_write(html, page->lang, "topics.show", NULL, NULL);
     html_raw(html, "</button>\n</div>\n<p class=\"help\" id=\"topic-help\">");

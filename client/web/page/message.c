@@ -110,7 +110,7 @@ static void message_write_report(struct html *html, const struct page *page,
     html_raw(html, "<label for=\"words\">");
     lang_write(html, page->lang, "report.text", NULL, NULL);
     html_raw(html, "</label>\n<input type=\"text\" id=\"words\" name=\"text\" maxlength=\"150\" "
-                   "dir=\"auto\" autocomplete=\"off\"");
+                   "dir=\"auto\"");
     html_attribute(html, "value", message->words == NULL ? "" : message->words);
     html_raw(html, ">\n");
     page_write_element(html, page, "button", "button send", "report.send");
@@ -126,6 +126,7 @@ static void message_write_withdraw(struct html *html, const struct page *page,
     task_begin(html, page, "withdraw.heading", "/withdraw", is_wrong || message->code != NULL, id);
     html_raw(html, "<label for=\"code\">");
     lang_write(html, page->lang, "withdraw.code", NULL, NULL);
+    /* The code is a secret, which a browser must neither keep nor suggest to others. */
     html_raw(html, "</label>\n<input type=\"text\" id=\"code\" name=\"code\" required dir=\"ltr\" "
                    "maxlength=\"60\" autocomplete=\"off\" autocapitalize=\"characters\" "
                    "spellcheck=\"false\" aria-describedby=\"");

@@ -2,7 +2,7 @@
 // What the pages can do besides, where scripts run: live updates, unread, "yours", hiding, times,
 // a counter, a form that comes and goes. Everything else works without this file. Text of others is only ever textContent, or
 // comes as a document that the server wrote. What is kept is in sessionStorage, and says nothing to
-// other places.
+// other places; what is being typed is in the state of the page's entry in the tab's history.
 // Chrome 70 and Safari 12 must be able to read the whole script: tests/unit/script_syntax.py checks that it
 // has no newer syntax.
 'use strict';
@@ -478,6 +478,43 @@
     }
   }
 
+  // A browser gives back what was typed when a person comes back from its error page or reloads. Firefox does
+  // not do so for pages that it may not store, as no page of ours may be (Cache-Control: no-store). So
+  // the state of this entry in the tab's history has the typed texts, too: it comes back with the entry, and
+  // goes when the tab is closed. A secret has autocomplete="off" and is not kept.
+  const typedFields = () => [...document.querySelectorAll('textarea, input[type=text]')]
+    .filter((field) => field.id && !field.readOnly && field.autocomplete !== 'off');
+
+  function typedStart() {
+    const typed = history.state && history.state.typed || {};
+    for (const field of typedFields()) {
+      const text = typed[field.id];
+      if (typeof text === 'string' && text && !field.value) {
+        field.value = text;
+        const details = field.closest('details');
+        if (details) {
+          details.open = true;
+        }
+      }
+    }
+    let timer = 0;
+    const write = () => {
+      clearTimeout(timer);
+      timer = 0;
+      const now = {};
+      for (const field of typedFields()) {
+        now[field.id] = field.value;
+      }
+      try {
+        history.replaceState({typed: now}, '');
+      } catch (e) { /* Safari takes 100 in 30 seconds */ }
+    };
+    addEventListener('input', () => {
+      timer = timer || setTimeout(write, 300);
+    });
+    addEventListener('submit', write);
+  }
+
   // A place that closes takes the form away, and brings it back: with what was typed in it.
   let formAway = null;
 
@@ -537,6 +574,7 @@
   if (left) {
     keptAdd('mine', left.dataset.id);
   }
+  typedStart();
   counterStart();
   codeFill();
   const hide = byId('hide');

@@ -1,0 +1,240 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nothing that a person typed is lost when the connection is lost while it is sent.
+
+The phone reaches the place through a relay, which can refuse what is sent while it lets pages through: as
+at the edge of a WiFi. Then the browser shows an error page of its own, and the person goes back or reloads.
+"""
+
+import contextlib
+import json
+import select
+import shutil
+import socket
+import tempfile
+import threading
+
+import pytest
+from selenium import webdriver
+from selenium.webdriver.chrome.service import Service
+
+import hearsay_wire as wire
+from harness import NAME, Phone, _options
+from marionette import Firefox, find_firefox
+
+TYPED = {"#text": "Is there a piano here?\nI would like to play.", "#t": "jazz, lost"}
+WORDS = "It is about me"
+SOON = 10  # seconds, on a page that has been loaded
+
+
+class Relay:
+    """Passes connections on to a place. While `refuses` it hangs up on each POST, unanswered."""
+
+    def __init__(self, place):
+        self.place, self.refuses, self.refused = place, False, 0
+        self.door = socket.create_server(("127.0.0.1", 0), backlog=64)
+        self.port = self.door.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def url(self, path="/", name=NAME):
+        return f"http://{name}:{self.port}{path}"
+
+    def _accept(self):
+        with contextlib.suppress(OSError):  # the door is closed: the test is over
+            while True:
+                threading.Thread(target=self._pass_on, args=(self.door.accept()[0],), daemon=True).start()
+
+    def _pass_on(self, phone):
+        with phone, contextlib.suppress(OSError), socket.create_connection(
+                (self.place.address, self.place.port)) as place:
+            while True:
+                for source in select.select([phone, place], [], [])[0]:
+                    data = source.recv(65536)
+                    if source is phone and self.refuses and data.startswith(b"POST "):
+                        self.refused += 1
+                        return
+                    if not data:
+                        return
+                    if source is phone:  # which says to whom it speaks; the place knows its own port only
+                        place.sendall(data.replace(b":%d" % self.port, b":%d" % self.place.port))
+                    else:
+                        phone.sendall(data)
+
+    def close(self):
+        self.door.close()
+
+
+@pytest.fixture
+def relay(make_place):
+    relay = Relay(make_place())
+    yield relay
+    relay.close()
+
+
+# --- Chromium -------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["bfcache", "no-bfcache"])
+def keeps_pages(request):
+    """Whether the browser keeps a whole page for going back. Phones with little memory do not."""
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def browser(keeps_pages):
+    profile = tempfile.mkdtemp(prefix="hearsay-profile-", dir="/tmp")
+    options = _options(profile)
+    options.add_argument("--enable-features=BackForwardCache" if keeps_pages else
+                         "--disable-features=BackForwardCache")
+    driver = webdriver.Chrome(service=Service(shutil.which("chromedriver")), options=options)
+    try:
+        yield driver
+    finally:
+        driver.quit()
+        shutil.rmtree(profile, ignore_errors=True)
+
+
+@pytest.fixture
+def phone(browser):
+    """Without the check of its log: the refused POST is in it."""
+    return Phone(browser)
+
+
+def values(phone, selectors):
+    return {selector: phone.find(selector).get_attribute("value") for selector in selectors}
+
+
+def lose(phone, relay, selector):
+    """Sends a form, which is refused; returns on the browser's error page."""
+    refused, relay.refuses = relay.refused, True
+    phone.run("window.wasHere = true")
+    phone.follow(selector)
+    assert relay.refused > refused
+    assert not phone.has("main"), "an error page of the browser"
+    relay.refuses = False
+
+
+@pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])
+def test_back_after_a_lost_message(phone, relay, keeps_pages, script):
+    phone.script(script)
+    phone.open(relay)
+    phone.unfold("#leave details")
+    for selector, text in TYPED.items():
+        phone.fill(selector, text)
+    lose(phone, relay, "form#leave button")
+    phone.driver.back()
+    phone.until(lambda: phone.has("#text"), "the form")
+    if keeps_pages and not script:  # the stream of live updates may keep it from being kept
+        assert phone.run("return window.wasHere === true"), "the page was not kept whole"
+    phone.until(lambda: values(phone, TYPED) == TYPED, "what was typed", SOON)
+    phone.follow("form#leave button")
+    assert phone.heading == "Your message is here"
+
+
+@pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])
+def test_reload_of_the_error_page(phone, relay, script):
+    """Sends once more what was typed."""
+    phone.script(script)
+    phone.open(relay)
+    phone.fill("#text", TYPED["#text"])
+    lose(phone, relay, "form#leave button")
+    phone.driver.refresh()
+    phone.until(lambda: phone.has("main"), "a page of the place")
+    assert phone.heading == "Your message is here"
+
+
+def test_reload_of_the_form(phone, relay):
+    """A person may think that this helps. Without the script Chromium empties each form then."""
+    phone.open(relay)
+    phone.unfold("#leave details")
+    for selector, text in TYPED.items():
+        phone.fill(selector, text)
+    lose(phone, relay, "form#leave button")
+    phone.driver.back()
+    phone.until(lambda: phone.has("#text"), "the form")
+    phone.driver.refresh()
+    phone.until(lambda: values(phone, TYPED) == TYPED, "what was typed", SOON)
+
+
+@pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])
+def test_back_after_a_lost_report(phone, relay, script):
+    """The reason comes back; the code with which a message is taken back does not, for it is a secret."""
+    relay.place.leave("rude", source="127.0.0.9")
+    phone.script(script)
+    phone.open(relay)
+    phone.follow("#messages a")
+    phone.unfold("#withdraw")
+    phone.fill("#code", "A" * 26)
+    phone.unfold("#report")
+    phone.tap("label[for='report.spam']")
+    phone.fill("#words", WORDS)
+    lose(phone, relay, "#report button")
+    phone.driver.back()
+    phone.until(lambda: phone.has("#report"), "the message")
+    phone.until(lambda: values(phone, ["#words"]) == {"#words": WORDS}, "the reason", SOON)
+    assert phone.find("[id='report.spam']").is_selected()
+    if not phone.run("return window.wasHere === true"):
+        assert values(phone, ["#code"]) == {"#code": ""}
+
+
+# --- Firefox --------------------------------------------------------------------------------------
+# With the script only: Firefox gives nothing back for a page that it may not store.
+
+
+@pytest.fixture(scope="module", params=[True, False], ids=["bfcache", "no-bfcache"])
+def firefox(request):
+    if find_firefox() is None:
+        pytest.skip("there is no Firefox: scripts/install-packages browser brings firefox-esr")
+    keep = {} if request.param else {"browser.sessionhistory.max_total_viewers": 0}
+    firefox = Firefox(**keep)
+    yield firefox
+    firefox.quit()
+
+
+def until(firefox, source, what, patience=wire.PATIENCE):
+    """Until a script's value is true. While the page changes there is nobody to run it."""
+    def holds():
+        try:
+            return firefox.run(f"return document.readyState === 'complete' && {source}")
+        except RuntimeError:
+            return False
+
+    wire.wait_until(holds, what, patience, pause=0.05)
+
+
+def typed_in(selectors):
+    return " && ".join(f"document.querySelector({json.dumps(selector)}).value === {json.dumps(text)}"
+                       for selector, text in selectors.items())
+
+
+def fill_in(firefox, relay):
+    firefox.get("about:blank")
+    until(firefox, "location.href === 'about:blank'", "an empty page")
+    firefox.get(relay.url())
+    until(firefox, "document.getElementById('text')", "the form")
+    firefox.run("document.querySelector('#leave details').open = true")
+    for selector, text in TYPED.items():
+        firefox.type(selector, text)
+    firefox.run("window.wasHere = true")
+
+
+def test_firefox_goes_back(firefox, relay):
+    fill_in(firefox, relay)
+    relay.refuses = True
+    firefox.click("form#leave button")
+    wire.wait_until(lambda: firefox.url() == relay.url("/leave"), "an error page", pause=0.05)
+    assert relay.refused > 0
+    relay.refuses = False
+    firefox.back()
+    until(firefox, "document.getElementById('text')", "the form")
+    until(firefox, typed_in(TYPED), "what was typed", SOON)
+    firefox.click("form#leave button")
+    until(firefox, "document.querySelector('h1').textContent === 'Your message is here'", "it is left")
+
+
+def test_firefox_reloads(firefox, relay):
+    fill_in(firefox, relay)
+    until(firefox, "history.state && history.state.typed", "the draft", SOON)
+    until(firefox, f"history.state.typed.t === {json.dumps(TYPED['#t'])}", "the whole draft", SOON)
+    firefox.run("location.reload()")
+    until(firefox, "!window.wasHere && document.getElementById('text')", "the form again")
+    until(firefox, typed_in(TYPED), "what was typed", SOON)
