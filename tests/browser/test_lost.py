@@ -18,8 +18,11 @@ from selenium import webdriver
 from selenium.webdriver.chrome.service import Service
 
 import hearsay_wire as wire
+import test_moderate as desks
 from harness import NAME, Phone, _options
 from marionette import Firefox, find_firefox
+from test_desk import desk, log_in  # noqa: F401 (a fixture)
+from test_moderate import conf, leave_text, make_desk, report  # noqa: F401 (fixtures)
 
 TYPED = {"#text": "Is there a piano here?\nI would like to play.", "#t": "jazz, lost"}
 WORDS = "It is about me"
@@ -174,6 +177,27 @@ def test_back_after_a_lost_report(phone, relay, script):
     assert phone.find("[id='report.spam']").is_selected()
     if not phone.run("return window.wasHere === true"):
         assert values(phone, ["#code"]) == {"#code": ""}
+
+
+def test_reload_after_a_lost_removal(phone, desk, rng):  # noqa: F811
+    """A moderator's reason. Each page of theirs answers a form, so there is no page to go back to, but the
+    browser sends the form once more when the error page is reloaded."""
+    report(desk, leave_text(desk, rng, "A rude word"), "HARASSMENT", reason="rude")
+    desk.address = "127.0.0.1"
+    relay = Relay(desk)
+    try:
+        phone.driver.get(relay.url(name=desk.address))
+        log_in(phone)
+        phone.unfold("details")
+        phone.fill("[name=reason]", WORDS)
+        lose(phone, relay, "form.acts button[value=remove]")
+        phone.driver.refresh()
+        phone.until(lambda: phone.has("main"), "the moderators' page")
+        assert "Removed." in phone.text("[role=status]")
+        with desk.daemon.administrator() as operator:
+            assert [one.reason for one in operator.call(desks.pb.Decisions()).decisions][-1] == WORDS
+    finally:
+        relay.close()
 
 
 # --- Firefox --------------------------------------------------------------------------------------
