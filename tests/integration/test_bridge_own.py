@@ -237,6 +237,27 @@ def test_the_head_of_an_earlier_owner_fences_nobody(make_point, hub, rng):
         reader.close()
 
 
+def test_a_bridge_that_was_killed_when_the_head_was_lost(make_point, hub, rng):
+    """It is the owner still, and not a store that was just restored, which would wait and take over from anybody."""
+    lose_head(hub, "ap9")
+    point = make_point("ap9").start()
+    point.bridge.wait_log("this store is the owner")
+    point.wait_published(point.deposit(rng, 10))
+    point.bridge.stop()
+    point.bridge.env["HEARSAY_BRIDGE_HEAD_MS"] = "5000"  # so that it is killed before the second head
+    point.bridge.start().wait_log("this store is the owner")
+    lose_head(hub, "ap9")
+    point.bridge.wait_log("the hub has lost the head of this host: all is published again")
+    wait_until(lambda: letter_at_hub(hub, "ap9", "-"), "the owner's head")
+    point.bridge.kill()
+    lose_head(hub, "ap9")
+    put_head(hub, "ap9", term=2**64 - 1)
+    point.bridge.env["HEARSAY_BRIDGE_HEAD_MS"] = "300"
+    point.bridge.start().wait_log("FENCED: another store owns this host|this store is the owner")
+    assert any(line and "FENCED" in line for line in point.bridge.log)
+    lose_head(hub, "ap9")  # another test begins without a head
+
+
 def test_a_late_head_of_before_fences_no_restored_store(make_point, hub, rng):
     """The bridge is killed between the restore and its first head, and another head of before comes meanwhile."""
     put_head(hub, "ap14")

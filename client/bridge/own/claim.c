@@ -41,7 +41,7 @@ static void write_head(struct claim *claim)
 
     memcpy(head.store_id, claim->cursor->store_id, sizeof(head.store_id));
     if (!head_write(&claim->keeper, &head, claim->profile,
-                    claim->is_new ? claim->seen : claim->cursor->head)) {
+                    claim->is_new || claim->has_lost_head ? claim->seen : claim->cursor->head)) {
         wake_in(claim, AGAIN_MS);
     }
 }
@@ -154,8 +154,8 @@ static void await_silence(struct claim *claim, const struct head *found)
 static void lose_head(struct claim *claim, uint64_t place)
 {
     claim->is_refused = false;
-    claim->cursor->head = place;
-    claim->seen = 0;
+    claim->has_lost_head = true;
+    claim->seen = place;
     if (claim->is_behind) {
         claim->owes_rewind = true;
     } else {
@@ -203,6 +203,7 @@ static void meet_own(struct claim *claim, const struct head *found)
         claim->cursor->term = found->term;
     }
     claim->is_refused = false;
+    claim->has_lost_head = false;
     if (claim->is_fresh) { /* `take` has written the head */
         begin_restore(claim, false, CLAIM_COPIES);
         return;
@@ -247,6 +248,7 @@ static void take_refusal(struct claim *claim, uint64_t place)
 static void take_success(struct claim *claim, uint64_t place)
 {
     claim->cursor->head = place;
+    claim->has_lost_head = false;
     claim->accepted_at_ms = uv_now(claim->timer.loop);
     claim->error[0] = '\0';
     if (claim->owes_rewind && !claim->is_behind) {
@@ -371,6 +373,7 @@ void claim_end(struct claim *claim)
     (void)uv_timer_stop(&claim->timer);
     claim->state = CLAIM_OFF;
     claim->is_refused = false;
+    claim->has_lost_head = false;
 }
 
 void claim_restored(struct claim *claim)

@@ -39,6 +39,7 @@ struct host {
     bool is_restored;     /* the store comes from the hub, and may have no head yet */
     uint64_t saved_seq;
     uint64_t saved_term;
+    bool is_saved_owned; /* the file has a head: one of this store was accepted */
     struct claim claim;
     struct publish *publish;
     uint64_t ticket; /* of the feed; 0: none */
@@ -89,19 +90,26 @@ static void try_later(struct host *host)
 
 static void write_cursor(struct host *host)
 {
-    int rc = cursor_save(host->config->state, host->name, &host->cursor);
+    struct cursor kept = host->cursor;
+
+    if (host->claim.owes_rewind) { /* as in the head: a bridge that starts again owes it, too */
+        kept.seq = 0;
+    }
+    int rc = cursor_save(host->config->state, host->name, &kept);
 
     if (rc != 0) {
         note_trouble(host, "its cursor cannot be saved", strerror(rc));
     } else {
         host->saved_seq = host->cursor.seq;
         host->saved_term = host->cursor.term;
+        host->is_saved_owned = host->cursor.head > 0;
     }
 }
 
 static void save_cursor(struct host *host)
 {
-    if (host->saved_seq != host->cursor.seq || host->saved_term != host->cursor.term) {
+    if (host->saved_seq != host->cursor.seq || host->saved_term != host->cursor.term ||
+        host->is_saved_owned != (host->cursor.head > 0)) {
         write_cursor(host);
     }
 }
@@ -342,6 +350,7 @@ static void meet_store(struct host *host, const uint8_t *store_id)
     }
     host->saved_seq = host->cursor.seq;
     host->saved_term = host->cursor.term;
+    host->is_saved_owned = host->cursor.head > 0;
 }
 
 static void on_greeted(void *context)
