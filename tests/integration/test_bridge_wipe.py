@@ -203,8 +203,10 @@ def test_an_access_point_with_a_wrong_clock(make_point, reader_of, hub, rng, clo
     point.wait_published(ids)
     if seconds > 0:
         wait_same(point, reader, set(ids))
+    before = point.bridge.figures()["published_total"]
     short = point.deposit(rng, 1, ttl_s=5)
-    point.wait_published(short)
+    # Not whether it is at the hub: on a busy machine it may have come and gone before this test looks.
+    wait_until(lambda: point.bridge.figures()["published_total"] > before, "the state that lives for five seconds")
     wait_until(lambda: short[0].hex() not in states(hub, host), "the sweep")
     assert states(hub, host) == {id.hex() for id in ids}
 
@@ -234,8 +236,9 @@ def test_a_state_that_the_reader_has_wrong_is_healed(make_point, reader_of, rng,
         assert client.call(pb.Apply(host="ap5", changes=[change], **{"as": pb.AS_REPLICA})).changed == 1
     assert reports()[ids[7]] == 3
     point.bridge.wait_log("a reader has other messages than hearsayd, twice: all is published again")
+    # A digest comes about each second here. Where publishing all takes longer than two of them, it happens again.
     wait_until(lambda: not any(reports().values()), "the state of the owner")
-    assert point.bridge.figures()["rewinds_total"] == 1
+    assert point.bridge.figures()["rewinds_total"] >= 1
     point.bridge.stop()
 
 

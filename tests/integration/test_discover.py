@@ -204,7 +204,8 @@ def test_many_announced(net):
     net.answer(records)
     code, lines = net.find()
     assert code == 3 and lines[-1].startswith("hearsay: no hearsayd answered within 3 seconds on this machine")
-    assert len(lines) == 9  # all are printed
+    # All that were found are printed: eight, unless this machine is so busy that 17 questions take more than a second.
+    assert len(lines) == 1 + len([line for line in net.asked() if line.endswith(f" {TXT}")])
     # Four have 700 ms, the fifth has the rest; a timer that ends a millisecond early leaves a sixth that rest.
     assert len([line for line in net.asked() if line.startswith("ap") and line.endswith(f" {A}")]) < 8
 

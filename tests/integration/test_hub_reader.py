@@ -385,9 +385,19 @@ def test_no_more_than_a_bound_waits_to_be_overwritten(hub, reader, owner, rng):
     assert 0 < most <= 1024
 
 
-def page(nats, seconds=wire.PATIENCE, **ask):
-    letter = letters.Letter(version=1, page_ask=letters.PageAsk(**ask))
-    return letters.Letter.FromString(nats.request("r.ap1", letter.SerializeToString(), seconds=seconds).data).page
+def page(nats, seconds=None, **ask):
+    """The answer to one request, or with `seconds` NoAnswer after them. Else asks again every few seconds, as a bridge
+    does: a server that does not know yet that the reader listens drops a request, and so does a reader that has just
+    begun to follow anew."""
+    letter = letters.Letter(version=1, page_ask=letters.PageAsk(**ask)).SerializeToString()
+    end = time.monotonic() + wire.PATIENCE
+    while True:
+        try:
+            answer = nats.request("r.ap1", letter, seconds=seconds or 5)
+            return letters.Letter.FromString(answer.data).page
+        except NoAnswer:
+            if seconds is not None or time.monotonic() > end:
+                raise
 
 
 def test_pages_give_all_that_a_reader_has(hub, reader, owner, rng):
