@@ -44,8 +44,8 @@ def shard_of(host):
 
 
 def heard_as(subject):
-    """On which subject the one hears it to whom `subject` is sent: hub/rights.h says why."""
-    return "a" + subject[1:] if subject.startswith("q.") else subject
+    """On which subject the one hears it to whom `subject` is sent, whoever asks: hub/rights.c says why."""
+    return f"a{subject[1:]}.*" if subject.startswith("q.") else subject
 
 
 @functools.cache

@@ -28,7 +28,7 @@ class LeafHub(hub_cluster.Hub):
         leaf_port = self.nodes[HUB].port + hub_cluster.ROUTE_OFFSET
         text = (f'server_name: {name}\nlisten: "127.0.0.1:{node.port}"\n{self._tls(name)}\n'
                 # what setup-hub does with imports and exports of accounts: hub/rights.h
-                'mappings: { "q.*.*": "a.$1.$2" }\n')
+                'mappings: { "q.*.*": "a.$1.$2.somebody" }\n')
         if name == HUB:
             return f'{text}leafnodes {{ listen: "127.0.0.1:{leaf_port}"\n{self._tls(name)} }}\n'
         url = f"tls://127.0.0.1:{leaf_port}"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """A NATS client over TLS by the protocol: what a test needs, and what an attacker would write."""
 
+import fnmatch
 import json
 import select
 import socket
@@ -130,8 +131,9 @@ class Nats:
         self._until_pong()
 
     def publish(self, subject, data=b"", reply="", headers=None):
-        block = b""
-        if headers:
+        """`headers` are a dictionary, or the bytes of the whole block, be they right or not."""
+        block = headers if isinstance(headers, bytes) else b""
+        if headers and not block:
             lines = "".join(f"{name}: {value}\r\n" for name, value in headers.items())
             block = f"NATS/1.0\r\n{lines}\r\n".encode()
         sizes = f"{len(block)} {len(block) + len(data)}" if headers else str(len(data))
@@ -148,11 +150,11 @@ class Nats:
         return len(self.errors) == before
 
     def next(self, subject=None, seconds=wire.PATIENCE):
-        """The next message, of this subject if it is named; NoAnswer where none comes."""
+        """The next message, of this subject if it is named, which may end with .*; NoAnswer where none comes."""
         end = time.monotonic() + seconds
         while True:
             for i, message in enumerate(self.waiting):
-                if subject in (None, message.subject):
+                if subject is None or fnmatch.fnmatchcase(message.subject, subject):
                     return self.waiting.pop(i)
             ready = self.buffer or self.socket.pending() or select.select(
                 [self.socket], [], [], max(0, end - time.monotonic()))[0]

@@ -2,6 +2,7 @@
 """A wrong access point in a hood: it has a real certificate, and says over raw NATS what it likes."""
 
 import threading
+import time
 
 import hearsay_wire as wire
 import hub_cluster
@@ -171,6 +172,42 @@ def test_a_flood_of_queries(make_site, hub, rng):  # noqa: F811
     assert [r.id for r in ask(here).results] == [left.id]
 
 
+def forged_headers(name):
+    """Blocks of headers of which a server or a library may take one as the header of the servers, which names who asks.
+    2.9.10 removes the first one of this name, appends its own, and reads the first one again at the next account."""
+    line = b'Nats-Request-Info: {"acc":"%s","rtt":1}' % name.encode()
+    return {"one": b"NATS/1.0\r\n%s\r\n\r\n" % line,
+            "two": b"NATS/1.0\r\nNats-Request-Info: x\r\n%s\r\n\r\n" % line,
+            "three": b"NATS/1.0\r\nNats-Request-Info: x\r\n%s\r\n%s\r\n\r\n" % (line, line),
+            "many": b"NATS/1.0\r\n%s\r\n" % (b"%s\r\n" % line * 9),
+            "a bare LF": b"NATS/1.0\r\nA: b\n%s\r\n\r\n" % line,
+            "no end": b"NATS/1.0\r\nNats-Request-Info: x\r\n%s\r\nA: bcd" % line,
+            "a NUL": b"NATS/1.0\r\nNats-Request-Info: x\r\n%s\r\nA: b\0cd" % line}
+
+
+def test_a_flood_under_the_names_of_others(make_site, hub, rng):  # noqa: F811
+    """Whatever headers a query has, its asker pays for it: a name that is not its own costs nobody else, and brings no
+    tokens."""
+    here = make_site("ap1", start=True, asks=60)
+    (left,) = deposit(here, rng, 1, labels=lambda r: LABELS)
+    data = query_letter().SerializeToString()
+    handled = lambda now: now["peer_queries_answered_total"] + now["peer_queries_refused_total"]  # noqa: E731
+    with Ear(hub, "ap9") as ear, Ear(hub, "ap2") as other:
+        assert [r.id for r in answer_of(ear, "ap1", query_letter()).results.results] == [left.id]
+        for kind in forged_headers(""):
+            before, since = metrics(here), time.monotonic()
+            for i in range(120):
+                name = "ap2" if i % 2 else f"x{i}"
+                ear.nats.publish(f"q.{HOOD}.ap1", data, "_INBOX_ap9.flood", forged_headers(name)[kind])
+            ear.nats.flush()
+            wait_until(lambda b=before: handled(metrics(here)) == handled(b) + 120, f"the end of the flood: {kind}")
+            gained = 10 + time.monotonic() - since  # all of a bucket, and a token a second
+            answered = metrics(here)["peer_queries_answered_total"] - before["peer_queries_answered_total"]
+            assert answered <= gained, kind
+            found = answer_of(other, "ap1", query_letter())
+            assert [r.id for r in found.results.results] == [left.id], kind
+
+
 def test_dear_queries(make_site, hub, rng):  # noqa: F811
     """A query that costs hearsayd 79 tokens costs its neighbour as many of its 100."""
     here = make_site("ap1", start=True, asks=600)
@@ -257,7 +294,7 @@ def test_foreign_subjects(make_site, hub, rng):  # noqa: F811
     deposit(there, rng, 1, labels=lambda r: LABELS)
     meet(here, 1)
     with Ear(hub, "ap9") as ear:
-        for subject in (f"q.{HOOD}.ap2", f"a.{HOOD}.ap2", f"q.{HOOD}.>", "_INBOX_ap1.>", "_R_.>", ">"):
+        for subject in (f"q.{HOOD}.ap2", f"a.{HOOD}.ap2", f"a.{HOOD}.ap2.*", f"q.{HOOD}.>", "_INBOX_ap1.>", "_R_.>", ">"):
             ear.nats.subscribe(subject)
         before = metrics(here)["peer_summaries_void_total"]
         ear.tell("ap2", full=True, seq=9, groups=[ALL])

@@ -12,28 +12,20 @@
 enum { BYTES = 64 };
 
 static struct {
-    const char *asker; /* the value of RATES_HEADER */
-    bool is_full;      /* the hub takes no more now */
-    size_t answers;    /* that went out with results */
+    const char *subject; /* of the queries */
+    bool is_full;        /* the hub takes no more now */
+    size_t answers;      /* that went out with results */
     size_t refusals;
     size_t submitted;
     struct hearsay_welcome welcome;
 } fake;
 
-const char *__wrap_wire_header(const struct wire_message *message, const char *name);
 bool __wrap_wire_publish(struct wire *wire, const struct wire_letter *letter);
 struct hearsay *__wrap_link_server(const struct link *link);
 void __wrap_link_submitted(struct link *link);
 const struct hearsay_welcome *__wrap_hearsay_welcome(const struct hearsay *server);
 int __wrap_relay_submit(struct hearsay *server, struct msg_request *request, uint64_t *out_ticket,
                         struct hearsay_error *out_error);
-
-const char *__wrap_wire_header(const struct wire_message *message, const char *name)
-{
-    (void)message;
-    (void)name;
-    return fake.asker;
-}
 
 bool __wrap_wire_publish(struct wire *wire, const struct wire_letter *letter)
 {
@@ -80,7 +72,7 @@ int __wrap_relay_submit(struct hearsay *server, struct msg_request *request, uin
 static struct answers make_answers(uint32_t per_minute)
 {
     memset(&fake, 0, sizeof(fake));
-    fake.asker = "{\"acc\":\"lobby\"}";
+    fake.subject = "a.campus.here.lobby";
     return (struct answers){
         .host = "here", .per_minute = per_minute, .link = (struct link *)(void *)&fake};
 }
@@ -95,7 +87,8 @@ static void ask_once(struct answers *answers, const struct msg_query *query, int
 
     bytes_init(&bytes, alloc_system());
     assert_int_equal(letter_encode(&letter, &bytes), 0);
-    struct wire_message message = {.reply = "_R_.1", .data = bytes.data, .size = bytes.count};
+    struct wire_message message = {
+        .subject = fake.subject, .reply = "_R_.1", .data = bytes.data, .size = bytes.count};
     answers_take(answers, &message, now_ms);
     bytes_deinit(&bytes);
     response.id = fake.submitted;
@@ -176,9 +169,34 @@ static void test_neighbours_pay_for_themselves(void **state)
         ask_once(&answers, &query, 1000);
     }
     assert_int_equal(fake.submitted, 6);
-    fake.asker = "{\"acc\":\"library\"}";
+    fake.subject = "a.campus.here.library";
     ask_once(&answers, &query, 1000);
     assert_int_equal(fake.submitted, 7);
+    answers_clear(&answers);
+}
+
+/* The hub writes the name of who asks as the last part of the subject. A query without a right one
+ * is not answered, as nobody would pay for it. */
+static void test_a_query_of_nobody(void **state)
+{
+    static const uint8_t bits[BYTES] = {1};
+    static const char *const subjects[] = {
+        "a.campus.here.",
+        "a.campus.here.UPPER",
+        "",
+        "a.campus.here.a-name-that-is-longer-than-the-63-bytes-that-one-name-may-have-at-most",
+    };
+    struct msg_query_part part = {.filter = {bits, BYTES}};
+    struct msg_query query = make_query(&part, 1, 10);
+    struct answers answers = make_answers(600);
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(subjects) / sizeof(subjects[0]); i++) {
+        fake.subject = subjects[i];
+        ask_once(&answers, &query, 1000);
+        assert_int_equal(fake.submitted, 0);
+        assert_int_equal(fake.answers + fake.refusals, 0);
+    }
     answers_clear(&answers);
 }
 
@@ -208,6 +226,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dear_queries_cost_more),
         cmocka_unit_test(test_neighbours_pay_for_themselves),
+        cmocka_unit_test(test_a_query_of_nobody),
         cmocka_unit_test(test_an_answer_that_the_hub_does_not_take),
     };
 

@@ -318,21 +318,6 @@ static void test_dear_queries_take_more(void **state)
     assert_false(rates_take(&rates, "dearest", 600, 1, 1000));
 }
 
-static void test_names_of_those_who_ask(void **state)
-{
-    char name[BRIDGE_NAME_BYTES];
-
-    (void)state;
-    rates_name_of("{\"acc\":\"lobby\",\"svc\":\"ASK\",\"rtt\":28}", name);
-    assert_string_equal(name, "lobby");
-    rates_name_of("{}", name);
-    assert_string_equal(name, "");
-    rates_name_of(NULL, name);
-    assert_string_equal(name, "");
-    rates_name_of("{\"acc\":\"UPPER\"}", name);
-    assert_string_equal(name, "");
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -345,7 +330,6 @@ int main(void)
         cmocka_unit_test(test_each_order_is_as_likely),
         cmocka_unit_test(test_a_greedy_neighbour_takes_nothing_from_others),
         cmocka_unit_test(test_dear_queries_take_more),
-        cmocka_unit_test(test_names_of_those_who_ask),
     };
 
     rng_init(&rng);

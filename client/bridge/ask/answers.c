@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/bridge/wire/subject.h"
 #include "client/relay.h"
 #include "proto/codec/letter.h"
 #include "proto/price.h"
@@ -152,15 +153,15 @@ static void pump_queue(struct answers *answers, int64_t now_ms)
 
 void answers_take(struct answers *answers, const struct wire_message *message, int64_t now_ms)
 {
-    char name[BRIDGE_NAME_BYTES];
+    const char *asker = subject_asker(message->subject);
     struct answers_query *query =
         &answers->queue[(answers->first + answers->waiting) % ANSWERS_QUEUE_MAX];
 
-    if (message->reply[0] == '\0' || strlen(message->reply) >= sizeof(query->reply)) {
+    if (message->reply[0] == '\0' || strlen(message->reply) >= sizeof(query->reply) ||
+        !bridge_name_is_right(asker, strlen(asker))) {
         return;
     }
-    rates_name_of(wire_header(message, RATES_HEADER), name);
-    if (!rates_take(&answers->rates, name, answers->per_minute, 1, now_ms) ||
+    if (!rates_take(&answers->rates, asker, answers->per_minute, 1, now_ms) ||
         answers->link == NULL || answers->waiting == ANSWERS_QUEUE_MAX ||
         message->size > ANSWERS_BYTES_MAX || message->size == 0 ||
         (query->letter = malloc(message->size)) == NULL) {
@@ -169,7 +170,7 @@ void answers_take(struct answers *answers, const struct wire_message *message, i
     }
     memcpy(query->letter, message->data, message->size);
     memcpy(query->reply, message->reply, strlen(message->reply) + 1);
-    memcpy(query->asker, name, sizeof(name));
+    memcpy(query->asker, asker, strlen(asker) + 1);
     query->size = message->size;
     query->came_ms = now_ms;
     answers->waiting++;

@@ -2,7 +2,9 @@
 /*
  * answers: queries of neighbours for one host here. A bounded queue; hearsayd finds the answers. A
  * query costs the neighbour that asks as many tokens as it would cost a phone at hearsayd
- * (proto/price.h), and one more for each further ANSWERS_PAGE results that it asks for.
+ * (proto/price.h), and one more for each further ANSWERS_PAGE results that it asks for. Who asks is
+ * in the subject of the query, where the servers of the hub have put it. No header says so: the
+ * asker could write it itself.
  */
 #ifndef CLIENT_BRIDGE_ASK_ANSWERS_H
 #define CLIENT_BRIDGE_ASK_ANSWERS_H
@@ -22,7 +24,7 @@ enum {
 
 struct answers_query {
     char reply[WIRE_SUBJECT_BYTES];
-    char asker[BRIDGE_NAME_BYTES]; /* see rates_name_of */
+    char asker[BRIDGE_NAME_BYTES]; /* see subject_asker */
     int64_t came_ms;
     uint8_t *letter; /* owned; NULL once it is at hearsayd */
     size_t size;

@@ -5,31 +5,13 @@
 
 enum { BURST_SHARE = 6, BURST_LEAST = 10 };
 
-void rates_name_of(const char *info, char *out)
-{
-    static const char key[] = "\"acc\":\"";
-    const char *name = info != NULL ? strstr(info, key) : NULL;
-
-    out[0] = '\0';
-    if (name == NULL) {
-        return;
-    }
-    name += sizeof(key) - 1;
-    size_t length = strcspn(name, "\"");
-
-    if (length < BRIDGE_NAME_BYTES && bridge_name_is_right(name, length)) {
-        memcpy(out, name, length);
-        out[length] = '\0';
-    }
-}
-
 /* The bucket of the name. A bucket that is full again gives its place away. */
 static struct bucket *find_bucket(struct rates *rates, const char *name,
                                   const struct bucket_rate *rate, int64_t now_ms)
 {
     struct rates_peer *place = NULL;
 
-    for (uint32_t i = 0; name[0] != '\0' && i < RATES_MAX; i++) {
+    for (uint32_t i = 0; i < RATES_MAX; i++) {
         struct rates_peer *peer = &rates->peers[i];
 
         if (strcmp(peer->name, name) == 0) {

@@ -19,20 +19,12 @@ struct rates_peer {
 /* Zeroed: all buckets are full. */
 struct rates {
     struct rates_peer peers[RATES_MAX];
-    struct bucket rest; /* of all for whom there is no place, and of those without a name:
-                         * RATES_REST times as large */
+    struct bucket rest; /* of all for whom there is no place: RATES_REST times as large */
 };
 
-/* The header in which the servers name the account, so the access point, that asks. They replace
- * one that the asker gives. */
-#define RATES_HEADER "Nats-Request-Info"
-
-/* The name in the value of the header, JSON with the key "acc"; NULL: there is no header. `out` has
- * BRIDGE_NAME_BYTES. "": none. */
-void rates_name_of(const char *info, char *out);
-
 /*
- * Takes tokens of the peer. False: it has too few, and none was taken. A peer gains `per_minute`
+ * Takes tokens of the peer, whose name the hub has vouched for (subject_asker) and has fewer than
+ * BRIDGE_NAME_BYTES. False: it has too few, and none was taken. A peer gains `per_minute`
  * tokens a minute, and has at most a sixth of them, at least 10. A query pays one token before its
  * cost is known. So a cost is lowered to this most less one: else a dear query could never be paid.
  */

@@ -192,11 +192,12 @@ static void write_subject(FILE *out, enum way way, bool imports, const char *for
 }
 
 /* Summaries do not pass the hub: see write_neighbours. An access point hears what others send to q.
- * as a., so that its own questions do not come back to it. */
+ * as a., so that its own questions do not come back to it, and with the name of who sent it: see
+ * write_queries. */
 static void write_hood(FILE *out, enum way way, bool imports, const struct row *row)
 {
     if (!imports) {
-        write_subject(out, way, imports, way == WAY_SAY ? "s.%s.%s" : "a.%s.%s", row->hood,
+        write_subject(out, way, imports, way == WAY_SAY ? "s.%s.%s" : "a.%s.%s.*", row->hood,
                       row->host);
     }
 }
@@ -221,6 +222,25 @@ static void write_host(FILE *out, enum way way, bool imports, const struct row *
     }
 }
 
+/*
+ * Queries to the hosts of the hood. The import adds the name of the access point to their subject,
+ * and an access point cannot publish in HUB otherwise, so nobody can ask under another name. The
+ * header Nats-Request-Info, in which the servers name the sender, too, does not prove it: 2.9.10
+ * leaves further headers of this name in the message, and takes one of them for its own at the next
+ * account.
+ */
+static void write_queries(FILE *out, bool imports, const struct row *row)
+{
+    if (imports) {
+        (void)fprintf(out,
+                      "            { service: { account: HUB, subject: \"q.%s.*.%s\" }, "
+                      "to: \"q.%s.*\" }\n",
+                      row->hood, row->name, row->hood);
+    } else {
+        write_subject(out, WAY_SAY, imports, "q.%s.*", row->hood);
+    }
+}
+
 static void write_point_subjects(FILE *out, enum way way, bool imports, const struct point *point)
 {
     const char *hood = point->rows[0].hood;
@@ -229,7 +249,7 @@ static void write_point_subjects(FILE *out, enum way way, bool imports, const st
         write_host(out, way, imports, &point->rows[i]);
     }
     if (hood[0] != '\0' && way == WAY_SAY) {
-        write_subject(out, way, imports, "q.%s.*", hood);
+        write_queries(out, imports, &point->rows[0]);
     }
     if (hood[0] != '\0' && way == WAY_HEAR && !imports) {
         write_subject(out, way, imports, "s.%s.>", hood);
@@ -260,7 +280,7 @@ static void write_exports(FILE *out, const struct point *point)
         const struct row *row = &point->rows[i];
 
         (void)fprintf(out,
-                      "            { service: \"a.%s.%s\", accounts: [ASK], threshold: \"5s\" }\n"
+                      "            { service: \"a.%s.%s.*\", accounts: [ASK], threshold: \"5s\" }\n"
                       "            { stream: \"s.%s.%s\" }\n",
                       row->hood, row->host, row->hood, row->host);
     }
@@ -306,10 +326,10 @@ static const char hub_ways[] =
     "            { service: \"h.>\", threshold: \"15s\" }, { service: \"r.*\", threshold: \"15s\" "
     "}\n"
     "            { service: \"$JS.API.DIRECT.GET.>\", threshold: \"15s\" }\n"
-    "            { service: \"q.*.*\", threshold: \"5s\" }\n"
+    "            { service: \"q.*.*.*\", threshold: \"5s\" }\n"
     "            { stream: \"o.>\" }\n"
     "        ]\n"
-    "        imports: [ { service: { account: ASK, subject: \"b.*.*\" }, to: \"q.*.*\" } ]\n";
+    "        imports: [ { service: { account: ASK, subject: \"b.*.*.*\" }, to: \"q.*.*.*\" } ]\n";
 
 /* Bridges at the hub may do all but speak for an access point. */
 static void write_hub(FILE *out, const struct rows *rows)
@@ -330,15 +350,15 @@ static void write_hub(FILE *out, const struct rows *rows)
  * that begins and ends with the same account and has the same subjects on its way. */
 static void write_ask(FILE *out, const struct rows *rows)
 {
-    (void)fprintf(out, "    ASK: {\n        exports: [ { service: \"b.*.*\", accounts: [HUB], "
+    (void)fprintf(out, "    ASK: {\n        exports: [ { service: \"b.*.*.*\", accounts: [HUB], "
                        "threshold: \"5s\" } ]\n        imports: [\n");
     for (size_t i = 0; i < rows->count; i++) {
         const struct row *row = &rows->all[i];
 
         if (row->hood[0] != '\0') {
             (void)fprintf(out,
-                          "            { service: { account: \"%s\", subject: \"a.%s.%s\" }, "
-                          "to: \"b.%s.%s\" }\n",
+                          "            { service: { account: \"%s\", subject: \"a.%s.%s.*\" }, "
+                          "to: \"b.%s.%s.*\" }\n",
                           row->name, row->hood, row->host, row->hood, row->host);
         }
     }

@@ -105,7 +105,14 @@ void subject_query(const char *hood, const char *host, char *out)
 
 void subject_asked(const char *hood, const char *host, char *out)
 {
-    (void)snprintf(out, SUBJECT_BYTES, "a.%s.%s", hood, host);
+    (void)snprintf(out, SUBJECT_BYTES, "a.%s.%s.*", hood, host);
+}
+
+const char *subject_asker(const char *subject)
+{
+    const char *dot = strrchr(subject, '.');
+
+    return dot != NULL ? dot + 1 : subject + strlen(subject);
 }
 
 void subject_stream(const char *host, char *out)

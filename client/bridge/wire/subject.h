@@ -11,7 +11,8 @@
  *   r.HOST              requests for pages of the host, answered by bridges of readers
  *   s.HOOD.HOST         summaries of the host for its neighbours, and that it asks for theirs
  *   q.HOOD.HOST         queries for the host, from its neighbours
- *   a.HOOD.HOST         the same, as the host's access point hears them: see hub/rights.h
+ *   a.HOOD.HOST.ASKER   the same, as the host's access point hears them. The servers add ASKER,
+ *                       the name of the access point that asks: see hub/rights.c, write_queries
  *
  * Streams: h_SHARD has h.SHARD.>, o has o.SHARD.> of all shards, rule has h.rule.> and o.rule.>. An
  * access point uses JetStream's API for one thing only, the head of its own host: subject_get_head.
@@ -44,6 +45,9 @@ void subject_pages(const char *host, char *out); /* r.HOST */
 void subject_summary(const char *hood, const char *host, char *out);
 void subject_query(const char *hood, const char *host, char *out); /* to send a query to */
 void subject_asked(const char *hood, const char *host, char *out); /* to hear queries on */
+
+/* The access point that asks, by the subject that its query came with. Borrowed as the subject. */
+const char *subject_asker(const char *subject);
 
 /* The stream of a host's states. */
 void subject_stream(const char *host, char *out);
