@@ -294,7 +294,8 @@ def test_foreign_subjects(make_site, hub, rng):  # noqa: F811
     deposit(there, rng, 1, labels=lambda r: LABELS)
     meet(here, 1)
     with Ear(hub, "ap9") as ear:
-        for subject in (f"q.{HOOD}.ap2", f"a.{HOOD}.ap2", f"a.{HOOD}.ap2.*", f"q.{HOOD}.>", "_INBOX_ap1.>", "_R_.>", ">"):
+        for subject in (f"q.{HOOD}.ap2", f"a.{HOOD}.ap2", f"a.{HOOD}.ap2.*", f"q.{HOOD}.>", "_INBOX_ap1.>", "_R_.>",
+                        ">"):
             ear.nats.subscribe(subject)
         before = metrics(here)["peer_summaries_void_total"]
         ear.tell("ap2", full=True, seq=9, groups=[ALL])
