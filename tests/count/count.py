@@ -23,6 +23,7 @@ allows; 77 if nothing could be counted.
 import argparse
 import collections
 import concurrent.futures
+import contextlib
 import json
 import os
 import pathlib
@@ -51,7 +52,7 @@ CALLS_LEFT_OUT = {"query": (), "deposit": ("futex", "sched_yield", "epoll_wait",
 TOLERANCE = {"instructions": 2.0, "bytes written": 2.0, "system calls": 5.0}
 PARTS_KEPT = 10  # functions of a work, in the file
 FUNCTIONS_TOLD = 5
-START_S = 60
+STOP_S = 60
 
 
 class Missing(Exception):
@@ -136,44 +137,50 @@ def read_strace(text):
             if re.match(r" *[\d.]+ +[\d.]+ +\d+ +\d+ ", line) and not line.endswith("total")}
 
 
-def wait_until_ready(process, log):
-    """The port of a hearsayd that is ready."""
-    end = time.monotonic() + START_S
-    while time.monotonic() < end:
-        said = pathlib.Path(log).read_text(encoding="utf-8", errors="replace")
-        port = re.search(r"listening on 127\.0\.0\.1:(\d+)", said)
-        if port and "ready: " in said:
-            return int(port[1])
-        if process.poll() is not None:
-            if "ptrace" in said or "PTRACE" in said:
-                raise Missing("strace may not trace a process here")
-            raise Broken(f"hearsayd under strace has ended:\n{said}")
-        time.sleep(0.02)
-    raise Broken("hearsayd under strace did not become ready")
+def wait_until_ready(process):
+    """The port of a hearsayd, when it says that it is ready."""
+    said = ""
+    for line in process.stderr:
+        said += line
+        if "ready: " in line:
+            return int(re.search(r"listening on 127\.0\.0\.1:(\d+)", said)[1])
+    if "ptrace" in said.lower():
+        raise Missing("strace may not trace a process here")
+    raise Broken(f"hearsayd under strace has ended:\n{said}")
+
+
+def stop_traced(process):
+    """Ends the daemon, and strace with it. A strace that is killed would leave the daemon running."""
+    try:
+        children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    except OSError:  # strace has ended by itself
+        children = []
+    for sent in (signal.SIGTERM, signal.SIGKILL):
+        for child in children:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(int(child), sent)
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(STOP_S)
+            return
 
 
 def run_traced(options, kind, count):
     """System calls by name of a hearsayd that gets `count` requests, one after another."""
     with tempfile.TemporaryDirectory(prefix="hearsay-count-") as directory:
-        config, table, log = (os.path.join(directory, name) for name in ("conf", "table", "log"))
+        config, table = (os.path.join(directory, name) for name in ("conf", "table"))
         pathlib.Path(config).write_text("[daemon]\nlisten = 127.0.0.1:0\n", encoding="utf-8")
-        with open(log, "wb") as output:
-            process = subprocess.Popen(
-                ["strace", "-f", "-c", "-o", table, options.hearsayd, "--config", config,
-                 "--data", os.path.join(directory, "data")], stdout=output, stderr=output)
+        process = subprocess.Popen(
+            ["strace", "-f", "-c", "-o", table, options.hearsayd, "--config", config,
+             "--data", os.path.join(directory, "data")], stderr=subprocess.PIPE, text=True)
         try:
-            port = wait_until_ready(process, log)
+            port = wait_until_ready(process)
             client = subprocess.run([options.program, CALLS[kind], str(port), str(count)],
                                     capture_output=True, text=True, check=False)
             if client.returncode != 0:
                 raise Broken(client.stderr)
-            children = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text()
-            os.kill(int(children.split()[0]), signal.SIGTERM)
-            process.wait(START_S)
         finally:
-            if process.poll() is None:
-                process.kill()
-                process.wait()
+            stop_traced(process)
+            process.stderr.close()
         return read_strace(pathlib.Path(table).read_text(encoding="utf-8"))
 
 
@@ -308,7 +315,8 @@ def tell_failed(failed):
 
 
 def write_counts(path, rows, stored, about):
-    """Writes the file anew. Rows that were not counted stay, if they hold for the same build."""
+    """Writes the file anew. Rows that were not counted, or differ by less than a tenth of the tolerance,
+    stay if they hold for the same build: so a commit changes the rows that it is about."""
     here = {"compiler": about["compiler"], "flags": about["flags"], "system": read_system()}
     is_same = all(stored.get(key) == value for key, value in here.items())
     counts = {
@@ -318,7 +326,8 @@ def write_counts(path, rows, stored, about):
     for kind in TOLERANCE:
         counts[kind] = dict(stored.get(kind, {})) if is_same else {}
         for row in rows:
-            if row.kind == kind:
+            change = abs(judge(row, counts[kind].get(row.name), 0.0)[1])
+            if row.kind == kind and (row.name not in counts[kind] or change * 10 >= TOLERANCE[kind]):
                 parts = sorted(row.parts.items(), key=lambda part: (-part[1], part[0]))
                 counts[kind][row.name] = {
                     "for each": row.unit, "count": tidy(row.count),

@@ -51,6 +51,13 @@ static void print_about(void)
     }
 }
 
+static int print_usage(void)
+{
+    fprintf(stderr, "usage: hearsay-count about | WORK DIRECTORY [DATA] | ask-query PORT COUNT | "
+                    "ask-deposit PORT COUNT\n");
+    return 2;
+}
+
 /* Returns whether the text is a whole number from 1 to `most`. */
 static int parse_number(const char *text, unsigned long most, unsigned long *out)
 {
@@ -70,8 +77,10 @@ static int run_client(char **argv)
     }
     if (strcmp(argv[1], "ask-query") == 0) {
         count_ask_queries((uint16_t)port, (uint32_t)count);
-    } else {
+    } else if (strcmp(argv[1], "ask-deposit") == 0) {
         count_ask_deposits((uint16_t)port, (uint32_t)count);
+    } else {
+        return print_usage();
     }
     return 0;
 }
@@ -94,7 +103,5 @@ int main(int argc, char **argv)
             return 0;
         }
     }
-    fprintf(stderr, "usage: hearsay-count about | WORK DIRECTORY [DATA] | ask-query PORT COUNT | "
-                    "ask-deposit PORT COUNT\n");
-    return 2;
+    return print_usage();
 }

@@ -74,7 +74,7 @@ static void run_real(const struct count_options *options, uint32_t copies)
     char workload[PATH_BYTES];
 
     if (options->data == NULL) {
-        count_fail("this work needs --data, the directory of UJIIndoorLoc");
+        count_fail("this work needs DATA, the directory of UJIIndoorLoc");
     }
     (void)snprintf(workload, sizeof(workload), "wifi:%s", options->data);
     run_queries(options, workload, 0, copies);

@@ -49,7 +49,6 @@ void count_deposit(const struct count_options *options)
 {
     struct filters filters;
 
-    pass_install_plain();
     requests_make_filters("campus", STORED_BEFORE + DEPOSITS, 1, &filters);
     struct count_server *server =
         count_server_new(options->directory, count_store_open(options->directory));
