@@ -21,7 +21,7 @@ import hearsay_wire as wire
 import test_moderate as desks
 from harness import NAME, Phone, _options
 from marionette import Firefox, find_firefox
-from test_desk import desk, log_in  # noqa: F401 (a fixture)
+from test_desk import desk, log_in, open_folder  # noqa: F401 (fixtures)
 from test_moderate import conf, leave_text, make_desk, report  # noqa: F401 (fixtures)
 
 TYPED = {"#text": "Is there a piano here?\nI would like to play.", "#t": "jazz, lost"}

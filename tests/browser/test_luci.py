@@ -20,6 +20,7 @@ import conftest
 import hearsay_wire as wire
 from harness import PROGRAM
 from test_luci_app import ACL, VIEW, po_entries, read
+from web_runner import USER
 
 STUB = os.path.join(wire.ROOT, "tests", "browser", "luci.js")
 
@@ -191,7 +192,8 @@ def check_config(program, folder, text):
 
 def conf_of(uci, kept):
     """Section by section as a file, as the init script writes them: the keys are those of UCI. Files,
-    users and addresses of a router are left out."""
+    users and addresses of a router are left out; the page, which does not serve as root, has a user of
+    this machine."""
     left_out = (".type", "enabled", "network", "port", "listen", "user", "admin_group", "gateway_user",
                 "rules")
     text = ""
@@ -199,6 +201,7 @@ def conf_of(uci, kept):
         kind = options[".type"]
         if kind in kept:
             text += f"[{kind} {name}]\n" if kind == "host" else f"[{kind}]\n"
+            text += USER if kind == "web" else ""
             for option, value in options.items():
                 if option not in left_out:
                     lines = value if isinstance(value, list) else [value]

@@ -22,7 +22,7 @@ import re
 import pytest
 
 from harness import fill_list
-from test_desk import conf, desk, log_in, make_desk  # noqa: F401 (fixtures)
+from test_desk import conf, desk, log_in, make_desk, open_folder  # noqa: F401 (fixtures)
 from test_layout import STICKING_OUT
 
 UNKNOWN = re.compile(
