@@ -21,9 +21,10 @@ FUZZ_TARGETS ?=
 BUILD_SMALL ?= build-small
 # Of `make deb`, which runs the tests, too: DEB_BUILD_OPTIONS=nocheck leaves them out.
 BUILD_DEB ?= build-deb
-# Of `make torture`: a few minutes.
+# Of `make torture`: a few minutes for the first two, and half an hour for each round.
 TORTURE_CUTS ?= 50000
 TORTURE_KILLS ?= 100
+TORTURE_ROUNDS ?= 20
 TORTURE_HUB_ROUNDS ?= 20
 # Of `make play`: the address of the page, loopback when none is named.
 PLAY_LISTEN ?=
@@ -151,13 +152,14 @@ fuzz: ## look for inputs that break something, FUZZ_SECONDS (60) a target; FUZZ_
 	@sh scripts/install-packages build test fuzz
 	@sh scripts/fuzz $(BUILD_FUZZ) $(FUZZ_SECONDS) $(FUZZ_TARGETS)
 
-torture: ## power cuts (TORTURE_CUTS) and kill -9 under load (TORTURE_KILLS), many more than in check
-	@sh scripts/install-packages build test
+torture: ## power cuts (TORTURE_CUTS) and kill -9 under load (TORTURE_KILLS), many more than in check; tests that wait, TORTURE_ROUNDS (20) times beside a load
+	@sh scripts/install-packages build test browser hub torture
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
 	@echo "building and torturing in $(BUILD)"
 	@ninja -C $(BUILD) --quiet
 	@HEARSAY_POWER_CUTS=$(TORTURE_CUTS) HEARSAY_KILL_ROUNDS=$(TORTURE_KILLS) \
 	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 fault-power crash
+	@sh scripts/beside-load $(BUILD) $(TORTURE_ROUNDS)
 
 torture-hub: ## kill -9 and lost power at a hub, TORTURE_HUB_ROUNDS (20) of each; a hood of 50
 	@sh scripts/install-packages build test hub
