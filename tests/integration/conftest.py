@@ -26,6 +26,7 @@ import time
 import pytest
 
 import hearsay_wire as wire
+from clock import Clock
 
 HEARSAYD = os.environ.get("HEARSAYD", "build/daemon/hearsayd")
 HEARSAY = os.environ.get("HEARSAY", "build/client/hearsay")
@@ -253,6 +254,12 @@ def sanitized():
     if WRAPPER:
         return os.path.basename(shlex.split(WRAPPER)[0])
     return "a sanitizer" if is_sanitized(binary(HEARSAYD)) else ""
+
+
+@pytest.fixture
+def clock(tmp_path, sanitized):
+    """The clocks of daemons with its environment(). Nothing is preloaded under a sanitizer: there they cannot move."""
+    return Clock(tmp_path / "clock", is_fixed=bool(sanitized))
 
 
 @pytest.fixture

@@ -209,9 +209,9 @@ def test_removed(make_daemon, rng):
         assert client.call(pb.Get(id=bad.id)).payload == bad.payload
 
 
-def test_nothing_is_left_within_a_minute(make_daemon, rng):
+def test_nothing_is_left_within_a_minute(make_daemon, clock, rng):
     """Removed and withdrawn payloads are in no byte of the data directory 60 s later; others are."""
-    daemon = make_daemon("[host default]\nremove_after = 0\n")
+    daemon = make_daemon("[host default]\nremove_after = 0\n", env=clock.environment())
     token = rng.randbytes(32)
     secrets = [rng.randbytes(3500) for _ in range(3)]
 
@@ -232,8 +232,9 @@ def test_nothing_is_left_within_a_minute(make_daemon, rng):
         assert all(on_storage(secret) for secret in secrets)
         client.call(pb.Remove(id=removed.id))
         client.call(pb.Withdraw(id=withdrawn.id, token=token))
-        wire.wait_until(lambda: not on_storage(secrets[0]) and not on_storage(secrets[1]),
-                        "the removed payloads have left the files", patience=60)
+        clock.wait_scrubbed(lambda: leave(client, rng),
+                            lambda: not on_storage(secrets[0]) and not on_storage(secrets[1]),
+                            "the removed payloads have left the files")
         assert on_storage(secrets[2])
         assert client.call(pb.Get(id=kept.id)).payload == secrets[2]
 

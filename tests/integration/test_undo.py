@@ -60,9 +60,9 @@ def test_undo_over_a_restart(make_daemon, rng, how):
                                 ("restore", hidden.id), ("restore", removed.id)]
 
 
-def test_destroyed_within_a_minute(make_daemon, rng):
+def test_destroyed_within_a_minute(make_daemon, clock, rng):
     """Nothing in the data directory has the text, once its time has come; until then it is there."""
-    daemon = make_daemon("[host default]\nremove_after = 1s\n")
+    daemon = make_daemon("[host default]\nremove_after = 1s\n[host other]\n", env=clock.environment())
     secret = b"marker " + rng.randbytes(24).hex().encode()
 
     def files_with_secret():
@@ -76,7 +76,8 @@ def test_destroyed_within_a_minute(make_daemon, rng):
     daemon.kill()  # between the removal and its destruction
     daemon.start()
     with daemon.administrator() as client:
-        wire.wait_until(lambda: not files_with_secret(), "the text has left the files", patience=60)
+        clock.wait_scrubbed(lambda: leave(client, rng, host="other"), lambda: not files_with_secret(),
+                            "the text has left the files")
         refusal = client.refused(pb.Restore(id=bad.id))
         assert refusal.code == "NOT_FOUND" and "destroyed" in refusal.error.message
         assert client.refused(pb.Get(id=bad.id)).code == "REMOVED"
