@@ -12,6 +12,7 @@ import pytest
 
 import hearsay_wire as wire
 from hearsay_wire import pb
+from test_ask import asked
 from test_bridge import make_bridge  # noqa: F401 (a fixture)
 from test_gateway import GATEWAY, acting_as, open_folder, packed  # noqa: F401 (a fixture)
 
@@ -377,14 +378,17 @@ def test_a_backup_is_restored_as_a_new_store_is(make_bridge, rng):  # noqa: F811
 
 
 def test_a_hood_with_a_host_that_is_restoring(make_bridge, rng):  # noqa: F811
-    """Its answers are not complete until the bridge says so."""
+    """Its answers are not complete until the bridge says so. The bridge serves the hood, or no answer would be."""
     bridge = make_bridge("[host a]\nhood = campus\nreplicate = yes\n[host b]\nhood = campus\n")
-    with bridge.connect() as client:
-        for host in ("a", "b"):
-            assert not client.call(wire.query_of(LABELS, host=host, scope=pb.HOOD)).complete
-        apply(client, [], pb.AS_RESTORE, restored=True, host="a")
-        for host in ("a", "b"):
-            assert client.call(wire.query_of(LABELS, host=host, scope=pb.HOOD)).complete
+    with bridge.connect() as served, bridge.daemon.client() as phone:
+        served.call(pb.Serve(hoods=["campus"]))
+
+        def is_complete(host):
+            return asked((bridge, served, phone), wire.query_of(LABELS, host=host, scope=pb.HOOD))[0].complete
+
+        assert not is_complete("a") and not is_complete("b")
+        apply(served, [], pb.AS_RESTORE, restored=True, host="a")
+        assert is_complete("a") and is_complete("b")
 
 
 def test_a_host_that_is_restoring(make_bridge):  # noqa: F811
