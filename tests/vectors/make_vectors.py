@@ -21,6 +21,7 @@ except ImportError:
     print("python3-xxhash is not installed: skipped")
     sys.exit(77)
 
+import phi
 import sections
 
 FOLDER = pathlib.Path(__file__).resolve().parent
@@ -293,6 +294,7 @@ FILES = {
     "labels.json": label_vectors,
     "distances.json": distance_vectors,
     "estimate.json": estimate_vectors,
+    "phi.json": lambda: phi.phi_vectors(stored, ppm),
     "sections.json": lambda: sections.section_vectors(hash_label, stored, count, estimate_table, ppm),
     "slices.json": slice_vectors,
 }

@@ -16,6 +16,7 @@
 #include "core/filter/scalable.h"
 #include "core/profile/encode.h"
 #include "core/profile/estimate.h"
+#include "core/profile/phi.h"
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
 
@@ -317,6 +318,47 @@ static void test_estimate_tables(void **state)
     json_decref(root);
 }
 
+/* ---- phi ---- */
+
+static uint32_t phi_between(const struct profile *profile, const uint64_t *asking,
+                            const uint64_t *other)
+{
+    struct phi_query query;
+
+    phi_ask(&query, profile, asking);
+    struct similarity s = phi_similarity(
+        &query, other, bloom_intersection_count(asking, other, bloom_words(profile->bits)));
+    assert_int_equal(s.all, 1 << 24);
+    return s.shared;
+}
+
+static void test_phi(void **state)
+{
+    json_t *root = load("phi.json");
+    size_t i = 0;
+    const json_t *pair = NULL;
+
+    (void)state;
+    assert_true(json_array_size(field(root, "pairs")) >= 300);
+    json_array_foreach(field(root, "pairs"), i, pair)
+    {
+        struct profile profile = profile_of(pair);
+        struct phi_query query;
+        uint64_t a[PROFILE_WORDS_MAX];
+        uint64_t b[PROFILE_WORDS_MAX];
+
+        hex_filter(pair, "a", profile.bits, a);
+        hex_filter(pair, "b", profile.bits, b);
+        phi_ask(&query, &profile, a);
+        assert_int_equal(query.spread, number(pair, "spread_a"));
+        assert_int_equal(phi_between(&profile, a, b), number(pair, "phi"));
+        assert_int_equal(phi_between(&profile, b, a), number(pair, "phi_b_asks"));
+        assert_int_equal(distance_ppm((struct similarity){number(pair, "phi"), 1 << 24}),
+                         number(pair, "distance_ppm"));
+    }
+    json_decref(root);
+}
+
 /* ---- sections ---- */
 
 static void test_section_profiles(void **state)
@@ -518,10 +560,15 @@ static void test_slices(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),           cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_distances),        cmocka_unit_test(test_estimate_tables),
-        cmocka_unit_test(test_section_profiles), cmocka_unit_test(test_section_contexts),
-        cmocka_unit_test(test_section_pairs),    cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_labels),
+        cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_distances),
+        cmocka_unit_test(test_estimate_tables),
+        cmocka_unit_test(test_section_profiles),
+        cmocka_unit_test(test_section_contexts),
+        cmocka_unit_test(test_section_pairs),
+        cmocka_unit_test(test_slices),
+        cmocka_unit_test(test_phi),
     };
 
     if (argc != 2) {

@@ -1,0 +1,151 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "core/profile/phi.h"
+
+#include "core/filter/bloom.h"
+
+/*
+ * 64 bits are enough. A section of b bits adds at most 256 b / 4 + 1 to a spread and to X: n - n^2
+ * / b is at most b / 4, and a floor that is taken away adds less than 1; i is at most a and at most
+ * c, so that i - a c / b is at most b / 4, too. The sections have PROFILE_BITS_MAX bits together.
+ */
+enum {
+    SCALE = 256,
+    SPREAD_MOST = SCALE / 4 * PROFILE_BITS_MAX + PROFILE_SECTIONS_MAX,
+    ROOT_SHIFT = 10,
+    SHARE_SHIFT = PHI_SHIFT + ROOT_SHIFT,
+    /* A spread that is not 0 is at least this: a section of b >= 2 bits with 1 .. b - 1 set bits
+     * adds at least 256 (1 - 1 / b). */
+    SPREAD_LEAST = SCALE / 2
+};
+_Static_assert((uint64_t)SPREAD_MOST <= UINT64_MAX / SPREAD_MOST >> 2 * ROOT_SHIFT,
+               "the product under the root fits 64 bits");
+_Static_assert((uint64_t)SPREAD_MOST <= UINT64_MAX >> (SHARE_SHIFT + 1),
+               "so does X 2^34, with a sign");
+_Static_assert((uint64_t)SPREAD_MOST << PHI_FLOOR_SHIFT <= UINT64_MAX / SPREAD_LEAST,
+               "so do the numbers of phi_overlap_floor");
+
+static uint32_t set_bits(const uint64_t *filter, uint32_t first, uint32_t bits)
+{
+    return bloom_union_count_range(filter, filter, first, bits);
+}
+
+/* n is at most b, so that the result is not negative. */
+static uint32_t spread_of(uint32_t n, uint32_t b)
+{
+    return SCALE * n - (uint32_t)((uint64_t)SCALE * n * n / b);
+}
+
+void phi_ask(struct phi_query *out, const struct profile *profile, const uint64_t *filter)
+{
+    out->count = 0;
+    out->spread = 0;
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *section = &profile->sections[s];
+        uint32_t set = set_bits(filter, section->first_bit, section->bits);
+
+        if (set > 0) {
+            out->sections[out->count++] =
+                (struct phi_section){section->first_bit, section->bits, set};
+            out->spread += spread_of(set, section->bits);
+        }
+    }
+}
+
+/* Returns the square root, rounded down. One bit of the root after the other, from the highest. */
+static uint64_t root_of(uint64_t square)
+{
+    uint64_t root = 0;
+    uint64_t bit = UINT64_C(1) << 62;
+
+    while (bit > square) {
+        bit >>= 2;
+    }
+    for (; bit != 0; bit >>= 2) {
+        uint64_t more = root + bit;
+
+        root >>= 1;
+        if (square >= more) {
+            square -= more;
+            root += bit;
+        }
+    }
+    return root;
+}
+
+struct similarity phi_similarity(const struct phi_query *query, const uint64_t *message,
+                                 uint32_t overlap)
+{
+    struct similarity similarity = {0, PHI_ONE};
+    int64_t shared = (int64_t)SCALE * overlap;
+    uint64_t spread = 0;
+
+    for (uint32_t s = 0; s < query->count; s++) {
+        const struct phi_section *section = &query->sections[s];
+        uint64_t set = set_bits(message, section->first_bit, section->bits);
+
+        shared -= (int64_t)(SCALE * set * section->set / section->bits);
+        spread += spread_of((uint32_t)set, section->bits);
+    }
+    uint64_t square = query->spread * spread;
+    if (shared > 0 && square > 0) {
+        uint64_t phi = ((uint64_t)shared << SHARE_SHIFT) / root_of(square << 2 * ROOT_SHIFT);
+
+        similarity.shared = phi < PHI_ONE ? (uint32_t)phi : PHI_ONE;
+    }
+    return similarity;
+}
+
+uint32_t phi_floor(struct similarity similarity)
+{
+    uint64_t phi = ((uint64_t)similarity.shared << PHI_SHIFT) / similarity.all;
+
+    return (uint32_t)(phi * phi >> (2 * PHI_SHIFT - PHI_FLOOR_SHIFT));
+}
+
+/*
+ * Let A be the number of asked sections, M the largest 1 - a / b of them, and phi > 0.
+ *
+ * - A message has at least as many set bits as it shares, c >= i. Each floor that X takes away is
+ * less than 1 below the exact number. So X < 256 i - 256 i a / b + 1 in each section with bits of
+ * the message, and X <= 256 i M + A in all.
+ * - i - a c / b <= c - c^2 / b: for c <= a because i <= c, for c > a because i <= a. So X < V(c) +
+ * A. As V(c) is at least 128, X / V(c) < 1 + A / 128.
+ * - So phi^2 = X^2 / (V(a) V(c)) < (256 i M + A) (1 + A / 128) / V(a), but for the root, which is
+ *   rounded down: it is at least 2^17, so that phi^2 grows by less than a part in 2^15.
+ *
+ * Solved for i, with all roundings downwards. The result is 2^15 i / a, and at most `floor`.
+ */
+uint32_t phi_overlap_floor(const struct phi_query *query, uint32_t floor)
+{
+    uint64_t asked = query->count;
+    uint64_t needed = ((uint64_t)floor * query->spread) * SPREAD_LEAST / (SPREAD_LEAST + asked);
+    uint64_t chance = asked << PHI_FLOOR_SHIFT;
+    uint64_t set = 0;
+    uint64_t most = 1; /* 256 M, rounded up */
+
+    for (uint32_t s = 0; s < query->count; s++) {
+        const struct phi_section *section = &query->sections[s];
+        uint64_t share =
+            ((uint64_t)SCALE * (section->bits - section->set) + section->bits - 1) / section->bits;
+
+        most = share > most ? share : most;
+        set += section->set;
+    }
+    needed -= needed >> PHI_FLOOR_SHIFT;
+    return needed > chance ? (uint32_t)((needed - chance - 1) / (most * set)) : 0;
+}
+
+/* docs/tree.md needs (1 - 2 a / b) V >= A for each asked section, where V is at least 128. */
+bool phi_has_bound(const struct phi_query *query)
+{
+    bool holds = true;
+
+    for (uint32_t s = 0; s < query->count; s++) {
+        const struct phi_section *section = &query->sections[s];
+
+        holds = holds && section->bits >= 2 * section->set &&
+                (uint64_t)SPREAD_LEAST * (section->bits - 2 * section->set) >=
+                    (uint64_t)query->count * section->bits;
+    }
+    return holds;
+}

@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * phi: how similar two filters are by the phi coefficient, the correlation of their bits (the
+ * Pearson correlation of two binary vectors), over the sections in which the query has bits.
+ *
+ * Section s has b bits; a, c and i of them are set in the query, in the message, and in both. The
+ * query asks for the sections with a > 0, and only these count, so that a query need not say
+ * anything about the others. Two filters of unrelated labels share about a c / b bits by chance;
+ * phi takes this number away, section by section. All numbers are integers, so that all machines
+ * compute the same:
+ *
+ *   X    = the sum over the asked sections of 256 i - floor(256 a c / b)
+ *   V(n) = the sum over the asked sections of 256 n - floor(256 n^2 / b): the spread of a filter
+ *          with n set bits in the section
+ *   phi  = 0 if X <= 0 or V(a) V(c) = 0;
+ *          else floor(X 2^34 / isqrt(V(a) V(c) 2^20)), at most 2^24, in units of 2^-24
+ *
+ * isqrt is the square root, rounded down. The similarity is the fraction phi / 2^24, and the
+ * distance is 1 - phi / 2^24, for all functions of core/filter/distance.h.
+ *
+ * A section that is full in one of the filters, or has only one bit, has no spread in it and tells
+ * nothing. So a filter has phi 1 with itself if one of its sections is neither empty nor full, and
+ * else phi 0; a query without bits has phi 0 with all messages. A section that is full in the query
+ * is still asked for: the bits of the message there add to the spread of the message. phi is not
+ * symmetric, because the query decides which sections count.
+ *
+ * Example: b = 320, a = 40, c = 40, i = 20. By chance the filters would share 5 bits. X = 3840 and
+ * V = 8960 for both, so that phi is 0.43; Jaccard's similarity is 20 / 60 = 0.33.
+ */
+#ifndef CORE_PROFILE_PHI_H
+#define CORE_PROFILE_PHI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "core/filter/distance.h"
+#include "core/profile/profile.h"
+
+enum { PHI_SHIFT = 24, PHI_ONE = 1 << PHI_SHIFT };
+
+/* A section in which a query has bits. */
+struct phi_section {
+    uint32_t first_bit;
+    uint32_t bits;
+    uint32_t set; /* bits of the query in this section, at least 1 */
+};
+
+/* What phi needs to know about a query. */
+struct phi_query {
+    uint32_t count; /* of sections; 0: the query has no bits */
+    uint32_t spread;
+    struct phi_section sections[PROFILE_SECTIONS_MAX]; /* in the order of their bits */
+};
+
+/* Fills *out for a query. O(m / 64) for m bits. */
+void phi_ask(struct phi_query *out, const struct profile *profile, const uint64_t *filter);
+
+/*
+ * Returns the similarity of a message: {phi, 2^24}. `overlap` is the number of bits that the
+ * message shares with the query; all of them are in sections that the query asks for. O(m / 64) for
+ * m bits.
+ */
+struct similarity phi_similarity(const struct phi_query *query, const uint64_t *message,
+                                 uint32_t overlap);
+
+/* --- floors and bounds ------------------------------------------------------------------------ */
+
+/*
+ * Floors of phi are in units of phi^2 2^-15. phi_floor returns the floor of a similarity: a message
+ * with at least this similarity has at least this floor. At most 2^15.
+ */
+enum { PHI_FLOOR_SHIFT = 15 };
+uint32_t phi_floor(struct similarity similarity);
+
+/*
+ * Returns a number of 0 .. 2^15, by which most messages can be ruled out by their overlap alone: a
+ * message for which overlap * 2^15 is less than this number times the set bits of the query has a
+ * lower floor than `floor`, which is at most 2^15.
+ */
+uint32_t phi_overlap_floor(const struct phi_query *query, uint32_t floor);
+
+/*
+ * Returns whether the bound of docs/tree.md (item 9 of "Why it is exact") holds for a query: no
+ * section may have more set bits than half, less a little for rounding.
+ */
+bool phi_has_bound(const struct phi_query *query);
+
+#endif
