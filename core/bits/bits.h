@@ -95,6 +95,24 @@ struct bits_bound {
 };
 enum { BITS_SPREAD_PLANES = 8, BITS_NEEDS = 3, BITS_NEEDS_FIRST = 2, BITS_STRIDE = 32 };
 
+/*
+ * One section of a query, for `add_section`. `least` and `most` have a number for each lane: bounds
+ * on the set bits that the filters of the lane have in this section. 255 means 255 or more.
+ */
+struct bits_section {
+    const uint8_t *least; /* borrowed, and so is `most` */
+    const uint8_t *most;
+    uint32_t bits; /* of the section, 2 .. 4096 */
+    uint32_t set;  /* bits of the query in this section, at most half of the bits, and 255 */
+};
+
+/* For each lane, the sums over the sections of a query: see `add_section`. */
+struct bits_sums {
+    int32_t shared[BITS_LANES];
+    uint32_t spread[BITS_LANES];
+    uint8_t unknown[BITS_LANES]; /* not 0: the lane has no bound */
+};
+
 struct bits_kernels {
     const char *name; /* "scalar", "neon", "avx2", "avx512" */
 
@@ -177,6 +195,31 @@ struct bits_kernels {
      */
     void (*bound_lanes)(const struct bits_bound *bound, const uint8_t *shared, size_t count,
                         uint16_t *out);
+
+    /*
+     * Two kernels that compute upper bounds of the phi coefficient (docs/notes/tree.md, "The bound
+     * of phi"). Both read and write whole strides of lanes, as bound_lanes does.
+     *
+     * add_section adds the numbers of one section to the sums of each lane. u is the number of
+     * `overlaps`: the most bits that a filter of the lane shares with the query in this section,
+     * and a and b are section->set and section->bits. c is the number nearest to u that is at least
+     * `least` and at most `most`, and i is the smaller of u and c. The kernel adds
+     *
+     *   256 i - floor(c * floor(2^24 a / b) / 2^16)     to `shared`,
+     *   256 c - ceil(c^2 * ceil(2^24 / b) / 2^16)       to `spread`,
+     *
+     * and marks the lane as unknown if `most` is 255 or above b / 2.
+     *
+     * bound_sums writes, for each of the first `count` lanes, 1 + an upper bound of the floor of
+     * phi (core/profile/phi.h): 1 + min(2^15, 1 + floor(shared^2 2^15 / (base * spread))) with the
+     * sums of the lane, if its number in `overlaps` is not 0 and `shared` is above 0, else 1.
+     * `base` is the spread of the query, 1 .. 2^19. A lane that is unknown gets 1 + 2^15. The bound
+     * is 0 if the bounded floor is below `floor`.
+     */
+    void (*add_section)(const struct bits_section *section, const uint8_t *overlaps, size_t count,
+                        struct bits_sums *sums);
+    void (*bound_sums)(const struct bits_sums *sums, uint32_t base, uint32_t floor,
+                       const uint8_t *overlaps, size_t count, uint16_t *out);
 
     /*
      * Computes an upper bound for each of BITS_LANES lanes: 1 + the highest floor (see `scan`) that

@@ -64,6 +64,72 @@ static void bound_lanes(const struct bits_bound *bound, const uint8_t *restrict 
     memset(out + count, 0, (end - count) * sizeof(*out));
 }
 
+static void add_section(const struct bits_section *section, const uint8_t *restrict overlaps,
+                        size_t count, struct bits_sums *restrict sums)
+{
+    enum { SCALE = 256, FRACTION_BITS = 16, ROUND_UP = (1 << FRACTION_BITS) - 1 };
+    const uint8_t *restrict least = section->least;
+    const uint8_t *restrict most = section->most;
+    uint32_t bits = section->bits;
+    uint32_t chance = (section->set << (FRACTION_BITS + 8)) / bits;
+    uint32_t loss = ((1u << (FRACTION_BITS + 8)) + bits - 1) / bits;
+    uint32_t half = bits / 2 < UINT8_MAX ? bits / 2 : UINT8_MAX - 1;
+    size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* whole strides */
+
+    /* The numbers of a lane that is not unknown are below 2^32: c is at most 254 and at most b / 2,
+     * so that c^2 2^24 / b is below 2^31, and so is c 2^24 a / b. */
+    for (size_t i = 0; i < end; i++) {
+        uint32_t above = overlaps[i] > least[i] ? overlaps[i] : least[i];
+        uint32_t set = above < most[i] ? above : most[i];
+        uint32_t overlap = overlaps[i] < set ? overlaps[i] : set;
+
+        sums->shared[i] += (int32_t)(SCALE * overlap - (set * chance >> FRACTION_BITS));
+        sums->spread[i] += SCALE * set - ((set * set * loss + ROUND_UP) >> FRACTION_BITS);
+        sums->unknown[i] |= most[i] > half;
+    }
+}
+
+enum { SUMS_FLOOR_SHIFT = 15, SUMS_FLOOR_MOST = 1 << SUMS_FLOOR_SHIFT };
+
+/*
+ * Returns the quotient shared^2 2^15 / (base * spread), rounded down, at most 2^15. `shared` is
+ * below 2^17. Division in double precision gives the same quotient as division of integers:
+ * dividend and divisor are below 2^50, so both are exact. A quotient below 2^15 that is not an
+ * integer is at least 1 / divisor below the next integer, and the divisor is below 2^38; the
+ * rounding error is at most 2^-39.
+ */
+static inline uint32_t sums_quotient(int32_t shared, uint32_t base, uint32_t spread)
+{
+#if defined(BITS_LANES_DIVIDE)
+    uint64_t square = (uint64_t)((int64_t)shared * shared);
+    uint64_t product = (uint64_t)base * spread;
+
+    return square < product ? (uint32_t)((square << SUMS_FLOOR_SHIFT) / product) : SUMS_FLOOR_MOST;
+#else
+    double square = (double)shared * (double)shared;
+    double product = (double)base * (double)(int32_t)spread;
+
+    return square < product ? (uint32_t)(int32_t)(square * SUMS_FLOOR_MOST / product)
+                            : SUMS_FLOOR_MOST;
+#endif
+}
+
+static void bound_sums(const struct bits_sums *restrict sums, uint32_t base, uint32_t floor,
+                       const uint8_t *restrict overlaps, size_t count, uint16_t *restrict out)
+{
+    size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* whole strides */
+
+    for (size_t i = 0; i < end; i++) {
+        uint32_t most = 1 + sums_quotient(sums->shared[i], base, sums->spread[i]);
+
+        most = most < SUMS_FLOOR_MOST ? most : SUMS_FLOOR_MOST;
+        most = overlaps[i] == 0 || sums->shared[i] <= 0 ? 0 : most;
+        most = sums->unknown[i] != 0 ? SUMS_FLOOR_MOST : most;
+        out[i] = (uint16_t)(most >= floor ? 1 + most : 0);
+    }
+    memset(out + count, 0, (end - count) * sizeof(*out));
+}
+
 enum { EIGHTHS = 8, FLOOR_STEP = (1 << BITS_FLOOR_SHIFT) / EIGHTHS };
 
 /* Returns FLOOR_STEP * part / whole, rounded down. `part` and `whole` are below 2^16. */
@@ -154,8 +220,8 @@ static size_t list_least(const uint16_t *numbers, size_t count, uint16_t least,
     .cardinality = cardinality, .overlaps = overlaps, .supersets = supersets, .unite = unite, \
     .count_columns = count_columns, .keep_largest = keep_largest,                             \
     .lanes_reaching = lanes_reaching, .spread = spread, .bound_lanes = bound_lanes,           \
-    .promise = promise, .largest = largest_number, .count_least = count_least,                \
-    .find_least = find_least, .list_least = list_least, .scan = scan_blocks,                  \
-    .scan_listed = scan_listed
+    .add_section = add_section, .bound_sums = bound_sums, .promise = promise,                 \
+    .largest = largest_number, .count_least = count_least, .find_least = find_least,          \
+    .list_least = list_least, .scan = scan_blocks, .scan_listed = scan_listed
 
 #endif

@@ -27,6 +27,8 @@ struct index_probe {
     uint32_t source;    /* number of the first part that searches the same index */
     uint32_t part_bits; /* m of the part's profile */
     const struct estimate *estimate;
+    const struct profile *profile;
+    struct phi_query phi;    /* only with the metric phi */
     struct nearest *nearest; /* the k best; all parts of the search share them */
     uint32_t expected;       /* about how many of the k best this part will find; at least 1 */
     bool first_look;         /* the other parts have not been looked at yet: see cursor_step */
@@ -60,7 +62,10 @@ static inline uint64_t index_probe_work(const struct index_probe *probe)
 
 /*
  * Offers one message to the k best if the message meets all conditions of the query: expiry,
- * window, `contains`, max distance, reach, and an id that is not in the query's slices. `overlap`
+ * window, `contains`, max distance, reach, and an id that is not in the query's slices. With the
+ * metric phi, the reach limits the distance that phi gives if the message asks: the sections in
+ * which the message has bits count, so that a query of one topic is not near to a message that is
+ * meant for one place. With the other metrics it limits the bit distance. `overlap`
  * and `contains_overlap` are the numbers of bits that the message's filter shares with the query's
  * filter and with the `contains` filter. `filter` is the message's filter; its words are `stride`
  * words apart. The function reads `filter` only if the metric needs more than these numbers.
@@ -76,24 +81,40 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
 
 /*
  * Returns whether a message with this overlap and cardinality can still be among the k best. Checks
- * the distance bound and the rank, but not the estimated rank of a profile with several sections.
- * "true" is no proof. The call costs less than index_probe_offer.
+ * the distance bound and the rank, but not a rank by phi, nor the estimated rank of a profile with
+ * several sections. "true" is no proof. The call costs less than index_probe_offer.
  */
 bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality, uint32_t overlap);
 
 /*
- * Returns the floor, a number by which an engine can rule out many messages at a time. Let s be the
- * smallest similarity that index_probe_may_pass still accepts, by the bit metric and the distance
- * bound. Then the floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT), at most 2^15. A message for
- * which
+ * Returns the floor, a number by which an engine can rule out many messages at a time, at most
+ * 2^15. A message for which
  *
- *   overlap * 2^INDEX_FLOOR_SHIFT < (query's cardinality + message's cardinality) * floor
+ *   overlap * 2^INDEX_FLOOR_SHIFT < (base + size) * floor
  *
- * cannot pass; other messages may pass. The floor rises as better messages are found, so an engine
- * calls this function again after an offer.
+ * cannot pass; other messages may pass. index_probe_base returns the base. index_probe_sizes
+ * returns the array of the sizes, given the array of the cardinalities of up to INDEX_SIZES_MAX
+ * messages. The floor rises as better messages are found, so an engine calls index_probe_floor
+ * again after an offer.
+ *
+ * Let s be the smallest similarity that the k best, the distance bound and the floor of the query
+ * still accept. With the metric of bits, the base is the query's cardinality, the sizes are the
+ * cardinalities, and the floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT). (With the estimated
+ * metric, only the distance bound counts.) With phi, the set bits of a message by section would be
+ * needed to say more than its overlap does. So the base is twice the query's cardinality, the sizes
+ * are zeros, and the floor is phi_overlap_floor.
  */
-enum { INDEX_FLOOR_SHIFT = BITS_FLOOR_SHIFT };
+enum { INDEX_FLOOR_SHIFT = BITS_FLOOR_SHIFT, INDEX_SIZES_MAX = 4096 };
 uint16_t index_probe_floor(const struct index_probe *probe);
+uint32_t index_probe_base(const struct index_probe *probe);
+const uint16_t *index_probe_sizes(const struct index_probe *probe, const uint16_t *cardinalities);
+
+/*
+ * Returns the floor to which an engine compares the bounds of many messages, at most 2^15: the
+ * floor of index_probe_floor; with phi, phi_floor of the smallest similarity that is still
+ * accepted.
+ */
+uint16_t index_probe_bound_floor(const struct index_probe *probe);
 
 /*
  * Returns whether any of several messages can still be among the k best. Their cardinalities lie
@@ -103,6 +124,13 @@ uint16_t index_probe_floor(const struct index_probe *probe);
  */
 bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
                           uint32_t shared, int64_t newest_ms);
+
+/*
+ * The same with the metric phi: none of the messages has a floor (phi_floor) above `floor`, which
+ * the caller has compared to index_probe_bound_floor. 0 means that phi is 0 for all of them; 2^15
+ * means that nothing is known.
+ */
+bool index_probe_may_reach(const struct index_probe *probe, uint32_t floor, int64_t newest_ms);
 
 /* Returns whether index_probe_may_hold cannot bound the rank. This is so for the estimated
  * metric with a profile of several sections. */

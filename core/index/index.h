@@ -25,6 +25,7 @@
 #include "core/filter/scalable.h"
 #include "core/index/nearest.h"
 #include "core/profile/estimate.h"
+#include "core/profile/phi.h"
 #include "core/profile/profile.h"
 
 struct index;
@@ -160,8 +161,9 @@ uint32_t index_height(const struct index *index);
 
 /* What a search ranks by. */
 enum index_metric {
-    INDEX_METRIC_BITS,     /* Jaccard similarity of the filters */
-    INDEX_METRIC_ESTIMATED /* AMBIENCE's, by estimated labels */
+    INDEX_METRIC_BITS,      /* Jaccard similarity of the filters */
+    INDEX_METRIC_ESTIMATED, /* AMBIENCE's, by estimated labels */
+    INDEX_METRIC_PHI        /* phi coefficient of the filters (core/profile/phi.h) */
 };
 
 /*
@@ -183,9 +185,11 @@ struct index_query {
     uint32_t part_count;            /* 1 .. INDEX_PARTS_MAX */
     uint32_t k;                     /* >= 1 */
     uint32_t sender_share;          /* most results of one sender; 0: any number. See nearest.h */
-    uint32_t max_distance_ppm;      /* of the bit distance, inclusive */
-    int64_t since_ms;               /* deposited at or after; INT64_MIN: any */
-    int64_t until_ms;               /* deposited before; INT64_MAX: any */
+    /* Inclusive; of the distance 1 - phi with the metric phi, else of the bit distance. The reach
+     * of a message is a distance of the same kind, see index_probe_offer */
+    uint32_t max_distance_ppm;
+    int64_t since_ms; /* deposited at or after; INT64_MIN: any */
+    int64_t until_ms; /* deposited before; INT64_MAX: any */
     enum index_metric metric;
     struct similarity floor; /* of the metric: messages below it are left out; all = 0: none are */
     /* Messages whose ids are in these slices are left out. Borrowed until the search is freed. */

@@ -20,28 +20,61 @@ static uint16_t floor_of(uint32_t shared, uint32_t all)
     return (uint16_t)(((uint64_t)shared << INDEX_FLOOR_SHIFT) / ((uint64_t)shared + all));
 }
 
-uint16_t index_probe_floor(const struct index_probe *probe)
+static bool is_phi(const struct index_probe *probe)
+{
+    return probe->query->metric == INDEX_METRIC_PHI;
+}
+
+/* The floor of a similarity: of phi, or by the formula of floor_of. */
+static uint16_t metric_floor(const struct index_probe *probe, struct similarity s)
+{
+    return is_phi(probe) ? (uint16_t)phi_floor(s) : floor_of(s.shared, s.all);
+}
+
+uint16_t index_probe_bound_floor(const struct index_probe *probe)
 {
     const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+    uint32_t max_ppm = probe->query->max_distance_ppm;
     uint16_t floor = 0;
 
-    if (probe->query->max_distance_ppm < DISTANCE_ONE_PPM) {
-        floor = floor_of(DISTANCE_ONE_PPM - probe->query->max_distance_ppm, DISTANCE_ONE_PPM);
+    if (max_ppm < DISTANCE_ONE_PPM) {
+        struct similarity least = {DISTANCE_ONE_PPM - max_ppm, DISTANCE_ONE_PPM};
+
+        floor = metric_floor(probe, least);
     }
-    if (probe->query->metric != INDEX_METRIC_BITS) {
+    if (probe->query->metric == INDEX_METRIC_ESTIMATED) {
         return floor;
     }
     if (worst != NULL) {
-        uint16_t by_worst = floor_of(worst->rank.shared, worst->rank.all);
+        uint16_t by_worst = metric_floor(probe, worst->rank);
 
         floor = by_worst > floor ? by_worst : floor;
     }
     if (probe->query->floor.all > 0) {
-        uint16_t by_query = floor_of(probe->query->floor.shared, probe->query->floor.all);
+        uint16_t by_query = metric_floor(probe, probe->query->floor);
 
         floor = by_query > floor ? by_query : floor;
     }
     return floor;
+}
+
+uint16_t index_probe_floor(const struct index_probe *probe)
+{
+    uint16_t floor = index_probe_bound_floor(probe);
+
+    return is_phi(probe) && floor > 0 ? (uint16_t)phi_overlap_floor(&probe->phi, floor) : floor;
+}
+
+uint32_t index_probe_base(const struct index_probe *probe)
+{
+    return is_phi(probe) ? 2 * probe->cardinality : probe->cardinality;
+}
+
+const uint16_t *index_probe_sizes(const struct index_probe *probe, const uint16_t *cardinalities)
+{
+    static const uint16_t zeros[INDEX_SIZES_MAX];
+
+    return is_phi(probe) ? zeros : cardinalities;
 }
 
 /* Whether a rank is not below the floor of the query. */
@@ -50,24 +83,32 @@ static bool reaches_floor(const struct index_probe *probe, struct similarity ran
     return probe->query->floor.all == 0 || similarity_compare(rank, probe->query->floor) >= 0;
 }
 
+/* Copies the words of a filter, so that they follow one another. */
+static void copy_words(const struct index_probe *probe, const uint64_t *filter, size_t stride,
+                       uint64_t *out)
+{
+    size_t count = bloom_words(probe->part_bits);
+
+    for (size_t w = 0; w < count; w++) {
+        out[w] = filter[w * stride];
+    }
+}
+
 /* Computes the estimated similarity from the words of the filter. Only a profile of several
  * sections needs the words. */
 static struct similarity rank_from_words(const struct index_probe *probe, const uint64_t *filter,
                                          size_t stride)
 {
     uint64_t words[PROFILE_WORDS_MAX];
-    size_t count = bloom_words(probe->part_bits);
 
-    for (size_t w = 0; w < count; w++) {
-        words[w] = filter[w * stride];
-    }
+    copy_words(probe, filter, stride, words);
     return estimate_similarity(probe->labels, estimate_labels(probe->estimate, words),
                                estimate_union(probe->estimate, probe->filter, words));
 }
 
 bool index_probe_is_unbounded(const struct index_probe *probe)
 {
-    return probe->query->metric != INDEX_METRIC_BITS && !bound_has_estimate(probe->estimate);
+    return probe->query->metric == INDEX_METRIC_ESTIMATED && !bound_has_estimate(probe->estimate);
 }
 
 static struct similarity rank_from_counts(const struct index_probe *probe, struct similarity bits,
@@ -87,6 +128,9 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
     struct similarity bits = bit_similarity(probe, cardinality, overlap);
     const struct nearest_candidate *worst = nearest_worst(probe->nearest);
 
+    if (is_phi(probe)) {
+        return true;
+    }
     if (!distance_within(bits, probe->query->max_distance_ppm)) {
         return false;
     }
@@ -125,6 +169,20 @@ bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_
     return order > 0 || (order == 0 && newest_ms >= worst->item.deposited_ms);
 }
 
+bool index_probe_may_reach(const struct index_probe *probe, uint32_t floor, int64_t newest_ms)
+{
+    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+    struct similarity rank = {floor > 0, 1};
+
+    if (newest_ms < probe->query->since_ms || !reaches_floor(probe, rank)) {
+        return false;
+    }
+    /* The most similar message may have the rank of the k-th best only if that is 0 or 1: the other
+     * bounds are coarse. */
+    int order = worst == NULL ? 1 : similarity_compare(rank, worst->rank);
+    return order > 0 || (order == 0 && newest_ms >= worst->item.deposited_ms);
+}
+
 static bool may_be_shown(const struct index_probe *probe, const struct index_item *item)
 {
     const struct index_query *query = probe->query;
@@ -149,28 +207,80 @@ static bool is_excluded(struct index_probe *probe, const struct index_item *item
     return excluded;
 }
 
+/* Returns whether the query is within the reach of a message, by phi with the message as the one
+ * that asks. `words` are those of its filter. */
+static bool is_reached(const struct index_probe *probe, const struct index_item *item,
+                       const uint64_t *words, uint32_t overlap)
+{
+    struct phi_query asked;
+
+    if (item->reach_ppm >= DISTANCE_ONE_PPM) {
+        return true;
+    }
+    phi_ask(&asked, probe->profile, words);
+    return distance_within(phi_similarity(&asked, probe->filter, overlap), item->reach_ppm);
+}
+
+/* The rank of a message by phi. Returns false if the message is not within the distance of the
+ * query, or clearly less similar than the k-th best; *out_reached says whether the query is within
+ * the reach of the message. */
+static bool rank_by_phi(const struct index_probe *probe, const struct index_item *item,
+                        const uint64_t *filter, size_t stride, uint32_t overlap,
+                        struct similarity *out_rank, bool *out_reached)
+{
+    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+    uint32_t least = worst != NULL ? worst->rank.shared : 0;
+    uint64_t words[PROFILE_WORDS_MAX];
+
+    copy_words(probe, filter, stride, words);
+    if (!phi_reaches(&probe->phi, words, overlap, least, out_rank) ||
+        !distance_within(*out_rank, probe->query->max_distance_ppm)) {
+        return false;
+    }
+    *out_reached = is_reached(probe, item, words, overlap);
+    return true;
+}
+
+/* The same by the other metrics, whose distances are of the bits. */
+static bool rank_by_bits(const struct index_probe *probe, const struct index_item *item,
+                         const uint64_t *filter, size_t stride, uint32_t cardinality,
+                         uint32_t overlap, struct similarity *out_rank, bool *out_reached)
+{
+    struct similarity bits = bit_similarity(probe, cardinality, overlap);
+
+    if (!distance_within(bits, probe->query->max_distance_ppm)) {
+        return false;
+    }
+    *out_reached = distance_within(bits, item->reach_ppm);
+    *out_rank = index_probe_is_unbounded(probe)
+                    ? rank_from_words(probe, filter, stride)
+                    : rank_from_counts(probe, bits, cardinality, overlap);
+    return true;
+}
+
 void index_probe_offer(struct index_probe *probe, const struct index_item *item, uint32_t place,
                        const uint64_t *filter, size_t stride, uint32_t cardinality,
                        uint32_t overlap, uint32_t contains_overlap)
 {
-    struct similarity bits = bit_similarity(probe, cardinality, overlap);
+    struct similarity rank;
+    bool reached = false;
 
     if (!may_be_shown(probe, item) ||
         (probe->contains != NULL && contains_overlap != probe->contains_cardinality) ||
-        !distance_within(bits, probe->query->max_distance_ppm)) {
+        !(is_phi(probe)
+              ? rank_by_phi(probe, item, filter, stride, overlap, &rank, &reached)
+              : rank_by_bits(probe, item, filter, stride, cardinality, overlap, &rank, &reached))) {
         return;
     }
     if (probe->query->found != NULL) {
         probe->query->found(probe->query->found_context, item, place);
         return;
     }
-    if (!distance_within(bits, item->reach_ppm)) {
+    if (!reached) {
         return;
     }
     struct nearest_candidate candidate = {
-        .rank = index_probe_is_unbounded(probe)
-                    ? rank_from_words(probe, filter, stride)
-                    : rank_from_counts(probe, bits, cardinality, overlap),
+        .rank = rank,
         .item = *item,
         .intersection = overlap,
         .union_count = probe->cardinality + cardinality - overlap,

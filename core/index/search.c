@@ -104,9 +104,13 @@ static int begin_part(struct index_search *search, uint32_t p, const struct inde
         .source = source_of(search, p),
         .part_bits = index->profile.bits,
         .estimate = index->options.estimate,
+        .profile = &index->profile,
         .nearest = &search->nearest,
         .expected = (search->query.k + search->query.part_count - 1) / search->query.part_count,
     };
+    if (search->query.metric == INDEX_METRIC_PHI) {
+        phi_ask(&probe->phi, &index->profile, filters);
+    }
     if (given->contains != NULL) {
         uint64_t *contains = filters + index->words;
 

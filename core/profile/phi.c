@@ -13,6 +13,7 @@ enum {
     SPREAD_MOST = SCALE / 4 * PROFILE_BITS_MAX + PROFILE_SECTIONS_MAX,
     ROOT_SHIFT = 10,
     SHARE_SHIFT = PHI_SHIFT + ROOT_SHIFT,
+    COARSE_SHIFT = 12,
     /* A spread that is not 0 is at least this: a section of b >= 2 bits with 1 .. b - 1 set bits
      * adds at least 256 (1 - 1 / b). */
     SPREAD_LEAST = SCALE / 2
@@ -21,6 +22,8 @@ _Static_assert((uint64_t)SPREAD_MOST <= UINT64_MAX / SPREAD_MOST >> 2 * ROOT_SHI
                "the product under the root fits 64 bits");
 _Static_assert((uint64_t)SPREAD_MOST <= UINT64_MAX >> (SHARE_SHIFT + 1),
                "so does X 2^34, with a sign");
+_Static_assert((uint64_t)SPREAD_MOST <= UINT64_MAX / SPREAD_MOST >> 2 * COARSE_SHIFT,
+               "so do the squares of phi_reaches");
 _Static_assert((uint64_t)SPREAD_MOST << PHI_FLOOR_SHIFT <= UINT64_MAX / SPREAD_LEAST,
                "so do the numbers of phi_overlap_floor");
 
@@ -72,27 +75,62 @@ static uint64_t root_of(uint64_t square)
     return root;
 }
 
-struct similarity phi_similarity(const struct phi_query *query, const uint64_t *message,
-                                 uint32_t overlap)
+/* X, and the spread of the message. */
+struct sums {
+    int64_t shared;
+    uint64_t spread;
+};
+
+static struct sums sums_of(const struct phi_query *query, const uint64_t *message, uint32_t overlap)
 {
-    struct similarity similarity = {0, PHI_ONE};
-    int64_t shared = (int64_t)SCALE * overlap;
-    uint64_t spread = 0;
+    struct sums sums = {(int64_t)SCALE * overlap, 0};
 
     for (uint32_t s = 0; s < query->count; s++) {
         const struct phi_section *section = &query->sections[s];
         uint64_t set = set_bits(message, section->first_bit, section->bits);
 
-        shared -= (int64_t)(SCALE * set * section->set / section->bits);
-        spread += spread_of((uint32_t)set, section->bits);
+        sums.shared -= (int64_t)(SCALE * set * section->set / section->bits);
+        sums.spread += spread_of((uint32_t)set, section->bits);
     }
-    uint64_t square = query->spread * spread;
-    if (shared > 0 && square > 0) {
-        uint64_t phi = ((uint64_t)shared << SHARE_SHIFT) / root_of(square << 2 * ROOT_SHIFT);
+    return sums;
+}
+
+static struct similarity similarity_from(const struct phi_query *query, struct sums sums)
+{
+    struct similarity similarity = {0, PHI_ONE};
+    uint64_t square = query->spread * sums.spread;
+
+    if (sums.shared > 0 && square > 0) {
+        uint64_t phi = ((uint64_t)sums.shared << SHARE_SHIFT) / root_of(square << 2 * ROOT_SHIFT);
 
         similarity.shared = phi < PHI_ONE ? (uint32_t)phi : PHI_ONE;
     }
     return similarity;
+}
+
+struct similarity phi_similarity(const struct phi_query *query, const uint64_t *message,
+                                 uint32_t overlap)
+{
+    return similarity_from(query, sums_of(query, message, overlap));
+}
+
+/*
+ * Compares squares, with `least` rounded down to 12 bits: if phi is at least n / 2^12, then
+ * X^2 >= (n / 2^12)^2 V(a) V(c), less a part in 2^16, because the root is rounded down.
+ */
+bool phi_reaches(const struct phi_query *query, const uint64_t *message, uint32_t overlap,
+                 uint32_t least, struct similarity *out_similarity)
+{
+    struct sums sums = sums_of(query, message, overlap);
+    uint64_t coarse = least >> (PHI_SHIFT - COARSE_SHIFT);
+    uint64_t needed = coarse * coarse * (query->spread * sums.spread);
+    uint64_t shared = sums.shared > 0 ? (uint64_t)sums.shared : 0;
+
+    if ((shared * shared) << 2 * COARSE_SHIFT < needed - (needed >> COARSE_SHIFT)) {
+        return false;
+    }
+    *out_similarity = similarity_from(query, sums);
+    return true;
 }
 
 uint32_t phi_floor(struct similarity similarity)
@@ -135,7 +173,7 @@ uint32_t phi_overlap_floor(const struct phi_query *query, uint32_t floor)
     return needed > chance ? (uint32_t)((needed - chance - 1) / (most * set)) : 0;
 }
 
-/* docs/tree.md needs (1 - 2 a / b) V >= A for each asked section, where V is at least 128. */
+/* docs/notes/tree.md needs (1 - 2 a / b) V >= A for each asked section, where V is at least 128. */
 bool phi_has_bound(const struct phi_query *query)
 {
     bool holds = true;

@@ -63,6 +63,13 @@ void phi_ask(struct phi_query *out, const struct profile *profile, const uint64_
 struct similarity phi_similarity(const struct phi_query *query, const uint64_t *message,
                                  uint32_t overlap);
 
+/*
+ * The same, but returns false and leaves *out_similarity unchanged if the similarity is clearly
+ * below `least` / 2^24, at most 1. The call is cheaper then, because it takes no root.
+ */
+bool phi_reaches(const struct phi_query *query, const uint64_t *message, uint32_t overlap,
+                 uint32_t least, struct similarity *out_similarity);
+
 /* --- floors and bounds ------------------------------------------------------------------------ */
 
 /*
@@ -80,7 +87,7 @@ uint32_t phi_floor(struct similarity similarity);
 uint32_t phi_overlap_floor(const struct phi_query *query, uint32_t floor);
 
 /*
- * Returns whether the bound of docs/tree.md (item 9 of "Why it is exact") holds for a query: no
+ * Returns whether the bound of docs/notes/tree.md ("The bound of phi") holds for a query: no
  * section may have more set bits than half, less a little for rounding.
  */
 bool phi_has_bound(const struct phi_query *query);

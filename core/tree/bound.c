@@ -33,7 +33,10 @@ static void make_ready(struct walk *walk)
 
 bool walk_can_bound(const struct walk *walk)
 {
-    return walk->probe->cardinality > 0 && walk_planes(walk) <= BITS_SPREAD_PLANES;
+    const struct index_probe *probe = walk->probe;
+
+    return probe->cardinality > 0 && walk_planes(walk) <= BITS_SPREAD_PLANES &&
+           (probe->query->metric != INDEX_METRIC_PHI || phi_has_bound(&probe->phi));
 }
 
 /*
@@ -129,8 +132,9 @@ static void keep_masked(const struct walk *walk, const struct tree_node *node, c
     }
 }
 
-uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,
-                    struct kept_node *kept)
+/* Writes the reach of each group by the numbers of set bits: for the metrics of bits and of
+ * estimates. */
+static void bound_bits(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
 {
     const struct bits_kernels *kernels = walk->tree->kernels;
     struct bits_bound bound = {
@@ -144,11 +148,85 @@ uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint6
     walk_count(walk, node, planes);
     kernels->spread(planes, walk_planes(walk), tree_lane_words(node), kept->shared);
     kernels->bound_lanes(&bound, kept->shared, node->group_count, kept->reach);
+    walk->probe->bytes += node->group_count * (sizeof(*node->least) + sizeof(*node->most));
+}
+
+/* The number of the section that begins at a bit. */
+static uint32_t section_at(const struct tree *tree, uint32_t first_bit)
+{
+    uint32_t s = 0;
+
+    while (tree->sections[s].first_bit != first_bit) {
+        s++;
+    }
+    return s;
+}
+
+/*
+ * Counts the columns of one section, and adds what follows from the counts to the sums of each
+ * group. The positions of the section's bits begin with number `at`.
+ */
+static void add_section(const struct walk *walk, const struct tree_node *node,
+                        const struct phi_section *asked, size_t at, uint8_t *shared,
+                        struct bits_sums *sums)
+{
+    const struct tree *tree = walk->tree;
+    size_t row = (size_t)section_at(tree, asked->first_bit) * TREE_GROUPS;
+    struct bits_section section = {
+        .least = node->section_least + row,
+        .most = node->section_most + row,
+        .bits = asked->bits,
+        .set = asked->set,
+    };
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+    uint8_t overlaps[TREE_GROUPS];
+
+    tree->kernels->count_columns(node->columns, walk->positions + at, asked->set,
+                                 tree_lane_words(node), planes);
+    tree->kernels->spread(planes, bits_planes(asked->set), tree_lane_words(node), overlaps);
+    tree->kernels->add_section(&section, overlaps, node->group_count, sums);
+    for (uint32_t g = 0; g < TREE_GROUPS && g < 64 * tree_lane_words(node); g++) {
+        shared[g] = (uint8_t)(shared[g] + overlaps[g]);
+    }
+}
+
+/* Writes the reach of each group by phi: docs/notes/tree.md has the proof. */
+static void bound_phi(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
+{
+    struct index_probe *probe = walk->probe;
+    struct bits_sums sums;
+    size_t at = 0;
+
+    make_ready(walk);
+    memset(&sums, 0, sizeof(sums));
+    memset(kept->shared, 0, sizeof(kept->shared));
+    for (size_t g = 0; g < TREE_GROUPS; g++) {
+        sums.shared[g] = (int32_t)probe->phi.count; /* what rounding may add to X */
+    }
+    for (uint32_t s = 0; s < probe->phi.count; s++) {
+        add_section(walk, node, &probe->phi.sections[s], at, kept->shared, &sums);
+        at += probe->phi.sections[s].set;
+    }
+    walk->tree->kernels->bound_sums(&sums, probe->phi.spread, walk->floor, kept->shared,
+                                    node->group_count, kept->reach);
+    probe->comparisons += node->group_count;
+    probe->bytes += walk->position_count * tree_lane_words(node) * sizeof(uint64_t) +
+                    (size_t)probe->phi.count * node->group_count *
+                        (sizeof(*node->section_least) + sizeof(*node->section_most));
+}
+
+uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,
+                    struct kept_node *kept)
+{
+    if (walk->probe->query->metric == INDEX_METRIC_PHI) {
+        bound_phi(walk, node, kept);
+    } else {
+        bound_bits(walk, node, kept);
+    }
     if (mask != NULL) {
         keep_masked(walk, node, mask, kept->reach);
     }
-    walk->probe->bytes += node->group_count * (sizeof(*node->least) + sizeof(*node->most));
-    return kernels->largest(kept->reach, lane_count(node));
+    return walk->tree->kernels->largest(kept->reach, lane_count(node));
 }
 
 /* Computes the reach of the spans of one summary. */
@@ -175,7 +253,8 @@ void walk_rank(struct walk *walk, uint16_t *out_reach)
     for (uint32_t n = 0; n < walk->cursor->room; n++) {
         out_reach[n] = n < tree->node_count ? REACH_MOST : REACH_DONE;
     }
-    if (!walk_can_bound(walk) || index_probe_is_unbounded(walk->probe)) {
+    if (!walk_can_bound(walk) || index_probe_is_unbounded(walk->probe) ||
+        walk->probe->query->metric == INDEX_METRIC_PHI) { /* needs do not bound phi */
         return;
     }
     make_ready(walk);

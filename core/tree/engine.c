@@ -15,6 +15,13 @@ static int tree_create(const struct index_options *options, void **out_engine)
     tree->alloc = options->alloc;
     tree->kernels = options->kernels;
     tree->bits = options->profile->bits;
+    tree->section_count = options->profile->section_count;
+    for (uint32_t s = 0; s < tree->section_count; s++) {
+        const struct profile_section *section = &options->profile->sections[s];
+
+        tree->sections[s] =
+            (struct tree_section){(uint16_t)section->first_bit, (uint16_t)section->bits};
+    }
     tree->words = bloom_words(tree->bits);
     tree->fanout = TREE_GROUPS;
     tree->seed = options->hash_seed;

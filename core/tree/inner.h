@@ -45,6 +45,12 @@ enum {
     TREE_LINE_WORDS = 8      /* words of a cache line */
 };
 
+/* The bits of a section of the profile: first_bit .. first_bit + bits - 1. */
+struct tree_section {
+    uint16_t first_bit;
+    uint16_t bits;
+};
+
 /* A group, except for its union. The messages are in slots first .. first + used - 1. The free
  * slots are first + used .. first + room - 1. Groups are in the order of their slots. */
 struct tree_group {
@@ -120,6 +126,12 @@ struct tree_node {
      */
     uint8_t least[TREE_GROUPS];
     uint8_t most[TREE_GROUPS];
+    /*
+     * The same for each section, for the kernel add_section: number g of row s is of group g and
+     * section s. A row has TREE_GROUPS numbers. With one section, they are `least` and `most`.
+     */
+    uint8_t *section_least;
+    uint8_t *section_most;
     struct tree_group groups[TREE_GROUPS];
     uint32_t slot_room; /* number of allocated slots, a multiple of BITS_BLOCK. A free slot has a
                            filter of zeros and an item that has expired */
@@ -155,7 +167,9 @@ struct tree_recent {
 struct tree {
     const struct alloc *alloc;
     const struct bits_kernels *kernels;
-    uint32_t bits;                /* m, the bits of a filter */
+    uint32_t bits; /* m, the bits of a filter */
+    uint32_t section_count;
+    struct tree_section sections[PROFILE_SECTIONS_MAX];
     size_t words;                 /* of a filter */
     uint32_t fanout;              /* largest number of groups that a node may have: TREE_GROUPS, or
                                    * fewer in tests */

@@ -149,6 +149,22 @@ static void note_range(struct tree_node *node, const struct tree_group *group)
     node->most[group - node->groups] = tree_bound_byte(group->high);
 }
 
+/* Does the same for each section, if there are several. */
+static void widen_sections(const struct tree *tree, struct tree_node *node, size_t group,
+                           const uint64_t *filter)
+{
+    for (uint32_t s = 0; tree->section_count > 1 && s < tree->section_count; s++) {
+        const struct tree_section *section = &tree->sections[s];
+        uint8_t set = tree_bound_byte(
+            bloom_union_count_range(filter, filter, section->first_bit, section->bits));
+        uint8_t *least = &node->section_least[s * TREE_GROUPS + group];
+        uint8_t *most = &node->section_most[s * TREE_GROUPS + group];
+
+        *least = set < *least ? set : *least;
+        *most = set > *most ? set : *most;
+    }
+}
+
 static void widen_ranges(struct tree_node *node, struct tree_group *group, uint16_t cardinality,
                          int64_t deposited_ms)
 {
@@ -170,6 +186,7 @@ static uint32_t put_message(struct tree_node *node, uint32_t group, const struct
 
     tree_write_message(tree, spot, item, filter, cardinality);
     widen_ranges(node, it, cardinality, item->deposited_ms);
+    widen_sections(tree, node, group, filter);
     node->empty_count -= it->used == 0;
     it->used++;
     node->message_count++;
@@ -212,13 +229,22 @@ void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *p
 }
 
 /* Computes the ranges of a group anew from its messages. */
-static void narrow_group(struct tree_node *node, struct tree_group *group)
+static void narrow_group(const struct tree *tree, struct tree_node *node, struct tree_group *group)
 {
+    size_t number = (size_t)(group - node->groups);
+    uint64_t filter[PROFILE_WORDS_MAX];
+
     group->low = UINT16_MAX;
     group->high = 0;
     group->newest_ms = INT64_MIN;
     note_range(node, group);
+    for (uint32_t s = 0; tree->section_count > 1 && s < tree->section_count; s++) {
+        node->section_least[s * TREE_GROUPS + number] = UINT8_MAX;
+        node->section_most[s * TREE_GROUPS + number] = 0;
+    }
     for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
+        tree_read_filter(tree, (struct tree_spot){node, slot}, filter);
+        widen_sections(tree, node, number, filter);
         widen_ranges(node, group, node->cardinalities[slot], node->items[slot].deposited_ms);
     }
 }
@@ -255,7 +281,7 @@ static void clear_group(struct tree *tree, struct tree_node *node, uint32_t grou
         tree_clear_message(tree, spot);
     }
     narrow_union(tree, node, group, bits);
-    narrow_group(node, it);
+    narrow_group(tree, node, it);
     node->empty_count++;
     note_group(node, group);
 }
@@ -333,7 +359,7 @@ void tree_take(struct tree *tree, struct tree_spot spot)
         gone[w] &= ~left[w];
     }
     narrow_union(tree, node, group, gone);
-    narrow_group(node, it);
+    narrow_group(tree, node, it);
     note_group(node, group);
     if (it->used == 0) {
         node->empty_count++;

@@ -30,7 +30,7 @@ static void offer_lanes(struct walk *walk, const struct tree_node *node, uint32_
                               cardinality, overlaps[lane], probe->contains_cardinality);
         }
     }
-    walk->floor = index_probe_floor(probe);
+    walk_note_floor(walk);
 }
 
 /* Returns a mask of the block's lanes that are slots first .. end - 1. The block begins at
@@ -58,7 +58,7 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
     struct bits_scan scan = {
         .query = walk->probe->filter,
         .words = tree->words,
-        .base = walk->probe->cardinality,
+        .base = index_probe_base(walk->probe),
     };
 
     walk->probe->bytes += (end - slot + BITS_BLOCK - 1) / BITS_BLOCK * block_bytes(tree);
@@ -67,9 +67,10 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
         uint32_t overlaps[BITS_BLOCK];
         uint32_t lanes = 0;
 
-        scan.floor = walk->floor;
+        scan.floor = walk->scan_floor;
         size_t passed =
-            tree->kernels->scan(&scan, tree_block(tree, node, slot), &node->cardinalities[slot],
+            tree->kernels->scan(&scan, tree_block(tree, node, slot),
+                                index_probe_sizes(walk->probe, &node->cardinalities[slot]),
                                 block_count, overlaps, &lanes);
         if (passed == block_count) {
             return;
@@ -105,8 +106,9 @@ static void offer_marked(struct walk *walk, struct batch *batch, uint16_t floor)
 static void offer_batch(struct walk *walk, struct batch *batch)
 {
     sample_end(&batch->sample, batch->count);
-    offer_marked(walk, batch, sample_floor(&batch->sample, walk->floor, walk->probe->nearest->k));
-    offer_marked(walk, batch, walk->floor);
+    offer_marked(walk, batch,
+                 sample_floor(&batch->sample, walk->scan_floor, walk->probe->nearest->k));
+    offer_marked(walk, batch, walk->scan_floor);
 }
 
 /* Adds the messages in some lanes of the block that begins at `slot` to a batch. */
@@ -121,8 +123,8 @@ static void add_to_batch(struct walk *walk, struct batch *batch, uint32_t slot, 
         lanes &= tree->kernels->supersets(walk->probe->contains, block, tree->words);
     }
     tree->kernels->overlaps(walk->probe->filter, block, tree->words, overlaps);
-    sample_put(&batch->sample, batch->count, walk->probe->cardinality, overlaps,
-               &node->cardinalities[slot], lanes);
+    sample_put(&batch->sample, batch->count, index_probe_base(walk->probe), overlaps,
+               index_probe_sizes(walk->probe, &node->cardinalities[slot]), lanes);
     batch->slots[batch->count++] = slot;
     walk->probe->bytes += block_bytes(tree);
 }
@@ -178,7 +180,7 @@ struct places {
  * walk.h. With the metric of bits, the answer is yes without a further test if the reach is at
  * least floor + 2. Otherwise index_probe_may_hold decides, for two reasons: with a reach of floor +
  * 1, the best message of the group may be no better than the k-th best; and the floor does not
- * bound the rank by the estimated metric.
+ * bound the rank by the estimated metric. With phi, index_probe_may_reach tests the first of these.
  */
 static inline bool may_hold(const struct walk *walk, const struct tree_group *group, uint16_t reach,
                             uint16_t shared)
@@ -187,6 +189,9 @@ static inline bool may_hold(const struct walk *walk, const struct tree_group *gr
 
     if (reach <= walk->floor || group->newest_ms < probe->query->since_ms) {
         return false;
+    }
+    if (probe->query->metric == INDEX_METRIC_PHI) {
+        return index_probe_may_reach(probe, reach - 1u, group->newest_ms);
     }
     return (reach > walk->floor + 1 && probe->query->metric == INDEX_METRIC_BITS) ||
            index_probe_may_hold(probe, group->low, group->high, shared, group->newest_ms);
@@ -267,7 +272,7 @@ static void scan_listed(struct walk *walk, const struct tree_node *node,
     struct bits_scan scan = {
         .query = walk->probe->filter,
         .words = walk->tree->words,
-        .base = walk->probe->cardinality,
+        .base = index_probe_base(walk->probe),
     };
     size_t next = 0;
 
@@ -275,7 +280,7 @@ static void scan_listed(struct walk *walk, const struct tree_node *node,
         uint32_t overlaps[BITS_BLOCK];
         uint32_t lanes = 0;
 
-        scan.floor = walk->floor;
+        scan.floor = walk->scan_floor;
         next = kernels->scan_listed(&scan, &places->list, next, overlaps, &lanes);
         if (next < places->list.count) {
             offer_lanes(walk, node, (uint32_t)places->places[next].block * BITS_BLOCK, overlaps,
@@ -291,10 +296,11 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
 {
     struct places places;
 
-    places.list = (struct bits_list){.blocks = node->filters,
-                                     .cardinalities = node->cardinalities,
-                                     .contains = walk->probe->contains,
-                                     .places = places.places};
+    places.list =
+        (struct bits_list){.blocks = node->filters,
+                           .cardinalities = index_probe_sizes(walk->probe, node->cardinalities),
+                           .contains = walk->probe->contains,
+                           .places = places.places};
     while (count > 0) {
         places.list.count = 0;
         places.messages = 0;

@@ -148,7 +148,9 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
     }
     struct index_query query = filters_query(&part, 1, run->options->k);
 
-    query.metric = run->options->estimated ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS;
+    query.metric = run->options->phi         ? INDEX_METRIC_PHI
+                   : run->options->estimated ? INDEX_METRIC_ESTIMATED
+                                             : INDEX_METRIC_BITS;
     query.budget = run->options->budget;
     const int64_t begin = stats_now_ns();
     if (index_search_new(alloc_system(), &query, &search) != 0) {

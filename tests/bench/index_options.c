@@ -111,6 +111,7 @@ enum options_outcome index_options_read(int argc, char **argv, struct index_benc
         {.name = "estimated",
          .flag = &options->estimated,
          .help = "ranked by estimated labels instead of bits"},
+        {.name = "phi", .flag = &options->phi, .help = "ranked by the phi coefficient"},
         {.name = "budget",
          .value = "N",
          .u64 = &options->budget,

@@ -6,6 +6,7 @@
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
 #include "tests/lib/check.h"
+#include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
 
@@ -193,7 +194,7 @@ void begin_search(struct asked *asked)
         .max_distance_ppm = make_ppm(),
         .since_ms = rng_chance(rng, 80) ? INT64_MIN : world.now_ms - rng_below(rng, 200),
         .until_ms = rng_chance(rng, 80) ? INT64_MAX : world.now_ms - rng_below(rng, 100),
-        .metric = rng_chance(rng, 60) ? INDEX_METRIC_BITS : INDEX_METRIC_ESTIMATED,
+        .metric = some_metric(rng),
     };
     if (rng_chance(rng, 30)) {
         asked->query.floor.all = 1 + rng_below(rng, 200);

@@ -47,6 +47,48 @@ static struct similarity plain_estimate(const uint64_t *a, const uint64_t *b)
     return (struct similarity){(uint32_t)shared, (uint32_t)n_either};
 }
 
+/* The largest number whose square is at most `square`, by bisection. */
+static uint64_t plain_root(uint64_t square)
+{
+    uint64_t low = 0;
+    uint64_t high = UINT64_C(1) << 30;
+
+    while (high - low > 1) {
+        uint64_t middle = (low + high) / 2;
+
+        if (middle * middle <= square) {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    return low;
+}
+
+/* phi over the sections in which `asking` has bits. */
+static struct similarity plain_phi(const uint64_t *asking, const uint64_t *other)
+{
+    const uint32_t one = 1 << 24;
+    int64_t x = 0, v_a = 0, v_b = 0;
+
+    for (uint32_t s = 0; s < world.profile.section_count; s++) {
+        const struct profile_section *section = &world.profile.sections[s];
+        struct plain_count counts = count_bits(asking, other, section->first_bit, section->bits);
+        const int64_t a = counts.a, b = counts.b, bits = section->bits;
+
+        if (a > 0) {
+            x += 256 * (int64_t)counts.both - 256 * a * b / bits;
+            v_a += 256 * a - 256 * a * a / bits;
+            v_b += 256 * b - 256 * b * b / bits;
+        }
+    }
+    if (x <= 0 || v_a == 0 || v_b == 0) {
+        return (struct similarity){0, one};
+    }
+    uint64_t phi = ((uint64_t)x << 34) / plain_root((uint64_t)(v_a * v_b) << 20);
+    return (struct similarity){phi < one ? (uint32_t)phi : one, one};
+}
+
 /* Whether (all - shared) / all <= ppm / 1,000,000. */
 static bool plain_within(uint32_t shared, uint32_t all, uint32_t ppm)
 {
@@ -62,7 +104,12 @@ static bool plain_match(const struct asked *asked, uint32_t p, const struct mess
     struct plain_count counts =
         count_bits(asked->filters[p], message->filter, 0, world.profile.bits);
     struct similarity bits = {counts.both, counts.either};
+    struct similarity reached = bits;
 
+    if (query->metric == INDEX_METRIC_PHI) {
+        bits = plain_phi(asked->filters[p], message->filter);
+        reached = plain_phi(message->filter, asked->filters[p]);
+    }
     for (uint32_t bit = 0; asked->parts[p].contains != NULL && bit < world.profile.bits; bit++) {
         if (bloom_test(asked->contains[p], bit) && !bloom_test(message->filter, bit)) {
             return false;
@@ -75,16 +122,16 @@ static bool plain_match(const struct asked *asked, uint32_t p, const struct mess
     if (item->expires_ms <= world.now_ms || item->deposited_ms < query->since_ms ||
         (query->until_ms != INT64_MAX && item->deposited_ms >= query->until_ms) ||
         !plain_within(bits.shared, bits.all, query->max_distance_ppm) ||
-        !plain_within(bits.shared, bits.all, item->reach_ppm)) {
+        !plain_within(reached.shared, reached.all, item->reach_ppm)) {
         return false;
     }
-    if (counts.either == 0) {
+    if (bits.all == 0) {
         bits = (struct similarity){1, 1};
     }
     memset(out, 0, sizeof *out);
-    out->rank = query->metric == INDEX_METRIC_BITS
-                    ? bits
-                    : plain_estimate(asked->filters[p], message->filter);
+    out->rank = query->metric == INDEX_METRIC_ESTIMATED
+                    ? plain_estimate(asked->filters[p], message->filter)
+                    : bits;
     if (query->floor.all > 0 && (uint64_t)out->rank.shared * query->floor.all <
                                     (uint64_t)query->floor.shared * out->rank.all) {
         return false;

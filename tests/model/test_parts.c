@@ -13,6 +13,7 @@
 #include "core/filter/bloom.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
+#include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
 
@@ -165,7 +166,7 @@ static void ask(uint32_t k, struct asked *asked)
         .max_distance_ppm = DISTANCE_ONE_PPM,
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
-        .metric = rng_chance(&world.rng, 80) ? INDEX_METRIC_BITS : INDEX_METRIC_ESTIMATED,
+        .metric = some_metric(&world.rng),
     };
     for (uint32_t t = 0; t < TREES; t++) {
         make_filter(t, place, seen, asked->filters[t]);

@@ -15,6 +15,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
+#include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
 
@@ -147,7 +148,7 @@ static void begin_search(struct under_way *it)
         .max_distance_ppm = rng_chance(rng, 80) ? DISTANCE_ONE_PPM : 600000,
         .since_ms = rng_chance(rng, 80) ? INT64_MIN : world.now_ms - 40,
         .until_ms = INT64_MAX,
-        .metric = rng_chance(rng, 70) ? INDEX_METRIC_BITS : INDEX_METRIC_ESTIMATED,
+        .metric = some_metric(rng),
         .sender_share = rng_chance(rng, 60) ? 0 : 1 + rng_below(rng, 4),
     };
     assert_int_equal(index_search_new(&world.alloc.alloc, &it->query, &it->search), 0);

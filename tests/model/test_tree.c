@@ -14,6 +14,7 @@
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
+#include "tests/model/some_metric.h"
 #include "tests/reference/check.h"
 #include "tests/reference/engines.h"
 
@@ -339,7 +340,7 @@ static void ask(uint32_t k, struct asked *asked)
         .max_distance_ppm = rng_chance(rng, 60) ? DISTANCE_ONE_PPM : distances[rng_below(rng, 5)],
         .since_ms = rng_chance(rng, 80) ? INT64_MIN : rng_below(rng, 6),
         .until_ms = rng_chance(rng, 80) ? INT64_MAX : rng_below(rng, 6),
-        .metric = rng_chance(rng, 60) ? INDEX_METRIC_BITS : INDEX_METRIC_ESTIMATED,
+        .metric = some_metric(rng),
     };
     if (rng_chance(rng, 30)) {
         asked->query.floor.all = 1 + rng_below(rng, 200);

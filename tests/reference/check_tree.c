@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "core/bits/sliced.h"
+#include "core/filter/bloom.h"
 #include "core/tree/inner.h"
 #include "tests/reference/check.h"
 
@@ -103,6 +104,33 @@ static const char *check_ranges(const struct tree_node *node, const struct tree_
     return NULL;
 }
 
+static const char *check_sections(const struct tree *tree, struct tree_node *node, uint32_t group)
+{
+    const struct tree_group *it = &node->groups[group];
+
+    for (uint32_t s = 0; s < tree->section_count; s++) {
+        uint32_t least = UINT8_MAX;
+        uint32_t most = 0;
+
+        for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
+            uint64_t filter[PROFILE_WORDS_MAX];
+            uint32_t set = 0;
+
+            tree_read_filter(tree, (struct tree_spot){node, slot}, filter);
+            for (uint32_t bit = 0; bit < tree->sections[s].bits; bit++) {
+                set += bloom_test(filter, tree->sections[s].first_bit + bit);
+            }
+            least = set < least ? set : least;
+            most = set > most ? set : most;
+        }
+        if (node->section_least[s * TREE_GROUPS + group] != least ||
+            node->section_most[s * TREE_GROUPS + group] != tree_bound_byte(most)) {
+            return "tree: a group's range of set bits in a section is wrong";
+        }
+    }
+    return NULL;
+}
+
 /*
  * Checks a group's slots. The slots begin at slot `before` of the node or later. The messages are
  * in the first slots, and the other slots are free.
@@ -147,7 +175,10 @@ static const char *check_group(const struct tree *tree, struct tree_node *node, 
     if (reason == NULL) {
         reason = check_columns(tree, node, group, tally);
     }
-    return reason != NULL ? reason : check_ranges(node, it, tally);
+    if (reason == NULL) {
+        reason = check_ranges(node, it, tally);
+    }
+    return reason != NULL ? reason : check_sections(tree, node, group);
 }
 
 /* What its groups say of a node against what it says itself. */

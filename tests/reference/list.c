@@ -517,12 +517,13 @@ static void sample_run(const struct list *list, struct index_probe *probe, size_
     const struct bits_scan scan = {
         .query = probe->filter,
         .words = list->words,
-        .base = probe->cardinality,
+        .base = index_probe_base(probe),
     };
     struct sample sample;
 
     sample_take(&sample, list->kernels, &scan, filter_of(list, first),
-                &chunk_of(list, first)->cardinality[chunk_at(first)], end - first);
+                index_probe_sizes(probe, &chunk_of(list, first)->cardinality[chunk_at(first)]),
+                end - first);
     offer_sample(list, probe, first, &sample,
                  sample_floor(&sample, index_probe_floor(probe), probe->nearest->k));
     offer_sample(list, probe, first, &sample, index_probe_floor(probe));
@@ -538,7 +539,7 @@ static void scan_run(const struct list *list, struct index_probe *probe, size_t 
     struct bits_scan scan = {
         .query = probe->filter,
         .words = list->words,
-        .base = probe->cardinality,
+        .base = index_probe_base(probe),
     };
 
     while (first < end) {
@@ -548,7 +549,8 @@ static void scan_run(const struct list *list, struct index_probe *probe, size_t 
 
         scan.floor = index_probe_floor(probe);
         size_t passed =
-            list->kernels->scan(&scan, filter_of(list, first), &chunk->cardinality[chunk_at(first)],
+            list->kernels->scan(&scan, filter_of(list, first),
+                                index_probe_sizes(probe, &chunk->cardinality[chunk_at(first)]),
                                 block_count, overlaps, &lanes);
         if (passed == block_count) {
             break;

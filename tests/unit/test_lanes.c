@@ -118,6 +118,100 @@ static void check_all_bounds(const struct bits_kernels *kernels, struct rng *rng
     assert_int_equal(wrong, 0);
 }
 
+/* The sums of one lane, in 64 bits. */
+struct plain_sums {
+    int64_t shared;
+    int64_t spread;
+    bool is_unknown;
+};
+
+static void plain_add(const struct bits_section *section, uint64_t overlap, size_t lane,
+                      struct plain_sums *sums)
+{
+    uint64_t above = overlap > section->least[lane] ? overlap : section->least[lane];
+    uint64_t set = above < section->most[lane] ? above : section->most[lane];
+    uint64_t both = overlap < set ? overlap : set;
+    uint64_t loss = ((UINT64_C(1) << 24) + section->bits - 1) / section->bits;
+
+    sums->shared += (int64_t)(256 * both);
+    sums->shared -= (int64_t)(set * (((uint64_t)section->set << 24) / section->bits) >> 16);
+    sums->spread += (int64_t)(256 * set) - (int64_t)((set * set * loss + 0xffff) >> 16);
+    sums->is_unknown = sums->is_unknown || section->most[lane] == UINT8_MAX ||
+                       2u * section->most[lane] > section->bits;
+}
+
+static uint16_t plain_reach(const struct plain_sums *sums, uint32_t base, uint32_t floor,
+                            uint32_t overlaps)
+{
+    enum { MOST = 1 << 15 };
+    int64_t most = 0;
+
+    if (sums->is_unknown) {
+        most = MOST;
+    } else if (overlaps > 0 && sums->shared > 0) {
+        most = 1 + ((sums->shared * sums->shared) << 15) / (base * sums->spread);
+        most = most < MOST ? most : MOST;
+    }
+    return (uint16_t)(most >= floor ? 1 + most : 0);
+}
+
+/* A section with bits of the query, and what lanes have in it. */
+static void some_section(struct rng *rng, uint8_t *least, uint8_t *most, uint8_t *overlaps,
+                         struct bits_section *out)
+{
+    static const uint32_t bits[] = {2, 3, 64, 113, 192, 320, 512, 4096};
+
+    out->least = least;
+    out->most = most;
+    out->bits = bits[rng_below(rng, 8)];
+    out->set = 1 + rng_below(rng, out->bits / 2 < 15 ? out->bits / 2 : 15);
+    for (size_t i = 0; i < BITS_LANES; i++) {
+        uint32_t half = out->bits / 2 < 100 ? out->bits / 2 : 100;
+
+        overlaps[i] = (uint8_t)rng_below(rng, out->set + 1);
+        most[i] = rng_chance(rng, 10) ? some_byte(rng) : (uint8_t)rng_below(rng, half + 1);
+        most[i] = most[i] < overlaps[i] ? overlaps[i] : most[i];
+        least[i] = (uint8_t)rng_below(rng, most[i] + 1u);
+    }
+}
+
+/* Sections of all sizes, one to sixteen of them. */
+static void check_sums(const struct bits_kernels *kernels, struct rng *rng)
+{
+    for (uint32_t round = 0; round < 300; round++) {
+        static struct bits_sums sums;
+        struct plain_sums plain[BITS_LANES] = {0};
+        uint8_t all[BITS_LANES] = {0};
+        uint16_t out[BITS_LANES + 1];
+        size_t count = round == 0 ? BITS_LANES : 1 + rng_below(rng, BITS_LANES);
+        size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE;
+        uint32_t sections = 1 + rng_below(rng, 16);
+        uint32_t base = 128 + rng_below(rng, rng_chance(rng, 80) ? 1 << 14 : 1 << 18);
+        uint32_t floor = some_floor(rng);
+
+        memset(&sums, 0, sizeof sums);
+        for (uint32_t s = 0; s < sections; s++) {
+            struct bits_section section;
+            uint8_t least[BITS_LANES];
+            uint8_t most[BITS_LANES];
+            uint8_t overlaps[BITS_LANES];
+
+            some_section(rng, least, most, overlaps, &section);
+            kernels->add_section(&section, overlaps, count, &sums);
+            for (size_t i = 0; i < count; i++) {
+                plain_add(&section, overlaps[i], i, &plain[i]);
+                all[i] = (uint8_t)(all[i] + overlaps[i]);
+            }
+        }
+        out[end] = GUARD;
+        kernels->bound_sums(&sums, base, floor, all, count, out);
+        for (size_t i = 0; i < end; i++) {
+            assert_int_equal(out[i], i < count ? plain_reach(&plain[i], base, floor, all[i]) : 0);
+        }
+        assert_int_equal(out[end], GUARD);
+    }
+}
+
 /* Between two floors, in their order, what is had is between two needs. */
 static uint16_t plain_promise(const int16_t *needs, uint32_t base, uint32_t shared)
 {
@@ -258,6 +352,12 @@ static void test_all_bounds(void **state)
     run_all_tables(check_all_bounds);
 }
 
+static void test_sums(void **state)
+{
+    (void)state;
+    run_all_tables(check_sums);
+}
+
 static void test_promises(void **state)
 {
     (void)state;
@@ -275,7 +375,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_spread),     cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_all_bounds), cmocka_unit_test(test_promises),
-        cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_numbers),    cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The metric of a random query. */
+#ifndef TESTS_MODEL_SOME_METRIC_H
+#define TESTS_MODEL_SOME_METRIC_H
+
+#include "core/index/index.h"
+#include "tests/lib/rng.h"
+
+static inline enum index_metric some_metric(struct rng *rng)
+{
+    static const enum index_metric metrics[] = {INDEX_METRIC_BITS, INDEX_METRIC_BITS,
+                                                INDEX_METRIC_PHI, INDEX_METRIC_PHI,
+                                                INDEX_METRIC_ESTIMATED};
+
+    return metrics[rng_below(rng, 5)];
+}
+
+#endif
