@@ -147,7 +147,7 @@ _hearsay()
         return
         ;;
     --metric | -m)
-        mapfile -t COMPREPLY < <(compgen -W 'bits estimated' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'bits estimated phi' -- "$current")
         return
         ;;
     --host)

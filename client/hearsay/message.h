@@ -80,8 +80,11 @@ struct hearsay_deposited {
 /* --- queries ---------------------------------------------------------------------------------- */
 
 enum hearsay_metric {
-    HEARSAY_METRIC_BITS = 1,     /* Jaccard distance of the filters' bits */
-    HEARSAY_METRIC_ESTIMATED = 2 /* Jaccard distance of the estimated label sets */
+    HEARSAY_METRIC_BITS = 1,      /* Jaccard distance of the filters' bits */
+    HEARSAY_METRIC_ESTIMATED = 2, /* Jaccard distance of the estimated label sets */
+    /* 1 - the phi coefficient, the correlation of the filters over the sections in which the query
+     * has bits. Not for a watch, and not for a hood with hosts of other servers. */
+    HEARSAY_METRIC_PHI = 3
 };
 
 enum hearsay_order {
@@ -117,7 +120,8 @@ struct hearsay_query {
     const struct hearsay_part *parts; /* part_count of them, at least 1 */
     size_t part_count;
     uint32_t k;            /* 1 .. limits.k_max */
-    uint32_t max_distance; /* millionths by HEARSAY_METRIC_BITS, inclusive */
+    uint32_t max_distance; /* millionths, inclusive; by phi with HEARSAY_METRIC_PHI, else by
+                            * HEARSAY_METRIC_BITS */
     int64_t since_ms;      /* deposited at or after this moment; INT64_MIN: any */
     int64_t until_ms;      /* deposited before this moment; INT64_MAX: any */
     enum hearsay_metric metric;
@@ -146,7 +150,7 @@ struct hearsay_result {
     uint64_t epoch;
     uint32_t intersection_count;   /* bits set in both filters */
     uint32_t union_count;          /* bits set in at least one */
-    uint32_t distance;             /* millionths */
+    uint32_t distance;             /* millionths; of the kind that max_distance limits */
     uint32_t estimated_similarity; /* millionths */
     int64_t deposited_ms;
     int64_t expires_ms;

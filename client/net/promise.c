@@ -79,7 +79,10 @@ static bool has_twins(const struct msg_results *results)
 static int compare_nearness(const struct promise *promise, const struct msg_result *a,
                             const struct msg_result *b)
 {
-    if (promise->metric == MSG_METRIC_ESTIMATED) { /* rounded: equal ones may not be */
+    if (promise->metric == MSG_METRIC_PHI) { /* rounded: equal ones may not be */
+        return a->distance_ppm < b->distance_ppm ? -1 : a->distance_ppm > b->distance_ppm ? 1 : 0;
+    }
+    if (promise->metric == MSG_METRIC_ESTIMATED) { /* likewise */
         return a->estimated_similarity_ppm > b->estimated_similarity_ppm   ? -1
                : a->estimated_similarity_ppm < b->estimated_similarity_ppm ? 1
                                                                            : 0;
@@ -99,7 +102,7 @@ static bool is_in_order(const struct promise *promise, const struct msg_result *
 {
     if (promise->order != MSG_ORDER_TIME) {
         int nearness = compare_nearness(promise, a, b);
-        if (nearness != 0 || promise->metric == MSG_METRIC_ESTIMATED) {
+        if (nearness != 0 || promise->metric != MSG_METRIC_BITS) {
             return nearness <= 0;
         }
     }

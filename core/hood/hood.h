@@ -40,7 +40,8 @@ enum {
 enum {
     HOOD_VOID = 1,     /* learn: the peer's summary is void; ask the peer for a full word */
     HOOD_LATE = 2,     /* learn: the word is older than the summary, and changed nothing */
-    HOOD_UNBOUNDED = 3 /* search_new: no groups bound the estimated metric of several sections */
+    HOOD_UNBOUNDED = 3 /* search_new: groups bound neither phi nor the estimated metric of several
+                          sections */
 };
 
 struct hood_options {

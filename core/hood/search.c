@@ -219,8 +219,9 @@ int hood_search_new(struct hood *hood, const struct hood_query *query,
     const struct alloc *alloc = hood->options.alloc;
     size_t count = hood->count > 0 ? hood->count : 1;
 
-    if (query->query->metric == INDEX_METRIC_ESTIMATED &&
-        !bound_has_estimate(hood->options.estimate)) {
+    if (query->query->metric == INDEX_METRIC_PHI ||
+        (query->query->metric == INDEX_METRIC_ESTIMATED &&
+         !bound_has_estimate(hood->options.estimate))) {
         return HOOD_UNBOUNDED;
     }
     struct hood_search *search = alloc_zeroed(alloc, 1, sizeof(*search));

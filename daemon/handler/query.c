@@ -237,6 +237,19 @@ static uint32_t share_of(const struct config_limits *limits, uint32_t k)
     return limits->sender_share_ppm == DISTANCE_ONE_PPM ? 0 : share > 0 ? (uint32_t)share : 1;
 }
 
+static enum index_metric metric_of(enum msg_metric metric)
+{
+    switch (metric) {
+    case MSG_METRIC_PHI:
+        return INDEX_METRIC_PHI;
+    case MSG_METRIC_ESTIMATED:
+        return INDEX_METRIC_ESTIMATED;
+    case MSG_METRIC_BITS:
+        break;
+    }
+    return INDEX_METRIC_BITS;
+}
+
 /*
  * Makes a job for a request that check_query has accepted. The search also looks at `peers` other
  * hosts. NULL: out of memory, and an error was sent.
@@ -266,8 +279,7 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
         .max_distance_ppm = query->max_distance_ppm,
         .since_ms = query->since_ms,
         .until_ms = query->until_ms,
-        .metric =
-            query->metric == MSG_METRIC_ESTIMATED ? INDEX_METRIC_ESTIMATED : INDEX_METRIC_BITS,
+        .metric = metric_of(query->metric),
         .floor = {query->floor_intersection, query->floor_union},
     };
     job->parts = alloc_zeroed(alloc, job->query.part_count, sizeof(*job->parts));
@@ -308,9 +320,16 @@ static bool lacks_bridge(const struct ask *ask)
 /* Groups of other servers do not say in which sections their bits are. */
 static bool check_bridge(const struct ask *ask)
 {
-    if (ask->request->query.metric == MSG_METRIC_BITS || !asks_bridge(ask) ||
-        ask->host->config.profile.section_count == 1) {
+    enum msg_metric metric = ask->request->query.metric;
+
+    if (metric == MSG_METRIC_BITS || !asks_bridge(ask) ||
+        (metric == MSG_METRIC_ESTIMATED && ask->host->config.profile.section_count == 1)) {
         return true;
+    }
+    if (metric == MSG_METRIC_PHI) {
+        ask_refuse(ask, MSG_INVALID, "metric",
+                   "hosts of other servers cannot be asked by phi; ask with BITS");
+        return false;
     }
     ask_refuse(ask, MSG_INVALID, "metric",
                "hosts of other servers cannot be asked by the estimated distance with a profile of "

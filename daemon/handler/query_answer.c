@@ -38,6 +38,7 @@ static int compare_by_time(const void *left, const void *right)
 static void fill_result(const struct query_job *job, const struct nearest_candidate *found,
                         struct msg_result *out)
 {
+    bool is_phi = job->query.metric == INDEX_METRIC_PHI;
     struct similarity bits = similarity_of(found->intersection, found->union_count);
     const struct query_place *place = &job->places[found->part];
 
@@ -45,7 +46,7 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .id = {found->item.id, MESSAGE_ID_BYTES},
         .intersection_count = found->intersection,
         .union_count = found->union_count,
-        .distance_ppm = distance_ppm(bits),
+        .distance_ppm = distance_ppm(is_phi ? found->rank : bits),
         .estimated_similarity_ppm =
             host_estimated_similarity_ppm(place->host, job->parts[found->part].filter, found),
         .epoch = place->epoch->number,

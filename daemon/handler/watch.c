@@ -32,6 +32,9 @@ static bool check_watch(const struct ask *ask)
     } else if (query->floor_union != 0 || query->floor_intersection != 0) {
         field = "query.floor_union";
         sentence = "a watch has no floor; leave floor_intersection and floor_union out";
+    } else if (query->metric == MSG_METRIC_PHI) {
+        field = "query.metric";
+        sentence = "a watch cannot measure by phi; watch with BITS";
     } else if (query->order != MSG_ORDER_SIMILARITY) {
         field = "query.order";
         sentence = "matches come in the order of their deposits; leave the order out";

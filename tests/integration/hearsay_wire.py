@@ -10,6 +10,7 @@ import functools
 import hashlib
 import importlib
 import itertools
+import math
 import os
 import re
 import select
@@ -201,6 +202,22 @@ def estimated_similarity(a, b, profile):
     n_a, n_b = estimated_labels(bits_of(a), profile), estimated_labels(bits_of(b), profile)
     n_union = estimated_labels(bits_of(a) | bits_of(b), profile)
     return similarity_of(min(max(n_a + n_b - n_union, 0), n_union), n_union)
+
+
+def phi_similarity(asking, other, profile):
+    """Phi as a fraction; the sections in which `asking` has bits count."""
+    asking, other = bits_of(asking), bits_of(other)
+    x, spread_a, spread_b = 0, 0, 0
+    for _, first, bits, _ in sections_of(profile):
+        a, b = (whole >> first & ((1 << bits) - 1) for whole in (asking, other))
+        set_a, set_b = a.bit_count(), b.bit_count()
+        if set_a > 0:
+            x += 256 * (a & b).bit_count() - 256 * set_a * set_b // bits
+            spread_a += 256 * set_a - 256 * set_a * set_a // bits
+            spread_b += 256 * set_b - 256 * set_b * set_b // bits
+    if x <= 0 or spread_a * spread_b == 0:
+        return 0, 1 << 24
+    return min((x << 34) // math.isqrt(spread_a * spread_b << 20), 1 << 24), 1 << 24
 
 
 def checksum(data):
@@ -455,12 +472,23 @@ class Reference:
             nearest.sort(key=lambda f: (-f[3].deposited_ms, f[2].id))
         return [self._shape(query, *entry[1:]) for entry in nearest]
 
+    def _distance(self, query, part, deposit):
+        """The similarity whose distance max_distance limits, as a fraction."""
+        if query.metric == pb.PHI:
+            return phi_similarity(part.filter, deposit.filter, self.profile)
+        return similarity_of(*counts(part.filter, deposit.filter))
+
+    def _is_reached(self, query, part, deposit):
+        reach = deposit.reach if deposit.HasField("reach") else WHOLE
+        if query.metric == pb.PHI:
+            return within(phi_similarity(deposit.filter, part.filter, self.profile), reach)
+        return within(similarity_of(*counts(part.filter, deposit.filter)), reach)
+
     def _rank(self, query, part, deposit):
         """Smaller is nearer; None: not to be seen."""
-        bits = similarity_of(*counts(part.filter, deposit.filter))
+        bits = self._distance(query, part, deposit)
         limit = query.max_distance if query.HasField("max_distance") else WHOLE
-        reach = deposit.reach if deposit.HasField("reach") else WHOLE
-        if not within(bits, min(limit, reach)):
+        if not within(bits, limit) or not self._is_reached(query, part, deposit):
             return None
         wanted = bits_of(part.contains) if part.HasField("contains") else 0
         if bits_of(deposit.filter) & wanted != wanted:
@@ -471,7 +499,7 @@ class Reference:
 
     def _shape(self, query, part, deposit, deposited):
         shared, everything = counts(part.filter, deposit.filter)
-        bits = similarity_of(shared, everything)
+        bits = self._distance(query, part, deposit)
         estimated = estimated_similarity(part.filter, deposit.filter, self.profile)
         payload = (deposit.media_type or "text/plain", deposit.payload)
         return (

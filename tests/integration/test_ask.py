@@ -131,6 +131,17 @@ def test_lies_are_left_out(world, rng, lie):
     assert [(r.id, r.distance) for r in got.results] == [(honest.id, 0)]
 
 
+def test_hosts_of_others_are_not_asked_by_phi(world, rng):
+    """Groups of other servers do not say in which sections their bits are. Of this host phi may be asked."""
+    _, _, phone = world
+    message = wire.deposit_of(rng, ["topic:x"], host="lobby")
+    phone.call(message)
+    refused = phone.refused(hood_of(["topic:x"], metric=pb.PHI))
+    assert (refused.code, refused.error.field) == ("INVALID", "metric") and "BITS" in refused.error.message
+    answer = phone.call(wire.query_of(["topic:x"], host="lobby", metric=pb.PHI))
+    assert [(r.id, r.distance) for r in answer.results] == [(message.id, 0)]
+
+
 def test_silence(world, rng):
     """No answer in time: the answer of this server, and it says so. A late answer changes nothing."""
     _, served, phone = world

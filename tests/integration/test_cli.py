@@ -133,6 +133,7 @@ def test_query_conditions(cli, rng):
     assert ids("--contains", labels[-1]) == [first]
     assert ids("--order", "time") == [second, first]
     assert ids("--metric", "estimated") == [first, second]
+    assert ids("--metric", "phi") == [first, second]
     assert ids("--since", "1h") == [first, second]
     assert ids("--until", "1h") == []
     assert ids("--since", "2000-01-01T00:00Z", "--until", "2001-01-01T00:00Z") == []

@@ -107,6 +107,9 @@ REFUSALS = {
     "33-slices": (query(exclude=[pb.Slice(bits=b"1", hashes=1)] * 33), "INVALID", "exclude"),
     # UNSUPPORTED: in the protocol, not served by this version
     "watch": (pb.Watch(query=query()), "INVALID", "query.k"),
+    "watch-by-phi": (
+        pb.Watch(query=pb.Query(parts=[pb.QueryPart(filter=FILTER)], metric=pb.PHI)), "INVALID",
+        "query.metric"),
     "unwatch": (pb.Unwatch(watch_id=1), "NOT_FOUND", "watch_id"),
     "here-of-no-host": (pb.Here(host="nowhere"), "UNKNOWN_HOST", "host"),
     "report": (pb.Report(id=ID, reason="spam"), "NOT_FOUND", "id"),
@@ -194,8 +197,8 @@ def test_too_many_parts(client):
 
 def test_enums_that_are_none(client):
     """A metric or order from the future is refused by name, not guessed."""
-    for field, name in ((7, "metric"), (8, "order")):
-        for value in (0, 3, 100):
+    for field, name, values in ((7, "metric", (0, 4, 100)), (8, "order", (0, 3, 100))):
+        for value in values:
             body = pb.Query.FromString(
                 query().SerializeToString() + bytes([field << 3, value])
             )

@@ -139,7 +139,7 @@ def thin_out(operator, rng, hosts):
 
 def random_query(rng, asked, hosts, times, ids):
     fields = {"host": asked.name, "scope": pb.HOOD, "k": rng.choice([1, 2, 10, 33, 100])}
-    fields["metric"] = rng.choice([pb.BITS, pb.ESTIMATED])
+    fields["metric"] = rng.choice([pb.BITS, pb.ESTIMATED, pb.PHI])
     fields["order"] = rng.choice([pb.SIMILARITY, pb.TIME])
     fields["with_payload"] = rng.random() < 0.5
     if rng.random() < 0.5:

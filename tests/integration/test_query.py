@@ -81,7 +81,7 @@ def stocked_client(stocked):
 
 
 @pytest.mark.parametrize("host", [f"h{i}" for i in range(len(PROFILES))])
-@pytest.mark.parametrize("metric", [pb.BITS, pb.ESTIMATED], ids=["bits", "estimated"])
+@pytest.mark.parametrize("metric", [pb.BITS, pb.ESTIMATED, pb.PHI], ids=["bits", "estimated", "phi"])
 def test_random_queries(stocked, stocked_client, rng, host, metric):
     """k, contains, max_distance, since, until, order, payloads and parts, in random mixtures."""
     reference = stocked[1][host]
@@ -109,16 +109,33 @@ def test_random_queries(stocked, stocked_client, rng, host, metric):
 def test_empty_query_filter(stocked, stocked_client):
     """An empty filter is at distance 1 from all others: no shared bits."""
     query = pb.Query(k=5, host="h2", parts=[pb.QueryPart(filter=bytes(64))])
-    answer = same(stocked_client, stocked[1]["h2"], query)
-    assert {r.distance for r in answer.results} == {WHOLE}
+    for metric in (pb.BITS, pb.PHI):
+        query.metric = metric
+        answer = same(stocked_client, stocked[1]["h2"], query)
+        assert {r.distance for r in answer.results} == {WHOLE}
 
 
 def test_full_query_filter(stocked, stocked_client):
-    """A full filter, where allowed, is ordered by how full the others are, in both metrics."""
-    for metric in (pb.BITS, pb.ESTIMATED):
+    """A full filter, where allowed, is ordered by how full the others are, and phi says nothing about it."""
+    for metric in (pb.BITS, pb.ESTIMATED, pb.PHI):
         part = pb.QueryPart(filter=b"\xff" * 64)
         query = pb.Query(k=50, host="h2", parts=[part], metric=metric)
         same(stocked_client, stocked[1]["h2"], query)
+
+
+def test_reach_by_phi_asks_for_what_the_message_says(stocked, stocked_client, rng):
+    """A message of a place and a topic with a small reach is for those at the place. A query by the topic
+    alone has phi 1 with it, and does not find it; it finds the same message without a reach."""
+    reference = stocked[1]["h6"]
+    topic, place = [f"topic:{rng.random()}"], [f"wifi:{rng.random()}" for _ in range(12)]
+    near, anywhere = (wire.deposit_of(rng, topic + place, reference.profile, host="h6", **reach)
+                      for reach in ({"reach": 100_000}, {}))
+    for deposit in (near, anywhere):
+        reference.add(deposit, stocked_client.call(deposit))
+    for labels, expected in ((topic, {anywhere.id}), (topic + place, {anywhere.id, near.id})):
+        query = wire.query_of(labels, 2, reference.profile, host="h6", metric=pb.PHI, max_distance=0)
+        answer = same(stocked_client, reference, query)
+        assert {r.id for r in answer.results} == expected
 
 
 def test_empty_contains_is_no_condition(stocked, stocked_client, rng):
@@ -307,7 +324,7 @@ def test_long_searches(crowded, rng):
     """An answer that takes several steps is as exact as any."""
     daemon, reference = crowded
     with daemon.client() as client:
-        for metric in (pb.BITS, pb.ESTIMATED):
+        for metric in (pb.BITS, pb.ESTIMATED, pb.PHI):
             same(client, reference, wire.query_of(context(rng), k=100, metric=metric))
 
 

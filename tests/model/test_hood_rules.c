@@ -389,7 +389,7 @@ static void test_peer_leaves_while_asked(void **state)
     hood_world_end(world);
 }
 
-static void test_sections_cannot_be_estimated(void **state)
+static void test_summaries_do_not_bound_every_metric(void **state)
 {
     static struct world world;
     struct index_part part = {.filter = world.places[0]};
@@ -401,6 +401,8 @@ static void test_sections_cannot_be_estimated(void **state)
     (void)state;
     rng_init(&world.rng);
     hood_world_begin(&world, "v1:wifi=480/2,any=32/1", 4);
+    assert_int_equal(hood_search_new(world.hood, &hood_query, &search), HOOD_UNBOUNDED);
+    query.metric = INDEX_METRIC_PHI;
     assert_int_equal(hood_search_new(world.hood, &hood_query, &search), HOOD_UNBOUNDED);
     hood_world_end(&world);
 }
@@ -463,7 +465,7 @@ int main(void)
         cmocka_unit_test(test_all_ones_is_asked_last),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_peer_leaves_while_asked),
-        cmocka_unit_test(test_sections_cannot_be_estimated),
+        cmocka_unit_test(test_summaries_do_not_bound_every_metric),
         cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

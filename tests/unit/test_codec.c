@@ -248,7 +248,7 @@ static const struct spoiled spoiled_rows[] = {
     SPOILED("parts.contains", 5, query.parts, const struct msg_query_part *, no_bits_contained),
     SPOILED("max_distance", 5, query.max_distance_ppm, uint32_t, 1000001),
     SPOILED("metric", 5, query.metric, enum msg_metric, 0),
-    SPOILED("metric", 5, query.metric, enum msg_metric, 3),
+    SPOILED("metric", 5, query.metric, enum msg_metric, 4),
     SPOILED("order", 5, query.order, enum msg_order, (enum msg_order) - 1),
     SPOILED("scope", 5, query.scope, enum msg_scope, 0),
     SPOILED("scope", 5, query.scope, enum msg_scope, 3),

@@ -153,6 +153,9 @@ void frame_put_asked(json_t *body, const struct msg_query *query)
     if (query->metric == MSG_METRIC_ESTIMATED) {
         frame_put_name(body, "metric", "ESTIMATED");
     }
+    if (query->metric == MSG_METRIC_PHI) {
+        frame_put_name(body, "metric", "PHI");
+    }
     if (query->order == MSG_ORDER_TIME) {
         frame_put_name(body, "order", "TIME");
     }

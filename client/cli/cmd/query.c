@@ -21,7 +21,7 @@ static const struct query_options query_defaults = {
     .k = 10, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS, .fresh_ms = UINT64_MAX};
 
 static const char *const order_names[] = {"similarity", "time", NULL};
-static const char *const metric_names[] = {"bits", "estimated", NULL};
+static const char *const metric_names[] = {"bits", "estimated", "phi", NULL};
 
 static const struct args_option query_options[] = {
     SENSED_OPTIONS(struct query_options, sensed),
@@ -39,7 +39,7 @@ static const struct args_option query_options[] = {
     ARGS_NAMES("order", 'o', struct query_options, order, "ORDER", order_names,
                "similarity: nearest first; time: the same, newest first"),
     ARGS_NAMES("metric", 'm', struct query_options, metric, "METRIC", metric_names,
-               "bits: of the filters; estimated: of the labels in them"),
+               "bits: of the filters; estimated: of the labels; phi: correlation"),
     ARGS_ROW("batch", 'b', ARGS_TEXT, struct query_options, batch, "FILE",
              "a question a line, {\"labels\": [...]}; - is standard input"),
     ARGS_ROW("memory", 0, ARGS_TEXT, struct query_options, memory, "FILE",
@@ -224,12 +224,12 @@ static int query_ask(const struct cli *cli, const struct query_options *options,
     uint32_t within = query->max_distance;
     bool suggested = options->max_distance == QUERY_SUGGESTED && within < HEARSAY_DISTANCE_ONE;
     /*
-     * With the metric bits, the nearest messages within a distance are also among the nearest
-     * messages of all. So one query without a distance is enough: results beyond the distance are
-     * counted, not printed. With the metric estimated, the nearest messages of all may leave out
-     * messages within the distance.
+     * With the metrics bits and phi, the nearest messages within a distance are also among the
+     * nearest messages of all. So one query without a distance is enough: results beyond the
+     * distance are counted, not printed. With the metric estimated, the nearest messages of all may
+     * leave out messages within the distance.
      */
-    bool split = suggested && query->metric == HEARSAY_METRIC_BITS;
+    bool split = suggested && query->metric != HEARSAY_METRIC_ESTIMATED;
     if (split) {
         query->max_distance = HEARSAY_DISTANCE_ONE;
     }

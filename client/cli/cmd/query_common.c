@@ -32,7 +32,9 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     out_query->hood = options->hood;
     out_query->max_staleness_ms = options->fresh_ms;
     out_query->order = options->order == 1 ? HEARSAY_ORDER_TIME : HEARSAY_ORDER_SIMILARITY;
-    out_query->metric = options->metric == 1 ? HEARSAY_METRIC_ESTIMATED : HEARSAY_METRIC_BITS;
+    out_query->metric = options->metric == 1   ? HEARSAY_METRIC_ESTIMATED
+                        : options->metric == 2 ? HEARSAY_METRIC_PHI
+                                               : HEARSAY_METRIC_BITS;
 }
 
 /* The width of the column HOST; a longer name takes more. */
