@@ -183,8 +183,8 @@ struct hearsay_results {
     int64_t as_of_ms;
     uint32_t peers_skipped; /* of `peers`: how many the server's bridge never asks, because it has
                              * no room for more; the answer is not `complete` if there are any */
-    bool bridge_away;       /* the server's bridge is away: hosts of other servers were not asked,
-                             * `peers` does not count them, and the answer is not `complete` */
+    bool bridge_away; /* no bridge serves the hood at the server: hosts of other servers were not
+                       * asked, `peers` does not count them, and the answer is not `complete` */
 };
 
 struct hearsay_message {

@@ -209,7 +209,8 @@ static void on_list_read(struct persist_read *read)
 
 /*
  * The store's thread reads a page in the order in which messages came onto the board. So the loop
- * never walks over all messages, and a page costs the same however many there are.
+ * never walks over all messages, and a page costs the same however many the host has. Messages of
+ * other hosts that lie between cost the thread a step each.
  *
  * A cursor is a direction and a number of a message (seq), as 8 big-endian bytes. Numbers are never
  * given twice. So a page stays where it is while messages come and go, and also if the message of
@@ -275,11 +276,19 @@ static void fill_message(const struct host *host, const struct persist_message *
     }
 }
 
+/* Whether the message has left the host since it was read: removed by an operator, withdrawn,
+ * expired or evicted. What is hidden or waits for review is not in the index. */
+static bool has_gone(const struct host *host, const struct msg_reported_message *message)
+{
+    return message->destroyed_ms != 0 || (!message->hidden && !message->pending &&
+                                          host_find(host, message->id.data, NULL, NULL, NULL) != 0);
+}
+
 /*
  * Fills in messages in the order in which they were read, until one does not fit the frame. The
  * first one comes without its reasons or its payload if these do not fit. *out_read: how many
- * entries were used. Returns the number of messages, which is smaller if some were removed since
- * they were read.
+ * entries were used. Returns the number of messages, which is smaller if some have left the host
+ * since they were read.
  */
 static size_t fill_page(const struct page_job *job, struct msg_reported_message *messages,
                         size_t *out_read)
@@ -295,7 +304,7 @@ static size_t fill_page(const struct page_job *job, struct msg_reported_message 
         struct msg_reported_message *out = &messages[count];
 
         fill_message(job->base.host, stored, out);
-        if (out->destroyed_ms != 0) {
+        if (has_gone(job->base.host, out)) {
             continue;
         }
         size_t bytes = describe_entry(service, &job->entries[at], out);

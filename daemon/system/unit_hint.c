@@ -8,6 +8,9 @@
 
 #include "daemon/system/notify.h"
 
+/* A longer one would be cut, and the line to copy would be wrong. */
+enum { DIRECTORY_BYTES_MAX = 300 };
+
 /* Whether ProtectHome=yes hides the directory. */
 static bool is_hidden(const char *directory)
 {
@@ -29,7 +32,7 @@ const char *unit_hint(const char *directory, int error, char out[UNIT_HINT_BYTES
     const char *name = program_invocation_short_name;
 
     out[0] = '\0';
-    if (!notify_has_manager()) {
+    if (!notify_has_manager() || strlen(directory) > DIRECTORY_BYTES_MAX) {
         return out;
     }
     if (error == EACCES && is_hidden(directory)) {
@@ -37,13 +40,13 @@ const char *unit_hint(const char *directory, int error, char out[UNIT_HINT_BYTES
             out, UNIT_HINT_BYTES,
             "; its systemd unit hides /home, /root and /run/user from %.40s: choose "
             "another directory, or put the three lines `[Service]`, `ProtectHome=no` and "
-            "`ReadWritePaths=%.300s` into a drop-in (`systemctl edit %.40s`)",
+            "`ReadWritePaths=%s` into a drop-in (`systemctl edit %.40s`)",
             name, directory, name);
     } else if (error == EROFS) {
         (void)snprintf(out, UNIT_HINT_BYTES,
                        "; its systemd unit lets %.40s write to few directories: make this one for "
                        "the user of the unit, and put the two lines `[Service]` and "
-                       "`ReadWritePaths=%.300s` into a drop-in (`systemctl edit %.40s`)",
+                       "`ReadWritePaths=%s` into a drop-in (`systemctl edit %.40s`)",
                        name, directory, name);
     }
     return out;
@@ -55,6 +58,6 @@ const char *unit_hint_of_file(const char *path, int error, char out[UNIT_HINT_BY
     const char *slash = strrchr(path, '/');
     int length = slash != NULL ? (int)(slash - path) : 0;
 
-    (void)snprintf(directory, sizeof(directory), "%.*s", length, path);
+    (void)snprintf(directory, sizeof(directory), "%.*s", length > 0 ? length : 1, path);
     return unit_hint(directory, error, out);
 }

@@ -552,7 +552,7 @@ def test_the_command_says_that_the_bridge_is_away(make_bridge):  # noqa: F811
     code, out, err = cli.run("query", "--hood", "--label", "topic:x")
     assert code == 1 and "nothing found" in err
     assert out == ("asked 1 of 1 other hosts of this server, as of now; not complete: "
-                   "the bridge is away, so hosts of other servers were not asked\n")
+                   "the bridge is away, or does not serve this hood, so hosts of other servers were not asked\n")
     code, out, _ = cli.run("query", "--hood", "--json", "--label", "topic:x")
     said = json.loads(out)
     assert code == 1 and said.pop("as_of")

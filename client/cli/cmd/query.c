@@ -137,15 +137,18 @@ static void print_lack(FILE *out, const struct hearsay_results *results)
     }
     (void)fputs("; not complete: ", out);
     if (results->bridge_away) {
-        (void)fputs("the bridge is away, so hosts of other servers were not asked", out);
+        (void)fputs("the bridge is away, or does not serve this hood, so hosts of other servers "
+                    "were not asked",
+                    out);
     } else if (results->peers_silent > 0) {
         (void)fprintf(out, "%" PRIu32 " gave no answer", results->peers_silent);
     } else if (results->peers_skipped == 0) {
         (void)fputs("messages may be missing", out);
     }
     if (results->peers_skipped > 0) {
-        (void)fprintf(out, "%s%" PRIu32 " are more than the bridge can ask",
-                      results->peers_silent > 0 ? ", " : "", results->peers_skipped);
+        (void)fprintf(out, "%s%" PRIu32 " %s more than the bridge can ask",
+                      results->peers_silent > 0 ? ", " : "", results->peers_skipped,
+                      results->peers_skipped == 1 ? "is" : "are");
     }
 }
 

@@ -20,9 +20,11 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     int64_t now_ms = hearsay_now_ms(server);
     out_query->host = host->name;
     out_query->k = options->k;
-    out_query->max_distance = options->max_distance == QUERY_SUGGESTED
-                                  ? host->suggested_max_distance
-                                  : options->max_distance;
+    /* The suggested distance is one of bits; by phi it would leave out other messages. */
+    const uint32_t suggested =
+        options->metric == 2 ? HEARSAY_DISTANCE_ONE : host->suggested_max_distance;
+    out_query->max_distance =
+        options->max_distance == QUERY_SUGGESTED ? suggested : options->max_distance;
     if (options->since.kind != ARGS_NO_MOMENT) {
         out_query->since_ms = server_time(&options->since, now_ms);
     }

@@ -57,7 +57,7 @@ static void warn_not_asked(const struct web_config *config, const char *why, cha
                    config->section == WEB_SECTION_MODERATE
                        ? "whether this user may moderate the host"
                        : "whether its socket is for a gateway, whether it has the host and whether "
-                         "it takes texts of 500 characters",
+                         "it takes the longest texts",
                    why);
 }
 

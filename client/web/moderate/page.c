@@ -207,7 +207,7 @@ void desk_login(struct html *html, const struct desk *desk, const struct desk_ac
     char place[PLACE_BYTES];
 
     name_place(act->id != NULL ? act->id : "", place);
-    form_begin_to(html, desk, "card", act->page != NULL ? place : NULL);
+    form_begin_to(html, desk, "card", act->page == NULL ? NULL : act->id != NULL ? place : "all");
     write_hidden(html, "t", desk->ticket);
     keep_act(html, act);
     html_raw(html, "<label for=\"password\">");

@@ -501,7 +501,7 @@
     const write = () => {
       clearTimeout(timer);
       timer = 0;
-      const now = {};
+      const now = Object.assign({}, history.state && history.state.typed); // the form may be away
       for (const field of typedFields()) {
         now[field.id] = field.value;
       }

@@ -9,8 +9,9 @@
 
 /*
  * Carries out PERSIST_READ_LIST. The table is read from page_after on, in the order of its key, so
- * that a page costs as much at the end of a large board as at its beginning. Returns an SQLite
- * result code.
+ * that a page costs as much at the end of a large board as at its beginning. Messages of other
+ * hosts that lie between are read and skipped, because the table has no index by host. Returns an
+ * SQLite result code.
  */
 int store_list_read(sqlite3 *db, struct persist_read *read);
 
