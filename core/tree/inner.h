@@ -201,6 +201,7 @@ struct tree_spot {
 };
 
 enum { TREE_NODES_MAX = UINT32_MAX / TREE_SLOTS };
+_Static_assert((int)TREE_SLOTS <= (int)INDEX_SIZES_MAX, "a probe has sizes for all of a node");
 
 static inline uint32_t tree_position(struct tree_spot spot)
 {

@@ -194,7 +194,8 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
         const struct profile_section *section = &profile->sections[s];
         uint32_t set = bloom_union_count_range(filter, filter, section->first_bit, section->bits);
 
-        if ((uint64_t)set * PPM > (uint64_t)maximum_ppm * section->bits) {
+        /* One label may fill a section of a few bits. */
+        if (set > section->hashes && (uint64_t)set * PPM > (uint64_t)maximum_ppm * section->bits) {
             refuse_fill(ask, field, section, set, maximum_ppm);
             return false;
         }

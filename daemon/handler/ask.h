@@ -79,7 +79,8 @@ bool ask_judge_filter(const struct ask *ask, const struct msg_bytes *bytes, cons
  * Whether the share of set bits of a filter is within two bounds, both inclusive, in millionths.
  * The lower bound is for the whole filter, because one label fills one section and leaves the
  * others empty. The upper bound is for each section by itself, because a full section seems to
- * contain all of its labels, however empty the others are. O(words).
+ * contain all of its labels, however empty the others are; a section with no more bits set than one
+ * label sets is never too full. O(words).
  */
 bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm);

@@ -322,7 +322,7 @@ static bool check_bridge(const struct ask *ask)
 {
     enum msg_metric metric = ask->request->query.metric;
 
-    if (metric == MSG_METRIC_BITS || !asks_bridge(ask) ||
+    if (metric == MSG_METRIC_BITS || !(asks_bridge(ask) || lacks_bridge(ask)) ||
         (metric == MSG_METRIC_ESTIMATED && ask->host->config.profile.section_count == 1)) {
         return true;
     }

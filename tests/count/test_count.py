@@ -127,6 +127,16 @@ def test_more_bytes_fail(place):
     assert "deposit: bytes written grew by more than 2 %" in output
 
 
+def test_a_stored_count_that_nothing_counts_fails(place):
+    """A gate may not go without a word."""
+    counts = json.loads(place.counts.read_text())
+    counts["instructions"]["page avx2"] = counts["instructions"]["deposit avx2"]
+    place.counts.write_text(json.dumps(counts))
+    status, output = place.run(COSTS)
+    assert status == 1
+    assert "instructions of page avx2: docs/counts.json has it, and nothing counted it" in output
+
+
 @pytest.mark.parametrize("key, other", [("compiler", "gcc 14"), ("flags", "optimization=2"),
                                         ("system", "debian 13")])
 def test_counts_of_another_build_are_skipped_with_a_sentence(place, key, other):

@@ -191,6 +191,8 @@ def test_the_bridge_goes(world):
     assert time.monotonic() - began < 8
     got = phone.call(hood_of(["topic:x"]))
     assert got.bridge_away and not got.complete and got.peers == 1
+    # What no bridge could be asked is refused while it is away, too: the answer does not come and go with it.
+    assert phone.refused(hood_of(["topic:x"], metric=pb.PHI)).error.field == "metric"
     with bridge.connect() as again:
         again.call(pb.Serve(hoods=["campus"]))
         got, _ = asked((bridge, again, phone), hood_of(["topic:x"]))

@@ -156,6 +156,7 @@ static void lose_head(struct claim *claim, uint64_t place)
     claim->is_refused = false;
     claim->has_lost_head = true;
     claim->seen = place;
+    claim->cursor->head = CURSOR_HEAD_LOST;
     if (claim->is_behind) {
         claim->owes_rewind = true;
     } else {
@@ -190,7 +191,9 @@ static void meet_other(struct claim *claim, const struct head *found)
 
 static void meet_own(struct claim *claim, const struct head *found)
 {
-    if (found->place < claim->cursor->head && claim->is_refused) {
+    if (claim->has_lost_head) { /* written since, though its acknowledgement was lost */
+        claim->cursor->head = found->place;
+    } else if (found->place < claim->cursor->head && claim->is_refused) {
         claim->cursor->head = found->place;
         claim_rewind(claim, "the hub has lost states");
     } else if (found->place > claim->cursor->head) {

@@ -63,8 +63,7 @@ struct claim {
     int64_t seen_ms;      /* its time, by the clock of its hearsayd; 0: none */
     uint64_t refused_for; /* the place for which a write was refused */
     bool is_refused;      /* refused_for counts */
-    bool has_lost_head;   /* the hub has: `seen` is its last head, 0: none. cursor->head stays, as 0
-                           * in the file would say that no head was ever accepted */
+    bool has_lost_head;   /* the hub has: `seen` is its last head, 0: none */
     unsigned looks;       /* at heads that are older than refused_for, since the refusal */
     uint64_t interval_ms;
     uint64_t accepted_at_ms; /* uv_now of the last head; 0: none */
