@@ -187,7 +187,7 @@ def test_check_config_says_what_it_could_not_ask(make_web):
     done = check_config(web)
     assert done.returncode == 0, done.stderr
     assert (f"warning: hearsayd at {web.gateway.path} was not asked whether its socket is for a gateway, "
-            "whether it has the host and whether it takes texts of 500 characters, so that is not "
+            "whether it has the host and whether it takes the longest texts, so that is not "
             "checked: ") in done.stderr, done.stderr
     if os.geteuid() == 0:
         done = subprocess.run([conftest.program(HEARSAY_WEB), "--config", web.file, "--check-config"],
