@@ -10,6 +10,7 @@
 #include "core/base/err.h"
 #include "daemon/host/epochs.h"
 #include "daemon/host/here.h"
+#include "daemon/host/room.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server_open.h"
 #include "daemon/store/thread/sqlite.h"
@@ -23,7 +24,6 @@
 enum {
     TICK_MS = 1000,
     STOPPING_TICK_MS = 100,
-    SWEEP_TICKS = 5,         /* ticks between looks for expired messages */
     STOP_PATIENCE_MS = 3500, /* then clients that have not ended yet are dropped */
     STACK_BYTES = 64 * 1024  /* what requests use at most */
 };
@@ -87,7 +87,8 @@ static void on_tick(uv_timer_t *timer)
         listener_retry(&server->listeners[i]);
     }
     epochs_tick(server->service);
-    if (!server->stopping && server->tick_count++ % SWEEP_TICKS == 0) {
+    if (!server->stopping && now_ms >= server->sweep_due_ms) {
+        server->sweep_due_ms = now_ms + ROOM_SWEEP_MS;
         service_sweep(server->service);
         sodium_stackzero(STACK_BYTES); /* addresses of connections that have ended */
     }

@@ -67,7 +67,7 @@ struct server {
     uv_timer_t watchdog;
     uv_timer_t waits; /* active while something waits for a change, for copies or for a bridge */
     uv_signal_t signals[3];
-    uint64_t tick_count;
+    int64_t sweep_due_ms; /* by loop_now_ms: when messages that have expired are removed */
     int64_t stop_since_ms;
     bool stopping;      /* no new connections; sessions end when their requests are answered */
     bool store_closing; /* nothing is under way any more */

@@ -151,25 +151,53 @@ def test_a_day_leaves_what_the_table_says(box, phones):
         box.minute()
         box.minute()
         box.wait_scrubbed([phone.text for phone in phones if phone.has_gone])
+        looked = look_everywhere(box)
         found = {place: traces.Search(fact for phone in phones for fact in phone.facts()).find(data)
-                 for place, data in look_everywhere(box).items()}
+                 for place, data in looked.items()}
     of_connected = {fact for phone in there for fact in phone.facts()}
-    lengths = {(fact, name): len(data) for phone in phones for fact in phone.facts()
-               for name, data, _ in traces.forms_of(*fact)}
+    forms = {(fact, form[0]): form for phone in phones for fact in phone.facts()
+             for form in traces.forms_of(*fact)}
     wrong, left = [], {}
     for place, pairs in found.items():
-        for fact, form in pairs:
-            word = table[fact[0], place]
+        for fact, name in pairs:
+            word, form = table[fact[0], place], forms[fact, name]
             if word == "2 pages":
-                left[fact] = max(left.get(fact, 0), lengths[fact, form])
+                left[fact] = max(left.get(fact, 0), len(form[1]))
             if word == "no" or word == "connected" and fact not in of_connected:
-                wrong.append(f"{place}: {fact[0]} {fact[1]!r:.60} as {form}; the table: {word}")
+                where = "; ".join(traces.places_of(form, looked[place]))
+                wrong.append(f"{place}: {fact[0]} {fact[1]!r:.60} as {name}; the table: {word}; "
+                             f"{where}")
     assert not wrong, "\n".join(sorted(wrong))
     assert sum(left.values()) <= PAGES_BYTES, left
     # What the table says is true, too.
     for (kind, place), word in table.items():
         if word not in ("no", "2 pages"):
             assert any(fact[0] == kind for fact, _ in found[place]), f"{place} has no {kind}"
+
+
+# --- what requests leave on the stack -------------------------------------------------------------
+
+BELOW = 32 * 1024  # more than requests use, and less than the programs overwrite
+
+
+def plant_below_stack(pid, data):
+    """Where the functions that the process may call next have their variables."""
+    with traces.stopped(pid), open(f"/proc/{pid}/mem", "r+b", buffering=0) as memory:
+        os.pwrite(memory.fileno(), data, traces.stack_pointer_of(pid) - BELOW)
+
+
+def test_stack_is_overwritten_each_minute(box, rng):
+    """However often the timers of the programs have run: the clocks jump, and each timer runs once.
+    Functions that are called later overwrite only parts of what is on the stack."""
+    planted = rng.randbytes(32)
+    form = ("planted", planted, False)
+    for _ in range(5):
+        for program in (box.daemon, box.web):
+            plant_below_stack(program.process.pid, planted)
+            assert planted in traces.memory_of(program.process.pid)
+        box.minute()
+        for program in (box.daemon, box.web):
+            assert not list(traces.places_of(form, traces.memory_of(program.process.pid)))
 
 
 # --- the search finds what is there ---------------------------------------------------------------

@@ -6,6 +6,7 @@ stand somewhere, and `Search` finds these bytes.
 """
 
 import base64
+import bisect
 import contextlib
 import ipaddress
 import os
@@ -19,6 +20,7 @@ PAGE = 4096
 WORD = 4  # no form is shorter
 BASE64_LEAST = 6  # fewer characters stand somewhere by chance
 PIECE = 24
+AROUND = 48  # bytes on each side that tell where a form stands
 SKIPPED_MAPS = ("[vvar]", "[vsyscall]")
 
 # --- forms ----------------------------------------------------------------------------------------
@@ -161,15 +163,54 @@ def writable_areas(pid):
                 yield int(first, 16), int(end, 16), name
 
 
+class Memory(bytes):
+    """What a process can write, without pages of zeros. A core dump has the same pages. `pages` has
+    of each page: where it begins in these bytes, its address, and the first address, the end and
+    the name of its area."""
+
+    pages = ()
+
+    def place_of(self, at):
+        """Says where in the process the byte number `at` was."""
+        begins, address, (first, end, name) = self.pages[
+            bisect.bisect(self.pages, at, key=lambda page: page[0]) - 1]
+        address += at - begins
+        return (f"{name or 'an area without a name'}, {address - first} bytes behind its first one "
+                f"and {end - address} before its end")
+
+
 def memory_of(pid):
-    """All that the process can write, without pages of zeros. A core dump has the same pages."""
-    parts = []
+    parts, pages, length = [], [], 0
     with stopped(pid), open(f"/proc/{pid}/mem", "rb", buffering=0) as memory:
-        for first, end, _ in writable_areas(pid):
+        for first, end, name in writable_areas(pid):
             data = os.pread(memory.fileno(), end - first, first)
-            pages = (data[at : at + PAGE] for at in range(0, len(data), PAGE))
-            parts.append(b"".join(page for page in pages if any(page)))
-    return b"\n".join(parts)
+            for at in range(0, len(data), PAGE):
+                page = data[at : at + PAGE]
+                if any(page):
+                    pages.append((length, first + at, (first, end, name)))
+                    parts.append(page)
+                    length += len(page)
+            parts.append(b"\n")
+            length += 1
+    found = Memory(b"".join(parts))
+    found.pages = pages
+    return found
+
+
+def stack_pointer_of(pid):
+    """Of the first thread, which waits in the kernel."""
+    with open(f"/proc/{pid}/syscall", encoding="utf-8") as file:
+        return int(file.read().split()[-2], 16)
+
+
+def places_of(form, data):
+    """Says where in the data each copy of the form stands, and what stands around it."""
+    _, wanted, is_folded = form
+    text, wanted = (data.lower(), wanted.lower()) if is_folded else (data, wanted)
+    for found in re.finditer(re.escape(wanted), text):
+        around = data[max(found.start() - AROUND, 0) : found.end() + AROUND]
+        place = data.place_of(found.start()) if isinstance(data, Memory) else f"at {found.start()}"
+        yield f"{place}, among {bytes(around)!r}"
 
 
 def files_in(folder):
