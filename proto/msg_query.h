@@ -47,7 +47,6 @@ struct msg_result {
     uint32_t intersection_count;
     uint32_t union_count;
     uint32_t distance_ppm;
-    uint32_t estimated_similarity_ppm;
     int64_t deposited_ms;
     int64_t expires_ms;
     struct msg_text media_type; /* absent without payload */

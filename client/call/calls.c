@@ -188,7 +188,7 @@ int calls_check_query(const struct hearsay_query *query, struct hearsay_error *e
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "the largest distance is over %u millionths",
                         HEARSAY_DISTANCE_ONE);
     }
-    if (query->metric < HEARSAY_METRIC_BITS || query->metric > HEARSAY_METRIC_PHI ||
+    if ((query->metric != HEARSAY_METRIC_BITS && query->metric != HEARSAY_METRIC_PHI) ||
         query->order < HEARSAY_ORDER_SIMILARITY || query->order > HEARSAY_ORDER_TIME) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "there is no such metric or order");
     }

@@ -68,7 +68,6 @@ static int translate_result(const struct msg_result *from, struct hearsay_result
     to->intersection_count = from->intersection_count;
     to->union_count = from->union_count;
     to->distance = from->distance_ppm;
-    to->estimated_similarity = from->estimated_similarity_ppm;
     to->deposited_ms = from->deposited_ms;
     to->expires_ms = from->expires_ms;
     to->payload_omitted = from->payload_omitted;

@@ -80,8 +80,7 @@ struct hearsay_deposited {
 /* --- queries ---------------------------------------------------------------------------------- */
 
 enum hearsay_metric {
-    HEARSAY_METRIC_BITS = 1,      /* Jaccard distance of the filters' bits */
-    HEARSAY_METRIC_ESTIMATED = 2, /* Jaccard distance of the estimated label sets */
+    HEARSAY_METRIC_BITS = 1, /* Jaccard distance of the filters' bits */
     /* 1 - the phi coefficient, the correlation of the filters over the sections in which the query
      * has bits. Not for a watch, and not for a hood with hosts of other servers. */
     HEARSAY_METRIC_PHI = 3
@@ -120,8 +119,7 @@ struct hearsay_query {
     const struct hearsay_part *parts; /* part_count of them, at least 1 */
     size_t part_count;
     uint32_t k;            /* 1 .. limits.k_max */
-    uint32_t max_distance; /* millionths, inclusive; by phi with HEARSAY_METRIC_PHI, else by
-                            * HEARSAY_METRIC_BITS */
+    uint32_t max_distance; /* millionths, inclusive; by the metric */
     int64_t since_ms;      /* deposited at or after this moment; INT64_MIN: any */
     int64_t until_ms;      /* deposited before this moment; INT64_MAX: any */
     enum hearsay_metric metric;
@@ -148,10 +146,9 @@ HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
 struct hearsay_result {
     uint8_t id[HEARSAY_ID_BYTES];
     uint64_t epoch;
-    uint32_t intersection_count;   /* bits set in both filters */
-    uint32_t union_count;          /* bits set in at least one */
-    uint32_t distance;             /* millionths; of the kind that max_distance limits */
-    uint32_t estimated_similarity; /* millionths */
+    uint32_t intersection_count; /* bits set in both filters */
+    uint32_t union_count;        /* bits set in at least one */
+    uint32_t distance;           /* millionths; by the metric of the query */
     int64_t deposited_ms;
     int64_t expires_ms;
     const char *media_type; /* NULL without payload */

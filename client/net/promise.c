@@ -82,11 +82,6 @@ static int compare_nearness(const struct promise *promise, const struct msg_resu
     if (promise->metric == MSG_METRIC_PHI) { /* rounded: equal ones may not be */
         return a->distance_ppm < b->distance_ppm ? -1 : a->distance_ppm > b->distance_ppm ? 1 : 0;
     }
-    if (promise->metric == MSG_METRIC_ESTIMATED) { /* likewise */
-        return a->estimated_similarity_ppm > b->estimated_similarity_ppm   ? -1
-               : a->estimated_similarity_ppm < b->estimated_similarity_ppm ? 1
-                                                                           : 0;
-    }
     uint64_t shared_a = a->union_count == 0 ? 1 : a->intersection_count;
     uint64_t shared_b = b->union_count == 0 ? 1 : b->intersection_count;
     uint64_t left = shared_a * (b->union_count == 0 ? 1 : b->union_count);

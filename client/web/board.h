@@ -38,7 +38,7 @@ struct board_message {
     bool is_omitted; /* type and text did not fit into hearsayd's answer: only board_get has them */
     int64_t deposited_ms;
     int64_t expires_ms;
-    uint32_t similarity_ppm; /* estimated */
+    uint32_t similarity_ppm; /* 1,000,000 minus the distance */
     const char *host; /* of a list: the host that has the message; NULL: the host of the view */
 };
 

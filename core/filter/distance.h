@@ -19,9 +19,8 @@ enum { DISTANCE_ONE_PPM = 1000000 };
 
 /*
  * The similarity shared / all of two filters. With the bit metric (Jaccard), `shared` is the number
- * of set bits of the intersection, and `all` is the number of set bits of the union. With the
- * estimated metric, both are estimated numbers of labels, in 1/65536 label
- * (core/profile/estimate.h).
+ * of set bits of the intersection, and `all` is the number of set bits of the union. With phi, the
+ * fraction is phi (core/profile/phi.h).
  */
 struct similarity {
     uint32_t shared;

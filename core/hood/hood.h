@@ -25,7 +25,7 @@
 
 #include "core/base/alloc.h"
 #include "core/bits/bits.h"
-#include "core/profile/estimate.h"
+#include "core/profile/profile.h"
 #include "core/summary/groups.h"
 
 struct hood;
@@ -40,14 +40,12 @@ enum {
 enum {
     HOOD_VOID = 1,     /* learn: the peer's summary is void; ask the peer for a full word */
     HOOD_LATE = 2,     /* learn: the word is older than the summary, and changed nothing */
-    HOOD_UNBOUNDED = 3 /* search_new: groups bound neither phi nor the estimated metric of several
-                          sections */
+    HOOD_UNBOUNDED = 3 /* search_new: groups do not bound phi */
 };
 
 struct hood_options {
     const struct alloc *alloc;          /* all are borrowed, and must outlive the hood */
     const struct profile *profile;      /* of all peers */
-    const struct estimate *estimate;    /* the tables of that profile */
     const struct bits_kernels *kernels; /* see bits_select */
 };
 

@@ -63,9 +63,6 @@ static void bound_block(const struct hood_search *search, const struct index_pro
     struct bound_query query = {
         .set_bits = probe->cardinality,
         .max_distance_ppm = probe->query->max_distance_ppm,
-        .labels = probe->query->metric == INDEX_METRIC_ESTIMATED
-                      ? estimate_table(search->hood->options.estimate, 0)
-                      : NULL,
     };
 
     if (probe->contains != NULL) {
@@ -186,10 +183,8 @@ static void begin_probes(struct hood_search *search)
             .filter = part->filter,
             .contains = part->contains,
             .cardinality = bloom_cardinality(part->filter, search->hood->words),
-            .labels = estimate_labels(options->estimate, part->filter),
             .part = p,
             .part_bits = options->profile->bits,
-            .estimate = options->estimate,
             .nearest = &search->nearest,
             .check_repeats = true,
             .now_ms = INT64_MIN, /* each peer leaves out itself what has expired there */
@@ -219,9 +214,7 @@ int hood_search_new(struct hood *hood, const struct hood_query *query,
     const struct alloc *alloc = hood->options.alloc;
     size_t count = hood->count > 0 ? hood->count : 1;
 
-    if (query->query->metric == INDEX_METRIC_PHI ||
-        (query->query->metric == INDEX_METRIC_ESTIMATED &&
-         !bound_has_estimate(hood->options.estimate))) {
+    if (query->query->metric == INDEX_METRIC_PHI) {
         return HOOD_UNBOUNDED;
     }
     struct hood_search *search = alloc_zeroed(alloc, 1, sizeof(*search));

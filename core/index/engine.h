@@ -22,11 +22,9 @@ struct index_probe {
     const uint64_t *contains; /* the part's, or NULL */
     uint32_t cardinality;     /* set bits of filter */
     uint32_t contains_cardinality;
-    uint32_t labels; /* estimated labels of filter, 1/65536 */
     uint32_t part;
     uint32_t source;    /* number of the first part that searches the same index */
     uint32_t part_bits; /* m of the part's profile */
-    const struct estimate *estimate;
     const struct profile *profile;
     struct phi_query phi;    /* only with the metric phi */
     struct nearest *nearest; /* the k best; all parts of the search share them */
@@ -65,7 +63,7 @@ static inline uint64_t index_probe_work(const struct index_probe *probe)
  * window, `contains`, max distance, reach, and an id that is not in the query's slices. With the
  * metric phi, the reach limits the distance that phi gives if the message asks: the sections in
  * which the message has bits count, so that a query of one topic is not near to a message that is
- * meant for one place. With the other metrics it limits the bit distance. `overlap`
+ * meant for one place. With the metric of bits it limits the bit distance. `overlap`
  * and `contains_overlap` are the numbers of bits that the message's filter shares with the query's
  * filter and with the `contains` filter. `filter` is the message's filter; its words are `stride`
  * words apart. The function reads `filter` only if the metric needs more than these numbers.
@@ -81,8 +79,8 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
 
 /*
  * Returns whether a message with this overlap and cardinality can still be among the k best. Checks
- * the distance bound and the rank, but not a rank by phi, nor the estimated rank of a profile with
- * several sections. "true" is no proof. The call costs less than index_probe_offer.
+ * the distance bound and the rank, but not with the metric phi. "true" is no proof. The call costs
+ * less than index_probe_offer.
  */
 bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality, uint32_t overlap);
 
@@ -99,10 +97,9 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
  *
  * Let s be the smallest similarity that the k best, the distance bound and the floor of the query
  * still accept. With the metric of bits, the base is the query's cardinality, the sizes are the
- * cardinalities, and the floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT). (With the estimated
- * metric, only the distance bound counts.) With phi, the set bits of a message by section would be
- * needed to say more than its overlap does. So the base is twice the query's cardinality, the sizes
- * are zeros, and the floor is phi_overlap_floor.
+ * cardinalities, and the floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT). With phi, the set bits
+ * of a message by section would be needed to say more than its overlap does. So the base is twice
+ * the query's cardinality, the sizes are zeros, and the floor is phi_overlap_floor.
  */
 enum { INDEX_FLOOR_SHIFT = BITS_FLOOR_SHIFT, INDEX_SIZES_MAX = 4096 };
 uint16_t index_probe_floor(const struct index_probe *probe);
@@ -131,10 +128,6 @@ bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_
  * means that nothing is known.
  */
 bool index_probe_may_reach(const struct index_probe *probe, uint32_t floor, int64_t newest_ms);
-
-/* Returns whether index_probe_may_hold cannot bound the rank. This is so for the estimated
- * metric with a profile of several sections. */
-bool index_probe_is_unbounded(const struct index_probe *probe);
 
 struct index_engine {
     const char *name;

@@ -24,7 +24,6 @@
 #include "core/bits/bits.h"
 #include "core/filter/scalable.h"
 #include "core/index/nearest.h"
-#include "core/profile/estimate.h"
 #include "core/profile/phi.h"
 #include "core/profile/profile.h"
 
@@ -44,7 +43,6 @@ enum { INDEX_COPY_MAX = 4096 }; /* messages of one call of index_walk_next */
 struct index_options {
     const struct alloc *alloc;          /* borrowed, must outlive the index */
     const struct profile *profile;      /* copied */
-    const struct estimate *estimate;    /* borrowed: the tables of that profile */
     const struct bits_kernels *kernels; /* borrowed: see bits_select */
     uint64_t hash_seed; /* random, so that nobody can choose ids whose hashes collide */
 };
@@ -161,9 +159,8 @@ uint32_t index_height(const struct index *index);
 
 /* What a search ranks by. */
 enum index_metric {
-    INDEX_METRIC_BITS,      /* Jaccard similarity of the filters */
-    INDEX_METRIC_ESTIMATED, /* AMBIENCE's, by estimated labels */
-    INDEX_METRIC_PHI        /* phi coefficient of the filters (core/profile/phi.h) */
+    INDEX_METRIC_BITS, /* Jaccard similarity of the filters */
+    INDEX_METRIC_PHI   /* phi coefficient of the filters (core/profile/phi.h) */
 };
 
 /*

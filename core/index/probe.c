@@ -42,9 +42,6 @@ uint16_t index_probe_bound_floor(const struct index_probe *probe)
 
         floor = metric_floor(probe, least);
     }
-    if (probe->query->metric == INDEX_METRIC_ESTIMATED) {
-        return floor;
-    }
     if (worst != NULL) {
         uint16_t by_worst = metric_floor(probe, worst->rank);
 
@@ -94,35 +91,6 @@ static void copy_words(const struct index_probe *probe, const uint64_t *filter, 
     }
 }
 
-/* Computes the estimated similarity from the words of the filter. Only a profile of several
- * sections needs the words. */
-static struct similarity rank_from_words(const struct index_probe *probe, const uint64_t *filter,
-                                         size_t stride)
-{
-    uint64_t words[PROFILE_WORDS_MAX];
-
-    copy_words(probe, filter, stride, words);
-    return estimate_similarity(probe->labels, estimate_labels(probe->estimate, words),
-                               estimate_union(probe->estimate, probe->filter, words));
-}
-
-bool index_probe_is_unbounded(const struct index_probe *probe)
-{
-    return probe->query->metric == INDEX_METRIC_ESTIMATED && !bound_has_estimate(probe->estimate);
-}
-
-static struct similarity rank_from_counts(const struct index_probe *probe, struct similarity bits,
-                                          uint32_t cardinality, uint32_t overlap)
-{
-    if (probe->query->metric == INDEX_METRIC_BITS) {
-        return bits;
-    }
-    const uint32_t *table = estimate_table(probe->estimate, 0);
-
-    return estimate_similarity(probe->labels, table[cardinality],
-                               table[probe->cardinality + cardinality - overlap]);
-}
-
 bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality, uint32_t overlap)
 {
     struct similarity bits = bit_similarity(probe, cardinality, overlap);
@@ -131,36 +99,22 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
     if (is_phi(probe)) {
         return true;
     }
-    if (!distance_within(bits, probe->query->max_distance_ppm)) {
-        return false;
-    }
-    if (index_probe_is_unbounded(probe)) {
-        return true;
-    }
-    struct similarity rank = rank_from_counts(probe, bits, cardinality, overlap);
-
-    return reaches_floor(probe, rank) &&
-           (worst == NULL || similarity_compare(rank, worst->rank) >= 0);
+    return distance_within(bits, probe->query->max_distance_ppm) && reaches_floor(probe, bits) &&
+           (worst == NULL || similarity_compare(bits, worst->rank) >= 0);
 }
 
 bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
                           uint32_t shared, int64_t newest_ms)
 {
     const struct nearest_candidate *worst = nearest_worst(probe->nearest);
-    bool has_labels =
-        probe->query->metric == INDEX_METRIC_ESTIMATED && bound_has_estimate(probe->estimate);
     struct bound_query query = {
         .set_bits = probe->cardinality,
         .max_distance_ppm = probe->query->max_distance_ppm,
-        .labels = has_labels ? estimate_table(probe->estimate, 0) : NULL,
     };
     struct similarity rank;
 
     if (newest_ms < probe->query->since_ms || !bound_rank(&query, low, high, shared, &rank)) {
         return false;
-    }
-    if (index_probe_is_unbounded(probe)) {
-        return true;
     }
     if (worst == NULL || !reaches_floor(probe, rank)) {
         return reaches_floor(probe, rank);
@@ -241,21 +195,14 @@ static bool rank_by_phi(const struct index_probe *probe, const struct index_item
     return true;
 }
 
-/* The same by the other metrics, whose distances are of the bits. */
+/* The same by the metric of bits. */
 static bool rank_by_bits(const struct index_probe *probe, const struct index_item *item,
-                         const uint64_t *filter, size_t stride, uint32_t cardinality,
-                         uint32_t overlap, struct similarity *out_rank, bool *out_reached)
+                         uint32_t cardinality, uint32_t overlap, struct similarity *out_rank,
+                         bool *out_reached)
 {
-    struct similarity bits = bit_similarity(probe, cardinality, overlap);
-
-    if (!distance_within(bits, probe->query->max_distance_ppm)) {
-        return false;
-    }
-    *out_reached = distance_within(bits, item->reach_ppm);
-    *out_rank = index_probe_is_unbounded(probe)
-                    ? rank_from_words(probe, filter, stride)
-                    : rank_from_counts(probe, bits, cardinality, overlap);
-    return true;
+    *out_rank = bit_similarity(probe, cardinality, overlap);
+    *out_reached = distance_within(*out_rank, item->reach_ppm);
+    return distance_within(*out_rank, probe->query->max_distance_ppm);
 }
 
 void index_probe_offer(struct index_probe *probe, const struct index_item *item, uint32_t place,
@@ -267,9 +214,8 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
 
     if (!may_be_shown(probe, item) ||
         (probe->contains != NULL && contains_overlap != probe->contains_cardinality) ||
-        !(is_phi(probe)
-              ? rank_by_phi(probe, item, filter, stride, overlap, &rank, &reached)
-              : rank_by_bits(probe, item, filter, stride, cardinality, overlap, &rank, &reached))) {
+        !(is_phi(probe) ? rank_by_phi(probe, item, filter, stride, overlap, &rank, &reached)
+                        : rank_by_bits(probe, item, cardinality, overlap, &rank, &reached))) {
         return;
     }
     if (probe->query->found != NULL) {

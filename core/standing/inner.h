@@ -110,7 +110,6 @@ struct standing_query {
     void *owner;
     uint32_t part_count;
     uint32_t max_distance_ppm;
-    enum index_metric metric;
     bool is_in;
     uint64_t seen;                 /* serial of the last message that a part of this query fitted */
     size_t seen_at;                /* index of the hit for that message */

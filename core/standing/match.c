@@ -41,27 +41,15 @@ static bool slot_fits(const struct standing *standing, const struct standing_slo
 
 /* Computes the similarity of a hit. If several parts of a query fit a message, the part with the
  * highest similarity gets the hit. */
-static struct similarity rank_of(const struct standing *standing, const struct standing_hit *hit,
-                                 const struct standing_deposit *deposit)
+static struct similarity rank_of(const struct standing_hit *hit)
 {
-    const struct standing_query *query = hit->query;
-    const struct estimate *estimate = standing->options.estimate;
-
-    if (query->metric == INDEX_METRIC_BITS) {
-        return similarity_of(hit->intersection, hit->union_count);
-    }
-    const uint64_t *filter = standing_part_filter(query, hit->part);
-    return estimate_similarity(estimate_labels(estimate, filter),
-                               estimate_labels(estimate, deposit->filter),
-                               estimate_union(estimate, filter, deposit->filter));
+    return similarity_of(hit->intersection, hit->union_count);
 }
 
 /* Keeps the better of two hits that one query has for one message. */
-static void keep_better(const struct standing *standing, struct standing_hit *held,
-                        const struct standing_hit *other, const struct standing_deposit *deposit)
+static void keep_better(struct standing_hit *held, const struct standing_hit *other)
 {
-    int order =
-        similarity_compare(rank_of(standing, other, deposit), rank_of(standing, held, deposit));
+    int order = similarity_compare(rank_of(other), rank_of(held));
 
     if (order > 0 || (order == 0 && other->part < held->part)) {
         *held = *other;
@@ -87,7 +75,6 @@ static bool add_hit(struct standing *standing, const struct standing_group *grou
         .part = group->slots[slot].part,
         .intersection = overlap,
         .union_count = all,
-        .cardinality = probe->cardinality,
     };
     return true;
 }
@@ -259,8 +246,7 @@ static bool match_collect(struct standing *standing, uint32_t count)
 
 /* Keeps one hit for each pair of query and message, if the message fits several parts of the query.
  * The hits must be sorted by message. Returns the number of hits that are left. */
-static size_t unite_parts(struct standing *standing, const struct standing_deposit *deposits,
-                          size_t count)
+static size_t unite_parts(struct standing *standing, size_t count)
 {
     struct standing_hit *hits = standing->hits;
     size_t kept = 0;
@@ -270,7 +256,7 @@ static size_t unite_parts(struct standing *standing, const struct standing_depos
         uint64_t serial = standing->serial + hits[i].deposit;
 
         if (query->part_count > 1 && query->seen == serial) {
-            keep_better(standing, &hits[query->seen_at], &hits[i], &deposits[hits[i].deposit]);
+            keep_better(&hits[query->seen_at], &hits[i]);
             continue;
         }
         query->seen = serial;
@@ -313,7 +299,7 @@ uint32_t standing_match(struct standing *standing, const struct standing_deposit
     *out_hits = standing->hits;
     *out_hit_count = standing->found_count;
     if (standing->found_count > 0) {
-        *out_hit_count = unite_parts(standing, deposits, standing->found_count);
+        *out_hit_count = unite_parts(standing, standing->found_count);
     }
     standing->serial += count;
     standing_learn(standing, count);
@@ -323,7 +309,6 @@ uint32_t standing_match(struct standing *standing, const struct standing_deposit
 bool standing_fits(const struct standing *standing, struct standing_query *query,
                    const struct standing_deposit *deposit, struct standing_hit *out_hit)
 {
-    uint32_t cardinality = bloom_cardinality(deposit->filter, standing->words);
     bool fits = false;
 
     for (uint32_t p = 0; p < query->part_count; p++) {
@@ -334,14 +319,13 @@ bool standing_fits(const struct standing *standing, struct standing_query *query
             .part = p,
             .intersection = overlap,
             .union_count = bloom_union_count(filter, deposit->filter, standing->words),
-            .cardinality = cardinality,
         };
 
         if (!slot_fits(standing, &query->slots[p], deposit, overlap, hit.union_count)) {
             continue;
         }
         if (fits) {
-            keep_better(standing, out_hit, &hit, deposit);
+            keep_better(out_hit, &hit);
         } else {
             *out_hit = hit;
             fits = true;

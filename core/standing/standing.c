@@ -131,7 +131,6 @@ int standing_query_new(const struct standing *standing, const struct standing_te
     query->owner = terms->owner;
     query->part_count = terms->part_count;
     query->max_distance_ppm = terms->max_distance_ppm;
-    query->metric = terms->metric;
     query->words = standing->words;
     query->slots = alloc_zeroed(alloc, count, sizeof(*query->slots));
     query->places = alloc_zeroed(alloc, count, sizeof(*query->places));

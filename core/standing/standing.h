@@ -22,10 +22,8 @@ struct standing;
 struct standing_query;
 
 struct standing_options {
-    const struct alloc *alloc;          /* borrowed; `alloc`, `estimate` and `kernels` must outlive
-                                           the index */
+    const struct alloc *alloc;          /* borrowed; `alloc` and `kernels` must outlive the index */
     const struct profile *profile;      /* copied */
-    const struct estimate *estimate;    /* the tables of that profile */
     const struct bits_kernels *kernels; /* see bits_select */
 };
 
@@ -46,7 +44,6 @@ struct standing_terms {
     const struct standing_part *parts; /* copied, with what they point to */
     uint32_t part_count;               /* at least 1 */
     uint32_t max_distance_ppm;         /* of the bit distance, inclusive */
-    enum index_metric metric;          /* chooses the nearest of several parts */
     void *owner;                       /* given back by standing_owner */
 };
 
@@ -85,7 +82,6 @@ struct standing_hit {
     uint32_t part;
     uint32_t intersection; /* set bits of (the part's filter AND the message's filter) */
     uint32_t union_count;  /* of (one or the other) */
-    uint32_t cardinality;  /* of the message's filter */
 };
 
 /*

@@ -41,10 +41,9 @@ bool walk_can_bound(const struct walk *walk)
 
 /*
  * Returns whether counting columns is expected to cost more time than it saves. This is so for a
- * node of few groups; for a query without bits or with more than 255; for the estimated metric with
- * several sections, which needs complete filters; and for unions so full that unrelated unions
- * share more than 0.4 of the sum of both cardinalities with the query (similarity 2/3). Returns
- * false for every query with `contains`.
+ * node of few groups; for a query without bits or with more than 255; and for unions so full that
+ * unrelated unions share more than 0.4 of the sum of both cardinalities with the query (similarity
+ * 2/3). Returns false for every query with `contains`.
  */
 bool walk_is_plain(const struct walk *walk, const struct tree_node *node)
 {
@@ -58,7 +57,7 @@ bool walk_is_plain(const struct walk *walk, const struct tree_node *node)
     return !walk_can_bound(walk) ||
            node->group_count * walk->tree->kernels->block_columns <
                probe->cardinality + FEW_COLUMNS ||
-           shared * 5 > sum * 2 * walk->tree->bits || index_probe_is_unbounded(probe);
+           shared * 5 > sum * 2 * walk->tree->bits;
 }
 
 bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint64_t *mask)
@@ -132,8 +131,7 @@ static void keep_masked(const struct walk *walk, const struct tree_node *node, c
     }
 }
 
-/* Writes the reach of each group by the numbers of set bits: for the metrics of bits and of
- * estimates. */
+/* Writes the reach of each group by the numbers of set bits: for the metric of bits. */
 static void bound_bits(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
 {
     const struct bits_kernels *kernels = walk->tree->kernels;
@@ -253,7 +251,7 @@ void walk_rank(struct walk *walk, uint16_t *out_reach)
     for (uint32_t n = 0; n < walk->cursor->room; n++) {
         out_reach[n] = n < tree->node_count ? REACH_MOST : REACH_DONE;
     }
-    if (!walk_can_bound(walk) || index_probe_is_unbounded(walk->probe) ||
+    if (!walk_can_bound(walk) ||
         walk->probe->query->metric == INDEX_METRIC_PHI) { /* needs do not bound phi */
         return;
     }

@@ -178,9 +178,8 @@ struct places {
 /*
  * Returns whether a group may still have one of the k best messages. Reach and floor are defined in
  * walk.h. With the metric of bits, the answer is yes without a further test if the reach is at
- * least floor + 2. Otherwise index_probe_may_hold decides, for two reasons: with a reach of floor +
- * 1, the best message of the group may be no better than the k-th best; and the floor does not
- * bound the rank by the estimated metric. With phi, index_probe_may_reach tests the first of these.
+ * least floor + 2. With a reach of floor + 1, the best message of the group may be no better than
+ * the k-th best; index_probe_may_hold decides. With phi, index_probe_may_reach does.
  */
 static inline bool may_hold(const struct walk *walk, const struct tree_group *group, uint16_t reach,
                             uint16_t shared)
@@ -193,7 +192,7 @@ static inline bool may_hold(const struct walk *walk, const struct tree_group *gr
     if (probe->query->metric == INDEX_METRIC_PHI) {
         return index_probe_may_reach(probe, reach - 1u, group->newest_ms);
     }
-    return (reach > walk->floor + 1 && probe->query->metric == INDEX_METRIC_BITS) ||
+    return reach > walk->floor + 1 ||
            index_probe_may_hold(probe, group->low, group->high, shared, group->newest_ms);
 }
 

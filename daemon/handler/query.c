@@ -239,15 +239,7 @@ static uint32_t share_of(const struct config_limits *limits, uint32_t k)
 
 static enum index_metric metric_of(enum msg_metric metric)
 {
-    switch (metric) {
-    case MSG_METRIC_PHI:
-        return INDEX_METRIC_PHI;
-    case MSG_METRIC_ESTIMATED:
-        return INDEX_METRIC_ESTIMATED;
-    case MSG_METRIC_BITS:
-        break;
-    }
-    return INDEX_METRIC_BITS;
+    return metric == MSG_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
 }
 
 /*
@@ -320,20 +312,11 @@ static bool lacks_bridge(const struct ask *ask)
 /* Groups of other servers do not say in which sections their bits are. */
 static bool check_bridge(const struct ask *ask)
 {
-    enum msg_metric metric = ask->request->query.metric;
-
-    if (metric == MSG_METRIC_BITS || !(asks_bridge(ask) || lacks_bridge(ask)) ||
-        (metric == MSG_METRIC_ESTIMATED && ask->host->config.profile.section_count == 1)) {
+    if (ask->request->query.metric == MSG_METRIC_BITS || !(asks_bridge(ask) || lacks_bridge(ask))) {
         return true;
     }
-    if (metric == MSG_METRIC_PHI) {
-        ask_refuse(ask, MSG_INVALID, "metric",
-                   "hosts of other servers cannot be asked by phi; ask with BITS");
-        return false;
-    }
     ask_refuse(ask, MSG_INVALID, "metric",
-               "hosts of other servers cannot be asked by the estimated distance with a profile of "
-               "several sections; ask with BITS");
+               "hosts of other servers cannot be asked by phi; ask with BITS");
     return false;
 }
 

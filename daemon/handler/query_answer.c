@@ -47,8 +47,6 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .intersection_count = found->intersection,
         .union_count = found->union_count,
         .distance_ppm = distance_ppm(is_phi ? found->rank : bits),
-        .estimated_similarity_ppm =
-            host_estimated_similarity_ppm(place->host, job->parts[found->part].filter, found),
         .epoch = place->epoch->number,
         .deposited_ms = found->item.deposited_ms,
         .expires_ms = found->item.expires_ms,

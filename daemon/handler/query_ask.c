@@ -98,7 +98,7 @@ static bool write_query(struct ask_wait *wait, struct msg_query *out)
         .max_distance_ppm = job->query.max_distance_ppm,
         .since_ms = job->query.since_ms,
         .until_ms = job->query.until_ms,
-        .metric = job->query.metric == INDEX_METRIC_BITS ? MSG_METRIC_BITS : MSG_METRIC_ESTIMATED,
+        .metric = MSG_METRIC_BITS, /* check_bridge has refused the others */
         .order = MSG_ORDER_SIMILARITY,
         .with_payload = job->with_payload,
         .scope = MSG_SCOPE_HERE,
@@ -121,7 +121,6 @@ static bool rank_result(const struct query_job *job, const struct msg_result *re
                         struct query_remote *out)
 {
     const struct host *host = job->base.host;
-    const struct estimate *estimate = host->estimate;
     size_t words = host->filter_words;
     uint64_t filter[PROFILE_WORDS_MAX];
     bool is_found = false;
@@ -137,23 +136,18 @@ static bool rank_result(const struct query_job *job, const struct msg_result *re
         uint32_t shared = bloom_intersection_count(part->filter, filter, words);
         uint32_t all = bloom_union_count(part->filter, filter, words);
         struct similarity bits = similarity_of(shared, all);
-        struct similarity labels = estimate_similarity(
-            estimate_labels(estimate, part->filter), estimate_labels(estimate, filter),
-            estimate_union(estimate, part->filter, filter));
-        struct similarity rank = job->query.metric == INDEX_METRIC_BITS ? bits : labels;
 
         if (job->places[i].epoch->number != 0 ||
             !distance_within(bits, job->query.max_distance_ppm) ||
             (part->contains != NULL && !bloom_is_subset(part->contains, filter, words)) ||
-            (is_found && similarity_compare(rank, out->rank) <= 0)) {
+            (is_found && similarity_compare(bits, out->rank) <= 0)) {
             continue;
         }
         is_found = true;
-        out->rank = rank;
+        out->rank = bits;
         out->result.intersection_count = shared;
         out->result.union_count = all;
         out->result.distance_ppm = distance_ppm(bits);
-        out->result.estimated_similarity_ppm = similarity_ppm(labels);
     }
     return is_found;
 }

@@ -123,9 +123,7 @@ void handler_watch(struct ask *ask)
         .host = ask->host,
         .terms = {.parts = parts,
                   .part_count = (uint32_t)query->part_count,
-                  .max_distance_ppm = query->max_distance_ppm,
-                  .metric = query->metric == MSG_METRIC_ESTIMATED ? INDEX_METRIC_ESTIMATED
-                                                                  : INDEX_METRIC_BITS},
+                  .max_distance_ppm = query->max_distance_ppm},
         .with_payload = query->with_payload,
         .since_ms = query->since_ms,
         .after_seq = ask->request->watch.after_seq,

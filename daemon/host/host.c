@@ -23,17 +23,13 @@ int host_init(struct host *host, const struct config_host *config, uint32_t numb
     host->filter_words = bloom_words(config->profile.bits);
     profile_print(&config->profile, host->profile_text);
 
-    int rc = estimate_new(alloc, &config->profile, &host->estimate);
-    if (rc == 0) {
-        host->index_options = (struct index_options){
-            .alloc = alloc,
-            .profile = &host->config.profile,
-            .estimate = host->estimate,
-            .kernels = kernels,
-            .hash_seed = hash_seed,
-        };
-        rc = epoch_new(NULL, &host->index_options, &host->epochs[0]);
-    }
+    host->index_options = (struct index_options){
+        .alloc = alloc,
+        .profile = &host->config.profile,
+        .kernels = kernels,
+        .hash_seed = hash_seed,
+    };
+    int rc = epoch_new(NULL, &host->index_options, &host->epochs[0]);
     if (rc != 0) {
         host_deinit(host);
         return rc;
@@ -51,7 +47,6 @@ void host_deinit(struct host *host)
     for (size_t i = 0; i < host->epoch_count; i++) {
         epoch_free(host->epochs[i], host->alloc);
     }
-    estimate_free(host->estimate);
     rules_deinit(&host->rules);
     moderation_deinit(&host->moderation);
     shares_deinit(&host->shares);
@@ -235,26 +230,4 @@ void usage_subtract(struct usage *usage, uint64_t bytes)
 {
     usage->messages -= 1;
     usage->bytes -= bytes;
-}
-
-uint32_t host_estimated_similarity_ppm(const struct host *host, const uint64_t *query,
-                                       const struct nearest_candidate *found)
-{
-    uint64_t filter[PROFILE_WORDS_MAX];
-    uint32_t n_query, n_found, n_union;
-
-    if (host->config.profile.section_count == 1) { /* the counts are enough */
-        const uint32_t *table = estimate_table(host->estimate, 0);
-        n_query = table[found->union_count - found->cardinality + found->intersection];
-        n_found = table[found->cardinality];
-        n_union = table[found->union_count];
-    } else {
-        if (host_find(host, found->item.id, NULL, NULL, filter) != 0) {
-            return 0;
-        }
-        n_query = estimate_labels(host->estimate, query);
-        n_found = estimate_labels(host->estimate, filter);
-        n_union = estimate_union(host->estimate, query, filter);
-    }
-    return similarity_ppm(estimate_similarity(n_query, n_found, n_union));
 }

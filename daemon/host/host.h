@@ -39,7 +39,6 @@ struct host {
     uint32_t number; /* in the store */
     size_t filter_bytes;
     size_t filter_words;
-    struct estimate *estimate;
     struct index_options index_options; /* of every epoch's index */
     /* owned: epoch_count epochs; the first one is epoch 0 */
     struct epoch *epochs[HOST_EPOCHS_MAX];
@@ -173,12 +172,5 @@ void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t b
 /* Adds one message of `bytes` to a usage, or subtracts it. */
 void usage_add(struct usage *usage, uint64_t bytes);
 void usage_subtract(struct usage *usage, uint64_t bytes);
-
-/*
- * The estimated similarity of the labels of a query and of a message that was found, in millionths.
- * 0 if the message was removed since and the profile has several sections.
- */
-uint32_t host_estimated_similarity_ppm(const struct host *host, const uint64_t *query,
-                                       const struct nearest_candidate *found);
 
 #endif

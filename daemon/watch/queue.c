@@ -92,12 +92,6 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
 {
     const struct watch *watch = match->watch;
     struct similarity bits = similarity_of(match->hit.intersection, match->hit.union_count);
-    struct nearest_candidate found = {
-        .item = *item,
-        .intersection = match->hit.intersection,
-        .union_count = match->hit.union_count,
-        .cardinality = match->hit.cardinality,
-    };
     struct msg_response response = {
         .kind = MSG_RESPONSE_MATCH,
         .match = {.watch_id = watch->number,
@@ -107,9 +101,6 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
                              .intersection_count = match->hit.intersection,
                              .union_count = match->hit.union_count,
                              .distance_ppm = distance_ppm(bits),
-                             .estimated_similarity_ppm = host_estimated_similarity_ppm(
-                                 watch->host,
-                                 standing_part_filter(match->hit.query, match->hit.part), &found),
                              .deposited_ms = item->deposited_ms,
                              .expires_ms = item->expires_ms}},
     };

@@ -100,7 +100,6 @@ static int make_standing(struct service *service, struct host *host)
     struct standing_options options = {
         .alloc = service->alloc,
         .profile = &host->config.profile,
-        .estimate = host->estimate,
         .kernels = service->kernels,
     };
 

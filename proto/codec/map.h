@@ -67,6 +67,7 @@ struct map_field {
     uint64_t max; /* largest value of a U32 or ENUM, largest size in bytes of a TEXT or BYTES or of
                    * a text of TEXTS, 0: no limit; for CHARS the capacity of the array; for NUMBERS
                    * the most entries */
+    uint64_t gap; /* a value of an ENUM between min and max that has left the protocol; 0: none */
     int64_t absent; /* the value of an absent number */
     const struct msg_text
         *absent_text;            /* the value of an absent text; NULL: the text stays absent */

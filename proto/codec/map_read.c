@@ -79,6 +79,10 @@ static int map_refuse_number(const struct map_reader *reader, const struct map_f
         msg_error_set(reader->error, MSG_INVALID, NULL,
                       "%s is %" PRId64 "; at least %" PRIu64 " is needed", field->name, value,
                       field->min);
+    } else if (field->gap != 0) {
+        msg_error_set(reader->error, MSG_INVALID, NULL,
+                      "%s is %" PRId64 "; %" PRIu64 " to %" PRIu64 " are allowed, but not %" PRIu64,
+                      field->name, value, field->min, field->max, field->gap);
     } else {
         msg_error_set(reader->error, MSG_INVALID, NULL,
                       "%s is %" PRId64 "; %" PRIu64 " to %" PRIu64 " are allowed", field->name,
@@ -129,7 +133,8 @@ static int map_read_32(const struct map_reader *reader, const struct map_field *
     if (present) {
         memcpy(&bits, map_at(wire, field->wire), sizeof(bits));
         int64_t value = field->type == MAP_ENUM ? (int32_t)bits : (int64_t)bits;
-        if (value < (int64_t)field->min || (field->max != 0 && value > (int64_t)field->max)) {
+        if (value < (int64_t)field->min || (field->max != 0 && value > (int64_t)field->max) ||
+            (field->gap != 0 && value == (int64_t)field->gap)) {
             return map_refuse_number(reader, field, value);
         }
     }

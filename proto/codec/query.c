@@ -41,7 +41,7 @@ static const struct map slice_map = MAP_OF("a slice", slice, slice);
         {MAP_FIELD(I64, Query, query, since_ms), .absent = INT64_MIN},                           \
         {MAP_FIELD(I64, Query, query, until_ms), .absent = INT64_MAX},                           \
         {MAP_ENUM(Query, query, metric, Metric, metric),                                         \
-         MAP_RANGE(MSG_METRIC_BITS, MSG_METRIC_PHI), .absent = MSG_METRIC_BITS},                 \
+         MAP_RANGE(MSG_METRIC_BITS, MSG_METRIC_PHI), .gap = 2, .absent = MSG_METRIC_BITS},       \
         {MAP_ENUM(Query, query, order, Order, order),                                            \
          MAP_RANGE(MSG_ORDER_SIMILARITY, MSG_ORDER_TIME), .absent = MSG_ORDER_SIMILARITY},       \
         {MAP_LIST(Query, query, exclude, exclude_count, Slice, slice)},                          \
@@ -75,8 +75,6 @@ static const struct map_field result_fields[] = {
     {MAP_FIELD(U32, Result, result, intersection_count)},
     {MAP_FIELD(U32, Result, result, union_count)},
     {MAP_AS(U32, Result, distance, result, distance_ppm), .max = LIMIT_DISTANCE_PPM},
-    {MAP_AS(U32, Result, estimated_similarity, result, estimated_similarity_ppm),
-     .max = LIMIT_DISTANCE_PPM},
     {MAP_FIELD(I64, Result, result, deposited_ms)},
     {MAP_FIELD(I64, Result, result, expires_ms)},
     {MAP_FIELD(TEXT, Result, result, media_type), MAP_RANGE(1, LIMIT_MEDIA_TYPE_BYTES),

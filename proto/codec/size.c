@@ -87,7 +87,6 @@ static size_t result_fields_bytes(const struct msg_result *result)
 {
     size_t size = data_bytes(result->id.count) + number_bytes(result->intersection_count) +
                   number_bytes(result->union_count) + number_bytes(result->distance_ppm) +
-                  number_bytes(result->estimated_similarity_ppm) +
                   number_bytes((uint64_t)result->deposited_ms) +
                   number_bytes((uint64_t)result->expires_ms) + number_bytes(result->epoch) +
                   number_bytes(result->payload_omitted ? 1 : 0);

@@ -32,13 +32,11 @@ const struct bits_kernels *bench_kernels(void)
 }
 
 int bench_index_new(const struct index_engine *engine, const struct profile *profile,
-                    const struct estimate *estimate, const struct bits_kernels *kernels,
-                    struct index **out)
+                    const struct bits_kernels *kernels, struct index **out)
 {
     const struct index_options options = {
         .alloc = alloc_system(),
         .profile = profile,
-        .estimate = estimate,
         .kernels = kernels,
         .hash_seed = 4711,
     };

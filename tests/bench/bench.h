@@ -84,8 +84,7 @@ const struct bits_kernels *bench_kernels(void);
  * error.
  */
 int bench_index_new(const struct index_engine *engine, const struct profile *profile,
-                    const struct estimate *estimate, const struct bits_kernels *kernels,
-                    struct index **out);
+                    const struct bits_kernels *kernels, struct index **out);
 
 /* Writes what failed to standard error, printf-style, and returns -1. */
 int bench_fail(const char *format, ...) __attribute__((format(printf, 1, 2)));

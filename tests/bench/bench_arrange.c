@@ -33,7 +33,6 @@ enum {
 
 struct trial {
     struct filters filters;
-    struct estimate *estimate;
     const struct bits_kernels *kernels;
     struct index *index;
     struct renewal *renewal;
@@ -116,8 +115,7 @@ static int ask_list(struct trial *trial, double *out_ns)
     struct index *list = NULL;
     double compared = 0;
 
-    if (bench_index_new(&list_engine, &trial->filters.profile, trial->estimate, trial->kernels,
-                        &list) != 0) {
+    if (bench_index_new(&list_engine, &trial->filters.profile, trial->kernels, &list) != 0) {
         return -1;
     }
     int rc = filters_insert(&trial->filters, list, 0, trial->count);
@@ -346,16 +344,12 @@ static int run(const struct filters_options *options, const struct profile *prof
     arrange_tune_memory(); /* as the daemon does */
     trial.kernels = bench_kernels();
     int rc = trial.kernels == NULL ? -1 : filters_make(options, profile, &trial.filters);
-    if (rc == 0 && estimate_new(alloc_system(), profile, &trial.estimate) != 0) {
-        rc = bench_fail("memory is short");
-    }
     trial.count = trial.filters.stored.count - trial.filters.stored.count / HELD_BACK;
     if (rc == 0 && (trial.count < HELD_BACK || trial.filters.queries.count == 0)) {
         rc = bench_fail("there is nothing to store or to ask");
     }
     if (rc == 0) {
-        rc = bench_index_new(&tree_engine, &trial.filters.profile, trial.estimate, trial.kernels,
-                             &trial.index);
+        rc = bench_index_new(&tree_engine, &trial.filters.profile, trial.kernels, &trial.index);
     }
     if (rc == 0) {
         snprintf(title, sizeof(title), "arranging while serving: %.60s, m = %u, %s",
@@ -365,7 +359,6 @@ static int run(const struct filters_options *options, const struct profile *prof
         report_end(report);
     }
     index_free(trial.index);
-    estimate_free(trial.estimate);
     filters_deinit(&trial.filters);
     return rc;
 }

@@ -51,7 +51,6 @@ struct context {
 struct run {
     const struct options *options;
     const struct bits_kernels *kernels;
-    struct estimate *estimate;
     struct index *whole;              /* plain labels, one tree */
     struct index *trees[LIMIT_PARTS]; /* keyed, one for each epoch */
     struct index *lists[LIMIT_PARTS]; /* the same messages */
@@ -104,7 +103,7 @@ static int encode(const struct run *run, const struct context *context, const ui
 
 static int new_index(const struct run *run, const struct index_engine *engine, struct index **out)
 {
-    return bench_index_new(engine, &run->options->profile, run->estimate, run->kernels, out);
+    return bench_index_new(engine, &run->options->profile, run->kernels, out);
 }
 
 static size_t draw_epoch(struct run *run)
@@ -374,9 +373,6 @@ int bench_epochs(int argc, char **argv)
     }
     run.kernels = bench_kernels();
     int rc = run.kernels == NULL ? -1 : 0;
-    if (rc == 0 && estimate_new(alloc_system(), &options.profile, &run.estimate) != 0) {
-        rc = bench_fail("memory is short");
-    }
     if (rc == 0) {
         rc = build(&run);
     }
@@ -388,6 +384,5 @@ int bench_epochs(int argc, char **argv)
         index_free(run.trees[e]);
         index_free(run.lists[e]);
     }
-    estimate_free(run.estimate);
     return rc;
 }

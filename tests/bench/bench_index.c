@@ -42,7 +42,6 @@ struct run {
     const struct index_bench_options *options;
     const struct bits_kernels *kernels;
     struct filters filters;
-    struct estimate *estimate;
     struct side sides[INDEX_ENGINES_MAX];
     struct nearest_candidate *truth; /* the first engine's answer to the query under way */
     uint32_t truth_count;
@@ -59,8 +58,7 @@ static double list_bytes_beyond(const struct run *run)
     struct index *list = NULL;
     double bytes = 0;
 
-    if (bench_index_new(&list_engine, &run->filters.profile, run->estimate, run->kernels, &list) !=
-        0) {
+    if (bench_index_new(&list_engine, &run->filters.profile, run->kernels, &list) != 0) {
         return 0;
     }
     if (filters_insert(&run->filters, list, 0, run->filters.stored.count) == 0) {
@@ -74,8 +72,7 @@ static int build(const struct run *run, struct side *side, double list_bytes)
 {
     const size_t count = run->filters.stored.count;
 
-    if (bench_index_new(side->engine, &run->filters.profile, run->estimate, run->kernels,
-                        &side->index) != 0) {
+    if (bench_index_new(side->engine, &run->filters.profile, run->kernels, &side->index) != 0) {
         return -1;
     }
     const int64_t begin = stats_cpu_ns();
@@ -148,9 +145,7 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
     }
     struct index_query query = filters_query(&part, 1, run->options->k);
 
-    query.metric = run->options->phi         ? INDEX_METRIC_PHI
-                   : run->options->estimated ? INDEX_METRIC_ESTIMATED
-                                             : INDEX_METRIC_BITS;
+    query.metric = run->options->phi ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
     query.budget = run->options->budget;
     const int64_t begin = stats_now_ns();
     if (index_search_new(alloc_system(), &query, &search) != 0) {
@@ -388,16 +383,12 @@ static int run_index(const struct index_bench_options *options)
         }
     }
     int rc = filters_make(&options->filters, &options->profile, &run.filters);
-    if (rc == 0 && estimate_new(alloc_system(), &options->profile, &run.estimate) != 0) {
-        rc = bench_fail("memory is short");
-    }
     if (rc == 0) {
         rc = measure_sizes(&run);
     }
     free_sides(&run);
     free(run.cache);
     free(run.plot);
-    estimate_free(run.estimate);
     filters_deinit(&run.filters);
     return rc;
 }

@@ -323,13 +323,12 @@ static void tell_search(struct report *report, int p, const struct search_sums *
 static int search_tree(const struct profile *profile, struct search_sums *sums)
 {
     struct moment *moments = malloc(STORED * sizeof(*moments));
-    struct estimate *estimate = NULL;
     struct index *index = NULL;
     uint64_t state = 3;
-    int rc = moments != NULL && estimate_new(alloc_system(), profile, &estimate) == 0 ? 0 : -1;
+    int rc = moments != NULL ? 0 : -1;
 
     rc = rc != 0 ? bench_fail("memory is short")
-                 : bench_index_new(&tree_engine, profile, estimate, bits_select(BITS_BEST), &index);
+                 : bench_index_new(&tree_engine, profile, bits_select(BITS_BEST), &index);
     if (rc == 0) {
         rc = fill_tree(profile, index, moments);
     }
@@ -342,7 +341,6 @@ static int search_tree(const struct profile *profile, struct search_sums *sums)
         }
     }
     index_free(index);
-    estimate_free(estimate);
     free(moments);
     return rc;
 }

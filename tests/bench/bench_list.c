@@ -21,7 +21,6 @@ enum side { LIST, SUM, LOOP, SIDES };
 struct world {
     const struct bits_kernels *kernels;
     struct filters filters;
-    struct estimate *estimate;
     struct index *list;
     struct index_item *items;
     uint16_t *cardinalities;
@@ -46,8 +45,7 @@ static int fill(struct world *world)
     if (world->items == NULL || world->cardinalities == NULL) {
         return bench_fail("memory is short");
     }
-    if (bench_index_new(&list_engine, &world->filters.profile, world->estimate, world->kernels,
-                        &world->list) != 0) {
+    if (bench_index_new(&list_engine, &world->filters.profile, world->kernels, &world->list) != 0) {
         return -1;
     }
     for (size_t i = 0; i < count; i++) {
@@ -88,16 +86,12 @@ static int begin(struct world *world, size_t count)
     if (filters_make(&options, &profile, &world->filters) != 0) {
         return -1;
     }
-    if (estimate_new(alloc_system(), &profile, &world->estimate) != 0) {
-        return bench_fail("memory is short");
-    }
     return fill(world);
 }
 
 static void end(struct world *world)
 {
     index_free(world->list);
-    estimate_free(world->estimate);
     free(world->items);
     free(world->cardinalities);
     free(world->bytes);
@@ -143,7 +137,6 @@ static int ask_loop(struct world *world, size_t q, uint8_t (*out)[MESSAGE_ID_BYT
     struct index_probe probe = {
         .query = &query,
         .filter = filter_at(&world->filters.queries, q),
-        .estimate = world->estimate,
         .nearest = &nearest,
     };
     probe.cardinality = bloom_cardinality(probe.filter, RIVALS_FILTER_WORDS);

@@ -29,7 +29,6 @@ struct options {
 struct run {
     const struct options *options;
     const struct bits_kernels *kernels;
-    struct estimate *estimate;
     struct filters filters;
     const char *name;
     struct index *index;
@@ -168,8 +167,7 @@ static int measure_with(struct run *run, const char *name, size_t flood)
     const size_t equal = flood < count ? flood : count;
 
     run->name = name;
-    if (bench_index_new(&tree_engine, &run->filters.profile, run->estimate, run->kernels,
-                        &run->index) != 0) {
+    if (bench_index_new(&tree_engine, &run->filters.profile, run->kernels, &run->index) != 0) {
         return -1;
     }
     int rc = insert(run, 0, count - equal, false);
@@ -190,12 +188,8 @@ static int run_similar(const struct options *options)
     if (rc == 0 && (run.filters.stored.count == 0 || run.filters.queries.count == 0)) {
         rc = bench_fail("there is nothing to store or to ask");
     }
-    if (rc == 0 && estimate_new(alloc_system(), &profile, &run.estimate) != 0) {
-        rc = bench_fail("memory is short");
-    }
     rc = rc == 0 ? measure_with(&run, options->filters.workload, 0) : rc;
     rc = rc == 0 ? measure_with(&run, "with a flood", options->flood) : rc;
-    estimate_free(run.estimate);
     filters_deinit(&run.filters);
     return rc;
 }

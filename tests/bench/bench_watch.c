@@ -55,7 +55,6 @@ struct run {
     const struct options *options;
     const struct bits_kernels *kernels;
     struct filters filters;
-    struct estimate *estimate;
     struct index *plain;   /* nobody watches */
     struct index *watched; /* the same messages */
     struct standing *standing;
@@ -76,8 +75,7 @@ struct run {
 
 static int load_index(const struct run *run, struct index **out_index)
 {
-    if (bench_index_new(&tree_engine, &run->filters.profile, run->estimate, run->kernels,
-                        out_index) != 0) {
+    if (bench_index_new(&tree_engine, &run->filters.profile, run->kernels, out_index) != 0) {
         return -1;
     }
     if (filters_insert(&run->filters, *out_index, 0, run->options->messages) != 0) {
@@ -112,7 +110,6 @@ static int add_watch(struct run *run, size_t i, uint32_t radius_ppm)
         .parts = &part,
         .part_count = 1,
         .max_distance_ppm = contains ? DISTANCE_ONE_PPM : radius_ppm,
-        .metric = INDEX_METRIC_BITS,
     };
 
     return standing_query_new(run->standing, &terms, &run->queries[i]) == 0 &&
@@ -135,7 +132,6 @@ static int add_watches(struct run *run, uint32_t radius_ppm)
     const struct standing_options options = {
         .alloc = alloc_system(),
         .profile = &run->filters.profile,
-        .estimate = run->estimate,
         .kernels = run->kernels,
     };
     const int64_t begin = cpu_now_ns();
@@ -355,9 +351,6 @@ static int run_watch(struct options *options)
     options->filters.count = options->messages + options->deposits;
     options->filters.query_count = options->watches;
     int rc = filters_make(&options->filters, &options->profile, &run.filters);
-    if (rc == 0 && estimate_new(alloc_system(), &options->profile, &run.estimate) != 0) {
-        rc = bench_fail("memory is short");
-    }
     const size_t made = run.filters.stored.count;
     if (rc == 0 && made < options->messages + options->deposits) {
         options->deposits = made / 5;
@@ -374,7 +367,6 @@ static int run_watch(struct options *options)
     for (size_t r = 0; rc == 0 && r < options->radius_count; r++) {
         rc = measure(&run, options->radii[r]);
     }
-    estimate_free(run.estimate);
     filters_deinit(&run.filters);
     return rc;
 }

@@ -44,10 +44,7 @@ static int sort_messages(struct town *town)
 int town_begin(struct town *town)
 {
     town->kernels = bench_kernels();
-    return town->kernels != NULL && sort_messages(town) == 0 &&
-                   estimate_new(alloc_system(), &town->data.profile, &town->estimate) == 0
-               ? 0
-               : -1;
+    return town->kernels != NULL && sort_messages(town) == 0 ? 0 : -1;
 }
 
 static void free_groups(struct town *town)
@@ -63,7 +60,6 @@ void town_end(struct town *town)
     free(town->groups);
     free(town->first);
     free(town->order);
-    estimate_free(town->estimate);
     hood_data_deinit(&town->data);
 }
 
@@ -87,10 +83,8 @@ int town_cluster(struct town *town, uint32_t limit, double *out_us)
 
 struct hood *town_hood(const struct town *town, uint32_t count)
 {
-    const struct hood_options options = {.alloc = alloc_system(),
-                                         .profile = &town->data.profile,
-                                         .estimate = town->estimate,
-                                         .kernels = town->kernels};
+    const struct hood_options options = {
+        .alloc = alloc_system(), .profile = &town->data.profile, .kernels = town->kernels};
     struct hood *hood = NULL;
 
     if (hood_new(&options, count, &hood) != 0) {

@@ -31,7 +31,6 @@ struct index_bench_options {
     bool one_by_one; /* not arranged after the inserts */
     bool alone;      /* ask each engine alone, too */
     bool json;
-    bool estimated;           /* ranked by estimated labels instead of bits */
     bool phi;                 /* ranked by the phi coefficient */
     const char *profile_text; /* what --profile said, or NULL */
     uint32_t bits;            /* ... -m and -d, or 0 */

@@ -83,7 +83,7 @@ static int add_expensive(struct bytes *out, uint64_t number, bool with_payload)
                 .max_distance_ppm = DISTANCE_ONE_PPM,
                 .since_ms = INT64_MIN,
                 .until_ms = INT64_MAX,
-                .metric = MSG_METRIC_ESTIMATED,
+                .metric = MSG_METRIC_PHI,
                 .order = MSG_ORDER_SIMILARITY,
                 .scope = MSG_SCOPE_HERE,
                 .exclude = &slice,

@@ -7,7 +7,6 @@
 #include "core/bits/bits.h"
 #include "core/filter/bloom.h"
 #include "core/index/index.h"
-#include "core/profile/estimate.h"
 #include "core/tree/engine.h"
 #include "daemon/host/cache.h"
 #include "tests/bench/bench.h"
@@ -36,21 +35,16 @@ int model_index(uint64_t seed, size_t count, bool in_bulk, struct model_index *o
 {
     /* What an item is: id, two times, reach, size, cardinality. */
     const double item_bytes = MESSAGE_ID_BYTES + 8 + 8 + 4 + 4 + 2;
-    struct estimate *estimate = NULL;
     struct index *index = NULL;
     struct profile profile;
 
     workload_read_profile(&profile);
-    int rc = estimate_new(alloc_system(), &profile, &estimate);
-    if (rc == 0) {
-        const struct index_options options = {
-            .alloc = alloc_system(),
-            .profile = &profile,
-            .estimate = estimate,
-            .kernels = bits_select(BITS_BEST),
-        };
-        rc = index_new(&tree_engine, &options, &index);
-    }
+    const struct index_options options = {
+        .alloc = alloc_system(),
+        .profile = &profile,
+        .kernels = bits_select(BITS_BEST),
+    };
+    int rc = index_new(&tree_engine, &options, &index);
     if (rc == 0) {
         rc = insert_all(index, seed, count, &out->seconds);
     }
@@ -66,7 +60,6 @@ int model_index(uint64_t seed, size_t count, bool in_bulk, struct model_index *o
         out->items = (double)count * item_bytes;
     }
     index_free(index);
-    estimate_free(estimate);
     return rc == 0 ? 0 : bench_fail("the index could not be filled");
 }
 

@@ -71,8 +71,7 @@ static int build_core(struct thesis_trial *trial, enum thesis_column who)
     struct index *single = NULL;
     struct index **bulk = &trial->indexes[who - CORE_LIST];
 
-    if (bench_index_new(engine_of(who), &trial->profile, trial->estimate, trial->kernels,
-                        &single) != 0) {
+    if (bench_index_new(engine_of(who), &trial->profile, trial->kernels, &single) != 0) {
         return -1;
     }
     int64_t begin = stats_cpu_ns();
@@ -82,8 +81,7 @@ static int build_core(struct thesis_trial *trial, enum thesis_column who)
     if (rc != 0) {
         return rc;
     }
-    if (bench_index_new(engine_of(who), &trial->profile, trial->estimate, trial->kernels, bulk) !=
-        0) {
+    if (bench_index_new(engine_of(who), &trial->profile, trial->kernels, bulk) != 0) {
         return -1;
     }
     begin = stats_cpu_ns();
@@ -114,9 +112,6 @@ int thesis_trial_init(struct thesis_trial *trial, const struct thesis_data *data
     if (bench_profile(text, &trial->profile) != 0) {
         return -1;
     }
-    if (estimate_new(alloc_system(), &trial->profile, &trial->estimate) != 0) {
-        return bench_fail("memory is short");
-    }
     if (build_thesis_tree(trial) != 0 || build_core(trial, CORE_LIST) != 0) {
         return -1;
     }
@@ -129,7 +124,6 @@ void thesis_trial_deinit(struct thesis_trial *trial)
     for (size_t i = 0; i < CORE_ENGINES; i++) {
         index_free(trial->indexes[i]);
     }
-    estimate_free(trial->estimate);
     memset(trial, 0, sizeof(*trial));
 }
 

@@ -17,7 +17,6 @@ struct thesis_trial {
     const struct thesis_data *data; /* borrowed */
     size_t n;                       /* of its filters, the first */
     struct profile profile;
-    struct estimate *estimate;
     const struct bits_kernels *kernels; /* borrowed */
     struct thesis_tree *tree;
     struct index *indexes[CORE_ENGINES]; /* built in bulk */

@@ -24,7 +24,6 @@ enum {
 
 struct summary_work {
     struct filters filters;
-    struct estimate *estimate;
     struct hood *hood;
     struct groups groups[PEERS];
     struct bytes frame;
@@ -46,13 +45,8 @@ static void prepare_work(struct summary_work *work)
     requests_make_filters("campus", STORED, 1, &work->filters);
     bytes_init(&work->frame, alloc_system());
     arena_init(&work->arena, alloc_system(), ARENA_BYTES);
-    if (estimate_new(alloc_system(), profile, &work->estimate) != 0) {
-        count_fail("memory is short");
-    }
-    struct hood_options options = {.alloc = alloc_system(),
-                                   .profile = profile,
-                                   .estimate = work->estimate,
-                                   .kernels = bench_kernels()};
+    struct hood_options options = {
+        .alloc = alloc_system(), .profile = profile, .kernels = bench_kernels()};
     if (options.kernels == NULL || hood_new(&options, PEERS, &work->hood) != 0) {
         count_fail("memory is short");
     }

@@ -133,7 +133,6 @@ def ask(server, host, kind, training, validation, place):
     rows, masks = read_stored(server, host, kind, by_id)
     questions = [json.dumps(sensed(row, kind)) for row in validation]
     by_bits = server.query(host.name, questions, K)
-    estimated = server.query(host.name, questions, K, "estimated")
     check_answers(host, kind, validation, by_bits, rows, masks)
     comparisons = {}
     for k in (1, 13):
@@ -145,14 +144,13 @@ def ask(server, host, kind, training, validation, place):
             "index_bytes": index_bytes(*place, host, masks, asked),
             "fill": mean_fill(host, masks),
             "nearest": nearest_distances(by_bits),
-            "bits": score(validation, by_bits, by_id),
-            "estimated": score(validation, estimated, by_id)}
+            "bits": score(validation, by_bits, by_id)}
 
 
 def without_index(training, **rest):
     """What is searched by looking at all."""
     return {"comparisons": {"1": len(training), "13": len(training)}, "index_bytes": None,
-            "fill": None, "nearest": None, "estimated": None, **rest}
+            "fill": None, "nearest": None, **rest}
 
 
 def run_exact(kind, training, validation):

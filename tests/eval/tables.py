@@ -34,15 +34,6 @@ def of_matrix(figures):
     return "Places found, by the distance of bits; per cent right\n\n" + table(heading, rows)
 
 
-def of_metrics(figures):
-    heading = ["contexts", "profile", *(f"floor, k = {k}: bits" for k in (1, 13)),
-               *(f"floor, k = {k}: estimated" for k in (1, 13))]
-    rows = [[row["contexts"], row["profile"],
-             *(f"{row[metric][k]['floor']:.2f}" for metric in ("bits", "estimated")
-               for k in ("1", "13"))] for row in figures if row["estimated"]]
-    return "Estimated distance against that of bits; per cent of floors right\n\n" + table(heading, rows)
-
-
 def of_distances(figures):
     heading = ["contexts", "profile", "nearest message: median distance", "90 % within",
                "beyond 0.8"]
@@ -160,7 +151,7 @@ def of_all(results):
                      f"{wifi['queries']} queries; labels a row: {wifi['labels']['plain']:.1f} plain, "
                      f"{wifi['labels']['graded']:.1f} graded, {wifi['labels']['mixed']:.1f} mixed\n")
     if "matrix" in results:
-        parts += [of_matrix(results["matrix"]), of_metrics(results["matrix"]),
+        parts += [of_matrix(results["matrix"]),
                   of_neighbours(results["matrix"]), of_distances(results["matrix"])]
     if "profiles" in results:
         parts.append(of_profiles(results["profiles"]))

@@ -23,7 +23,6 @@ enum {
 struct fixture {
     struct fail_alloc fail;
     struct profile profile;
-    struct estimate *estimate;
     struct index_options options;
 };
 
@@ -32,11 +31,9 @@ static void begin(struct fixture *fixture)
     fail_alloc_init(&fixture->fail);
     fixture->profile = (struct profile){
         .version = 1, .bits = 64, .section_count = 1, .sections = {{.bits = 64, .hashes = 2}}};
-    assert_int_equal(estimate_new(alloc_system(), &fixture->profile, &fixture->estimate), 0);
     fixture->options = (struct index_options){
         .alloc = &fixture->fail.alloc,
         .profile = &fixture->profile,
-        .estimate = fixture->estimate,
         .kernels = bits_select(BITS_AVX512),
         .hash_seed = 4711,
     };
@@ -44,7 +41,6 @@ static void begin(struct fixture *fixture)
 
 static void end(struct fixture *fixture)
 {
-    estimate_free(fixture->estimate);
     assert_int_equal(fixture->fail.live_bytes, 0);
     assert_int_equal(fixture->fail.live_blocks, 0);
 }

@@ -21,7 +21,6 @@ enum { MESSAGES = 700, BITS = 64, FANOUT = 8, K = 12, NOTES = 2100 };
 
 struct fixture {
     struct fail_alloc alloc; /* of the tree */
-    struct estimate *estimate;
     struct index *list;
     struct index *tree;
     uint32_t next_id;
@@ -85,8 +84,6 @@ static struct fixture *begin(void)
 
     memset(&fixture, 0, sizeof fixture);
     fail_alloc_init(&fixture.alloc);
-    assert_int_equal(estimate_new(alloc_system(), &profile, &fixture.estimate), 0);
-    options.estimate = fixture.estimate;
     assert_int_equal(index_new(&list_engine, &options, &fixture.list), 0);
     options.alloc = &fixture.alloc.alloc;
     assert_int_equal(index_new(small_tree_engine(FANOUT), &options, &fixture.tree), 0);
@@ -100,7 +97,6 @@ static void end(struct fixture *fixture)
 {
     index_free(fixture->tree);
     index_free(fixture->list);
-    estimate_free(fixture->estimate);
     assert_int_equal(fixture->alloc.live_blocks, 0);
 }
 

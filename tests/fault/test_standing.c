@@ -13,7 +13,6 @@ enum { QUERIES = 900, BITS = 64, PARTS = 2 };
 struct fixture {
     struct fail_alloc fail;
     struct profile profile;
-    struct estimate *estimate;
     struct standing_options options;
     struct standing *standing;
     struct standing_query *queries[QUERIES];
@@ -24,11 +23,9 @@ static void begin(struct fixture *fixture)
     fail_alloc_init(&fixture->fail);
     fixture->profile = (struct profile){
         .version = 1, .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 2}}};
-    assert_int_equal(estimate_new(alloc_system(), &fixture->profile, &fixture->estimate), 0);
     fixture->options = (struct standing_options){
         .alloc = &fixture->fail.alloc,
         .profile = &fixture->profile,
-        .estimate = fixture->estimate,
         .kernels = bits_select(BITS_AVX512),
     };
 }
@@ -173,7 +170,6 @@ static void test_all(void **state)
     }
     assert_int_equal(standing_count(fixture.standing), 0);
     standing_free(fixture.standing);
-    estimate_free(fixture.estimate);
     assert_int_equal(fixture.fail.live_bytes, 0);
     assert_int_equal(fixture.fail.live_blocks, 0);
 }

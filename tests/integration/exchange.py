@@ -125,7 +125,7 @@ class Written:
                 if one.epoch == 0:
                     self.references[one.host].add(one, answer.deposited)
             self.queries = [self.query(rng, host, metric) for host in HOSTS for _ in range(10)
-                            for metric in (pb.BITS, pb.ESTIMATED, pb.PHI)]
+                            for metric in (pb.BITS, pb.PHI)]
             self.moderate(daemon, client)
 
     def query(self, rng, host, metric):

@@ -168,42 +168,6 @@ def within(similarity, ppm):
     return (everything - shared) * WHOLE <= everything * ppm
 
 
-_tables = {}
-
-
-def label_table(bits, hashes):
-    """Estimated labels by set bits, in 1/65536 label: -(b/d) ln(1 - s/b) in fixed point."""
-    if (bits, hashes) not in _tables:
-        steps = {}
-        for j in range(2, max(bits, 2) + 1):  # ln(j / (j - 1)) in Q48, each term of the series rounded down
-            base, total, odd = 2 * j - 1, 0, 1
-            while base**odd <= 2**49:
-                total += 2**49 // (odd * base**odd)
-                odd += 2
-            steps[j] = total
-        table, logarithm = [0], 0
-        for s in range(1, bits + 1):
-            logarithm += steps[max(bits - s + 1, 2)]  # the last: ln 2
-            table.append((logarithm * bits + hashes * 2**31) // (hashes * 2**32))
-        _tables[bits, hashes] = table
-    return _tables[bits, hashes]
-
-
-def estimated_labels(number, profile):
-    """Of a filter as a number: the sum over the sections, joint ones too."""
-    total = 0
-    for _, first, bits, hashes in sections_of(profile):
-        total += label_table(bits, hashes)[(number >> first & (1 << bits) - 1).bit_count()]
-    return total
-
-
-def estimated_similarity(a, b, profile):
-    """As a fraction in units of labels; clamped to [0, 1], 0/0 is 1."""
-    n_a, n_b = estimated_labels(bits_of(a), profile), estimated_labels(bits_of(b), profile)
-    n_union = estimated_labels(bits_of(a) | bits_of(b), profile)
-    return similarity_of(min(max(n_a + n_b - n_union, 0), n_union), n_union)
-
-
 def phi_similarity(asking, other, profile):
     """Phi as a fraction; the sections in which `asking` has bits count."""
     asking, other = bits_of(asking), bits_of(other)
@@ -493,21 +457,17 @@ class Reference:
         wanted = bits_of(part.contains) if part.HasField("contains") else 0
         if bits_of(deposit.filter) & wanted != wanted:
             return None
-        if query.metric == pb.ESTIMATED:
-            bits = estimated_similarity(part.filter, deposit.filter, self.profile)
         return Descending(*bits)
 
     def _shape(self, query, part, deposit, deposited):
         shared, everything = counts(part.filter, deposit.filter)
         bits = self._distance(query, part, deposit)
-        estimated = estimated_similarity(part.filter, deposit.filter, self.profile)
         payload = (deposit.media_type or "text/plain", deposit.payload)
         return (
             deposit.id,
             shared,
             everything,
             rounded_ppm(bits[1] - bits[0], bits[1]),
-            WHOLE - rounded_ppm(estimated[1] - estimated[0], estimated[1]),
             deposited.deposited_ms,
             deposited.expires_ms,
             payload if query.with_payload else None,
@@ -537,7 +497,6 @@ def shape(result):
         result.intersection_count,
         result.union_count,
         result.distance,
-        result.estimated_similarity,
         result.deposited_ms,
         result.expires_ms,
         payload,

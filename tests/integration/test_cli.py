@@ -80,7 +80,6 @@ def expected_json(result):
         "distance": result.distance / wire.WHOLE,
         "intersection": result.intersection_count,
         "union": result.union_count,
-        "estimated_similarity": result.estimated_similarity / wire.WHOLE,
         "deposited": cli_runner.iso(result.deposited_ms),
         "expires": cli_runner.iso(result.expires_ms),
     }
@@ -132,7 +131,6 @@ def test_query_conditions(cli, rng):
     assert ids() == [first, second]
     assert ids("--contains", labels[-1]) == [first]
     assert ids("--order", "time") == [second, first]
-    assert ids("--metric", "estimated") == [first, second]
     assert ids("--metric", "phi") == [first, second]
     assert ids("--since", "1h") == [first, second]
     assert ids("--until", "1h") == []

@@ -179,7 +179,7 @@ def test_export_and_import_elsewhere(make_daemon, rng, tmp_path):
     def answers(daemon, queries):
         with daemon.client() as client:
             return [
-                sorted((r.distance, r.estimated_similarity, r.id, r.payload, r.media_type)
+                sorted((r.distance, r.id, r.payload, r.media_type)
                        for r in answer.results.results)
                 for answer in client.pipeline(queries)
             ]

@@ -128,7 +128,7 @@ def stocked(module_daemons):
     return daemon, reference
 
 
-@pytest.mark.parametrize("metric", [pb.BITS, pb.ESTIMATED, pb.PHI], ids=["bits", "estimated", "phi"])
+@pytest.mark.parametrize("metric", [pb.BITS, pb.PHI], ids=["bits", "phi"])
 def test_excluded_are_left_out_and_k_others_come(stocked, rng, metric):
     """The answer is that of a host without the excluded messages, to the last tie."""
     daemon, reference = stocked

@@ -139,7 +139,7 @@ def thin_out(operator, rng, hosts):
 
 def random_query(rng, asked, hosts, times, ids):
     fields = {"host": asked.name, "scope": pb.HOOD, "k": rng.choice([1, 2, 10, 33, 100])}
-    fields["metric"] = rng.choice([pb.BITS, pb.ESTIMATED, pb.PHI])
+    fields["metric"] = rng.choice([pb.BITS, pb.PHI])
     fields["order"] = rng.choice([pb.SIMILARITY, pb.TIME])
     fields["with_payload"] = rng.random() < 0.5
     if rng.random() < 0.5:
@@ -363,7 +363,7 @@ def test_long_searches_of_a_hood(make_daemon, rng):
         for host in range(8):
             batch = [wire.deposit_of(rng, context(rng), host=f"h{host}") for _ in range(3000)]
             assert all(a.HasField("deposited") for a in client.pipeline(batch))
-        query = pb.Query(k=100, host="h0", scope=pb.HOOD, metric=pb.ESTIMATED)
+        query = pb.Query(k=100, host="h0", scope=pb.HOOD, metric=pb.PHI)
         for _ in range(4):
             query.parts.add(filter=wire.filter_of(context(rng)))
         expected = shapes(client.call(query))

@@ -27,7 +27,7 @@ def test_restart_keeps_everything(make_daemon, rng, durability):
     labels = [f"wifi:{n}" for n in range(40)]
     expected = pb.ON_STORAGE if durability == "storage" else pb.RELAXED
     queries = [
-        wire.query_of(rng.sample(labels, 6), k=50, with_payload=True, metric=rng.choice([1, 2]))
+        wire.query_of(rng.sample(labels, 6), k=50, with_payload=True, metric=rng.choice([pb.BITS, pb.PHI]))
         for _ in range(20)
     ]
     queries += [wire.query_of(rng.sample(labels, 6), k=50, profile="v1:256/3", host="b")]

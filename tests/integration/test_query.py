@@ -81,7 +81,7 @@ def stocked_client(stocked):
 
 
 @pytest.mark.parametrize("host", [f"h{i}" for i in range(len(PROFILES))])
-@pytest.mark.parametrize("metric", [pb.BITS, pb.ESTIMATED, pb.PHI], ids=["bits", "estimated", "phi"])
+@pytest.mark.parametrize("metric", [pb.BITS, pb.PHI], ids=["bits", "phi"])
 def test_random_queries(stocked, stocked_client, rng, host, metric):
     """k, contains, max_distance, since, until, order, payloads and parts, in random mixtures."""
     reference = stocked[1][host]
@@ -117,7 +117,7 @@ def test_empty_query_filter(stocked, stocked_client):
 
 def test_full_query_filter(stocked, stocked_client):
     """A full filter, where allowed, is ordered by how full the others are, and phi says nothing about it."""
-    for metric in (pb.BITS, pb.ESTIMATED, pb.PHI):
+    for metric in (pb.BITS, pb.PHI):
         part = pb.QueryPart(filter=b"\xff" * 64)
         query = pb.Query(k=50, host="h2", parts=[part], metric=metric)
         same(stocked_client, stocked[1]["h2"], query)
@@ -152,7 +152,7 @@ def test_own_context_is_at_distance_zero(client, rng):
     sent = wire.deposit_of(rng, labels)
     client.call(sent)
     (nearest,) = client.call(wire.query_of(labels, k=1)).results
-    assert (nearest.id, nearest.distance, nearest.estimated_similarity) == (sent.id, 0, WHOLE)
+    assert (nearest.id, nearest.distance) == (sent.id, 0)
 
 
 def test_ties(daemon, rng):
@@ -324,7 +324,7 @@ def test_long_searches(crowded, rng):
     """An answer that takes several steps is as exact as any."""
     daemon, reference = crowded
     with daemon.client() as client:
-        for metric in (pb.BITS, pb.ESTIMATED, pb.PHI):
+        for metric in (pb.BITS, pb.PHI):
             same(client, reference, wire.query_of(context(rng), k=100, metric=metric))
 
 

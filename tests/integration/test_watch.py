@@ -77,7 +77,7 @@ def test_only_what_fits(daemon, rng):
         asked = [
             watch_of(PLACE, max_distance=400_000),
             watch_of(PLACE, contains=["topic:t1"]),
-            watch_of(PLACE[:6], max_distance=700_000, metric=pb.ESTIMATED),
+            watch_of(PLACE[:6], max_distance=700_000),
             watch_of(PLACE),
         ]
         watches = [(one, reader.call(one).watch_id) for one in asked]

@@ -74,12 +74,9 @@ void hood_world_begin(struct world *world, const char *text, uint32_t limit)
     const char *reason = NULL;
 
     assert_int_equal(profile_parse(text, strlen(text), &world->profile, &reason), 0);
-    assert_int_equal(estimate_new(alloc_system(), &world->profile, &world->estimate), 0);
     world->words = bloom_words(world->profile.bits);
-    struct hood_options options = {.alloc = alloc_system(),
-                                   .profile = &world->profile,
-                                   .estimate = world->estimate,
-                                   .kernels = bits_select(BITS_BEST)};
+    struct hood_options options = {
+        .alloc = alloc_system(), .profile = &world->profile, .kernels = bits_select(BITS_BEST)};
     assert_int_equal(hood_new(&options, PEERS, &world->hood), 0);
     memset(world->places, 0, sizeof world->places);
     for (uint32_t p = 0; p < PLACES; p++) {
@@ -112,7 +109,6 @@ void hood_world_end(struct world *world)
         groups_deinit(&world->peers[p].groups);
     }
     hood_free(world->hood);
-    estimate_free(world->estimate);
 }
 
 /* --- brute force ------------------------------------------------------------------------------ */
@@ -121,17 +117,6 @@ static struct similarity bits_of(const struct world *world, const uint64_t *a, c
 {
     return similarity_of(bloom_intersection_count(a, b, world->words),
                          bloom_union_count(a, b, world->words));
-}
-
-static struct similarity rank_of(const struct world *world, enum index_metric metric,
-                                 const uint64_t *a, const uint64_t *b)
-{
-    if (metric == INDEX_METRIC_BITS) {
-        return bits_of(world, a, b);
-    }
-    return estimate_similarity(estimate_labels(world->estimate, a),
-                               estimate_labels(world->estimate, b),
-                               estimate_union(world->estimate, a, b));
 }
 
 /* The message as a candidate; false: it does not fit the query. */
@@ -148,7 +133,7 @@ static bool fit(const struct world *world, const struct index_query *query,
     }
     for (uint32_t p = 0; p < query->part_count; p++) {
         const struct index_part *part = &query->parts[p];
-        struct similarity rank = rank_of(world, query->metric, part->filter, message->filter);
+        struct similarity rank = bits_of(world, part->filter, message->filter);
 
         if ((part->contains != NULL &&
              !bloom_is_subset(part->contains, message->filter, world->words)) ||

@@ -34,7 +34,6 @@ struct peer {
 struct world {
     struct rng rng;
     struct profile profile;
-    struct estimate *estimate;
     size_t words;
     uint64_t places[PLACES][WORDS_MAX];
     struct peer peers[PEERS];

@@ -323,11 +323,9 @@ void begin_world(const struct index_engine *engine, const struct bits_kernels *k
     world.finished = 0;
     world.capped = 0;
     fail_alloc_init(&world.alloc);
-    assert_int_equal(estimate_new(alloc_system(), profile, &world.estimate), 0);
     struct index_options options = {
         .alloc = &world.alloc.alloc,
         .profile = profile,
-        .estimate = world.estimate,
         .kernels = kernels,
         .hash_seed = rng_next(&world.rng),
     };
@@ -353,6 +351,5 @@ void end_world(void)
     for (uint32_t s = 0; s < INDEXES; s++) {
         index_free(world.stores[s].index);
     }
-    estimate_free(world.estimate);
     assert_int_equal(world.alloc.live_bytes, 0);
 }

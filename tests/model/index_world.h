@@ -48,7 +48,6 @@ struct world {
     struct rng rng;
     struct fail_alloc alloc;
     struct profile profile;
-    struct estimate *estimate;
     struct store stores[INDEXES];
     struct asked asked[SEARCHES];
     int64_t now_ms;

@@ -26,27 +26,6 @@ static struct plain_count count_bits(const uint64_t *a, const uint64_t *b, uint3
     return counts;
 }
 
-static struct similarity plain_estimate(const uint64_t *a, const uint64_t *b)
-{
-    int64_t n_a = 0, n_b = 0, n_either = 0;
-
-    for (uint32_t s = 0; s < world.profile.section_count; s++) {
-        const struct profile_section *section = &world.profile.sections[s];
-        const uint32_t *table = estimate_table(world.estimate, s);
-        struct plain_count counts = count_bits(a, b, section->first_bit, section->bits);
-
-        n_a += table[counts.a];
-        n_b += table[counts.b];
-        n_either += table[counts.either];
-    }
-    int64_t shared = n_a + n_b - n_either;
-    shared = shared < 0 ? 0 : shared > n_either ? n_either : shared;
-    if (n_either == 0) {
-        return (struct similarity){1, 1};
-    }
-    return (struct similarity){(uint32_t)shared, (uint32_t)n_either};
-}
-
 /* The largest number whose square is at most `square`, by bisection. */
 static uint64_t plain_root(uint64_t square)
 {
@@ -129,9 +108,7 @@ static bool plain_match(const struct asked *asked, uint32_t p, const struct mess
         bits = (struct similarity){1, 1};
     }
     memset(out, 0, sizeof *out);
-    out->rank = query->metric == INDEX_METRIC_ESTIMATED
-                    ? plain_estimate(asked->filters[p], message->filter)
-                    : bits;
+    out->rank = bits;
     if (query->floor.all > 0 && (uint64_t)out->rank.shared * query->floor.all <
                                     (uint64_t)query->floor.shared * out->rank.all) {
         return false;

@@ -8,11 +8,7 @@
 
 static inline enum index_metric some_metric(struct rng *rng)
 {
-    static const enum index_metric metrics[] = {INDEX_METRIC_BITS, INDEX_METRIC_BITS,
-                                                INDEX_METRIC_PHI, INDEX_METRIC_PHI,
-                                                INDEX_METRIC_ESTIMATED};
-
-    return metrics[rng_below(rng, 5)];
+    return rng_chance(rng, 50) ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
 }
 
 #endif

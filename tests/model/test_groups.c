@@ -10,6 +10,7 @@
 
 #include "core/base/err.h"
 #include "core/filter/bloom.h"
+#include "core/profile/profile.h"
 #include "core/summary/bound.h"
 #include "core/summary/groups.h"
 #include "tests/lib/check.h"
@@ -170,15 +171,10 @@ static void begin(struct model *model, uint32_t m)
 
 /* --- bounds ----------------------------------------------------------------------------------- */
 
-static struct similarity rank_of(const struct estimate *estimate, const uint64_t *query,
-                                 const uint64_t *filter, size_t words)
+static struct similarity rank_of(const uint64_t *query, const uint64_t *filter, size_t words)
 {
-    if (estimate == NULL) {
-        return similarity_of(bloom_intersection_count(query, filter, words),
-                             bloom_union_count(query, filter, words));
-    }
-    return estimate_similarity(estimate_labels(estimate, query), estimate_labels(estimate, filter),
-                               estimate_union(estimate, query, filter));
+    return similarity_of(bloom_intersection_count(query, filter, words),
+                         bloom_union_count(query, filter, words));
 }
 
 /* How often a bound was as high as the nearest message, and how often it excluded a group. */
@@ -188,8 +184,8 @@ struct luck {
 };
 
 static void check_group_bound(const struct model *model, const struct group *group,
-                              const struct estimate *estimate, const struct bound_query *query,
-                              const uint64_t *filter, struct luck *luck)
+                              const struct bound_query *query, const uint64_t *filter,
+                              struct luck *luck)
 {
     struct similarity most = {0, 1};
     uint32_t shared = bloom_intersection_count(filter, group->filter, model->words);
@@ -199,15 +195,14 @@ static void check_group_bound(const struct model *model, const struct group *gro
     luck->excluded += has_any ? 0 : 1;
     for (uint32_t i = 0; i < model->count; i++) {
         const struct message *message = &model->messages[i];
-        struct similarity bits = rank_of(NULL, filter, message->filter, model->words);
+        struct similarity bits = rank_of(filter, message->filter, model->words);
 
         if (!covers(group, model->words, message) ||
             !distance_within(bits, query->max_distance_ppm)) {
             continue;
         }
         assert_true(has_any);
-        int order =
-            similarity_compare(rank_of(estimate, filter, message->filter, model->words), most);
+        int order = similarity_compare(bits, most);
         assert_true(order <= 0);
         is_reached = is_reached || order == 0;
     }
@@ -215,8 +210,7 @@ static void check_group_bound(const struct model *model, const struct group *gro
 }
 
 /* A query from some place, or like a message, against all groups. */
-static void check_bounds(struct model *model, const struct groups *groups,
-                         const struct estimate *estimate, struct luck *luck)
+static void check_bounds(struct model *model, const struct groups *groups, struct luck *luck)
 {
     static const uint32_t limits[] = {0, 300000, 800000, DISTANCE_ONE_PPM};
     uint64_t filter[WORDS_MAX] = {0};
@@ -225,27 +219,15 @@ static void check_bounds(struct model *model, const struct groups *groups,
     struct bound_query query = {
         .set_bits = bloom_cardinality(filter, model->words),
         .max_distance_ppm = limits[rng_below(&model->rng, 4)],
-        .labels = estimate != NULL ? estimate_table(estimate, 0) : NULL,
     };
     for (uint32_t g = 0; g < groups->count; g++) {
-        check_group_bound(model, &groups->list[g], estimate, &query, filter, luck);
+        check_group_bound(model, &groups->list[g], &query, filter, luck);
     }
 }
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-static struct estimate *estimate_for(const char *text, struct profile *profile)
-{
-    struct estimate *estimate = NULL;
-    const char *reason = NULL;
-
-    assert_int_equal(profile_parse(text, strlen(text), profile, &reason), 0);
-    assert_int_equal(estimate_new(alloc_system(), profile, &estimate), 0);
-    return estimate;
-}
-
-static void live(struct model *model, struct groups *groups, const struct estimate *estimate,
-                 struct luck *luck)
+static void live(struct model *model, struct groups *groups, struct luck *luck)
 {
     for (uint32_t step = 0; step < STEPS; step++) {
         bool comes = rng_chance(&model->rng, step / 100 % 2 == 0 ? 75 : 25);
@@ -260,10 +242,7 @@ static void live(struct model *model, struct groups *groups, const struct estima
         }
         check_groups(model, groups);
         if (step % (STEPS / QUERIES) == 0) {
-            check_bounds(model, groups, NULL, luck);
-            if (bound_has_estimate(estimate)) {
-                check_bounds(model, groups, estimate, luck);
-            }
+            check_bounds(model, groups, luck);
         }
     }
 }
@@ -285,44 +264,19 @@ static void test_comings_and_goings(void **state)
     for (uint32_t round = 0; round < ROUNDS; round++) {
         struct profile profile;
         struct groups groups;
-        struct estimate *estimate = estimate_for(texts[round % 6], &profile);
+        const char *text = texts[round % 6];
+        const char *reason = NULL;
 
+        assert_int_equal(profile_parse(text, strlen(text), &profile, &reason), 0);
         begin(&model, profile.bits);
         assert_int_equal(
             groups_init(&groups, alloc_system(), profile.bits, limits[rng_below(&model.rng, 6)]),
             0);
-        live(&model, &groups, estimate, &luck);
+        live(&model, &groups, &luck);
         groups_deinit(&groups);
-        estimate_free(estimate);
     }
     assert_true(luck.reached > 1000); /* else the bounds would be higher than they need to be */
     assert_true(luck.excluded > 100);
-}
-
-/*
- * Of several sections, two messages of equally many set bits and equal overlap differ in their
- * estimated similarity; so numbers of set bits give no bound, and bound_has_estimate says so.
- */
-static void test_sections_have_no_estimated_bound(void **state)
-{
-    struct profile profile;
-    const uint64_t query[] = {UINT64_C(0xffff), UINT64_C(0xf)};
-    const uint64_t one[] = {UINT64_C(0xff), UINT64_C(0x0)};
-    const uint64_t other[] = {UINT64_C(0xf), UINT64_C(0xf)};
-    struct estimate *estimate = estimate_for("v1:wifi=64/4,any=64/1", &profile);
-
-    (void)state;
-    assert_false(bound_has_estimate(estimate));
-    assert_int_equal(bloom_cardinality(one, 2), bloom_cardinality(other, 2));
-    assert_int_equal(bloom_intersection_count(query, one, 2),
-                     bloom_intersection_count(query, other, 2));
-    assert_int_not_equal(
-        similarity_compare(rank_of(estimate, query, one, 2), rank_of(estimate, query, other, 2)),
-        0);
-    estimate_free(estimate);
-    estimate = estimate_for("v1:512/4", &profile);
-    assert_true(bound_has_estimate(estimate));
-    estimate_free(estimate);
 }
 
 /* A distance is inclusive, and the range of set bits lowers the bound (docs/tree.md, item 2). */
@@ -389,7 +343,6 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_comings_and_goings),
-        cmocka_unit_test(test_sections_have_no_estimated_bound),
         cmocka_unit_test(test_bound_of_the_page),
         cmocka_unit_test(test_heavy_groups_stay_small),
         cmocka_unit_test(test_memory_runs_out),

@@ -36,9 +36,7 @@ static void make_query(struct world *world, struct index_query *query, struct in
         .max_distance_ppm = limits[rng_below(rng, 4)],
         .since_ms = rng_chance(rng, 20) ? (int64_t)rng_below(rng, 7) : INT64_MIN,
         .until_ms = rng_chance(rng, 20) ? (int64_t)rng_below(rng, 7) : INT64_MAX,
-        .metric = bound_has_estimate(world->estimate) && rng_chance(rng, 40)
-                      ? INDEX_METRIC_ESTIMATED
-                      : INDEX_METRIC_BITS,
+        .metric = INDEX_METRIC_BITS,
     };
     for (uint32_t p = 0; p < query->part_count; p++) {
         uint64_t *wanted = filters[PARTS_MAX + p];

@@ -394,15 +394,13 @@ static void test_summaries_do_not_bound_every_metric(void **state)
     static struct world world;
     struct index_part part = {.filter = world.places[0]};
     struct index_query query = {
-        .parts = &part, .part_count = 1, .k = 1, .metric = INDEX_METRIC_ESTIMATED};
+        .parts = &part, .part_count = 1, .k = 1, .metric = INDEX_METRIC_PHI};
     struct hood_query hood_query = {.query = &query};
     struct hood_search *search = NULL;
 
     (void)state;
     rng_init(&world.rng);
     hood_world_begin(&world, "v1:wifi=480/2,any=32/1", 4);
-    assert_int_equal(hood_search_new(world.hood, &hood_query, &search), HOOD_UNBOUNDED);
-    query.metric = INDEX_METRIC_PHI;
     assert_int_equal(hood_search_new(world.hood, &hood_query, &search), HOOD_UNBOUNDED);
     hood_world_end(&world);
 }
@@ -412,10 +410,8 @@ static void test_memory_runs_out(void **state)
     struct fixture *fixture = setup(2, 3);
     struct world *world = &fixture->world;
     struct fail_alloc fail;
-    struct hood_options options = {.alloc = &fail.alloc,
-                                   .profile = &world->profile,
-                                   .estimate = world->estimate,
-                                   .kernels = bits_select(BITS_BEST)};
+    struct hood_options options = {
+        .alloc = &fail.alloc, .profile = &world->profile, .kernels = bits_select(BITS_BEST)};
     struct hood_search *search = NULL;
     struct hood *hood = NULL;
 

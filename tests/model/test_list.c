@@ -190,18 +190,15 @@ static void test_many_messages(void **state)
         .section_count = 1,
         .sections = {{.bits = BITS, .hashes = 4}},
     };
-    struct estimate *estimate = NULL;
     struct fail_alloc alloc;
 
     (void)state;
     rng_init(&rng);
     fail_alloc_init(&alloc);
-    assert_int_equal(estimate_new(&alloc.alloc, &profile, &estimate), 0);
     const size_t bytes_beside = alloc.live_bytes;
     const struct index_options options = {
         .alloc = &alloc.alloc,
         .profile = &profile,
-        .estimate = estimate,
         .kernels = bits_select(BITS_BEST),
     };
     assert_int_equal(index_new(&list_engine, &options, &list), 0);
@@ -225,7 +222,6 @@ static void test_many_messages(void **state)
     }
     assert_null(check_index(list));
     index_free(list);
-    estimate_free(estimate);
     assert_int_equal(alloc.live_blocks, 0);
 }
 

@@ -30,7 +30,6 @@ enum {
 
 struct world {
     struct rng rng;
-    struct estimate *estimate;
     struct index *trees[TREES];
     struct index *lists[TREES];
     struct tree *inner[TREES]; /* what is in the trees */
@@ -106,12 +105,10 @@ static void begin_world(const struct bits_kernels *kernels, uint32_t fanout, boo
 {
     rng_init(&world.rng);
     world.next_id = 1;
-    assert_int_equal(estimate_new(alloc_system(), &profile, &world.estimate), 0);
     for (uint32_t t = 0; t < TREES; t++) {
         struct index_options options = {
             .alloc = alloc_system(),
             .profile = &profile,
-            .estimate = world.estimate,
             .kernels = kernels,
             .hash_seed = rng_next(&world.rng),
         };
@@ -140,7 +137,6 @@ static void end_world(void)
         index_free(world.trees[t]);
         index_free(world.lists[t]);
     }
-    estimate_free(world.estimate);
 }
 
 /* ---- searches ---- */

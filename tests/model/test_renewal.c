@@ -33,7 +33,6 @@ struct under_way {
 struct world {
     struct rng rng;
     struct fail_alloc alloc;
-    struct estimate *estimate;
     struct index *list;
     struct index *tree;
     bool is_there[IDS];
@@ -281,11 +280,9 @@ static void begin_world(uint32_t fanout)
     world.now_ms = 1000;
     world.fanout = fanout;
     fail_alloc_init(&world.alloc);
-    assert_int_equal(estimate_new(alloc_system(), &profile, &world.estimate), 0);
     const struct index_options options = {
         .alloc = &world.alloc.alloc,
         .profile = &profile,
-        .estimate = world.estimate,
         .kernels = bits_select(BITS_BEST),
         .hash_seed = rng_next(&world.rng),
     };
@@ -309,7 +306,6 @@ static void end_world(void)
     assert_int_equal(world.alloc.live_bytes, index_bytes(world.tree) + index_bytes(world.list));
     index_free(world.tree);
     index_free(world.list);
-    estimate_free(world.estimate);
     assert_int_equal(world.alloc.live_blocks, 0);
 }
 
@@ -413,7 +409,6 @@ static void test_wear(void **state)
     const struct index_options options = {
         .alloc = &world.alloc.alloc,
         .profile = &profile,
-        .estimate = world.estimate,
         .kernels = bits_select(BITS_BEST),
     };
     assert_int_equal(index_new(small_tree_engine(16), &options, &world.tree), 0);

@@ -40,7 +40,6 @@ struct world {
     struct similar_group wanted[ROOM];
     size_t wanted_count;
     struct profile profile;
-    struct estimate *estimate;
     struct index *index;
     size_t most_bytes;   /* of a run's own memory */
     uint32_t others;     /* messages that come and go during the run; 0: none */
@@ -170,10 +169,8 @@ static void new_index(struct world *world)
 
     snprintf(text, sizeof text, "v1:%u/1", world->bits);
     assert_int_equal(profile_parse(text, strlen(text), &world->profile, &reason), 0);
-    assert_int_equal(estimate_new(alloc_system(), &world->profile, &world->estimate), 0);
     struct index_options options = {.alloc = alloc_system(),
                                     .profile = &world->profile,
-                                    .estimate = world->estimate,
                                     .kernels = bits_select(BITS_BEST),
                                     .hash_seed = rng_next(&world->rng)};
     assert_int_equal(index_new(&tree_engine, &options, &world->index), 0);
@@ -182,7 +179,6 @@ static void new_index(struct world *world)
 static void free_index(struct world *world)
 {
     index_free(world->index);
-    estimate_free(world->estimate);
 }
 
 /* Makes an index of the messages, in a random order; arranges most of them. */

@@ -41,7 +41,6 @@ struct world {
     struct rng rng;
     struct fail_alloc alloc;
     struct profile profile;
-    struct estimate *estimate;
     struct standing *standing;
     uint64_t places[PLACES][WORDS_MAX];
     struct asked asked[QUERIES_MAX];
@@ -58,31 +57,19 @@ static struct similarity plain_rank(const struct asked *asked, uint32_t p,
 {
     const uint64_t *a = asked->filters[p];
     const uint64_t *b = message->filter;
-    int64_t n_a = 0, n_b = 0, n_either = 0;
 
     *out = (struct standing_hit){.query = asked->query, .part = p};
     for (uint32_t s = 0; s < world.profile.section_count; s++) {
         const struct profile_section *section = &world.profile.sections[s];
-        const uint32_t *table = estimate_table(world.estimate, s);
         const uint32_t in_a = bloom_union_count_range(a, a, section->first_bit, section->bits);
         const uint32_t in_b = bloom_union_count_range(b, b, section->first_bit, section->bits);
         const uint32_t either = bloom_union_count_range(a, b, section->first_bit, section->bits);
 
         out->intersection += in_a + in_b - either;
         out->union_count += either;
-        out->cardinality += in_b;
-        n_a += table[in_a];
-        n_b += table[in_b];
-        n_either += table[either];
     }
-    int64_t shared = n_a + n_b - n_either;
-    uint32_t all = (uint32_t)n_either;
-    shared = shared < 0 ? 0 : shared > n_either ? n_either : shared;
-    if (asked->terms.metric == INDEX_METRIC_BITS) {
-        shared = out->intersection;
-        all = out->union_count;
-    }
-    return all == 0 ? (struct similarity){1, 1} : (struct similarity){(uint32_t)shared, all};
+    return out->union_count == 0 ? (struct similarity){1, 1}
+                                 : (struct similarity){out->intersection, out->union_count};
 }
 
 static bool plain_within(const struct standing_hit *hit, uint32_t ppm)
@@ -131,7 +118,6 @@ static void check_hit(const struct standing_hit *hit, const struct standing_hit 
     assert_int_equal(hit->part, expected->part);
     assert_int_equal(hit->intersection, expected->intersection);
     assert_int_equal(hit->union_count, expected->union_count);
-    assert_int_equal(hit->cardinality, expected->cardinality);
 }
 
 /* ---- what is made up ---- */
@@ -188,7 +174,6 @@ static void make_asked(struct asked *asked)
         .parts = asked->parts,
         .part_count = rng_chance(rng, 70) ? 1 : 1 + rng_below(rng, PARTS_MAX),
         .max_distance_ppm = make_radius(),
-        .metric = rng_chance(rng, 50) ? INDEX_METRIC_BITS : INDEX_METRIC_ESTIMATED,
         .owner = asked,
     };
     for (uint32_t p = 0; p < asked->terms.part_count; p++) {
@@ -350,13 +335,10 @@ static void begin(const char *profile, const struct bits_kernels *kernels)
         .profile = &world.profile,
         .kernels = kernels,
     };
-    struct standing_options with_tables = options;
 
     fail_alloc_init(&world.alloc);
     assert_int_equal(profile_parse(profile, strlen(profile), &world.profile, &reason), 0);
-    assert_int_equal(estimate_new(alloc_system(), &world.profile, &world.estimate), 0);
-    with_tables.estimate = world.estimate;
-    assert_int_equal(standing_new(&with_tables, &world.standing), 0);
+    assert_int_equal(standing_new(&options, &world.standing), 0);
     for (uint32_t i = 0; i < PLACES; i++) {
         rng_filter(&world.rng, world.profile.bits, 10 + rng_below(&world.rng, 15), world.places[i]);
     }
@@ -373,7 +355,6 @@ static void end(void)
     }
     assert_int_equal(standing_count(world.standing), 0);
     standing_free(world.standing);
-    estimate_free(world.estimate);
     assert_int_equal(world.alloc.live_bytes, 0);
 }
 

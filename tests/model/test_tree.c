@@ -29,7 +29,6 @@ struct world {
     struct rng rng;
     struct fail_alloc alloc;
     struct profile profile;
-    struct estimate *estimate;
     struct index *list;
     struct index *index; /* of the tree */
     struct tree *tree;   /* what is in it */
@@ -175,11 +174,9 @@ static void begin_world(const struct profile *profile, uint32_t fanout,
     world.kernels.block_columns = 10000; /* so that bounds are used in small nodes, too */
     world.most_summaries = 0;
     fail_alloc_init(&world.alloc);
-    assert_int_equal(estimate_new(alloc_system(), profile, &world.estimate), 0);
     struct index_options options = {
         .alloc = &world.alloc.alloc,
         .profile = profile,
-        .estimate = world.estimate,
         .kernels = &world.kernels,
         .hash_seed = rng_next(&world.rng),
     };
@@ -196,7 +193,6 @@ static void end_world(void)
     assert_int_equal(world.alloc.live_bytes, index_bytes(world.list) + index_bytes(world.index));
     index_free(world.list);
     index_free(world.index);
-    estimate_free(world.estimate);
     assert_int_equal(world.alloc.live_bytes, 0);
 }
 

@@ -66,7 +66,6 @@ struct side {
 struct run {
     const struct options *options;
     struct filters filters;
-    struct estimate *estimate;
     struct side sides[SIDES_MAX];
     size_t count;
     uint64_t wanted; /* results in all answers of the list */
@@ -235,8 +234,7 @@ static int add_engine(struct run *run, const struct index_engine *engine)
     const size_t count = run->filters.stored.count;
 
     snprintf(side.name, sizeof(side.name), "**%s**", engine->name);
-    if (bench_index_new(engine, &run->filters.profile, run->estimate, bench_kernels(),
-                        &side.index) != 0) {
+    if (bench_index_new(engine, &run->filters.profile, bench_kernels(), &side.index) != 0) {
         return -1;
     }
     if (filters_insert(&run->filters, side.index, 0, count) != 0 ||
@@ -395,12 +393,8 @@ int main(int argc, char **argv)
     snprintf(text, sizeof(text), "v1:%u/%u", PEERS_BITS, options.hashes);
     int rc = bench_profile(text, &profile);
     rc = rc == 0 ? filters_make(&options.filters, &profile, &run.filters) : rc;
-    if (rc == 0 && estimate_new(alloc_system(), &profile, &run.estimate) != 0) {
-        rc = bench_fail("memory is short");
-    }
     rc = rc == 0 ? measure(&run) : rc;
     free_sides(&run);
-    estimate_free(run.estimate);
     filters_deinit(&run.filters);
     return rc == 0 ? 0 : 1;
 }

@@ -106,7 +106,6 @@ struct campus {
     struct rng rng;
     int64_t now_ms;
     struct profile profile;
-    struct estimate *estimate;
     const struct bits_kernels *kernels;
     uint16_t bits[POINTS][4]; /* which the label of an access point sets */
     struct c_host hosts[HOSTS];

@@ -68,7 +68,6 @@ static void begin_store(struct c_host *host)
 {
     const struct index_options options = {.alloc = alloc_system(),
                                           .profile = &campus.profile,
-                                          .estimate = campus.estimate,
                                           .kernels = campus.kernels,
                                           .hash_seed = rng_next(&campus.rng)};
 

@@ -18,15 +18,9 @@ void truth_deinit(struct c_truth *truth)
     *truth = (struct c_truth){0};
 }
 
-static struct similarity rank_filters(const struct index_query *query, const uint64_t *a,
-                                      const uint64_t *b)
+static struct similarity rank_filters(const uint64_t *a, const uint64_t *b)
 {
-    if (query->metric == INDEX_METRIC_BITS) {
-        return similarity_of(bloom_intersection_count(a, b, WORDS), bloom_union_count(a, b, WORDS));
-    }
-    return estimate_similarity(estimate_labels(campus.estimate, a),
-                               estimate_labels(campus.estimate, b),
-                               estimate_union(campus.estimate, a, b));
+    return similarity_of(bloom_intersection_count(a, b, WORDS), bloom_union_count(a, b, WORDS));
 }
 
 bool truth_fit(const struct c_truth *truth, const uint8_t *id, const uint64_t *filter,
@@ -49,7 +43,7 @@ bool truth_fit(const struct c_truth *truth, const uint8_t *id, const uint64_t *f
             (part->contains != NULL && !bloom_is_subset(part->contains, filter, WORDS))) {
             continue;
         }
-        const struct similarity rank = rank_filters(query, part->filter, filter);
+        const struct similarity rank = rank_filters(part->filter, filter);
         if (!fits || similarity_compare(rank, out->rank) > 0) {
             out->rank = rank;
         }

@@ -21,8 +21,7 @@ void wire_encode_query(const struct index_query *query, struct similarity floor,
                   .max_distance_ppm = query->max_distance_ppm,
                   .since_ms = query->since_ms,
                   .until_ms = query->until_ms,
-                  .metric =
-                      query->metric == INDEX_METRIC_BITS ? MSG_METRIC_BITS : MSG_METRIC_ESTIMATED,
+                  .metric = MSG_METRIC_BITS,
                   .order = MSG_ORDER_SIMILARITY,
                   .scope = MSG_SCOPE_HERE,
                   .wait_ms = LIMIT_WAIT_MS_DEFAULT,
@@ -52,14 +51,13 @@ void wire_decode_query(const struct bytes *frame, struct arena *arena, struct in
                                    frame->count - LIMIT_FRAME_HEADER_BYTES, arena, &request,
                                    &error) == 0);
     const struct msg_query *asked = &request.query;
-    *query = (struct index_query){
-        .parts = parts,
-        .part_count = (uint32_t)asked->part_count,
-        .k = asked->k,
-        .max_distance_ppm = asked->max_distance_ppm,
-        .since_ms = asked->since_ms,
-        .until_ms = asked->until_ms,
-        .metric = asked->metric == MSG_METRIC_BITS ? INDEX_METRIC_BITS : INDEX_METRIC_ESTIMATED};
+    *query = (struct index_query){.parts = parts,
+                                  .part_count = (uint32_t)asked->part_count,
+                                  .k = asked->k,
+                                  .max_distance_ppm = asked->max_distance_ppm,
+                                  .since_ms = asked->since_ms,
+                                  .until_ms = asked->until_ms,
+                                  .metric = INDEX_METRIC_BITS};
     *floor = asked->floor_union == 0
                  ? (struct similarity){0, 1}
                  : (struct similarity){asked->floor_intersection, asked->floor_union};

@@ -157,7 +157,7 @@ static void fill_query(const struct world *world, const struct w_request *reques
                               .max_distance_ppm = query->max_distance_ppm,
                               .since_ms = query->since_ms,
                               .until_ms = query->until_ms,
-                              .metric = query->estimated ? MSG_METRIC_ESTIMATED : MSG_METRIC_BITS,
+                              .metric = MSG_METRIC_BITS,
                               .order = query->by_time ? MSG_ORDER_TIME : MSG_ORDER_SIMILARITY,
                               .scope = query->is_hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE,
                               .wait_ms = LIMIT_WAIT_MS_DEFAULT,
@@ -306,7 +306,6 @@ static void make_query(struct world *world, struct w_request *request)
                               .max_distance_ppm = choose_distance(world),
                               .since_ms = INT64_MIN,
                               .until_ms = INT64_MAX,
-                              .estimated = rng_chance(rng, 30),
                               .by_time = rng_chance(rng, 25),
                               .with_payload = rng_chance(rng, 50)};
     query->is_hood = request->kind == MSG_REQUEST_QUERY && rng_chance(rng, 30);

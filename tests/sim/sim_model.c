@@ -24,15 +24,11 @@ void model_init(struct model *model, const struct config *config)
         struct m_host *host = &model->hosts[h];
         host->config = &config->hosts[h];
         host->filter_bytes = (uint32_t)bloom_bytes(host->config->profile.bits);
-        SIM_CHECK(estimate_new(alloc_system(), &host->config->profile, &host->estimate) == 0);
     }
 }
 
 void model_deinit(struct model *model)
 {
-    for (size_t h = 0; h < model->config->host_count; h++) {
-        estimate_free(model->hosts[h].estimate);
-    }
     free(model->messages);
 }
 

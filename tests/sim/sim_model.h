@@ -14,7 +14,6 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#include "core/profile/estimate.h"
 #include "daemon/config/config.h"
 #include "daemon/store/persist.h"
 #include "proto/msg.h"
@@ -85,7 +84,6 @@ struct m_ban {
 struct m_host {
     const struct config_host *config;
     uint32_t filter_bytes;
-    struct estimate *estimate;
     struct m_epoch epochs[M_EPOCHS]; /* in order of their beginning, also those that are gone */
     uint32_t epoch_count;
     uint32_t current;          /* place of the current one + 1; 0: none */
@@ -169,7 +167,6 @@ struct m_query {
     struct m_part parts[M_PARTS];
     uint32_t max_distance_ppm;
     int64_t since_ms, until_ms;
-    bool estimated;
     bool by_time;
     bool with_payload;
     bool is_hood;
@@ -294,8 +291,6 @@ bool m_is_peer(const struct model *model, uint32_t host, uint32_t other);
 bool m_fits(const struct model *model, const struct m_query *query, uint32_t message,
             struct m_result *out);
 
-uint32_t m_estimated_ppm(const struct model *model, uint32_t host, const uint8_t *query,
-                         const uint8_t *filter);
 uint32_t m_distance_ppm(uint32_t both, uint32_t either);
 
 #endif

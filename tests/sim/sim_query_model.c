@@ -38,29 +38,6 @@ static bool is_within(uint64_t both, uint64_t either, uint64_t most_ppm)
     return (either - both) * 1000000 <= most_ppm * either;
 }
 
-/* The tables are core's, which has tests of its own; what is made of them is not. */
-static struct fraction estimated(const struct m_host *host, const uint8_t *a, const uint8_t *b)
-{
-    uint64_t words[2][PROFILE_WORDS_MAX];
-    const uint32_t bits = host->config->profile.bits;
-
-    SIM_CHECK(bloom_load(words[0], bits, a, host->filter_bytes) == 0);
-    SIM_CHECK(bloom_load(words[1], bits, b, host->filter_bytes) == 0);
-    const int64_t n_a = estimate_labels(host->estimate, words[0]);
-    const int64_t n_b = estimate_labels(host->estimate, words[1]);
-    const int64_t n_all = estimate_union(host->estimate, words[0], words[1]);
-    const int64_t n_both = n_a + n_b - n_all < 0 ? 0 : n_a + n_b - n_all;
-    return fraction_of((uint64_t)(n_both < n_all ? n_both : n_all), (uint64_t)n_all);
-}
-
-uint32_t m_estimated_ppm(const struct model *model, uint32_t host, const uint8_t *query,
-                         const uint8_t *filter)
-{
-    const struct fraction near = estimated(&model->hosts[host], query, filter);
-
-    return 1000000 - ppm(near.all - near.shared, near.all);
-}
-
 /* --- one message ------------------------------------------------------------------------------ */
 
 static bool is_excluded(const struct m_query *query, const uint8_t *id)
@@ -80,21 +57,11 @@ static bool is_excluded(const struct m_query *query, const uint8_t *id)
     return true;
 }
 
-static struct fraction nearness(const struct model *model, const struct m_query *query,
-                                const struct m_result *result)
-{
-    return query->estimated
-               ? estimated(&model->hosts[query->host], query->parts[result->part].filter,
-                           model->messages[result->message].filter)
-               : fraction_of(result->both, result->either);
-}
-
 /* Below 0: a is nearer. */
-static int compare_nearness(const struct model *model, const struct m_query *query,
-                            const struct m_result *a, const struct m_result *b)
+static int compare_nearness(const struct m_result *a, const struct m_result *b)
 {
-    const struct fraction left = nearness(model, query, a);
-    const struct fraction right = nearness(model, query, b);
+    const struct fraction left = fraction_of(a->both, a->either);
+    const struct fraction right = fraction_of(b->both, b->either);
     const uint64_t l = left.shared * right.all;
     const uint64_t r = right.shared * left.all;
 
@@ -136,7 +103,7 @@ bool m_fits(const struct model *model, const struct m_query *query, uint32_t num
                                        m_bits(part->contains, part->contains, bytes, false))) {
             continue;
         }
-        if (!found || compare_nearness(model, query, &one, out) < 0) {
+        if (!found || compare_nearness(&one, out) < 0) {
             *out = one;
         }
         found = true;
@@ -146,12 +113,12 @@ bool m_fits(const struct model *model, const struct m_query *query, uint32_t num
 
 /* --- all of them ------------------------------------------------------------------------------ */
 
-static bool goes_before(const struct model *model, const struct m_query *query,
-                        const struct m_result *a, const struct m_result *b, bool by_time)
+static bool goes_before(const struct model *model, const struct m_result *a,
+                        const struct m_result *b, bool by_time)
 {
     const struct m_message *left = &model->messages[a->message];
     const struct m_message *right = &model->messages[b->message];
-    const int nearer = by_time ? 0 : compare_nearness(model, query, a, b);
+    const int nearer = by_time ? 0 : compare_nearness(a, b);
 
     if (nearer != 0) {
         return nearer < 0;
@@ -162,13 +129,12 @@ static bool goes_before(const struct model *model, const struct m_query *query,
     return memcmp(left->id, right->id, MESSAGE_ID_BYTES) < 0;
 }
 
-static void sort(const struct model *model, const struct m_query *query, struct m_result *results,
-                 uint32_t count, bool by_time)
+static void sort(const struct model *model, struct m_result *results, uint32_t count, bool by_time)
 {
     for (uint32_t i = 1; i < count; i++) {
         const struct m_result one = results[i];
         uint32_t at = i;
-        for (; at > 0 && goes_before(model, query, &one, &results[at - 1], by_time); at--) {
+        for (; at > 0 && goes_before(model, &one, &results[at - 1], by_time); at--) {
             results[at] = results[at - 1];
         }
         results[at] = one;
@@ -211,11 +177,11 @@ uint32_t m_find(const struct model *model, const struct m_query *query, struct m
             count++;
         }
     }
-    sort(model, query, all, count, false);
+    sort(model, all, count, false);
     count = choose(model, query, all, count, out, out_capped);
     free(all);
     if (query->by_time) {
-        sort(model, query, out, count, true);
+        sort(model, out, count, true);
     }
     return count;
 }

@@ -154,10 +154,8 @@ static void live_second(uint32_t second)
 
 static void begin_askers(void)
 {
-    const struct hood_options options = {.alloc = alloc_system(),
-                                         .profile = &campus.profile,
-                                         .estimate = campus.estimate,
-                                         .kernels = campus.kernels};
+    const struct hood_options options = {
+        .alloc = alloc_system(), .profile = &campus.profile, .kernels = campus.kernels};
     for (uint32_t a = 0; a < ASKERS; a++) {
         campus.askers[a].host = a * (HOSTS / ASKERS) + 7;
         SIM_CHECK(hood_new(&options, HOSTS, &campus.askers[a].hood) == 0);
@@ -171,7 +169,6 @@ static void begin_day(void)
     const char *reason = NULL;
 
     SIM_CHECK(profile_parse(profile, strlen(profile), &campus.profile, &reason) == 0);
-    SIM_CHECK(estimate_new(alloc_system(), &campus.profile, &campus.estimate) == 0);
     campus.kernels = bits_select(BITS_BEST);
     campus.now_ms = CAMPUS_BEGINS_MS;
     hosts_init();
@@ -194,7 +191,6 @@ static void end_day(void)
     for (uint32_t a = 0; a < ASKERS; a++) {
         hood_free(campus.askers[a].hood);
     }
-    estimate_free(campus.estimate);
 }
 
 static void report(uint32_t hours)

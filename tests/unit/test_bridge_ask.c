@@ -5,6 +5,7 @@
 #include "client/bridge/ask/told.h"
 #include "core/base/alloc.h"
 #include "core/filter/bloom.h"
+#include "core/filter/distance.h"
 #include "proto/codec/letter.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"

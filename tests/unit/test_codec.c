@@ -78,7 +78,7 @@ static void test_a_full_query_keeps_its_values(void **state)
     assert_int_equal(back.query.max_distance_ppm, 500000);
     assert_int_equal(back.query.since_ms, -1);
     assert_int_equal(back.query.until_ms, INT64_C(1790000000000));
-    assert_int_equal(back.query.metric, MSG_METRIC_ESTIMATED);
+    assert_int_equal(back.query.metric, MSG_METRIC_PHI);
     assert_int_equal(back.query.order, MSG_ORDER_TIME);
     assert_int_equal(back.query.exclude_count, 2);
     assert_true(back.query.with_payload);
@@ -248,6 +248,7 @@ static const struct spoiled spoiled_rows[] = {
     SPOILED("parts.contains", 5, query.parts, const struct msg_query_part *, no_bits_contained),
     SPOILED("max_distance", 5, query.max_distance_ppm, uint32_t, 1000001),
     SPOILED("metric", 5, query.metric, enum msg_metric, 0),
+    SPOILED("metric", 5, query.metric, enum msg_metric, 2),
     SPOILED("metric", 5, query.metric, enum msg_metric, 4),
     SPOILED("order", 5, query.order, enum msg_order, (enum msg_order) - 1),
     SPOILED("scope", 5, query.scope, enum msg_scope, 0),

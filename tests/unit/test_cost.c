@@ -18,7 +18,6 @@ enum {
 };
 
 static struct index *messages;
-static struct estimate *estimate;
 static uint8_t slice_bits[SLICES][SLICE_BYTES];
 static struct scalable_slice slices[SLICES];
 
@@ -116,11 +115,8 @@ static int setup(void **state)
 
     (void)state;
     assert_int_equal(profile_parse(text, sizeof(text) - 1, &profile, &reason), 0);
-    assert_int_equal(estimate_new(alloc_system(), &profile, &estimate), 0);
-    const struct index_options options = {.alloc = alloc_system(),
-                                          .profile = &profile,
-                                          .estimate = estimate,
-                                          .kernels = bits_select(BITS_SCALAR)};
+    const struct index_options options = {
+        .alloc = alloc_system(), .profile = &profile, .kernels = bits_select(BITS_SCALAR)};
     assert_int_equal(index_new(engine_named("list"), &options, &messages), 0);
     rng_init(&rng);
     for (int s = 0; s < SLICES; s++) {
@@ -148,7 +144,6 @@ static int teardown(void **state)
 {
     (void)state;
     index_free(messages);
-    estimate_free(estimate);
     return 0;
 }
 
@@ -166,7 +161,7 @@ static uint64_t work_of(uint32_t parts, const struct scalable_slice *exclude, ui
         .max_distance_ppm = LIMIT_DISTANCE_PPM,
         .since_ms = INT64_MIN,
         .until_ms = count > 0 ? INT64_MAX : 0, /* the messages were deposited at 0 */
-        .metric = INDEX_METRIC_ESTIMATED,
+        .metric = INDEX_METRIC_PHI,
         .exclude = exclude,
         .exclude_count = count,
     };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* One host: which messages it admits, and how it estimates similarity. */
+/* One host: which messages it admits. */
 #include "daemon/host/host.h"
 
 #include <string.h>
@@ -172,71 +172,6 @@ static void no_memory_admits_nothing(void **state)
     assert_int_equal(alloc.live_blocks, 0);
 }
 
-/* --- similarity ------------------------------------------------------------------------------- */
-
-/* What a search has found, with its filter in the index. */
-static struct nearest_candidate find(struct host *host, const uint64_t *query,
-                                     const uint64_t *filter)
-{
-    struct nearest_candidate found = {.item.id = {1}};
-    uint8_t bytes[FILTER_BYTES];
-
-    bloom_store(filter, BITS, bytes);
-    const struct persist_message message = make_message(1, bytes);
-    (void)index_remove(host->epochs[0]->index, message.id, NULL);
-    assert_int_equal(host_admit(host, &message), 0);
-    found.intersection = bloom_intersection_count(query, filter, WORDS);
-    found.union_count = bloom_union_count(query, filter, WORDS);
-    found.cardinality = bloom_cardinality(filter, WORDS);
-    return found;
-}
-
-/* By counts alone or by the filters, with one section or with several: what the definition says. */
-static void check_similarity(struct host *host, struct rng *rng)
-{
-    uint64_t query[WORDS];
-    uint64_t filter[WORDS];
-
-    for (unsigned i = 0; i < 500; i++) {
-        rng_filter(rng, BITS, rng_below(rng, 101), query);
-        rng_filter(rng, BITS, rng_below(rng, 101), filter);
-        const struct nearest_candidate found = find(host, query, filter);
-        const uint32_t expected = similarity_ppm(estimate_similarity(
-            estimate_labels(host->estimate, query), estimate_labels(host->estimate, filter),
-            estimate_union(host->estimate, query, filter)));
-        assert_int_equal(host_estimated_similarity_ppm(host, query, &found), expected);
-        assert_true(expected <= 1000000);
-    }
-    memset(filter, 0, sizeof(filter));
-    memset(query, 0, sizeof(query));
-    const struct nearest_candidate both_empty = find(host, query, filter);
-    assert_int_equal(host_estimated_similarity_ppm(host, query, &both_empty), 1000000);
-}
-
-static void similarity_is_as_defined(void **state)
-{
-    struct config_host config = make_config();
-    struct host host;
-    struct rng rng;
-    (void)state;
-
-    rng_init(&rng);
-    make_host(&host, &config, alloc_system());
-    check_similarity(&host, &rng);
-    host_deinit(&host);
-
-    config.profile.section_count = 2; /* as profiles by attribute will be */
-    config.profile.sections[0] = (struct profile_section){.first_bit = 0, .bits = 200, .hashes = 2};
-    config.profile.sections[1] =
-        (struct profile_section){.first_bit = 200, .bits = BITS - 200, .hashes = 5};
-    make_host(&host, &config, alloc_system());
-    check_similarity(&host, &rng);
-    const uint64_t query[WORDS] = {1};
-    const struct nearest_candidate gone = {.item.id = {77}};
-    assert_int_equal(host_estimated_similarity_ppm(&host, query, &gone), 0);
-    host_deinit(&host);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -245,7 +180,6 @@ int main(void)
         cmocka_unit_test(admitted_messages_are_found),
         cmocka_unit_test(filters_of_another_profile_are_damage),
         cmocka_unit_test(no_memory_admits_nothing),
-        cmocka_unit_test(similarity_is_as_defined),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -184,7 +184,6 @@ static void fill_result(struct hearsay_result *result)
     memset(result, 0, sizeof(*result));
     memset(result->id, 0xab, sizeof(result->id));
     result->distance = 1;
-    result->estimated_similarity = 1000000;
     result->intersection_count = 3;
     result->union_count = 4;
     result->expires_ms = 1000;
@@ -203,7 +202,7 @@ static void test_json(void **state)
     sink_open(&sink);
     assert_int_equal(out_json(&sink.out, out_json_result(&result, true)), 0);
     sink_check(&sink, "{\"id\":\"abababababababababababababababab\",\"distance\":1e-6,"
-                      "\"intersection\":3,\"union\":4,\"estimated_similarity\":1.0,"
+                      "\"intersection\":3,\"union\":4,"
                       "\"deposited\":\"1970-01-01T00:00:00.000Z\","
                       "\"expires\":\"1970-01-01T00:00:01.000Z\",\"type\":\"text/plain\","
                       "\"text\":\"gr\xc3\xbc\\u001B\"}\n");

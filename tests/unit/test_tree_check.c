@@ -24,7 +24,6 @@ enum {
 struct fixture {
     struct fail_alloc alloc;
     struct profile profile;
-    struct estimate *estimate;
     struct tree *tree;
     struct tree_node *node;   /* one that is summarised, with groups in two words */
     struct tree_group *full;  /* a group of it */
@@ -78,11 +77,9 @@ static int set_up(void **state)
     fail_alloc_init(&f->alloc);
     f->profile = (struct profile){
         .version = 1, .bits = BITS, .section_count = 1, .sections = {{.bits = BITS, .hashes = 3}}};
-    assert_int_equal(estimate_new(alloc_system(), &f->profile, &f->estimate), 0);
     struct index_options options = {
         .alloc = &f->alloc.alloc,
         .profile = &f->profile,
-        .estimate = f->estimate,
         .kernels = bits_select(BITS_BEST),
         .hash_seed = 4711,
     };
@@ -106,7 +103,6 @@ static int tear_down(void **state)
     struct fixture *f = *state;
 
     tree_engine.destroy(f->tree);
-    estimate_free(f->estimate);
     assert_int_equal(f->alloc.live_bytes, 0);
     return 0;
 }

@@ -150,9 +150,6 @@ void frame_put_asked(json_t *body, const struct msg_query *query)
     frame_put_u64(body, "max_distance", query->max_distance_ppm, LIMIT_DISTANCE_PPM);
     frame_put_i64(body, "since_ms", query->since_ms, INT64_MIN);
     frame_put_i64(body, "until_ms", query->until_ms, INT64_MAX);
-    if (query->metric == MSG_METRIC_ESTIMATED) {
-        frame_put_name(body, "metric", "ESTIMATED");
-    }
     if (query->metric == MSG_METRIC_PHI) {
         frame_put_name(body, "metric", "PHI");
     }
@@ -261,7 +258,6 @@ void frame_put_result(json_t *entry, const struct msg_result *result)
     frame_put_u64(entry, "intersection_count", result->intersection_count, 0);
     frame_put_u64(entry, "union_count", result->union_count, 0);
     frame_put_u64(entry, "distance", result->distance_ppm, 0);
-    frame_put_u64(entry, "estimated_similarity", result->estimated_similarity_ppm, 0);
     frame_put_i64(entry, "deposited_ms", result->deposited_ms, 0);
     frame_put_i64(entry, "expires_ms", result->expires_ms, 0);
     frame_put_text(entry, "media_type", result->media_type);

@@ -175,49 +175,17 @@ def either(a, b):
     return bytes(x | y for x, y in zip(a, b))
 
 
-def ln_q48(j):
-    """ln(j / (j - 1)) in Q48, each term of the series rounded down."""
-    x = 2 * j - 1
-    total, k = 0, 0
-    while True:
-        term = 2 * 2**48 // (x ** (2 * k + 1) * (2 * k + 1))
-        if term == 0:
-            return total
-        total += term
-        k += 1
-
-
-def estimate_table(bits, hashes):
-    """Estimated labels by the number of set bits, in 1/65536 label."""
-    logs = [0]
-    for s in range(1, bits):
-        logs.append(logs[-1] + ln_q48(bits - s + 1))
-    logs.append(logs[-1] + ln_q48(2))
-    return [(log * bits + hashes * 2**31) // (hashes * 2**32) for log in logs]
-
-
 def distance_millionths(shared, whole):
     """1 - shared / whole, rounded to nearest, halves up; 0/0 is distance 0."""
     return ((whole - shared) * 1000000 + whole // 2) // whole if whole else 0
 
 
-def estimate(content):
-    """Estimated labels, summed over the sections."""
-    bits = int.from_bytes(content, "little")
-    return sum(estimate_table(size, hashes)[bin(bits >> first & (1 << size) - 1).count("1")]
-               for first, size, hashes in SECTIONS.values())
-
-
 def similarity_figures(query, stored):
     shared, union = set_bits(both(query, stored)), set_bits(either(query, stored))
-    n_union = estimate(either(query, stored))
-    n_shared = estimate(query) + estimate(stored) - n_union
-    n_shared = min(max(n_shared, 0), n_union)
     return {
         "intersection_count": shared,
         "union_count": union,
         "distance": distance_millionths(shared, union),
-        "estimated_similarity": 1000000 - distance_millionths(n_shared, n_union),
     }
 
 
@@ -351,7 +319,7 @@ def good_messages():
     full_query = {
         "host": "cafe-1", "k": 100,
         "parts": [{"filter": b}, {"epoch": 3, "filter": a, "contains": b}],
-        "max_distance": 0, "since_ms": -1, "until_ms": NOW, "metric": pb.ESTIMATED,
+        "max_distance": 0, "since_ms": -1, "until_ms": NOW, "metric": pb.PHI,
         "order": pb.TIME, "exclude": [{"bits": b"\x01\x80", "hashes": 7}, {"bits": bytes(3), "hashes": 32, "seed": 5}],
         "with_payload": True, "scope": pb.HOOD, "wait_ms": 250, "max_staleness_ms": 5000,
         "floor_intersection": 3, "floor_union": 7,
@@ -470,7 +438,7 @@ def good_messages():
         ("watch, every field", "request", 40, "watch",
          {"query": {"host": "b", "parts": [{"epoch": 3, "filter": a, "contains": b},
                                            {"filter": b}],
-                    "max_distance": 0, "since_ms": NOW, "metric": pb.ESTIMATED,
+                    "max_distance": 0, "since_ms": NOW, "metric": pb.PHI,
                     "with_payload": True},
           "after_seq": 0}),
         ("unwatch", "request", 41, "unwatch", {"watch_id": 2**63}),

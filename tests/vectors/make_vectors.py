@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes the test vectors of labels, filters, distances and estimates.
+"""Writes the test vectors of labels, filters, and distances.
 
 An implementation of its own, from docs/protocol.md's formulas and python3-xxhash alone; it shares
 nothing with the C code. README.md describes the fields.
@@ -12,7 +12,6 @@ import argparse
 import json
 import pathlib
 import random
-import struct
 import sys
 
 try:
@@ -63,33 +62,6 @@ def ppm(shared, whole):
     """Distance and similarity in millionths, the distance rounded to nearest, halves up."""
     distance = 0 if whole == 0 else (2 * (whole - shared) * 1000000 + whole) // (2 * whole)
     return distance, 1000000 - distance
-
-
-def ln_step(j):
-    """ln(j / (j - 1)) in Q48, each term of the series rounded down."""
-    x, total, k = 2 * j - 1, 0, 0
-    while True:
-        term = (1 << 49) // ((2 * k + 1) * x ** (2 * k + 1))
-        # Where a term is 0, a later one is, too.
-        if term == 0:
-            return total
-        total += term
-        k += 1
-
-
-LN_STEPS = {}
-
-
-def estimate_table(b, d):
-    """Estimated labels for s set bits of b, s = 0..b, in 1/65536 label."""
-    table, total = [0], 0
-    for s in range(1, b + 1):
-        j = max(b - s + 1, 2)
-        if j not in LN_STEPS:
-            LN_STEPS[j] = ln_step(j)
-        total += LN_STEPS[j]
-        table.append((total * b + (d << 31)) // (d << 32))
-    return table
 
 
 def hex64(value):
@@ -170,14 +142,8 @@ def label_vectors():
 # ---- distances ----
 
 def pair(m, d, a, b):
-    table = estimate_table(m, d)
     both, either = a & b, a | b
     distance, similarity = ppm(count(both), count(either))
-    n_a, n_b, n_union = (table[count(bits)] for bits in (a, b, either))
-    shared = min(max(n_a + n_b - n_union, 0), n_union)
-    if n_union == 0:
-        shared, n_union = 1, 1
-    estimated_distance, estimated_similarity = ppm(shared, n_union)
     return {
         "profile": f"v1:{m}/{d}",
         "a": stored(a, m),
@@ -188,13 +154,6 @@ def pair(m, d, a, b):
         "union": count(either),
         "distance_ppm": distance,
         "similarity_ppm": similarity,
-        "labels_a": n_a,
-        "labels_b": n_b,
-        "labels_union": table[count(either)],
-        "estimated_shared": shared,
-        "estimated_all": n_union,
-        "estimated_distance_ppm": estimated_distance,
-        "estimated_similarity_ppm": estimated_similarity,
     }
 
 
@@ -257,23 +216,6 @@ def slice_vectors():
     }
 
 
-# ---- estimates ----
-
-def checksum(table):
-    return hex64(xxhash.xxh3_64_intdigest(struct.pack(f"<{len(table)}I", *table), seed=0))
-
-
-def estimate_vectors():
-    return {
-        "about": "tables of estimated labels; README.md describes the fields",
-        "tables": [{"b": b, "d": d, "table": estimate_table(b, d)}
-                   for b, d in ((1, 1), (2, 3), (64, 1), (64, 4), (96, 2), (256, 4), (512, 4))],
-        "checksums": [{"b": b, "d": d, "xxh3_64": checksum(estimate_table(b, d))}
-                      for b in list(range(64, 4097, 64)) + [1, 7, 33, 100, 1000, 4095]
-                      for d in (1, 2, 3, 4, 5, 7, 8, 10, 16, 32)],
-    }
-
-
 # ---- files ----
 
 def text_of(value, indent=0):
@@ -293,9 +235,8 @@ def text_of(value, indent=0):
 FILES = {
     "labels.json": label_vectors,
     "distances.json": distance_vectors,
-    "estimate.json": estimate_vectors,
     "phi.json": lambda: phi.phi_vectors(stored, ppm),
-    "sections.json": lambda: sections.section_vectors(hash_label, stored, count, estimate_table, ppm),
+    "sections.json": lambda: sections.section_vectors(hash_label, stored, count, ppm),
     "slices.json": slice_vectors,
 }
 

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Vectors of profiles with sections: texts that are refused, labels to filters, estimates.
+"""Vectors of profiles with sections: texts that are refused, labels to filters, distances.
 
 A part of make_vectors.py, which calls section_vectors with its own formulas. Written from
 docs/protocol.md; it shares nothing with the C code. README.md describes the fields.
@@ -154,15 +154,7 @@ REFUSED = [
 ]
 
 
-def section_vectors(hash_label, stored, count, estimate_table, ppm):
-    def estimate(profile, *filters):
-        """Estimated labels by section of the union of filters."""
-        whole = 0
-        for one in filters:
-            whole |= one
-        return [estimate_table(bits, d)[count(whole >> first & (1 << bits) - 1)]
-                for _, _, first, bits, d in sections_of(profile)]
-
+def section_vectors(hash_label, stored, count, ppm):
     def size(profile):
         return sum(section[3] for section in sections_of(profile))
 
@@ -174,27 +166,16 @@ def section_vectors(hash_label, stored, count, estimate_table, ppm):
             "labels": labels,
             "cardinality": count(bits),
             "filter": stored(bits, size(profile)),
-            "estimated_labels": estimate(profile, bits),
         }
 
     def pair(profile, labels_a, labels_b):
         a, b = (encode(hash_label, profile, labels) for labels in (labels_a, labels_b))
-        n_a, n_b, n_union = (sum(estimate(profile, *f)) for f in ((a,), (b,), (a, b)))
-        shared = min(max(n_a + n_b - n_union, 0), n_union)
-        if n_union == 0:
-            shared, n_union = 1, 1
         distance, _ = ppm(count(a & b), count(a | b))
         return {
             "profile": profile,
             "a": stored(a, size(profile)),
             "b": stored(b, size(profile)),
             "distance_ppm": distance,
-            "labels_a": n_a,
-            "labels_b": n_b,
-            "labels_union": sum(estimate(profile, a, b)),
-            "estimated_shared": shared,
-            "estimated_all": n_union,
-            "estimated_distance_ppm": ppm(shared, n_union)[0],
         }
 
     contexts = [context(profile, what, labels) for profile in (FULL, ODD, REST, "v1:384/7")

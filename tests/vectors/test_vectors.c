@@ -15,12 +15,11 @@
 #include "core/filter/distance.h"
 #include "core/filter/scalable.h"
 #include "core/profile/encode.h"
-#include "core/profile/estimate.h"
 #include "core/profile/phi.h"
 #include "core/profile/profile.h"
 #include "tests/lib/check.h"
 
-enum { BYTES_MAX = PROFILE_BYTES_MAX, TABLE_MAX = PROFILE_BITS_MAX + 1 };
+enum { BYTES_MAX = PROFILE_BYTES_MAX };
 
 static const char *folder;
 
@@ -212,27 +211,6 @@ static void check_bits(const json_t *pair, const uint64_t *a, const uint64_t *b,
     assert_int_equal(similarity_ppm(s), number(pair, "similarity_ppm"));
 }
 
-static void check_estimates(const json_t *pair, const uint64_t *a, const uint64_t *b,
-                            const struct profile *profile)
-{
-    struct estimate *estimate = NULL;
-
-    assert_int_equal(estimate_new(alloc_system(), profile, &estimate), 0);
-    uint32_t n_a = estimate_labels(estimate, a);
-    uint32_t n_b = estimate_labels(estimate, b);
-    uint32_t n_union = estimate_union(estimate, a, b);
-    struct similarity s = estimate_similarity(n_a, n_b, n_union);
-
-    assert_int_equal(n_a, number(pair, "labels_a"));
-    assert_int_equal(n_b, number(pair, "labels_b"));
-    assert_int_equal(n_union, number(pair, "labels_union"));
-    assert_int_equal(s.shared, number(pair, "estimated_shared"));
-    assert_int_equal(s.all, number(pair, "estimated_all"));
-    assert_int_equal(distance_ppm(s), number(pair, "estimated_distance_ppm"));
-    assert_int_equal(similarity_ppm(s), number(pair, "estimated_similarity_ppm"));
-    estimate_free(estimate);
-}
-
 static void test_distances(void **state)
 {
     json_t *root = load("distances.json");
@@ -251,69 +229,6 @@ static void test_distances(void **state)
         hex_filter(pair, "a", profile.bits, a);
         hex_filter(pair, "b", profile.bits, b);
         check_bits(pair, a, b, profile.bits);
-        check_estimates(pair, a, b, &profile);
-    }
-    json_decref(root);
-}
-
-/* ---- estimates ---- */
-
-static struct estimate *estimate_for(const json_t *entry)
-{
-    uint32_t b = number(entry, "b");
-    struct profile profile = {
-        .version = 1,
-        .bits = b,
-        .section_count = 1,
-        .sections = {{.bits = b, .hashes = number(entry, "d")}},
-    };
-    struct estimate *estimate = NULL;
-
-    assert_int_equal(estimate_new(alloc_system(), &profile, &estimate), 0);
-    return estimate;
-}
-
-static uint64_t checksum(const uint32_t *table, uint32_t count)
-{
-    static uint8_t bytes[TABLE_MAX * 4];
-
-    assert_true(count <= TABLE_MAX);
-    for (uint32_t i = 0; i < count; i++) {
-        for (uint32_t byte = 0; byte < 4; byte++) {
-            bytes[i * 4 + byte] = (uint8_t)(table[i] >> (8 * byte) & 0xff);
-        }
-    }
-    return hash_seeded(bytes, (size_t)count * 4, 0);
-}
-
-static void test_estimate_tables(void **state)
-{
-    json_t *root = load("estimate.json");
-    size_t i = 0;
-    const json_t *entry = NULL;
-
-    (void)state;
-    assert_true(json_array_size(field(root, "tables")) >= 5);
-    json_array_foreach(field(root, "tables"), i, entry)
-    {
-        struct estimate *estimate = estimate_for(entry);
-        const json_t *table = field(entry, "table");
-
-        assert_int_equal(json_array_size(table), number(entry, "b") + 1);
-        for (uint32_t s = 0; s <= number(entry, "b"); s++) {
-            assert_int_equal(json_integer_value(json_array_get(table, s)),
-                             estimate_table(estimate, 0)[s]);
-        }
-        estimate_free(estimate);
-    }
-    assert_true(json_array_size(field(root, "checksums")) >= 500);
-    json_array_foreach(field(root, "checksums"), i, entry)
-    {
-        struct estimate *estimate = estimate_for(entry);
-
-        assert_true(checksum(estimate_table(estimate, 0), number(entry, "b") + 1) ==
-                    hex64(entry, "xxh3_64"));
-        estimate_free(estimate);
     }
     json_decref(root);
 }
@@ -403,28 +318,6 @@ static void test_section_profiles(void **state)
     json_decref(root);
 }
 
-static void check_section_estimates(const json_t *context, const struct profile *profile,
-                                    const uint64_t *filter)
-{
-    const json_t *expected = field(context, "estimated_labels");
-    struct estimate *estimate = NULL;
-    json_int_t sum = 0;
-
-    assert_int_equal(json_array_size(expected), profile->section_count);
-    assert_int_equal(estimate_new(alloc_system(), profile, &estimate), 0);
-    for (uint32_t s = 0; s < profile->section_count; s++) {
-        json_int_t labels = json_integer_value(json_array_get(expected, s));
-
-        const struct profile_section *section = &profile->sections[s];
-        uint32_t set = bloom_union_count_range(filter, filter, section->first_bit, section->bits);
-
-        assert_int_equal(estimate_table(estimate, s)[set], labels);
-        sum += labels;
-    }
-    assert_int_equal(estimate_labels(estimate, filter), sum);
-    estimate_free(estimate);
-}
-
 static void test_section_contexts(void **state)
 {
     json_t *root = load("sections.json");
@@ -451,7 +344,6 @@ static void test_section_contexts(void **state)
         check_stored(context, filter, profile.bits);
         assert_int_equal(bloom_cardinality(filter, bloom_words(profile.bits)),
                          number(context, "cardinality"));
-        check_section_estimates(context, &profile, filter);
     }
     assert_true(json_array_size(field(root, "refused_labels")) >= 5);
     json_array_foreach(field(root, "refused_labels"), i, context)
@@ -477,7 +369,6 @@ static void test_section_pairs(void **state)
     json_array_foreach(field(root, "pairs"), i, pair)
     {
         struct profile profile = profile_of(pair);
-        struct estimate *estimate = NULL;
         size_t words = bloom_words(profile.bits);
         uint64_t a[PROFILE_WORDS_MAX];
         uint64_t b[PROFILE_WORDS_MAX];
@@ -487,17 +378,6 @@ static void test_section_pairs(void **state)
         assert_int_equal(distance_ppm(similarity_of(bloom_intersection_count(a, b, words),
                                                     bloom_union_count(a, b, words))),
                          number(pair, "distance_ppm"));
-        assert_int_equal(estimate_new(alloc_system(), &profile, &estimate), 0);
-        uint32_t n_union = estimate_union(estimate, a, b);
-        struct similarity s = estimate_similarity(estimate_labels(estimate, a),
-                                                  estimate_labels(estimate, b), n_union);
-        assert_int_equal(estimate_labels(estimate, a), number(pair, "labels_a"));
-        assert_int_equal(estimate_labels(estimate, b), number(pair, "labels_b"));
-        assert_int_equal(n_union, number(pair, "labels_union"));
-        assert_int_equal(s.shared, number(pair, "estimated_shared"));
-        assert_int_equal(s.all, number(pair, "estimated_all"));
-        assert_int_equal(distance_ppm(s), number(pair, "estimated_distance_ppm"));
-        estimate_free(estimate);
     }
     json_decref(root);
 }
@@ -560,15 +440,10 @@ static void test_slices(void **state)
 int main(int argc, char **argv)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_labels),
-        cmocka_unit_test(test_contexts),
-        cmocka_unit_test(test_distances),
-        cmocka_unit_test(test_estimate_tables),
-        cmocka_unit_test(test_section_profiles),
-        cmocka_unit_test(test_section_contexts),
-        cmocka_unit_test(test_section_pairs),
-        cmocka_unit_test(test_slices),
-        cmocka_unit_test(test_phi),
+        cmocka_unit_test(test_labels),           cmocka_unit_test(test_contexts),
+        cmocka_unit_test(test_distances),        cmocka_unit_test(test_section_profiles),
+        cmocka_unit_test(test_section_contexts), cmocka_unit_test(test_section_pairs),
+        cmocka_unit_test(test_slices),           cmocka_unit_test(test_phi),
     };
 
     if (argc != 2) {

@@ -22,13 +22,10 @@ int circle_new(const char *hood, const char *profile, struct circle **out_circle
         free(circle);
         return -ERR_SYSTEM;
     }
-    int rc = estimate_new(alloc_system(), &circle->profile, &circle->estimate);
-    struct hood_options options = {.alloc = alloc_system(),
-                                   .profile = &circle->profile,
-                                   .estimate = circle->estimate,
-                                   .kernels = bits_select(BITS_BEST)};
+    struct hood_options options = {
+        .alloc = alloc_system(), .profile = &circle->profile, .kernels = bits_select(BITS_BEST)};
 
-    rc = rc == 0 ? hood_new(&options, CIRCLE_PEERS_MAX, &circle->hood) : rc;
+    int rc = hood_new(&options, CIRCLE_PEERS_MAX, &circle->hood);
     if (rc != 0) {
         circle_free(circle);
         return rc;
@@ -41,7 +38,6 @@ void circle_free(struct circle *circle)
 {
     if (circle != NULL) {
         hood_free(circle->hood);
-        estimate_free(circle->estimate);
         free(circle);
     }
 }

@@ -52,8 +52,7 @@ struct circle {
     char hood_name[BRIDGE_NAME_BYTES];
     char profile_text[PROFILE_TEXT_MAX];
     struct profile profile;
-    struct estimate *estimate; /* owned */
-    struct hood *hood;         /* owned */
+    struct hood *hood; /* owned */
     struct circle_peer peers[CIRCLE_PEERS_MAX];
     struct circle_skipped skipped[CIRCLE_SKIPPED_MAX]; /* skipped_count of them, in no order */
     uint32_t skipped_count;

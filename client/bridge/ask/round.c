@@ -123,9 +123,8 @@ static void fill_query(struct round *round)
         .max_distance_ppm = asked->max_distance_ppm,
         .since_ms = asked->since_ms,
         .until_ms = asked->until_ms,
-        .metric = asked->metric == MSG_METRIC_BITS  ? INDEX_METRIC_BITS
-                  : asked->metric == MSG_METRIC_PHI ? INDEX_METRIC_PHI /* refused as unbounded */
-                                                    : INDEX_METRIC_ESTIMATED,
+        .metric = asked->metric == MSG_METRIC_PHI ? INDEX_METRIC_PHI /* refused as unbounded */
+                                                  : INDEX_METRIC_BITS,
         .exclude = round->slices,
         .exclude_count = (uint32_t)asked->exclude_count,
     };

@@ -21,7 +21,7 @@ static const struct query_options query_defaults = {
     .k = 10, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS, .fresh_ms = UINT64_MAX};
 
 static const char *const order_names[] = {"similarity", "time", NULL};
-static const char *const metric_names[] = {"bits", "estimated", "phi", NULL};
+static const char *const metric_names[] = {"bits", "phi", NULL};
 
 static const struct args_option query_options[] = {
     SENSED_OPTIONS(struct query_options, sensed),
@@ -39,7 +39,7 @@ static const struct args_option query_options[] = {
     ARGS_NAMES("order", 'o', struct query_options, order, "ORDER", order_names,
                "similarity: nearest first; time: the same, newest first"),
     ARGS_NAMES("metric", 'm', struct query_options, metric, "METRIC", metric_names,
-               "bits: of the filters; estimated: of the labels; phi: correlation"),
+               "bits: by shared bits; phi: by the correlation of the filters (bits)"),
     ARGS_ROW("batch", 'b', ARGS_TEXT, struct query_options, batch, "FILE",
              "a question a line, {\"labels\": [...]}; - is standard input"),
     ARGS_ROW("memory", 0, ARGS_TEXT, struct query_options, memory, "FILE",
@@ -227,13 +227,10 @@ static int query_ask(const struct cli *cli, const struct query_options *options,
     uint32_t within = query->max_distance;
     bool suggested = options->max_distance == QUERY_SUGGESTED && within < HEARSAY_DISTANCE_ONE;
     /*
-     * With the metrics bits and phi, the nearest messages within a distance are also among the
-     * nearest messages of all. So one query without a distance is enough: results beyond the
-     * distance are counted, not printed. With the metric estimated, the nearest messages of all may
-     * leave out messages within the distance.
+     * The nearest messages within a distance are also among the nearest messages of all. So one
+     * query without a distance is enough: results beyond the distance are counted, not printed.
      */
-    bool split = suggested && query->metric != HEARSAY_METRIC_ESTIMATED;
-    if (split) {
+    if (suggested) {
         query->max_distance = HEARSAY_DISTANCE_ONE;
     }
     if (hearsay_query(cli->connection, query, cli_timeout(cli), &results, &error) != HEARSAY_OK) {
@@ -243,22 +240,13 @@ static int query_ask(const struct cli *cli, const struct query_options *options,
                    ? EPOCH_IS_LOST
                    : cli_report(cli, &error);
     }
-    size_t beyond = split ? count_beyond(results, within) : 0;
+    size_t beyond = suggested ? count_beyond(results, within) : 0;
     int code = print_notices(cli, options, results);
     if (code == CLI_DONE) {
         code = print_results(cli, options, results, within, hearsay_now_ms(cli->connection), seen);
         if (options->hood) {
             code = print_asked(cli, options, results, code);
         }
-    }
-    if (suggested && !split) {
-        query->max_distance = HEARSAY_DISTANCE_ONE;
-        query->with_payload = false;
-        if (hearsay_query(cli->connection, query, cli_timeout(cli), &results, &error) !=
-            HEARSAY_OK) {
-            return cli_report(cli, &error);
-        }
-        beyond = count_beyond(results, within);
     }
     report_beyond(cli, beyond, within);
     return code;

@@ -22,7 +22,7 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     out_query->k = options->k;
     /* The suggested distance is one of bits; by phi it would leave out other messages. */
     const uint32_t suggested =
-        options->metric == 2 ? HEARSAY_DISTANCE_ONE : host->suggested_max_distance;
+        options->metric == 1 ? HEARSAY_DISTANCE_ONE : host->suggested_max_distance;
     out_query->max_distance =
         options->max_distance == QUERY_SUGGESTED ? suggested : options->max_distance;
     if (options->since.kind != ARGS_NO_MOMENT) {
@@ -34,9 +34,7 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     out_query->hood = options->hood;
     out_query->max_staleness_ms = options->fresh_ms;
     out_query->order = options->order == 1 ? HEARSAY_ORDER_TIME : HEARSAY_ORDER_SIMILARITY;
-    out_query->metric = options->metric == 1   ? HEARSAY_METRIC_ESTIMATED
-                        : options->metric == 2 ? HEARSAY_METRIC_PHI
-                                               : HEARSAY_METRIC_BITS;
+    out_query->metric = options->metric == 1 ? HEARSAY_METRIC_PHI : HEARSAY_METRIC_BITS;
 }
 
 /* The width of the column HOST; a longer name takes more. */
@@ -87,9 +85,7 @@ static void print_row(const struct cli *cli, const struct query_options *options
     char age[WHEN_BYTES];
     when_print_span(when_difference(now_ms, result->deposited_ms), age);
     (void)fprintf(stream, "%-5s ", age);
-    uint32_t similarity = options->metric == 1 ? result->estimated_similarity
-                                               : HEARSAY_DISTANCE_ONE - result->distance;
-    out_similarity(&cli->out, similarity, BAR_CELLS);
+    out_similarity(&cli->out, HEARSAY_DISTANCE_ONE - result->distance, BAR_CELLS);
     (void)fputc(' ', stream);
     size_t used = 6 + BAR_CELLS + 6;
     if (result->host != NULL) {

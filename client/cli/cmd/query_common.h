@@ -19,7 +19,7 @@ struct query_options {
     struct args_moment since;
     struct args_moment until;
     int order;  /* 0: similarity, 1: time */
-    int metric; /* 0: bits, 1: estimated, 2: phi */
+    int metric; /* 0: bits, 1: phi */
     const char *host;
     const char *batch;
     const char *memory;           /* file of hearsay_recent */

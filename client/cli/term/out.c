@@ -288,11 +288,11 @@ json_t *out_json_notice(const struct hearsay_notice *notice)
 json_t *out_json_result(const struct hearsay_result *result, bool typed)
 {
     json_t *object = json_pack(
-        "{s:o, s:o, s:I, s:I, s:o, s:o, s:o}", "id", out_json_hex(result->id, HEARSAY_ID_BYTES),
+        "{s:o, s:o, s:I, s:I, s:o, s:o}", "id", out_json_hex(result->id, HEARSAY_ID_BYTES),
         "distance", out_json_millionths(result->distance), "intersection",
         (json_int_t)result->intersection_count, "union", (json_int_t)result->union_count,
-        "estimated_similarity", out_json_millionths(result->estimated_similarity), "deposited",
-        out_json_time(result->deposited_ms), "expires", out_json_time(result->expires_ms));
+        "deposited", out_json_time(result->deposited_ms), "expires",
+        out_json_time(result->expires_ms));
     if (typed && result->media_type != NULL) {
         out_json_set(&object, "type", json_string(result->media_type));
     }

@@ -113,7 +113,7 @@ json_t *out_json_notice(const struct hearsay_notice *notice);
 
 /*
  * Converts a result to the JSON object that the query command prints, with the keys id, distance,
- * intersection, union, estimated_similarity, deposited and expires, and at most one of text,
+ * intersection, union, deposited and expires, and at most one of text,
  * payload_base64 and payload_omitted. If `typed` is set, also with the key type if the media type
  * is known. Returns NULL when memory is out.
  */

@@ -27,7 +27,7 @@ bool answer_borrow(const struct hearsay_result *result, struct board_message *ou
         .is_omitted = result->payload_omitted,
         .deposited_ms = result->deposited_ms,
         .expires_ms = result->expires_ms,
-        .similarity_ppm = result->estimated_similarity,
+        .similarity_ppm = HEARSAY_DISTANCE_ONE - result->distance,
     };
     memcpy(out_message->id, result->id, sizeof(out_message->id));
     return true;

@@ -21,7 +21,7 @@ RATES_OFF = RELAXED + "[limits]\nqueries_per_minute = 0\ndeposits_per_minute = 0
 
 def worst_query(crowd, **fields):
     parts = [pb.QueryPart(filter=crowd.odd_filter()) for _ in range(PARTS)]
-    return pb.Query(k=100, parts=parts, metric=pb.ESTIMATED, **fields)
+    return pb.Query(k=100, parts=parts, metric=pb.PHI, **fields)
 
 
 def long_query(crowd):
