@@ -224,7 +224,7 @@ struct bits_kernels {
     /*
      * Computes an upper bound for each of BITS_LANES lanes: 1 + the highest floor (see `scan`) that
      * any filter of the lane can pass. The query has `base` bits (1 .. 255) and shares `shared`
-     * bits with the core of the lane (docs/tree.md, item 6 of "Why it is exact").
+     * bits with the core of the lane (docs/tree.md, item 5 of "Why it is exact").
      *
      * `needs` has BITS_NEEDS rows of BITS_LANES numbers. Row j belongs to the floor 2^16 * e / 8,
      * where e = j + BITS_NEEDS_FIRST. To pass this floor, the query must share at least (base * e +
