@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """What the operator says: who may, what is refused, where it shows, what it survives."""
 
+import contextlib
 import json
 import os
+import sqlite3
 
 import cli_runner
 import hearsay_wire as wire
@@ -121,19 +123,29 @@ def test_what_a_notice_survives(make_daemon):
         assert list(operator.call(pb.Notice()).notices) == list(expected)
 
 
-def test_the_end(make_daemon):
+def stored_rules(daemon):
+    """How many rules the file has. The connection is closed at once, because it would keep the log from being emptied."""
+    file = f"file:{daemon.data}/messages.db?mode=ro"
+    with contextlib.closing(sqlite3.connect(file, uri=True)) as database:
+        return database.execute("SELECT count(*) FROM rule").fetchone()[0]
+
+
+def test_the_end(make_daemon, clock, rng):
     """A notice ends by itself, in the file too, and makes room."""
-    daemon = make_daemon()
+    daemon = make_daemon(env=clock.environment())
     with daemon.administrator() as operator:
         now = operator.call(pb.Ping()).now_ms
         operator.call(pb.Notice(text="Marker-7f3a", until_ms=now + 1000 * int(wire.SLOWNESS) + 500))
+        assert stored_rules(daemon) == 1
         wire.wait_until(lambda: not operator.call(wire.query_of(LABELS)).notices, "the end")
         assert not operator.call(pb.Notice()).notices
 
         def is_gone():
             return all(b"Marker-7f3a" not in open(os.path.join(daemon.data, name), "rb").read()
                        for name in os.listdir(daemon.data))
-        wire.wait_until(is_gone, "the text to leave the files", patience=120)
+        clock.move(5)  # the daemon deletes what has ended each five seconds
+        wire.wait_until(lambda: stored_rules(daemon) == 0, "the daemon to delete the row")
+        clock.wait_scrubbed(lambda: operator.call(wire.deposit_of(rng, LABELS)), is_gone, "the text to leave the files")
 
 
 def test_a_new_one_in_the_place_of_an_ended_one(make_daemon):
