@@ -10,8 +10,8 @@
  * to be committed. A row for each message would cost a deposit a tenth of its time.
  *
  * A row goes when all its messages, and those of all rows before it, have expired, or when there
- * are too many messages. The id of an evicted message may be stored again: whoever reads the
- * changes leaves such a message out.
+ * are too many messages. The id of an evicted message may be stored again: then whoever reads the
+ * changes leaves the eviction out, unless the message that is stored now ends earlier (feed.c).
  *
  * All functions run within a transaction. Results are SQLite's codes.
  */

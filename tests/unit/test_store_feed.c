@@ -414,6 +414,68 @@ static void test_what_evicted_ids_become(void **state)
     assert_int_equal(feed(&cursor, PERSIST_AS_REPLICA, 7), 0); /* all of it again */
 }
 
+/* The copy hears of everything but the last state of message 1, which is stored again for a short
+ * time only: message 3 lies between the eviction of the first deposit and the second one. */
+static int64_t evict_and_store_briefly(void)
+{
+    int64_t cursor = 0;
+    struct store_op op;
+    struct page page;
+
+    assert_int_equal(deposit(1, 1), PERSIST_APPLIED); /* until NEVER + 1 */
+    (void)feed(&cursor, PERSIST_AS_REPLICA, 1);
+    deposit_for_oldest(2, 2, 1);
+    assert_int_equal(deposit(3, 3), PERSIST_APPLIED);
+    make_open_deposit(&op, 1, 4);
+    op.op.message.expires_ms = 50;
+    assert_int_equal(store_do(&owner, &op), PERSIST_APPLIED);
+    for (bool is_told = false; !is_told; release(&owner, &page)) { /* up to message 3 */
+        read_page(&owner, cursor, 1, PAGE_BYTES, &page);
+        assert_int_equal(page.read.change_count, 1);
+        cursor = page.read.page_last;
+        (void)apply(&copy, &page.changes[0], PERSIST_AS_REPLICA, 5);
+        is_told = page.changes[0].message.deposited_ms == 3;
+    }
+    return cursor;
+}
+
+static void expire_both(int64_t now_ms)
+{
+    struct store_op op;
+
+    store_make_expire(&op, now_ms, PERSIST_EXPIRE_MAX);
+    (void)store_do(&owner, &op);
+    store_make_expire(&op, now_ms, PERSIST_EXPIRE_MAX);
+    (void)store_do(&copy, &op);
+}
+
+/*
+ * If what is stored again ends before the eviction does, and before it is told, then the eviction
+ * is all that tells a copy to drop the message it has: so it must not have been left out.
+ */
+static void test_an_evicted_id_is_stored_for_a_shorter_time(void **state)
+{
+    int64_t cursor = evict_and_store_briefly();
+    (void)state;
+
+    expire_both(60);
+    (void)feed(&cursor, PERSIST_AS_REPLICA, 60);
+    assert_same();
+}
+
+/* The same with a tombstone: it lasts no longer than the message that was withdrawn. */
+static void test_an_evicted_id_is_withdrawn_for_a_shorter_time(void **state)
+{
+    int64_t cursor;
+    (void)state;
+
+    cursor = evict_and_store_briefly();
+    assert_int_equal(take_away(PERSIST_WITHDRAW, 1, 6, 0), PERSIST_APPLIED);
+    expire_both(60);
+    (void)feed(&cursor, PERSIST_AS_REPLICA, 60);
+    assert_same();
+}
+
 /* They go when they have expired, the first ones first, and when there are too many. */
 static void test_how_long_evictions_are_told(void **state)
 {
@@ -685,6 +747,10 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_rule_again, setup, teardown),
         cmocka_unit_test_setup_teardown(test_eviction, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_evicted_ids_become, setup, teardown),
+        cmocka_unit_test_setup_teardown(test_an_evicted_id_is_stored_for_a_shorter_time, setup,
+                                        teardown),
+        cmocka_unit_test_setup_teardown(test_an_evicted_id_is_withdrawn_for_a_shorter_time, setup,
+                                        teardown),
         cmocka_unit_test_setup_teardown(test_how_long_evictions_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(test_evictions_of_one_commit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_told, setup, teardown),

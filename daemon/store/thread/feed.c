@@ -11,9 +11,14 @@
  * Five sources have the changes of a host, each in the order of its numbers. A message whose change
  * has a number of its own (change_seq) is in the second source, and not in the first. A message
  * that the operator removed and that is not yet destroyed (destroy_ms) is in none: its tombstone
- * is. No source has reasons of reports. The id of an evicted message may be stored again, or may
- * have a tombstone, which says more: then its eviction is left out. A row of SOURCE_EVICTED has
- * several changes (store_evictions), whose numbers may have changes of other sources between them.
+ * is. No source has reasons of reports. A row of SOURCE_EVICTED has several changes
+ * (store_evictions), whose numbers may have changes of other sources between them.
+ *
+ * The id of an evicted message may be stored again, or may have a tombstone. Then its eviction is
+ * left out, because it does not hold any more, but only if the message or the tombstone lasts as
+ * long as the evicted message would have. If it ends earlier, a reader that comes too late for it
+ * needs the eviction, so the eviction must not have been left out of the pages of before. The
+ * message or the tombstone has a greater number, so it has the last word.
  */
 #define STATE_COLUMNS ", coalesce(state, 0), coalesce(reports, 0)"
 enum { SOURCE_MESSAGES, SOURCE_REVIEWS, SOURCE_TOMBSTONES, SOURCE_EVICTED, SOURCE_RULES, SOURCES };
@@ -176,7 +181,7 @@ static int read_change(const struct feed *feed, int which, struct persist_change
     }
 }
 
-/* Whether a message of the host, in epoch 0, is stored with this id. */
+/* Whether a message of the host, in epoch 0, is stored with this id, and lasts as long. */
 static int is_stored(const struct feed *feed, const struct persist_message *message,
                      bool *out_is_stored)
 {
@@ -194,27 +199,34 @@ static int is_stored(const struct feed *feed, const struct persist_message *mess
         if (seq == 0) {
             break;
         }
-        rc = store_query_number(
-            feed->db, "SELECT count(*) FROM message WHERE seq = ?1 AND id = ?2 AND epoch = 0",
-            STORE_VALUES(STORE_NUMBER(seq), STORE_BLOB(message->id, MESSAGE_ID_BYTES)), &same);
+        rc = store_query_number(feed->db,
+                                "SELECT count(*) FROM message"
+                                " WHERE seq = ?1 AND id = ?2 AND epoch = 0 AND expires_ms >= ?3",
+                                STORE_VALUES(STORE_NUMBER(seq),
+                                             STORE_BLOB(message->id, MESSAGE_ID_BYTES),
+                                             STORE_NUMBER(message->expires_ms)),
+                                &same);
         *out_is_stored = same > 0;
     }
     return rc;
 }
 
-/* Whether the id has a tombstone. */
+/* Whether the id has a tombstone that lasts as long. */
 static int has_tombstone(struct feed *feed, const struct persist_message *message, bool *out_has)
 {
     int rc = SQLITE_OK;
 
     if (feed->tombstone == NULL) {
-        rc = sqlite3_prepare_v2(feed->db, "SELECT 1 FROM tombstone WHERE host_id = ?1 AND id = ?2",
+        rc = sqlite3_prepare_v2(feed->db,
+                                "SELECT 1 FROM tombstone"
+                                " WHERE host_id = ?1 AND id = ?2 AND expires_ms >= ?3",
                                 -1, &feed->tombstone, NULL);
     }
     if (rc != SQLITE_OK) {
         return rc;
     }
-    rc = store_statement_step(feed->tombstone, STORE_VALUES(STORE_KEY(message)));
+    rc = store_statement_step(feed->tombstone,
+                              STORE_VALUES(STORE_KEY(message), STORE_NUMBER(message->expires_ms)));
     store_statement_reset(feed->tombstone);
     *out_has = rc == SQLITE_ROW;
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
