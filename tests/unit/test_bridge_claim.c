@@ -12,6 +12,7 @@ static struct {
     unsigned reads;
     unsigned rewound;
     unsigned fenced;
+    unsigned restores;
 } hub;
 
 bool __wrap_head_write(struct head_keeper *keeper, const struct head *head, const char *profile,
@@ -48,7 +49,7 @@ static void on_restore(void *context, enum claim_copies copies, bool is_again)
     (void)context;
     (void)copies;
     (void)is_again;
-    fail_msg("nothing is to be restored here");
+    hub.restores++;
 }
 
 static void on_owned(void *context)
@@ -99,6 +100,22 @@ static void lose_the_head_at(struct world *world, uint64_t place)
     world->claim.keeper.done(&world->claim, HEAD_REFUSED, &(struct head){.place = 0});
     assert_int_equal(hub.rewound, 1);
     assert_int_equal(hub.expected_place, 0);
+    assert_int_equal(hub.restores, 0);
+}
+
+/* A store whose host has this head at the hub is restored. `before`: the one that was here. */
+static void restore(struct world *world, const struct head *found, const struct cursor *before)
+{
+    memset(&hub, 0, sizeof(hub));
+    *world = (struct world){.cursor = {.store_id = {1}, .term = 7}};
+    assert_int_equal(uv_loop_init(&world->loop), 0);
+    claim_init(&world->claim, &world->loop, NULL, "ap1", &world->cursor, &events, NULL);
+    claim_begin(&world->claim, "v1:512/4", true, false, before);
+    world->claim.keeper.done(&world->claim, HEAD_FOUND, found);
+    assert_int_equal(hub.restores, 1);
+    claim_restored(&world->claim);
+    assert_int_equal(world->claim.state, CLAIM_WAITING);
+    assert_int_equal(hub.reads, 1);
 }
 
 static void end(struct world *world)
@@ -151,11 +168,62 @@ static void test_an_acknowledgement_that_was_lost(void **state)
     end(&world);
 }
 
+/*
+ * The store that was here before is silent for sure if the head is its last one. A head of another
+ * store may stand at the same place of a hub that was restored from a backup: that store may live,
+ * so the new one waits for an interval, which is half a minute, before it looks again.
+ */
+static void test_only_the_store_of_before_is_silent_for_sure(void **state)
+{
+    const struct head head = {
+        .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v1:512/4"};
+    struct world world;
+
+    (void)state;
+    for (unsigned is_other = 0; is_other < 2; is_other++) {
+        restore(&world, &head,
+                &(struct cursor){.store_id = {is_other ? 9 : 2}, .term = 7, .head = 100});
+        (void)uv_run(&world.loop, UV_RUN_NOWAIT);
+        assert_int_equal(hub.reads, is_other ? 1 : 2);
+        end(&world);
+    }
+}
+
+/* A store is silent if its head is the same one after an interval, wherever it stands. */
+static void test_who_is_silent(void **state)
+{
+    static const struct {
+        struct head found;
+        bool is_silent;
+    } cases[] = {
+        {{.place = 100, .store_id = {2}, .as_of_ms = 500}, true},
+        {{.place = 40, .store_id = {2}, .as_of_ms = 500}, true},   /* another server's number */
+        {{.place = 101, .store_id = {2}, .as_of_ms = 600}, false}, /* a new head */
+        {{.place = 100, .store_id = {2}, .as_of_ms = 600}, false}, /* and the number given again */
+        {{.place = 100, .store_id = {3}, .as_of_ms = 600}, false}, /* a third store's */
+        {{.place = 101, .store_id = {3}, .as_of_ms = 500}, false},
+    };
+    const struct head head = {
+        .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v1:512/4"};
+    struct world world;
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        restore(&world, &head, &nobody_before);
+        world.claim.keeper.done(&world.claim, HEAD_FOUND, &cases[i].found);
+        assert_int_equal(hub.writes, cases[i].is_silent ? 1 : 0);
+        assert_int_equal(world.claim.state, cases[i].is_silent ? CLAIM_LOOKING : CLAIM_WAITING);
+        end(&world);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_lost_place_is_never_expected_again),
         cmocka_unit_test(test_an_acknowledgement_that_was_lost),
+        cmocka_unit_test(test_only_the_store_of_before_is_silent_for_sure),
+        cmocka_unit_test(test_who_is_silent),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -111,26 +111,41 @@ static void note_seen(struct claim *claim, const struct head *found)
 {
     claim->seen = found->place;
     claim->seen_ms = found->as_of_ms;
+    memcpy(claim->seen_store_id, found->store_id, LIMIT_ID_BYTES);
     if (claim->cursor->term <= found->term) {
         claim->cursor->term = head_next_term(found->term);
     }
 }
 
-/* The head that was there before. Servers may give it different places. */
+/*
+ * Whether the head is the one that was seen before. Servers may give it different places, and a hub
+ * that was restored from a backup gives a place again to another head. So the time of the head
+ * decides, which its store gives once, and the place only for a head without a time.
+ */
 static bool was_seen(const struct claim *claim, const struct head *found)
 {
-    return claim->seen == found->place || (claim->seen_ms > 0 && claim->seen_ms == found->as_of_ms);
+    bool is_same = claim->seen_ms > 0 || found->as_of_ms > 0 ? claim->seen_ms == found->as_of_ms
+                                                             : claim->seen == found->place;
+
+    return is_same && memcmp(claim->seen_store_id, found->store_id, LIMIT_ID_BYTES) == 0;
+}
+
+/* Whether the last head of the store that was here before is at this place, so that the store is
+ * silent for sure. The place alone does not say that: a restored hub gives its numbers again. */
+static bool was_here(const struct claim *claim, uint64_t place, const uint8_t *store_id)
+{
+    return claim->before.head == place &&
+           memcmp(claim->before.store_id, store_id, LIMIT_ID_BYTES) == 0;
 }
 
 /* The store has been restored, and takes over from the store of the head when that is silent. */
 static void await_silence(struct claim *claim, const struct head *found)
 {
-    bool was_here = claim->before.head == found->place &&
-                    memcmp(claim->before.store_id, found->store_id, LIMIT_ID_BYTES) == 0;
+    bool is_sure = was_here(claim, found->place, found->store_id);
     uint64_t withheld;
 
     if ((claim->state == CLAIM_WAITING || claim->is_refused) &&
-        (was_here || was_seen(claim, found))) {
+        (is_sure || was_seen(claim, found))) {
         note_seen(claim, found);
         claim->is_refused = false;
         claim->state = CLAIM_LOOKING;
@@ -146,7 +161,7 @@ static void await_silence(struct claim *claim, const struct head *found)
     note_seen(claim, found);
     claim->is_refused = false;
     claim->state = CLAIM_WAITING;
-    wake_in(claim, was_here ? 0 : claim->interval_ms);
+    wake_in(claim, is_sure ? 0 : claim->interval_ms);
 }
 
 /* The head at this place is the last one that the hub has left; 0: none. A hub that loses one head
@@ -387,8 +402,7 @@ void claim_restored(struct claim *claim)
     claim->is_fresh = false;
     claim->is_new = claim->has_heads;
     claim->state = claim->has_heads ? CLAIM_WAITING : CLAIM_LOOKING;
-    /* The store that was here before is silent for sure. */
-    bool is_sure = claim->has_heads && claim->before.head == claim->seen;
+    bool is_sure = was_here(claim, claim->seen, claim->seen_store_id);
     wake_in(claim, claim->has_heads && !is_sure ? claim->interval_ms : 0);
 }
 

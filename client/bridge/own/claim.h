@@ -59,7 +59,9 @@ struct claim {
     bool is_new;          /* it has been restored, and no head of it was accepted since then */
     bool has_heads;       /* the head at the hub is of another store */
     struct cursor before; /* of the store that was here before; all zero: none */
-    uint64_t seen;        /* place of the head of another store */
+    uint8_t seen_store_id[LIMIT_ID_BYTES]; /* of the other store whose head was seen last */
+
+    uint64_t seen;        /* place of that head */
     int64_t seen_ms;      /* its time, by the clock of its hearsayd; 0: none */
     uint64_t refused_for; /* the place for which a write was refused */
     bool is_refused;      /* refused_for counts */
