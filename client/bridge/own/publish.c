@@ -199,22 +199,42 @@ static bool subject_of(const char *host, const struct msg_change *change, char *
     return change->has_message || change->has_gone || change->has_rule;
 }
 
+/*
+ * The entry with this subject, or the one behind the last. A page may have an eviction and then the
+ * message that was stored again. The hub keeps the last state of a subject, so only the last one of
+ * the page is sent: if both were, the first one could be sent again after the second one.
+ */
+static struct entry *find_entry(struct publish *publish, const char *subject)
+{
+    struct entry *entry = publish->entries;
+
+    while (entry < publish->entries + publish->count && strcmp(entry->subject, subject) != 0) {
+        entry++;
+    }
+    return entry;
+}
+
 static int add_entry(struct publish *publish, const struct msg_change *change)
 {
-    struct entry *entry = &publish->entries[publish->count];
     struct msg_letter letter = {.kind = MSG_LETTER_CHANGE, .change = *change};
-    int rc = 0;
+    struct entry entry = {.begin = publish->letters.count};
+    struct entry *place;
+    int rc;
 
-    if (subject_of(publish->options.host, change, entry->subject)) {
-        entry->begin = publish->letters.count;
-        rc = letter_encode(&letter, &publish->letters);
-        entry->size = publish->letters.count - entry->begin;
-        publish->count += rc == 0;
-        if (rc == CODEC_TOO_LARGE) { /* limits of hearsayd do not allow such a message */
-            log_error("host %s: change %" PRIu64 " does not fit a message of the hub: left out",
-                      publish->options.host, change->seq);
-            rc = 0;
-        }
+    if (!subject_of(publish->options.host, change, entry.subject)) {
+        return 0;
+    }
+    rc = letter_encode(&letter, &publish->letters);
+    if (rc == CODEC_TOO_LARGE) { /* limits of hearsayd do not allow such a message */
+        log_error("host %s: change %" PRIu64 " does not fit a message of the hub: left out",
+                  publish->options.host, change->seq);
+        return 0;
+    }
+    if (rc == 0) {
+        entry.size = publish->letters.count - entry.begin;
+        place = find_entry(publish, entry.subject);
+        publish->count += place == publish->entries + publish->count;
+        *place = entry;
     }
     return rc;
 }
