@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * build: functions that turn sensed data into labels. wifi.c, geohash.c, time.c, topic.c and scan.c
- * each handle one kind of data; labels.c stores the set of labels. None of these files does I/O or
- * reads a clock, and labels do not depend on the locale. Only for files of libhearsay and its
- * tests. docs/contexts.md has the rules.
+ * each handle one kind of data; sightings.c chooses the access points of a scan, and labels.c
+ * stores the set of labels. None of these files does I/O or reads a clock, and labels do not depend
+ * on the locale. Only for files of libhearsay and its tests. docs/contexts.md has the rules.
  */
 #ifndef CLIENT_CONTEXT_BUILD_H
 #define CLIENT_CONTEXT_BUILD_H
@@ -16,7 +16,8 @@
 #include "core/base/alloc.h"
 
 enum {
-    CONTEXT_BSSID_BYTES = 18,  /* aa:bb:cc:dd:ee:ff and a NUL */
+    CONTEXT_BSSID_BYTES = 6,
+    CONTEXT_BSSID_LENGTH = 17, /* of aa:bb:cc:dd:ee:ff */
     CONTEXT_GEOHASH_MIN = 5,   /* characters of the coarsest cell, about 4.9 km */
     CONTEXT_GEOHASH_MAX = 8,   /* of the finest, about 38 m by 19 m */
     CONTEXT_CELLS_MAX = 9,     /* a cell and its neighbours */
@@ -24,6 +25,9 @@ enum {
     CONTEXT_WIFI_STEP = 8,     /* dB a level */
     CONTEXT_TOPIC_BYTES = 1024 /* of a topic, before case folding */
 };
+
+/* The format of an error, with the text of the address. */
+#define CONTEXT_NO_BSSID "\"%.100s\" is not an access point's address such as a4:2b:8c:01:02:03"
 
 /*
  * Makes an empty context, as hearsay_context_new, but with a given allocator. The context borrows
@@ -39,15 +43,40 @@ int context_new(const struct alloc *alloc, struct hearsay_context **out_context,
 int context_add(struct hearsay_context *context, const char *label, size_t length,
                 struct hearsay_error *out_error);
 
-/*
- * Converts a BSSID of `length` bytes to its canonical form. Returns false when the text is no
- * BSSID.
- */
-bool context_parse_bssid(const char *text, size_t length, char out[CONTEXT_BSSID_BYTES]);
+/* What the scans of the context left out, to be counted on. */
+struct hearsay_left_out *context_left_out(struct hearsay_context *context);
 
-/* Adds the labels of one access point. `bssid` must be in canonical form. */
-int context_add_sighting(struct hearsay_context *context, const char *bssid, int strength_dbm,
-                         struct hearsay_error *out_error);
+/* Parses the text of a BSSID, `length` bytes. Returns false when the text is no BSSID. */
+bool context_parse_bssid(const char *text, size_t length, uint8_t out[CONTEXT_BSSID_BYTES]);
+
+/*
+ * Whether an access point can have the address. It cannot have that of a group, 00:00:00:00:00:00,
+ * or 02:00:00:00:00:00, which Android gives to apps that may not know the address.
+ */
+bool context_is_bssid(const uint8_t bssid[CONTEXT_BSSID_BYTES]);
+
+/* Adds the labels of one access point. strength_dbm is -127 to -1, or HEARSAY_WIFI_NO_STRENGTH. */
+int context_add_sighting(struct hearsay_context *context, const uint8_t bssid[CONTEXT_BSSID_BYTES],
+                         int strength_dbm, struct hearsay_error *out_error);
+
+/*
+ * The sightings of one scan, all zero at first. Access points whose address none can have are
+ * counted only.
+ */
+struct sightings {
+    uint64_t keys[HEARSAY_SCAN_SIGHTINGS_MAX]; /* what to sort by: sightings.c */
+    size_t count;                              /* of them */
+    size_t noted;                              /* all of them, those that are left out included */
+    struct hearsay_left_out left_out;
+};
+
+/* Notes a sighting with any strength. Returns false when there are too many. */
+bool sightings_note(struct sightings *sightings, const uint8_t bssid[CONTEXT_BSSID_BYTES],
+                    int strength_dbm);
+
+/* Adds the labels of the strongest access points that were noted, the strongest ones first. */
+int sightings_add(struct sightings *sightings, struct hearsay_context *context,
+                  struct hearsay_error *out_error);
 
 /*
  * Converts a signal percentage p (0 to 100) of NetworkManager to dBm: -40 - ceil(3 (100 - p) / 5).

@@ -26,6 +26,7 @@ struct hearsay_context {
     const char **labels; /* capacity of them, owned; the strings are the arena's */
     size_t count;
     size_t capacity;
+    struct hearsay_left_out left_out;
     uint16_t slots[SLOTS]; /* 1 + the place in labels; 0: free */
 };
 
@@ -68,6 +69,7 @@ void hearsay_context_clear(struct hearsay_context *context)
 {
     arena_reset(&context->strings);
     context->count = 0;
+    context->left_out = (struct hearsay_left_out){.weaker = 0};
     memset(context->slots, 0, sizeof(context->slots));
 }
 
@@ -75,6 +77,17 @@ const char *const *hearsay_context_labels(const struct hearsay_context *context,
 {
     *out_count = context->count;
     return context->labels;
+}
+
+struct hearsay_left_out *context_left_out(struct hearsay_context *context)
+{
+    return &context->left_out;
+}
+
+void hearsay_context_left_out(const struct hearsay_context *context,
+                              struct hearsay_left_out *out_left_out)
+{
+    *out_left_out = context->left_out;
 }
 
 /*

@@ -19,19 +19,16 @@
 #include "client/context/build.h"
 #include "client/fail.h"
 
-enum { BSSID_LENGTH = CONTEXT_BSSID_BYTES - 1 };
-
 enum scan_form { SCAN_UNKNOWN, SCAN_IW, SCAN_NMCLI };
 
 struct scan {
-    struct hearsay_context *context; /* borrowed */
-    struct hearsay_error *error;     /* borrowed, or NULL */
+    struct hearsay_error *error; /* borrowed, or NULL */
     enum scan_form form;
     size_t line; /* from 1 */
-    size_t sightings;
-    bool open; /* iw: an access point's lines are being read */
-    char bssid[CONTEXT_BSSID_BYTES];
+    bool open;   /* iw: an access point's lines are being read */
+    uint8_t bssid[CONTEXT_BSSID_BYTES];
     int strength_dbm;
+    struct sightings sightings;
 };
 
 /* A line without what ends it. */
@@ -50,6 +47,13 @@ static void scan_skip(struct piece *piece, size_t count)
 {
     piece->text += count;
     piece->length -= count;
+}
+
+static bool skip_minus(struct piece *piece)
+{
+    bool is_there = scan_begins(piece, "-");
+    scan_skip(piece, is_there ? 1 : 0);
+    return is_there;
 }
 
 static void skip_blanks(struct piece *piece)
@@ -87,29 +91,28 @@ static int scan_wrong(const struct scan *scan, const struct piece *line, const c
                     scan->line, shown, line->text, wanted);
 }
 
-static int add_sighting(struct scan *scan)
+static int note_sighting(struct scan *scan)
 {
-    if (scan->sightings == HEARSAY_SCAN_SIGHTINGS_MAX) {
+    if (!sightings_note(&scan->sightings, scan->bssid, scan->strength_dbm)) {
         return fail_set(scan->error, HEARSAY_ERR_ARGUMENT,
                         "line %zu of the scan: over %d access points", scan->line,
                         HEARSAY_SCAN_SIGHTINGS_MAX);
     }
-    scan->sightings++;
-    return context_add_sighting(scan->context, scan->bssid, scan->strength_dbm, scan->error);
+    return HEARSAY_OK;
 }
 
 /* --- iw --------------------------------------------------------------------------------------- */
 
 /*
  * Reads a signal strength of iw: "-54.00 dBm", rounded to whole dBm with halves up, or "77/100",
- * which drivers without units report.
+ * which drivers without units report. iw prints a whole number and hundredths with a sign each, so
+ * it writes -54.5 dBm as "-54.-50 dBm".
  */
 static bool read_iw_signal(struct piece rest, int *out_dbm)
 {
     int whole = 0;
     skip_blanks(&rest);
-    bool negative = scan_begins(&rest, "-");
-    scan_skip(&rest, negative ? 1 : 0);
+    bool negative = skip_minus(&rest);
     if (!read_number(&rest, &whole)) {
         return false;
     }
@@ -120,6 +123,7 @@ static bool read_iw_signal(struct piece rest, int *out_dbm)
     int hundredths = 0;
     if (scan_begins(&rest, ".")) {
         scan_skip(&rest, 1);
+        negative = skip_minus(&rest) || negative;
         size_t before = rest.length;
         if (!read_number(&rest, &hundredths) || before - rest.length != 2) {
             return false;
@@ -128,11 +132,11 @@ static bool read_iw_signal(struct piece rest, int *out_dbm)
     if (!scan_begins(&rest, " dBm") || rest.length != 4) {
         return false;
     }
-    int centi = negative ? -(100 * whole + hundredths) : 100 * whole + hundredths;
-    if (centi < 100 * HEARSAY_WIFI_DBM_MIN || centi > 100 * HEARSAY_WIFI_DBM_MAX) {
-        return false;
+    int centi = 100 * whole + hundredths;
+    *out_dbm = negative ? -((centi + 49) / 100) : centi / 100;
+    if (*out_dbm == HEARSAY_WIFI_NO_STRENGTH) {
+        *out_dbm = HEARSAY_WIFI_DBM_MAX; /* the scan does say a strength, which cannot be either */
     }
-    *out_dbm = -((-centi + 49) / 100);
     return true;
 }
 
@@ -142,7 +146,7 @@ static int end_iw_sighting(struct scan *scan)
         return HEARSAY_OK;
     }
     scan->open = false;
-    return add_sighting(scan);
+    return note_sighting(scan);
 }
 
 static int read_iw_line(struct scan *scan, const struct piece *line)
@@ -154,7 +158,7 @@ static int read_iw_line(struct scan *scan, const struct piece *line)
             return status;
         }
         scan_skip(&rest, strlen("BSS "));
-        size_t length = rest.length < BSSID_LENGTH ? rest.length : BSSID_LENGTH;
+        size_t length = rest.length < CONTEXT_BSSID_LENGTH ? rest.length : CONTEXT_BSSID_LENGTH;
         bool ended = rest.length == length || rest.text[length] == '(' || rest.text[length] == ' ';
         if (!ended || !context_parse_bssid(rest.text, length, scan->bssid)) {
             return scan_wrong(scan, line,
@@ -169,8 +173,7 @@ static int read_iw_line(struct scan *scan, const struct piece *line)
     if (scan->open && scan_begins(&rest, "signal:")) {
         scan_skip(&rest, strlen("signal:"));
         if (!read_iw_signal(rest, &scan->strength_dbm)) {
-            return scan_wrong(scan, line,
-                              "not a strength such as \"signal: -54.00 dBm\", -127 to 0");
+            return scan_wrong(scan, line, "not a strength such as \"signal: -54.00 dBm\"");
         }
     }
     return HEARSAY_OK;
@@ -182,7 +185,7 @@ static int read_nmcli_line(struct scan *scan, const struct piece *line)
 {
     static const char wanted[] = "neither of iw (\"BSS a4:2b:8c:01:02:03(on wlan0)\") nor of "
                                  "nmcli -t -f BSSID,SIGNAL (\"A4\\:2B\\:8C\\:01\\:02\\:03:77\")";
-    char plain[BSSID_LENGTH + 8];
+    char plain[CONTEXT_BSSID_LENGTH + 8];
     struct piece rest = {plain, 0};
     for (size_t i = 0; i < line->length; i++) {
         if (line->text[i] == '\\') {
@@ -193,10 +196,11 @@ static int read_nmcli_line(struct scan *scan, const struct piece *line)
         }
         plain[rest.length++] = line->text[i];
     }
-    if (rest.length < BSSID_LENGTH || !context_parse_bssid(plain, BSSID_LENGTH, scan->bssid)) {
+    if (rest.length < CONTEXT_BSSID_LENGTH ||
+        !context_parse_bssid(plain, CONTEXT_BSSID_LENGTH, scan->bssid)) {
         return scan_wrong(scan, line, wanted);
     }
-    scan_skip(&rest, BSSID_LENGTH);
+    scan_skip(&rest, CONTEXT_BSSID_LENGTH);
     scan->strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
     if (rest.length > 0) {
         int percent = 0;
@@ -207,7 +211,7 @@ static int read_nmcli_line(struct scan *scan, const struct piece *line)
         }
         scan->strength_dbm = context_percent_to_dbm(percent);
     }
-    return add_sighting(scan);
+    return note_sighting(scan);
 }
 
 /* --- both ------------------------------------------------------------------------------------- */
@@ -239,7 +243,7 @@ int hearsay_context_add_scan(struct hearsay_context *context, const char *text, 
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the scan has over %d bytes",
                         HEARSAY_SCAN_BYTES_MAX);
     }
-    struct scan scan = {.context = context, .error = out_error};
+    struct scan scan = {.error = out_error};
     size_t at = 0;
     while (at < byte_count) {
         const char *newline = memchr(text + at, '\n', byte_count - at);
@@ -252,8 +256,11 @@ int hearsay_context_add_scan(struct hearsay_context *context, const char *text, 
         at += length + 1;
     }
     int status = end_iw_sighting(&scan);
+    if (status == HEARSAY_OK) {
+        status = sightings_add(&scan.sightings, context, out_error);
+    }
     if (status == HEARSAY_OK && out_sightings != NULL) {
-        *out_sightings = scan.sightings;
+        *out_sightings = scan.sightings.noted;
     }
     return status;
 }

@@ -8,9 +8,9 @@
 #include "core/base/hex.h"
 
 /* Six bytes; separator 0: none. */
-static bool read_address(const char *text, char separator, uint8_t out[6])
+static bool read_address(const char *text, char separator, uint8_t out[CONTEXT_BSSID_BYTES])
 {
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < CONTEXT_BSSID_BYTES; i++) {
         if (separator != 0 && i > 0 && *text++ != separator) {
             return false;
         }
@@ -25,24 +25,25 @@ static bool read_address(const char *text, char separator, uint8_t out[6])
     return true;
 }
 
-bool context_parse_bssid(const char *text, size_t length, char out[CONTEXT_BSSID_BYTES])
+bool context_parse_bssid(const char *text, size_t length, uint8_t out[CONTEXT_BSSID_BYTES])
 {
-    uint8_t bytes[6];
-    if (length != 12 && length != 17) {
+    if (length != 12 && length != CONTEXT_BSSID_LENGTH) {
         return false;
     }
     char separator = length == 12 ? '\0' : text[2];
-    if ((length == 17 && separator != ':' && separator != '-') ||
-        !read_address(text, separator, bytes)) {
-        return false;
-    }
-    static const uint8_t zeros[6];
-    if ((bytes[0] & 1) != 0 || memcmp(bytes, zeros, sizeof(bytes)) == 0) {
-        return false; /* a group's address, or none: no access point has it */
-    }
-    (void)snprintf(out, CONTEXT_BSSID_BYTES, "%02x:%02x:%02x:%02x:%02x:%02x", bytes[0], bytes[1],
-                   bytes[2], bytes[3], bytes[4], bytes[5]);
-    return true;
+    return (length == 12 || separator == ':' || separator == '-') &&
+           read_address(text, separator, out);
+}
+
+static const uint8_t hidden_address[CONTEXT_BSSID_BYTES] = {2};
+
+bool context_is_bssid(const uint8_t bssid[CONTEXT_BSSID_BYTES])
+{
+    static const uint8_t zeros[CONTEXT_BSSID_BYTES];
+    bool is_group = (bssid[0] & 1) != 0;
+
+    return !is_group && memcmp(bssid, zeros, sizeof(zeros)) != 0 &&
+           memcmp(bssid, hidden_address, sizeof(hidden_address)) != 0;
 }
 
 /*
@@ -63,15 +64,18 @@ int context_percent_to_dbm(int percent)
     return -40 - (3 * (100 - percent) + 4) / 5;
 }
 
-int context_add_sighting(struct hearsay_context *context, const char *bssid, int strength_dbm,
-                         struct hearsay_error *out_error)
+int context_add_sighting(struct hearsay_context *context, const uint8_t bssid[CONTEXT_BSSID_BYTES],
+                         int strength_dbm, struct hearsay_error *out_error)
 {
     unsigned levels = wifi_levels(strength_dbm);
     int status = HEARSAY_OK;
     for (unsigned level = 1; level <= levels && status == HEARSAY_OK; level++) {
         char label[48];
-        int length = level == 1 ? snprintf(label, sizeof(label), "wifi:%s", bssid)
-                                : snprintf(label, sizeof(label), "wifi:%s@%u", bssid, level);
+        int length = snprintf(label, sizeof(label), "wifi:%02x:%02x:%02x:%02x:%02x:%02x", bssid[0],
+                              bssid[1], bssid[2], bssid[3], bssid[4], bssid[5]);
+        if (level > 1) {
+            length += snprintf(label + length, sizeof(label) - (size_t)length, "@%u", level);
+        }
         status = context_add(context, label, (size_t)length, out_error);
     }
     return status;
@@ -80,17 +84,23 @@ int context_add_sighting(struct hearsay_context *context, const char *bssid, int
 int hearsay_context_add_wifi(struct hearsay_context *context, const char *bssid, int strength_dbm,
                              struct hearsay_error *out_error)
 {
-    char usual[CONTEXT_BSSID_BYTES];
-    if (!context_parse_bssid(bssid, strlen(bssid), usual)) {
+    uint8_t address[CONTEXT_BSSID_BYTES];
+    bool is_address = context_parse_bssid(bssid, strlen(bssid), address);
+    if (is_address && memcmp(address, hidden_address, sizeof(hidden_address)) == 0) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
-                        "\"%.100s\" is not an access point's address such as a4:2b:8c:01:02:03",
+                        "%s is not an access point's address: Android gives it to apps that may "
+                        "not know the address, which takes the permission for the precise location",
                         bssid);
+    }
+    if (!is_address || !context_is_bssid(address)) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, CONTEXT_NO_BSSID, bssid);
     }
     if (strength_dbm != HEARSAY_WIFI_NO_STRENGTH &&
         (strength_dbm < HEARSAY_WIFI_DBM_MIN || strength_dbm > HEARSAY_WIFI_DBM_MAX)) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
-                        "%s: a strength of %d is not in dBm, %d to %d", usual, strength_dbm,
+                        "%s: a strength of %d is not in dBm, %d to %d", bssid, strength_dbm,
                         HEARSAY_WIFI_DBM_MIN, HEARSAY_WIFI_DBM_MAX);
     }
-    return context_add_sighting(context, usual, strength_dbm, out_error);
+    return context_add_sighting(
+        context, address, strength_dbm == 0 ? HEARSAY_WIFI_NO_STRENGTH : strength_dbm, out_error);
 }

@@ -60,8 +60,9 @@ HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
 #define HEARSAY_SCAN_BYTES_MAX      (4 * 1024 * 1024) /* of the text of one scan */
 #define HEARSAY_SCAN_LINE_BYTES_MAX 4096              /* of one of its lines */
 #define HEARSAY_SCAN_SIGHTINGS_MAX  1024              /* access points in it */
+#define HEARSAY_SCAN_STRONGEST      32                /* of them that become labels */
 #define HEARSAY_WIFI_DBM_MIN        (-127)
-#define HEARSAY_WIFI_DBM_MAX        0
+#define HEARSAY_WIFI_DBM_MAX        0 /* drivers that know no strength say 0: it is unknown */
 #define HEARSAY_WIFI_NO_STRENGTH    1 /* instead of a strength in dBm: unknown */
 
 /*
@@ -96,10 +97,11 @@ HEARSAY_API int hearsay_context_add_label(struct hearsay_context *context, const
 
 /*
  * Adds an access point in range. `bssid` is six bytes in hexadecimal digits, in capitals or not,
- * separated by colons, by dashes or by nothing; group addresses and 00:00:00:00:00:00 are
- * ERR_ARGUMENT. strength_dbm is HEARSAY_WIFI_DBM_MIN to HEARSAY_WIFI_DBM_MAX, or
- * HEARSAY_WIFI_NO_STRENGTH. Adds the labels wifi:BSSID, wifi:BSSID@2, ..., wifi:BSSID@L, where the
- * level L is max(1, ceil((dBm + 90) / 8)), or 1 without a strength. Example: -60 dBm gives L = 4.
+ * separated by colons, by dashes or by nothing. Group addresses, 00:00:00:00:00:00 and
+ * 02:00:00:00:00:00, which Android gives to apps that may not know the address, are ERR_ARGUMENT.
+ * strength_dbm is HEARSAY_WIFI_DBM_MIN to HEARSAY_WIFI_DBM_MAX, or HEARSAY_WIFI_NO_STRENGTH. Adds
+ * the labels wifi:BSSID, wifi:BSSID@2, ..., wifi:BSSID@L, where the level L is max(1, ceil((dBm +
+ * 90) / 8)), or 1 without a strength. Example: -60 dBm gives L = 4.
  */
 HEARSAY_API int hearsay_context_add_wifi(struct hearsay_context *context, const char *bssid,
                                          int strength_dbm, struct hearsay_error *out_error);
@@ -128,13 +130,42 @@ HEARSAY_API int hearsay_context_add_time(struct hearsay_context *context, int64_
 HEARSAY_API int hearsay_context_add_topic(struct hearsay_context *context, const char *topic,
                                           struct hearsay_error *out_error);
 
+/* An access point as a scan saw it. */
+struct hearsay_sighting {
+    const char *bssid; /* borrowed; as for hearsay_context_add_wifi */
+    int strength_dbm;  /* or HEARSAY_WIFI_NO_STRENGTH */
+};
+
+/*
+ * Adds the labels of the HEARSAY_SCAN_STRONGEST strongest access points of a scan, the strongest
+ * one first; of two with the same strength the one with the lower address, and those without a
+ * strength last. If there are several sightings of an access point, the strongest one counts.
+ * Sightings with an address that no access point can have are left out, and a strength outside of
+ * HEARSAY_WIFI_DBM_MIN to -1 counts as none, so that one odd access point does not cost the scan:
+ * hearsay_context_left_out counts these. Text that is not six bytes, and more than
+ * HEARSAY_SCAN_SIGHTINGS_MAX sightings, are ERR_ARGUMENT, and no label is added.
+ */
+HEARSAY_API int hearsay_context_add_sightings(struct hearsay_context *context,
+                                              const struct hearsay_sighting *sightings,
+                                              size_t count, struct hearsay_error *out_error);
+
+/* What the scans of a context left out, since the context was made or cleared. */
+struct hearsay_left_out {
+    size_t weaker;      /* access points, because so many others are stronger */
+    size_t no_address;  /* sightings, because no access point can have the address */
+    size_t no_strength; /* strengths that cannot be; the sightings count without a strength */
+};
+
+HEARSAY_API void hearsay_context_left_out(const struct hearsay_context *context,
+                                          struct hearsay_left_out *out_left_out);
+
 /*
  * Adds the access points in the output of `iw dev DEVICE scan` or of `nmcli -t -f BSSID,SIGNAL
- * device wifi list`. The first line of the text that is not blank decides between the two formats.
- * `text` has byte_count bytes. Lines of iw with other information are ignored. Percentages are
- * converted to dBm by the inverse of NetworkManager's formula. *out_sightings is the number of
- * access points, repeated ones included; out_sightings may be NULL. ERR_ARGUMENT for a wrong line
- * names the line.
+ * device wifi list`, as hearsay_context_add_sightings does. The first line of the text that is not
+ * blank decides between the two formats. `text` has byte_count bytes. Lines of iw with other
+ * information are ignored. Percentages are converted to dBm by the inverse of NetworkManager's
+ * formula. *out_sightings is the number of sightings in the scan, those that are left out included;
+ * out_sightings may be NULL. ERR_ARGUMENT for a wrong line names the line, and no label is added.
  */
 HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const char *text,
                                          size_t byte_count, size_t *out_sightings,

@@ -12,6 +12,7 @@ from fractions import Fraction
 
 FLOOR_DBM = -90  # up to a step over it is level 1
 STEP_DB = 8
+STRONGEST = 32  # access points of a scan that become labels
 DIGITS = "0123456789bcdefghjkmnpqrstuvwxyz"
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -21,15 +22,26 @@ def levels(dbm, floor=FLOOR_DBM, step=STEP_DB):
     return 1 if dbm is None else max(1, math.ceil((dbm - floor) / step))
 
 
-def bssid(text):
-    """The usual form of an access point's address."""
+def address(text):
+    """The usual form of six bytes."""
     if not re.fullmatch(r"[0-9A-Fa-f]{2}(:[0-9A-Fa-f]{2}){5}|[0-9A-Fa-f]{2}(-[0-9A-Fa-f]{2}){5}"
                         r"|[0-9A-Fa-f]{12}", text, re.ASCII):
         raise ValueError(text)
     digits = re.sub("[:-]", "", text).lower()
-    if int(digits[:2], 16) & 1 or int(digits, 16) == 0:
-        raise ValueError(text)
     return ":".join(digits[i:i + 2] for i in range(0, 12, 2))
+
+
+def is_bssid(name):
+    """Whether an access point can have the address, which is in its usual form."""
+    return int(name[:2], 16) % 2 == 0 and name not in ("00:00:00:00:00:00", "02:00:00:00:00:00")
+
+
+def bssid(text):
+    """The usual form of an access point's address."""
+    name = address(text)
+    if not is_bssid(name):
+        raise ValueError(text)
+    return name
 
 
 def graded(name, count):
@@ -40,7 +52,26 @@ def graded(name, count):
 def wifi(text, dbm=None):
     if dbm is not None and not -127 <= dbm <= 0:
         raise ValueError(dbm)
-    return graded(bssid(text), levels(dbm))
+    return graded(bssid(text), levels(dbm or None))  # 0: the driver does not know it
+
+
+def scan(sightings):
+    """The labels of pairs of an address and a strength, and how much of them was left out."""
+    strengths = {}
+    left_out = {"weaker": 0, "no_address": 0, "no_strength": 0}
+    for text, dbm in sightings:
+        name = address(text)
+        if not is_bssid(name):
+            left_out["no_address"] += 1
+            continue
+        if dbm is not None and not -127 <= dbm <= -1:
+            left_out["no_strength"] += 1
+            dbm = None
+        strengths[name] = max(strengths.get(name, -math.inf), -math.inf if dbm is None else dbm)
+    order = sorted(strengths, key=lambda name: (-strengths[name], name))
+    left_out["weaker"] = len(order[STRONGEST:])
+    return [label for name in order[:STRONGEST]
+            for label in graded(name, levels(None if strengths[name] == -math.inf else strengths[name]))], left_out
 
 
 def cell(column, row, length):

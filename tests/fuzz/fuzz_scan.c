@@ -7,6 +7,8 @@
 #include "core/base/label.h"
 #include "tests/fuzz/fuzz.h"
 
+enum { LEVELS_MAX = 12 }; /* labels of an access point */
+
 static struct hearsay_context *new_context(void)
 {
     struct hearsay_context *context = NULL;
@@ -100,13 +102,18 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     size_t sightings = 0;
 
     if (hearsay_context_add_scan(context, text, size, &sightings, &error) == HEARSAY_OK) {
+        struct hearsay_left_out left_out;
         size_t count = 0;
         size_t again = 0;
 
         FUZZ_CHECK(sightings <= HEARSAY_SCAN_SIGHTINGS_MAX);
         check_labels(context);
         (void)hearsay_context_labels(context, &count);
-        FUZZ_CHECK((sightings == 0) == (count == 0) && sightings <= HEARSAY_SCAN_SIGHTINGS_MAX);
+        hearsay_context_left_out(context, &left_out);
+        FUZZ_CHECK((sightings == left_out.no_address) == (count == 0));
+        FUZZ_CHECK(left_out.weaker + left_out.no_address + left_out.no_strength <= 2 * sightings);
+        FUZZ_CHECK(count <= (size_t)HEARSAY_SCAN_STRONGEST * LEVELS_MAX);
+        FUZZ_CHECK(left_out.weaker == 0 || count >= HEARSAY_SCAN_STRONGEST);
         check_twin(context, text, size, sightings);
         FUZZ_CHECK(hearsay_context_add_scan(context, text, size, &sightings, &error) == HEARSAY_OK);
         (void)hearsay_context_labels(context, &again);

@@ -172,6 +172,24 @@ def test_scans(offline, tmp_path):
     assert code == 0 and "saw no access point" in err
 
 
+def test_of_a_scan_the_strongest(offline, rng):
+    """One line says how many were left out and why; one odd access point does not cost the scan."""
+    crowd = [(f"10:22:33:44:55:{i:02x}", -40 - i // 2) for i in range(71)]
+    rng.shuffle(crowd)
+    odd = [("02:00:00:00:00:00", -30), ("10:22:33:44:55:a0", 10), ("10:22:33:44:55:a1", 0)]
+    text = "".join(f"BSS {bssid}(on wlan0)\n\tsignal: {dbm}.00 dBm\n" for bssid, dbm in odd + crowd)
+    for seen in (odd + crowd, odd):
+        args = ("context", "--json", "--profile", "v1:512/2", "--scan", "-")
+        code, out, err = offline.run(*args, stdin=text if seen != odd else text[:text.index("BSS", text.index(":a1"))])
+        assert code == 0 and labels_of(json.loads(out)) == labels.scan(seen)[0]
+        crowded = "41 because 32 others are stronger, " if seen != odd else ""
+        assert err == (f"hearsay: access points left out: {crowded}1 because no access point has such an address "
+                       "(Android says 02:00:00:00:00:00 where it hides one); strengths left out: 2 because they are "
+                       "not from -127 to -1 dBm\n")
+    code, out, err = offline.run("deposit", "--scan", "-", "x", stdin="02:00:00:00:00:00:77\n")
+    assert (code, out) == (2, "") and "left out: 1" in err and "the context is empty" in err
+
+
 def test_now(offline):
     """--time now is this hour, and 2h is two hours ago; without it there is no label of time."""
     before = datetime.now(timezone.utc)
@@ -198,6 +216,7 @@ def test_mistakes(offline, tmp_path):
         ("--wifi", "a4:2b:8c:01:02:03=-128"): "dBm from -127 to 0",
         ("--wifi", "a4:2b:8c:01:02:03=-5x"): "has no strength",
         ("--wifi", "x" * 100 + "=-50"): "is not an access point's address",
+        ("--wifi", "02:00:00:00:00:00=-42"): "Android gives it to apps that may not know the address",
         ("--at", "48.1"): "is not LAT,LON",
         ("--at", "48.1,11.5,7"): "is not LAT,LON",
         ("--at", "0x10,1"): "is not LAT,LON",
@@ -277,6 +296,7 @@ def test_lines_of_json(daemon, tmp_path):
         '{"topics": "coffee"}': '"topics" is not an array',
         '{"topics": [" "]}': "the topic is empty",
         '{"wifi": {}}': "the context is empty",
+        '{"wifi": {"02:00:00:00:00:00": -42}}': "no access point can have such an address",
         '{"k": 3}': "the context is missing",
         '{"wify": {}}': 'did you mean "wifi"?',
     }
@@ -284,3 +304,24 @@ def test_lines_of_json(daemon, tmp_path):
     assert code == 1
     for line, said in zip(out.splitlines(), bad.values(), strict=True):
         assert said in json.loads(line)["error"], line
+
+
+def test_scans_in_lines_of_json(daemon, rng):
+    """"wifi" is a scan, too: the strongest count, and all lines together have one line about the others."""
+    cli = cli_runner.of_daemon(daemon)
+    crowd = {f"10:22:33:44:55:{i:02x}": -40 - i // 2 for i in range(71)}
+    strongest = {bssid: dbm for bssid, dbm in crowd.items() if dbm >= -55}
+    names = list(crowd)
+    rng.shuffle(names)
+    scans = [{"02:00:00:00:00:00": -30, **{name: crowd[name] for name in names}}, {**strongest, "10:22:33:44:55:a0": 0}]
+    lines = [json.dumps({"wifi": wifi}) + "\n" for wifi in scans + [strongest]]
+    assert len(strongest) == 32
+    said = ("hearsay: access points left out: 40 because 32 others are stronger, 1 because no access point has such an "
+            "address (Android says 02:00:00:00:00:00 where it hides one); strengths left out: 1 because they are not "
+            "from -127 to -1 dBm\n")
+    code, out, err = cli.run("import", "-", stdin=lines[0].replace("}}", '}, "text": "x"}'))
+    assert (code, out) == (0, "1 deposited, 0 already there, 0 skipped\n")
+    assert err.startswith("hearsay: access points left out: 39 because")
+    code, out, err = cli.run("query", "--batch", "-", stdin="".join(lines))
+    assert code == 0 and err == said
+    assert [json.loads(line)["results"][0]["distance"] for line in out.splitlines()] == [0, 0, 0]

@@ -226,6 +226,20 @@ def test_scan_script(watched, tmp_path):
     assert scan.left() == ["here"]
 
 
+def test_a_scan_of_many(watched, tmp_path):
+    """The strongest 32 go into the file, wherever they stand in the scan, and the log hears nothing of the others."""
+    daemon, path = watched()
+    scan = Scan(tmp_path)
+    seen = "".join(f"BSS 10:22:33:44:55:{i:02x}(on wlan7)\n\tsignal: {i - 121}.00 dBm\n" for i in range(71))
+    scan.write("iw", f"#!/bin/sh\ncat <<'END'\n{seen}END\n")
+    with daemon.client() as client:
+        done = scan.run("wlan7", path, "geo:u281zd")
+        assert (done.returncode, done.stderr) == (0, "")
+        labels = list(client.receive().here_changed.labels)
+    assert labels[0] == "geo:u281zd" and len(labels) <= 201
+    assert {label.split("@")[0] for label in labels[1:]} == {f"wifi:10:22:33:44:55:{i:02x}" for i in range(39, 71)}
+
+
 @pytest.mark.parametrize("program, text", [
     ("iw", "#!/bin/sh\necho 'this is no scan'\n"),
     ("iw", f"{IW}exit 240\n"),

@@ -200,6 +200,14 @@ static void test_scan_limits(void **state)
     }
     assert_int_equal(sightings, HEARSAY_SCAN_SIGHTINGS_MAX);
     assert_non_null(strstr(error.sentence, "line 1025"));
+    struct hearsay_left_out left_out;
+    size_t count = 0;
+    (void)hearsay_context_labels(context, &count); /* of the scan that fits; one label for each */
+    assert_int_equal(count, HEARSAY_SCAN_STRONGEST);
+    hearsay_context_left_out(context, &left_out);
+    assert_int_equal(left_out.no_address, 1); /* the first one, 02:00:00:00:00:00 */
+    assert_int_equal(left_out.weaker, HEARSAY_SCAN_SIGHTINGS_MAX - 1 - HEARSAY_SCAN_STRONGEST);
+    assert_int_equal(left_out.no_strength, 0);
     hearsay_context_clear(context);
     static const char start[] = "BSS 02:00:00:00:00:01(on wlan0)\n";
     memcpy(text, start, strlen(start));

@@ -30,10 +30,10 @@ def rule(pattern):
 
 def check_wifi():
     plus, step = map(int, rule(r"levels = max\(1, ceil\(\(s \+ (\d+)\) / (\d+)\)\)"))
-    rule(r"Without a strength levels is 1")
+    low, high = map(int, rule(r"for s whole dBm, (-\d+) to (-\d+)\. Without such a strength levels is 1"))
     for case in BUILDER["wifi"]:
         strength = case["dbm"]
-        levels = 1 if strength is None else max(1, math.ceil((strength + plus) / step))
+        levels = 1 if strength is None or not low <= strength <= high else max(1, math.ceil((strength + plus) / step))
         bssid = ":".join(re.findall("..", re.sub("[:-]", "", case["bssid"].lower())))
         wanted = [f"wifi:{bssid}"] + [f"wifi:{bssid}@{level}" for level in range(2, levels + 1)]
         if case["labels"] != wanted:

@@ -24,7 +24,7 @@ WIFI += [("a4:2b:8c:01:02:03", dbm) for dbm in (-89, -82, -81, -74, -73, -66, -6
                                                 -49, -42, -41, -34, -33, -10, -2, -1)]
 WIFI_REFUSED = [("", None), ("a4:2b:8c:01:02", None), ("a4:2b:8c:01:02:0g", None),
                 ("a4:2b-8c:01:02:03", None), ("a4:2b:8c:01:02:03:", None), ("a4 2b 8c 01 02 03", None),
-                ("00:00:00:00:00:00", None), ("ff:ff:ff:ff:ff:ff", None),
+                ("00:00:00:00:00:00", None), ("02:00:00:00:00:00", -42), ("020000000000", None), ("ff:ff:ff:ff:ff:ff", None),
                 ("01:2b:8c:01:02:03", None), ("a4:2b:8c:01:02:03", 2), ("a4:2b:8c:01:02:03", -128),
                 ("a42b.8c01.0203", None), ("+4:2b:8c:01:02:03", None), ("a4:2b:8c:01:02:03", -1000)]
 
@@ -72,12 +72,45 @@ SCANS = [
      "02\\:00\\:00\\:00\\:00\\:01:30\n02\\:00\\:00\\:00\\:00\\:01:77\n",
      [("02:00:00:00:00:01", -82), ("02:00:00:00:00:01", -54)]),
     ("nothing", "", []),
+    ("what no access point can have is left out: addresses, strengths",
+     "BSS 02:00:00:00:00:00(on wlan0)\n\tsignal: -42.00 dBm\n"
+     "BSS 10:22:33:44:55:01(on wlan0)\n\tsignal: 0.00 dBm\n"
+     "BSS 00:00:00:00:00:00(on wlan0)\n\tsignal: -42.00 dBm\n"
+     "BSS 10:22:33:44:55:02(on wlan0)\n\tsignal: 10.00 dBm\n"
+     "BSS 10:22:33:44:55:05(on wlan0)\n\tsignal: 1.00 dBm\n"
+     "BSS ff:ff:ff:ff:ff:ff(on wlan0)\n"
+     "BSS 10:22:33:44:55:03(on wlan0)\n\tsignal: -128.00 dBm\n"
+     "BSS 10:22:33:44:55:04(on wlan0)\n\tsignal: -54.00 dBm\n",
+     [("02:00:00:00:00:00", -42), ("10:22:33:44:55:01", 0), ("00:00:00:00:00:00", -42),
+      ("10:22:33:44:55:02", 10), ("10:22:33:44:55:05", 11), ("ff:ff:ff:ff:ff:ff", None),
+      ("10:22:33:44:55:03", -128), ("10:22:33:44:55:04", -54)]),
+    ("only such", "02\\:00\\:00\\:00\\:00\\:00:77\n", [("02:00:00:00:00:00", -54)]),
+    ("fractions as iw writes them", "BSS 10:22:33:44:55:01(on wlan0)\n\tsignal: -54.-50 dBm\n"
+     "BSS 10:22:33:44:55:02(on wlan0)\n\tsignal: -54.-51 dBm\n"
+     "BSS 10:22:33:44:55:03(on wlan0)\n\tsignal: 0.-60 dBm\n",
+     [("10:22:33:44:55:01", -54), ("10:22:33:44:55:02", -55), ("10:22:33:44:55:03", -1)]),
+]
+# The strongest ones, whatever the order. At the edge of the 32 strongest ones three are equally strong, and some have
+# no strength; one is seen twice.
+CROWD = [(f"10:22:33:44:{i * 37 % 256:02x}:{i:02x}", -36 - i // 3) for i in range(60)]
+CROWD = CROWD[::7] + [(b, d) for i, (b, d) in enumerate(CROWD) if i % 7]
+SCANS += [
+    ("of more than 32 the strongest",
+     "".join(f"BSS {b}(on wlan0)\n\tsignal: {d}.00 dBm\n" for b, d in CROWD)
+     + f"BSS {CROWD[3][0]}(on wlan0)\n\tsignal: -90.00 dBm\n",
+     CROWD + [(CROWD[3][0], -90)]),
+    ("without strengths the lowest addresses", "".join(b + "\n" for b, _ in CROWD), [(b, None) for b, _ in CROWD]),
+    ("those without a strength come last",
+     "".join(b + "\n" for b, _ in CROWD[:31]) + "".join(f"{b}:30\n" for b, _ in CROWD[31:40]),
+     [(b, None) for b, _ in CROWD[:31]] + [(b, -82) for b, _ in CROWD[31:40]]),
 ]
 SCANS_REFUSED = [
     (2, "BSS a4:2b:8c:01:02:03(on wlan0)\nBSS nonsense(on wlan0)\n"),
     (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: strong\n"),
     (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54 dB\n"),
-    (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: 12.00 dBm\n"),
+    (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54.--50 dBm\n"),
+    (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54.5 dBm\n"),
+    (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: --54.00 dBm\n"),
     (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: 101/100\n"),
     (1, "BSS a4:2b:8c:01:02:03:04(on wlan0)\n"),
     (1, "BSSID              SIGNAL\nA4:2B:8C:01:02:03  77\n"),
@@ -98,11 +131,9 @@ def refused(make, *arguments):
     raise AssertionError(f"{arguments} became {made}")
 
 
-def scan_labels(sightings):
-    found = []
-    for bssid, dbm in sightings:
-        found += labels.wifi(bssid, dbm)
-    return list(dict.fromkeys(found))
+def scan_case(about, text, seen):
+    found, left_out = labels.scan(seen)
+    return {"about": about, "text": text, "seen": seen, "labels": found, "left_out": left_out}
 
 
 def make():
@@ -123,8 +154,7 @@ def make():
         "topics": [{"topic": t, "labels": labels.topic(t)} for t in TOPICS],
         "topics_refused": TOPICS_REFUSED,
         "percent_to_dbm": [labels.percent_to_dbm(p) for p in PERCENT],
-        "scans": [{"about": about, "text": text, "sightings": len(seen),
-                   "labels": scan_labels(seen)} for about, text, seen in SCANS],
+        "scans": [scan_case(*case) for case in SCANS],
         "scans_refused": [{"line": line, "text": text} for line, text in SCANS_REFUSED],
     }
 

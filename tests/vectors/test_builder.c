@@ -165,6 +165,23 @@ static void test_percent(void **state)
     }
 }
 
+/* What a scan becomes, whether it is read as text or given as sightings. */
+static void check_scan(struct hearsay_context *context, const json_t *entry)
+{
+    static const char *const names[] = {"weaker", "no_address", "no_strength"};
+    struct hearsay_left_out left_out;
+
+    hearsay_context_left_out(context, &left_out);
+    const size_t counts[] = {left_out.weaker, left_out.no_address, left_out.no_strength};
+    for (size_t i = 0; i < 3; i++) {
+        const json_t *count = json_object_get(json_object_get(entry, "left_out"), names[i]);
+        assert_int_equal(counts[i], json_integer_value(count));
+    }
+    check_labels(context, json_object_get(entry, "labels"));
+    hearsay_context_left_out(context, &left_out); /* check_labels has cleared the context */
+    assert_int_equal(left_out.weaker + left_out.no_address + left_out.no_strength, 0);
+}
+
 static void test_scans(void **state)
 {
     (void)state;
@@ -175,11 +192,26 @@ static void test_scans(void **state)
     json_array_foreach(cases("scans"), at, entry)
     {
         const char *text = string_of(entry, "text");
-        size_t sightings = 99;
-        assert_int_equal(hearsay_context_add_scan(context, text, strlen(text), &sightings, &error),
+        const json_t *seen = json_object_get(entry, "seen");
+        struct hearsay_sighting sightings[128];
+        size_t count = 99;
+        size_t i = 0;
+        const json_t *pair = NULL;
+        assert_int_equal(hearsay_context_add_scan(context, text, strlen(text), &count, &error),
                          HEARSAY_OK);
-        assert_int_equal(sightings, json_integer_value(json_object_get(entry, "sightings")));
-        check_labels(context, json_object_get(entry, "labels"));
+        assert_int_equal(count, json_array_size(seen));
+        check_scan(context, entry);
+        json_array_foreach(seen, i, pair)
+        {
+            const json_t *dbm = json_array_get(pair, 1);
+            assert_true(i < sizeof(sightings) / sizeof(sightings[0]));
+            sightings[i].bssid = json_string_value(json_array_get(pair, 0));
+            sightings[i].strength_dbm =
+                json_is_null(dbm) ? HEARSAY_WIFI_NO_STRENGTH : (int)json_integer_value(dbm);
+        }
+        assert_int_equal(hearsay_context_add_sightings(context, sightings, count, &error),
+                         HEARSAY_OK);
+        check_scan(context, entry);
     }
     json_array_foreach(cases("scans_refused"), at, entry)
     {

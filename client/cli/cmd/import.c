@@ -19,6 +19,7 @@
 #include "client/cli/input/pump.h"
 #include "client/cli/input/record.h"
 #include "client/cli/input/secret.h"
+#include "client/cli/input/sensed.h"
 #include "client/cli/term/progress.h"
 
 struct import_options {
@@ -51,6 +52,7 @@ struct import {
     uint64_t duplicates;
     uint64_t skipped;
     uint64_t expired;
+    struct hearsay_left_out left_out;
 };
 
 static struct import *import_of(struct pump_work *work)
@@ -252,6 +254,11 @@ static enum pump_verdict import_submit(struct pump_work *work, struct pump_item 
     switch (record_parse(item->line, item->length, &record, &wrong)) {
     case 0:
         verdict = submit_record(import, item, &record);
+        if (verdict == PUMP_IS_SENT && record.context != NULL) {
+            struct hearsay_left_out left_out;
+            hearsay_context_left_out(record.context, &left_out);
+            sensed_count_left_out(&left_out, &import->left_out);
+        }
         break;
     case JSONLINE_WRONG:
         verdict = import_skip(import, item, wrong.sentence);
@@ -371,6 +378,7 @@ static int import_lines(struct import *import, int fd)
                          pump.ring[pump.head % PUMP_RING].number);
         }
     }
+    sensed_say_left_out(import->cli, &import->left_out);
     int summed =
         pump.signalled != 0 && !import->options->json ? CLI_DONE : import_summarise(import);
     cli_close(pump.signals);

@@ -17,6 +17,7 @@ struct batch {
     const struct query_options *options;
     struct epoch_follower epochs; /* to ask in */
     uint64_t failed;              /* lines */
+    struct hearsay_left_out left_out;
 };
 
 static struct batch *batch_of(struct pump_work *work)
@@ -54,7 +55,8 @@ struct question {
     const struct batch *batch;
     const struct hearsay_host *host;
     struct hearsay_query query;
-    struct asked asked; /* asked_free */
+    struct hearsay_left_out left_out; /* of the line's scan */
+    struct asked asked;               /* asked_free */
 };
 
 /*
@@ -98,6 +100,9 @@ static int read_parts(struct question *question, const json_t *object,
         status =
             jsonline_wrong(out_wrong, "the context is missing, such as \"labels\", an array of "
                                       "strings");
+    }
+    if (status == 0) {
+        hearsay_context_left_out(context, &question->left_out);
     }
     if (status == 0 && has_contains) {
         status = jsonline_labels(object, "contains", &contains.items, &contains.count, out_wrong);
@@ -179,6 +184,9 @@ static enum pump_verdict batch_submit(struct pump_work *work, struct pump_item *
                                 : status == JSONLINE_WRONG
                                     ? answer_error(batch, item, wrong.sentence)
                                     : stop_nomem(batch);
+    if (verdict == PUMP_IS_SENT) { /* not one that comes again because too many are in flight */
+        sensed_count_left_out(&question.left_out, &batch->left_out);
+    }
     asked_free(&question.asked);
     return verdict;
 }
@@ -261,6 +269,7 @@ int query_batch(struct cli *cli, const struct query_options *options)
     if (code == CLI_DONE) {
         code = pump_run(&pump);
     }
+    sensed_say_left_out(cli, &batch.left_out);
     pump_deinit(&pump);
     lines_deinit(&lines);
     cli_close(fd);

@@ -138,6 +138,40 @@ static int add_scan(const struct cli *cli, struct hearsay_context *context, cons
     return code;
 }
 
+void sensed_count_left_out(const struct hearsay_left_out *left_out, struct hearsay_left_out *total)
+{
+    total->weaker += left_out->weaker;
+    total->no_address += left_out->no_address;
+    total->no_strength += left_out->no_strength;
+}
+
+void sensed_say_left_out(const struct cli *cli, const struct hearsay_left_out *left_out)
+{
+    char text[512] = "";
+    size_t length = 0;
+    const char *access_points = "access points left out: ";
+    if (left_out->weaker > 0) {
+        length += (size_t)snprintf(text, sizeof(text), "%s%zu because %d others are stronger",
+                                   access_points, left_out->weaker, HEARSAY_SCAN_STRONGEST);
+    }
+    if (left_out->no_address > 0) {
+        length += (size_t)snprintf(text + length, sizeof(text) - length,
+                                   "%s%zu because no access point has such an address (Android "
+                                   "says 02:00:00:00:00:00 where it hides one)",
+                                   length > 0 ? ", " : access_points, left_out->no_address);
+    }
+    if (left_out->no_strength > 0) {
+        length +=
+            (size_t)snprintf(text + length, sizeof(text) - length,
+                             "%sstrengths left out: %zu because they are not from %d to -1 "
+                             "dBm",
+                             length > 0 ? "; " : "", left_out->no_strength, HEARSAY_WIFI_DBM_MIN);
+    }
+    if (length > 0) {
+        cli_complain(cli, "%s", text);
+    }
+}
+
 /* --- all of them ------------------------------------------------------------------------------ */
 
 static int add_labels(const struct cli *cli, struct hearsay_context *context,
@@ -192,6 +226,9 @@ int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
         hearsay_context_free(context);
         return code;
     }
+    struct hearsay_left_out left_out;
+    hearsay_context_left_out(context, &left_out);
+    sensed_say_left_out(cli, &left_out);
     *out_context = context;
     return CLI_DONE;
 }

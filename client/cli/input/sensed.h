@@ -33,7 +33,7 @@ struct sensed {
         ARGS_ROW("wifi", 0, ARGS_LIST, type, field.wifi, "BSSID[=DBM]",                            \
                  "an access point, perhaps with its strength; once for each"),                     \
         ARGS_ROW("scan", 0, ARGS_TEXT, type, field.scan, "FILE",                                   \
-                 "those that iw or nmcli saw; - is standard input"),                               \
+                 "the strongest that iw or nmcli saw; - is standard input"),                       \
         ARGS_ROW("at", 0, ARGS_TEXT, type, field.position, "LAT,LON", "the position, in degrees"), \
         ARGS_ROW("neighbours", 0, ARGS_FLAG, type, field.neighbours, NULL,                         \
                  "with --at: the cells around, too"),                                              \
@@ -63,6 +63,12 @@ int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
 int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
                     struct hearsay_context *context);
 
+/* Adds to *total what the scans of one more context left out. */
+void sensed_count_left_out(const struct hearsay_left_out *left_out, struct hearsay_left_out *total);
+
+/* Says in one line on standard error how much scans left out and why, if they left anything out. */
+void sensed_say_left_out(const struct cli *cli, const struct hearsay_left_out *left_out);
+
 /*
  * Encodes a context as a filter of the host's profile, keyed with `keys`. Returns CLI_DONE or an
  * exit code.
@@ -78,7 +84,8 @@ int sensed_encode(const struct cli *cli, const struct hearsay_host *host,
  * Makes the context from the keys of a JSON object:
  *
  *   "labels", "topics"   arrays of strings
- *   "wifi"               an object: each key is a BSSID, its value the strength in dBm or null
+ *   "wifi"               a scan as an object: each key is a BSSID, its value the strength in dBm
+ *                        or null
  *   "at"                 an array of latitude and longitude
  *   "neighbours"         a boolean, only with "at"
  *   "time"               a moment in ISO 8601

@@ -42,39 +42,61 @@ static int parse_strings(const json_t *object, const char *key, struct hearsay_c
     return status;
 }
 
+/* Reads null or a strength in dBm. */
+static int parse_strength(const char *bssid, const json_t *strength, int *out_dbm,
+                          struct jsonline_error *out_error)
+{
+    json_int_t value = json_integer_value(strength);
+    if (json_is_null(strength)) {
+        *out_dbm = HEARSAY_WIFI_NO_STRENGTH;
+        return 0;
+    }
+    if (!json_is_integer(strength) || value < HEARSAY_WIFI_DBM_MIN ||
+        value > HEARSAY_WIFI_DBM_MAX) {
+        return jsonline_wrong(out_error,
+                              "\"wifi\": the strength of %.40s is neither null nor a whole "
+                              "number of dBm from %d to %d",
+                              bssid, HEARSAY_WIFI_DBM_MIN, HEARSAY_WIFI_DBM_MAX);
+    }
+    *out_dbm = (int)value;
+    return 0;
+}
+
 static int parse_wifi(const json_t *object, struct hearsay_context *context,
                       struct jsonline_error *out_error)
 {
-    json_t *sightings = json_object_get(object, "wifi");
+    json_t *scan = json_object_get(object, "wifi");
     const char *bssid = NULL;
     json_t *strength = NULL;
-    if (sightings == NULL || json_is_null(sightings)) {
+    size_t count = 0;
+    int status = 0;
+    if (scan == NULL || json_is_null(scan)) {
         return 0;
     }
-    if (!json_is_object(sightings)) {
+    if (!json_is_object(scan)) {
         return jsonline_wrong(out_error, "\"wifi\" is not an object such as "
                                          "{\"a4:2b:8c:01:02:03\": -54}");
     }
-    json_object_foreach(sightings, bssid, strength)
+    struct hearsay_sighting *sightings = calloc(json_object_size(scan) + 1, sizeof(*sightings));
+    if (sightings == NULL) {
+        return JSONLINE_NOMEM;
+    }
+    json_object_foreach(scan, bssid, strength)
     {
-        struct hearsay_error error;
-        int dbm = HEARSAY_WIFI_NO_STRENGTH;
-        if (!json_is_null(strength)) {
-            json_int_t value = json_integer_value(strength);
-            if (!json_is_integer(strength) || value < HEARSAY_WIFI_DBM_MIN ||
-                value > HEARSAY_WIFI_DBM_MAX) {
-                return jsonline_wrong(out_error,
-                                      "\"wifi\": the strength of %.40s is neither null nor a whole "
-                                      "number of dBm from %d to %d",
-                                      bssid, HEARSAY_WIFI_DBM_MIN, HEARSAY_WIFI_DBM_MAX);
-            }
-            dbm = (int)value;
-        }
-        if (hearsay_context_add_wifi(context, bssid, dbm, &error) != HEARSAY_OK) {
-            return sensed_json_failed(&error, "wifi", out_error);
+        struct hearsay_sighting *sighting = &sightings[count++];
+        sighting->bssid = bssid;
+        status = parse_strength(bssid, strength, &sighting->strength_dbm, out_error);
+        if (status != 0) {
+            break;
         }
     }
-    return 0;
+    struct hearsay_error error;
+    if (status == 0 &&
+        hearsay_context_add_sightings(context, sightings, count, &error) != HEARSAY_OK) {
+        status = sensed_json_failed(&error, "wifi", out_error);
+    }
+    free(sightings);
+    return status;
 }
 
 static int parse_position(const json_t *object, struct hearsay_context *context,
@@ -139,7 +161,13 @@ static int parse_all(const json_t *object, struct hearsay_context *context,
         status = parse_strings(object, "labels", context, hearsay_context_add_label, out_error);
     }
     size_t count = 0;
+    struct hearsay_left_out left_out;
     (void)hearsay_context_labels(context, &count);
+    hearsay_context_left_out(context, &left_out);
+    if (status == 0 && count == 0 && left_out.no_address > 0) {
+        return jsonline_wrong(out_error, "\"wifi\": no access point can have such an address; "
+                                         "Android says 02:00:00:00:00:00 where it hides one");
+    }
     if (status == 0 && count == 0) {
         return jsonline_wrong(out_error, "the context is empty: give \"labels\", an array of "
                                          "strings attribute:value, or what is sensed: \"wifi\", "
