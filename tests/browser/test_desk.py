@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The moderators' page on a phone. It has no script, so each test is one without JavaScript."""
+"""The moderators' page on a phone. What its script is for is tested in test_lost.py."""
 
 import json
 

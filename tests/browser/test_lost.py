@@ -179,25 +179,85 @@ def test_back_after_a_lost_report(phone, relay, script):
         assert values(phone, ["#code"]) == {"#code": ""}
 
 
-def test_reload_after_a_lost_removal(phone, desk, rng):  # noqa: F811
-    """A moderator's reason. Each page of theirs answers a form, so there is no page to go back to, but the
-    browser sends the form once more when the error page is reloaded."""
+@pytest.fixture
+def desk_relay(desk, rng):  # noqa: F811
+    """A relay in front of the moderators' page, which has a message to decide on."""
     report(desk, leave_text(desk, rng, "A rude word"), "HARASSMENT", reason="rude")
     desk.address = "127.0.0.1"
     relay = Relay(desk)
-    try:
-        phone.driver.get(relay.url(name=desk.address))
+    yield relay
+    relay.close()
+
+
+def last_reason(relay):
+    with relay.place.daemon.administrator() as operator:
+        return [one.reason for one in operator.call(desks.pb.Decisions()).decisions][-1]
+
+
+REMOVE = "form.acts button[value=remove]"
+
+
+def begin_removal(phone, relay):
+    """Logs in at the moderators' page and types a reason."""
+    phone.driver.get(relay.url(name=relay.place.address))
+    log_in(phone)
+    phone.unfold("details")
+    phone.tap("label[for^=ban-]")
+    phone.fill("[name=reason]", WORDS)
+
+
+def end_removal(phone, relay):
+    """On a page of the moderators, which may want the password again: what was typed is there."""
+    phone.until(lambda: phone.has("main form"), "the moderators' page")
+    if phone.has("#password"):
         log_in(phone)
-        phone.unfold("details")
-        phone.fill("[name=reason]", WORDS)
-        lose(phone, relay, "form.acts button[value=remove]")
-        phone.driver.refresh()
-        phone.until(lambda: phone.has("main"), "the moderators' page")
-        assert "Removed." in phone.text("[role=status]")
-        with desk.daemon.administrator() as operator:
-            assert [one.reason for one in operator.call(desks.pb.Decisions()).decisions][-1] == WORDS
-    finally:
-        relay.close()
+    phone.until(lambda: values(phone, ["[name=reason]"]) == {"[name=reason]": WORDS}, "the reason", SOON)
+    assert phone.find("[name=ban]").is_selected() and phone.has("[name=reason]")
+    phone.follow(REMOVE)
+    assert "Removed." in phone.text("[role=status]") and last_reason(relay) == WORDS
+    assert WORDS not in phone.run("return JSON.stringify(sessionStorage)"), "it is forgotten when it is done"
+
+
+def test_back_after_a_lost_removal(phone, desk_relay):
+    begin_removal(phone, desk_relay)
+    lose(phone, desk_relay, REMOVE)
+    phone.driver.back()
+    end_removal(phone, desk_relay)
+
+
+def test_back_after_a_second_lost_removal(phone, desk_relay):
+    """The form was sent from a page that answered another form about the same message."""
+    begin_removal(phone, desk_relay)
+    phone.follow("form.acts button[value=hide]")
+    assert "Hidden." in phone.text("[role=status]")
+    phone.until(lambda: values(phone, ["[name=reason]"]) == {"[name=reason]": WORDS}, "the reason", SOON)
+    lose(phone, desk_relay, REMOVE)
+    phone.driver.back()
+    end_removal(phone, desk_relay)
+
+
+def test_reload_of_the_desk(phone, desk_relay):
+    begin_removal(phone, desk_relay)
+    phone.driver.refresh()
+    end_removal(phone, desk_relay)
+
+
+def test_the_end_of_a_login_forgets(phone, desk_relay):
+    begin_removal(phone, desk_relay)
+    assert WORDS in phone.run("return JSON.stringify(sessionStorage)")
+    phone.follow("button[value=leave]")
+    assert WORDS not in phone.run("return JSON.stringify(sessionStorage)")
+
+
+@pytest.mark.parametrize("script", [False, True], ids=["plain", "script"])
+def test_reload_after_a_lost_removal(phone, desk_relay, script):
+    """Sends the form once more."""
+    phone.script(script)
+    begin_removal(phone, desk_relay)
+    lose(phone, desk_relay, REMOVE)
+    phone.driver.refresh()
+    phone.until(lambda: phone.has("main"), "the moderators' page")
+    assert "Removed." in phone.text("[role=status]") and last_reason(desk_relay) == WORDS
 
 
 # --- Firefox --------------------------------------------------------------------------------------
@@ -262,3 +322,37 @@ def test_firefox_reloads(firefox, relay):
     firefox.run("location.reload()")
     until(firefox, "!window.wasHere && document.getElementById('text')", "the form again")
     until(firefox, typed_in(TYPED), "what was typed", SOON)
+
+
+def log_in_by_firefox(firefox):
+    until(firefox, "document.getElementById('password')", "the form for the password")
+    firefox.type("#password", desks.PASSWORD)
+    firefox.click("main .button")
+    until(firefox, "document.querySelector('[name=reason]')", "the reported message")
+
+
+@pytest.mark.parametrize("way", ["back", "reload"])
+def test_firefox_keeps_a_moderators_reason(firefox, desk_relay, way):
+    firefox.get("about:blank")
+    until(firefox, "location.href === 'about:blank'", "an empty page")
+    address = desk_relay.url(name=desk_relay.place.address)
+    firefox.get(address)
+    log_in_by_firefox(firefox)
+    firefox.run("document.querySelector('details').open = true")
+    firefox.type("[name=reason]", WORDS)
+    if way == "back":
+        desk_relay.refuses = True
+        firefox.click(REMOVE)
+        wire.wait_until(lambda: firefox.url() == address + "act", "an error page", pause=0.05)
+        assert desk_relay.refused > 0
+        desk_relay.refuses = False
+        firefox.back()
+    else:
+        firefox.run("window.wasHere = true; location.reload()")
+    until(firefox, "!window.wasHere && document.querySelector('main form')", "the moderators' page")
+    if firefox.run("return document.getElementById('password') !== null"):
+        log_in_by_firefox(firefox)
+    until(firefox, typed_in({"[name=reason]": WORDS}), "the reason", SOON)
+    firefox.click(REMOVE)
+    until(firefox, "document.querySelector('[role=status]')", "the answer")
+    assert last_reason(desk_relay) == WORDS

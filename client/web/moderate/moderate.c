@@ -479,7 +479,7 @@ void moderate_request(void *context, struct http_exchange *exchange,
 
     if (!names_allow_host(&moderate->names, false, request->host)) {
         answer_text(exchange, 421, "The moderators' page has another address.\n");
-    } else if (strcmp(request->path, "/") == 0) {
+    } else if (strcmp(request->path, "/") == 0 || strcmp(request->path, DESK_ACTION) == 0) {
         serve_page(moderate, exchange, request);
     } else if (file != NULL) {
         http_answer(exchange, &(struct http_answer){.status = 200,

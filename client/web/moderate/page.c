@@ -6,6 +6,7 @@
 
 #include "client/web/page.h"
 #include "client/web/route/secret.h"
+#include "client/web/statics.h"
 
 enum {
     REASON_CHARACTERS_MAX = 1000,
@@ -69,13 +70,17 @@ static void write_hidden(struct html *html, const char *name, const char *value)
     }
 }
 
-/* Begins a form after which the browser goes to the element `place`; NULL: to the top. */
+/*
+ * Begins a form after which the browser goes to the element `place`; NULL: to the top. Forms go to
+ * DESK_ACTION and not to the address of the page, because a browser that cannot send a form to the
+ * address of the page would show its error instead of the page, and Back would lead past it.
+ */
 static void form_begin_to(struct html *html, const struct desk *desk, const char *class_name,
                           const char *place)
 {
-    char action[sizeof("/#") + PLACE_BYTES];
+    char action[sizeof(DESK_ACTION "#") + PLACE_BYTES];
 
-    (void)snprintf(action, sizeof(action), "/%s%s", place != NULL ? "#" : "",
+    (void)snprintf(action, sizeof(action), DESK_ACTION "%s%s", place != NULL ? "#" : "",
                    place != NULL ? place : "");
     html_raw(html, "<form method=\"post\"");
     html_attribute(html, "action", action);
@@ -136,7 +141,10 @@ void desk_begin(struct html *html, const struct desk *desk, const struct desk_no
                    "<link rel=\"stylesheet\" href=\"/style.css\">\n"
                    "<link rel=\"stylesheet\" href=\"/moderate.css\">\n"
                    "<link rel=\"icon\" type=\"image/svg+xml\" href=\"/favicon.svg\">\n"
-                   "</head>\n<body>\n<header class=\"top\">\n<div>\n");
+                   "<script src=\"/moderate.js\" defer");
+    /* A hostile place with the same address may have given the browser a script of this name. */
+    html_attribute(html, "integrity", statics_find("moderate.js")->integrity);
+    html_raw(html, "></script>\n</head>\n<body>\n<header class=\"top\">\n<div>\n");
     write_element(html, desk, "h1", "moderate.heading");
     html_raw(html, "<p class=\"soft\"><bdi>");
     html_string(html, desk->title);
@@ -173,8 +181,8 @@ static void keep_act(struct html *html, const struct desk_act *act)
 
 void desk_end(struct html *html, const struct desk *desk, const struct desk_act *act)
 {
-    html_raw(html, "</main>\n<footer class=\"foot\">\n<form method=\"post\" action=\"/\" "
-                   "class=\"tools\">\n");
+    html_raw(html, "</main>\n<footer class=\"foot\">\n<form method=\"post\" "
+                   "action=\"" DESK_ACTION "\" class=\"tools\">\n");
     write_hidden(html, "k", desk->token);
     if (act != NULL) {
         keep_act(html, act);

@@ -27,6 +27,7 @@ struct desk_act {
 };
 
 #define DESK_NEWEST "newest"
+#define DESK_ACTION "/act" /* the address that forms go to */
 
 /* What all parts have. Borrowed. */
 struct desk {
