@@ -6,11 +6,12 @@
 /*
  * 64 bits are enough. A section of b bits adds at most 256 b / 4 + 1 to a spread and to X: n - n^2
  * / b is at most b / 4, and a floor that is taken away adds less than 1; i is at most a and at most
- * c, so that i - a c / b is at most b / 4, too. The sections have PROFILE_BITS_MAX bits together.
+ * c, so that i - a c / b is at most b / 4, too. phi_bound adds 1 more for each section. The
+ * sections have PROFILE_BITS_MAX bits together.
  */
 enum {
     SCALE = 256,
-    SPREAD_MOST = SCALE / 4 * PROFILE_BITS_MAX + PROFILE_SECTIONS_MAX,
+    SPREAD_MOST = SCALE / 4 * PROFILE_BITS_MAX + 2 * PROFILE_SECTIONS_MAX,
     ROOT_SHIFT = 10,
     SHARE_SHIFT = PHI_SHIFT + ROOT_SHIFT,
     COARSE_SHIFT = 12,
@@ -48,7 +49,7 @@ void phi_ask(struct phi_query *out, const struct profile *profile, const uint64_
 
         if (set > 0) {
             out->sections[out->count++] =
-                (struct phi_section){section->first_bit, section->bits, set};
+                (struct phi_section){section->first_bit, section->bits, set, s};
             out->spread += spread_of(set, section->bits);
         }
     }
@@ -115,18 +116,25 @@ struct similarity phi_similarity(const struct phi_query *query, const uint64_t *
 }
 
 /*
- * Compares squares, with `least` rounded down to 12 bits: if phi is at least n / 2^12, then
- * X^2 >= (n / 2^12)^2 V(a) V(c), less a part in 2^16, because the root is rounded down.
+ * Returns whether phi may be at least `least`. Compares squares, with `least` rounded down to 12
+ * bits: if phi is at least n / 2^12, then X^2 >= (n / 2^12)^2 V(a) V(c), less a part in 2^16,
+ * because the root is rounded down.
  */
-bool phi_reaches(const struct phi_query *query, const uint64_t *message, uint32_t overlap,
-                 uint32_t least, struct similarity *out_similarity)
+static bool may_reach(const struct phi_query *query, struct sums sums, uint32_t least)
 {
-    struct sums sums = sums_of(query, message, overlap);
     uint64_t coarse = least >> (PHI_SHIFT - COARSE_SHIFT);
     uint64_t needed = coarse * coarse * (query->spread * sums.spread);
     uint64_t shared = sums.shared > 0 ? (uint64_t)sums.shared : 0;
 
-    if ((shared * shared) << 2 * COARSE_SHIFT < needed - (needed >> COARSE_SHIFT)) {
+    return (shared * shared) << 2 * COARSE_SHIFT >= needed - (needed >> COARSE_SHIFT);
+}
+
+bool phi_reaches(const struct phi_query *query, const uint64_t *message, uint32_t overlap,
+                 uint32_t least, struct similarity *out_similarity)
+{
+    struct sums sums = sums_of(query, message, overlap);
+
+    if (!may_reach(query, sums, least)) {
         return false;
     }
     *out_similarity = similarity_from(query, sums);
@@ -186,4 +194,58 @@ bool phi_has_bound(const struct phi_query *query)
                     (uint64_t)query->count * section->bits;
     }
     return holds;
+}
+
+/*
+ * Adds a section of the bound: c is the number in the range that is nearest to `shared`, i is the
+ * smaller of the two. X is rounded up, and has 1 more, which is what the floors of the message's
+ * own X may leave; the spread is rounded down. Returns false if the proof does not hold for the
+ * range.
+ */
+static bool add_range(const struct phi_section *section, const struct phi_range *range,
+                      struct sums *sums, uint32_t *overlap)
+{
+    uint64_t set = range->shared < range->least  ? range->least
+                   : range->shared > range->most ? range->most
+                                                 : range->shared;
+    uint64_t shared = range->shared < set ? range->shared : set;
+
+    sums->shared +=
+        (int64_t)(SCALE * shared + 1) - (int64_t)(SCALE * set * section->set / section->bits);
+    sums->spread += SCALE * set - (SCALE * set * set + section->bits - 1) / section->bits;
+    *overlap += (uint32_t)shared;
+    return 2 * range->most <= section->bits;
+}
+
+/*
+ * docs/notes/tree.md, "The bound of phi", has the proof. The phi of a message is divided by a root
+ * that is rounded down and at least 2^17: see phi_overlap_floor. So it may be above the exact
+ * number by a part in 2^16, which the bound has more, and 1 for its own rounding.
+ */
+bool phi_bound(const struct phi_query *query, const struct phi_range *ranges, uint32_t least,
+               struct similarity *out_bound)
+{
+    struct similarity bound = {PHI_ONE, PHI_ONE};
+    bool holds = phi_has_bound(query);
+    struct sums sums = {0, 0};
+    uint32_t overlap = 0;
+
+    for (uint32_t s = 0; s < query->count && holds; s++) {
+        holds = add_range(&query->sections[s], &ranges[query->sections[s].number], &sums, &overlap);
+    }
+    if (holds && overlap == 0) {
+        bound.shared = 0; /* without a shared bit X is not positive */
+    } else if (holds) {
+        if (!may_reach(query, sums, least)) {
+            return false;
+        }
+        bound = similarity_from(query, sums);
+        bound.shared += (bound.shared >> 16) + 1;
+        bound.shared = bound.shared < PHI_ONE ? bound.shared : PHI_ONE;
+    }
+    if (bound.shared < least) {
+        return false;
+    }
+    *out_bound = bound;
+    return true;
 }

@@ -42,7 +42,8 @@ enum { PHI_SHIFT = 24, PHI_ONE = 1 << PHI_SHIFT };
 struct phi_section {
     uint32_t first_bit;
     uint32_t bits;
-    uint32_t set; /* bits of the query in this section, at least 1 */
+    uint32_t set;    /* bits of the query in this section, at least 1 */
+    uint32_t number; /* of the section in the profile, counted from 0 */
 };
 
 /* What phi needs to know about a query. */
@@ -91,5 +92,23 @@ uint32_t phi_overlap_floor(const struct phi_query *query, uint32_t floor);
  * section may have more set bits than half, less a little for rounding.
  */
 bool phi_has_bound(const struct phi_query *query);
+
+/* What is known about some messages in one section of the profile. */
+struct phi_range {
+    uint32_t least;  /* no message has fewer set bits in the section */
+    uint32_t most;   /* no message has more; from `least` to the bits of the section */
+    uint32_t shared; /* no message shares more bits with the query there; at most the query's own */
+};
+
+/*
+ * Bounds the similarity of messages of which only ranges are known; `ranges` has one for each
+ * section of the profile, of which only those are read that the query asks for. Writes {bound,
+ * 2^24}, and no message is above it. The bound is 1 if there is no proof for a lower one: without
+ * phi_has_bound, or if a message may have more than half of the bits of a section set. Returns
+ * false and leaves *out_bound unchanged if no message reaches `least` / 2^24 for certain; then the
+ * call is cheaper. `least` is at most PHI_ONE.
+ */
+bool phi_bound(const struct phi_query *query, const struct phi_range *ranges, uint32_t least,
+               struct similarity *out_bound);
 
 #endif

@@ -141,7 +141,53 @@ static void add_lane(const struct bits_kernels *kernels, const struct phi_sectio
     kernels->add_section(&section, overlaps, 1, sums);
 }
 
-/* No message of a group is above the bound of the group: docs/notes/tree.md has the proof. */
+/* What is known of a group of messages in each section of the profile. */
+static void range_group(const struct profile *profile, const uint64_t *filter,
+                        uint64_t (*messages)[WORDS], uint32_t count, struct phi_range *out)
+{
+    uint64_t whole[WORDS] = {0};
+
+    for (uint32_t i = 0; i < count; i++) {
+        bloom_union(whole, whole, messages[i], WORDS);
+    }
+    bloom_intersection(whole, whole, filter, WORDS);
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        uint32_t first = profile->sections[s].first_bit;
+        uint32_t bits = profile->sections[s].bits;
+
+        out[s] =
+            (struct phi_range){UINT32_MAX, 0, bloom_union_count_range(whole, whole, first, bits)};
+        for (uint32_t i = 0; i < count; i++) {
+            uint32_t set = bloom_union_count_range(messages[i], messages[i], first, bits);
+
+            out[s].least = set < out[s].least ? set : out[s].least;
+            out[s].most = set > out[s].most ? set : out[s].most;
+        }
+    }
+}
+
+/* phi_bound says that the best of a group may be there, and refuses only what is above the best.
+ * Returns whether the bound is close. */
+static bool check_bound(struct rng *rng, const struct phi_query *query,
+                        const struct phi_range *ranges, uint32_t best)
+{
+    uint32_t least = rng_chance(rng, 30)   ? best
+                     : rng_chance(rng, 30) ? rng_below(rng, PHI_ONE + 1)
+                                           : best - best % 4096;
+    struct similarity bound = {0, 0};
+    struct similarity again = {0, 0};
+
+    assert_true(phi_bound(query, ranges, 0, &bound));
+    assert_true(bound.all == PHI_ONE && bound.shared >= best && bound.shared <= PHI_ONE);
+    if (phi_bound(query, ranges, least, &again)) {
+        assert_true(again.shared == bound.shared && again.all == bound.all);
+    } else {
+        assert_true(best < least);
+    }
+    return bound.shared < PHI_ONE && bound.shared <= best + best / 16 + PHI_ONE / 256;
+}
+
+/* No message of a group is above the bounds of the group: docs/notes/tree.md has the proof. */
 static void test_bounds(void **state)
 {
     const struct bits_kernels *kernels = bits_select(BITS_BEST);
@@ -150,11 +196,14 @@ static void test_bounds(void **state)
     struct rng rng;
     uint32_t bounded = 0;
     uint32_t close = 0;
+    uint32_t close_ranges = 0;
 
     (void)state;
     rng_init(&rng);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         const struct profile profile = make_profile(profiles[round % PROFILES]);
+        struct phi_range ranges[PROFILE_SECTIONS_MAX];
+        uint32_t best = 0;
         uint32_t count = 1 + rng_below(&rng, GROUP);
         uint32_t keep = 50 + rng_below(&rng, 51);
         struct phi_query query;
@@ -171,9 +220,13 @@ static void test_bounds(void **state)
         sums.shared[0] = (int32_t)query.count;
         for (uint32_t i = 0; i < count; i++) {
             make_filter(&rng, &profile, place, keep, messages[i]);
-            uint32_t floor = phi_floor(phi_of(&query, &profile, filter, messages[i]));
+            struct similarity phi = phi_of(&query, &profile, filter, messages[i]);
+            uint32_t floor = phi_floor(phi);
             highest = floor > highest ? floor : highest;
+            best = phi.shared > best ? phi.shared : best;
         }
+        range_group(&profile, filter, messages, count, ranges);
+        close_ranges += check_bound(&rng, &query, ranges, best);
         if (query.count == 0 || !phi_has_bound(&query) ||
             bloom_cardinality(filter, bloom_words(profile.bits)) > UINT8_MAX) {
             continue;
@@ -189,6 +242,91 @@ static void test_bounds(void **state)
     }
     print_message("%u groups have a bound, and %u a close one\n", bounded, close);
     assert_true(bounded > ROUNDS / 2 && close > ROUNDS / 20);
+    print_message("%u groups have a close bound by their ranges\n", close_ranges);
+    assert_true(close_ranges > ROUNDS / 20);
+}
+
+/* Sets `count` bits from `first` on. */
+static void set_run(uint64_t *filter, uint32_t first, uint32_t count)
+{
+    for (uint32_t bit = first; bit < first + count; bit++) {
+        bloom_set(filter, bit);
+    }
+}
+
+/* A message that shares as many bits as it can with a query whose bits begin each section. False:
+ * the section has no room for its other bits. */
+static bool make_nearest(const struct phi_query *query, const struct phi_range *ranges,
+                         const uint32_t *counts, uint64_t *out)
+{
+    *out = 0;
+    for (uint32_t s = 0; s < query->count; s++) {
+        const struct phi_section *section = &query->sections[s];
+        uint32_t shared = counts[s] < ranges[s].shared ? counts[s] : ranges[s].shared;
+
+        if (counts[s] - shared > section->bits - section->set) {
+            return false;
+        }
+        set_run(out, section->first_bit, shared);
+        set_run(out, section->first_bit + section->set, counts[s] - shared);
+    }
+    return true;
+}
+
+/* Random ranges of two small sections: no message within them is above the bound, whatever its
+ * numbers of set bits. All numbers are tried. */
+static void check_small_sections(struct rng *rng, uint32_t *bounded, uint32_t *met)
+{
+    uint32_t bits[] = {2 + rng_below(rng, 29), 2 + rng_below(rng, 29)};
+    struct phi_range ranges[3] = {{0}};
+    struct phi_query query;
+    uint64_t filter = 0;
+    uint64_t message;
+    char text[PROFILE_TEXT_MAX];
+    uint32_t counts[2];
+    uint32_t best = 0;
+    struct similarity bound;
+
+    (void)snprintf(text, sizeof text, "v1:a=%u/1,b=%u/1,c=%u/1", (unsigned)bits[0],
+                   (unsigned)bits[1], (unsigned)(64 - bits[0] - bits[1]));
+    const struct profile profile = make_profile(text);
+    for (uint32_t s = 0; s < 2; s++) {
+        uint32_t set = 1 + rng_below(rng, (bits[s] + 1) / 2);
+
+        set_run(&filter, profile.sections[s].first_bit, set);
+        ranges[s].shared = rng_below(rng, set + 1);
+        ranges[s].least = rng_below(rng, bits[s] / 2 + 1);
+        ranges[s].most = ranges[s].least + rng_below(rng, bits[s] - ranges[s].least + 1);
+    }
+    phi_ask(&query, &profile, &filter);
+    assert_true(phi_bound(&query, ranges, 0, &bound));
+    for (counts[0] = ranges[0].least; counts[0] <= ranges[0].most; counts[0]++) {
+        for (counts[1] = ranges[1].least; counts[1] <= ranges[1].most; counts[1]++) {
+            if (make_nearest(&query, ranges, counts, &message)) {
+                uint32_t phi = phi_of(&query, &profile, &filter, &message).shared;
+
+                assert_true(phi <= bound.shared);
+                best = phi > best ? phi : best;
+            }
+        }
+    }
+    *bounded += bound.shared > 0 && bound.shared < PHI_ONE ? 1 : 0;
+    *met += bound.shared < PHI_ONE && best > 0 && bound.shared - best < PHI_ONE / 50 ? 1 : 0;
+}
+
+static void test_small_sections(void **state)
+{
+    struct rng rng;
+    uint32_t bounded = 0;
+    uint32_t met = 0;
+
+    (void)state;
+    rng_init(&rng);
+    for (uint32_t round = 0; round < ROUNDS; round++) {
+        check_small_sections(&rng, &bounded, &met);
+    }
+    print_message("%u ranges have a bound, %u a message near it\n", bounded, met);
+    assert_true(bounded > ROUNDS / 20 && met > bounded / 4);
 }
 
 int main(void)
@@ -196,6 +334,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_overlaps),
         cmocka_unit_test(test_bounds),
+        cmocka_unit_test(test_small_sections),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
