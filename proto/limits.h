@@ -38,6 +38,8 @@ enum {
     LIMIT_WAIT_MS = 10000,         /* Query.wait_ms, at most */
     LIMIT_WAIT_MS_DEFAULT = 1000,  /* Query.wait_ms when absent */
     LIMIT_GROUPS = 64,             /* in Summarized */
+    LIMIT_SECTIONS = 16,           /* of a profile: in SummaryGroup */
+    LIMIT_FLOOR = 1 << 24,         /* Query.floor: similarity 1 */
     LIMIT_EXPORTED = 1000,         /* messages on a page of Exported */
     LIMIT_FIGURES = 2048,          /* in StatsTaken */
     LIMIT_FIGURE_BYTES = 127,      /* a figure's name */

@@ -37,8 +37,7 @@ struct msg_query {
     enum msg_scope scope;      /* MSG_SCOPE_HERE when absent */
     uint32_t wait_ms;          /* LIMIT_WAIT_MS_DEFAULT when absent */
     uint64_t max_staleness_ms; /* UINT64_MAX when absent */
-    uint32_t floor_intersection;
-    uint32_t floor_union; /* 0: no floor */
+    uint32_t floor;            /* in units of 2^-24, at most LIMIT_FLOOR; 0: no floor */
 };
 
 struct msg_result {

@@ -126,8 +126,10 @@ struct msg_exported {
 
 struct msg_summary_group {
     struct msg_bytes union_filter; /* 1 .. LIMIT_FILTER_BYTES */
-    uint32_t low;
-    uint32_t high;
+    uint32_t least[LIMIT_SECTIONS];
+    uint32_t least_count;
+    uint32_t most[LIMIT_SECTIONS];
+    uint32_t most_count;
     uint64_t count;
     int64_t newest_ms;
 };

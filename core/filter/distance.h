@@ -47,6 +47,24 @@ static inline int similarity_compare(struct similarity a, struct similarity b)
 }
 
 /*
+ * A floor is a similarity in units of 2^-24, rounded down, of any metric: messages below it are of
+ * no use to somebody. 0 means no floor. Nothing is lost by the rounding, and nothing comes in
+ * besides: two different similarities of the bit metric differ by at least 1 / (4096 * 4095), which
+ * is more than a unit, and phi is a number of such units.
+ */
+enum { SIMILARITY_FLOOR_ONE = 1 << 24 };
+
+static inline uint32_t similarity_floor(struct similarity s)
+{
+    return (uint32_t)((uint64_t)s.shared * SIMILARITY_FLOOR_ONE / s.all);
+}
+
+static inline struct similarity similarity_of_floor(uint32_t floor)
+{
+    return (struct similarity){floor, SIMILARITY_FLOOR_ONE};
+}
+
+/*
  * Returns whether the distance is at most `ppm` millionths. Always true if `ppm` is at least
  * 1,000,000.
  */

@@ -32,8 +32,10 @@ static void free_groups(struct hood *hood, struct hood_peer *peer)
 {
     alloc_release(hood->options.alloc, peer->filters);
     alloc_release(hood->options.alloc, peer->ranges);
+    alloc_release(hood->options.alloc, peer->newest);
     peer->filters = NULL;
     peer->ranges = NULL;
+    peer->newest = NULL;
     peer->group_count = 0;
     peer->block_count = 0;
 }
@@ -58,10 +60,22 @@ void hood_void(struct hood_peer *peer)
 
 /* --- groups ----------------------------------------------------------------------------------- */
 
+static bool is_sound(const struct profile *profile, const struct group *group)
+{
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        struct group_range range = group->ranges[s];
+
+        if (range.least > range.most || range.most > profile->sections[s].bits) {
+            return false;
+        }
+    }
+    return true;
+}
+
 static bool are_sound(const struct hood *hood, const struct group *groups, uint32_t count)
 {
     for (uint32_t i = 0; i < count; i++) {
-        if (groups[i].low > groups[i].high || groups[i].high > hood->options.profile->bits) {
+        if (!is_sound(hood->options.profile, &groups[i])) {
             return false;
         }
     }
@@ -71,31 +85,36 @@ static bool are_sound(const struct hood *hood, const struct group *groups, uint3
 /* Makes room for the groups. If this fails, the peer keeps the groups that it has. */
 static int make_room(struct hood *hood, struct hood_peer *peer, uint32_t group_count)
 {
+    const struct alloc *alloc = hood->options.alloc;
     uint32_t block_count = (group_count + BITS_BLOCK - 1) / BITS_BLOCK;
-    size_t block_words = hood->words * BITS_BLOCK;
+    size_t room = (size_t)block_count * BITS_BLOCK;
 
     if (block_count <= peer->block_count) {
         return 0;
     }
-    uint64_t *filters = alloc_resize(hood->options.alloc, peer->filters, block_count * block_words,
-                                     sizeof(*filters));
+    uint64_t *filters = alloc_resize(alloc, peer->filters, room * hood->words, sizeof(*filters));
     if (filters == NULL) {
         return -ERR_NOMEM;
     }
     peer->filters = filters;
-    struct hood_range *ranges = alloc_resize(hood->options.alloc, peer->ranges,
-                                             (size_t)block_count * BITS_BLOCK, sizeof(*ranges));
+    struct group_range *ranges = alloc_resize(
+        alloc, peer->ranges, room * hood->options.profile->section_count, sizeof(*ranges));
     if (ranges == NULL) {
         return -ERR_NOMEM;
     }
     peer->ranges = ranges;
+    int64_t *newest = alloc_resize(alloc, peer->newest, room, sizeof(*newest));
+    if (newest == NULL) {
+        return -ERR_NOMEM;
+    }
+    peer->newest = newest;
     peer->block_count = block_count;
     return 0;
 }
 
 static void append_group(struct hood *hood, struct hood_peer *peer, const struct group *group)
 {
-    uint32_t at = peer->group_count++;
+    size_t at = peer->group_count++;
     uint64_t *block = peer->filters + at / BITS_BLOCK * hood->words * BITS_BLOCK;
 
     if (at % BITS_BLOCK == 0) {
@@ -104,8 +123,9 @@ static void append_group(struct hood *hood, struct hood_peer *peer, const struct
     for (size_t w = 0; w < hood->words; w++) {
         block[w * BITS_BLOCK + at % BITS_BLOCK] = group->filter[w];
     }
-    peer->ranges[at] =
-        (struct hood_range){.low = group->low, .high = group->high, .newest_ms = group->newest_ms};
+    memcpy(peer->ranges + at * hood->options.profile->section_count, group->ranges,
+           hood->options.profile->section_count * sizeof(*peer->ranges));
+    peer->newest[at] = group->newest_ms;
 }
 
 /* --- words ------------------------------------------------------------------------------------ */
@@ -203,7 +223,9 @@ bool hood_is_faulty(const struct hood *hood, uint32_t peer)
 
 size_t hood_bytes(const struct hood *hood)
 {
-    size_t group_bytes = hood->words * sizeof(uint64_t) + sizeof(struct hood_range);
+    size_t group_bytes = hood->words * sizeof(uint64_t) +
+                         hood->options.profile->section_count * sizeof(struct group_range) +
+                         sizeof(int64_t);
     size_t bytes = sizeof(*hood) + hood->peers_max * sizeof(*hood->peers);
 
     for (uint32_t i = 0; i < hood->peers_max; i++) {

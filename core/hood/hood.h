@@ -38,9 +38,8 @@ enum {
 
 /* Named outcomes. */
 enum {
-    HOOD_VOID = 1,     /* learn: the peer's summary is void; ask the peer for a full word */
-    HOOD_LATE = 2,     /* learn: the word is older than the summary, and changed nothing */
-    HOOD_UNBOUNDED = 3 /* search_new: groups do not bound phi */
+    HOOD_VOID = 1, /* learn: the peer's summary is void; ask the peer for a full word */
+    HOOD_LATE = 2  /* learn: the word is older than the summary, and changed nothing */
 };
 
 struct hood_options {

@@ -5,12 +5,6 @@
 
 #include "core/hood/hood.h"
 
-struct hood_range {
-    uint32_t low;
-    uint32_t high;
-    int64_t newest_ms;
-};
-
 /* All zeros: no peer. */
 struct hood_peer {
     bool is_here;
@@ -21,9 +15,10 @@ struct hood_peer {
     uint8_t store_id[HOOD_STORE_ID_BYTES];
     uint64_t seq;
     int64_t as_of_ms;
-    int64_t newest_ms;         /* of messages that came after the groups that cover them */
-    uint64_t *filters;         /* owned: unions of the groups, in blocks (core/bits/bits.h) */
-    struct hood_range *ranges; /* owned: one for each group */
+    int64_t newest_ms;          /* of messages that came after the groups that cover them */
+    uint64_t *filters;          /* owned: unions of the groups, in blocks (core/bits/bits.h) */
+    struct group_range *ranges; /* owned: for each group, one for each section of the profile */
+    int64_t *newest;            /* owned: newest_ms of each group */
     uint32_t group_count;
     uint32_t block_count; /* for which there is memory */
 };
@@ -41,6 +36,13 @@ static inline const uint64_t *hood_block(const struct hood *hood, const struct h
                                          uint32_t block)
 {
     return peer->filters + block * hood->words * BITS_BLOCK;
+}
+
+/* The ranges of a group. */
+static inline const struct group_range *hood_ranges(const struct hood *hood,
+                                                    const struct hood_peer *peer, uint32_t group)
+{
+    return peer->ranges + (size_t)group * hood->options.profile->section_count;
 }
 
 /* The summary rules out nothing until a full word comes. */

@@ -31,6 +31,7 @@ struct hood_search {
     struct hood_query query;
     struct nearest nearest;
     struct index_probe *probes; /* owned: one for each part */
+    uint64_t *asked;            /* owned: the filters of the parts, by section: see asked_filter */
     struct target *targets;     /* owned; best first */
     uint32_t *wave;             /* owned: the numbers of the peers to ask */
     uint32_t target_count;
@@ -52,31 +53,74 @@ static void raise_bound(struct target *target, struct similarity rank, int64_t n
     }
 }
 
+/* The bits of a part's filter in one section of the profile, as a filter of all sections. */
+static uint64_t *asked_filter(const struct hood_search *search, uint32_t part, uint32_t section)
+{
+    size_t at = (size_t)part * search->hood->options.profile->section_count + section;
+
+    return search->asked + at * search->hood->words;
+}
+
+/* Counts the bits that the query shares with each union of a block, section by section. */
+static void share_block(const struct hood_search *search, const struct index_probe *probe,
+                        const uint64_t *filters, uint32_t (*out_shared)[BITS_BLOCK])
+{
+    const struct bits_kernels *kernels = search->hood->options.kernels;
+
+    for (uint32_t a = 0; a < probe->phi.count; a++) {
+        const struct phi_section *section = &probe->phi.sections[a];
+        size_t first = section->first_bit / 64;
+        size_t end = (section->first_bit + section->bits + 63) / 64;
+
+        kernels->overlaps(asked_filter(search, probe->part, section->number) + first,
+                          filters + first * BITS_BLOCK, end - first, out_shared[section->number]);
+    }
+}
+
+/* Raises the bound of the target to that of one group. `newest_ms` is that of its messages. */
+static void bound_group(const struct hood_search *search, const struct index_probe *probe,
+                        const struct group_range *group, uint32_t (*shared)[BITS_BLOCK],
+                        uint32_t lane, int64_t newest_ms, struct target *target)
+{
+    struct phi_range ranges[PROFILE_SECTIONS_MAX];
+    bool is_phi = probe->query->metric == INDEX_METRIC_PHI;
+    struct bound_query query = {
+        .phi = is_phi ? &probe->phi : NULL,
+        .set_bits = probe->cardinality,
+        .section_count = search->hood->options.profile->section_count,
+        .max_distance_ppm = probe->query->max_distance_ppm,
+        .phi_least = is_phi && target->can_hold ? target->rank.shared : 0,
+    };
+    struct similarity rank;
+
+    for (uint32_t s = 0; s < query.section_count; s++) {
+        ranges[s] = (struct phi_range){group[s].least, group[s].most, shared[s][lane]};
+    }
+    if (bound_rank(&query, ranges, &rank)) {
+        raise_bound(target, rank, newest_ms);
+    }
+}
+
 static void bound_block(const struct hood_search *search, const struct index_probe *probe,
                         const struct hood_peer *peer, uint32_t block, struct target *target)
 {
-    const struct bits_kernels *kernels = search->hood->options.kernels;
-    const uint64_t *filters = hood_block(search->hood, peer, block);
+    const struct hood *hood = search->hood;
+    const uint64_t *filters = hood_block(hood, peer, block);
     uint32_t first = block * BITS_BLOCK;
     uint32_t holding = UINT32_MAX;
-    uint32_t shared[BITS_BLOCK];
-    struct bound_query query = {
-        .set_bits = probe->cardinality,
-        .max_distance_ppm = probe->query->max_distance_ppm,
-    };
+    uint32_t shared[PROFILE_SECTIONS_MAX][BITS_BLOCK] = {{0}};
 
     if (probe->contains != NULL) {
-        holding = kernels->supersets(probe->contains, filters, search->hood->words);
+        holding = hood->options.kernels->supersets(probe->contains, filters, hood->words);
     }
-    kernels->overlaps(probe->filter, filters, search->hood->words, shared);
+    share_block(search, probe, filters, shared);
     for (uint32_t i = 0; i < BITS_BLOCK && first + i < peer->group_count; i++) {
-        const struct hood_range *range = &peer->ranges[first + i];
-        int64_t newest_ms = range->newest_ms > peer->newest_ms ? range->newest_ms : peer->newest_ms;
-        struct similarity rank;
+        int64_t newest_ms = peer->newest[first + i];
 
-        if ((holding >> i & 1) != 0 && newest_ms >= probe->query->since_ms &&
-            bound_rank(&query, range->low, range->high, shared[i], &rank)) {
-            raise_bound(target, rank, newest_ms);
+        newest_ms = newest_ms > peer->newest_ms ? newest_ms : peer->newest_ms;
+        if ((holding >> i & 1) != 0 && newest_ms >= probe->query->since_ms) {
+            bound_group(search, probe, hood_ranges(hood, peer, first + i), shared, i, newest_ms,
+                        target);
         }
     }
 }
@@ -170,6 +214,19 @@ static bool may_hold(const struct hood_search *search, const struct target *targ
 
 /* --- beginning -------------------------------------------------------------------------------- */
 
+/* Fills the asked filters of a part. */
+static void cut_filter(struct hood_search *search, const struct index_probe *probe)
+{
+    for (uint32_t a = 0; a < probe->phi.count; a++) {
+        const struct phi_section *section = &probe->phi.sections[a];
+        uint64_t *out = asked_filter(search, probe->part, section->number);
+
+        for (uint32_t bit = section->first_bit; bit < section->first_bit + section->bits; bit++) {
+            out[bit / 64] |= probe->filter[bit / 64] & UINT64_C(1) << bit % 64;
+        }
+    }
+}
+
 static void begin_probes(struct hood_search *search)
 {
     const struct hood_options *options = &search->hood->options;
@@ -185,10 +242,13 @@ static void begin_probes(struct hood_search *search)
             .cardinality = bloom_cardinality(part->filter, search->hood->words),
             .part = p,
             .part_bits = options->profile->bits,
+            .profile = options->profile,
             .nearest = &search->nearest,
             .check_repeats = true,
             .now_ms = INT64_MIN, /* each peer leaves out itself what has expired there */
         };
+        phi_ask(&search->probes[p].phi, options->profile, part->filter);
+        cut_filter(search, &search->probes[p]);
         if (part->contains != NULL) {
             search->probes[p].contains_cardinality =
                 bloom_cardinality(part->contains, search->hood->words);
@@ -213,10 +273,8 @@ int hood_search_new(struct hood *hood, const struct hood_query *query,
 {
     const struct alloc *alloc = hood->options.alloc;
     size_t count = hood->count > 0 ? hood->count : 1;
+    size_t section_words = hood->options.profile->section_count * hood->words;
 
-    if (query->query->metric == INDEX_METRIC_PHI) {
-        return HOOD_UNBOUNDED;
-    }
     struct hood_search *search = alloc_zeroed(alloc, 1, sizeof(*search));
     if (search == NULL) {
         return -ERR_NOMEM;
@@ -225,10 +283,11 @@ int hood_search_new(struct hood *hood, const struct hood_query *query,
     search->query = *query;
     search->wave_size = HOOD_WAVE_FIRST;
     search->probes = alloc_array(alloc, query->query->part_count, sizeof(*search->probes));
+    search->asked = alloc_zeroed(alloc, query->query->part_count * section_words, sizeof(uint64_t));
     search->targets = alloc_array(alloc, count, sizeof(*search->targets));
     search->wave = alloc_array(alloc, count, sizeof(*search->wave));
-    if (search->probes == NULL || search->targets == NULL || search->wave == NULL ||
-        nearest_init(&search->nearest, alloc, query->query->k, 0) != 0) {
+    if (search->probes == NULL || search->asked == NULL || search->targets == NULL ||
+        search->wave == NULL || nearest_init(&search->nearest, alloc, query->query->k, 0) != 0) {
         hood_search_free(search);
         return -ERR_NOMEM;
     }
@@ -246,6 +305,7 @@ void hood_search_free(struct hood_search *search)
     const struct alloc *alloc = search->hood->options.alloc;
     nearest_deinit(&search->nearest);
     alloc_release(alloc, search->probes);
+    alloc_release(alloc, search->asked);
     alloc_release(alloc, search->targets);
     alloc_release(alloc, search->wave);
     alloc_release(alloc, search);
@@ -356,12 +416,12 @@ static bool is_covered(const struct hood *hood, const struct hood_peer *peer,
                        const uint64_t *filter)
 {
     const struct bits_kernels *kernels = hood->options.kernels;
-    uint32_t set_bits = bloom_cardinality(filter, hood->words);
+    const struct profile *profile = hood->options.profile;
+    struct group_range numbers[PROFILE_SECTIONS_MAX];
 
+    groups_ranges_of(profile, filter, numbers);
     for (uint32_t at = 0; at < peer->group_count; at++) {
-        const struct hood_range *range = &peer->ranges[at];
-
-        if (set_bits >= range->low && set_bits <= range->high &&
+        if (groups_ranges_hold(hood_ranges(hood, peer, at), numbers, profile->section_count) &&
             (kernels->supersets(filter, hood_block(hood, peer, at / BITS_BLOCK), hood->words) >>
                  at % BITS_BLOCK &
              1) != 0) {

@@ -39,7 +39,7 @@ struct hood_query {
      * indexes. The search does not read sender_share (each host limits its own senders) and budget.
      */
     const struct index_query *query;
-    struct similarity floor;   /* messages below it are of no use; {0, 1}: all are */
+    struct similarity floor;   /* messages below it are of no use; 0: all are */
     uint32_t peers_max;        /* how many peers may be asked */
     uint64_t max_staleness_ms; /* a peer with an older summary is asked; UINT64_MAX: any age */
     int64_t now_ms;            /* by the clock of hood_learn's heard_ms */
@@ -72,8 +72,8 @@ struct hood_outcome {
     int64_t as_of_ms;
 };
 
-/* Begins a search. O(groups of all peers). Returns 0, HOOD_UNBOUNDED or -ERR_NOMEM. The hood must
- * outlive the search; it may learn meanwhile, which this search does not see. */
+/* Begins a search. O(groups of all peers). Returns 0 or -ERR_NOMEM. The hood must outlive the
+ * search; it may learn meanwhile, which this search does not see. */
 int hood_search_new(struct hood *hood, const struct hood_query *query,
                     struct hood_search **out_search);
 void hood_search_free(struct hood_search *search); /* at any time; NULL is fine */
@@ -101,7 +101,7 @@ uint32_t hood_search_next(struct hood_search *search, const uint32_t **out_peers
 uint32_t hood_search_answer(struct hood_search *search, uint32_t peer,
                             const struct hood_answer *answer);
 
-/* The similarity of the query's metric that a message must reach to be of use; {0, 1}: any. */
+/* The similarity of the query's metric that a message must reach to be of use; 0: any. */
 struct similarity hood_search_floor(const struct hood_search *search);
 
 /*

@@ -109,11 +109,13 @@ bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_
     const struct nearest_candidate *worst = nearest_worst(probe->nearest);
     struct bound_query query = {
         .set_bits = probe->cardinality,
+        .section_count = 1,
         .max_distance_ppm = probe->query->max_distance_ppm,
     };
+    struct phi_range range = {.least = low, .most = high, .shared = shared};
     struct similarity rank;
 
-    if (newest_ms < probe->query->since_ms || !bound_rank(&query, low, high, shared, &rank)) {
+    if (newest_ms < probe->query->since_ms || !bound_rank(&query, &range, &rank)) {
         return false;
     }
     if (worst == NULL || !reaches_floor(probe, rank)) {

@@ -15,12 +15,13 @@ static size_t slot_count(const struct groups *groups)
     return (size_t)groups->limit + 1;
 }
 
-int groups_init(struct groups *groups, const struct alloc *alloc, uint32_t m, uint32_t limit)
+int groups_init(struct groups *groups, const struct alloc *alloc, const struct profile *profile,
+                uint32_t limit)
 {
-    size_t words = bloom_words(m);
+    size_t words = bloom_words(profile->bits);
 
     assert(limit >= 1 && limit <= GROUPS_MAX);
-    *groups = (struct groups){.alloc = alloc, .words = words, .limit = limit};
+    *groups = (struct groups){.alloc = alloc, .profile = profile, .words = words, .limit = limit};
     groups->filters = alloc_array(alloc, slot_count(groups) * words, sizeof(*groups->filters));
     groups->list = alloc_array(alloc, slot_count(groups), sizeof(*groups->list));
     groups->slots = alloc_array(alloc, slot_count(groups), sizeof(*groups->slots));
@@ -108,8 +109,13 @@ static void unite_groups(struct groups *groups, uint32_t a, uint32_t b)
     const struct group *from = &groups->list[b];
 
     bloom_union(union_of(groups, a), into->filter, from->filter, groups->words);
-    into->low = from->low < into->low ? from->low : into->low;
-    into->high = from->high > into->high ? from->high : into->high;
+    for (uint32_t s = 0; s < groups->profile->section_count; s++) {
+        struct group_range *range = &into->ranges[s];
+        struct group_range other = from->ranges[s];
+
+        range->least = other.least < range->least ? other.least : range->least;
+        range->most = other.most > range->most ? other.most : range->most;
+    }
     into->count += from->count;
     into->newest_ms = from->newest_ms > into->newest_ms ? from->newest_ms : into->newest_ms;
     groups->slots[a].set_bits = bloom_cardinality(into->filter, groups->words);
@@ -170,15 +176,10 @@ static void merge_cheapest(struct groups *groups)
 void groups_add(struct groups *groups, const uint64_t *filter, int64_t deposited_ms)
 {
     uint32_t at = groups->count++;
-    uint32_t set_bits = bloom_cardinality(filter, groups->words);
 
     memcpy(union_of(groups, at), filter, groups->words * sizeof(*filter));
-    groups->list[at] = (struct group){.filter = union_of(groups, at),
-                                      .low = set_bits,
-                                      .high = set_bits,
-                                      .count = 1,
-                                      .newest_ms = deposited_ms};
-    groups->slots[at].set_bits = set_bits;
+    groups->list[at] = groups_one(groups->profile, union_of(groups, at), deposited_ms);
+    groups->slots[at].set_bits = bloom_cardinality(filter, groups->words);
     groups->came++;
     meet_others(groups, at);
     if (groups->count > groups->limit) {
@@ -201,12 +202,58 @@ void groups_shift(struct groups *groups, int64_t from_ms, int64_t by_ms)
     }
 }
 
-bool groups_cover(const struct group *list, uint32_t count, size_t words, const uint64_t *filter)
-{
-    uint32_t set_bits = bloom_cardinality(filter, words);
+/* --- ranges ----------------------------------------------------------------------------------- */
 
+void groups_ranges_of(const struct profile *profile, const uint64_t *filter,
+                      struct group_range *out_ranges)
+{
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *section = &profile->sections[s];
+        uint16_t set =
+            (uint16_t)bloom_union_count_range(filter, filter, section->first_bit, section->bits);
+
+        out_ranges[s] = (struct group_range){set, set};
+    }
+}
+
+bool groups_ranges_hold(const struct group_range *ranges, const struct group_range *numbers,
+                        uint32_t count)
+{
+    for (uint32_t s = 0; s < count; s++) {
+        if (numbers[s].least < ranges[s].least || numbers[s].most > ranges[s].most) {
+            return false;
+        }
+    }
+    return true;
+}
+
+struct group groups_one(const struct profile *profile, const uint64_t *filter, int64_t deposited_ms)
+{
+    struct group group = {.filter = filter, .count = 1, .newest_ms = deposited_ms};
+
+    groups_ranges_of(profile, filter, group.ranges);
+    return group;
+}
+
+struct group groups_all(const struct profile *profile, const uint64_t *ones, int64_t newest_ms)
+{
+    struct group group = {.filter = ones, .count = 1, .newest_ms = newest_ms};
+
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        group.ranges[s].most = (uint16_t)profile->sections[s].bits;
+    }
+    return group;
+}
+
+bool groups_cover(const struct group *list, uint32_t count, const struct profile *profile,
+                  const uint64_t *filter)
+{
+    struct group_range numbers[PROFILE_SECTIONS_MAX];
+    size_t words = bloom_words(profile->bits);
+
+    groups_ranges_of(profile, filter, numbers);
     for (uint32_t i = 0; i < count; i++) {
-        if (set_bits >= list[i].low && set_bits <= list[i].high &&
+        if (groups_ranges_hold(list[i].ranges, numbers, profile->section_count) &&
             bloom_is_subset(filter, list[i].filter, words)) {
             return true;
         }

@@ -20,14 +20,21 @@
 #include <stdint.h>
 
 #include "core/base/alloc.h"
+#include "core/profile/profile.h"
 
 enum { GROUPS_MAX = 64 }; /* the highest limit */
 
+/* The smallest and the largest number of bits that a filter has set in one section. */
+struct group_range {
+    uint16_t least;
+    uint16_t most;
+};
+
 struct group {
     const uint64_t *filter; /* the union of its filters, bloom_words(m) words; borrowed */
-    uint32_t low;           /* the smallest and the largest number of set bits of a filter */
-    uint32_t high;
-    uint32_t count;    /* filters that came, with those that have gone */
+    struct group_range ranges[PROFILE_SECTIONS_MAX]; /* one for each section of the profile */
+    uint32_t count;                                  /* filters that came, with those that have
+                                                        gone */
     int64_t newest_ms; /* no filter of the group was deposited later */
 };
 
@@ -40,6 +47,7 @@ struct groups_slot {
 
 struct groups {
     const struct alloc *alloc;
+    const struct profile *profile;
     size_t words;
     uint32_t limit;
     uint32_t count;            /* groups, at most `limit` */
@@ -51,10 +59,11 @@ struct groups {
 };
 
 /*
- * Makes at most `limit` (1 .. GROUPS_MAX) groups of filters of m >= 1 bits; there are none yet.
- * `alloc` is borrowed. Returns 0 or -ERR_NOMEM. No other function here needs memory.
+ * Makes at most `limit` (1 .. GROUPS_MAX) groups of filters of a profile; there are none yet.
+ * `alloc` and `profile` are borrowed. Returns 0 or -ERR_NOMEM. No other function here needs memory.
  */
-int groups_init(struct groups *groups, const struct alloc *alloc, uint32_t m, uint32_t limit);
+int groups_init(struct groups *groups, const struct alloc *alloc, const struct profile *profile,
+                uint32_t limit);
 void groups_deinit(struct groups *groups); /* a zeroed struct is fine */
 
 /* Forgets all filters. O(1). */
@@ -77,11 +86,29 @@ bool groups_remove(struct groups *groups);
 void groups_shift(struct groups *groups, int64_t from_ms, int64_t by_ms);
 
 /*
- * Returns whether one of `count` groups covers a filter of `words` words: the group's union has all
- * bits of the filter, and the filter's number of set bits lies in the range of the group. Looks at
- * no time. O(count * words).
+ * Returns whether one of `count` groups covers a filter of a profile: the group's union has all
+ * bits of the filter, and in each section the filter's number of set bits lies in the range of the
+ * group. Looks at no time. O(count * m / 64).
  */
-bool groups_cover(const struct group *list, uint32_t count, size_t words, const uint64_t *filter);
+bool groups_cover(const struct group *list, uint32_t count, const struct profile *profile,
+                  const uint64_t *filter);
+
+/* Returns the group that covers only one filter, which is borrowed. O(m / 64) */
+struct group groups_one(const struct profile *profile, const uint64_t *filter,
+                        int64_t deposited_ms);
+
+/* Returns the group that covers every filter of a profile; its count is 1. `ones` is borrowed, and
+ * has all bits set. */
+struct group groups_all(const struct profile *profile, const uint64_t *ones, int64_t newest_ms);
+
+/*
+ * Writes the number of bits that a filter has set in each section of a profile, as ranges of one
+ * number each. groups_ranges_hold returns whether each of `count` such numbers lies in its range.
+ */
+void groups_ranges_of(const struct profile *profile, const uint64_t *filter,
+                      struct group_range *out_ranges);
+bool groups_ranges_hold(const struct group_range *ranges, const struct group_range *numbers,
+                        uint32_t count);
 
 /* Returns the bytes of memory that the groups hold. */
 size_t groups_bytes(const struct groups *groups);

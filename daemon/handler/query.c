@@ -272,7 +272,7 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
         .since_ms = query->since_ms,
         .until_ms = query->until_ms,
         .metric = metric_of(query->metric),
-        .floor = {query->floor_intersection, query->floor_union},
+        .floor = query->floor == 0 ? (struct similarity){0, 0} : similarity_of_floor(query->floor),
     };
     job->parts = alloc_zeroed(alloc, job->query.part_count, sizeof(*job->parts));
     job->places = alloc_zeroed(alloc, job->query.part_count, sizeof(*job->places));
@@ -309,36 +309,14 @@ static bool lacks_bridge(const struct ask *ask)
            config_has_bridge(&ask->service->config);
 }
 
-/* Groups of other servers do not say in which sections their bits are. */
-static bool check_bridge(const struct ask *ask)
-{
-    if (ask->request->query.metric == MSG_METRIC_BITS || !(asks_bridge(ask) || lacks_bridge(ask))) {
-        return true;
-    }
-    ask_refuse(ask, MSG_INVALID, "metric",
-               "hosts of other servers cannot be asked by phi; ask with BITS");
-    return false;
-}
-
 static bool check_floor(const struct ask *ask)
 {
-    const struct msg_query *query = &ask->request->query;
-
-    if (query->floor_union == 0 && query->floor_intersection == 0) {
+    if (ask->request->query.floor == 0 || ask->client->is_local) {
         return true;
     }
-    if (!ask->client->is_local) {
-        ask_refuse(ask, MSG_INVALID, "floor_union",
-                   "floors are taken on the Unix sockets of the server only");
-        return false;
-    }
-    if (query->floor_intersection > query->floor_union) {
-        ask_refuse(ask, MSG_INVALID, "floor_intersection",
-                   "floor_intersection is %" PRIu32 "; it must be at most floor_union, %" PRIu32,
-                   query->floor_intersection, query->floor_union);
-        return false;
-    }
-    return true;
+    ask_refuse(ask, MSG_INVALID, "floor",
+               "a floor is taken on the Unix sockets of the server only; ask with max_distance");
+    return false;
 }
 
 /* --- the request ------------------------------------------------------------------------------ */
@@ -350,7 +328,6 @@ void handler_query(struct ask *ask)
     uint32_t other = 0;
 
     if (!ask_host(ask, &query->host) || !check_query(ask) || !check_floor(ask) ||
-        !check_bridge(ask) ||
         (query->scope == MSG_SCOPE_HOOD && !count_peers(ask, &peers, &other))) {
         return;
     }

@@ -12,6 +12,8 @@
 #include "daemon/handler/query.h"
 #include "daemon/system/container.h"
 
+_Static_assert((int)LIMIT_FLOOR == (int)SIMILARITY_FLOOR_ONE, "a floor has one unit");
+
 /* --- to the bridge ---------------------------------------------------------------------------- */
 
 /* A push has filters and slices, and further bytes. These are the most further bytes of a push as a
@@ -98,20 +100,32 @@ static bool write_query(struct ask_wait *wait, struct msg_query *out)
         .max_distance_ppm = job->query.max_distance_ppm,
         .since_ms = job->query.since_ms,
         .until_ms = job->query.until_ms,
-        .metric = MSG_METRIC_BITS, /* check_bridge has refused the others */
+        .metric = job->query.metric == INDEX_METRIC_PHI ? MSG_METRIC_PHI : MSG_METRIC_BITS,
         .order = MSG_ORDER_SIMILARITY,
         .with_payload = job->with_payload,
         .scope = MSG_SCOPE_HERE,
         .max_staleness_ms = job->max_staleness_ms,
     };
     if (count == job->query.k) {
-        out->floor_intersection = found[count - 1].rank.shared;
-        out->floor_union = found[count - 1].rank.all;
+        out->floor = similarity_floor(found[count - 1].rank);
     }
     return write_parts(job, out) && write_slices(job, out);
 }
 
 /* --- from the bridge -------------------------------------------------------------------------- */
+
+/* The similarity of a filter to a part of the query, by the metric of the query. */
+static struct similarity rank_filter(const struct query_job *job, const struct index_part *part,
+                                     const uint64_t *filter, uint32_t shared, uint32_t all)
+{
+    struct phi_query phi;
+
+    if (job->query.metric != INDEX_METRIC_PHI) {
+        return similarity_of(shared, all);
+    }
+    phi_ask(&phi, &job->base.host->config.profile, part->filter);
+    return phi_similarity(&phi, filter, shared);
+}
 
 /*
  * Computes what the filter of a result says, by the part that ranks it highest. False: no part
@@ -135,19 +149,19 @@ static bool rank_result(const struct query_job *job, const struct msg_result *re
         const struct index_part *part = &job->parts[i];
         uint32_t shared = bloom_intersection_count(part->filter, filter, words);
         uint32_t all = bloom_union_count(part->filter, filter, words);
-        struct similarity bits = similarity_of(shared, all);
+        struct similarity rank = rank_filter(job, part, filter, shared, all);
 
         if (job->places[i].epoch->number != 0 ||
-            !distance_within(bits, job->query.max_distance_ppm) ||
+            !distance_within(rank, job->query.max_distance_ppm) ||
             (part->contains != NULL && !bloom_is_subset(part->contains, filter, words)) ||
-            (is_found && similarity_compare(bits, out->rank) <= 0)) {
+            (is_found && similarity_compare(rank, out->rank) <= 0)) {
             continue;
         }
         is_found = true;
-        out->rank = bits;
+        out->rank = rank;
         out->result.intersection_count = shared;
         out->result.union_count = all;
-        out->result.distance_ppm = distance_ppm(bits);
+        out->result.distance_ppm = distance_ppm(rank);
     }
     return is_found;
 }

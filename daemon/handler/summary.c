@@ -12,6 +12,21 @@
 
 enum { GROUPS_RETRY_MS = 100 };
 
+_Static_assert((int)LIMIT_SECTIONS == (int)PROFILE_SECTIONS_MAX, "a group has all sections");
+
+/* Fills what a group says apart from its union. */
+static void fill_group(const struct group *group, uint32_t section_count,
+                       struct msg_summary_group *out)
+{
+    out->least_count = out->most_count = section_count;
+    for (uint32_t s = 0; s < section_count; s++) {
+        out->least[s] = group->ranges[s].least;
+        out->most[s] = group->ranges[s].most;
+    }
+    out->count = group->count;
+    out->newest_ms = group->newest_ms;
+}
+
 /*
  * Adds the groups of the host. Returns false, after sending an error, if the client is no bridge,
  * if there is no memory, or if the groups are still being made.
@@ -49,14 +64,9 @@ static bool add_groups(const struct ask *ask, const struct epoch *epoch,
         return false;
     }
     for (size_t i = 0; i < count; i++, bytes += host->filter_bytes) {
-        const struct group *group = &groups->list[i];
-
-        bloom_store(group->filter, host->config.profile.bits, bytes);
-        list[i] = (struct msg_summary_group){.union_filter = {bytes, host->filter_bytes},
-                                             .low = group->low,
-                                             .high = group->high,
-                                             .count = group->count,
-                                             .newest_ms = group->newest_ms};
+        bloom_store(groups->list[i].filter, host->config.profile.bits, bytes);
+        list[i].union_filter = (struct msg_bytes){bytes, host->filter_bytes};
+        fill_group(&groups->list[i], host->config.profile.section_count, &list[i]);
     }
     summarized->groups = list;
     summarized->group_count = count;

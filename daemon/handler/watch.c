@@ -29,9 +29,9 @@ static bool check_watch(const struct ask *ask)
     } else if (query->until_ms != INT64_MAX) {
         field = "query.until_ms";
         sentence = "a watch has no end; leave until_ms out, and end it with Unwatch";
-    } else if (query->floor_union != 0 || query->floor_intersection != 0) {
-        field = "query.floor_union";
-        sentence = "a watch has no floor; leave floor_intersection and floor_union out";
+    } else if (query->floor != 0) {
+        field = "query.floor";
+        sentence = "a watch has no floor; leave it out, and give a max_distance";
     } else if (query->metric == MSG_METRIC_PHI) {
         field = "query.metric";
         sentence = "a watch cannot measure by phi; watch with BITS";

@@ -51,8 +51,8 @@ static int begin_walk(struct host *host)
     struct epoch *epoch = host->epochs[0];
     size_t words = host->filter_words;
 
-    int rc = groups_init(&own->next, host->alloc, host->config.profile.bits,
-                         host->config.summary_groups);
+    int rc =
+        groups_init(&own->next, host->alloc, &host->config.profile, host->config.summary_groups);
     if (rc == 0) {
         own->items = alloc_array(host->alloc, INDEX_COPY_MAX, sizeof(*own->items));
         own->filters = alloc_array(host->alloc, INDEX_COPY_MAX * words, sizeof(*own->filters));

@@ -29,6 +29,8 @@ const struct scan_count codec_counts[] = {
     {&hearsay__v1__noticed__descriptor, "notices", LIMIT_NOTICES},
     {&hearsay__v1__notices_changed__descriptor, "notices", LIMIT_NOTICES},
     {&hearsay__v1__summarized__descriptor, "groups", LIMIT_GROUPS},
+    {&hearsay__v1__summary_group__descriptor, "least", LIMIT_SECTIONS},
+    {&hearsay__v1__summary_group__descriptor, "most", LIMIT_SECTIONS},
     {&hearsay__v1__serve__descriptor, "hoods", LIMIT_HOSTS},
     {&hearsay__v1__changed__descriptor, "changes", LIMIT_CHANGES},
     {&hearsay__v1__apply__descriptor, "changes", LIMIT_CHANGES},

@@ -51,9 +51,8 @@ static const struct map slice_map = MAP_OF("a slice", slice, slice);
         {MAP_FIELD(U32, Query, query, wait_ms), MAP_RANGE(1, LIMIT_WAIT_MS),                     \
          .absent = LIMIT_WAIT_MS_DEFAULT},                                                       \
         {MAP_FIELD(U64, Query, query, max_staleness_ms), .absent = -1},                          \
-        {MAP_FIELD(U32, Query, query, floor_intersection)},                                      \
     {                                                                                            \
-        MAP_FIELD(U32, Query, query, floor_union)                                                \
+        MAP_FIELD(U32, Query, query, floor), .max = LIMIT_FLOOR                                  \
     }
 
 static const struct map_field query_fields[] = {
@@ -120,8 +119,8 @@ const struct map codec_results_map = MAP_OF("results", results, results);
 static const struct map_field summary_group_fields[] = {
     {MAP_FIELD(BYTES, SummaryGroup, summary_group, union_filter), .needed = true,
      MAP_RANGE(1, LIMIT_FILTER_BYTES)},
-    {MAP_FIELD(U32, SummaryGroup, summary_group, low)},
-    {MAP_FIELD(U32, SummaryGroup, summary_group, high)},
+    {MAP_NUMBERS(SummaryGroup, summary_group, least, least_count)},
+    {MAP_NUMBERS(SummaryGroup, summary_group, most, most_count)},
     {MAP_FIELD(U64, SummaryGroup, summary_group, count)},
     {MAP_FIELD(I64, SummaryGroup, summary_group, newest_ms)},
 };

@@ -15,7 +15,7 @@
 
 enum {
     LIMITS = 3,
-    RANGE_BYTES = 4, /* of a group: smallest and largest number of set bits */
+    RANGE_BYTES = 4, /* of a section of a group: smallest and largest number of set bits */
     ROUNDS = 9,
     BOUNDS_QUERIES = 300,
     GOAL_PERCENT = 10,
@@ -226,7 +226,10 @@ static void tell_cost(struct report *report, const struct hood_kind *kind, const
     char text[64];
 
     for (uint32_t p = 0; p < town->data.peer_count; p++) {
-        sum += town->groups[p].count * (double)(town->data.profile.bits / 8 + RANGE_BYTES);
+        const struct profile *profile = &town->data.profile;
+
+        sum += town->groups[p].count *
+               (double)(profile->bits / 8 + RANGE_BYTES * profile->section_count);
     }
     snprintf(key, sizeof(key), "g%u_bytes", limit);
     snprintf(text, sizeof(text), "%u groups: bytes of a summary, mean", limit);

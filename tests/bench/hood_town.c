@@ -69,7 +69,7 @@ int town_cluster(struct town *town, uint32_t limit, double *out_us)
 
     free_groups(town);
     for (uint32_t p = 0; p < data->peer_count; p++) {
-        if (groups_init(&town->groups[p], alloc_system(), data->profile.bits, limit) != 0) {
+        if (groups_init(&town->groups[p], alloc_system(), &data->profile, limit) != 0) {
             return bench_fail("memory is short");
         }
     }

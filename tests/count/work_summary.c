@@ -51,7 +51,7 @@ static void prepare_work(struct summary_work *work)
         count_fail("memory is short");
     }
     for (size_t peer = 0; peer < PEERS; peer++) {
-        if (groups_init(&work->groups[peer], alloc_system(), profile->bits, LIMIT) != 0) {
+        if (groups_init(&work->groups[peer], alloc_system(), profile, LIMIT) != 0) {
             count_fail("memory is short");
         }
         add_filters(work, &work->groups[peer], peer * STORED_BEFORE, STORED_BEFORE);
@@ -63,7 +63,8 @@ static void encode_groups(struct summary_work *work, const struct groups *groups
 {
     static uint8_t unions[GROUPS_MAX][PROFILE_BYTES_MAX];
     struct msg_summary_group list[GROUPS_MAX];
-    uint32_t bits = work->filters.profile.bits;
+    const struct profile *profile = &work->filters.profile;
+    uint32_t bits = profile->bits;
     struct msg_response response = {.id = 1, .kind = MSG_RESPONSE_SUMMARIZED};
 
     for (size_t i = 0; i < groups->count; i++) {
@@ -71,10 +72,14 @@ static void encode_groups(struct summary_work *work, const struct groups *groups
 
         bloom_store(group->filter, bits, unions[i]);
         list[i] = (struct msg_summary_group){.union_filter = {unions[i], bloom_bytes(bits)},
-                                             .low = group->low,
-                                             .high = group->high,
+                                             .least_count = profile->section_count,
+                                             .most_count = profile->section_count,
                                              .count = group->count,
                                              .newest_ms = group->newest_ms};
+        for (uint32_t s = 0; s < profile->section_count; s++) {
+            list[i].least[s] = group->ranges[s].least;
+            list[i].most[s] = group->ranges[s].most;
+        }
     }
     response.summarized.union_filter = list[0].union_filter;
     response.summarized.cardinality_min = 1;
@@ -111,11 +116,12 @@ static void learn_groups(struct summary_work *work, uint32_t peer)
                        from->union_filter.count) != 0) {
             count_fail("a group has another profile");
         }
-        groups[i] = (struct group){.filter = filters + i * words,
-                                   .low = from->low,
-                                   .high = from->high,
-                                   .count = 1,
-                                   .newest_ms = from->newest_ms};
+        groups[i] =
+            (struct group){.filter = filters + i * words, .count = 1, .newest_ms = from->newest_ms};
+        for (uint32_t s = 0; s < from->least_count; s++) {
+            groups[i].ranges[s] =
+                (struct group_range){(uint16_t)from->least[s], (uint16_t)from->most[s]};
+        }
     }
     struct hood_word word = {.seq = 1,
                              .newest_ms = INT64_MIN,

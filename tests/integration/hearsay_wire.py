@@ -184,6 +184,32 @@ def phi_similarity(asking, other, profile):
     return min((x << 34) // math.isqrt(spread_a * spread_b << 20), 1 << 24), 1 << 24
 
 
+def set_bits_of(filter_, profile=PROFILE):
+    """How many bits of a filter are set in each section."""
+    return [(bits_of(filter_) >> first & ((1 << bits) - 1)).bit_count() for _, first, bits, _ in sections_of(profile)]
+
+
+def group_of(filter_, profile=PROFILE, **fields):
+    """The group of a summary that covers the messages with this filter."""
+    numbers = set_bits_of(filter_, profile)
+    return pb.SummaryGroup(union_filter=filter_, least=numbers, most=numbers, **fields)
+
+
+def group_of_all(profile=PROFILE, **fields):
+    """The group of a summary that covers every message."""
+    ones = b"\xff" * (bits_of_profile(profile) // 8)
+    most = set_bits_of(ones, profile)
+    return pb.SummaryGroup(union_filter=ones, least=[0] * len(most), most=most, **fields)
+
+
+def covers(group, filter_, profile=PROFILE):
+    """Whether a message with this filter may be one of the group."""
+    numbers = set_bits_of(filter_, profile)
+    assert len(group.least) == len(group.most) == len(numbers), group
+    return (bits_of(filter_) & ~bits_of(group.union_filter) == 0 and
+            all(least <= n <= most for least, n, most in zip(group.least, numbers, group.most)))
+
+
 def checksum(data):
     """XXH3-64 with seed 0, as at the end of a client's files."""
     return xxhash.xxh3_64_intdigest(data, seed=0)

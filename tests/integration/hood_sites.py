@@ -127,11 +127,6 @@ def deposit(site, rng, count, host=None, labels=labels_of, **fields):
     return made
 
 
-def covers(group, filter_):
-    bits = sum(byte.bit_count() for byte in filter_)
-    return group.low <= bits <= group.high and all(b & ~u == 0 for b, u in zip(filter_, group.union_filter))
-
-
 class Ear:
     """A connection with the certificate of an access point, by raw NATS."""
 

@@ -2,7 +2,9 @@
 """Queries of a hood whose other hosts a bridge asks. The bridge is this test."""
 
 import contextlib
+import fractions
 import json
+import math
 import socket
 import struct
 import subprocess
@@ -63,16 +65,29 @@ def asked(world, query, results=(), **fields):
     return phone.body_of(phone.receive(), number), ask
 
 
+def similarity(query, filter_):
+    """As a fraction, by the metric of the query."""
+    asked_for = query.parts[0].filter
+    if query.metric == pb.PHI:
+        return wire.phi_similarity(asked_for, filter_, wire.PROFILE)
+    a, b = int.from_bytes(asked_for, "little"), int.from_bytes(filter_, "little")
+    return (a & b).bit_count(), (a | b).bit_count()
+
+
 def ranks_of(query, messages):
     """What order the messages come in: by similarity, newer, id."""
-    bits = [int.from_bytes(one.filter, "little") for one, _ in messages]
-    asked_for = int.from_bytes(query.parts[0].filter, "little")
-    return sorted((-(b & asked_for).bit_count() / (b | asked_for).bit_count(), -when, one.id)
-                  for b, (one, when) in zip(bits, messages))
+    ranks = []
+    for one, when in messages:
+        shared, every = similarity(query, one.filter)
+        if (every - shared) * 1_000_000 <= query.max_distance * every:
+            ranks.append((-shared / every, -when, one.id))
+    return sorted(ranks)
 
 
-def test_answers_are_merged(world, rng):
-    """Messages of this server and of others come as if one search had found them all."""
+@pytest.mark.parametrize("metric", [pb.BITS, pb.PHI], ids=["bits", "phi"])
+def test_answers_are_merged(world, rng, metric):
+    """Messages of this server and of others come as if one search had found them all. The bridge is told how
+    similar the k-th best of this server is."""
     _, _, phone = world
     words = [f"topic:w{n}" for n in range(12)]
     here, there = [], []
@@ -83,7 +98,7 @@ def test_answers_are_merged(world, rng):
         else:
             there.append((one, LONG_AGO + n))
     for k in (1, 5, 40, 100):
-        query = hood_of(rng.sample(words, 5), k=k)
+        query = hood_of(rng.sample(words, 5), k=k, metric=metric, max_distance=rng.choice((700_000, 1_000_000)))
         got, ask = asked(world, query, [remote(one, deposited_ms=when) for one, when in there],
                          peers=7, peers_asked=3, as_of_ms=12345)
         assert got.complete and (got.peers, got.peers_asked, got.as_of_ms) == (8, 4, 12345)
@@ -92,7 +107,14 @@ def test_answers_are_merged(world, rng):
         ours = {one.id for one, _ in here}
         assert all(r.host == ("lobby" if r.id in ours else "elsewhere") and r.payload
                    for r in got.results)
-        assert ask.query.HasField("floor_union") == (k <= len(here))
+        assert ask.query.metric == metric
+        ours_ranked = ranks_of(query, here)
+        floor = math.floor(-ours_ranked[k - 1][0] * 2**24) if k <= len(ours_ranked) else 0
+        assert ask.query.floor == floor and ask.query.HasField("floor") == (floor > 0)
+        filters = {one.id: one.filter for one, _ in here + there}
+        for result in got.results:
+            shared, every = similarity(query, filters[result.id])
+            assert abs(result.distance - 1_000_000 * (every - shared) / every) <= 0.5
 
 
 def test_nothing_of_the_phone_reaches_the_bridge(world):
@@ -113,8 +135,9 @@ def test_nothing_of_the_phone_reaches_the_bridge(world):
     assert 0 < ask.query.wait_ms <= 900
 
 
+@pytest.mark.parametrize("metric", [pb.BITS, pb.PHI], ids=["bits", "phi"])
 @pytest.mark.parametrize("lie", ["no filter", "short filter", "this server's host", "far away"])
-def test_lies_are_left_out(world, rng, lie):
+def test_lies_are_left_out(world, rng, lie, metric):
     """A result that does not fit the query, or is not of another server, is dropped."""
     honest = wire.deposit_of(rng, ["topic:x"])
     bad = remote(wire.deposit_of(rng, ["topic:x"]))
@@ -127,19 +150,8 @@ def test_lies_are_left_out(world, rng, lie):
     else:
         bad.filter = wire.filter_of(["topic:y", "topic:z"])
         bad.distance, bad.intersection_count, bad.union_count = 0, 9, 9
-    got, _ = asked(world, hood_of(["topic:x"], max_distance=500_000), [bad, remote(honest)])
+    got, _ = asked(world, hood_of(["topic:x"], max_distance=500_000, metric=metric), [bad, remote(honest)])
     assert [(r.id, r.distance) for r in got.results] == [(honest.id, 0)]
-
-
-def test_hosts_of_others_are_not_asked_by_phi(world, rng):
-    """Groups of other servers do not say in which sections their bits are. Of this host phi may be asked."""
-    _, _, phone = world
-    message = wire.deposit_of(rng, ["topic:x"], host="lobby")
-    phone.call(message)
-    refused = phone.refused(hood_of(["topic:x"], metric=pb.PHI))
-    assert (refused.code, refused.error.field) == ("INVALID", "metric") and "BITS" in refused.error.message
-    answer = phone.call(wire.query_of(["topic:x"], host="lobby", metric=pb.PHI))
-    assert [(r.id, r.distance) for r in answer.results] == [(message.id, 0)]
 
 
 def test_silence(world, rng):
@@ -191,8 +203,6 @@ def test_the_bridge_goes(world):
     assert time.monotonic() - began < 8
     got = phone.call(hood_of(["topic:x"]))
     assert got.bridge_away and not got.complete and got.peers == 1
-    # What no bridge could be asked is refused while it is away, too: the answer does not come and go with it.
-    assert phone.refused(hood_of(["topic:x"], metric=pb.PHI)).error.field == "metric"
     with bridge.connect() as again:
         again.call(pb.Serve(hoods=["campus"]))
         got, _ = asked((bridge, again, phone), hood_of(["topic:x"]))
@@ -396,23 +406,24 @@ def test_an_answer_to_a_bridge_fits_a_frame(make_bridge, rng):  # noqa: F811
         assert len(got.results) == 300 and got.complete and got.exact
 
 
-def test_floors(world, rng):
-    """A floor leaves out what is below it; only Unix sockets may give one."""
+@pytest.mark.parametrize("metric", [pb.BITS, pb.PHI], ids=["bits", "phi"])
+def test_floors(world, rng, metric):
+    """A floor leaves out what is below it, and nothing else; only Unix sockets may give one."""
     bridge, served, phone = world
     labels = [f"topic:w{n}" for n in range(8)]
     for _ in range(200):
         phone.call(wire.deposit_of(rng, rng.sample(labels, 3), host="attic"))
-    query = wire.query_of(labels[:3], host="attic", k=100)
+    query = wire.query_of(labels[:3], host="attic", k=100, metric=metric)
     everything = served.call(query).results
     assert all(len(r.filter) == 64 for r in everything)
-    for floor in (everything[10], everything[60]):
-        query.floor_intersection, query.floor_union = floor.intersection_count, floor.union_count
-        left = [r for r in everything if r.intersection_count * floor.union_count
-                >= floor.intersection_count * r.union_count]
-        assert [r.id for r in served.call(query).results] == [r.id for r in left]
-    assert phone.refused(query).error.field == "floor_union"
-    query.floor_intersection = query.floor_union + 1
-    assert served.refused(query).error.field == "floor_intersection"
+    ranks = [fractions.Fraction(*similarity(query, r.filter)) for r in everything]
+    for floor in (ranks[10], ranks[60]):
+        query.floor = math.floor(floor * 2**24)
+        left = [r.id for r, rank in zip(everything, ranks) if rank >= floor]
+        assert [r.id for r in served.call(query).results] == left
+    assert phone.refused(query).error.field == "floor"
+    query.floor = 2**24 + 1
+    assert served.refused(query).error.field == "floor"
 
 
 def groups_of(client, host="lobby"):
@@ -421,12 +432,6 @@ def groups_of(client, host="lobby"):
             return client.call(pb.Summary(host=host, groups=32))
         except wire.Refused as refusal:
             assert refusal.code == "RATE_LIMITED" and refusal.error.retry_after_ms > 0
-
-
-def covers(group, filter_):
-    bits = sum(b.bit_count() for b in filter_)
-    return group.low <= bits <= group.high and all(b & ~u == 0
-                                                   for b, u in zip(filter_, group.union_filter))
 
 
 def test_groups_cover_each_message(world, rng):
@@ -446,7 +451,7 @@ def test_groups_cover_each_message(world, rng):
         assert 0 < len(told.groups) <= 32 and told.count == len(live) and told.seq > 0
         assert sum(g.count for g in told.groups) <= most
         for one in live.values():
-            assert any(covers(g, one.filter) for g in told.groups)
+            assert any(wire.covers(g, one.filter) for g in told.groups)
         return told.seq
 
     deposit(600)

@@ -45,12 +45,19 @@ def all_of(sites):
             for message in site.exported(host).values()]
 
 
+def similarity(query, asking, other):
+    """As a fraction, by the metric of the query."""
+    if query.metric == pb.PHI:
+        return wire.phi_similarity(asking, other, wire.PROFILE)
+    a, b = int.from_bytes(asking, "little"), int.from_bytes(other, "little")
+    return (a & b).bit_count(), (a | b).bit_count()
+
+
 def key_of(query, host, message):
     """Where a message stands in the answer; None: it is not in it."""
     found = int.from_bytes(message.filter, "little")
     wanted = int.from_bytes(query.parts[0].contains, "little")
-    asked = int.from_bytes(query.parts[0].filter, "little")
-    shared, union = (found & asked).bit_count(), (found | asked).bit_count()
+    shared, union = similarity(query, query.parts[0].filter, message.filter)
     if (union - shared) * 1_000_000 > query.max_distance * union or found & wanted != wanted:
         return None
     if query.HasField("since_ms") and message.deposited_ms < query.since_ms:
@@ -58,7 +65,8 @@ def key_of(query, host, message):
     if is_excluded(message.id, query.exclude):
         return None
     reach = message.reach if message.HasField("reach") else 1_000_000
-    if (union - shared) * 1_000_000 > reach * union:
+    seen, all_ = similarity(query, message.filter, query.parts[0].filter)  # for phi the message asks
+    if (all_ - seen) * 1_000_000 > reach * all_:
         return None
     return -shared / union, -message.deposited_ms, message.id, host
 
@@ -70,7 +78,7 @@ def brute_force(query, messages):
 
 def random_query(rng, host, since, messages):
     query = hood_query(labels_of(rng), host, k=rng.choice((1, 5, 10, 30)),
-                       max_distance=rng.choice((700_000, 900_000, 1_000_000)))
+                       max_distance=rng.choice((700_000, 900_000, 1_000_000)), metric=rng.choice((pb.BITS, pb.PHI)))
     if rng.random() < 0.2:
         query.parts[0].contains = wire.filter_of(labels_of(rng, 1))
     if rng.random() < 0.2:
@@ -213,7 +221,7 @@ def test_the_wire_has_nothing_of_the_phone(make_site, hub, rng):  # noqa: F811
     with Ear(hub, "ap2") as ear:
         assert ear.serve()
         ear.tell("ap2", full=True, seq=1, newest_ms=0, groups=[
-            pb.SummaryGroup(union_filter=b"\xff" * 64, low=0, high=512, count=1, newest_ms=2**62)])
+            wire.group_of_all(count=1, newest_ms=2**62)])
         wait_until(lambda: metrics(here).get("peers") == 1, "the neighbour")
         with here.daemon.client() as phone:
             phone.last_id = 0x1122334455667788

@@ -7,10 +7,11 @@ import re
 import hearsay_wire as wire
 import hub_cluster
 from hearsay_wire import pb
-from hood_sites import HOOD, Ear, covers, deposit, hub, letters, make_site, metrics  # noqa: F401
+from hood_sites import HOOD, Ear, deposit, hub, letters, make_site, metrics  # noqa: F401
 from hub_cluster import wait_until
 
 pytestmark = hub_cluster.needs_hub
+NOTHING = wire.group_of(bytes(64))
 
 
 def cover(words, deposits):
@@ -20,7 +21,7 @@ def cover(words, deposits):
     for before, word in zip(told, told[1:]):
         assert word.after == before.seq and word.seq >= before.seq, (before.seq, word)
     groups = [group for word in told for group in word.groups]
-    return all(any(covers(group, one.filter) for group in groups) for one in deposits)
+    return all(any(wire.covers(group, one.filter) for group in groups) for one in deposits)
 
 
 def test_a_host_tells_what_it_has(make_site, hub, rng):  # noqa: F811
@@ -134,22 +135,27 @@ def test_a_host_without_a_feed(make_site, hub, rng):  # noqa: F811
 
 
 def test_wrong_words_change_nothing(make_site, hub, rng):  # noqa: F811
-    """Words that are no words; groups of another length; too many; of a host that is not the sender's."""
+    """Words that are no words; groups of another length, or without the ranges of each section; too many; of a
+    host that is not the sender's."""
     site = make_site("ap1", start=True)
     with Ear(hub, "ap9") as ear:
-        ear.tell("ap9", full=True, seq=1, groups=[pb.SummaryGroup(union_filter=bytes(64))])
+        ear.tell("ap9", full=True, seq=1, groups=[NOTHING])
         wait_until(lambda: metrics(site).get("peers") == 1, "the neighbour")
         voids = metrics(site)["peer_summaries_void_total"]
         ear.send("ap9", b"")
         ear.send("ap9", rng.randbytes(300))
         ear.send("ap9", letters.Letter(version=2).SerializeToString())
-        ear.tell("ap9", full=True, seq=2, groups=[pb.SummaryGroup(union_filter=bytes(64))] * 65)
+        ear.tell("ap9", full=True, seq=2, groups=[NOTHING] * 65)
         ear.tell("ap9", full=True, seq=3, store_id=b"short")
         ear.tell("ap8", full=True, seq=4)  # the hub refuses it
-        ear.tell("ap9", full=True, seq=5, groups=[pb.SummaryGroup(union_filter=bytes(63))])
+        ear.tell("ap9", full=True, seq=5, groups=[pb.SummaryGroup(union_filter=bytes(63), least=[0, 0], most=[0, 0])])
         wait_until(lambda: metrics(site)["peer_summaries_void_total"] == voids + 1, "the word that does not fit")
         assert ear.requests("ap9")  # its full summary is asked for
-        ear.tell("ap9", full=True, seq=6, groups=[pb.SummaryGroup(union_filter=bytes(64))])
+        ear.tell("ap9", full=True, seq=6, groups=[NOTHING])
         ear.tell("ap9", seq=8, after=7)
         wait_until(lambda: metrics(site)["peer_summaries_void_total"] == voids + 2, "the lost word")
+        for n, (least, most) in enumerate([([0], [512]), ([0, 0], [320, 193]), ([9, 0], [8, 0])]):
+            ear.tell("ap9", full=True, seq=9 + n,
+                     groups=[pb.SummaryGroup(union_filter=bytes(64), least=least, most=most)])
+        wait_until(lambda: metrics(site)["peer_summaries_void_total"] == voids + 5, "the wrong ranges")
     assert metrics(site)["peers"] == 1

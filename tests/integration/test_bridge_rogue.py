@@ -12,7 +12,7 @@ from hub_cluster import wait_until
 from test_bridge_around import hood_query
 
 pytestmark = hub_cluster.needs_hub
-ALL = pb.SummaryGroup(union_filter=b"\xff" * 64, low=0, high=512, count=1, newest_ms=2**62)
+ALL = wire.group_of_all(count=1, newest_ms=2**62)
 LABELS = ["topic:a", "topic:b", "topic:c"]
 
 
@@ -107,7 +107,7 @@ def test_lies_about_messages(make_site, hub, rng):  # noqa: F811
 def test_better_than_it_has_told(make_site, hub, rng):  # noqa: F811
     """Results that its own summary does not cover, without a newer message, mark it; it is asked last."""
     here = make_site("ap1", start=True)
-    told = pb.SummaryGroup(union_filter=wire.filter_of(LABELS[:1]), low=1, high=9, count=1, newest_ms=5)
+    told = wire.group_of(wire.filter_of(LABELS[:1]), count=1, newest_ms=5)
     with Rogue(hub, lambda query: results(invented(rng, LABELS)), groups=[told]), Ear(hub, "ap9") as ear:
         meet(here, 1)
         ask(here)

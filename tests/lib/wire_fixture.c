@@ -146,8 +146,7 @@ static const struct msg_request sample_requests[] = {
                .scope = MSG_SCOPE_HOOD,
                .wait_ms = 250,
                .max_staleness_ms = 5000,
-               .floor_intersection = 3,
-               .floor_union = 7}},
+               .floor = LIMIT_FLOOR}},
     {.id = 6, .kind = MSG_REQUEST_GET, .get = {.id = SAMPLE_BYTES(sample_id, 16)}},
     {.id = 7,
      .kind = MSG_REQUEST_GET,
@@ -310,7 +309,7 @@ static const struct msg_exported_message sample_exported[] = {
 
 static const struct msg_summary_group sample_groups[] = {
     {.union_filter = SAMPLE_BYTES(sample_filter, 64)},
-    {SAMPLE_BYTES(sample_filter, 64), 1, 512, UINT64_MAX, INT64_C(1790000000000)},
+    {SAMPLE_BYTES(sample_filter, 64), {1, 0}, 2, {320, 192}, 2, UINT64_MAX, INT64_C(1790000000000)},
 };
 
 static const struct msg_figure sample_figures[] = {

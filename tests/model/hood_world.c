@@ -87,7 +87,7 @@ void hood_world_begin(struct world *world, const char *text, uint32_t limit)
     for (uint32_t p = 0; p < world->peer_count; p++) {
         struct peer *peer = &world->peers[p];
 
-        assert_int_equal(groups_init(&peer->groups, alloc_system(), world->profile.bits, limit), 0);
+        assert_int_equal(groups_init(&peer->groups, alloc_system(), &world->profile, limit), 0);
         for (uint32_t i = rng_below(&world->rng, MESSAGES_MAX - 5); i > 0; i--) {
             hood_world_deposit(world, p);
         }
@@ -113,10 +113,17 @@ void hood_world_end(struct world *world)
 
 /* --- brute force ------------------------------------------------------------------------------ */
 
-static struct similarity bits_of(const struct world *world, const uint64_t *a, const uint64_t *b)
+static struct similarity rank_of(const struct world *world, enum index_metric metric,
+                                 const uint64_t *a, const uint64_t *b)
 {
-    return similarity_of(bloom_intersection_count(a, b, world->words),
-                         bloom_union_count(a, b, world->words));
+    struct phi_query phi;
+
+    if (metric == INDEX_METRIC_BITS) {
+        return similarity_of(bloom_intersection_count(a, b, world->words),
+                             bloom_union_count(a, b, world->words));
+    }
+    phi_ask(&phi, &world->profile, a);
+    return phi_similarity(&phi, b, bloom_intersection_count(a, b, world->words));
 }
 
 /* The message as a candidate; false: it does not fit the query. */
@@ -133,12 +140,11 @@ static bool fit(const struct world *world, const struct index_query *query,
     }
     for (uint32_t p = 0; p < query->part_count; p++) {
         const struct index_part *part = &query->parts[p];
-        struct similarity rank = bits_of(world, part->filter, message->filter);
+        struct similarity rank = rank_of(world, query->metric, part->filter, message->filter);
 
         if ((part->contains != NULL &&
              !bloom_is_subset(part->contains, message->filter, world->words)) ||
-            !distance_within(bits_of(world, part->filter, message->filter),
-                             query->max_distance_ppm)) {
+            !distance_within(rank, query->max_distance_ppm)) {
             continue;
         }
         if (!fits || similarity_compare(rank, out->rank) > 0) {
@@ -187,7 +193,9 @@ static void answer(struct world *world, struct hood_search *search, const struct
     struct nearest_candidate best[K_MAX];
     struct hood_found found[K_MAX];
     const struct peer *peer = &world->peers[p];
-    uint32_t count = hood_world_best(world, query, hood_search_floor(search), p, p + 1, best);
+    /* the floor goes to the peer as a number of the protocol */
+    struct similarity floor = similarity_of_floor(similarity_floor(hood_search_floor(search)));
+    uint32_t count = hood_world_best(world, query, floor, p, p + 1, best);
     struct hood_answer reply = {.store_id = {1},
                                 .seq = peer->seq,
                                 .is_complete = true,

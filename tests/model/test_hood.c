@@ -36,7 +36,7 @@ static void make_query(struct world *world, struct index_query *query, struct in
         .max_distance_ppm = limits[rng_below(rng, 4)],
         .since_ms = rng_chance(rng, 20) ? (int64_t)rng_below(rng, 7) : INT64_MIN,
         .until_ms = rng_chance(rng, 20) ? (int64_t)rng_below(rng, 7) : INT64_MAX,
-        .metric = INDEX_METRIC_BITS,
+        .metric = rng_chance(rng, 60) ? INDEX_METRIC_PHI : INDEX_METRIC_BITS,
     };
     for (uint32_t p = 0; p < query->part_count; p++) {
         uint64_t *wanted = filters[PARTS_MAX + p];
@@ -99,14 +99,9 @@ static void commit_and_tell(struct world *world, uint32_t p, struct told *told)
 
     hood_world_deposit(world, p);
     const struct message *message = &peer->messages[peer->count - 1];
-    uint32_t set = bloom_cardinality(message->filter, world->words);
-    struct group own = {.filter = message->filter,
-                        .low = set,
-                        .high = set,
-                        .count = 1,
-                        .newest_ms = message->deposited_ms};
-    bool is_covered = groups_cover(peer->groups.list, 0, world->words, message->filter) ||
-                      groups_cover(told->groups, told->count, world->words, message->filter);
+    struct group own = groups_one(&world->profile, message->filter, message->deposited_ms);
+    bool is_covered = groups_cover(peer->groups.list, 0, &world->profile, message->filter) ||
+                      groups_cover(told->groups, told->count, &world->profile, message->filter);
     struct hood_word word = {.store_id = {1},
                              .seq = peer->seq,
                              .after = told->seq,

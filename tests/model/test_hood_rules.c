@@ -33,7 +33,9 @@ static struct fixture *setup(uint32_t peers, uint32_t k)
     memset(fixture.world.peers, 0, sizeof fixture.world.peers);
     fixture.world.peer_count = peers;
     for (uint32_t p = 0; p < peers; p++) {
-        assert_int_equal(groups_init(&fixture.world.peers[p].groups, alloc_system(), 512, 8), 0);
+        assert_int_equal(
+            groups_init(&fixture.world.peers[p].groups, alloc_system(), &fixture.world.profile, 8),
+            0);
     }
     memcpy(fixture.filter, fixture.world.places[0], sizeof fixture.filter);
     fixture.part.filter = fixture.filter;
@@ -51,18 +53,24 @@ static struct fixture *setup(uint32_t peers, uint32_t k)
     return &fixture;
 }
 
-/* A message of the query's own context. */
-static void put_near(struct world *world, uint32_t p, int64_t deposited_ms)
+/* A message with the context of a place. */
+static void put_at(struct world *world, uint32_t p, uint32_t place, int64_t deposited_ms)
 {
     struct peer *peer = &world->peers[p];
     struct message *message = &peer->messages[peer->count++];
 
     memset(message, 0, sizeof *message);
     message->id[0] = (uint8_t)peer->count;
-    memcpy(message->filter, world->places[0], sizeof message->filter);
+    memcpy(message->filter, world->places[place], sizeof message->filter);
     message->deposited_ms = deposited_ms;
     peer->seq++;
     groups_add(&peer->groups, message->filter, deposited_ms);
+}
+
+/* A message of the query's own context. */
+static void put_near(struct world *world, uint32_t p, int64_t deposited_ms)
+{
+    put_at(world, p, 0, deposited_ms);
 }
 
 /* One of the ties is newer: the wave after must bring it. One is older: it is not asked for. */
@@ -269,7 +277,7 @@ static void test_lies_are_dropped(void **state)
     memset(wanted, 0xff, sizeof wanted);
     fixture->part.contains = wanted;
     struct hood_word word = hood_world_full(&world->peers[0]);
-    struct group all = {.filter = wanted, .low = 0, .high = 512, .count = 1};
+    struct group all = groups_all(&world->profile, wanted, 0);
     word.groups = &all;
     assert_int_equal(hood_learn(world->hood, 0, &word, NOW_MS), 0);
     answer_once(fixture, &reply, &count);
@@ -286,7 +294,7 @@ static void test_all_ones_is_asked_last(void **state)
     struct hood_search *search = NULL;
     const uint32_t *peers = NULL;
     uint64_t ones[WORDS_MAX];
-    struct group all = {.filter = ones, .low = 0, .high = 512, .count = 1, .newest_ms = 99};
+    struct group all = groups_all(&world->profile, ones, 99);
     uint32_t count = 0;
 
     (void)state;
@@ -320,7 +328,7 @@ static void test_words(void **state)
 {
     struct fixture *fixture = setup(2, 3);
     struct world *world = &fixture->world;
-    struct group own = {.filter = world->places[1], .low = 0, .high = 512, .count = 1};
+    struct group own = groups_all(&world->profile, world->places[1], 0);
     struct group many[HOOD_GROUPS_MAX + 1];
     struct hood_word word;
 
@@ -354,11 +362,9 @@ static void test_words(void **state)
     word.group_count++;
     assert_int_equal(hood_learn(world->hood, 0, &word, NOW_MS), HOOD_VOID);
     word.group_count = 2;
-    many[1].low = 513;
-    many[1].high = 600;
+    many[1].ranges[0] = (struct group_range){513, 600};
     assert_int_equal(hood_learn(world->hood, 0, &word, NOW_MS), HOOD_VOID);
-    many[1].low = 12;
-    many[1].high = 11;
+    many[1].ranges[0] = (struct group_range){12, 11};
     assert_int_equal(hood_learn(world->hood, 0, &word, NOW_MS), HOOD_VOID);
     assert_true(hood_bytes(world->hood) > HOOD_GROUPS_MAX * 64);
     hood_drop(world->hood, 0);
@@ -389,20 +395,34 @@ static void test_peer_leaves_while_asked(void **state)
     hood_world_end(world);
 }
 
-static void test_summaries_do_not_bound_every_metric(void **state)
+/* By phi peers are left out as by bits; but a query with more than half of the bits has no bound,
+ * so that everybody is asked. */
+static void test_phi_leaves_peers_out_by_a_bound_only(void **state)
 {
-    static struct world world;
-    struct index_part part = {.filter = world.places[0]};
-    struct index_query query = {
-        .parts = &part, .part_count = 1, .k = 1, .metric = INDEX_METRIC_PHI};
-    struct hood_query hood_query = {.query = &query};
-    struct hood_search *search = NULL;
+    struct fixture *fixture = setup(20, 1);
+    struct world *world = &fixture->world;
+    struct nearest_candidate got[K_MAX];
+    uint32_t count = 0;
 
     (void)state;
-    rng_init(&world.rng);
-    hood_world_begin(&world, "v1:wifi=480/2,any=32/1", 4);
-    assert_int_equal(hood_search_new(world.hood, &hood_query, &search), HOOD_UNBOUNDED);
-    hood_world_end(&world);
+    fixture->index_query.metric = INDEX_METRIC_PHI;
+    fixture->index_query.max_distance_ppm = DISTANCE_ONE_PPM;
+    for (uint32_t p = 0; p < 20; p++) {
+        put_at(world, p, p == 13 ? 0 : p % 9 + 1, 1);
+    }
+    hood_world_tell(world);
+    struct hood_outcome outcome = hood_world_ask(world, &fixture->query, got, &count);
+    assert_int_equal(count, 1);
+    assert_int_equal(got[0].source, 13);
+    assert_int_equal(got[0].rank.shared, PHI_ONE);
+    assert_int_equal(outcome.peers_asked, HOOD_WAVE_FIRST);
+    for (uint32_t bit = 0; bit < 300; bit++) {
+        bloom_set(fixture->filter, bit);
+    }
+    outcome = hood_world_ask(world, &fixture->query, got, &count);
+    assert_int_equal(outcome.peers_asked, 20);
+    assert_true(outcome.is_complete);
+    hood_world_end(world);
 }
 
 static void test_memory_runs_out(void **state)
@@ -426,7 +446,7 @@ static void test_memory_runs_out(void **state)
     fail_alloc_arm(&fail, 0);
     assert_int_equal(hood_new(&options, 2, &hood), 0);
     struct hood_word word = hood_world_full(&world->peers[0]);
-    for (size_t n = 1; n <= 2; n++) {
+    for (size_t n = 1; n <= 3; n++) {
         fail_alloc_arm(&fail, n == 1 ? 1 : 2);
         int rc = hood_learn(hood, 0, &word, NOW_MS);
         assert_int_equal(rc, HOOD_VOID);
@@ -461,7 +481,7 @@ int main(void)
         cmocka_unit_test(test_all_ones_is_asked_last),
         cmocka_unit_test(test_words),
         cmocka_unit_test(test_peer_leaves_while_asked),
-        cmocka_unit_test(test_summaries_do_not_bound_every_metric),
+        cmocka_unit_test(test_phi_leaves_peers_out_by_a_bound_only),
         cmocka_unit_test(test_memory_runs_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

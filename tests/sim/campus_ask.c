@@ -44,7 +44,7 @@ static void make_query(struct c_asker *asker)
         .max_distance_ppm = limits[rng_below(rng, 5)],
         .since_ms = rng_chance(rng, 10) ? now_ms - rng_below(rng, HOUR_MS) : INT64_MIN,
         .until_ms = rng_chance(rng, 5) ? now_ms - rng_below(rng, HOUR_MS) : INT64_MAX,
-        .metric = INDEX_METRIC_BITS};
+        .metric = rng_chance(rng, 60) ? INDEX_METRIC_PHI : INDEX_METRIC_BITS};
     if (query->until_ms <= query->since_ms) {
         query->until_ms = INT64_MAX;
     }

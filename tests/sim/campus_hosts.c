@@ -93,8 +93,7 @@ void hosts_init(void)
     for (uint32_t h = 0; h < HOSTS; h++) {
         struct c_host *host = &campus.hosts[h];
 
-        SIM_CHECK(groups_init(&host->groups, alloc_system(), campus.profile.bits, HOST_GROUPS) ==
-                  0);
+        SIM_CHECK(groups_init(&host->groups, alloc_system(), &campus.profile, HOST_GROUPS) == 0);
         host->lie = h % (HOSTS / LIARS) == 1
                         ? (enum c_lie)(1 + rng_below(&campus.rng, LIE_KINDS - 1))
                         : LIE_NONE;

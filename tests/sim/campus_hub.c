@@ -40,10 +40,14 @@ static void encode_groups(const struct group *groups, uint32_t count, struct byt
     for (uint32_t i = 0; i < count; i++) {
         bloom_store(groups[i].filter, campus.profile.bits, filters[i]);
         list[i] = (struct msg_summary_group){.union_filter = {filters[i], FILTER_BYTES},
-                                             .low = groups[i].low,
-                                             .high = groups[i].high,
+                                             .least_count = campus.profile.section_count,
+                                             .most_count = campus.profile.section_count,
                                              .count = groups[i].count,
                                              .newest_ms = groups[i].newest_ms};
+        for (uint32_t s = 0; s < campus.profile.section_count; s++) {
+            list[i].least[s] = groups[i].ranges[s].least;
+            list[i].most[s] = groups[i].ranges[s].most;
+        }
     }
     SIM_CHECK(codec_encode_response(&response, LIMIT_FRAME_BYTES_MAX, out) == 0);
     campus.sums.bytes += out->count;
@@ -55,8 +59,7 @@ static void claim_everything(struct group *out)
     static uint64_t ones[WORDS];
 
     memset(ones, 0xff, sizeof(ones));
-    *out = (struct group){
-        .filter = ones, .low = 0, .high = campus.profile.bits, .count = 1, .newest_ms = INT64_MAX};
+    *out = groups_all(&campus.profile, ones, INT64_MAX);
 }
 
 /* The hub keeps the order of each sender; here it keeps the order of all. */
@@ -136,17 +139,12 @@ void hub_tell(uint32_t number, bool is_keepalive_due)
 void hub_tell_message(uint32_t number, const struct c_message *message)
 {
     struct c_host *host = &campus.hosts[number];
-    uint32_t set_bits = bloom_cardinality(message->filter, WORDS);
-    const struct group own = {.filter = message->filter,
-                              .low = set_bits,
-                              .high = set_bits,
-                              .count = 1,
-                              .newest_ms = message->deposited_ms};
+    const struct group own = groups_one(&campus.profile, message->filter, message->deposited_ms);
 
     if (host->has_to_tell) {
         return;
     }
-    if (groups_cover(host->told, host->told_count, WORDS, message->filter) ||
+    if (groups_cover(host->told, host->told_count, &campus.profile, message->filter) ||
         (campus.fault == FAULT_DELTA && rng_chance(&campus.rng, 2))) {
         host->covered_ms =
             message->deposited_ms > host->covered_ms ? message->deposited_ms : host->covered_ms;
@@ -219,11 +217,12 @@ static uint32_t decode_groups(const struct bytes *frame, struct arena *arena, st
 
         SIM_CHECK(bloom_load(filters[i], campus.profile.bits, group->union_filter.data,
                              group->union_filter.count) == 0);
-        out[i] = (struct group){.filter = filters[i],
-                                .low = group->low,
-                                .high = group->high,
-                                .count = (uint32_t)group->count,
-                                .newest_ms = group->newest_ms};
+        out[i] = (struct group){
+            .filter = filters[i], .count = (uint32_t)group->count, .newest_ms = group->newest_ms};
+        for (uint32_t s = 0; s < campus.profile.section_count; s++) {
+            out[i].ranges[s] =
+                (struct group_range){(uint16_t)group->least[s], (uint16_t)group->most[s]};
+        }
     }
     return (uint32_t)response.summarized.group_count;
 }

@@ -18,9 +18,16 @@ void truth_deinit(struct c_truth *truth)
     *truth = (struct c_truth){0};
 }
 
-static struct similarity rank_filters(const uint64_t *a, const uint64_t *b)
+static struct similarity rank_filters(const struct index_query *query, const uint64_t *a,
+                                      const uint64_t *b)
 {
-    return similarity_of(bloom_intersection_count(a, b, WORDS), bloom_union_count(a, b, WORDS));
+    struct phi_query phi;
+
+    if (query->metric == INDEX_METRIC_BITS) {
+        return similarity_of(bloom_intersection_count(a, b, WORDS), bloom_union_count(a, b, WORDS));
+    }
+    phi_ask(&phi, &campus.profile, a);
+    return phi_similarity(&phi, b, bloom_intersection_count(a, b, WORDS));
 }
 
 bool truth_fit(const struct c_truth *truth, const uint8_t *id, const uint64_t *filter,
@@ -36,14 +43,12 @@ bool truth_fit(const struct c_truth *truth, const uint8_t *id, const uint64_t *f
     memcpy(out->item.id, id, sizeof(out->item.id));
     for (uint32_t p = 0; p < query->part_count; p++) {
         const struct index_part *part = &query->parts[p];
-        const uint32_t shared = bloom_intersection_count(part->filter, filter, WORDS);
-        const uint32_t all = bloom_union_count(part->filter, filter, WORDS);
+        const struct similarity rank = rank_filters(query, part->filter, filter);
 
-        if (!distance_within(similarity_of(shared, all), query->max_distance_ppm) ||
+        if (!distance_within(rank, query->max_distance_ppm) ||
             (part->contains != NULL && !bloom_is_subset(part->contains, filter, WORDS))) {
             continue;
         }
-        const struct similarity rank = rank_filters(part->filter, filter);
         if (!fits || similarity_compare(rank, out->rank) > 0) {
             out->rank = rank;
         }

@@ -11,7 +11,6 @@ void wire_encode_query(const struct index_query *query, struct similarity floor,
 {
     static uint8_t filters[2 * PARTS_MAX][FILTER_BYTES];
     struct msg_query_part parts[PARTS_MAX] = {{0}};
-    const bool has_floor = query->metric == INDEX_METRIC_BITS && floor.shared > 0;
     const struct msg_request request = {
         .id = 1,
         .kind = MSG_REQUEST_QUERY,
@@ -21,13 +20,12 @@ void wire_encode_query(const struct index_query *query, struct similarity floor,
                   .max_distance_ppm = query->max_distance_ppm,
                   .since_ms = query->since_ms,
                   .until_ms = query->until_ms,
-                  .metric = MSG_METRIC_BITS,
+                  .metric = query->metric == INDEX_METRIC_BITS ? MSG_METRIC_BITS : MSG_METRIC_PHI,
                   .order = MSG_ORDER_SIMILARITY,
                   .scope = MSG_SCOPE_HERE,
                   .wait_ms = LIMIT_WAIT_MS_DEFAULT,
                   .max_staleness_ms = UINT64_MAX,
-                  .floor_intersection = has_floor ? floor.shared : 0,
-                  .floor_union = has_floor ? floor.all : 0}};
+                  .floor = similarity_floor(floor)}};
 
     for (uint32_t p = 0; p < query->part_count; p++) {
         bloom_store(query->parts[p].filter, campus.profile.bits, filters[p]);
@@ -57,10 +55,9 @@ void wire_decode_query(const struct bytes *frame, struct arena *arena, struct in
                                   .max_distance_ppm = asked->max_distance_ppm,
                                   .since_ms = asked->since_ms,
                                   .until_ms = asked->until_ms,
-                                  .metric = INDEX_METRIC_BITS};
-    *floor = asked->floor_union == 0
-                 ? (struct similarity){0, 1}
-                 : (struct similarity){asked->floor_intersection, asked->floor_union};
+                                  .metric = asked->metric == MSG_METRIC_BITS ? INDEX_METRIC_BITS
+                                                                             : INDEX_METRIC_PHI};
+    *floor = similarity_of_floor(asked->floor);
     for (size_t p = 0; p < asked->part_count; p++) {
         const struct msg_query_part *part = &asked->parts[p];
         uint64_t *wanted = filters[PARTS_MAX + p];

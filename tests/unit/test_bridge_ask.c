@@ -119,8 +119,10 @@ static void tell_neighbour(uint32_t peer)
 
         bloom_store(neighbour->messages[i].filter, BITS, stored[i].bytes);
         groups[i] = (struct msg_summary_group){.union_filter = {stored[i].bytes, BYTES},
-                                               .low = set_bits,
-                                               .high = set_bits,
+                                               .least = {set_bits},
+                                               .least_count = 1,
+                                               .most = {set_bits},
+                                               .most_count = 1,
                                                .newest_ms = neighbour->messages[i].deposited_ms};
     }
     struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},

@@ -52,18 +52,31 @@ static bool word_covers(const struct msg_peer_summary *word, const struct stored
     return false;
 }
 
+static struct profile profile_of(const char *text)
+{
+    struct profile profile;
+
+    assert_int_equal(profile_parse(text, strlen(text), &profile, NULL), 0);
+    return profile;
+}
+
 static void test_words_follow_one_another(void **state)
 {
+    const struct profile profile = profile_of(PROFILE);
     struct msg_summary_group groups[GROUPS_MAX];
     struct stored old = random_filter();
     struct stored new = random_filter();
-    struct msg_summary_group first = {
-        .union_filter = {old.bytes, BYTES}, .low = 0, .high = BITS, .count = 1, .newest_ms = 10};
+    struct msg_summary_group first = {.union_filter = {old.bytes, BYTES},
+                                      .least_count = 1,
+                                      .most = {BITS},
+                                      .most_count = 1,
+                                      .count = 1,
+                                      .newest_ms = 10};
     struct msg_peer_summary word;
     struct told told;
 
     (void)state;
-    assert_int_equal(told_init(&told, BITS), 0);
+    assert_int_equal(told_init(&told, &profile), 0);
     assert_true(told_wants_groups(&told) && told_waits_for_groups(&told));
     assert_true(told_begin(&told, &first, 1, 7));
     assert_true(told_has_news(&told));
@@ -89,12 +102,13 @@ static void test_words_follow_one_another(void **state)
 
 static void test_many_deltas_make_a_full_word_due(void **state)
 {
+    const struct profile profile = profile_of(PROFILE);
     struct msg_summary_group groups[GROUPS_MAX];
     struct msg_peer_summary word;
     struct told told;
 
     (void)state;
-    assert_int_equal(told_init(&told, BITS), 0);
+    assert_int_equal(told_init(&told, &profile), 0);
     assert_true(told_begin(&told, NULL, 0, 1));
     told_sent(&told);
     for (int i = 0; i < TOLD_DELTAS_MAX; i++) {
@@ -117,23 +131,78 @@ static void test_many_deltas_make_a_full_word_due(void **state)
     told_deinit(&told);
 }
 
+/* A group says for each section of the profile how many bits its filters have set there. */
 static void test_wrong_groups_are_not_told(void **state)
 {
+    const struct profile profile = profile_of("v1:wifi=320/2,any=192/3");
     struct stored filter = random_filter();
+    const struct msg_summary_group right = {.union_filter = {filter.bytes, BYTES},
+                                            .least = {0, 3},
+                                            .least_count = 2,
+                                            .most = {320, 192},
+                                            .most_count = 2};
     struct msg_summary_group groups[GROUPS_MAX + 1];
     struct told told;
 
     (void)state;
     for (size_t i = 0; i < GROUPS_MAX + 1; i++) {
-        groups[i] = (struct msg_summary_group){.union_filter = {filter.bytes, BYTES}, .high = 9};
+        groups[i] = right;
     }
-    assert_int_equal(told_init(&told, BITS), 0);
+    assert_int_equal(told_init(&told, &profile), 0);
     assert_false(told_begin(&told, groups, GROUPS_MAX + 1, 1));
-    groups[0].low = 10;
+    assert_true(told_begin(&told, groups, GROUPS_MAX, 1));
+    groups[0].most[1] = 2; /* below the least */
     assert_false(told_begin(&told, groups, 1, 1));
-    groups[0] = (struct msg_summary_group){.union_filter = {filter.bytes, BYTES - 8}};
+    groups[0].most[1] = 193; /* more than the section has */
+    assert_false(told_begin(&told, groups, 1, 1));
+    groups[0].most[1] = 65536 + 10;
+    assert_false(told_begin(&told, groups, 1, 1));
+    groups[0] = right;
+    groups[0].least_count = 1; /* of another profile */
+    assert_false(told_begin(&told, groups, 1, 1));
+    groups[0] = right;
+    groups[0].most_count = 3;
+    assert_false(told_begin(&told, groups, 1, 1));
+    groups[0] = right;
+    groups[0].union_filter.count = BYTES - 8;
     assert_false(told_begin(&told, groups, 1, 1));
     assert_true(told_wants_groups(&told));
+    told_deinit(&told);
+}
+
+/* A message that a union has, with another number of bits in a section, is told as a new group. */
+static void test_ranges_by_section_are_told(void **state)
+{
+    const struct profile profile = profile_of("v1:wifi=320/2,any=192/3");
+    struct msg_summary_group out[GROUPS_MAX];
+    struct msg_peer_summary word;
+    uint64_t filter[WORDS] = {0};
+    struct stored stored;
+    struct told told;
+
+    (void)state;
+    bloom_set(filter, 1);
+    bloom_set(filter, 319);
+    bloom_set(filter, 320);
+    bloom_store(filter, BITS, stored.bytes);
+    struct msg_summary_group first = {.union_filter = {stored.bytes, BYTES},
+                                      .least = {1, 1},
+                                      .least_count = 2,
+                                      .most = {1, 2},
+                                      .most_count = 2,
+                                      .count = 1};
+    assert_int_equal(told_init(&told, &profile), 0);
+    assert_true(told_begin(&told, &first, 1, 1));
+    told_add(&told, stored.bytes, BYTES, 5);
+    told_write(&told, &word, out);
+    assert_int_equal(word.group_count, 2);
+    assert_true(out[0].least_count == 2 && out[0].least[0] == 1 && out[0].least[1] == 1);
+    assert_true(out[0].most_count == 2 && out[0].most[0] == 1 && out[0].most[1] == 2);
+    assert_true(out[1].least[0] == 2 && out[1].most[0] == 2);
+    assert_true(out[1].least[1] == 1 && out[1].most[1] == 1);
+    told_sent(&told);
+    told_add(&told, stored.bytes, BYTES, 6); /* the second group has it */
+    assert_false(told_has_news(&told));
     told_deinit(&told);
 }
 
@@ -324,6 +393,7 @@ int main(void)
         cmocka_unit_test(test_words_follow_one_another),
         cmocka_unit_test(test_many_deltas_make_a_full_word_due),
         cmocka_unit_test(test_wrong_groups_are_not_told),
+        cmocka_unit_test(test_ranges_by_section_are_told),
         cmocka_unit_test(test_neighbours_that_begin),
         cmocka_unit_test(test_a_neighbour_that_lost_a_word),
         cmocka_unit_test(test_asks_of_50_ms_are_shuffled),

@@ -55,6 +55,36 @@ static void test_rounding(void **state)
     assert_int_equal(distance_ppm(similarity_of(3999999, 4000000)), 0);
 }
 
+/* A floor leaves out exactly what is less similar: of all fractions of at most 4,096, the next
+ * lower one of shared / all is below the floor of shared / all. */
+static void test_floor_is_between_neighbours(void **state)
+{
+    enum { MOST = 4096 };
+
+    (void)state;
+    for (uint32_t all = 1; all <= MOST; all += all < 64 ? 1 : 61) {
+        for (uint32_t shared = 1; shared <= all; shared += all < 64 ? 1 : 7) {
+            struct similarity s = {shared, all};
+            struct similarity floor = similarity_of_floor(similarity_floor(s));
+
+            assert_true(similarity_compare(s, floor) >= 0);
+            for (uint32_t other = MOST; other > MOST - 3; other--) {
+                /* the largest fraction of `other` that is below s */
+                struct similarity lower = {(uint32_t)(((uint64_t)shared * other - 1) / all), other};
+
+                assert_true(similarity_compare(lower, floor) < 0);
+            }
+        }
+    }
+    struct similarity near[] = {{4094, 4095}, {4095, 4096}};
+    assert_true(similarity_floor(near[0]) < similarity_floor(near[1]));
+    assert_int_equal(similarity_floor((struct similarity){0, 5}), 0);
+    assert_int_equal(similarity_floor((struct similarity){3, 3}), SIMILARITY_FLOOR_ONE);
+    for (uint32_t phi = SIMILARITY_FLOOR_ONE; phi > SIMILARITY_FLOOR_ONE - 100; phi--) {
+        assert_int_equal(similarity_floor(similarity_of_floor(phi)), phi);
+    }
+}
+
 /* Against the definition, for all small fractions. */
 static void test_small_fractions(void **state)
 {
@@ -97,6 +127,7 @@ int main(void)
         cmocka_unit_test(test_edges),
         cmocka_unit_test(test_within_is_exact),
         cmocka_unit_test(test_rounding),
+        cmocka_unit_test(test_floor_is_between_neighbours),
         cmocka_unit_test(test_small_fractions),
         cmocka_unit_test(test_compare_does_not_overflow),
     };

@@ -102,8 +102,9 @@ static void expect_cover(uint32_t first, uint32_t end)
         make_id(number, id);
         assert_int_equal(host_find(host, id, NULL, &item, filter), 0);
         for (uint32_t i = 0; i < groups->count; i++) {
-            is_covered = is_covered || (groups_cover(&groups->list[i], 1, WORDS, filter) &&
-                                        groups->list[i].newest_ms >= item.deposited_ms);
+            is_covered =
+                is_covered || (groups_cover(&groups->list[i], 1, &host->config.profile, filter) &&
+                               groups->list[i].newest_ms >= item.deposited_ms);
         }
         assert_true(is_covered);
     }

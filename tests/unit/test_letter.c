@@ -127,7 +127,13 @@ static void test_what_neighbours_tell(void **state)
 {
     static const uint8_t filter[64] = {1, 2};
     static const struct msg_summary_group groups[] = {
-        {.union_filter = {filter, 64}, .low = 1, .high = 2, .count = 3, .newest_ms = 4},
+        {.union_filter = {filter, 64},
+         .least = {1, 0},
+         .least_count = 2,
+         .most = {2, 512},
+         .most_count = 2,
+         .count = 3,
+         .newest_ms = 4},
         {.union_filter = {filter, 64}},
     };
     struct msg_letter letter = {.kind = MSG_LETTER_PEER_SUMMARY,
@@ -147,6 +153,11 @@ static void test_what_neighbours_tell(void **state)
     assert_false(read.peer_summary.full);
     assert_int_equal(read.peer_summary.group_count, 2);
     assert_int_equal(read.peer_summary.groups[0].newest_ms, 4);
+    assert_int_equal(read.peer_summary.groups[0].least_count, 2);
+    assert_int_equal(read.peer_summary.groups[0].least[1], 0);
+    assert_int_equal(read.peer_summary.groups[0].most_count, 2);
+    assert_int_equal(read.peer_summary.groups[0].most[1], 512);
+    assert_int_equal(read.peer_summary.groups[1].least_count, 0);
     assert_string_equal(read.peer_summary.profile.text, "v1:512/4");
     out.count = 0;
     letter =

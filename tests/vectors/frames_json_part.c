@@ -170,8 +170,7 @@ void frame_put_asked(json_t *body, const struct msg_query *query)
     }
     frame_put_u64(body, "wait_ms", query->wait_ms, LIMIT_WAIT_MS_DEFAULT);
     frame_put_u64(body, "max_staleness_ms", query->max_staleness_ms, UINT64_MAX);
-    frame_put_u64(body, "floor_intersection", query->floor_intersection, 0);
-    frame_put_u64(body, "floor_union", query->floor_union, 0);
+    frame_put_u64(body, "floor", query->floor, 0);
 }
 
 void frame_put_report_kind(json_t *object, enum msg_report_kind kind)

@@ -226,8 +226,8 @@ static void put_summarized(json_t *body, const struct msg_response *response)
         json_t *entry = frame_add_object(list);
 
         frame_put_bytes(entry, "union_filter", group->union_filter);
-        frame_put_u64(entry, "low", group->low, 0);
-        frame_put_u64(entry, "high", group->high, 0);
+        frame_put_numbers(entry, "least", group->least, group->least_count);
+        frame_put_numbers(entry, "most", group->most, group->most_count);
         frame_put_u64(entry, "count", group->count, 0);
         frame_put_i64(entry, "newest_ms", group->newest_ms, 0);
     }

@@ -322,7 +322,7 @@ def good_messages():
         "max_distance": 0, "since_ms": -1, "until_ms": NOW, "metric": pb.PHI,
         "order": pb.TIME, "exclude": [{"bits": b"\x01\x80", "hashes": 7}, {"bits": bytes(3), "hashes": 32, "seed": 5}],
         "with_payload": True, "scope": pb.HOOD, "wait_ms": 250, "max_staleness_ms": 5000,
-        "floor_intersection": 3, "floor_union": 7,
+        "floor": 2**24,
     }  # fmt: skip
     full_result = {
         "id": ID, **similarity_figures(b, a), "deposited_ms": NOW, "expires_ms": NOW + 1,
@@ -509,7 +509,7 @@ def good_messages():
         ("summarized, of nothing", "response", 9, "summarized", {"union_filter": bytes(64)}),
         ("summarized, every field", "response", 10, "summarized",
          {"union_filter": a, "cardinality_min": 3, "cardinality_max": 512, "count": 2**64 - 1,
-          "seq": 7, "groups": [{"union_filter": b}, {"union_filter": a, "low": 3, "high": 512,
+          "seq": 7, "groups": [{"union_filter": b}, {"union_filter": a, "least": [3, 0], "most": [320, 192],
                                                      "count": 9, "newest_ms": NOW}]}),
         ("report_taken", "response", 11, "report_taken", {}),
         ("stats_taken, none", "response", 12, "stats_taken", {}),

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/bridge/ask/told.h"
 #include "core/base/alloc.h"
 #include "core/base/err.h"
 #include "core/base/hash.h"
@@ -140,19 +141,9 @@ static bool load_groups(const struct circle *circle, const struct msg_peer_summa
     size_t words = bloom_words(circle->profile.bits);
 
     for (size_t i = 0; i < word->group_count; i++) {
-        const struct msg_summary_group *from = &word->groups[i];
-
-        if (bloom_load(filters + i * words, circle->profile.bits, from->union_filter.data,
-                       from->union_filter.count) != 0) {
+        if (!told_read_group(&circle->profile, &word->groups[i], filters + i * words, &out[i])) {
             return false;
         }
-        out[i] = (struct group){
-            .filter = filters + i * words,
-            .low = from->low,
-            .high = from->high,
-            .count = 1, /* the hood does not read it */
-            .newest_ms = from->newest_ms,
-        };
     }
     return true;
 }

@@ -70,7 +70,7 @@ static bool take_profile(struct home *home, const char *text)
     told_deinit(&home->told);
     home->profile[0] = '\0';
     if (profile_parse(text, strlen(text), &profile, NULL) != 0 ||
-        told_init(&home->told, profile.bits) != 0) {
+        told_init(&home->told, &profile) != 0) {
         return false;
     }
     msg_text_copy(home->profile, sizeof(home->profile), text, strlen(text));

@@ -135,14 +135,18 @@ static void ask_clock(struct home *home)
 static bool begin_told(struct home *home, const struct msg_summarized *summarized)
 {
     uint8_t ones[LIMIT_FILTER_BYTES];
-    struct msg_summary_group all = {.union_filter = {ones, home->told.bits / 8},
-                                    .low = 0,
-                                    .high = home->told.bits,
+    const struct profile *profile = &home->told.profile;
+    struct msg_summary_group all = {.union_filter = {ones, profile->bits / 8},
+                                    .least_count = profile->section_count,
+                                    .most_count = profile->section_count,
                                     .count = summarized->count,
                                     .newest_ms = INT64_MAX / 2};
     bool is_any = summarized->group_count == 0 && summarized->count > 0;
 
     memset(ones, 0xff, sizeof(ones));
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        all.most[s] = profile->sections[s].bits;
+    }
     return told_begin(&home->told, is_any ? &all : summarized->groups,
                       is_any ? 1 : summarized->group_count, summarized->seq);
 }

@@ -123,8 +123,7 @@ static void fill_query(struct round *round)
         .max_distance_ppm = asked->max_distance_ppm,
         .since_ms = asked->since_ms,
         .until_ms = asked->until_ms,
-        .metric = asked->metric == MSG_METRIC_PHI ? INDEX_METRIC_PHI /* refused as unbounded */
-                                                  : INDEX_METRIC_BITS,
+        .metric = asked->metric == MSG_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS,
         .exclude = round->slices,
         .exclude_count = (uint32_t)asked->exclude_count,
     };
@@ -157,10 +156,7 @@ struct round *round_new(struct circle *circle, const struct msg_ask *ask, size_t
     fill_query(round);
     round->hood_query = (struct hood_query){
         .query = &round->query,
-        .floor =
-            round->asked.floor_union == 0
-                ? (struct similarity){0, 1}
-                : (struct similarity){round->asked.floor_intersection, round->asked.floor_union},
+        .floor = similarity_of_floor(round->asked.floor),
         .peers_max = ask->peers_max,
         .max_staleness_ms = round->asked.max_staleness_ms,
     };
@@ -299,16 +295,13 @@ static void finish_round(struct round *round)
 /* Writes the query with the floor of now. False: no memory. */
 static bool write_letter(const struct round *round, struct bytes *out)
 {
-    struct similarity floor = hood_search_floor(round->search);
     struct msg_letter letter = {.kind = MSG_LETTER_PEER_QUERY,
                                 .peer_query = {.query = round->asked}};
     struct msg_query *query = &letter.peer_query.query;
-    bool has_floor = floor.shared > 0;
 
     query->wait_ms = LIMIT_WAIT_MS_DEFAULT; /* as if absent: the neighbour reads none of these */
     query->max_staleness_ms = UINT64_MAX;
-    query->floor_intersection = has_floor ? floor.shared : 0;
-    query->floor_union = has_floor ? floor.all : 0;
+    query->floor = similarity_floor(hood_search_floor(round->search));
     return letter_encode(&letter, out) == 0;
 }
 

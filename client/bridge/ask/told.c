@@ -9,14 +9,36 @@
 #include "core/hood/hood.h"
 #include "core/profile/profile.h"
 
+_Static_assert((int)LIMIT_SECTIONS == (int)PROFILE_SECTIONS_MAX, "a group has all sections");
 _Static_assert((int)TOLD_GROUPS_MAX <= (int)HOOD_GROUPS_MAX,
                "a peer keeps all groups that are told");
 
-int told_init(struct told *told, uint32_t bits)
+bool told_read_group(const struct profile *profile, const struct msg_summary_group *from,
+                     uint64_t *filter, struct group *out)
 {
-    *told = (struct told){.bits = bits, .newest_ms = INT64_MIN};
-    told->filters = calloc(TOLD_GROUPS_MAX * bloom_words(bits), sizeof(*told->filters));
-    told->stored = calloc(TOLD_GROUPS_MAX, bloom_bytes(bits));
+    *out = (struct group){
+        .filter = filter,
+        .count = from->count > UINT32_MAX ? UINT32_MAX : (uint32_t)from->count,
+        .newest_ms = from->newest_ms,
+    };
+    if (from->least_count != profile->section_count || from->most_count != profile->section_count) {
+        return false;
+    }
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        if (from->least[s] > from->most[s] || from->most[s] > profile->sections[s].bits) {
+            return false;
+        }
+        out->ranges[s] = (struct group_range){(uint16_t)from->least[s], (uint16_t)from->most[s]};
+    }
+    return bloom_load(filter, profile->bits, from->union_filter.data, from->union_filter.count) ==
+           0;
+}
+
+int told_init(struct told *told, const struct profile *profile)
+{
+    *told = (struct told){.profile = *profile, .newest_ms = INT64_MIN};
+    told->filters = calloc(TOLD_GROUPS_MAX * bloom_words(profile->bits), sizeof(*told->filters));
+    told->stored = calloc(TOLD_GROUPS_MAX, bloom_bytes(profile->bits));
     if (told->filters == NULL || told->stored == NULL) {
         told_deinit(told);
         return -ERR_NOMEM;
@@ -28,7 +50,7 @@ void told_deinit(struct told *told)
 {
     free(told->filters);
     free(told->stored);
-    *told = (struct told){.bits = 0};
+    *told = (struct told){.count = 0};
 }
 
 void told_forget(struct told *told)
@@ -38,19 +60,19 @@ void told_forget(struct told *told)
     told->is_begun = told->has_full = told->is_lost = false;
 }
 
-/* Appends a group. False: the filter does not fit the profile. */
-static bool append_group(struct told *told, const uint8_t *stored, size_t bytes,
-                         const struct group *group)
+/* The words of the next group's union. */
+static uint64_t *next_filter(const struct told *told)
 {
-    uint64_t *filter = told->filters + told->count * bloom_words(told->bits);
+    return told->filters + told->count * bloom_words(told->profile.bits);
+}
 
-    if (bloom_load(filter, told->bits, stored, bytes) != 0) {
-        return false;
-    }
+/* Appends a group whose union, in stored form, was read into next_filter. */
+static void append_group(struct told *told, const uint8_t *stored, const struct group *group)
+{
+    size_t bytes = bloom_bytes(told->profile.bits);
+
     memcpy(told->stored + told->count * bytes, stored, bytes);
-    told->groups[told->count] = *group;
-    told->groups[told->count++].filter = filter;
-    return true;
+    told->groups[told->count++] = *group;
 }
 
 bool told_begin(struct told *told, const struct msg_summary_group *groups, size_t count,
@@ -58,19 +80,14 @@ bool told_begin(struct told *told, const struct msg_summary_group *groups, size_
 {
     told_forget(told);
     for (size_t i = 0; i < count; i++) {
-        struct group group = {
-            .low = groups[i].low,
-            .high = groups[i].high,
-            .count = groups[i].count > UINT32_MAX ? UINT32_MAX : (uint32_t)groups[i].count,
-            .newest_ms = groups[i].newest_ms,
-        };
+        struct group group;
 
-        if (i == GROUPS_MAX || group.low > group.high || group.high > told->bits ||
-            !append_group(told, groups[i].union_filter.data, groups[i].union_filter.count,
-                          &group)) {
+        if (i == GROUPS_MAX ||
+            !told_read_group(&told->profile, &groups[i], next_filter(told), &group)) {
             told_forget(told);
             return false;
         }
+        append_group(told, groups[i].union_filter.data, &group);
     }
     told->full_count = told->count;
     told->seq = seq;
@@ -86,20 +103,19 @@ void told_add(struct told *told, const uint8_t *stored, size_t bytes, int64_t de
     if (!told->is_begun || told->is_lost) {
         return;
     }
-    if (bloom_load(filter, told->bits, stored, bytes) != 0) {
+    if (bloom_load(filter, told->profile.bits, stored, bytes) != 0) {
         told->is_lost = true;
         return;
     }
-    uint32_t set_bits = bloom_cardinality(filter, bloom_words(told->bits));
-    struct group group = {.low = set_bits, .high = set_bits, .count = 1, .newest_ms = deposited_ms};
-
-    if (groups_cover(told->groups, told_count, bloom_words(told->bits), filter)) {
+    if (groups_cover(told->groups, told_count, &told->profile, filter)) {
         told->newest_ms = deposited_ms > told->newest_ms ? deposited_ms : told->newest_ms;
     } else if (told->count - told->full_count == TOLD_DELTAS_MAX ||
                (!told->has_full && told->count == GROUPS_MAX)) {
         told->is_lost = true; /* it does not fit the next word */
     } else {
-        (void)append_group(told, stored, bytes, &group);
+        memcpy(next_filter(told), filter, bloom_words(told->profile.bits) * sizeof(*filter));
+        struct group group = groups_one(&told->profile, next_filter(told), deposited_ms);
+        append_group(told, stored, &group);
     }
 }
 
@@ -127,16 +143,23 @@ void told_write(const struct told *told, struct msg_peer_summary *out,
                 struct msg_summary_group *groups)
 {
     uint32_t first = told->has_full ? told->sent_count : 0;
-    size_t bytes = bloom_bytes(told->bits);
+    size_t bytes = bloom_bytes(told->profile.bits);
 
     for (uint32_t i = first; i < told->count; i++) {
-        groups[i - first] = (struct msg_summary_group){
+        struct msg_summary_group *out_group = &groups[i - first];
+        const struct group *group = &told->groups[i];
+
+        *out_group = (struct msg_summary_group){
             .union_filter = {told->stored + i * bytes, bytes},
-            .low = told->groups[i].low,
-            .high = told->groups[i].high,
-            .count = told->groups[i].count,
-            .newest_ms = told->groups[i].newest_ms,
+            .least_count = told->profile.section_count,
+            .most_count = told->profile.section_count,
+            .count = group->count,
+            .newest_ms = group->newest_ms,
         };
+        for (uint32_t s = 0; s < told->profile.section_count; s++) {
+            out_group->least[s] = group->ranges[s].least;
+            out_group->most[s] = group->ranges[s].most;
+        }
     }
     *out = (struct msg_peer_summary){
         .seq = told->seq,

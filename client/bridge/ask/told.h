@@ -23,9 +23,16 @@ enum {
     TOLD_GROUPS_MAX = GROUPS_MAX + TOLD_DELTAS_MAX /* at most HOOD_GROUPS_MAX */
 };
 
+/*
+ * Reads a group from a letter or an answer of hearsayd; its union goes to `filter`, which the group
+ * borrows. Returns false if the union or the ranges do not fit the profile.
+ */
+bool told_read_group(const struct profile *profile, const struct msg_summary_group *from,
+                     uint64_t *filter, struct group *out);
+
 /* Zeroed: nothing is known, and a full word is due. */
 struct told {
-    uint32_t bits;     /* of a filter */
+    struct profile profile;
     uint64_t *filters; /* owned: of the groups, in their order */
     uint8_t *stored;   /* owned: the same, as a letter has them */
     struct group groups[TOLD_GROUPS_MAX];
@@ -40,8 +47,8 @@ struct told {
     bool is_lost;        /* what came is not known: a full word is due */
 };
 
-/* 0, or -ERR_NOMEM. `bits` is that of the profile. */
-int told_init(struct told *told, uint32_t bits);
+/* 0, or -ERR_NOMEM. The profile is copied. */
+int told_init(struct told *told, const struct profile *profile);
 void told_deinit(struct told *told); /* a zeroed one is fine */
 
 /* Nothing that was told counts any more: the store is another one, or words got lost. */
