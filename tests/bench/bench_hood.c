@@ -26,11 +26,16 @@ static const uint32_t limits[LIMITS] = {16, 32, 64};
 static const size_t hood_sizes[] = {256, 999};
 
 static const struct hood_kind kinds[] = {
-    {"plain", "plain, v1:512/4", "v1:512/4", false, false},
-    {"graded", "graded, v1:512/2", "v1:512/2", true, false},
-    {"noise", "plain, with topics and hours, v1:512/4", "v1:512/4", false, true},
+    {"plain", "plain, v1:512/4", "v1:512/4", false, false, false},
+    {"graded", "graded, v1:512/2", "v1:512/2", true, false, false},
+    {"noise", "plain, with topics and hours, v1:512/4", "v1:512/4", false, true, false},
     {"sections", "graded, with topics and hours, v1:wifi=480/2,any=32/1", "v1:wifi=480/2,any=32/1",
-     true, true},
+     true, true, false},
+    {"default", "graded, with topics and hours, v1:wifi=320/2,any=192/3", "v1:wifi=320/2,any=192/3",
+     true, true, false},
+    {"phi", "the same by phi, v1:wifi=320/2,any=192/3", "v1:wifi=320/2,any=192/3", true, true,
+     true},
+    {"phi_plain", "plain by phi, v1:512/4", "v1:512/4", false, false, true},
 };
 
 /* Who helps the search at its beginning. */
@@ -127,6 +132,7 @@ static int ask_peers(struct asking *asking, struct hood *hood, enum start start,
     double asked = 0;
 
     query.max_distance_ppm = TOWN_DISTANCE_PPM;
+    query.metric = asking->town->metric;
     if (hood_search_new(hood, &hood_query, &search) != 0) {
         return bench_fail("memory is short");
     }
@@ -270,6 +276,7 @@ static int measure_kind(struct report *report, const struct hood_kind *kind, str
     size_t wrong = 0;
     int rc = town_begin(town);
 
+    town->metric = kind->by_phi ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
     snprintf(title, sizeof(title), "%s: %u hosts, %zu messages, %zu queries, k = %d", kind->text,
              town->data.peer_count, town->data.stored.count, town->data.queries.count, TOWN_K);
     report_begin(report, "hood", title);
@@ -310,8 +317,10 @@ static int measure_clustering(struct report *report, struct town *town)
 }
 
 /* Bounds and order of all peers, which is what beginning a search costs. */
-static int measure_bounds(struct report *report, struct town *town, size_t size, uint32_t limit)
+static int measure_bounds(struct report *report, const struct town *town, size_t size,
+                          uint32_t limit)
 {
+    const char *metric = town->metric == INDEX_METRIC_PHI ? "phi_" : "";
     struct hood *hood = town_hood(town, (uint32_t)size);
     double us[BOUNDS_QUERIES];
     char key[32];
@@ -322,6 +331,8 @@ static int measure_bounds(struct report *report, struct town *town, size_t size,
         struct index_query query = filters_query(&part, 1, TOWN_K);
         const struct hood_query hood_query = {.query = &query, .floor = {1, 5}, .peers_max = 1};
         struct hood_search *search = NULL;
+
+        query.metric = town->metric;
 
         const int64_t begin_ns = stats_cpu_ns();
         if (hood_search_new(hood, &hood_query, &search) != 0) {
@@ -334,11 +345,14 @@ static int measure_bounds(struct report *report, struct town *town, size_t size,
     if (hood == NULL) {
         return -1;
     }
-    snprintf(key, sizeof(key), "bounds_%zu_g%u_us", size, limit);
-    snprintf(text, sizeof(text), "%zu peers, %u groups: their bounds, median", size, limit);
+    snprintf(key, sizeof(key), "bounds_%s%zu_g%u_us", metric, size, limit);
+    snprintf(text, sizeof(text), "%zu peers, %u groups: their bounds%s, median", size, limit,
+             metric[0] != '\0' ? " by phi" : "");
     report_figure(report, key, stats_median(us, BOUNDS_QUERIES), 0, "us", text);
-    snprintf(key, sizeof(key), "bytes_%zu_g%u", size, limit);
-    report_figure(report, key, (double)hood_bytes(hood) / 1024, 0, "KiB", "  memory for them");
+    if (town->metric == INDEX_METRIC_BITS) {
+        snprintf(key, sizeof(key), "bytes_%zu_g%u", size, limit);
+        report_figure(report, key, (double)hood_bytes(hood) / 1024, 0, "KiB", "  memory for them");
+    }
     hood_free(hood);
     return 0;
 }
@@ -356,7 +370,10 @@ static int measure_times(struct report *report)
     for (size_t i = 0; rc == 0 && i < LIMITS - 1; i++) {
         rc = town_cluster(&town, limits[i], &us);
         for (size_t s = 0; rc == 0 && s < sizeof(hood_sizes) / sizeof(hood_sizes[0]); s++) {
+            town.metric = INDEX_METRIC_BITS;
             rc = measure_bounds(report, &town, hood_sizes[s], limits[i]);
+            town.metric = INDEX_METRIC_PHI;
+            rc = rc == 0 ? measure_bounds(report, &town, hood_sizes[s], limits[i]) : rc;
         }
     }
     report_end(report);

@@ -23,6 +23,7 @@ struct hood_kind {
     const char *profile; /* in text form */
     bool graded;         /* labels by strength: docs/contexts.md */
     bool noise;          /* and 1 to 3 topics (Zipf) and an hour */
+    bool by_phi;         /* the metric of the queries; else bits */
 };
 
 struct hood_data {

@@ -132,17 +132,27 @@ int town_compare(const void *left, const void *right)
     return order != 0 ? order : (a->message < b->message) - (a->message > b->message);
 }
 
+static struct similarity rank_filter(const struct town *town, const struct phi_query *phi,
+                                     const uint64_t *query, const uint64_t *filter)
+{
+    const uint32_t shared = bloom_intersection_count(query, filter, town->data.words);
+
+    return town->metric == INDEX_METRIC_PHI
+               ? phi_similarity(phi, filter, shared)
+               : similarity_of(shared, bloom_union_count(query, filter, town->data.words));
+}
+
 uint32_t town_nearest(const struct town *town, const uint64_t *query, uint32_t first, uint32_t end,
                       struct similarity floor, struct town_result out[TOWN_K + 1])
 {
+    struct phi_query phi;
     uint32_t count = 0;
 
+    phi_ask(&phi, &town->data.profile, query);
     for (uint32_t i = first; i < end; i++) {
         const uint64_t *filter = town_filter(town, town->order[i]);
-        const uint32_t shared = bloom_intersection_count(query, filter, town->data.words);
-        const struct town_result found = {
-            .rank = similarity_of(shared, bloom_union_count(query, filter, town->data.words)),
-            .message = town->order[i]};
+        const struct town_result found = {.rank = rank_filter(town, &phi, query, filter),
+                                          .message = town->order[i]};
         uint32_t at = count;
 
         if (!distance_within(found.rank, TOWN_DISTANCE_PPM) ||

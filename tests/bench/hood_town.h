@@ -13,6 +13,7 @@ enum {
 
 struct town {
     struct hood_data data;
+    enum index_metric metric; /* of the queries */
     const struct bits_kernels *kernels;
     uint32_t *first; /* of each host: where its messages begin in `order`; peer_count + 1; owned */
     uint32_t *order; /* the messages by host; owned */
