@@ -66,8 +66,8 @@ struct bits_list {
 /*
  * The arguments of `lanes_reaching`. The threshold of a lane is the sum of two numbers. The first
  * number is the number that `own` has for the lane, in planes (see count_columns). The second
- * number is base * floor / 2^BITS_FLOOR_SHIFT, rounded down, where `floor` is the number in
- * `floors` for the word of the lane.
+ * number is (base * floor + more) / 2^BITS_FLOOR_SHIFT, rounded down, where `floor` and `more` are
+ * the numbers in `floors` and `more` for the word of the lane.
  */
 struct bits_reach {
     const uint64_t *columns;   /* all columns; all pointers of this struct are borrowed */
@@ -79,6 +79,7 @@ struct bits_reach {
     const uint64_t *own;   /* own_planes planes, at most BITS_PLANES_MAX */
     size_t own_planes;
     const uint64_t *floors; /* BITS_LANE_WORDS numbers, each at most 2^15 */
+    const uint64_t *more;   /* BITS_LANE_WORDS numbers, each at most 2^29 */
     uint32_t base;          /* at most 4096 */
     size_t planes;          /* every threshold is below 2^planes */
 };

@@ -153,7 +153,8 @@ static BITS_INLINE bool reach_counted(const struct bits_reach *reach, size_t cou
         struct column_sums sums;
         vec reached = ~(vec){0};
         vec carry = {0};
-        vec left = vec_load(reach->floors + w) * reach->base >> BITS_FLOOR_SHIFT;
+        vec left = (vec_load(reach->floors + w) * reach->base + vec_load(reach->more + w)) >>
+                   BITS_FLOOR_SHIFT;
 
         column_lanes(reach->columns + w, reach->positions, reach->count,
                      counted > 3 ? counted - 3 : 0, &sums);

@@ -33,10 +33,10 @@ static uint32_t set_bits(const uint64_t *filter, uint32_t first, uint32_t bits)
     return bloom_union_count_range(filter, filter, first, bits);
 }
 
-/* n is at most b, so that the result is not negative. */
-static uint32_t spread_of(uint32_t n, uint32_t b)
+/* `set` is at most `bits`, so that the result is not negative. */
+uint32_t phi_spread(uint32_t set, uint32_t bits)
 {
-    return SCALE * n - (uint32_t)((uint64_t)SCALE * n * n / b);
+    return SCALE * set - (uint32_t)((uint64_t)SCALE * set * set / bits);
 }
 
 void phi_ask(struct phi_query *out, const struct profile *profile, const uint64_t *filter)
@@ -50,13 +50,13 @@ void phi_ask(struct phi_query *out, const struct profile *profile, const uint64_
         if (set > 0) {
             out->sections[out->count++] =
                 (struct phi_section){section->first_bit, section->bits, set, s};
-            out->spread += spread_of(set, section->bits);
+            out->spread += phi_spread(set, section->bits);
         }
     }
 }
 
-/* Returns the square root, rounded down. One bit of the root after the other, from the highest. */
-static uint64_t root_of(uint64_t square)
+/* One bit of the root after the other, from the highest. */
+uint64_t phi_root(uint64_t square)
 {
     uint64_t root = 0;
     uint64_t bit = UINT64_C(1) << 62;
@@ -91,18 +91,19 @@ static struct sums sums_of(const struct phi_query *query, const uint64_t *messag
         uint64_t set = set_bits(message, section->first_bit, section->bits);
 
         sums.shared -= (int64_t)(SCALE * set * section->set / section->bits);
-        sums.spread += spread_of((uint32_t)set, section->bits);
+        sums.spread += phi_spread((uint32_t)set, section->bits);
     }
     return sums;
 }
 
-static struct similarity similarity_from(const struct phi_query *query, struct sums sums)
+/* `spread` is that of the query. */
+static struct similarity similarity_from(uint64_t spread, struct sums sums)
 {
     struct similarity similarity = {0, PHI_ONE};
-    uint64_t square = query->spread * sums.spread;
+    uint64_t square = spread * sums.spread;
 
     if (sums.shared > 0 && square > 0) {
-        uint64_t phi = ((uint64_t)sums.shared << SHARE_SHIFT) / root_of(square << 2 * ROOT_SHIFT);
+        uint64_t phi = ((uint64_t)sums.shared << SHARE_SHIFT) / phi_root(square << 2 * ROOT_SHIFT);
 
         similarity.shared = phi < PHI_ONE ? (uint32_t)phi : PHI_ONE;
     }
@@ -112,18 +113,18 @@ static struct similarity similarity_from(const struct phi_query *query, struct s
 struct similarity phi_similarity(const struct phi_query *query, const uint64_t *message,
                                  uint32_t overlap)
 {
-    return similarity_from(query, sums_of(query, message, overlap));
+    return similarity_from(query->spread, sums_of(query, message, overlap));
 }
 
 /*
- * Returns whether phi may be at least `least`. Compares squares, with `least` rounded down to 12
+ * Returns false only if phi is below `least`. Compares squares, with `least` rounded down to 12
  * bits: if phi is at least n / 2^12, then X^2 >= (n / 2^12)^2 V(a) V(c), less a part in 2^16,
  * because the root is rounded down.
  */
-static bool may_reach(const struct phi_query *query, struct sums sums, uint32_t least)
+static bool may_reach(uint64_t spread, struct sums sums, uint32_t least)
 {
     uint64_t coarse = least >> (PHI_SHIFT - COARSE_SHIFT);
-    uint64_t needed = coarse * coarse * (query->spread * sums.spread);
+    uint64_t needed = coarse * coarse * (spread * sums.spread);
     uint64_t shared = sums.shared > 0 ? (uint64_t)sums.shared : 0;
 
     return (shared * shared) << 2 * COARSE_SHIFT >= needed - (needed >> COARSE_SHIFT);
@@ -134,11 +135,53 @@ bool phi_reaches(const struct phi_query *query, const uint64_t *message, uint32_
 {
     struct sums sums = sums_of(query, message, overlap);
 
-    if (!may_reach(query, sums, least)) {
+    if (!may_reach(query->spread, sums, least)) {
         return false;
     }
-    *out_similarity = similarity_from(query, sums);
+    *out_similarity = similarity_from(query->spread, sums);
     return true;
+}
+
+void phi_count(const struct profile *profile, const uint64_t *filter, uint16_t *out_counts)
+{
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *section = &profile->sections[s];
+
+        out_counts[s] = (uint16_t)set_bits(filter, section->first_bit, section->bits);
+    }
+}
+
+bool phi_counted(const struct profile *profile, const uint16_t *query, const uint16_t *message,
+                 uint32_t overlap, uint32_t least, struct similarity *out_similarity)
+{
+    struct sums sums = {(int64_t)SCALE * overlap, 0};
+    uint64_t spread = 0;
+
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        uint32_t bits = profile->sections[s].bits;
+
+        if (query[s] > 0) {
+            sums.shared -= (int64_t)((uint64_t)SCALE * query[s] * message[s] / bits);
+            sums.spread += phi_spread(message[s], bits);
+            spread += phi_spread(query[s], bits);
+        }
+    }
+    if (!may_reach(spread, sums, least)) {
+        return false;
+    }
+    struct similarity similarity = similarity_from(spread, sums);
+    if (similarity.shared < least) {
+        return false;
+    }
+    *out_similarity = similarity;
+    return true;
+}
+
+uint32_t phi_least(uint32_t max_distance_ppm)
+{
+    uint64_t shared = max_distance_ppm < DISTANCE_ONE_PPM ? DISTANCE_ONE_PPM - max_distance_ppm : 0;
+
+    return (uint32_t)(((shared << PHI_SHIFT) + DISTANCE_ONE_PPM - 1) / DISTANCE_ONE_PPM);
 }
 
 uint32_t phi_floor(struct similarity similarity)
@@ -236,10 +279,10 @@ bool phi_bound(const struct phi_query *query, const struct phi_range *ranges, ui
     if (holds && overlap == 0) {
         bound.shared = 0; /* without a shared bit X is not positive */
     } else if (holds) {
-        if (!may_reach(query, sums, least)) {
+        if (!may_reach(query->spread, sums, least)) {
             return false;
         }
-        bound = similarity_from(query, sums);
+        bound = similarity_from(query->spread, sums);
         bound.shared += (bound.shared >> 16) + 1;
         bound.shared = bound.shared < PHI_ONE ? bound.shared : PHI_ONE;
     }

@@ -71,6 +71,27 @@ struct similarity phi_similarity(const struct phi_query *query, const uint64_t *
 bool phi_reaches(const struct phi_query *query, const uint64_t *message, uint32_t overlap,
                  uint32_t least, struct similarity *out_similarity);
 
+/* --- by numbers of set bits ------------------------------------------------------------------- */
+
+/* Writes the set bits of a filter in each section: one number for each section of the profile. */
+void phi_count(const struct profile *profile, const uint64_t *filter, uint16_t *out_counts);
+
+/* V(n) of one section of `bits` bits: the spread of a filter with `set` bits there. */
+uint32_t phi_spread(uint32_t set, uint32_t bits);
+
+/*
+ * Returns whether the similarity of a message is at least `least` / 2^24, at most 1, and writes the
+ * similarity if so. `query` and `message` have the set bits by section (phi_count).
+ */
+bool phi_counted(const struct profile *profile, const uint16_t *query, const uint16_t *message,
+                 uint32_t overlap, uint32_t least, struct similarity *out_similarity);
+
+/* The smallest phi, in 2^-24, that is within a distance in millionths. 0: every phi is. */
+uint32_t phi_least(uint32_t max_distance_ppm);
+
+/* The square root, rounded down. */
+uint64_t phi_root(uint64_t square);
+
 /* --- floors and bounds ------------------------------------------------------------------------ */
 
 /*

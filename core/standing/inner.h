@@ -11,6 +11,7 @@
  * with a group only if the message shares as many bits with the key as the threshold of the group
  * says.
  *
+ *   need.c      how many bits a message must share with a part, by phi
  *   node.c      groups of a node, and what the node keeps of each group
  *   place.c     chooses the group of a part; insert and remove
  *   match.c     finds the queries that messages fit
@@ -21,6 +22,7 @@
 #define CORE_STANDING_INNER_H
 
 #include "core/bits/bits.h"
+#include "core/profile/phi.h"
 #include "core/standing/standing.h"
 
 enum {
@@ -33,7 +35,37 @@ enum {
     STANDING_LOOKS = 3, /* parts that standing_arrange looks at for each inserted part, at most */
     STANDING_CONTAINING = 0, /* class of the containing groups, whose parts have a `contains`
                               * filter; other groups have classes from 1 on */
-    STANDING_NO_CLASS = UINT8_MAX
+    STANDING_NO_CLASS = UINT16_MAX,
+    STANDING_ROOTS = 8 /* roots of spreads that are kept for each message */
+};
+
+/*
+ * How many bits a message must share with a part by phi: need.c has the formula. For a group, each
+ * number is the smallest of its parts, and `asked` has only the sections that all parts ask for; so
+ * the group needs at most as many bits as each of its parts. For a part by bits all is 0.
+ */
+struct standing_need {
+    uint32_t asked;                        /* bit s: section s of the profile */
+    uint32_t root;                         /* in 2^-12: phi times the root of the part's spread */
+    uint32_t slopes[PROFILE_SECTIONS_MAX]; /* in 2^-16: share of the section that the part sets */
+};
+
+/* What the needs by phi of a node's words of lanes are made of: for each word, the smallest numbers
+ * of its groups. All 0 for a word that has no group by phi. */
+struct standing_needs {
+    uint32_t asked[BITS_LANE_WORDS];
+    uint32_t roots[BITS_LANE_WORDS];
+    uint64_t slopes[PROFILE_SECTIONS_MAX][BITS_LANE_WORDS];
+};
+
+/* What phi needs to know about a message. */
+struct standing_spread {
+    uint16_t counts[PROFILE_SECTIONS_MAX];  /* set bits by section */
+    uint32_t spreads[PROFILE_SECTIONS_MAX]; /* V of phi.h, by section */
+    struct {
+        uint32_t asked; /* 0: no root yet */
+        uint32_t root;
+    } roots[STANDING_ROOTS]; /* the roots of the spread over some sections that were asked for */
 };
 
 /* A part of a query in a group, with the conditions that a message must fulfil. */
@@ -43,6 +75,8 @@ struct standing_slot {
     uint64_t scope;
     uint32_t max_distance_ppm;
     uint32_t part;
+    uint32_t least;         /* by phi: the smallest phi that is within the distance (phi_least) */
+    const uint16_t *counts; /* by phi: set bits of the part by section; else NULL. The query's */
 };
 
 struct standing_group {
@@ -52,15 +86,16 @@ struct standing_group {
     uint64_t *filters; /* `blocks` blocks */
     uint32_t count;
     uint16_t floor; /* the smallest of the parts' floors (standing_floor), which is the floor of the
-                     * largest distance */
+                     * largest distance; 0 by phi */
     uint16_t low;   /* smallest cardinality of the parts' filters */
     uint16_t cardinalities[STANDING_GROUP];
+    struct standing_need need; /* by phi */
 
     struct standing_slot slots[STANDING_GROUP];
     struct standing_node *node;
     uint32_t lane;
     uint32_t blocks;   /* of filters allocated */
-    uint8_t class;     /* a word of lanes has groups of one class only: see place.c */
+    uint16_t class;    /* a word of lanes has groups of one class only: see place.c */
     bool loose;        /* the threshold of the group rules out few messages, or none */
     uint16_t key_bits; /* set bits of key */
     uint64_t key[];
@@ -69,17 +104,19 @@ struct standing_group {
 struct standing_node {
     uint32_t number; /* its place in standing->nodes */
     uint32_t group_count;
-    uint64_t lanes[BITS_LANE_WORDS];  /* in use */
-    uint64_t room[BITS_LANE_WORDS];   /* lanes whose groups take another part */
-    uint64_t loose[BITS_LANE_WORDS];  /* lanes with loose groups */
-    uint8_t classes[BITS_LANE_WORDS]; /* for each word of lanes, the class of the groups in the
-                                       * word; STANDING_NO_CLASS if the word has no group */
+    uint64_t lanes[BITS_LANE_WORDS];   /* in use */
+    uint64_t room[BITS_LANE_WORDS];    /* lanes whose groups take another part */
+    uint64_t loose[BITS_LANE_WORDS];   /* lanes with loose groups */
+    uint16_t classes[BITS_LANE_WORDS]; /* for each word of lanes, the class of the groups in the
+                                        * word; STANDING_NO_CLASS if the word has no group */
     uint64_t floors[BITS_LANE_WORDS]; /* for each word of lanes, the smallest floor of the groups in
                                          the word; 0 for a word of containing groups, or without a
                                          group */
-    uint16_t key_bits[BITS_LANES];    /* set bits of the key of each lane; 0 without a group */
-    uint16_t needs[BITS_LANES];       /* for each lane the number of need_of (node.c), a part of the
-                                         threshold */
+    struct standing_needs by_phi;
+    bool has_phi;                  /* a word has a need by phi */
+    uint16_t key_bits[BITS_LANES]; /* set bits of the key of each lane; 0 without a group */
+    uint16_t needs[BITS_LANES];    /* for each lane the number of need_of (node.c), a part of the
+                                      threshold */
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS]; /* the same numbers as planes (bits.h) */
     size_t plane_count;                                 /* in use; never falls */
     size_t lane_words;                                  /* in use */
@@ -110,6 +147,7 @@ struct standing_query {
     void *owner;
     uint32_t part_count;
     uint32_t max_distance_ppm;
+    enum index_metric metric;
     bool is_in;
     uint64_t seen;                 /* serial of the last message that a part of this query fitted */
     size_t seen_at;                /* index of the hit for that message */
@@ -119,6 +157,8 @@ struct standing_query {
     struct standing_place *places; /* one for each part: the group that the part is in, and the slot
                                     * in this group */
     uint64_t *filters;             /* for each part its filter, then its `contains` filter */
+    struct standing_need *needs;   /* by phi one for each part, else NULL */
+    uint16_t *counts;              /* by phi, for each part its set bits by section, else NULL */
 };
 
 struct standing {
@@ -129,6 +169,7 @@ struct standing {
     uint32_t node_count;
     uint32_t node_room;
     size_t part_count;
+    size_t phi_count; /* of these, parts of queries by phi */
     size_t bytes;
     uint64_t serial; /* of messages matched */
     uint64_t compared;
@@ -156,7 +197,30 @@ struct standing {
     uint32_t next_lane;
     uint16_t *positions;
     struct standing_probe probes[STANDING_BATCH];
+    struct standing_spread spreads[STANDING_BATCH]; /* of the same messages, if phi_count > 0 */
 };
+
+/* --- need.c ----------------------------------------------------------------------------------- */
+
+/* Computes the need of a part of a query by phi, from its set bits by section. */
+void standing_need_of(const struct standing *standing, const uint16_t *counts, uint32_t least,
+                      struct standing_need *out);
+
+/* Lowers a need, so that it is a bound for another part, too. `other` NULL: for a part by bits. */
+void standing_need_lower(const struct standing *standing, struct standing_need *need,
+                         const struct standing_need *other);
+
+/* Computes what phi needs to know about a message. */
+void standing_spread_of(const struct standing *standing, const uint64_t *filter,
+                        struct standing_spread *out);
+
+/* Returns how many bits a message must share with a part, or with a group, of this need. */
+uint32_t standing_need_for(const struct standing *standing, const struct standing_need *need,
+                           struct standing_spread *spread);
+
+/* The same for all words of lanes of a node, in 2^-16 of a bit. Rounding down gives the number. */
+void standing_needs_for(const struct standing *standing, const struct standing_node *node,
+                        struct standing_spread *spread, uint64_t *out_needs);
 
 /* --- node.c ----------------------------------------------------------------------------------- */
 
@@ -168,14 +232,14 @@ struct standing_node *standing_node_new(struct standing *standing);
  * of lanes whose groups have this class, or else in an empty word. Returns false if the node has no
  * such lane.
  */
-bool standing_free_lane(const struct standing_node *node, uint8_t class, uint32_t *out_lane);
+bool standing_free_lane(const struct standing_node *node, uint16_t class, uint32_t *out_lane);
 
 /*
  * standing_group_new makes an empty group of the class `class`, with memory for one block of
  * filters. The new group is in no node. Returns NULL without memory. standing_group_free frees a
  * group that has no part and is in no node.
  */
-struct standing_group *standing_group_new(struct standing *standing, uint8_t class, bool loose);
+struct standing_group *standing_group_new(struct standing *standing, uint16_t class, bool loose);
 void standing_group_free(struct standing *standing, struct standing_group *group);
 
 /* Gives a group memory for one more part, if needed. The group has fewer than STANDING_GROUP parts.
@@ -199,16 +263,20 @@ void standing_put(struct standing *standing, struct standing_group *group,
  * parts. */
 void standing_take(struct standing *standing, struct standing_group *group, uint32_t slot);
 
-/* Converts a maximum distance to a floor (see index_probe_floor). Every message within the distance
- * passes the floor. */
-uint16_t standing_floor(uint32_t max_distance_ppm);
+/* Converts the maximum distance of a part to a floor (see index_probe_floor). Every message within
+ * the distance passes the floor. 0 by phi. */
+uint16_t standing_floor(const struct standing_slot *slot);
 
-/* The key, the floor and the smallest cardinality of a group. standing_summarise computes them from
- * the parts of the group, which must have at least one part. */
+/* The need of a part by phi; the query owns it. NULL: the part is one by bits. */
+const struct standing_need *standing_slot_need(const struct standing_slot *slot);
+
+/* The key, the floor, the smallest cardinality and the need by phi of a group. standing_summarise
+ * computes them from the parts of the group, which must have at least one part. */
 struct standing_summary {
     uint64_t key[PROFILE_WORDS_MAX];
     uint16_t floor;
     uint16_t low;
+    struct standing_need need;
 };
 void standing_summarise(const struct standing *standing, const struct standing_group *group,
                         struct standing_summary *out);

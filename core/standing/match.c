@@ -27,29 +27,71 @@ static void match_fetch(const void *what, size_t words)
 
 /* --- one part --------------------------------------------------------------------------------- */
 
-static bool slot_fits(const struct standing *standing, const struct standing_slot *slot,
-                      const struct standing_deposit *deposit, uint32_t overlap,
-                      uint32_t union_count)
-{
-    struct similarity bits = similarity_of(overlap, union_count);
+/* A message and a part: what was counted of them. */
+struct pair {
+    const struct standing_slot *slot;
+    const struct standing_deposit *deposit;
+    const struct standing_spread *spread; /* of the message; for a part by phi */
+    uint32_t overlap;
+    uint32_t union_count;
+};
 
-    return slot->scope == deposit->scope && distance_within(bits, slot->max_distance_ppm) &&
-           distance_within(bits, deposit->reach_ppm) &&
-           (slot->contains == NULL ||
-            bloom_is_subset(slot->contains, deposit->filter, standing->words));
+/*
+ * The rank of a message by phi. Returns false if the message is beyond the distance of the part, or
+ * the part is beyond the reach of the message, by phi with the message as the one that asks.
+ */
+static bool is_near_by_phi(const struct standing *standing, const struct pair *pair,
+                           struct similarity *out_rank)
+{
+    const struct profile *profile = &standing->profile;
+    const uint16_t *counts = pair->slot->counts;
+    struct similarity reached;
+
+    return phi_counted(profile, counts, pair->spread->counts, pair->overlap, pair->slot->least,
+                       out_rank) &&
+           (pair->deposit->reach_ppm >= DISTANCE_ONE_PPM ||
+            phi_counted(profile, pair->spread->counts, counts, pair->overlap,
+                        phi_least(pair->deposit->reach_ppm), &reached));
 }
 
-/* Computes the similarity of a hit. If several parts of a query fit a message, the part with the
- * highest similarity gets the hit. */
-static struct similarity rank_of(const struct standing_hit *hit)
+/* The same by bits. */
+static bool is_near_by_bits(const struct pair *pair, struct similarity *out_rank)
 {
-    return similarity_of(hit->intersection, hit->union_count);
+    struct similarity bits = similarity_of(pair->overlap, pair->union_count);
+
+    *out_rank = bits;
+    return distance_within(bits, pair->slot->max_distance_ppm) &&
+           distance_within(bits, pair->deposit->reach_ppm);
+}
+
+/* Returns whether a message fits a part. If so, fills in the hit, but for its deposit. */
+static bool pair_fits(const struct standing *standing, const struct pair *pair,
+                      struct standing_hit *out_hit)
+{
+    const struct standing_slot *slot = pair->slot;
+    struct similarity rank;
+
+    if (slot->scope != pair->deposit->scope ||
+        !(slot->counts != NULL ? is_near_by_phi(standing, pair, &rank)
+                               : is_near_by_bits(pair, &rank)) ||
+        (slot->contains != NULL &&
+         !bloom_is_subset(slot->contains, pair->deposit->filter, standing->words))) {
+        return false;
+    }
+    *out_hit = (struct standing_hit){
+        .query = slot->query,
+        .part = slot->part,
+        .rank = rank,
+        .intersection = pair->overlap,
+        .union_count = pair->union_count,
+    };
+    return true;
 }
 
 /* Keeps the better of two hits that one query has for one message. */
 static void keep_better(struct standing_hit *held, const struct standing_hit *other)
 {
-    int order = similarity_compare(rank_of(other), rank_of(held));
+    int order = similarity_compare(other->rank, held->rank);
 
     if (order > 0 || (order == 0 && other->part < held->part)) {
         *held = *other;
@@ -61,22 +103,47 @@ static void keep_better(struct standing_hit *held, const struct standing_hit *ot
 static bool add_hit(struct standing *standing, const struct standing_group *group, uint32_t slot,
                     const struct standing_probe *probe, uint32_t overlap)
 {
-    uint32_t all = probe->cardinality + group->cardinalities[slot] - overlap;
+    uint32_t number = (uint32_t)(probe - standing->probes);
+    struct pair pair = {
+        .slot = &group->slots[slot],
+        .deposit = probe->deposit,
+        .spread = &standing->spreads[number],
+        .overlap = overlap,
+        .union_count = probe->cardinality + group->cardinalities[slot] - overlap,
+    };
+    struct standing_hit hit;
 
-    if (!slot_fits(standing, &group->slots[slot], probe->deposit, overlap, all)) {
+    if (!pair_fits(standing, &pair, &hit)) {
         return true;
     }
     if (standing->found_count == standing->hit_room) {
         return false;
     }
-    standing->found[standing->found_count++] = (struct standing_hit){
-        .query = group->slots[slot].query,
-        .deposit = (uint32_t)(probe - standing->probes),
-        .part = group->slots[slot].part,
-        .intersection = overlap,
-        .union_count = all,
-    };
+    hit.deposit = number;
+    standing->found[standing->found_count++] = hit;
     return true;
+}
+
+/*
+ * Fills in the arguments of `scan` for a group. By bits, the floor of the group depends on the set
+ * bits of each part. By phi, all parts need `need` bits (0: the group is not by phi), so the sizes
+ * count as 0. Returns the sizes.
+ */
+static const uint16_t *begin_scan(const struct standing *standing,
+                                  const struct standing_group *group,
+                                  const struct standing_probe *probe, uint32_t need,
+                                  struct bits_scan *out)
+{
+    static const uint16_t zeros[STANDING_GROUP];
+    bool by_phi = need > 0;
+
+    *out = (struct bits_scan){
+        .query = probe->deposit->filter,
+        .words = standing->words,
+        .base = by_phi ? 2 * need : probe->cardinality,
+        .floor = by_phi ? 1 << (BITS_FLOOR_SHIFT - 1) : group->floor,
+    };
+    return by_phi ? zeros : group->cardinalities;
 }
 
 /*
@@ -84,14 +151,10 @@ static bool add_hit(struct standing *standing, const struct standing_group *grou
  * room for another hit.
  */
 static bool open_group(struct standing *standing, const struct standing_group *group,
-                       const struct standing_probe *probe)
+                       const struct standing_probe *probe, uint32_t need)
 {
-    struct bits_scan scan = {
-        .query = probe->deposit->filter,
-        .words = standing->words,
-        .base = probe->cardinality,
-        .floor = group->floor,
-    };
+    struct bits_scan scan;
+    const uint16_t *sizes = begin_scan(standing, group, probe, need, &scan);
     size_t blocks = (group->count + BITS_BLOCK - 1) / BITS_BLOCK;
     size_t found_before = standing->found_count;
     uint32_t overlaps[BITS_BLOCK];
@@ -99,9 +162,9 @@ static bool open_group(struct standing *standing, const struct standing_group *g
 
     standing->compared += group->count;
     for (size_t b = 0; b < blocks; b++) {
-        b += standing->options.kernels->scan(
-            &scan, group->filters + b * BITS_BLOCK * standing->words,
-            group->cardinalities + b * BITS_BLOCK, blocks - b, overlaps, &lanes);
+        b += standing->options.kernels->scan(&scan,
+                                             group->filters + b * BITS_BLOCK * standing->words,
+                                             sizes + b * BITS_BLOCK, blocks - b, overlaps, &lanes);
         for (; b < blocks && lanes != 0; lanes &= lanes - 1) {
             uint32_t lane = sliced_lowest(lanes);
             uint32_t slot = (uint32_t)b * BITS_BLOCK + lane;
@@ -128,6 +191,7 @@ static bool open_group(struct standing *standing, const struct standing_group *g
 struct opening {
     const struct standing_group *groups[OPENING_MAX];
     const struct standing_probe *probes[OPENING_MAX];
+    uint32_t needs[OPENING_MAX]; /* by phi: of the word of lanes, else 0 */
     uint32_t count;
 };
 
@@ -139,17 +203,19 @@ static bool open_all(struct standing *standing, struct opening *opening)
         match_fetch(opening->groups[i]->filters, standing->words * BITS_BLOCK);
     }
     for (uint32_t i = 0; fits && i < opening->count; i++) {
-        fits = open_group(standing, opening->groups[i], opening->probes[i]);
+        fits = open_group(standing, opening->groups[i], opening->probes[i], opening->needs[i]);
     }
     opening->count = 0;
     return fits;
 }
 
 static bool open_soon(struct standing *standing, struct opening *opening,
-                      const struct standing_group *group, const struct standing_probe *probe)
+                      const struct standing_group *group, const struct standing_probe *probe,
+                      uint32_t need)
 {
     match_fetch(group, 1);
     opening->groups[opening->count] = group;
+    opening->needs[opening->count] = need;
     opening->probes[opening->count++] = probe;
     return opening->count < OPENING_MAX || open_all(standing, opening);
 }
@@ -160,11 +226,14 @@ static bool open_soon(struct standing *standing, struct opening *opening,
  */
 static bool open_lanes(struct standing *standing, const struct standing_node *node,
                        const uint64_t *mask, const struct standing_probe *probe,
-                       struct opening *opening)
+                       const uint64_t *needs, struct opening *opening)
 {
     for (uint32_t w = 0; w < node->lane_words; w++) {
+        uint32_t need = (uint32_t)(needs[w] >> BITS_FLOOR_SHIFT);
+
         for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
-            if (!open_soon(standing, opening, node->groups[w * 64 + sliced_lowest(left)], probe)) {
+            if (!open_soon(standing, opening, node->groups[w * 64 + sliced_lowest(left)], probe,
+                           need)) {
                 return false;
             }
         }
@@ -195,7 +264,40 @@ static void make_probes(struct standing *standing, const struct standing_deposit
             .planes = bits_planes(set / 2),
         };
         positions += columns;
+        if (standing->phi_count > 0) {
+            standing_spread_of(standing, deposits[d].filter, &standing->spreads[d]);
+        }
     }
+}
+
+/* The needs by phi of a node's words of lanes, for each message of a batch. */
+struct batch_needs {
+    uint64_t words[STANDING_BATCH][BITS_LANE_WORDS];
+};
+
+/* Computes the needs of a node for all messages of a batch. They are computed before the first of
+ * them is read, because reading them as vectors right after they were stored would have to wait. */
+static void compute_needs(struct standing *standing, const struct standing_node *node,
+                          uint32_t count, struct batch_needs *out)
+{
+    for (uint32_t d = 0; d < count; d++) {
+        standing_needs_for(standing, node, &standing->spreads[d], out->words[d]);
+    }
+}
+
+/* How many planes the thresholds of a node take. */
+static size_t threshold_planes(const struct standing_node *node, const struct standing_probe *probe,
+                               const uint64_t *needs)
+{
+    size_t planes = probe->planes; /* base * floor / 2^16 is at most half of the base */
+    uint64_t all = 0;
+
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        all |= needs[w];
+    }
+    size_t by_phi = bits_planes(all >> BITS_FLOOR_SHIFT);
+    planes = planes > by_phi ? planes : by_phi;
+    return 1 + (planes > node->plane_count ? planes : node->plane_count);
 }
 
 /*
@@ -205,6 +307,7 @@ static void make_probes(struct standing *standing, const struct standing_deposit
 static bool match_node(struct standing *standing, const struct standing_node *node, uint32_t count,
                        struct opening *opening)
 {
+    static const uint64_t zeros[BITS_LANE_WORDS];
     struct bits_reach reach = {
         .columns = node->columns,
         .lane_words = node->lane_words,
@@ -213,18 +316,22 @@ static bool match_node(struct standing *standing, const struct standing_node *no
         .own_planes = node->plane_count,
         .floors = node->floors,
     };
+    struct batch_needs needs;
     uint64_t mask[BITS_LANE_WORDS];
 
+    if (node->has_phi) {
+        compute_needs(standing, node, count, &needs);
+    }
     for (uint32_t d = 0; d < count; d++) {
         const struct standing_probe *probe = &standing->probes[d];
 
         reach.positions = probe->positions;
         reach.count = probe->column_count;
         reach.base = probe->cardinality;
-        /* base * floor / 2^16 is at most half of the base */
-        reach.planes = 1 + (node->plane_count > probe->planes ? node->plane_count : probe->planes);
+        reach.more = node->has_phi ? needs.words[d] : zeros;
+        reach.planes = threshold_planes(node, probe, reach.more);
         if (standing->options.kernels->lanes_reaching(&reach, mask) &&
-            !open_lanes(standing, node, mask, probe, opening)) {
+            !open_lanes(standing, node, mask, probe, reach.more, opening)) {
             return false;
         }
     }
@@ -309,21 +416,27 @@ uint32_t standing_match(struct standing *standing, const struct standing_deposit
 bool standing_fits(const struct standing *standing, struct standing_query *query,
                    const struct standing_deposit *deposit, struct standing_hit *out_hit)
 {
+    struct standing_spread spread;
     bool fits = false;
 
+    if (query->metric == INDEX_METRIC_PHI) {
+        standing_spread_of(standing, deposit->filter, &spread);
+    }
     for (uint32_t p = 0; p < query->part_count; p++) {
         const uint64_t *filter = standing_part_filter(query, p);
-        uint32_t overlap = bloom_intersection_count(filter, deposit->filter, standing->words);
-        struct standing_hit hit = {
-            .query = query,
-            .part = p,
-            .intersection = overlap,
+        struct pair pair = {
+            .slot = &query->slots[p],
+            .deposit = deposit,
+            .spread = &spread,
+            .overlap = bloom_intersection_count(filter, deposit->filter, standing->words),
             .union_count = bloom_union_count(filter, deposit->filter, standing->words),
         };
+        struct standing_hit hit;
 
-        if (!slot_fits(standing, &query->slots[p], deposit, overlap, hit.union_count)) {
+        if (!pair_fits(standing, &pair, &hit)) {
             continue;
         }
+        hit.deposit = 0;
         if (fits) {
             keep_better(out_hit, &hit);
         } else {

@@ -43,11 +43,45 @@ static void set_need(struct standing_node *node, uint32_t lane, uint16_t need)
 }
 
 /*
- * Computes what a node stores about one word of 64 lanes: the smallest floor of the groups in these
- * lanes (0 for containing groups), and STANDING_NO_CLASS if no lane is in use. Also computes how
- * many words of lanes of the node are in use.
+ * Computes the need by phi of a word of lanes: the smallest of its groups' needs. Containing groups
+ * have none.
  */
-static void repair_word(struct standing_node *node, uint32_t word)
+static void repair_need(const struct standing *standing, struct standing_node *node, uint32_t word)
+{
+    struct standing_needs *by_phi = &node->by_phi;
+    struct standing_need need = {0};
+    bool first = true;
+
+    for (uint64_t left = node->lanes[word]; left != 0; left &= left - 1) {
+        const struct standing_group *group = node->groups[word * 64 + sliced_lowest(left)];
+
+        if (first) {
+            need = group->need;
+            first = false;
+        } else {
+            standing_need_lower(standing, &need, &group->need);
+        }
+    }
+    if (node->classes[word] == STANDING_CONTAINING) {
+        standing_need_lower(standing, &need, NULL);
+    }
+    by_phi->asked[word] = need.asked;
+    by_phi->roots[word] = need.root;
+    for (uint32_t s = 0; s < standing->profile.section_count; s++) {
+        by_phi->slopes[s][word] = need.slopes[s];
+    }
+    node->has_phi = false;
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        node->has_phi = node->has_phi || by_phi->asked[w] != 0;
+    }
+}
+
+/*
+ * Computes what a node stores about one word of 64 lanes: the smallest floor of the groups in these
+ * lanes (0 for containing groups), their need by phi, and STANDING_NO_CLASS if no lane is in use.
+ * Also computes how many words of lanes of the node are in use.
+ */
+static void repair_word(const struct standing *standing, struct standing_node *node, uint32_t word)
 {
     uint64_t least = UINT64_MAX;
 
@@ -61,6 +95,9 @@ static void repair_word(struct standing_node *node, uint32_t word)
         least = 0;
     }
     node->floors[word] = node->classes[word] == STANDING_CONTAINING ? 0 : least;
+    if (standing->phi_count > 0 || node->has_phi) {
+        repair_need(standing, node, word);
+    }
     node->lane_words = BITS_LANE_WORDS;
     while (node->lane_words > 0 && node->lanes[node->lane_words - 1] == 0) {
         node->lane_words--;
@@ -71,7 +108,7 @@ static void repair_word(struct standing_node *node, uint32_t word)
  * Updates what a node stores about a group, except for the columns: the threshold, the set bits of
  * the key, whether the group has a free slot, and the floor of its word of lanes.
  */
-static void tell_node(struct standing_group *group)
+static void tell_node(const struct standing *standing, struct standing_group *group)
 {
     struct standing_node *node = group->node;
 
@@ -79,7 +116,7 @@ static void tell_node(struct standing_group *group)
         set_need(node, group->lane, need_of(group));
         node->key_bits[group->lane] = group->key_bits;
         mask_set(node->room, group->lane, group->count < STANDING_GROUP);
-        repair_word(node, group->lane / 64);
+        repair_word(standing, node, group->lane / 64);
     }
 }
 
@@ -124,7 +161,9 @@ struct standing_node *standing_node_new(struct standing *standing)
     }
     size_t off = (uintptr_t)node->storage / sizeof(uint64_t) % CACHE_LINE_WORDS;
     node->columns = node->storage + (CACHE_LINE_WORDS - off) % CACHE_LINE_WORDS;
-    memset(node->classes, STANDING_NO_CLASS, sizeof(node->classes));
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        node->classes[w] = STANDING_NO_CLASS;
+    }
     node->number = standing->node_count;
     standing->nodes[standing->node_count++] = node;
     standing->bytes += node_bytes(standing);
@@ -141,7 +180,7 @@ static void node_free(struct standing *standing, struct standing_node *node)
     alloc_release(standing->options.alloc, node);
 }
 
-bool standing_free_lane(const struct standing_node *node, uint8_t class, uint32_t *out_lane)
+bool standing_free_lane(const struct standing_node *node, uint16_t class, uint32_t *out_lane)
 {
     uint32_t empty = BITS_LANE_WORDS;
 
@@ -168,7 +207,7 @@ static size_t block_words(const struct standing *standing)
     return standing->words * BITS_BLOCK;
 }
 
-struct standing_group *standing_group_new(struct standing *standing, uint8_t class, bool loose)
+struct standing_group *standing_group_new(struct standing *standing, uint16_t class, bool loose)
 {
     const struct alloc *alloc = standing->options.alloc;
     struct standing_group *group = alloc_zeroed(alloc, 1, group_bytes(standing));
@@ -258,7 +297,7 @@ void standing_enter(struct standing *standing, struct standing_node *node, uint3
     for (size_t w = 0; w < standing->words; w++) {
         mark_columns(group, w, group->key[w], true);
     }
-    tell_node(group);
+    tell_node(standing, group);
 }
 
 /* Takes a group out of its node and returns the node, which may be empty then. */
@@ -277,14 +316,14 @@ static struct standing_node *node_detach(struct standing *standing, struct stand
     mask_set(node->loose, lane, false);
     node->groups[lane] = NULL;
     node->group_count--;
-    repair_word(node, lane / 64);
+    repair_word(standing, node, lane / 64);
     group->node = NULL;
     return node;
 }
 
 /* Returns some group of a node that has this class; for STANDING_NO_CLASS some group of any class.
  * Returns NULL if the node has no such group. */
-static struct standing_group *some_group(const struct standing_node *node, uint8_t class)
+static struct standing_group *some_group(const struct standing_node *node, uint16_t class)
 {
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
         if (node->lanes[w] != 0 && (class == STANDING_NO_CLASS || node->classes[w] == class)) {
@@ -349,17 +388,22 @@ static void write_filter(const struct standing *standing, struct standing_group 
     }
 }
 
-uint16_t standing_floor(uint32_t max_distance_ppm)
+uint16_t standing_floor(const struct standing_slot *slot)
 {
-    if (max_distance_ppm >= DISTANCE_ONE_PPM) {
+    if (slot->max_distance_ppm >= DISTANCE_ONE_PPM || slot->query->needs != NULL) {
         return 0;
     }
-    uint64_t shared = DISTANCE_ONE_PPM - max_distance_ppm;
+    uint64_t shared = DISTANCE_ONE_PPM - slot->max_distance_ppm;
 
     return (uint16_t)((shared << BITS_FLOOR_SHIFT) / (shared + DISTANCE_ONE_PPM));
 }
 
-/* Computes key, floor and smallest cardinality of a group from all its parts. */
+const struct standing_need *standing_slot_need(const struct standing_slot *slot)
+{
+    return slot->query->needs != NULL ? &slot->query->needs[slot->part] : NULL;
+}
+
+/* Computes key, floor, smallest cardinality and need by phi of a group from all its parts. */
 void standing_summarise(const struct standing *standing, const struct standing_group *group,
                         struct standing_summary *out)
 {
@@ -368,9 +412,10 @@ void standing_summarise(const struct standing *standing, const struct standing_g
     memset(out->key, contains ? 0xff : 0, standing->words * sizeof(*out->key));
     out->floor = UINT16_MAX;
     out->low = UINT16_MAX;
+    memset(&out->need, standing->phi_count > 0 ? 0xff : 0, sizeof(out->need));
     for (uint32_t i = 0; i < group->count; i++) {
         const struct standing_slot *slot = &group->slots[i];
-        uint16_t floor = standing_floor(slot->max_distance_ppm);
+        uint16_t floor = standing_floor(slot);
         uint64_t filter[PROFILE_WORDS_MAX];
 
         if (contains) {
@@ -381,6 +426,9 @@ void standing_summarise(const struct standing *standing, const struct standing_g
         }
         out->floor = floor < out->floor ? floor : out->floor;
         out->low = group->cardinalities[i] < out->low ? group->cardinalities[i] : out->low;
+        if (standing->phi_count > 0) {
+            standing_need_lower(standing, &out->need, standing_slot_need(slot));
+        }
     }
 }
 
@@ -393,7 +441,8 @@ static void group_refresh(const struct standing *standing, struct standing_group
     set_key(standing, group, summary.key);
     group->floor = summary.floor;
     group->low = summary.low;
-    tell_node(group);
+    group->need = summary.need;
+    tell_node(standing, group);
 }
 
 void standing_put(struct standing *standing, struct standing_group *group,
@@ -407,14 +456,16 @@ void standing_put(struct standing *standing, struct standing_group *group,
     group->cardinalities[at] = (uint16_t)bloom_cardinality(filter, standing->words);
     write_filter(standing, group, at, filter);
     slot->query->places[slot->part] = (struct standing_place){group, at};
-    group_refresh(standing, group);
     standing->part_count++;
+    standing->phi_count += standing_slot_need(slot) != NULL;
+    group_refresh(standing, group);
 }
 
 void standing_take(struct standing *standing, struct standing_group *group, uint32_t slot)
 {
     uint32_t last = --group->count;
 
+    standing->phi_count -= standing_slot_need(&group->slots[slot]) != NULL;
     group->slots[slot].query->places[group->slots[slot].part] = (struct standing_place){NULL, 0};
     if (slot != last) {
         uint64_t filter[PROFILE_WORDS_MAX];

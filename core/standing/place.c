@@ -11,22 +11,30 @@
 #include "core/standing/inner.h"
 
 enum {
-    CLASS_SHIFT = 11, /* groups that are not containing share a word of lanes only if their floors
-                         differ by less than 2^11 */
-    HEADROOM = 64,    /* bits that a group keeps free for parts similar to it */
-    SPARSE = 4        /* when a part of a removed query leaves a group and at most this many parts
-                         are left, they move to other groups if possible */
+    CLASS_SHIFT = 11, /* groups by bits that are not containing share a word of lanes only if their
+                         floors differ by less than 2^11 */
+    PHI_CLASS = 32,   /* the first class of groups by phi, after all classes by bits */
+    PHI_STEPS = 16,   /* the bounds of groups by phi that share a word differ by less than 1/16 */
+    SIZE_STEPS = 40,  /* two for each doubling of the spread */
+    ASKED_CLASSES = 7,
+    SCALE = 16,    /* of numbers of bits, for rules_out */
+    HEADROOM = 64, /* bits that a group keeps free for parts similar to it */
+    SPARSE = 4     /* when a part of a removed query leaves a group and at most this many parts
+                      are left, they move to other groups if possible */
 };
 
 /* A part that looks for a group. */
 struct seeker {
     const struct standing_slot *slot;
-    const uint64_t *key; /* the part's filter; for a containing group its `contains` filter */
+    const uint64_t *filter; /* the part's */
+    const uint64_t *key;    /* the part's filter; for a containing group its `contains` filter */
     uint32_t key_bits;
     uint16_t cardinality;
     uint16_t floor;
-    uint8_t class;
+    uint16_t class;
     bool loose;
+    const struct standing_need *need;    /* by phi; NULL: by bits */
+    struct standing_spread spread;       /* of the part's filter, by phi */
     const struct standing_group *except; /* not this one */
     bool in_place;                       /* true: the part may join only groups whose blocks have a
                                             free place */
@@ -44,6 +52,16 @@ struct choice {
     uint32_t all;
 };
 
+/* Whether a number is at least 3.5 standard deviations above the expected one. Both are in
+ * 1/SCALE. */
+static bool is_beyond(uint64_t needed, uint64_t expected)
+{
+    enum { MARGIN_4 = 49 }; /* four times the square of 3.5 */
+
+    return needed > expected &&
+           4 * (needed - expected) * (needed - expected) >= MARGIN_4 * SCALE * expected;
+}
+
 /*
  * Returns whether a union of `bits` set bits rules out most messages. An unrelated message with c
  * set bits (`cardinality`) shares E = c bits / m bits with the union on average, where m is the
@@ -53,12 +71,65 @@ struct choice {
 static bool rules_out(const struct standing *standing, uint32_t bits, uint32_t cardinality,
                       uint16_t floor)
 {
-    enum { SCALE = 16, MARGIN_4 = 49 }; /* four times the square of 3.5 */
     uint64_t expected = (uint64_t)SCALE * cardinality * bits / standing->profile.bits;
     uint64_t needed = (uint64_t)SCALE * 2 * cardinality * floor >> BITS_FLOOR_SHIFT;
 
-    return needed > expected &&
-           4 * (needed - expected) * (needed - expected) >= MARGIN_4 * SCALE * expected;
+    return is_beyond(needed, expected);
+}
+
+/*
+ * The same by phi, for the union of the part's filter and a group's key (NULL: of the part's filter
+ * alone) as if it had `spare` bits more. `need` is that of the group with the part. The message is
+ * one that has as many bits as the part in each section.
+ */
+static bool rules_out_by_phi(const struct standing *standing, struct seeker *seeker,
+                             const uint64_t *key, uint32_t spare, const struct standing_need *need)
+{
+    const struct profile *profile = &standing->profile;
+    uint64_t expected = (uint64_t)SCALE * seeker->cardinality * spare / profile->bits;
+    uint64_t needed = (uint64_t)SCALE * standing_need_for(standing, need, &seeker->spread);
+
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        const struct profile_section *section = &profile->sections[s];
+        uint32_t set = seeker->spread.counts[s];
+
+        if (set > 0) {
+            uint32_t all = key == NULL ? set
+                                       : bloom_union_count_range(seeker->filter, key,
+                                                                 section->first_bit, section->bits);
+
+            expected += (uint64_t)SCALE * set * all / section->bits;
+        }
+    }
+    return is_beyond(needed, expected);
+}
+
+/*
+ * The class of a part by phi: by the sections it asks for, its bound and its size, because a word
+ * of lanes needs as few bits as the least of its groups. Parts of the same sections have one class;
+ * if a profile has more than three sections, others may have it, too.
+ */
+static uint16_t phi_class(const struct standing *standing, const struct standing_slot *slot,
+                          const struct standing_spread *spread)
+{
+    uint32_t asked = standing_slot_need(slot)->asked % ASKED_CLASSES;
+    uint32_t bound = (uint32_t)((uint64_t)slot->least * PHI_STEPS >> PHI_SHIFT);
+    uint32_t size = 0;
+
+    for (uint32_t s = 0; s < standing->profile.section_count; s++) {
+        size += spread->spreads[s];
+    }
+    size_t planes = bits_planes(size);
+    uint32_t step = planes < 2 ? 0 : 2 * (uint32_t)planes + (size >> (planes - 2) & 1);
+    return (uint16_t)(PHI_CLASS + (asked * (PHI_STEPS + 1) + bound) * SIZE_STEPS + step);
+}
+
+/* Whether a part alone rules out most messages. */
+static bool is_close(const struct standing *standing, struct seeker *seeker)
+{
+    return seeker->need != NULL
+               ? rules_out_by_phi(standing, seeker, NULL, 0, seeker->need)
+               : rules_out(standing, seeker->cardinality, seeker->cardinality, seeker->floor);
 }
 
 static void seek_begin(const struct standing *standing, const struct standing_slot *slot,
@@ -66,22 +137,28 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
 {
     const uint64_t *filter = standing_part_filter(slot->query, slot->part);
     uint32_t cardinality = bloom_cardinality(filter, standing->words);
-    uint16_t floor = standing_floor(slot->max_distance_ppm);
-    bool close = rules_out(standing, cardinality, cardinality, floor);
+    uint16_t floor = standing_floor(slot);
     uint32_t wanted =
         slot->contains != NULL ? bloom_cardinality(slot->contains, standing->words) : 0;
 
     out->slot = slot;
+    out->filter = filter;
     out->except = NULL;
     out->in_place = false;
     out->cardinality = (uint16_t)cardinality;
     out->floor = floor;
+    out->need = standing_slot_need(slot);
+    if (out->need != NULL) {
+        standing_spread_of(standing, filter, &out->spread);
+    }
+    bool close = is_close(standing, out);
     if (!close && wanted > 0) {
         out->class = STANDING_CONTAINING;
         out->key = slot->contains;
         out->loose = false;
     } else {
-        out->class = (uint8_t)(1 + (floor >> CLASS_SHIFT));
+        out->class = out->need != NULL ? phi_class(standing, slot, &out->spread)
+                                       : (uint16_t)(1 + (floor >> CLASS_SHIFT));
         out->key = filter;
         out->loose = !close;
     }
@@ -99,7 +176,7 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
  * group's key.
  */
 static bool may_join(const struct standing *standing, const struct standing_group *group,
-                     const struct seeker *seeker, uint32_t shared)
+                     struct seeker *seeker, uint32_t shared)
 {
     if (group == seeker->except ||
         (seeker->in_place && group->count == group->blocks * BITS_BLOCK)) {
@@ -113,12 +190,22 @@ static bool may_join(const struct standing *standing, const struct standing_grou
     }
     bool related = 2 * shared >= seeker->key_bits;
     uint32_t all = group->key_bits + seeker->key_bits - shared;
-    uint32_t bits = all + (related ? 0 : HEADROOM);
+    uint32_t spare = related ? 0 : HEADROOM;
+
+    if (100 * shared < standing->likeness_percent * all) {
+        return false;
+    }
+    if (seeker->need != NULL) {
+        struct standing_need need = group->need;
+
+        standing_need_lower(standing, &need, seeker->need);
+        return need.asked == seeker->need->asked &&
+               rules_out_by_phi(standing, seeker, group->key, spare, &need);
+    }
     uint16_t low = group->low < seeker->cardinality ? group->low : seeker->cardinality;
     uint16_t floor = group->floor < seeker->floor ? group->floor : seeker->floor;
 
-    return 100 * shared >= standing->likeness_percent * all &&
-           rules_out(standing, bits, low, floor);
+    return rules_out(standing, all + spare, low, floor);
 }
 
 /*
@@ -166,7 +253,7 @@ static void count_shared(const struct standing *standing, const struct standing_
 }
 
 static void look_in_node(const struct standing *standing, const struct standing_node *node,
-                         const struct seeker *seeker, struct choice *choice)
+                         struct seeker *seeker, struct choice *choice)
 {
     uint16_t shared[BITS_LANES];
     uint64_t mask[BITS_LANE_WORDS];
@@ -190,8 +277,7 @@ static void look_in_node(const struct standing *standing, const struct standing_
 
 /* Returns, of the groups that the part may join, the group that is most similar to the part.
  * Returns NULL if the part may join no group. */
-static struct standing_group *place_seek(const struct standing *standing,
-                                         const struct seeker *seeker)
+static struct standing_group *place_seek(const struct standing *standing, struct seeker *seeker)
 {
     struct choice choice = {NULL, 0, 0};
 

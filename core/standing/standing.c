@@ -95,7 +95,33 @@ static void release_query(const struct alloc *alloc, struct standing_query *quer
     alloc_release(alloc, query->slots);
     alloc_release(alloc, query->places);
     alloc_release(alloc, query->filters);
+    alloc_release(alloc, query->needs);
+    alloc_release(alloc, query->counts);
     alloc_release(alloc, query);
+}
+
+/* Makes what a query by phi has besides. The filters are in their places. False without memory. */
+static bool add_needs(const struct standing *standing, struct standing_query *query)
+{
+    const struct alloc *alloc = standing->options.alloc;
+    size_t sections = standing->profile.section_count;
+
+    uint32_t least = phi_least(query->max_distance_ppm);
+
+    query->needs = alloc_zeroed(alloc, query->part_count, sizeof(*query->needs));
+    query->counts = alloc_zeroed(alloc, query->part_count * sections, sizeof(*query->counts));
+    if (query->needs == NULL || query->counts == NULL) {
+        return false;
+    }
+    for (uint32_t p = 0; p < query->part_count; p++) {
+        uint16_t *counts = query->counts + p * sections;
+
+        phi_count(&standing->profile, standing_part_filter(query, p), counts);
+        standing_need_of(standing, counts, least, &query->needs[p]);
+        query->slots[p].least = least;
+        query->slots[p].counts = counts;
+    }
+    return true;
 }
 
 static void copy_part(struct standing_query *query, uint32_t part,
@@ -131,6 +157,7 @@ int standing_query_new(const struct standing *standing, const struct standing_te
     query->owner = terms->owner;
     query->part_count = terms->part_count;
     query->max_distance_ppm = terms->max_distance_ppm;
+    query->metric = terms->metric;
     query->words = standing->words;
     query->slots = alloc_zeroed(alloc, count, sizeof(*query->slots));
     query->places = alloc_zeroed(alloc, count, sizeof(*query->places));
@@ -141,6 +168,10 @@ int standing_query_new(const struct standing *standing, const struct standing_te
     }
     for (uint32_t p = 0; p < terms->part_count; p++) {
         copy_part(query, p, &terms->parts[p]);
+    }
+    if (query->metric == INDEX_METRIC_PHI && !add_needs(standing, query)) {
+        release_query(alloc, query);
+        return -ERR_NOMEM;
     }
     *out_query = query;
     return 0;

@@ -5,9 +5,11 @@
  * where a query finds messages.
  *
  * A message fits a query if it fits one of the query's parts. It fits a part if it has the same
- * scope, if the bit distance is within the query's bound and the message's reach, and if it has all
- * bits of `contains`. The answers are exact; docs/watch.md has the structure and the proof. Not
- * thread-safe. The index has no clock and no ids: the owner checks the other conditions of a query.
+ * scope, if the distance by the query's metric is within the query's bound and the message's reach,
+ * and if it has all bits of `contains`. By phi, the part is the one that asks for the bound, and
+ * the message for its reach. The answers are exact; docs/watch.md has the structure and the proof.
+ * Not thread-safe. The index has no clock and no ids: the owner checks the other conditions of a
+ * query.
  */
 #ifndef CORE_STANDING_STANDING_H
 #define CORE_STANDING_STANDING_H
@@ -43,8 +45,9 @@ struct standing_part {
 struct standing_terms {
     const struct standing_part *parts; /* copied, with what they point to */
     uint32_t part_count;               /* at least 1 */
-    uint32_t max_distance_ppm;         /* of the bit distance, inclusive */
-    void *owner;                       /* given back by standing_owner */
+    uint32_t max_distance_ppm;         /* by `metric`, inclusive */
+    enum index_metric metric;
+    void *owner; /* given back by standing_owner */
 };
 
 /* Makes a query that is in no index yet. 0 or -ERR_NOMEM. */
@@ -80,8 +83,9 @@ struct standing_hit {
     struct standing_query *query;
     uint32_t deposit; /* index of the message in `deposits` of standing_match */
     uint32_t part;
-    uint32_t intersection; /* set bits of (the part's filter AND the message's filter) */
-    uint32_t union_count;  /* of (one or the other) */
+    struct similarity rank; /* by the query's metric */
+    uint32_t intersection;  /* set bits of (the part's filter AND the message's filter) */
+    uint32_t union_count;   /* of (one or the other) */
 };
 
 /*

@@ -48,6 +48,7 @@ struct options {
     uint32_t radii[RADII_MAX];
     size_t radius_count;
     bool contains; /* half of the watches want one of their labels */
+    bool phi;      /* their metric is phi instead of bits */
     bool json;
 };
 
@@ -110,6 +111,7 @@ static int add_watch(struct run *run, size_t i, uint32_t radius_ppm)
         .parts = &part,
         .part_count = 1,
         .max_distance_ppm = contains ? DISTANCE_ONE_PPM : radius_ppm,
+        .metric = run->options->phi ? INDEX_METRIC_PHI : INDEX_METRIC_BITS,
     };
 
     return standing_query_new(run->standing, &terms, &run->queries[i]) == 0 &&
@@ -296,15 +298,16 @@ static void print_round(const struct run *run, uint32_t radius_ppm)
     const double bytes = (double)standing_bytes(run->standing) / (double)run->options->watches;
 
     if (run->options->json) {
-        printf("{\"workload\":\"%s\",\"messages\":%zu,\"watches\":%zu,\"radius\":%.3f,"
+        printf("{\"workload\":\"%s\",\"messages\":%zu,\"watches\":%zu,"
+               "\"metric\":\"%s\",\"radius\":%.3f,"
                "\"batch\":%zu,\"plain_ns\":%.0f,\"insert_ns\":%.0f,\"match_ns\":%.0f,"
                "\"ratio\":%.3f,\"slices_ns\":%.0f,\"worker_ns\":%.0f,"
                "\"loop_ratio\":%.3f,\"whole_ratio\":%.3f,"
                "\"matches\":%.3f,\"compared\":%.1f,\"watch_ns\":%.0f,\"settle_ns\":%.0f,"
                "\"watch_bytes\":%.0f,\"cpu\":\"%s\"}\n",
                run->options->filters.workload, run->options->messages, run->options->watches,
-               radius_ppm / 1e6, run->options->batch, plain, insert, match,
-               (insert + match) / plain, run->slice_ns, run->worker_ns, loop, whole,
+               run->options->phi ? "phi" : "bits", radius_ppm / 1e6, run->options->batch, plain,
+               insert, match, (insert + match) / plain, run->slice_ns, run->worker_ns, loop, whole,
                (double)run->hits / deposits, compared, run->build_ns, run->settle_ns, bytes,
                run->kernels->name);
         return;
@@ -357,12 +360,12 @@ static int run_watch(struct options *options)
         options->messages = made - options->deposits;
     }
     if (rc == 0 && !options->json) {
-        printf("%s, %zu messages, then %zu deposits in batches of %zu, %zu watches%s, %s\n"
+        printf("%s, %zu messages, then %zu deposits in batches of %zu, %zu watches%s%s, %s\n"
                " radius      plain    watched   matching  insert      slices      worker    loop"
                "   whole  matches  compared   a watch   settles  bytes\n",
                options->filters.workload, options->messages, options->deposits, options->batch,
                options->watches, options->contains ? ", half of them `contains`" : "",
-               run.kernels->name);
+               options->phi ? ", by phi" : "", run.kernels->name);
     }
     for (size_t r = 0; rc == 0 && r < options->radius_count; r++) {
         rc = measure(&run, options->radii[r]);
@@ -422,6 +425,7 @@ static enum options_outcome read_options(int argc, char **argv, struct options *
         {.name = "contains",
          .flag = &options->contains,
          .help = "every other one wants a label instead, at any distance"},
+        {.name = "phi", .flag = &options->phi, .help = "by phi instead of by the bits"},
         {.name = "batch",
          .value = "N",
          .size = &options->batch,

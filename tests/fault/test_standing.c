@@ -72,6 +72,7 @@ static int make_query(struct fixture *fixture, uint32_t number)
         .parts = parts,
         .part_count = PARTS,
         .max_distance_ppm = 100000 + number % 8 * 100000,
+        .metric = number % 2 == 0 ? INDEX_METRIC_BITS : INDEX_METRIC_PHI,
     };
 
     return standing_query_new(fixture->standing, &terms, &fixture->queries[number]);

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
+#include "core/profile/phi.h"
 #include "tests/lib/check.h"
 #include "tests/lib/fail_alloc.h"
 #include "tests/lib/rng.h"
@@ -52,6 +53,15 @@ static struct world world; /* too large for a stack */
 
 /* ---- the reference ---- */
 
+/* tests/model/test_phi.c compares phi_similarity with the formula. */
+static struct similarity plain_phi(const uint64_t *asking, const uint64_t *other, uint32_t overlap)
+{
+    struct phi_query query;
+
+    phi_ask(&query, &world.profile, asking);
+    return phi_similarity(&query, other, overlap);
+}
+
 static struct similarity plain_rank(const struct asked *asked, uint32_t p,
                                     const struct message *message, struct standing_hit *out)
 {
@@ -68,14 +78,27 @@ static struct similarity plain_rank(const struct asked *asked, uint32_t p,
         out->intersection += in_a + in_b - either;
         out->union_count += either;
     }
-    return out->union_count == 0 ? (struct similarity){1, 1}
-                                 : (struct similarity){out->intersection, out->union_count};
+    out->rank = asked->terms.metric == INDEX_METRIC_PHI ? plain_phi(a, b, out->intersection)
+                : out->union_count == 0                 ? (struct similarity){1, 1}
+                                        : (struct similarity){out->intersection, out->union_count};
+    return out->rank;
 }
 
-static bool plain_within(const struct standing_hit *hit, uint32_t ppm)
+static bool plain_within(struct similarity rank, uint32_t ppm)
 {
-    return hit->union_count == 0 || (uint64_t)(hit->union_count - hit->intersection) * 1000000 <=
-                                        (uint64_t)ppm * hit->union_count;
+    return (uint64_t)(rank.all - rank.shared) * 1000000 <= (uint64_t)ppm * rank.all;
+}
+
+/* By phi a message asks for the sections in which it has bits itself. */
+static bool plain_reached(const struct asked *asked, const struct standing_hit *hit,
+                          const struct message *message)
+{
+    struct similarity rank = hit->rank;
+
+    if (asked->terms.metric == INDEX_METRIC_PHI) {
+        rank = plain_phi(message->filter, asked->filters[hit->part], hit->intersection);
+    }
+    return plain_within(rank, message->deposit.reach_ppm);
 }
 
 static bool plain_contains(const struct asked *asked, uint32_t p, const struct message *message)
@@ -101,8 +124,8 @@ static bool plain_fits(const struct asked *asked, const struct message *message,
         const struct similarity rank = plain_rank(asked, p, message, &hit);
 
         if (asked->parts[p].scope == message->deposit.scope && plain_contains(asked, p, message) &&
-            plain_within(&hit, asked->terms.max_distance_ppm) &&
-            plain_within(&hit, message->deposit.reach_ppm) &&
+            plain_within(rank, asked->terms.max_distance_ppm) &&
+            plain_reached(asked, &hit, message) &&
             (!fits || (uint64_t)rank.shared * best.all > (uint64_t)best.shared * rank.all)) {
             *out = hit;
             best = rank;
@@ -118,12 +141,34 @@ static void check_hit(const struct standing_hit *hit, const struct standing_hit 
     assert_int_equal(hit->part, expected->part);
     assert_int_equal(hit->intersection, expected->intersection);
     assert_int_equal(hit->union_count, expected->union_count);
+    assert_int_equal(hit->rank.shared, expected->rank.shared);
+    assert_int_equal(hit->rank.all, expected->rank.all);
 }
 
 /* ---- what is made up ---- */
 
+/* Perhaps takes the bits of some sections out of a filter, or fills a section. */
+static void cut_sections(uint64_t *filter)
+{
+    uint32_t count = world.profile.section_count;
+    uint32_t kept = rng_chance(&world.rng, 60) ? UINT32_MAX : rng_below(&world.rng, 1U << count);
+    uint32_t full = rng_chance(&world.rng, 97) ? UINT32_MAX : rng_below(&world.rng, count);
+
+    for (uint32_t s = 0; s < count && count > 1; s++) {
+        const struct profile_section *section = &world.profile.sections[s];
+
+        for (uint32_t p = section->first_bit; p < section->first_bit + section->bits; p++) {
+            uint64_t bit = UINT64_C(1) << p % 64;
+
+            filter[p / 64] = s == full              ? filter[p / 64] | bit
+                             : (kept >> s & 1) == 0 ? filter[p / 64] & ~bit
+                                                    : filter[p / 64];
+        }
+    }
+}
+
 /* A context: of some place, with bits of its own and some missing; or nothing, or anything. */
-static void make_filter(uint64_t *out)
+static void make_context(uint64_t *out)
 {
     struct rng *rng = &world.rng;
     const uint32_t words = (uint32_t)bloom_words(world.profile.bits);
@@ -141,6 +186,12 @@ static void make_filter(uint64_t *out)
     bloom_intersection(out, world.places[rng_below(rng, PLACES)], some, words);
     rng_filter(rng, world.profile.bits, rng_below(rng, 6), some);
     bloom_union(out, out, some, words);
+}
+
+static void make_filter(uint64_t *out)
+{
+    make_context(out);
+    cut_sections(out);
 }
 
 /* Bits that a filter has, or nearly. */
@@ -174,6 +225,7 @@ static void make_asked(struct asked *asked)
         .parts = asked->parts,
         .part_count = rng_chance(rng, 70) ? 1 : 1 + rng_below(rng, PARTS_MAX),
         .max_distance_ppm = make_radius(),
+        .metric = rng_chance(rng, 50) ? INDEX_METRIC_BITS : INDEX_METRIC_PHI,
         .owner = asked,
     };
     for (uint32_t p = 0; p < asked->terms.part_count; p++) {
@@ -417,6 +469,13 @@ static void test_sections(void **state)
     run_kernels("v1:wifi=256/2,topic=64/2,any=64/1", 200);
 }
 
+/* Different sections that are asked for may share a class; one section has a bit only. */
+static void test_many_sections(void **state)
+{
+    (void)state;
+    run_kernels("v1:wifi=100/2,topic=60/2,geo=63/1,time=32/1,any=1/1", 250);
+}
+
 static void test_many_bits(void **state)
 {
     (void)state;
@@ -539,10 +598,10 @@ static int seed_once(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_few_bits), cmocka_unit_test(test_usual),
-        cmocka_unit_test(test_sections), cmocka_unit_test(test_many_bits),
-        cmocka_unit_test(test_nodes),    cmocka_unit_test(test_all_fit),
-        cmocka_unit_test(test_alike),
+        cmocka_unit_test(test_few_bits),  cmocka_unit_test(test_usual),
+        cmocka_unit_test(test_sections),  cmocka_unit_test(test_many_sections),
+        cmocka_unit_test(test_many_bits), cmocka_unit_test(test_nodes),
+        cmocka_unit_test(test_all_fit),   cmocka_unit_test(test_alike),
     };
     return cmocka_run_group_tests(tests, seed_once, NULL);
 }

@@ -53,9 +53,42 @@ static const char *check_group(const struct standing *standing, const struct sta
         group->key_bits != bloom_cardinality(group->key, standing->words)) {
         return "a group's key is not that of its parts";
     }
+    if (memcmp(&summary.need, &group->need, sizeof summary.need) != 0) {
+        return "a group's need by phi is wrong";
+    }
     return summary.floor == group->floor && summary.low == group->low
                ? NULL
                : "a group's floor or least cardinality is wrong";
+}
+
+/* Whether a need is at most that of each part of a group. */
+static bool is_low(const struct standing *standing, const struct standing_group *group,
+                   uint32_t asked, uint32_t root, uint32_t section, uint64_t slope)
+{
+    bool low = true;
+
+    for (uint32_t i = 0; i < group->count; i++) {
+        const struct standing_need *need = standing_slot_need(&group->slots[i]);
+
+        low = low && (need == NULL || group->class == STANDING_CONTAINING
+                          ? asked == 0 && root == 0 && slope == 0
+                          : (asked & ~need->asked) == 0 && root <= need->root &&
+                                slope <= need->slopes[section]);
+    }
+    return low && section < standing->profile.section_count;
+}
+
+/* The need of a word by phi holds for all its groups. */
+static bool check_need(const struct standing *standing, const struct standing_node *node,
+                       const struct standing_group *group, uint32_t w)
+{
+    bool low = true;
+
+    for (uint32_t s = 0; s < standing->profile.section_count; s++) {
+        low = low && is_low(standing, group, node->by_phi.asked[w], node->by_phi.roots[w], s,
+                            node->by_phi.slopes[s][w]);
+    }
+    return low && (node->has_phi || node->by_phi.asked[w] == 0);
 }
 
 /* What the node keeps of a lane. */
@@ -80,6 +113,9 @@ static const char *check_lane(const struct standing *standing, const struct stan
         }
         if (node->floors[w] > (group->class == STANDING_CONTAINING ? 0 : group->floor)) {
             return "a word's floor is above a group's";
+        }
+        if (!check_need(standing, node, group, w)) {
+            return "a word's need by phi is above a group's";
         }
     }
     if (has(node->lanes, lane) != (group != NULL) ||

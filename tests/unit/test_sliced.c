@@ -103,6 +103,7 @@ static void check_reaching(const struct bits_kernels *kernels, struct rng *rng,
     uint64_t lanes[BITS_LANE_WORDS];
     uint64_t kept[BITS_LANE_WORDS];
     uint64_t floors[BITS_LANE_WORDS];
+    uint64_t more[BITS_LANE_WORDS];
     uint32_t needs[BITS_LANES];
     struct sliced own = {.plane_count = bits_planes(count) + rng_below(rng, 2)};
     bool any = false;
@@ -121,6 +122,7 @@ static void check_reaching(const struct bits_kernels *kernels, struct rng *rng,
             }
         }
         floors[lane / 64] = rng_chance(rng, 10) ? 0 : rng_below(rng, 32769);
+        more[lane / 64] = rng_chance(rng, 50) ? 0 : rng_below(rng, 1 + (counts[lane] << 16));
     }
     const uint32_t base = rng_below(rng, 4097);
     const struct bits_reach reach = {
@@ -132,12 +134,13 @@ static void check_reaching(const struct bits_kernels *kernels, struct rng *rng,
         .own = own.planes,
         .own_planes = own.plane_count,
         .floors = floors,
+        .more = more,
         .base = base,
         .planes = BITS_PLANES_MAX + 1,
     };
     const bool result = kernels->lanes_reaching(&reach, kept);
     for (uint32_t lane = 0; lane < lane_words * 64; lane++) {
-        const uint64_t common = base * floors[lane / 64] >> BITS_FLOOR_SHIFT;
+        const uint64_t common = (base * floors[lane / 64] + more[lane / 64]) >> BITS_FLOOR_SHIFT;
         const bool expected = is_in(lanes, lane) && counts[lane] >= needs[lane] + common;
 
         assert_int_equal(is_in(kept, lane), expected);
