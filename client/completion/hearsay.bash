@@ -12,7 +12,7 @@ _hearsay_options()
     context) printf '%s\n' $sensed --profile --host --json ;;
     query) printf '%s\n' $sensed --here --count --contains --max-distance --since --until --order \
         --metric --memory --unseen --miss --batch --channel --group --epoch --host --hood --fresh --ids --json ;;
-    watch) printf '%s\n' $sensed --here --contains --max-distance --after-seq --since --count \
+    watch) printf '%s\n' $sensed --here --contains --max-distance --after-seq --since --count --metric \
         --memory --channel --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;

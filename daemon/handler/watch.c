@@ -32,9 +32,6 @@ static bool check_watch(const struct ask *ask)
     } else if (query->floor != 0) {
         field = "query.floor";
         sentence = "a watch has no floor; leave it out, and give a max_distance";
-    } else if (query->metric == MSG_METRIC_PHI) {
-        field = "query.metric";
-        sentence = "a watch cannot measure by phi; watch with BITS";
     } else if (query->order != MSG_ORDER_SIMILARITY) {
         field = "query.order";
         sentence = "matches come in the order of their deposits; leave the order out";
@@ -123,7 +120,8 @@ void handler_watch(struct ask *ask)
         .host = ask->host,
         .terms = {.parts = parts,
                   .part_count = (uint32_t)query->part_count,
-                  .max_distance_ppm = query->max_distance_ppm},
+                  .max_distance_ppm = query->max_distance_ppm,
+                  .metric = query->metric == MSG_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS},
         .with_payload = query->with_payload,
         .since_ms = query->since_ms,
         .after_seq = ask->request->watch.after_seq,

@@ -91,7 +91,6 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
                        const struct index_item *item, const struct persist_message *content)
 {
     const struct watch *watch = match->watch;
-    struct similarity bits = similarity_of(match->hit.intersection, match->hit.union_count);
     struct msg_response response = {
         .kind = MSG_RESPONSE_MATCH,
         .match = {.watch_id = watch->number,
@@ -100,7 +99,7 @@ static void push_match(struct watcher *watcher, const struct watch_match *match,
                              .epoch = match->epoch,
                              .intersection_count = match->hit.intersection,
                              .union_count = match->hit.union_count,
-                             .distance_ppm = distance_ppm(bits),
+                             .distance_ppm = distance_ppm(match->hit.rank),
                              .deposited_ms = item->deposited_ms,
                              .expires_ms = item->expires_ms}},
     };

@@ -115,6 +115,19 @@ def test_conditions(daemon, rng):
             assert texts(watch.out) == ["plain"]
 
 
+def test_metric(daemon, rng):
+    """By phi a message of this place is near, whatever else it is about."""
+    with daemon.client() as client:
+        topics = [f"topic:{n}" for n in range(20)]
+        client.call(wire.deposit_of(rng, PLACE + topics, payload=b"much else"))
+        client.call(wire.deposit_of(rng, PLACE, payload=b"plain"))
+        args = ["--after-seq", "0", "--json", "--max-distance", "0.5"]
+        for metric, found in (("phi", ["much else", "plain"]), ("bits", ["plain"])):
+            with Watch(daemon, *args, "--metric", metric, "--count", str(len(found))) as watch:
+                assert watch.wait_end() == 0
+                assert texts(watch.out) == found
+
+
 def test_survives_restarts(daemon, rng):
     """kill -9 and restarts: nothing missed, nothing twice."""
     with Watch(daemon, "--json", "--after-seq", "0") as watch:

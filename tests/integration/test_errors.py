@@ -107,9 +107,6 @@ REFUSALS = {
     "33-slices": (query(exclude=[pb.Slice(bits=b"1", hashes=1)] * 33), "INVALID", "exclude"),
     # UNSUPPORTED: in the protocol, not served by this version
     "watch": (pb.Watch(query=query()), "INVALID", "query.k"),
-    "watch-by-phi": (
-        pb.Watch(query=pb.Query(parts=[pb.QueryPart(filter=FILTER)], metric=pb.PHI)), "INVALID",
-        "query.metric"),
     "unwatch": (pb.Unwatch(watch_id=1), "NOT_FOUND", "watch_id"),
     "here-of-no-host": (pb.Here(host="nowhere"), "UNKNOWN_HOST", "host"),
     "report": (pb.Report(id=ID, reason="spam"), "NOT_FOUND", "id"),

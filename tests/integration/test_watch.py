@@ -10,6 +10,7 @@ import hearsay_wire as wire
 from hearsay_wire import pb
 
 PLACE = [f"wifi:place{n}" for n in range(12)]
+METRICS = pytest.mark.parametrize("metric", [pb.BITS, pb.PHI], ids=["bits", "phi"])
 
 
 def watch_of(labels, after_seq=None, **fields):
@@ -47,15 +48,17 @@ def near(rng, extra):
 # --- what matches ---------------------------------------------------------------------------------
 
 
-def test_a_match_has_what_a_result_has(daemon, rng):
+@METRICS
+def test_a_match_has_what_a_result_has(daemon, rng, metric):
     with daemon.client() as reader, daemon.client() as writer:
-        watching = reader.call(watch_of(PLACE, with_payload=True, max_distance=600_000))
+        watching = reader.call(
+            watch_of(PLACE, with_payload=True, max_distance=600_000, metric=metric))
         assert watching.watch_id != 0
         made = deposit(writer, rng, PLACE + ["topic:coffee"], media_type="text/markdown")
         (match,) = matches(reader, 1)
         assert match.watch_id == watching.watch_id
         assert match.seq > watching.seq
-        (result,) = writer.call(wire.query_of(PLACE, with_payload=True)).results
+        (result,) = writer.call(wire.query_of(PLACE, with_payload=True, metric=metric)).results
         assert match.result == result
         assert match.result.payload == made.payload
         assert match.result.media_type == "text/markdown"
@@ -71,14 +74,15 @@ def test_without_payload(daemon, rng):
         assert not match.result.payload_omitted
 
 
-def test_only_what_fits(daemon, rng):
+@METRICS
+def test_only_what_fits(daemon, rng, metric):
     """Distance, reach and contains, against the reference."""
     with daemon.client() as reader, daemon.client() as writer:
         asked = [
-            watch_of(PLACE, max_distance=400_000),
-            watch_of(PLACE, contains=["topic:t1"]),
-            watch_of(PLACE[:6], max_distance=700_000),
-            watch_of(PLACE),
+            watch_of(PLACE, max_distance=400_000, metric=metric),
+            watch_of(PLACE, contains=["topic:t1"], metric=metric),
+            watch_of(PLACE[:6], max_distance=700_000, metric=metric),
+            watch_of(PLACE, metric=metric),
         ]
         watches = [(one, reader.call(one).watch_id) for one in asked]
         expected = {number: [] for _, number in watches}
@@ -101,11 +105,68 @@ def test_only_what_fits(daemon, rng):
         silence(reader)
 
 
-def test_several_parts_are_one_match(daemon, rng):
+def context(rng):
+    """A context of a place, of topics, or of both."""
+    wifi = [f"wifi:{rng.randrange(3)}-{n}" for n in rng.sample(range(20), rng.choice([0, 1, 12]))]
+    topics = [f"topic:{n}" for n in rng.sample(range(6), rng.randrange(3))]
+    return wifi + topics or ["topic:0"]
+
+
+@METRICS
+def test_a_watch_finds_what_a_query_finds(daemon, rng, metric):
+    """Pushed as they come, caught up with afterwards, and asked for: the same, with all numbers."""
+    with daemon.client() as reader, daemon.client() as writer:
+        asked = []
+        for n in range(12):
+            fields = {"max_distance": rng.choice([200_000, 500_000, 780_000, 1_000_000])}
+            labels = context(rng)
+            if n % 3 == 0:
+                fields["contains"] = [rng.choice(labels)]
+            asked.append(watch_of(labels, metric=metric, **fields))
+        live = {reader.call(one).watch_id: one for one in asked}
+        made = [
+            wire.deposit_of(rng, context(rng), reach=rng.choice([600_000, 1_000_000, 1_000_000]))
+            for _ in range(100)
+        ]
+        writer.pipeline(made)
+        expected = {}
+        for number, one in live.items():
+            query = pb.Query()
+            query.CopyFrom(one.query)
+            query.k = 100
+            results = {result.id: result for result in writer.call(query).results}
+            expected[number] = [results[d.id] for d in made if d.id in results]
+        assert sum(map(len, expected.values())) > 50
+        found = {number: [] for number in live}
+        for match in matches(reader, sum(map(len, expected.values()))):
+            found[match.watch_id].append(match.result)
+        assert found == expected
+        silence(reader)
+        for number, one in live.items():
+            with daemon.client() as late:
+                late.call(pb.Watch(query=one.query, after_seq=0))
+                again = matches(late, len(expected[number]))
+                assert [match.result for match in again] == expected[number]
+                silence(late)
+
+
+def test_a_message_with_much_else_is_near_by_phi(daemon, rng):
+    """A watch by one topic: the message's place takes it far away by bits."""
+    with daemon.client() as reader, daemon.client() as writer:
+        reader.call(watch_of(["topic:tea"], max_distance=500_000))
+        watching = reader.call(watch_of(["topic:tea"], max_distance=500_000, metric=pb.PHI))
+        made = deposit(writer, rng, PLACE + ["topic:tea"])
+        (match,) = matches(reader, 1)
+        assert (match.watch_id, match.result.id) == (watching.watch_id, made.id)
+        silence(reader)
+
+
+@METRICS
+def test_several_parts_are_one_match(daemon, rng, metric):
     with daemon.client() as reader, daemon.client() as writer:
         parts = [PLACE[:4], PLACE, PLACE[4:]]
-        query = pb.Query(parts=[pb.QueryPart(filter=wire.filter_of(part)) for part in parts])
-        reader.call(pb.Watch(query=query))
+        parts = [pb.QueryPart(filter=wire.filter_of(part)) for part in parts]
+        reader.call(pb.Watch(query=pb.Query(parts=parts, metric=metric)))
         made = deposit(writer, rng, PLACE)
         (match,) = matches(reader, 1)
         assert match.result.id == made.id

@@ -23,6 +23,8 @@ struct watch_options {
 static const struct watch_options watch_defaults = {
     .query = {.k = 1, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS}};
 
+static const char *const metric_names[] = {"bits", "phi", NULL};
+
 static const struct args_option watch_options[] = {
     SENSED_OPTIONS(struct watch_options, query.sensed),
     ARGS_ROW("here", 0, ARGS_FLAG, struct watch_options, query.here, NULL,
@@ -37,6 +39,8 @@ static const struct args_option watch_options[] = {
              "first what was left since: 6h (ago) or 2026-11-20T14:00Z"),
     ARGS_RANGE("count", 'k', ARGS_NUMBER, struct watch_options, count, "N", 1, UINT32_MAX,
                "ends after N messages (never)"),
+    ARGS_NAMES("metric", 'm', struct watch_options, query.metric, "METRIC", metric_names,
+               "bits: by shared bits; phi: by the correlation of the filters (bits)"),
     ARGS_ROW("memory", 0, ARGS_TEXT, struct watch_options, query.memory, "FILE",
              "also near to where one was lately; see hearsay here"),
     ARGS_ROW("channel", 0, ARGS_TEXT, struct watch_options, query.channel, "NAME",
