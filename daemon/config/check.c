@@ -46,6 +46,7 @@ static void add_tcp(struct config *config, const char *address, bool optional)
     listener->kind = CONFIG_LISTENER_TCP;
     listener->port = LIMIT_PORT;
     listener->optional = optional;
+    listener->local = true; /* only programs of this machine reach it */
     memcpy(listener->address, address, strlen(address));
 }
 

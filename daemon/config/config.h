@@ -61,8 +61,9 @@ struct config_listener {
     bool tls;        /* TCP: its connections are encrypted */
     bool mutual_tls; /* TCP: and clients must show a certificate */
     bool freebind;   /* TCP: bind the address although this machine does not have the address yet */
-    bool local;      /* clients of this listener are on site: they get the keys of epochs */
-    bool limited;    /* limits of an address also hold for clients on this machine */
+    bool local;   /* clients of this listener are on site: they get the keys of epochs and the here
+                     labels */
+    bool limited; /* limits of an address also hold for clients on this machine */
     bool gateway; /* a Unix socket for the user `gateway_user` only; a session may speak for another
                      client's address */
     bool bridge;  /* a Unix socket for the user `bridge_user` only; a session may carry changes */
@@ -217,7 +218,7 @@ int config_set(struct config *config, const char *name, const char *section, con
  * open:
  * - the host `default` if no host is named;
  * - the limits `messages` and `bytes` of hosts;
- * - the listeners 127.0.0.1:7117 and [::1]:7117 if no listener is named;
+ * - the listeners 127.0.0.1:7117 and [::1]:7117, marked local, if no listener is named;
  * - a Unix socket for administrators if none is named (those of gateways and bridges do not count):
  *   CONFIG_ADMIN_SOCKET with `admin_group`, otherwise DATA/hearsayd.sock if this path is short
  *   enough.

@@ -85,9 +85,9 @@ static const struct settings_key keys[] = {
              "those to run or trace other programs, to mount, and to change users."},
     {DAEMON_KEY("listen", listeners), SETTINGS_TYPE_OWN, .own = &config_type_listener,
      .repeatable = true, .reloadable = true,
-     .standard_note = "127.0.0.1:7117, [::1]:7117 and the Unix socket hearsayd.sock in the data "
-                      "directory, or /run/hearsay/admin.sock with admin_group",
-     .example = "127.0.0.1:7117\n[::1]:7117",
+     .standard_note = "127.0.0.1:7117 local, [::1]:7117 local and the Unix socket hearsayd.sock in "
+                      "the data directory, or /run/hearsay/admin.sock with admin_group",
+     .example = "127.0.0.1:7117 local\n[::1]:7117 local",
      .help =
          "Where to listen: a numeric address and a port (0: any free one), or the path of a "
          "Unix socket, for the administrator. Up to 15 lines. Any line replaces the default "
@@ -95,7 +95,9 @@ static const struct settings_key keys[] = {
          "follow. tls: connections are encrypted. mutual-tls: clients must show a certificate, "
          "too. limited: the limits of an address also hold for clients of this machine, which "
          "are exempt otherwise; all clients of one Unix socket count as one. local: only "
-         "people on site can reach this address; they are given the keys of epochs. freebind: "
+         "people on site can reach this address; they are given the keys of epochs, and the labels "
+         "of "
+         "`here`, which would be wrong for people elsewhere. freebind: "
          "listen although this machine does not have the address yet. gateway: only `gateway_user` "
          "may "
          "connect to this Unix socket, and names the address of each client for whom it speaks; "
@@ -272,10 +274,13 @@ static const struct settings_key keys[] = {
      .standard = "0.8", .reloadable = true,
      .help = "Messages beyond this distance are probably unrelated. Clients apply this bound "
              "unless their user says otherwise."},
-    {HOST_KEY("here", here), SETTINGS_TYPE_OWN, .own = &config_type_labels, .standard_note = "none",
+    {HOST_KEY("here", here), SETTINGS_TYPE_OWN, .own = &config_type_labels,
+     .standard_note = "without here_file and here_map: place: and 16 digits of the store's id",
      .example = "geo:u281zd, wifi:a4:2b:8c:01:02:03", .repeatable = true, .reloadable = true,
-     .help = "Labels of what is around the access point, such as geo:u281zd, for clients that "
-             "cannot scan. Several labels with commas between them, on any number of lines, 2,047 "
+     .help = "Labels of what is around the access point, such as geo:u281zd. Clients that are here "
+             "(on listeners with local, on Unix sockets, and the phones of gateways) add these "
+             "labels to all that they leave and ask for. Several labels with commas between them, "
+             "on any number of lines, 2,047 "
              "bytes together with a separator for each. More labels, and labels with commas, go "
              "into here_file."},
     {HOST_KEY("here_file", here_file), SETTINGS_TYPE_PATH, .standard_note = "none",

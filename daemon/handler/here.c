@@ -45,8 +45,8 @@ void handler_here(struct ask *ask)
         return;
     }
     struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_HERE_LABELS};
-    response.here_labels.label_count =
-        host_here(ask->host, &address, buffer, &response.here_labels.labels);
+    response.here_labels.label_count = host_here(
+        ask->host, &address, requester_is_here(ask->client), buffer, &response.here_labels.labels);
     ask_respond(ask, &response);
 }
 
@@ -81,7 +81,8 @@ void handler_here_welcome(struct service *service, const struct requester *clien
                 continue; /* the client can still ask: `here` */
             }
         }
-        size_t count = host_here(&service->hosts[i], &client->address, buffer, &labels);
+        size_t count = host_here(&service->hosts[i], &client->address, requester_is_here(client),
+                                 buffer, &labels);
         size_t bytes = labels_bytes(labels, count);
         if (bytes <= left) {
             left -= bytes;

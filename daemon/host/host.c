@@ -55,13 +55,13 @@ void host_deinit(struct host *host)
     memset(host, 0, sizeof(*host));
 }
 
-size_t host_here(const struct host *host, const struct here_address *address,
+size_t host_here(const struct host *host, const struct here_address *address, bool is_here,
                  struct msg_text *buffer, const struct msg_text **out_labels)
 {
     size_t count = here_map_find(host->here_map, address, buffer);
 
     *out_labels = count > 0 ? buffer : host->here->labels;
-    return count > 0 ? count : host->here->count;
+    return count > 0 || !is_here ? count : host->here->count;
 }
 
 bool host_is_neighbour(const struct host *host, const struct host *other)

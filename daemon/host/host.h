@@ -91,11 +91,12 @@ struct host {
 
 /*
  * Returns the number of here labels for a client with this address, and the labels in *out_labels.
- * If here_map has labels for the address, these are used; otherwise the labels of `here`.
- * *out_labels points into `buffer`, which has LIMIT_LABELS elements, or into the host. `buffer` may
- * be NULL if the host has no here_map. The texts are borrowed from the host.
+ * If here_map has labels for the address, these are used. Otherwise a client that is known to be at
+ * the access point (`is_here`, see requester_is_here) has the labels of `here`, and another client
+ * has none. *out_labels points into `buffer`, which has LIMIT_LABELS elements, or into the host.
+ * `buffer` may be NULL if the host has no here_map. The texts are borrowed from the host.
  */
-size_t host_here(const struct host *host, const struct here_address *address,
+size_t host_here(const struct host *host, const struct here_address *address, bool is_here,
                  struct msg_text *buffer, const struct msg_text **out_labels);
 
 /*

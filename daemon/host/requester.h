@@ -54,7 +54,7 @@ struct requester_events {
 struct requester {
     const struct requester_events *events;
     bool is_local; /* the client uses a Unix socket */
-    /* the client uses a listener marked local, and gets the keys of epochs */
+    /* the client uses a listener marked local, and gets the keys of epochs and the here labels */
     bool is_on_site;
     /*
      * the client uses a Unix socket that is no gateway's or bridge's, as the daemon's user, as
@@ -99,6 +99,16 @@ struct requester {
     const struct host *wait_host;
     uint8_t resume_token[RESUME_TOKEN_BYTES]; /* random */
 };
+
+/*
+ * Whether the client is known to be at the access point, so that the here labels of a host are
+ * true for it: its listener is marked local, or it uses a Unix socket: a program of this machine,
+ * or a gateway that speaks for a phone in its network.
+ */
+static inline bool requester_is_here(const struct requester *client)
+{
+    return client->is_on_site || client->is_local;
+}
 
 /* Output bytes that a job reserves for an answer without content, or for an error. A job whose
  * error may have a longer sentence reserves more. */

@@ -2,8 +2,10 @@
 #include "daemon/host/service.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
+#include "core/profile/profile.h"
 #include "daemon/host/requester.h"
 #include "daemon/system/log.h"
 
@@ -17,10 +19,42 @@ size_t service_here_frame_bytes(const struct service *service)
     return service->config.limits.frame_bytes - REST_BYTES;
 }
 
+/* "place:", the digits, a line feed and a NUL */
+enum { OWN_PLACE_DIGITS = 16, OWN_PLACE_BYTES = 6 + OWN_PLACE_DIGITS + 2 };
+
+/*
+ * Writes the here label of a host whose configuration says nothing about its place: `place:` with
+ * the first digits of the store's id, so that what people leave here and ask for here has a label
+ * in common that no other store has. The text is empty if the configuration has `here`, `here_file`
+ * or `here_map`; if the host is a copy, whose messages have the labels of its owner's place; or if
+ * the profile has no section for places.
+ */
+static void write_own_place(const struct service *service, const struct host *host,
+                            char out_text[OWN_PLACE_BYTES])
+{
+    static const char begin[] = "place:";
+    const struct config_host *config = &host->config;
+    bool says =
+        config->here[0] != '\0' || config->here_file[0] != '\0' || config->here_map[0] != '\0';
+
+    out_text[0] = '\0';
+    if (!says && !config->is_replica &&
+        profile_section_of(&config->profile, begin, strlen(begin)) != NULL) {
+        memcpy(out_text, begin, sizeof(begin));
+        for (size_t i = 0; i < OWN_PLACE_DIGITS / 2; i++) {
+            (void)snprintf(out_text + strlen(out_text), 3, "%02x", service->store.store_id[i]);
+        }
+        memcpy(out_text + strlen(out_text), "\n", 2);
+    }
+}
+
 int service_set_here(struct service *service, struct host *host, const struct msg_text *text,
                      bool *out_changed, char *out_reason)
 {
-    struct msg_text texts[] = {{host->config.here, strlen(host->config.here)}, *text};
+    char own_place[OWN_PLACE_BYTES];
+    write_own_place(service, host, own_place);
+    const char *labels = own_place[0] != '\0' ? own_place : host->config.here;
+    struct msg_text texts[] = {{labels, strlen(labels)}, *text};
     struct here *here = NULL;
 
     int rc = here_new(service->alloc, texts, service_here_frame_bytes(service), &here, out_reason);

@@ -283,8 +283,9 @@ struct host *service_host_numbered(struct service *service, uint32_t number);
 size_t service_here_frame_bytes(const struct service *service);
 
 /*
- * Sets a host's here labels: the labels of its configuration, and the labels in `text`, which may
- * be empty (here_new). Returns 0, and *out_changed tells whether the labels differ from before;
+ * Sets a host's here labels: the labels of its configuration, or the label that names the store if
+ * the configuration says nothing about the place, and the labels in `text`, which may be empty
+ * (here_new). Returns 0, and *out_changed tells whether the labels differ from before;
  * HERE_REFUSED with a reason (HERE_REASON_BYTES); or -ERR_NOMEM. On failure the labels stay as they
  * were.
  */

@@ -263,9 +263,8 @@ void sessions_deinit(struct sessions *all)
 /* The functions below walk over the list of sessions, and may drop sessions meanwhile. A dropped
  * session stays in the list until sessions_reap removes it. */
 /*
- * Whether the change gives a client other here labels. A client whose address is in the table
- * here_map has the labels of the table. Any other client has the labels of the host. A gateway gets
- * every change, because it asks for the labels of its clients.
+ * Whether the change gives a client other here labels (host_here). A gateway gets every change,
+ * because it asks for the labels of its clients.
  */
 static bool is_concerned(const struct requester *client, const struct here_change *change)
 {
@@ -273,7 +272,8 @@ static bool is_concerned(const struct requester *client, const struct here_chang
     const struct here_map *map = change->host->here_map;
 
     return client->is_gateway || !here_map_agrees(change->old_map, map, &client->address) ||
-           (change->labels_changed && here_map_find(map, &client->address, labels) == 0);
+           (change->labels_changed && requester_is_here(client) &&
+            here_map_find(map, &client->address, labels) == 0);
 }
 
 void sessions_push_here(struct sessions *all, const struct here_change *change)
@@ -291,7 +291,8 @@ void sessions_push_here(struct sessions *all, const struct here_change *change)
             .here_changed = {.host = {host->config.name, strlen(host->config.name)}},
         };
         response.here_changed.label_count =
-            host_here(host, &session->client.address, buffer, &response.here_changed.labels);
+            host_here(host, &session->client.address, requester_is_here(&session->client), buffer,
+                      &response.here_changed.labels);
         session_respond(&session->client, &response);
     }
 }

@@ -103,6 +103,7 @@ class Daemon:
         self.pass_fds, self.wrapper = pass_fds, list(wrapper)
         self.process = self.port = self.reader = None
         self.has_ended = False
+        self.words = ""  # behind the TCP address
         self.log = []
         self.news = threading.Condition()
         self.configure(config)
@@ -110,7 +111,17 @@ class Daemon:
     def configure(self, config):
         """Writes the configuration file; `config` goes on in section [daemon]."""
         with open(self.config_file, "w", encoding="utf-8") as file:
-            file.write(f"[daemon]\nlisten = 127.0.0.1:0\nlisten = {self.socket_path}\n{config}")
+            file.write(f"[daemon]\nlisten = 127.0.0.1:0{self.words}\n"
+                       f"listen = {self.socket_path}\n{config}")
+
+    def make_local(self):
+        """Marks the TCP listener as local, so that its clients have here labels and keys of epochs."""
+        self.words = " local"
+        with open(self.config_file, encoding="utf-8") as file:
+            text = file.read()
+        with open(self.config_file, "w", encoding="utf-8") as file:
+            file.write(text.replace("127.0.0.1:0\n", "127.0.0.1:0 local\n"))
+        return self
 
     def command(self):
         where = ["--config", self.config_file, "--data", self.data]

@@ -26,16 +26,7 @@ LONG = "[host default]\nepoch_length = 365d\nepoch_keep = 365d\n"
 
 def local(make_daemon, config):
     """A daemon whose TCP listener is local and whose Unix socket is not."""
-    daemon = make_daemon(config, start=False)
-    make_local(daemon)
-    return daemon.start()
-
-
-def make_local(daemon):
-    with open(daemon.config_file, encoding="utf-8") as file:
-        text = file.read()
-    with open(daemon.config_file, "w", encoding="utf-8") as file:
-        file.write(text.replace("127.0.0.1:0\n", "127.0.0.1:0 local\n"))
+    return make_daemon(config, start=False).make_local().start()
 
 
 @pytest.fixture
@@ -126,7 +117,7 @@ def test_epochs_that_were_are_asked_in(make_daemon):
     assert found == ["m0", "m1", "m2"]
     daemon.stop()  # the epochs of 5 s ago are over when it is back
     daemon.configure("[host default]\nepoch_length = 0\n")
-    make_local(daemon)
+    daemon.make_local()
     daemon.start()
     assert texts(cli_runner.of_daemon(daemon)) == found  # the same home
 

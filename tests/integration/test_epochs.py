@@ -18,12 +18,7 @@ PROFILE = "v1:1024/4"
 
 def local(make_daemon, config=LONG, **options):
     """A daemon whose TCP listener is local and whose Unix socket is not."""
-    daemon = make_daemon(config, start=False, **options)
-    with open(daemon.config_file, encoding="utf-8") as file:
-        text = file.read()
-    with open(daemon.config_file, "w", encoding="utf-8") as file:
-        file.write(text.replace("127.0.0.1:0\n", "127.0.0.1:0 local\n"))
-    return daemon.start()
+    return make_daemon(config, start=False, **options).make_local().start()
 
 
 def epoch_of(client):

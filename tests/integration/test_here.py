@@ -35,38 +35,82 @@ def cli(daemon, *words, stdin=""):
     return done.returncode, done.stdout, done.stderr
 
 
+@pytest.fixture(name="make_local")
+def fixture_make_local(make_daemon):
+    """Makes a daemon whose TCP clients are on site, so that the here labels are true for them."""
+    def make(config, start=True):
+        daemon = make_daemon(config, start=False).make_local()
+        return daemon.start() if start else daemon
+
+    return make
+
+
 @pytest.fixture
-def watched(make_daemon, tmp_path):
+def watched(make_local, tmp_path):
     """A daemon whose first host has a file: (daemon, path)."""
     path = str(tmp_path / "here")
 
     def make(content=None, config=""):
         if content is not None:
             write(path, content)
-        return make_daemon(f"[host lobby]\nhere_file = {path}\n{config}\n"), path
+        return make_local(f"[host lobby]\nhere_file = {path}\n{config}\n"), path
 
     return make
 
 
-def test_labels_of_the_configuration(make_daemon):
-    """Several on a line, on several lines; in Welcome and by request; a host without has none."""
-    daemon = make_daemon(
-        f"[host lobby]\nhere = geo:u281zd, {WIFI}\nhere = topic:espresso bar\n[host attic]\n"
-    )
+def test_labels_of_the_configuration(make_local):
+    """Several on a line, on several lines; in Welcome and by request."""
+    daemon = make_local(f"[host lobby]\nhere = geo:u281zd, {WIFI}\nhere = topic:espresso bar\n")
     expected = ["geo:u281zd", WIFI, "topic:espresso bar"]
     with daemon.client() as client:
         assert "here" in client.welcome.capabilities
-        assert [list(host.here) for host in client.welcome.hosts] == [expected, []]
+        assert [list(host.here) for host in client.welcome.hosts] == [expected]
         assert labels_of(client) == labels_of(client, "lobby") == expected
-        assert labels_of(client, "attic") == []
         assert client.refused(pb.Here(host="cellar")).code == "UNKNOWN_HOST"
     code, out, _ = daemon.run("--config", daemon.config_file, "--data", daemon.data, "--print-config")
     assert code == 0 and all(f"\nhere = {label}\n" in out for label in expected)
 
 
-def test_wrong_labels_in_the_configuration(make_daemon):
+def test_a_host_without_labels_names_its_store(make_local, tmp_path):
+    """`place:` and 16 digits of the store: not of a host that says more, nor of a copy, nor where no
+    section takes a place."""
+    path = tmp_path / "not-there"
+    daemon = make_local(
+        f"[host a]\n[host b]\nhere = geo:u281zd\n[host c]\nhere_file = {path}\n"
+        f"[host d]\nhere_map = {path}\n[host e]\nrole = replica\n[host f]\nprofile = v1:wifi=64/2\n"
+        "[host g]\n"
+    )
+    with daemon.client() as client:
+        own = [f"place:{client.welcome.store_id.hex()[:16]}"]
+        expected = [own, ["geo:u281zd"], [], [], [], [], own]
+        assert [list(host.here) for host in client.welcome.hosts] == expected
+        assert labels_of(client, "a") == own and labels_of(client, "f") == []
+
+
+def test_only_those_who_are_here_are_told(make_daemon, tmp_path):
+    """A client of a listener without `local` may be anywhere: it has the labels of a line of here_map that
+    names its address, and no others, and hears of no change."""
+    places, here = str(tmp_path / "places"), str(tmp_path / "here")
+    write(places, "127.0.0.1 = place:counter\n")
+    write(here, f"{WIFI}\n")
+    daemon = make_daemon(f"[host lobby]\nhere_file = {here}\n[host bar]\nhere = geo:u281zd\n"
+                         f"here_map = {places}\n[host attic]\n")
+    with daemon.client() as away, daemon.administrator() as inside:
+        own = [f"place:{inside.welcome.store_id.hex()[:16]}"]
+        assert [list(host.here) for host in away.welcome.hosts] == [[], ["place:counter"], []]
+        assert [list(host.here) for host in inside.welcome.hosts] == [[WIFI], ["geo:u281zd"], own]
+        assert labels_of(away) == labels_of(away, "attic") == []
+        assert labels_of(away, "bar") == ["place:counter"]
+        write(here, "wifi:00:00:00:00:00:01\n")
+        assert list(inside.receive().here_changed.labels) == ["wifi:00:00:00:00:00:01"]
+        write(places, "127.0.0.1 = place:table\n")
+        # Changes are sent to all in turn: the first push that `away` gets is of its own place.
+        assert list(away.receive().here_changed.labels) == ["place:table"]
+
+
+def test_wrong_labels_in_the_configuration(make_local):
     """A wrong label is named with its line."""
-    daemon = make_daemon("[host lobby]\nhere = geo:u281zd, Coffee\n", start=False)
+    daemon = make_local("[host lobby]\nhere = geo:u281zd, Coffee\n", start=False)
     code, _, err = daemon.run("--config", daemon.config_file, "--check-config")
     assert code == 2 and ":5: " in err and "`Coffee` is no label" in err
 
@@ -152,19 +196,20 @@ def test_reload(watched, tmp_path):
         assert list(client.receive().here_changed.labels) == ["geo:u281zd", "topic:other"]
         daemon.configure("[host lobby]\n")
         daemon.process.send_signal(signal.SIGHUP)
-        assert list(client.receive().here_changed.labels) == []
+        own = [f"place:{client.welcome.store_id.hex()[:16]}"]
+        assert list(client.receive().here_changed.labels) == own
         write(path, "topic:nobody-looks\n")
-        assert labels_of(client) == []
+        assert labels_of(client) == own
 
 
-def test_labels_that_do_not_fit_welcome(make_daemon, tmp_path):
+def test_labels_that_do_not_fit_welcome(make_local, tmp_path):
     """Where a frame has no room for all hosts' labels, Here has them."""
     config = "[limits]\nframe = 4K\npayload = 1K\n"
     for i in range(3):
         path = tmp_path / f"here{i}"
         path.write_text("".join(f"topic:{i}-{j:03}\n" for j in range(130)))
         config += f"[host h{i}]\nhere_file = {path}\n"
-    with make_daemon(config).client() as client:
+    with make_local(config).client() as client:
         assert sorted(len(host.here) for host in client.welcome.hosts) == [0, 0, 130]
         for i in range(3):
             assert labels_of(client, f"h{i}") == [f"topic:{i}-{j:03}" for j in range(130)]
@@ -280,9 +325,10 @@ def test_a_stopped_scan_leaves_nothing(tmp_path, stopped, number):
 # --- the command ----------------------------------------------------------------------------------
 
 
-def test_deposit_and_query_here(make_daemon):
+def test_deposit_and_query_here(make_local):
     """Who gives no context asks with what the access point says; --here adds it to one's own."""
-    daemon = make_daemon(f"[host lobby]\nhere = geo:u281zd, {WIFI}\n[host attic]\n")
+    daemon = make_local(f"[host lobby]\nhere = geo:u281zd, {WIFI}\n[host attic]\n"
+                         "here_map = /nonexistent\n")
     assert cli(daemon, "deposit", "--here", "--topic", "Coffee", "fresh", "pot")[0] == 0
     code, out, _ = cli(daemon, "query", "--json")
     assert code == 0
@@ -302,9 +348,10 @@ def test_deposit_and_query_here(make_daemon):
     assert cli(daemon, "deposit", "--here", "-l", "a:1", "--host", "attic", "text")[0] == 0
 
 
-def test_here_is_printed(make_daemon):
+def test_here_is_printed(make_local):
     """`hearsay here` prints the labels, one a line, or as JSON."""
-    daemon = make_daemon(f"[host lobby]\nhere = geo:u281zd, {WIFI}\n[host attic]\n")
+    daemon = make_local(f"[host lobby]\nhere = geo:u281zd, {WIFI}\n[host attic]\n"
+                         "here_map = /nonexistent\n")
     assert cli(daemon, "here") == (0, f"geo:u281zd\n{WIFI}\n", "")
     code, out, _ = cli(daemon, "here", "--json")
     assert code == 0 and json.loads(out) == {"host": "lobby", "labels": ["geo:u281zd", WIFI]}
@@ -314,9 +361,9 @@ def test_here_is_printed(make_daemon):
     assert code == 2 and "--memory FILE" in err
 
 
-def test_here_into_a_memory(make_daemon, tmp_path):
+def test_here_into_a_memory(make_local, tmp_path):
     """`hearsay here --memory FILE` without a context remembers what the access point says."""
-    daemon = make_daemon(f"[host lobby]\nhere = geo:u281zd, {WIFI}\n")
+    daemon = make_local(f"[host lobby]\nhere = geo:u281zd, {WIFI}\n")
     memory = str(tmp_path / "way")
     bits = wire.bits_of(wire.filter_of(["geo:u281zd", WIFI])).bit_count()
     for _ in range(2):

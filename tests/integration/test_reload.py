@@ -205,7 +205,7 @@ def test_freebind(make_daemon):
 
 def test_added_hosts_are_opened(make_daemon, rng, tmp_path):
     """Messages, labels of what is around, epochs; and all of that after a restart, too."""
-    daemon = make_daemon("[host lobby]\n")
+    daemon = make_daemon("[host lobby]\n", start=False).make_local().start()
     here = tmp_path / "here"
     here.write_text("geo:u281zd\n")
     more = (f"[host lobby]\n[host roof]\nhere_file = {here}\nmessages = 7\n"
