@@ -7,12 +7,12 @@ _hearsay_options()
     local sensed='--label --wifi --scan --at --neighbours --time --topic'
     # shellcheck disable=SC2086 # several words
     case $1 in
-    deposit) printf '%s\n' $sensed --here --ttl --file --type --reach --channel --group --epoch --host --json ;;
+    deposit) printf '%s\n' $sensed --no-here --ttl --file --type --reach --channel --group --epoch --host --json ;;
     channel) printf '%s\n' $sensed --here --group --host --json ;;
     context) printf '%s\n' $sensed --profile --host --json ;;
-    query) printf '%s\n' $sensed --here --count --contains --max-distance --since --until --order \
+    query) printf '%s\n' $sensed --no-here --count --contains --max-distance --since --until --order \
         --metric --memory --unseen --miss --batch --channel --group --epoch --host --hood --fresh --ids --json ;;
-    watch) printf '%s\n' $sensed --here --contains --max-distance --after-seq --since --count --metric \
+    watch) printf '%s\n' $sensed --no-here --contains --max-distance --after-seq --since --count --metric \
         --memory --channel --group --epoch --host --ids --json ;;
     here) printf '%s\n' --memory $sensed --rounds --host --profile --json ;;
     get) printf '%s\n' --host --group --json ;;

@@ -171,6 +171,28 @@ HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const 
                                          size_t byte_count, size_t *out_sightings,
                                          struct hearsay_error *out_error);
 
+/*
+ * Adds the here labels of a host, for a client that is at its access point: the labels of
+ * host->here, which the server sends only to such clients. Add them to the context of each deposit,
+ * query and watch, so that people whose devices sense different things find one another's messages;
+ * not to messages that come from elsewhere, such as those of an import. Labels for which the host's
+ * profile has no section are left out. On a connection that stays, the labels may change: see
+ * hearsay_here, and HEARSAY_REPLY_HERE_CHANGED.
+ */
+HEARSAY_API int hearsay_context_add_here(struct hearsay_context *context,
+                                         const struct hearsay_host *host,
+                                         struct hearsay_error *out_error);
+
+/*
+ * Returns the label that stands for all labels of the context, if they say one thing: the only
+ * label, or the label without a strength if all are labels of one access point. NULL: the context
+ * is empty, or says several things. A query of such a context should also demand the label
+ * (`contains` of its parts), and have no max_distance unless the user asks for one: call this
+ * function before hearsay_context_add_here, whose labels then only decide the order. The label is
+ * borrowed until labels are cleared or freed.
+ */
+HEARSAY_API const char *hearsay_context_only_label(const struct hearsay_context *context);
+
 #ifdef __cplusplus
 }
 #endif

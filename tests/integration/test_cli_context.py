@@ -210,6 +210,7 @@ def test_mistakes(offline, tmp_path):
     huge.write_bytes(b"\n" * (4 * 1024 * 1024 + 1))
     cases = {
         (): "the context is empty",
+        ("--no-here",): "the context is empty",
         ("--wifi", "a4:2b:8c:01:02"): '"a4:2b:8c:01:02" is not an access point\'s address',
         ("--wifi", "a4:2b:8c:01:02:03="): "has no strength",
         ("--wifi", "a4:2b:8c:01:02:03=54"): "dBm from -127 to 0",
@@ -234,8 +235,9 @@ def test_mistakes(offline, tmp_path):
         ("--scan", str(tmp_path)): "cannot read",
     }
     for args, said in cases.items():
-        # A query without a context, and here, ask the access point.
-        for command in ("context", "query", "deposit", "here") if args else ("context", "deposit"):
+        # Without a context the access point is asked; with --no-here it is not.
+        commands = ("context", "query", "deposit", "here") if args else ("context",)
+        for command in ("query", "deposit") if args == ("--no-here",) else commands:
             more = {"deposit": ["x"], "here": ["--memory", str(tmp_path / "way")]}.get(command, [])
             code, out, err = offline.run(command, *args, *more)
             assert (code, out) == (2, "") and said in err, (command, args, err)

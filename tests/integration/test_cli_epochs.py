@@ -358,7 +358,8 @@ def remember(cli, path, stations):
 
 
 def near(cli, path, *args):
-    lines = cli.json_lines("query", "--json", "-k", "100", "-d", "1", "--memory", str(path), *args)
+    lines = cli.json_lines("query", "--json", "-k", "100", "-d", "1", "--no-here", "--memory", str(path),
+                           *args)
     return {line["text"]: (line["intersection"], line["union"]) for line in lines
             if "text" in line}  # what is sealed has none
 
@@ -380,14 +381,14 @@ def test_a_memory_asks_in_all_epochs(make_daemon, tmp_path):
         witness = Witness(client)
         for epoch in ("open", "current", "current", "current"):
             witness.await_next()
-            told = cli.json_lines("deposit", "--json", *station, "--epoch", epoch, "x")[0]
+            told = cli.json_lines("deposit", "--json", "--no-here", *station, "--epoch", epoch, "x")[0]
             while told["epoch"] not in witness.epochs:  # it may have begun since
                 witness.await_next()
             keys = witness.epochs[told["epoch"]]
             asked_in.add(told["epoch"])
             wanted[told["id"]] = shape(blend(STATIONS[1:], keys), STATIONS[2], keys)
     assert len(asked_in) == 4
-    lines = cli.json_lines("query", "--json", "-k", "100", "-d", "1", "--memory", str(path))
+    lines = cli.json_lines("query", "--json", "-k", "100", "-d", "1", "--no-here", "--memory", str(path))
     assert {line["id"]: (line["intersection"], line["union"]) for line in lines} == wanted
 
 
@@ -405,9 +406,9 @@ def test_a_memory_in_the_current_epoch_and_for_a_group(daemon, tmp_path):
         epoch = client.welcome.hosts[0].epoch
     keys = (bytes.fromhex(group["group_key"]), epoch.key)
     station = [word for label in STATIONS[1] for word in ("-l", label)]
-    cli.ok("deposit", *station, "--group", str(secret), "ours")
-    cli.ok("deposit", *station, "inside")
-    cli.ok("deposit", *station, "--epoch", "open", "outside")
+    cli.ok("deposit", "--no-here", *station, "--group", str(secret), "ours")
+    cli.ok("deposit", "--no-here", *station, "inside")
+    cli.ok("deposit", "--no-here", *station, "--epoch", "open", "outside")
     assert near(cli, path, "--epoch", "current") == {
         "inside": shape(blend(STATIONS[:2], keys[1:]), STATIONS[1], keys[1:])}
     assert set(near(cli, path, "--epoch", "open")) == {"outside"}

@@ -189,7 +189,8 @@ def test_a_reader_that_has_enough(make_daemon, rng):
         client.pipeline([wire.deposit_of(rng, ["a:b"], payload=rng.randbytes(4000),
                                          media_type="application/octet-stream")
                          for _ in range(60)])
-    for args in (("export",), ("query", "-l", "a:b", "-k", "50", "--json"), ("hosts",)):
+    for args in (("export",), ("query", "-l", "a:b", "--no-here", "-k", "50", "--json"),
+                 ("hosts",)):
         read, write = os.pipe()
         stays = args == ("export",)  # the reader reads one byte, then goes
         if not stays:

@@ -19,9 +19,10 @@ class Watch:
     """`hearsay watch` under way; its lines gather in `out` and `err`."""
 
     def __init__(self, daemon, *args):
-        # by the Unix socket: it has the same name after a restart
+        # By the Unix socket: it has the same name after a restart. There the server sends here labels,
+        # which the messages of these tests do not have.
         self.process = cli_runner.of_daemon(daemon, unix=True).start(
-            "watch", *CONTEXT, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+            "watch", "--no-here", *CONTEXT, *args, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
         )
         self.out, self.err = [], []
         self.threads = [

@@ -3,6 +3,7 @@
 
 import json
 import os
+import re
 import signal
 import subprocess
 
@@ -325,27 +326,150 @@ def test_a_stopped_scan_leaves_nothing(tmp_path, stopped, number):
 # --- the command ----------------------------------------------------------------------------------
 
 
-def test_deposit_and_query_here(make_local):
-    """Who gives no context asks with what the access point says; --here adds it to one's own."""
+def texts(daemon, *words):
+    """The texts that a query finds, in its order."""
+    code, out, err = cli(daemon, *words, "--json")
+    assert code in (0, 1), err
+    return [json.loads(line)["text"] for line in out.splitlines()]
+
+
+def test_deposit_and_query_add_the_here_labels(make_local):
+    """To what the user gives, and alone; the command says what it added. Not with --no-here."""
     daemon = make_local(f"[host lobby]\nhere = geo:u281zd, {WIFI}\n[host attic]\n"
-                         "here_map = /nonexistent\n")
-    assert cli(daemon, "deposit", "--here", "--topic", "Coffee", "fresh", "pot")[0] == 0
-    code, out, _ = cli(daemon, "query", "--json")
-    assert code == 0
+                        "here_map = /nonexistent\n")
+    said = f"hearsay: at geo:u281zd, {WIFI}\n"
+    code, _, err = cli(daemon, "deposit", "--topic", "Coffee", "fresh", "pot")
+    assert (code, err) == (0, said)
+    code, out, err = cli(daemon, "query", "--json")
+    assert (code, err) == (0, said)
     found = json.loads(out)
     union = wire.counts(*[wire.filter_of(ls) for ls in (["geo:u281zd", WIFI],
                                                         ["geo:u281zd", WIFI, "topic:coffee"])])[1]
     shared = wire.bits_of(wire.filter_of(["geo:u281zd", WIFI])).bit_count()
     assert found["text"] == "fresh pot"
     assert abs(found["distance"] - (1 - shared / union)) < 1e-5
-    code, out, _ = cli(daemon, "query", "--here", "--topic", "coffee", "--json")
+    code, out, _ = cli(daemon, "query", "--topic", "coffee", "--json")
     assert code == 0 and json.loads(out)["distance"] == 0
-    # Nothing is known of the attic.
-    for words in (["query", "--host", "attic"], ["deposit", "--here", "--host", "attic", "text"]):
+    code, out, err = cli(daemon, "query", "--no-here", "--topic", "coffee", "--json")
+    assert (code, err) == (0, "") and json.loads(out)["distance"] > 0
+    assert cli(daemon, "deposit", "--no-here", "--topic", "tea", "text")[::2] == (0, "")
+    # Nothing is known of the attic, but one's own labels are enough.
+    for words in (["query", "--host", "attic"], ["deposit", "--host", "attic", "text"]):
         code, out, err = cli(daemon, *words)
-        assert (code, out) == (2, "") and "does not say what is around it" in err
-    # But one's own labels are enough.
-    assert cli(daemon, "deposit", "--here", "-l", "a:1", "--host", "attic", "text")[0] == 0
+        assert (code, out) == (2, "") and "does not say what is around here" in err
+    assert cli(daemon, "deposit", "-l", "a:1", "--host", "attic", "text")[::2] == (0, "")
+    for words in (["query", "--no-here"], ["deposit", "--no-here", "text"]):
+        code, out, err = cli(daemon, *words)
+        assert (code, out) == (2, "") and "the context is empty" in err
+
+
+def test_many_here_labels_are_counted(make_local, tmp_path):
+    """The command names some, and says how many more there are; those that the profile does not take are
+    left out."""
+    path = tmp_path / "here"
+    path.write_text("geo:u281zd\n" + "".join(f"wifi:00:00:00:00:00:{i:02x}\n" for i in range(9)))
+    daemon = make_local(f"[host lobby]\nprofile = v1:wifi=320/2\nhere_file = {path}\n")
+    code, _, err = cli(daemon, "deposit", "text")
+    assert code == 0
+    assert err == ("hearsay: at wifi:00:00:00:00:00:00, wifi:00:00:00:00:00:01, wifi:00:00:00:00:00:02 "
+                   "and 6 more labels\n")
+    assert texts(daemon, "query") == ["text"]
+    # What the user gives must fit, and the sentence says what would.
+    code, _, err = cli(daemon, "query", "--topic", "coffee")
+    assert code == 2 and "no section for the attribute" in err and "wifi" in err
+
+
+def test_imports_and_batches_add_nothing(make_local, tmp_path):
+    """What comes from elsewhere has the labels that it has."""
+    daemon = make_local("[host lobby]\nhere = place:cafe-jules\n")
+    line = json.dumps({"labels": ["place:elsewhere"], "text": "far"}) + "\n"
+    code, _, err = cli(daemon, "import", "-", stdin=line)
+    assert code == 0 and "at place:" not in err
+    assert texts(daemon, "query") == []
+    line = json.dumps({"labels": ["place:elsewhere"], "max_distance": 0}) + "\n"
+    code, out, err = cli(daemon, "query", "--batch", "-", stdin=line)
+    assert (code, err) == (0, "")
+    assert [found["text"] for found in json.loads(out)["results"]] == ["far"]
+
+
+SCAN = "".join(f"a4\\:2b\\:8c\\:01\\:02\\:0{i}:{percent}\n" for i, percent in enumerate((77, 48, 40, 32)))
+
+
+@pytest.fixture
+def three_clients(make_local, tmp_path):
+    """What a page, an app that scans and adds the here labels, and one that only scans have left:
+    (daemon, file with the scan)."""
+    daemon = make_local("[host default]\nhere = place:cafe-jules\n")
+    scan = tmp_path / "scan"
+    scan.write_text(SCAN)
+    topic, sees = ("--topic", "coffee"), ("--scan", str(scan))
+    assert cli(daemon, "deposit", *topic, "A")[0] == 0
+    assert cli(daemon, "deposit", *sees, *topic, "B")[0] == 0
+    assert cli(daemon, "deposit", "--no-here", *sees, *topic, "C")[0] == 0
+    return daemon, str(scan)
+
+
+def test_people_at_one_access_point_find_one_another(three_clients):
+    """Whatever their devices can sense: who has the here labels in common, or the scan."""
+    daemon, scan = three_clients
+    near = ("--metric", "phi", "--max-distance", "0.78")
+    assert sorted(texts(daemon, "query", *near)) == ["A", "B"]
+    assert sorted(texts(daemon, "query", "--scan", scan, *near)) == ["A", "B", "C"]
+    assert sorted(texts(daemon, "query", "--topic", "coffee")) == ["A", "B", "C"]
+
+
+def test_a_query_by_one_thing_finds_all_that_have_it(three_clients):
+    """One topic, one access point, one label: however far the rest is; others are not found. The here
+    labels decide the order, and a distance that the user asks for is kept."""
+    daemon, _ = three_clients
+    assert cli(daemon, "deposit", "--topic", "tea", "D")[0] == 0
+    wifi = "a4:2b:8c:01:02:01"
+    assert texts(daemon, "query", "--topic", "coffee")[0] == "A"
+    assert sorted(texts(daemon, "query", "--no-here", "--topic", "coffee")) == ["A", "B", "C"]
+    assert sorted(texts(daemon, "query", "--wifi", wifi)) == ["B", "C"]
+    # It was seen less strongly by those who left the messages.
+    assert sorted(texts(daemon, "query", "--wifi", f"{wifi}=-30")) == ["B", "C"]
+    assert sorted(texts(daemon, "query", "-l", "topic:tea")) == ["D"]
+    assert texts(daemon, "query", "--topic", "coffee", "--contains", f"wifi:{wifi}",
+                 "--max-distance", "0.3") == []
+    assert sorted(texts(daemon, "query", "--contains", "topic:coffee")) == ["A", "B", "C"]
+    assert texts(daemon, "query", "--topic", "coffee", "--max-distance", "0.1") == ["A"]
+    # Two topics are two things: nothing is demanded.
+    assert "D" in texts(daemon, "query", "--topic", "coffee", "--topic", "tea")
+
+
+def test_a_topic_is_found_a_thousand_times(make_local, rng):
+    """Among 3,000 contexts of 6 to 12 access points and up to 3 topics, the 1,000 that have the topic are
+    found."""
+    daemon = make_local("[limits]\nk = 1000\n[host default]\n")
+    coffee = wire.bits_of(wire.filter_of(["topic:coffee"]))
+    lines, having = [], set()
+    while len(lines) < 3000:
+        labels = [f"wifi:02:00:00:{rng.randrange(256):02x}:{rng.randrange(256):02x}:01"
+                  for _ in range(rng.randint(6, 12))]
+        labels += [f"topic:t{rng.randrange(1, 10)}" for _ in range(rng.randint(0, 2))]
+        if len(lines) % 3 == 0:
+            labels.append("topic:coffee")
+            having.add(str(len(lines)))
+        elif coffee & ~wire.bits_of(wire.filter_of(labels)) == 0:
+            continue  # by chance its filter has the bits of the topic, too
+        lines.append(json.dumps({"labels": labels, "text": str(len(lines))}))
+    assert cli(daemon, "import", "-", stdin="\n".join(lines) + "\n")[0] == 0
+    found = texts(daemon, "query", "--topic", "coffee", "--count", "1000")
+    assert len(found) == 1000 and set(found) == having
+
+
+def test_a_watch_by_one_thing_is_told_of_it(make_local, tmp_path):
+    """`watch --topic` is told of a message with a scan and that topic, and not of others."""
+    daemon = make_local("[host default]\n")
+    scan = tmp_path / "scan"
+    scan.write_text(SCAN)
+    for topic, text in (("tea", "no"), ("coffee", "yes")):
+        assert cli(daemon, "deposit", "--scan", str(scan), "--topic", topic, text)[0] == 0
+    code, out, err = cli(daemon, "watch", "--topic", "coffee", "--since", "1h", "--count", "1",
+                         "--json")
+    assert code == 0 and json.loads(out)["text"] == "yes"
+    assert re.fullmatch(r"hearsay: at place:[0-9a-f]{16}\n", err)
 
 
 def test_here_is_printed(make_local):
@@ -369,5 +493,5 @@ def test_here_into_a_memory(make_local, tmp_path):
     for _ in range(2):
         code, out, _ = cli(daemon, "here", "--memory", memory, "--json")
         assert code == 0 and json.loads(out)["here_bits"] == bits
-    assert cli(daemon, "deposit", "--here", "text")[0] == 0
+    assert cli(daemon, "deposit", "text")[0] == 0
     assert cli(daemon, "query", "--memory", memory)[0] == 0

@@ -309,13 +309,71 @@ static void test_memory(void **state)
     assert_true(n > 5);
 }
 
+/* Here labels: those that the profile takes, in their order, each once; wrong ones are no error. */
+static void test_here(void **state)
+{
+    (void)state;
+    static const char *const here[] = {"place:a", "wifi:b", "no label", "topic:c", "wifi:b"};
+    struct hearsay_host host = {
+        .name = "h", .profile = "v1:place=64/2,wifi=64/2", .here = here, .here_count = 5};
+    struct hearsay_context *context = new_context();
+    assert_int_equal(hearsay_context_add_label(context, "wifi:b", NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_context_add_here(context, &host, NULL), HEARSAY_OK);
+    size_t count = 0;
+    const char *const *labels = hearsay_context_labels(context, &count);
+    assert_int_equal(count, 2);
+    assert_string_equal(labels[1], "place:a");
+    host.profile = "v9:what";
+    assert_int_equal(hearsay_context_add_here(context, &host, NULL), HEARSAY_OK);
+    host.profile = "v1:64/2";
+    assert_int_equal(hearsay_context_add_here(context, &host, NULL), HEARSAY_OK);
+    assert_int_equal(count_of(context), 3); /* topic:c */
+    hearsay_context_free(context);
+}
+
+/* One label, or one access point with its levels, is one thing; all else is none or several. */
+static void test_only_label(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *labels[3];
+        const char *only;
+    } cases[] = {
+        {{NULL}, NULL},
+        {{"topic:a"}, "topic:a"},
+        {{"wifi:a@3"}, "wifi:a@3"},
+        {{"wifi:a", "wifi:a@2", "wifi:a@3"}, "wifi:a"},
+        {{"wifi:a@2", "wifi:a"}, "wifi:a"},
+        {{"wifi:a@2", "wifi:a@3"}, NULL},
+        {{"wifi:a", "wifi:ab"}, NULL},
+        {{"wifi:a", "wifi:b"}, NULL},
+        {{"topic:a", "topic:a@2"}, NULL},
+        {{"topic:a", "wifi:a"}, NULL},
+    };
+    struct hearsay_context *context = new_context();
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        hearsay_context_clear(context);
+        for (size_t j = 0; j < 3 && cases[i].labels[j] != NULL; j++) {
+            assert_int_equal(hearsay_context_add_label(context, cases[i].labels[j], NULL), 0);
+        }
+        const char *only = hearsay_context_only_label(context);
+        if (cases[i].only == NULL) {
+            assert_null(only);
+        } else {
+            assert_string_equal(only, cases[i].only);
+        }
+    }
+    hearsay_context_free(context);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),       cmocka_unit_test(test_most_labels),
-        cmocka_unit_test(test_ranges),    cmocka_unit_test(test_scan_limits),
-        cmocka_unit_test(test_mad_scans), cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_set),        cmocka_unit_test(test_most_labels),
+        cmocka_unit_test(test_ranges),     cmocka_unit_test(test_scan_limits),
+        cmocka_unit_test(test_mad_scans),  cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_pairs),      cmocka_unit_test(test_here),
+        cmocka_unit_test(test_only_label),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

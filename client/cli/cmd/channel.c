@@ -37,7 +37,7 @@ static int add_here(struct cli *cli, const char *host_name, struct hearsay_conte
 {
     const struct hearsay_host *host = NULL;
     int code = connect_host(cli, host_name, &host);
-    return code == CLI_DONE ? sensed_add_here(cli, cli->connection, host, context) : code;
+    return code == CLI_DONE ? sensed_add_here(cli, host, false, context) : code;
 }
 
 /*

@@ -21,7 +21,7 @@ struct deposit_options {
     const char *file;
     const char *host;
     const char *group;
-    bool here;
+    bool no_here;
     const char *channel; /* its name */
     int epoch;           /* enum epoch_choice */
     bool json;
@@ -31,8 +31,7 @@ static const struct deposit_options deposit_defaults = {.reach = HEARSAY_DISTANC
 
 static const struct args_option deposit_options[] = {
     SENSED_OPTIONS(struct deposit_options, sensed),
-    ARGS_ROW("here", 0, ARGS_FLAG, struct deposit_options, here, NULL,
-             "what the access point says is around it"),
+    NO_HERE_OPTION(struct deposit_options, no_here),
     ARGS_RANGE("ttl", 't', ARGS_DURATION, struct deposit_options, ttl_ms, "TIME", 1000,
                UINT32_MAX *(uint64_t)1000,
                "how long it stays: 90s, 15m, 2h, 3d (the server's default)"),
@@ -115,7 +114,7 @@ static int check_size(const struct cli *cli, const char *file, const struct payl
 
 /* The context and the group of a deposit. All pointers are borrowed. */
 struct deposit_where {
-    struct hearsay_context *context;   /* to which --here adds */
+    struct hearsay_context *context;   /* to which the here labels are added */
     const struct hearsay_group *group; /* NULL: none */
 };
 
@@ -162,8 +161,8 @@ static int deposit_deposit(const struct cli *cli, const struct deposit_options *
         code = check_size(cli, chosen->file, payload,
                           where->group != NULL ? HEARSAY_SEAL_BYTES + strlen(type) : 0);
     }
-    if (code == CLI_DONE && chosen->here) {
-        code = sensed_add_here(cli, cli->connection, host, where->context);
+    if (code == CLI_DONE && !chosen->no_here) {
+        code = sensed_add_here(cli, host, false, where->context);
     }
     if (code == CLI_DONE) {
         code = epoch_for_deposit(cli, host, (enum epoch_choice)chosen->epoch, &epoch);
@@ -216,7 +215,7 @@ static int deposit_run(struct cli *cli, void *options)
     struct channel channel = {.file = NULL};
     int code = query_find_channel(cli, chosen->channel, &channel, &chosen->group, &chosen->host);
     if (code == CLI_DONE) {
-        code = query_read_context(cli, &chosen->sensed, chosen->here, &channel, &context);
+        code = query_read_context(cli, &chosen->sensed, !chosen->no_here, &channel, &context);
     }
     if (code == CLI_DONE) {
         code = payload_read(cli, chosen->file, cli->word_count, cli->words, &payload);
@@ -241,9 +240,10 @@ static int deposit_run(struct cli *cli, void *options)
 const struct cli_command command_deposit = {
     .name = "deposit",
     .summary = "leave a message in a context",
-    .arguments = "CONTEXT... [OPTION]... [TEXT... | --file FILE]",
+    .arguments = "[CONTEXT...] [OPTION]... [TEXT... | --file FILE]",
     .details =
-        "CONTEXT is any of --label, --wifi, --scan, --at, --time, --topic and --here together.\n"
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic together. Where the\n"
+        "server says what is around its access point, that is added, unless --no-here is given.\n"
         "Without TEXT and --file the message is read from standard input. Prints its id and\n"
         "the token that withdraws it; nobody can tell you the token again.\n"
         "Where a host has epochs and the user is on site, the message goes to the current one and\n"
@@ -252,7 +252,7 @@ const struct cli_command command_deposit = {
     .examples =
         "  hearsay deposit -l wifi:a4:2b:8c:01:02:03 -l topic:coffee 'Fresh pot upstairs'\n"
         "  iw dev wlan0 scan | hearsay deposit --scan - --topic Coffee 'Back in five minutes'\n"
-        "  hearsay deposit --here --topic Coffee 'Come up, there is cake'\n"
+        "  hearsay deposit --topic Coffee 'Come up, there is cake'\n"
         "  hearsay deposit -l geo:u281zd --ttl 2h --file poster.png --type image/png\n"
         "  hearsay deposit -l geo:u281zd --group ~/.config/hearsay/team 'Third floor'\n"
         "  date | hearsay deposit -l topic:clock --ttl 90s --json\n",

@@ -135,7 +135,7 @@ static int remember_as_host(struct cli *cli, const struct here_options *options,
     const struct hearsay_host *host = NULL;
     int code = connect_host(cli, options->host, &host);
     if (code == CLI_DONE && !sensed_given(&options->sensed)) {
-        code = sensed_add_here(cli, cli->connection, host, context);
+        code = sensed_add_here(cli, host, false, context);
     }
     return code == CLI_DONE ? here_remember(cli, options, context, host->profile) : code;
 }
@@ -179,8 +179,8 @@ const struct cli_command command_here = {
     .summary = "what is around here; or remember it, for query --memory",
     .arguments = "[--memory FILE [CONTEXT...]] [OPTION]...",
     .details =
-        "Prints the labels of what the access point says is around it, one a line: what query\n"
-        "asks with where no context is given, and deposit with --here. Exit code 1: none.\n\n"
+        "Prints the labels of what the access point says is around it, one a line: what\n"
+        "deposit, query and watch add to their contexts. Exit code 1: none.\n\n"
         "With --memory it remembers. CONTEXT is any of --label, --wifi, --scan, --at, --time\n"
         "and --topic, together; without any it is what the access point says. Each call is a\n"
         "round. What was there in a round stays in the memory for R rounds, and goes by itself\n"

@@ -25,8 +25,7 @@ static const char *const metric_names[] = {"bits", "phi", NULL};
 
 static const struct args_option query_options[] = {
     SENSED_OPTIONS(struct query_options, sensed),
-    ARGS_ROW("here", 0, ARGS_FLAG, struct query_options, here, NULL,
-             "what the access point says is around it (where no context is given)"),
+    NO_HERE_OPTION(struct query_options, no_here),
     ARGS_RANGE("count", 'k', ARGS_NUMBER, struct query_options, k, "K", 1, UINT32_MAX,
                "the K nearest (10)"),
     ARGS_ROW("contains", 'c', ARGS_LIST, struct query_options, contains, "LABEL",
@@ -308,8 +307,8 @@ static int query_once(const struct cli *cli, const struct query_options *options
     struct hearsay_recent *lately = NULL;
     struct epochs epochs;
     int code = cli_find_host(cli, cli->connection, options->host, &host);
-    if (code == CLI_DONE && options->here) {
-        code = sensed_add_here(cli, cli->connection, host, context);
+    if (code == CLI_DONE) {
+        code = query_complete_context(cli, options, host, context);
     }
     if (code == CLI_DONE && query_open_memory(options, host, &lately, &error) != HEARSAY_OK) {
         code = cli_report(cli, &error);
@@ -325,9 +324,7 @@ static int query_once(const struct cli *cli, const struct query_options *options
         .contains_count = options->contains.count,
         .lately = lately,
     };
-    if (context != NULL) {
-        from.labels = hearsay_context_labels(context, &from.label_count);
-    }
+    from.labels = hearsay_context_labels(context, &from.label_count);
     code = epoch_find(cli, cli->connection, host, (enum epoch_choice)options->epoch, &epochs);
     if (code == CLI_DONE) {
         code = ask_parts(cli, options, &from);
@@ -349,9 +346,9 @@ static int query_once(const struct cli *cli, const struct query_options *options
 static int query_check(const struct cli *cli, const struct query_options *chosen)
 {
     if (chosen->batch != NULL &&
-        (sensed_given(&chosen->sensed) || chosen->here || chosen->channel != NULL)) {
-        return cli_misuse(cli, "--batch and --label, --wifi, --scan, --at, --time, --topic, --here "
-                               "and --channel exclude each other");
+        (sensed_given(&chosen->sensed) || chosen->no_here || chosen->channel != NULL)) {
+        return cli_misuse(cli, "--batch and --label, --wifi, --scan, --at, --time, --topic, "
+                               "--no-here and --channel exclude each other");
     }
     if (chosen->batch != NULL && (chosen->memory != NULL || chosen->unseen != NULL)) {
         return cli_misuse(cli, "--batch and --%s exclude each other",
@@ -382,15 +379,8 @@ static int query_with_channel(struct cli *cli, struct query_options *chosen,
 {
     struct hearsay_context *context = NULL;
     int code = CLI_DONE;
-    /*
-     * If no option of SENSED_OPTIONS was given, the channel has no labels, and there is neither
-     * --memory nor --batch, the query works as with --here: its context has the `here` labels of
-     * the server.
-     */
-    bool given = sensed_given(&chosen->sensed) || channel->labels != NULL;
-    chosen->here = chosen->here || (chosen->batch == NULL && chosen->memory == NULL && !given);
-    if (chosen->batch == NULL && (chosen->here || given)) {
-        code = query_read_context(cli, &chosen->sensed, chosen->here, channel, &context);
+    if (chosen->batch == NULL) {
+        code = query_begin_context(cli, chosen, channel, &context);
     }
     if (code == CLI_DONE && chosen->group != NULL) {
         code = secret_group(cli, chosen->group, &chosen->shared);
@@ -426,8 +416,10 @@ const struct cli_command command_query = {
     .summary = "find the messages nearest to a context",
     .arguments = "[CONTEXT... | --memory FILE | --batch FILE] [OPTION]...",
     .details =
-        "CONTEXT is any of --label, --wifi, --scan, --at, --time, --topic and --here together;\n"
-        "without any it is --here.\n"
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic together. Where the\n"
+        "server says what is around its access point, that is added, unless --no-here is given.\n"
+        "If CONTEXT is one topic, one access point or one other label, only messages with it are\n"
+        "found, however far; what is around here then only decides the order.\n"
         "Prints age, similarity and text. Exit code 1 when nothing is near enough.\n\n"
         "With --unseen the server leaves out what was shown before and sends K others. It is\n"
         "told by a filter of the ids, which takes another message for a seen one with chance P.\n\n"

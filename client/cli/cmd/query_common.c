@@ -21,8 +21,9 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     out_query->host = host->name;
     out_query->k = options->k;
     /* The suggested distance is one of bits; by phi it would leave out other messages. */
-    const uint32_t suggested =
-        options->metric == 1 ? HEARSAY_DISTANCE_ONE : host->suggested_max_distance;
+    const uint32_t suggested = options->metric == 1 || options->is_unbounded
+                                   ? HEARSAY_DISTANCE_ONE
+                                   : host->suggested_max_distance;
     out_query->max_distance =
         options->max_distance == QUERY_SUGGESTED ? suggested : options->max_distance;
     if (options->since.kind != ARGS_NO_MOMENT) {
@@ -138,13 +139,41 @@ int query_find_channel(const struct cli *cli, const char *name, struct channel *
     return code;
 }
 
-int query_read_context(const struct cli *cli, const struct sensed *sensed, bool here,
+int query_read_context(const struct cli *cli, const struct sensed *sensed, bool may_be_empty,
                        const struct channel *channel, struct hearsay_context **out_context)
 {
     if (channel->labels == NULL) {
-        return here ? sensed_read_some(cli, sensed, out_context)
-                    : sensed_read(cli, sensed, out_context);
+        return may_be_empty ? sensed_read_some(cli, sensed, out_context)
+                            : sensed_read(cli, sensed, out_context);
     }
     int code = sensed_read_some(cli, sensed, out_context);
     return code == CLI_DONE ? channel_add_labels(cli, channel, *out_context) : code;
+}
+
+int query_begin_context(const struct cli *cli, struct query_options *options,
+                        const struct channel *channel, struct hearsay_context **out_context)
+{
+    bool may_be_empty = !options->no_here || options->memory != NULL;
+    size_t count = 0;
+    int code = query_read_context(cli, &options->sensed, may_be_empty, channel, out_context);
+    if (code != CLI_DONE) {
+        return code;
+    }
+    const char *only = hearsay_context_only_label(*out_context);
+    if (only != NULL && args_list_add(&options->contains, only) != 0) {
+        return cli_report_nomem(cli);
+    }
+    (void)hearsay_context_labels(*out_context, &count);
+    /* Other access points of a hood have other here labels, so these bound nothing there, either.
+     */
+    options->is_unbounded = only != NULL || (count == 0 && options->memory == NULL &&
+                                             (options->contains.count > 0 || options->hood));
+    return CLI_DONE;
+}
+
+int query_complete_context(const struct cli *cli, const struct query_options *options,
+                           const struct hearsay_host *host, struct hearsay_context *context)
+{
+    return options->no_here ? CLI_DONE
+                            : sensed_add_here(cli, host, options->memory != NULL, context);
 }

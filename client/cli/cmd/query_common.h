@@ -27,7 +27,8 @@ struct query_options {
     const char *group;            /* value of --group; see secret.h */
     struct hearsay_group *shared; /* no option: the group of `group`; NULL: none */
     uint32_t miss;                /* millionths */
-    bool here;                    /* add the labels of the access point's surroundings */
+    bool no_here;                 /* do not add the here labels */
+    bool is_unbounded;            /* no option: without --max-distance there is no bound */
     int epoch;                    /* enum epoch_choice */
     const char *channel;          /* its name */
     bool hood;                    /* ask the hood of the host */
@@ -67,11 +68,26 @@ int query_find_channel(const struct cli *cli, const char *name, struct channel *
 
 /*
  * Makes a context from the options and the labels of the channel. Without --channel, the channel
- * has no labels. An empty context is an error unless `here` is set, because --here adds labels
- * later. Returns CLI_DONE with *out_context owned (hearsay_context_free), or an exit code after
- * printing the error.
+ * has no labels. An empty context is an error unless `may_be_empty` is set. Returns CLI_DONE with
+ * *out_context owned (hearsay_context_free), or an exit code after printing the error.
  */
-int query_read_context(const struct cli *cli, const struct sensed *sensed, bool here,
+int query_read_context(const struct cli *cli, const struct sensed *sensed, bool may_be_empty,
                        const struct channel *channel, struct hearsay_context **out_context);
+
+/*
+ * Makes the context of a query or watch, without the here labels, from the options and the channel.
+ * If the context is one label (hearsay_context_only_label), appends this label to
+ * options->contains. Sets options->is_unbounded if the user has said what is wanted, so that the
+ * here labels only decide the order. Returns like query_read_context.
+ */
+int query_begin_context(const struct cli *cli, struct query_options *options,
+                        const struct channel *channel, struct hearsay_context **out_context);
+
+/*
+ * Completes the context of query_begin_context for a host: adds the here labels, unless the options
+ * forbid that. Returns CLI_DONE, or an exit code after printing the error.
+ */
+int query_complete_context(const struct cli *cli, const struct query_options *options,
+                           const struct hearsay_host *host, struct hearsay_context *context);
 
 #endif

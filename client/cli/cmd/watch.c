@@ -27,8 +27,7 @@ static const char *const metric_names[] = {"bits", "phi", NULL};
 
 static const struct args_option watch_options[] = {
     SENSED_OPTIONS(struct watch_options, query.sensed),
-    ARGS_ROW("here", 0, ARGS_FLAG, struct watch_options, query.here, NULL,
-             "what the access point says is around it (where no context is given)"),
+    NO_HERE_OPTION(struct watch_options, query.no_here),
     ARGS_ROW("contains", 'c', ARGS_LIST, struct watch_options, query.contains, "LABEL",
              "only messages whose filter has this label; give it once for each"),
     ARGS_ROW("max-distance", 'd', ARGS_DISTANCE, struct watch_options, query.max_distance, "D",
@@ -69,8 +68,8 @@ static void on_signal(int number)
 struct watch_run {
     const struct cli *cli;
     const struct watch_options *options;
-    struct hearsay_context *context; /* NULL: of a memory alone */
-    bool has_here;                   /* its labels were added */
+    struct hearsay_context *context;
+    bool has_here; /* its labels were added */
     enum epoch_choice epoch;
     struct asked asked;
     uint32_t shown;
@@ -117,8 +116,8 @@ static int watch_prepare(void *context, struct hearsay *server, struct hearsay_q
     struct epochs epochs;
     bool about_contains = false;
     int code = cli_find_host(run->cli, server, options->host, &host);
-    if (code == CLI_DONE && options->here && !run->has_here) {
-        code = sensed_add_here(run->cli, server, host, run->context);
+    if (code == CLI_DONE && !run->has_here) {
+        code = query_complete_context(run->cli, options, host, run->context);
         run->has_here = true;
     }
     if (code == CLI_DONE) {
@@ -140,9 +139,7 @@ static int watch_prepare(void *context, struct hearsay *server, struct hearsay_q
         return status;
     }
     from.lately = lately;
-    if (run->context != NULL) {
-        from.labels = hearsay_context_labels(run->context, &from.label_count);
-    }
+    from.labels = hearsay_context_labels(run->context, &from.label_count);
     query_prepare(options, server, host, query);
     asked_free(&run->asked);
     status = asked_make(&run->asked, server, &from, query, &about_contains, error);
@@ -274,10 +271,8 @@ static int watch_run(struct cli *cli, void *options)
     if (code == CLI_DONE) {
         code = query_find_channel(cli, query->channel, &channel, &query->group, &query->host);
     }
-    bool given = sensed_given(&query->sensed) || channel.labels != NULL;
-    query->here = query->here || (query->memory == NULL && !given);
-    if (code == CLI_DONE && (query->here || given)) {
-        code = query_read_context(cli, &query->sensed, query->here, &channel, &context);
+    if (code == CLI_DONE) {
+        code = query_begin_context(cli, query, &channel, &context);
     }
     if (code == CLI_DONE && query->group != NULL) {
         code = secret_group(cli, query->group, &query->shared);
@@ -301,9 +296,11 @@ const struct cli_command command_watch = {
     .summary = "show the messages near to a context as they come",
     .arguments = "[CONTEXT... | --memory FILE] [OPTION]...",
     .details =
-        "CONTEXT is any of --label, --wifi, --scan, --at, --time, --topic and --here together,\n"
-        "read once, at the beginning; without any it is --here. Prints each message as soon as it\n"
-        "is left, once and in order.\n\n"
+        "CONTEXT is any of --label, --wifi, --scan, --at, --time and --topic together, read once,\n"
+        "at the beginning. Where the server says what is around its access point, that is added,\n"
+        "unless --no-here is given. If CONTEXT is one topic, one access point or one other label,\n"
+        "only messages with it are shown, however far.\n"
+        "Prints each message as soon as it is left, once and in order.\n\n"
         "When the connection is lost it connects again, after 1 s, then twice as long each time "
         "up\n"
         "to 60 s, and goes on where it was: nothing is missed but what has expired meanwhile, or\n"

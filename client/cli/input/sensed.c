@@ -2,6 +2,7 @@
 #include "client/cli/input/sensed.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -252,28 +253,44 @@ int sensed_read(const struct cli *cli, const struct sensed *sensed,
     return CLI_DONE;
 }
 
-int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
+/* Prints the labels from number `first` on that were added for the user. */
+static void say_added(const struct cli *cli, const struct hearsay_context *context, size_t first)
+{
+    enum { SHOWN = 3 };
+    size_t count = 0;
+    const char *const *labels = hearsay_context_labels(context, &count);
+    char text[SHOWN * 250 + 40] = "";
+    for (size_t i = first; i < count && i < first + SHOWN; i++) {
+        size_t used = strlen(text);
+        (void)snprintf(text + used, sizeof(text) - used, "%s%s", i > first ? ", " : "", labels[i]);
+    }
+    if (count > first + SHOWN) {
+        size_t used = strlen(text);
+        (void)snprintf(text + used, sizeof(text) - used, " and %zu more labels",
+                       count - first - SHOWN);
+    }
+    if (count > first) {
+        cli_complain(cli, "at %s", text);
+    }
+}
+
+int sensed_add_here(const struct cli *cli, const struct hearsay_host *host, bool may_be_empty,
                     struct hearsay_context *context)
 {
     struct hearsay_error error;
-    const struct hearsay_here *here = NULL;
+    size_t before = 0;
     size_t count = 0;
-    if (hearsay_has_capability(server, "here")) {
-        if (hearsay_here(server, host->name, cli_timeout(cli), &here, &error) != HEARSAY_OK) {
-            return cli_report(cli, &error);
-        }
-        for (size_t i = 0; i < here->label_count; i++) {
-            if (hearsay_context_add_label(context, here->labels[i], &error) != HEARSAY_OK) {
-                return cli_report(cli, &error);
-            }
-        }
+    (void)hearsay_context_labels(context, &before);
+    if (hearsay_context_add_here(context, host, &error) != HEARSAY_OK) {
+        return cli_report(cli, &error);
     }
     (void)hearsay_context_labels(context, &count);
-    if (count == 0) {
-        return cli_misuse(cli, "the access point does not say what is around it: give at least one "
+    if (count == 0 && !may_be_empty) {
+        return cli_misuse(cli, "the server does not say what is around here: give at least one "
                                "-l LABEL, attribute:value, or what is sensed, such as --wifi or "
                                "--scan");
     }
+    say_added(cli, context, before);
     return CLI_DONE;
 }
 

@@ -42,6 +42,11 @@ struct sensed {
         ARGS_ROW("topic", 0, ARGS_LIST, type, field.topics, "TEXT",                                \
                  "a topic, in capitals or not; once for each")
 
+/* The row of the commands that add the here labels, for a flag of their options. */
+#define NO_HERE_OPTION(type, field)                      \
+    ARGS_ROW("no-here", 0, ARGS_FLAG, type, field, NULL, \
+             "do not add what the access point says is around it")
+
 /* Returns whether at least one of these options was given; --neighbours alone counts, too. */
 bool sensed_given(const struct sensed *sensed);
 
@@ -57,10 +62,11 @@ int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
                      struct hearsay_context **out_context);
 
 /*
- * Adds the labels of the access point's surroundings, which the server knows. Returns CLI_DONE, or
- * an exit code after printing the error. A context that stays empty is an error, too.
+ * Adds the here labels of the host, and says on standard error which labels that were. Returns
+ * CLI_DONE, or an exit code after printing the error. A context that stays empty is an error, too,
+ * unless `may_be_empty` is set.
  */
-int sensed_add_here(const struct cli *cli, struct hearsay *server, const struct hearsay_host *host,
+int sensed_add_here(const struct cli *cli, const struct hearsay_host *host, bool may_be_empty,
                     struct hearsay_context *context);
 
 /* Adds to *total what the scans of one more context left out. */

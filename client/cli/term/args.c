@@ -167,7 +167,7 @@ static int set_choice(const struct args_option *option, const char *value, int *
     return wrong_value(option, value, wanted, out_sentence);
 }
 
-static int add_item(struct args_list *list, const char *value)
+int args_list_add(struct args_list *list, const char *value)
 {
     const char **items = realloc(list->items, (list->count + 1) * sizeof(*items));
     if (items == NULL) {
@@ -194,7 +194,7 @@ static int set_option(const struct args_option *option, void *target, const char
         *(const char **)field = value;
         return 0;
     case ARGS_LIST:
-        return add_item(field, value);
+        return args_list_add(field, value);
     case ARGS_NUMBER:
         return set_number(option, value, field, out_sentence);
     case ARGS_DURATION:

@@ -84,6 +84,10 @@ enum { ARGS_WRONG = 1, ARGS_NOMEM = 2 };
 int args_parse(int argc, char **argv, const struct args_group *groups, size_t group_count,
                bool stop, int *out_first, char out_sentence[ARGS_SENTENCE_BYTES]);
 
+/* Appends a value, which is borrowed, to the list of an ARGS_LIST option. Returns 0 or ARGS_NOMEM.
+ */
+int args_list_add(struct args_list *list, const char *value);
+
 /* Frees the lists of a group. */
 void args_free(const struct args_group *group);
 
