@@ -76,8 +76,8 @@ def test_a_message_is_not_new_twice(phone, place):
 
 def deposit(daemon, rng, text):
     """A message that does not come through the page, so that the page may be away."""
-    with daemon.client() as client:
-        client.call(wire.deposit_of(rng, ["place:default"], payload=text.encode(),
+    with daemon.administrator() as client:
+        client.call(wire.deposit_of(rng, client.welcome.hosts[0].here, payload=text.encode(),
                                     media_type="text/plain"))
 
 

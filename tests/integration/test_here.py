@@ -413,6 +413,7 @@ def test_people_at_one_access_point_find_one_another(three_clients):
     """Whatever their devices can sense: who has the here labels in common, or the scan."""
     daemon, scan = three_clients
     near = ("--metric", "phi", "--max-distance", "0.78")
+    assert sorted(texts(daemon, "query")) == ["A", "B"]
     assert sorted(texts(daemon, "query", *near)) == ["A", "B"]
     assert sorted(texts(daemon, "query", "--scan", scan, *near)) == ["A", "B", "C"]
     assert sorted(texts(daemon, "query", "--topic", "coffee")) == ["A", "B", "C"]

@@ -202,9 +202,10 @@ def test_more_views_than_watches(make_web):
 def test_long_messages_do_not_fit_into_the_list(make_web, rng):
     """What hearsayd leaves out of its answer is a link."""
     web = make_web("per_page = 30\ncache = 0\n")
-    with web.gateway.daemon.client() as client:
+    with web.gateway.daemon.administrator() as client:
+        labels = [*client.welcome.hosts[0].here, "topic:long"]
         for number in range(25):
-            client.call(wire.deposit_of(rng, ["topic:long"], payload=b"%02d " % number + b"x" * 4000,
+            client.call(wire.deposit_of(rng, labels, payload=b"%02d " % number + b"x" * 4000,
                                         media_type="text/plain"))
     page = web.get().text
     items = re.findall(r"<li><article>(.*?)</li>", page, re.S)
@@ -269,6 +270,33 @@ def test_a_topic_is_a_filter(make_web):
     assert "about coffee" in page and "about both" in page and "about nothing" not in page
     page = web.get("/?t=coffee&t=cake").text
     assert "about both" in page and "about coffee" not in page
+    assert "<article" not in web.get("/?t=tea").text
+
+
+@pytest.mark.parametrize("config, has_label", [
+    ("[host default]\nhere = place:bar\n", True),
+    ("[host default]\n", False),
+], ids=["of-the-operator", "of-the-store"])
+def test_the_page_and_apps_find_one_another(make_web, rng, config, has_label):
+    """The page shows what was left here, however many other labels the message has, and whatever the
+    nearest messages are; with a topic it shows all that have the topic."""
+    web = make_web("cache = 0\n", config)
+    assert web.leave("by the page", t="coffee").status == 200
+    sees = [f"wifi:a4:2b:8c:01:02:{number:02x}" for number in range(20)]
+    with web.gateway.daemon.administrator() as client:
+        here = list(client.welcome.hosts[0].here)
+        assert (here == ["place:bar"]) == has_label and len(here) == 1
+        for labels, text in (([*here, *sees], "by an app that is here"),
+                             (sees, "by a scan alone")):
+            client.call(wire.deposit_of(rng, [*labels, "topic:coffee"], payload=text.encode(),
+                                        media_type="text/plain"))
+        found = client.call(wire.query_of(sees, k=1, with_payload=True)).results
+        assert found[0].payload == b"by a scan alone"
+    page = web.get().text
+    assert "by the page" in page and "by an app that is here" in page
+    assert "by a scan alone" not in page
+    page = web.get("/?t=coffee").text
+    assert all(text in page for text in ("by the page", "by an app that is here", "by a scan alone"))
     assert "<article" not in web.get("/?t=tea").text
 
 

@@ -299,7 +299,7 @@ static int ask_parts(const struct cli *cli, const struct query_options *options,
     return code;
 }
 
-static int query_once(const struct cli *cli, const struct query_options *options,
+static int query_once(const struct cli *cli, struct query_options *options,
                       struct hearsay_context *context)
 {
     const struct hearsay_host *host = NULL;

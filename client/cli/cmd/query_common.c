@@ -150,6 +150,19 @@ int query_read_context(const struct cli *cli, const struct sensed *sensed, bool 
     return code == CLI_DONE ? channel_add_labels(cli, channel, *out_context) : code;
 }
 
+/* Demands the label of the context, if the context is one label. Returns CLI_DONE or an exit code.
+ */
+static int demand_only_label(const struct cli *cli, struct query_options *options,
+                             const struct hearsay_context *context)
+{
+    const char *only = hearsay_context_only_label(context);
+    if (only != NULL && args_list_add(&options->contains, only) != 0) {
+        return cli_report_nomem(cli);
+    }
+    options->is_unbounded = options->is_unbounded || only != NULL;
+    return CLI_DONE;
+}
+
 int query_begin_context(const struct cli *cli, struct query_options *options,
                         const struct channel *channel, struct hearsay_context **out_context)
 {
@@ -159,21 +172,21 @@ int query_begin_context(const struct cli *cli, struct query_options *options,
     if (code != CLI_DONE) {
         return code;
     }
-    const char *only = hearsay_context_only_label(*out_context);
-    if (only != NULL && args_list_add(&options->contains, only) != 0) {
-        return cli_report_nomem(cli);
-    }
     (void)hearsay_context_labels(*out_context, &count);
     /* Other access points of a hood have other here labels, so these bound nothing there, either.
      */
-    options->is_unbounded = only != NULL || (count == 0 && options->memory == NULL &&
-                                             (options->contains.count > 0 || options->hood));
-    return CLI_DONE;
+    options->is_unbounded =
+        count == 0 && options->memory == NULL && (options->contains.count > 0 || options->hood);
+    return demand_only_label(cli, options, *out_context);
 }
 
-int query_complete_context(const struct cli *cli, const struct query_options *options,
+int query_complete_context(const struct cli *cli, struct query_options *options,
                            const struct hearsay_host *host, struct hearsay_context *context)
 {
-    return options->no_here ? CLI_DONE
-                            : sensed_add_here(cli, host, options->memory != NULL, context);
+    size_t count = 0;
+    (void)hearsay_context_labels(context, &count);
+    int code =
+        options->no_here ? CLI_DONE : sensed_add_here(cli, host, options->memory != NULL, context);
+    bool is_here_alone = count == 0 && options->memory == NULL && !options->is_unbounded;
+    return code == CLI_DONE && is_here_alone ? demand_only_label(cli, options, context) : code;
 }

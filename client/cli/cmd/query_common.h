@@ -85,9 +85,11 @@ int query_begin_context(const struct cli *cli, struct query_options *options,
 
 /*
  * Completes the context of query_begin_context for a host: adds the here labels, unless the options
- * forbid that. Returns CLI_DONE, or an exit code after printing the error.
+ * forbid that. If the user has said nothing at all, and one label says what is around, the messages
+ * are wanted that were left here: this label is appended to options->contains. Returns CLI_DONE, or
+ * an exit code after printing the error.
  */
-int query_complete_context(const struct cli *cli, const struct query_options *options,
+int query_complete_context(const struct cli *cli, struct query_options *options,
                            const struct hearsay_host *host, struct hearsay_context *context);
 
 #endif

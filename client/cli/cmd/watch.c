@@ -67,7 +67,7 @@ static void on_signal(int number)
 /* One watch under way. */
 struct watch_run {
     const struct cli *cli;
-    const struct watch_options *options;
+    struct watch_options *options;
     struct hearsay_context *context;
     bool has_here; /* its labels were added */
     enum epoch_choice epoch;
@@ -111,7 +111,7 @@ static int watch_prepare(void *context, struct hearsay *server, struct hearsay_q
                          struct hearsay_error *error)
 {
     struct watch_run *run = context;
-    const struct query_options *options = &run->options->query;
+    struct query_options *options = &run->options->query;
     const struct hearsay_host *host = NULL;
     struct epochs epochs;
     bool about_contains = false;

@@ -132,25 +132,42 @@ static int encode_parts(const struct hearsay_host *host, const struct hearsay_co
     return status;
 }
 
-/* Sets what a message must contain: the topics of the view. */
-static int require_topics(const struct hearsay_host *host, const struct view *view,
-                          struct query_parts *parts, size_t part_count, struct hearsay_error *error)
+/*
+ * Adds what a message must contain to the empty set: the topics that the reader has chosen. Without
+ * topics it is the place, if this is all that the view asks for and one label says it. Around other
+ * access points of the hood other labels say the place, so a view of the hood demands none.
+ */
+static int add_demands(const struct view *view, const struct hearsay_context *context,
+                       struct hearsay_context *demands, struct hearsay_error *error)
 {
-    struct hearsay_context *context = NULL;
-    int status = HEARSAY_OK;
+    const char *only = hearsay_context_only_label(context);
 
-    if (view->topic_count > 0) {
-        status = hearsay_context_new(&context, error);
+    if (view->topic_count > 0 || view->is_hood || only == NULL) {
+        return add_topics(view, demands, error);
     }
-    if (context == NULL) {
+    return hearsay_context_add_label(demands, only, error);
+}
+
+/* Sets what a message must contain. *out_demands: whether there is anything. */
+static int encode_demands(const struct hearsay_host *host, const struct view *view,
+                          const struct hearsay_context *context, struct query_parts *parts,
+                          size_t part_count, bool *out_demands, struct hearsay_error *error)
+{
+    struct hearsay_context *demands = NULL;
+    size_t labels = 0;
+    int status = hearsay_context_new(&demands, error);
+
+    if (status != HEARSAY_OK) {
         return status;
     }
-    status = add_topics(view, context, error);
-    for (size_t i = 0; i < part_count && status == HEARSAY_OK; i++) {
-        status = encode_labels(host, context, i > 0, &parts->topics[i], error);
-        parts->parts[i].contains = &parts->topics[i];
+    status = add_demands(view, context, demands, error);
+    (void)hearsay_context_labels(demands, &labels);
+    *out_demands = labels > 0;
+    for (size_t i = 0; i < part_count && labels > 0 && status == HEARSAY_OK; i++) {
+        status = encode_labels(host, demands, i > 0, &parts->demands[i], error);
+        parts->parts[i].contains = &parts->demands[i];
     }
-    hearsay_context_free(context);
+    hearsay_context_free(demands);
     return status;
 }
 
@@ -160,6 +177,7 @@ int query_fill(const struct hearsay *server, const struct view *view, struct que
     const struct hearsay_host *host = NULL;
     struct hearsay_context *context = NULL;
     size_t labels = 0;
+    bool demands = false;
     int status = find_host(server, view, &host, out_error);
 
     if (status == HEARSAY_OK) {
@@ -174,14 +192,17 @@ int query_fill(const struct hearsay *server, const struct view *view, struct que
         status = encode_parts(host, context, parts, &out_query->part_count, out_error);
     }
     if (status == HEARSAY_OK) {
-        status = require_topics(host, view, parts, out_query->part_count, out_error);
+        status =
+            encode_demands(host, view, context, parts, out_query->part_count, &demands, out_error);
     }
     (void)hearsay_context_labels(context, &labels);
     hearsay_context_free(context);
     out_query->host = query_host(view->host);
     out_query->hood = view->is_hood;
     out_query->parts = parts->parts;
-    out_query->max_distance = labels > 0 ? host->suggested_max_distance : HEARSAY_DISTANCE_ONE;
+    out_query->max_distance = labels > 0 && !demands && !view->is_hood
+                                  ? host->suggested_max_distance
+                                  : HEARSAY_DISTANCE_ONE;
     return status;
 }
 

@@ -9,17 +9,18 @@
 /* What a query points to. */
 struct query_parts {
     struct hearsay_filter filters[2];
-    struct hearsay_filter topics[2]; /* what a message must contain, where there are topics */
-    struct hearsay_part parts[2];    /* of the open epoch, and of the current one */
+    struct hearsay_filter demands[2]; /* what a message must contain, if there is anything */
+    struct hearsay_part parts[2];     /* of the open epoch, and of the current one */
 };
 
 /*
- * Fills a query for the messages of a view, in the open and in the current epoch, with the host's
- * largest distance. A view with topics finds only messages with all of these topics, and a few
- * others, as a Bloom filter allows. A view without labels finds all messages. The fields k,
- * until_ms and order are left to the caller. *out_query borrows from *parts and *view. HEARSAY_OK,
- * HEARSAY_ERR_ARGUMENT (no such host, or the host's profile does not take a label) or
- * HEARSAY_ERR_NOMEM.
+ * Fills a query for the messages of a view, in the open and in the current epoch. A view with
+ * topics finds only messages with all of these topics, and a few others, as a Bloom filter allows;
+ * a view of a place that one label says finds the messages with this label. Neither has a bound of
+ * the distance, and nor has a view of the hood. Other views have the distance that the host
+ * suggests. A view without labels finds all messages. The fields k, until_ms and order are left to
+ * the caller. *out_query borrows from *parts and *view. HEARSAY_OK, HEARSAY_ERR_ARGUMENT (no such
+ * host, or the host's profile does not take a label) or HEARSAY_ERR_NOMEM.
  */
 int query_fill(const struct hearsay *server, const struct view *view, struct query_parts *parts,
                struct hearsay_query *out_query, struct hearsay_error *out_error);
