@@ -91,6 +91,7 @@ struct msg_deposited {
     bool duplicate;
     enum msg_durability durability;
     bool held;
+    bool without_here;
 };
 
 struct msg_watching {

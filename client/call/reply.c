@@ -393,6 +393,7 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
         shown->deposited.expires_ms = response->deposited.expires_ms;
         shown->deposited.duplicate = response->deposited.duplicate;
         shown->deposited.held = response->deposited.held;
+        shown->deposited.without_here = response->deposited.without_here;
         shown->deposited.durable = response->deposited.durability != MSG_DURABILITY_RELAXED;
         return HEARSAY_OK;
     case MSG_RESPONSE_RESULTS:

@@ -116,6 +116,7 @@ static void add_departures(struct service *service, struct figures *figures)
                     metrics_departure((enum departure)i));
     }
     figures_add(figures, service->metrics.reports, "report_total");
+    figures_add(figures, service->metrics.without_here, "deposit_without_here_total");
     figures_add(figures, service_clock_trusted(service), "clock_trusted");
 }
 

@@ -29,8 +29,9 @@ struct going {
 struct deposit_job {
     struct job base; /* first */
     struct persist_op op;
-    bool reserved;  /* the usage counts the message */
-    bool is_shared; /* this deposit has added the message to host->shares */
+    bool reserved;     /* the usage counts the message */
+    bool is_shared;    /* this deposit has added the message to host->shares */
+    bool without_here; /* its filter lacks here labels of the client */
     /* tag of the /64 of the sender (senders_wide_tag); the address has the tag op.message.sender */
     uint32_t wide_tag;
     struct going *going; /* owned; NULL: no message is removed */
@@ -273,6 +274,7 @@ static void answer_stored(struct deposit_job *job)
     int rc = index_message(job);
     if (op->outcome == PERSIST_APPLIED) {
         settle_share(job, rc == 0);
+        job->base.service->metrics.without_here += job->without_here ? 1 : 0;
     }
     /* the epoch ended while the deposit waited; the sweep deletes the message */
     if (rc == HOST_NO_EPOCH) {
@@ -295,6 +297,7 @@ static void answer_stored(struct deposit_job *job)
                       .expires_ms = op->message.expires_ms,
                       .duplicate = op->outcome == PERSIST_DUPLICATE,
                       .held = op->message.state >= PERSIST_HIDDEN,
+                      .without_here = job->without_here,
                       .durability = job->base.service->store.relaxed ? MSG_DURABILITY_RELAXED
                                                                      : MSG_DURABILITY_STORAGE},
     };
@@ -417,6 +420,7 @@ void handler_deposit(struct ask *ask)
     if (rc == 0) {
         job->base.deinit = free_going;
         job->wide_tag = ask->client->wide_tag;
+        job->without_here = handler_lacks_here(ask);
         fill_deposit(job, deposit, &admission);
         rc = ask_for_room(job, &admission.room);
     }

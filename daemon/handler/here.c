@@ -2,6 +2,8 @@
 /* Here: answers with here labels. handler_here_welcome adds here labels to Welcome. */
 #include <string.h>
 
+#include "core/filter/bloom.h"
+#include "core/profile/encode.h"
 #include "daemon/handler/inner.h"
 
 enum {
@@ -48,6 +50,37 @@ void handler_here(struct ask *ask)
     response.here_labels.label_count = host_here(
         ask->host, &address, requester_is_here(ask->client), buffer, &response.here_labels.labels);
     ask_respond(ask, &response);
+}
+
+bool handler_lacks_here(const struct ask *ask)
+{
+    const struct profile *profile = &ask->host->config.profile;
+    const struct msg_deposit *deposit = &ask->request->deposit;
+    struct msg_text buffer[LIMIT_LABELS];
+    const struct msg_text *labels = NULL;
+    struct encoder encoder;
+    uint64_t here[PROFILE_WORDS_MAX];
+    uint64_t filter[PROFILE_WORDS_MAX];
+
+    if (deposit->epoch != 0) {
+        return false;
+    }
+    size_t count = host_here(ask->host, &ask->client->address, requester_is_here(ask->client),
+                             buffer, &labels);
+    encoder_begin(&encoder, profile);
+    for (size_t i = 0; i < count; i++) {
+        /* Clients leave out a label that the profile does not take, too. */
+        (void)encoder_add(&encoder, labels[i].text, labels[i].length);
+    }
+    encoder_end(&encoder, here);
+    (void)bloom_load(filter, profile->bits, deposit->filter.data,
+                     deposit->filter.count); /* checked */
+    for (size_t i = 0; i < bloom_words(profile->bits); i++) {
+        if ((here[i] & ~filter[i]) != 0) {
+            return true;
+        }
+    }
+    return false;
 }
 
 /* Bytes of labels in a frame, counted as here_frame_bytes does. */

@@ -42,6 +42,13 @@ void handler_log_level(struct ask *ask);
 size_t handler_fill_notices(const struct rules *rules, struct msg_house_notice *out);
 
 /*
+ * Whether the filter of a deposit, which has been checked, lacks bits of the here labels of its
+ * client. The answer is false for an epoch with a key, where the daemon would have to key the
+ * labels first.
+ */
+bool handler_lacks_here(const struct ask *ask);
+
+/*
  * Adds here labels for the client's address to the hosts of Welcome. `hosts` has
  * service->host_count elements, in the order of service->hosts. A host gets no labels if they do
  * not fit the rest of the frame, or if memory is short. The labels are borrowed from service->arena

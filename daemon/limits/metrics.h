@@ -33,6 +33,7 @@ struct metrics {
     uint64_t within[METRICS_BOUNDS]; /* deposits that took at most metrics_bound_us */
     uint64_t left[DEPARTURES];       /* messages */
     uint64_t reports;                /* reports that the store took */
+    uint64_t without_here;           /* stored deposits without the here labels of their client */
     struct histogram windows[2][METRICS]; /* microseconds; the newer one, the older one */
     uint64_t comparisons;                 /* of all queries */
 };

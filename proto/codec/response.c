@@ -113,6 +113,7 @@ static const struct map_field deposited_fields[] = {
      MAP_RANGE(MSG_DURABILITY_STORAGE, MSG_DURABILITY_REPLICATED)},
     {MAP_FIELD(I64, Deposited, deposited, deposited_ms)},
     {MAP_FIELD(BOOL, Deposited, deposited, held)},
+    {MAP_FIELD(BOOL, Deposited, deposited, without_here)},
 };
 static const struct map deposited_map = MAP_OF("deposited", deposited, deposited);
 

@@ -216,6 +216,34 @@ def test_labels_that_do_not_fit_welcome(make_local, tmp_path):
             assert labels_of(client, f"h{i}") == [f"topic:{i}-{j:03}" for j in range(130)]
 
 
+def test_a_deposit_without_the_labels_is_answered_with_a_note(make_daemon, rng, tmp_path):
+    """The note says that labels are missing which the client was told, and `stats` counts these deposits:
+    not those of clients elsewhere, not copies, not labels that the profile does not take."""
+    path = tmp_path / "places"
+    path.write_text("127.0.0.1 = place:counter, topic:tea\n")
+    daemon = make_daemon(f"[host lobby]\nhere = {WIFI}, geo:u281zd\n[host bar]\nhere_map = {path}\n"
+                         "[host attic]\nprofile = v1:wifi=64/2\nhere = geo:u281zd\n")
+    with daemon.client() as away, daemon.administrator() as inside:
+        def note(client, labels, **fields):
+            return client.call(wire.deposit_of(rng, labels, **fields)).without_here
+
+        def counted():
+            figures = {figure.name: figure.value for figure in inside.call(pb.Stats()).figures}
+            return figures["deposit_without_here_total"]
+
+        assert not note(away, ["topic:a"])
+        assert note(away, ["topic:a", "place:counter"], host="bar")
+        assert not note(away, ["topic:a", "place:counter", "topic:tea"], host="bar")
+        assert counted() == 1
+        assert note(inside, ["topic:a", WIFI]) and note(inside, ["topic:a"])
+        assert not note(inside, ["topic:a", WIFI, "geo:u281zd"])
+        assert not note(inside, ["wifi:b"], host="attic", profile="v1:wifi=64/2")
+        assert counted() == 3
+        twice = wire.deposit_of(rng, ["topic:b"])
+        assert inside.call(twice).without_here and inside.call(twice).duplicate
+        assert counted() == 4
+
+
 # --- the scan script ------------------------------------------------------------------------------
 
 
@@ -353,6 +381,9 @@ def test_deposit_and_query_add_the_here_labels(make_local):
     code, out, err = cli(daemon, "query", "--no-here", "--topic", "coffee", "--json")
     assert (code, err) == (0, "") and json.loads(out)["distance"] > 0
     assert cli(daemon, "deposit", "--no-here", "--topic", "tea", "text")[::2] == (0, "")
+    for words, is_without in ((["--no-here"], True), ([], False)):
+        code, out, _ = cli(daemon, "deposit", *words, "--topic", "tea", "--json", "text")
+        assert code == 0 and json.loads(out)["without_here"] is is_without
     # Nothing is known of the attic, but one's own labels are enough.
     for words in (["query", "--host", "attic"], ["deposit", "--host", "attic", "text"]):
         code, out, err = cli(daemon, *words)

@@ -60,12 +60,13 @@ static int print_json(const struct cli *cli, const struct left *left, uint64_t e
 {
     const struct hearsay_receipt *receipt = &left->receipt;
     const struct hearsay_deposited *deposited = &left->deposited;
-    json_t *line = json_pack(
-        "{s:o, s:o, s:o, s:o, s:I, s:b, s:b}", "id", out_json_hex(receipt->id, HEARSAY_ID_BYTES),
-        "withdraw_token", out_json_hex(receipt->token, HEARSAY_TOKEN_BYTES), "deposited",
-        out_json_time(deposited->deposited_ms), "expires", out_json_time(deposited->expires_ms),
-        "epoch", (json_int_t)epoch, "durable", deposited->durable ? 1 : 0, "held",
-        deposited->held ? 1 : 0);
+    json_t *line = json_pack("{s:o, s:o, s:o, s:o, s:I, s:b, s:b, s:b}", "id",
+                             out_json_hex(receipt->id, HEARSAY_ID_BYTES), "withdraw_token",
+                             out_json_hex(receipt->token, HEARSAY_TOKEN_BYTES), "deposited",
+                             out_json_time(deposited->deposited_ms), "expires",
+                             out_json_time(deposited->expires_ms), "epoch", (json_int_t)epoch,
+                             "durable", deposited->durable ? 1 : 0, "held", deposited->held ? 1 : 0,
+                             "without_here", deposited->without_here ? 1 : 0);
     return cli_print_json(cli, line);
 }
 
@@ -76,7 +77,9 @@ static void print_hex(const struct out *out, const char *title, const uint8_t *b
     (void)fputc('\n', out->stream);
 }
 
-static void print_lines(const struct cli *cli, const struct left *left)
+/* `is_warned`: the user has not said that the message shall be without the here labels, or that its
+ * labels are keyed. */
+static void print_lines(const struct cli *cli, const struct left *left, bool is_warned)
 {
     const struct hearsay_receipt *receipt = &left->receipt;
     const struct hearsay_deposited *deposited = &left->deposited;
@@ -87,6 +90,11 @@ static void print_lines(const struct cli *cli, const struct left *left)
     (void)fprintf(cli->out.stream, "expires  %s\n", expires);
     if (deposited->held) {
         (void)fputs("held     the operator looks at it before anybody sees it\n", cli->out.stream);
+    }
+    if (is_warned && deposited->without_here) {
+        cli_complain(cli,
+                     "people here may not find it: its context lacks what the access point says "
+                     "is around it");
     }
     if (!deposited->durable) {
         cli_complain(cli, "this server may lose the last moments to a power cut");
@@ -193,7 +201,7 @@ static int deposit_deposit(const struct cli *cli, const struct deposit_options *
     if (chosen->json) {
         return print_json(cli, &left, epoch.number);
     }
-    print_lines(cli, &left);
+    print_lines(cli, &left, !chosen->no_here && where->group == NULL);
     return CLI_DONE;
 }
 
