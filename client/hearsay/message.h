@@ -150,7 +150,7 @@ struct hearsay_result {
     uint64_t epoch;
     uint32_t intersection_count; /* bits set in both filters */
     uint32_t union_count;        /* bits set in at least one */
-    uint32_t distance;           /* millionths; by the metric of the query */
+    uint32_t distance;           /* millionths, rounded up; by the metric of the query */
     int64_t deposited_ms;
     int64_t expires_ms;
     const char *media_type; /* NULL without payload */

@@ -8,7 +8,7 @@ uint32_t distance_ppm(struct similarity s)
     if (s.all == 0) {
         return 0;
     }
-    return (uint32_t)((apart * DISTANCE_ONE_PPM + s.all / 2) / s.all);
+    return (uint32_t)((apart * DISTANCE_ONE_PPM + s.all - 1) / s.all);
 }
 
 uint32_t similarity_ppm(struct similarity s)

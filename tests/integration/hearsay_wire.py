@@ -159,8 +159,8 @@ def similarity_of(shared, everything):
 
 
 def rounded_ppm(part, whole):
-    """part / whole in millionths, rounded to nearest, halves up."""
-    return (part * WHOLE * 2 + whole) // (whole * 2)
+    """part / whole in millionths, rounded up."""
+    return -(-part * WHOLE // whole)
 
 
 def within(similarity, ppm):

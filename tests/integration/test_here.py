@@ -394,6 +394,24 @@ def test_deposit_and_query_add_the_here_labels(make_local):
         assert (code, out) == (2, "") and "the context is empty" in err
 
 
+def test_a_printed_distance_finds_its_message(make_local, rng):
+    """By each metric: the distance of a result, given back as --max-distance, finds the message."""
+    daemon = make_local("[host default]\nhere = place:cafe-jules\n")
+    labels = [f"wifi:{number}" for number in range(30)]
+    lines = [json.dumps({"labels": rng.sample(labels, rng.randint(1, 20)), "text": str(number)})
+             for number in range(25)]
+    assert cli(daemon, "import", "-", stdin="\n".join(lines) + "\n")[0] == 0
+    asked = [word for label in rng.sample(labels, 8) for word in ("-l", label)]
+    for metric in ("bits", "phi"):
+        query = ["query", "--no-here", *asked, "--metric", metric, "-k", "100", "--json"]
+        _, out, _ = cli(daemon, *query, "--max-distance", "1")
+        found = {line["text"]: line["distance"] for line in map(json.loads, out.splitlines())}
+        assert len(found) == 25
+        for text, distance in found.items():
+            within = texts(daemon, *query[:-1], "--max-distance", f"{distance:.6f}")
+            assert text in within, (metric, distance)
+
+
 def test_many_here_labels_are_counted(make_local, tmp_path):
     """The command names some, and says how many more there are; those that the profile does not take are
     left out."""

@@ -47,12 +47,12 @@ static void test_within_is_exact(void **state)
 static void test_rounding(void **state)
 {
     (void)state;
-    assert_int_equal(distance_ppm(similarity_of(2, 3)), 333333);
+    assert_int_equal(distance_ppm(similarity_of(2, 3)), 333334);
     assert_int_equal(distance_ppm(similarity_of(1, 3)), 666667);
-    /* 1/2,000,000 lies in the middle, and goes up. */
-    assert_int_equal(distance_ppm(similarity_of(1999999, 2000000)), 1);
+    assert_int_equal(distance_ppm(similarity_of(3, 4)), 250000);
     assert_int_equal(distance_ppm(similarity_of(1999998, 2000000)), 1);
-    assert_int_equal(distance_ppm(similarity_of(3999999, 4000000)), 0);
+    assert_int_equal(distance_ppm(similarity_of(3999999, 4000000)), 1);
+    assert_int_equal(distance_ppm(similarity_of(4000000, 4000000)), 0);
 }
 
 /* A floor leaves out exactly what is less similar: of all fractions of at most 4,096, the next
@@ -94,6 +94,9 @@ static void test_small_fractions(void **state)
             struct similarity s = similarity_of(shared, all);
 
             assert_int_equal(distance_ppm(s) + similarity_ppm(s), DISTANCE_ONE_PPM);
+            /* It is the least bound that the fraction is within. */
+            assert_true(distance_within(s, distance_ppm(s)));
+            assert_true(shared == all || !distance_within(s, distance_ppm(s) - 1));
             assert_int_equal(similarity_compare(s, s), 0);
             for (uint32_t other_all = 1; other_all <= 24; other_all++) {
                 for (uint32_t other = 0; other <= other_all; other++) {

@@ -176,8 +176,8 @@ def either(a, b):
 
 
 def distance_millionths(shared, whole):
-    """1 - shared / whole, rounded to nearest, halves up; 0/0 is distance 0."""
-    return ((whole - shared) * 1000000 + whole // 2) // whole if whole else 0
+    """1 - shared / whole, rounded up; 0/0 is distance 0."""
+    return -((shared - whole) * 1000000 // whole) if whole else 0
 
 
 def similarity_figures(query, stored):

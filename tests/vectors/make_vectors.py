@@ -59,8 +59,8 @@ def count(bits):
 
 
 def ppm(shared, whole):
-    """Distance and similarity in millionths, the distance rounded to nearest, halves up."""
-    distance = 0 if whole == 0 else (2 * (whole - shared) * 1000000 + whole) // (2 * whole)
+    """Distance and similarity in millionths, the distance rounded up."""
+    distance = 0 if whole == 0 else -((shared - whole) * 1000000 // whole)
     return distance, 1000000 - distance
 
 
