@@ -83,9 +83,9 @@ def is_candidate(label, attribute):
     return name == attribute and re.fullmatch(form.get(name, "(?s:.*)"), value) is not None
 
 
-def filter_of(profile, labels, key=None):
+def filter_of(profile, labels, key=None, here=()):
     sections, size = sections_of(profile)
-    labels = sorted({normal_label(label) for label in labels})
+    labels = sorted({normal_label(label) for label in labels} | set(here))
     named = {name for name, *_ in sections}
     out = bytearray((size + 7) // 8)
 
@@ -126,6 +126,9 @@ class Client:
         self.host = next((each for each in self.welcome.hosts if host in (None, each.name)), None)
         if self.host is None:
             raise ClientError(f"the server has no host {host}")
+        # What the server says is around this client goes into each context; see "Here labels".
+        named = {name for name, *_ in sections_of(self.host.profile)[0]}
+        self.here = [each for each in self.host.here if named & {each.partition(":")[0], "any", ""}]
 
     def _read(self, count):
         data = b""
@@ -172,10 +175,14 @@ class Client:
     def fill_query(self, query, labels, epochs):
         query.host = self.host.name
         query.with_payload = True
-        if self.host.HasField("suggested_max_distance"):
+        is_one = len(set(labels)) == 1  # only messages that have it, however far
+        if not is_one and self.host.HasField("suggested_max_distance"):
             query.max_distance = self.host.suggested_max_distance
         for number, key in epochs:
-            query.parts.add(epoch=number, filter=filter_of(self.host.profile, labels, key))
+            part = query.parts.add(epoch=number)
+            part.filter = filter_of(self.host.profile, labels, key, self.here)
+            if is_one:
+                part.contains = filter_of(self.host.profile, labels, key)
 
 
 def blake2b(data, key=b""):
@@ -206,7 +213,7 @@ def deposit(client, chosen):
     body = request.deposit
     body.host, body.id, body.media_type = client.host.name, os.urandom(16), "text/plain"
     body.epoch, key = client.epoch()
-    body.filter = filter_of(client.host.profile, chosen.labels, key)
+    body.filter = filter_of(client.host.profile, chosen.labels, key, client.here)
     body.payload, body.withdraw_hash = chosen.text.encode(), blake2b(token)
     body.work = prove_work(body, client.welcome)
     held = client.ask(request).deposited.held

@@ -49,12 +49,22 @@ def example(daemon):
 
 
 def local(make_daemon, config):
-    daemon = make_daemon(config, start=False)
-    with open(daemon.config_file, encoding="utf-8") as file:
-        text = file.read()
-    with open(daemon.config_file, "w", encoding="utf-8") as file:
-        file.write(text.replace("127.0.0.1:0\n", "127.0.0.1:0 local\n"))
-    return daemon.start()
+    return make_daemon(config, start=False).make_local().start()
+
+
+def test_it_adds_the_here_labels(make_daemon, rng):
+    """As they stand, and only those that the profile takes; a query by one label finds what has it."""
+    daemon = local(make_daemon, "[host default]\nprofile = v1:place=64/4,wifi=512/4,topic=128/4\n"
+                                "here = place:Bar, geo:u281zd\n")
+    example = Example(daemon.address)
+    sees = [word for number in range(30) for word in ("-l", f"wifi:02:00:00:00:00:{number:02x}")]
+    example.ok("deposit", *sees, "-l", "topic:Jazz", "by the example")
+    cli = cli_runner.of_daemon(daemon)
+    assert [line["text"] for line in cli.json_lines("query", "--json")] == ["by the example"]
+    cli.ok("deposit", "--topic", "jazz", "by the command")
+    shown = example.ok("query", "-l", "topic:jazz")
+    assert sorted(line.split(" ", 2)[2] for line in shown) == ["by the command", "by the example"]
+    assert example.ok("query", "-l", "topic:tea") == []
 
 
 def test_it_has_300_lines_at_most():
