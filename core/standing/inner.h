@@ -89,7 +89,8 @@ struct standing_group {
                      * largest distance; 0 by phi */
     uint16_t low;   /* smallest cardinality of the parts' filters */
     uint16_t cardinalities[STANDING_GROUP];
-    struct standing_need need; /* by phi */
+    struct standing_need need;                 /* by phi */
+    uint16_t key_counts[PROFILE_SECTIONS_MAX]; /* by phi: set bits of the key by section */
 
     struct standing_slot slots[STANDING_GROUP];
     struct standing_node *node;

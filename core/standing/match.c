@@ -292,7 +292,7 @@ static size_t threshold_planes(const struct standing_node *node, const struct st
     size_t planes = probe->planes; /* base * floor / 2^16 is at most half of the base */
     uint64_t all = 0;
 
-    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+    for (uint32_t w = 0; w < BITS_LANE_WORDS && node->has_phi; w++) {
         all |= needs[w];
     }
     size_t by_phi = bits_planes(all >> BITS_FLOOR_SHIFT);

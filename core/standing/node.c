@@ -442,6 +442,9 @@ static void group_refresh(const struct standing *standing, struct standing_group
     group->floor = summary.floor;
     group->low = summary.low;
     group->need = summary.need;
+    if (group->need.asked != 0) {
+        phi_count(&standing->profile, group->key, group->key_counts);
+    }
     tell_node(standing, group);
 }
 

@@ -17,7 +17,8 @@ enum {
     PHI_STEPS = 16,   /* the bounds of groups by phi that share a word differ by less than 1/16 */
     SIZE_STEPS = 40,  /* two for each doubling of the spread */
     ASKED_CLASSES = 7,
-    SCALE = 16,    /* of numbers of bits, for rules_out */
+    SCALE = 16, /* of numbers of bits, for rules_out */
+    SHARE_SHIFT = 8,
     HEADROOM = 64, /* bits that a group keeps free for parts similar to it */
     SPARSE = 4     /* when a part of a removed query leaves a group and at most this many parts
                       are left, they move to other groups if possible */
@@ -33,11 +34,20 @@ struct seeker {
     uint16_t floor;
     uint16_t class;
     bool loose;
-    const struct standing_need *need;    /* by phi; NULL: by bits */
-    struct standing_spread spread;       /* of the part's filter, by phi */
-    const struct standing_group *except; /* not this one */
-    bool in_place;                       /* true: the part may join only groups whose blocks have a
-                                            free place */
+    const struct standing_need *need; /* by phi; NULL: by bits */
+    /*
+     * By phi: what is known of a message that has as many bits as the part in each section.
+     * `needed` and the others are in 1/SCALE, the shares and the mean besides in 2^-SHARE_SHIFT.
+     */
+    struct standing_spread spread;
+    uint32_t needed;                       /* bits that it must share with the part */
+    uint32_t shares[PROFILE_SECTIONS_MAX]; /* that it shares with a filter, for each of its bits */
+    uint32_t share_most;                   /* the largest of them */
+    uint64_t mean;                         /* that it shares with the part by chance */
+    uint32_t shared_least;                 /* groups that share fewer bits are not looked at */
+    const struct standing_group *except;   /* not this one */
+    bool in_place; /* true: the part may join only groups whose blocks have a
+                      free place */
     size_t position_count;
     uint16_t positions[PROFILE_BITS_MAX];
 };
@@ -52,7 +62,7 @@ struct choice {
     uint32_t all;
 };
 
-/* Whether a number is at least 3.5 standard deviations above the expected one. Both are in
+/* Whether a number is at least 3.5 standard deviations above the expected one. All are in
  * 1/SCALE. */
 static bool is_beyond(uint64_t needed, uint64_t expected)
 {
@@ -105,6 +115,65 @@ static bool rules_out_by_phi(const struct standing *standing, struct seeker *see
 }
 
 /*
+ * A quick test before rules_out_by_phi, without looking at the filters: false if the union surely
+ * has too many bits. The shared bits count as if all were in the section where the part is fullest.
+ */
+static bool may_rule_out(const struct standing *standing, const struct seeker *seeker,
+                         const struct standing_group *group, uint32_t shared)
+{
+    uint64_t expected = seeker->mean;
+
+    for (uint32_t s = 0; s < standing->profile.section_count; s++) {
+        expected += (uint64_t)seeker->shares[s] * group->key_counts[s];
+    }
+    expected -= (uint64_t)shared * seeker->share_most;
+    expected >>= SHARE_SHIFT;
+    return is_beyond(seeker->needed, expected);
+}
+
+/*
+ * About how many bits a part by phi must share with a group that is as large as the part, so that
+ * their union rules out most messages. So most groups need not be looked at.
+ */
+static uint32_t least_shared(const struct standing *standing, const struct seeker *seeker)
+{
+    uint64_t spare = (uint64_t)SCALE * seeker->cardinality * HEADROOM / standing->profile.bits;
+    uint32_t step = 1 + seeker->cardinality / 16;
+    uint32_t shared = 0;
+
+    for (; shared < seeker->cardinality; shared += step) {
+        uint64_t expected =
+            (2 * seeker->mean - (uint64_t)shared * seeker->share_most) >> SHARE_SHIFT;
+
+        expected += 2 * shared >= seeker->cardinality ? 0 : spare;
+        if (is_beyond(seeker->needed, expected)) {
+            break;
+        }
+    }
+    return shared > step ? shared - step : 0;
+}
+
+/* Computes what may_rule_out needs, and the spread, of a part by phi. */
+static void seek_by_phi(const struct standing *standing, struct seeker *seeker)
+{
+    const struct profile *profile = &standing->profile;
+
+    standing_spread_of(standing, seeker->filter, &seeker->spread);
+    seeker->needed = SCALE * standing_need_for(standing, seeker->need, &seeker->spread);
+    seeker->share_most = 0;
+    seeker->mean = 0;
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        uint32_t set = seeker->spread.counts[s];
+        uint32_t share = ((SCALE << SHARE_SHIFT) * set) / profile->sections[s].bits;
+
+        seeker->shares[s] = share;
+        seeker->mean += (uint64_t)share * set;
+        seeker->share_most = share > seeker->share_most ? share : seeker->share_most;
+    }
+    seeker->shared_least = least_shared(standing, seeker);
+}
+
+/*
  * The class of a part by phi: by the sections it asks for, its bound and its size, because a word
  * of lanes needs as few bits as the least of its groups. Parts of the same sections have one class;
  * if a profile has more than three sections, others may have it, too.
@@ -148,8 +217,9 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
     out->cardinality = (uint16_t)cardinality;
     out->floor = floor;
     out->need = standing_slot_need(slot);
+    out->shared_least = 0;
     if (out->need != NULL) {
-        standing_spread_of(standing, filter, &out->spread);
+        seek_by_phi(standing, out);
     }
     bool close = is_close(standing, out);
     if (!close && wanted > 0) {
@@ -188,6 +258,9 @@ static bool may_join(const struct standing *standing, const struct standing_grou
     if (seeker->class == STANDING_CONTAINING) { /* most of what either wants stays wanted */
         return 4 * shared >= 3 * (uint32_t)group->key_bits && 4 * shared >= 3 * seeker->key_bits;
     }
+    if (shared < seeker->shared_least) {
+        return false;
+    }
     bool related = 2 * shared >= seeker->key_bits;
     uint32_t all = group->key_bits + seeker->key_bits - shared;
     uint32_t spare = related ? 0 : HEADROOM;
@@ -198,6 +271,9 @@ static bool may_join(const struct standing *standing, const struct standing_grou
     if (seeker->need != NULL) {
         struct standing_need need = group->need;
 
+        if (!may_rule_out(standing, seeker, group, shared)) {
+            return false;
+        }
         standing_need_lower(standing, &need, seeker->need);
         return need.asked == seeker->need->asked &&
                rules_out_by_phi(standing, seeker, group->key, spare, &need);
