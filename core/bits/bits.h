@@ -38,12 +38,43 @@ enum { BITS_BLOCK = 8 };
  */
 enum { BITS_LANE_WORDS = 8, BITS_LANES = 64 * BITS_LANE_WORDS, BITS_PLANES_MAX = 13 };
 
+/*
+ * How `scan` tests filters by the phi coefficient (core/profile/phi.h). The filters have `count`
+ * sections, and `sections` has the numbers of each. A filter has the set bits c by section and
+ * shares i bits with the query. The kernel computes
+ *
+ *   x = (2^15 i - the sum of c * chance + slack) / 2^shift, rounded down, at least 0
+ *   v = (the sum of c (whole - c * loss)) / 2^shift, rounded down
+ *
+ * and the filter passes a floor f if x^2 >= v * factor / 2^down, rounded down, where factor /
+ * 2^down is f * scale / 2^(shift + 8), rounded down to 15 bits (bits_factor). x and v are below
+ * 2^15, and core/index/probe.c chooses the numbers so that a filter passes if its phi has this
+ * floor.
+ */
+struct bits_sized {
+    uint16_t chance; /* below 2^15; 0 if the section does not count, and so are the other two */
+    uint16_t loss;   /* c * loss is at most 2^15 + c */
+    uint16_t whole;  /* 2^15 or 0 */
+};
+enum { BITS_SECTIONS_MAX = 16, BITS_SIZED_SHIFT = 15 };
+struct bits_phi {
+    uint32_t count; /* of sections */
+    uint32_t scale; /* below 2^19 */
+    int32_t slack;
+    uint32_t shift; /* at most 15 */
+    struct bits_sized sections[BITS_SECTIONS_MAX];
+};
+
 /* The arguments of `scan`. */
 struct bits_scan {
     const uint64_t *query; /* borrowed */
     size_t words;          /* of a filter, at most 64 */
     uint32_t base;         /* added to the cardinality of each filter; each sum is at most 2^13 */
     uint32_t floor;        /* in units of 2^-BITS_FLOOR_SHIFT; at most 2^15 */
+    const struct bits_phi *phi; /* borrowed; NULL: the test is not by phi, and the next number is
+                                   not read */
+    size_t stride; /* the set bits of a filter in section s, s > 0, are `s * stride` numbers behind
+                      its cardinality. Those in section 0 are the rest of the cardinality */
 };
 enum { BITS_FLOOR_SHIFT = 16 };
 
@@ -254,7 +285,8 @@ struct bits_kernels {
     uint32_t block_columns;
 
     /*
-     * Finds the first block with a filter that passes the floor. A filter passes the floor if
+     * Finds the first block with a filter that passes the floor. With scan->phi, struct bits_phi
+     * says when a filter passes. Without, a filter passes the floor if
      *
      *   overlap * 2^BITS_FLOOR_SHIFT >= (base + cardinality) * floor,
      *
@@ -268,6 +300,14 @@ struct bits_kernels {
     size_t (*scan)(const struct bits_scan *scan, const uint64_t *blocks,
                    const uint16_t *cardinalities, size_t block_count, uint32_t *out,
                    uint32_t *out_lanes);
+
+    /*
+     * Writes, for each filter of a block, the highest floor that it may pass by scan->phi:
+     * min(2^15, x^2 2^(shift + 8) / (v * scale)), rounded down, or 2^15 if the divisor is 0. The
+     * other arguments are as for `scan`. scan->floor is not read.
+     */
+    void (*phi_floors)(const struct bits_scan *scan, const uint32_t *overlaps,
+                       const uint16_t *cardinalities, uint16_t *out);
 
     /*
      * Finds the first place of a list, from the place number `from` on, that has a filter to
@@ -297,6 +337,26 @@ static inline void bits_fetch(const struct bits_list *list, size_t words, size_t
     (void)words;
     (void)place;
 #endif
+}
+
+/* What a floor is for the test by phi: see struct bits_phi. */
+struct bits_factor {
+    uint32_t factor; /* below 2^15 */
+    uint32_t down;   /* at most 15 */
+};
+
+static inline struct bits_factor bits_factor(const struct bits_phi *phi, uint32_t floor)
+{
+    enum { UNIT_SHIFT = 8, DOWN_MOST = 15 };
+    uint64_t product = ((uint64_t)floor * phi->scale) << DOWN_MOST >> (phi->shift + UNIT_SHIFT);
+    struct bits_factor made = {0, DOWN_MOST};
+
+    while (product >> BITS_SIZED_SHIFT != 0) {
+        product >>= 1;
+        made.down--;
+    }
+    made.factor = (uint32_t)product;
+    return made;
 }
 
 /* Returns how many planes the numbers 0 .. most need. */

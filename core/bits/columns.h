@@ -19,12 +19,6 @@
 
 #include "core/bits/vec.h"
 
-#if defined(__GNUC__)
-#define BITS_INLINE inline __attribute__((always_inline))
-#else
-#define BITS_INLINE inline
-#endif
-
 enum { COLUMNS_A_TURN = 8 };
 
 struct column_sums {

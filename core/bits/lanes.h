@@ -130,6 +130,45 @@ static void bound_sums(const struct bits_sums *restrict sums, uint32_t base, uin
     memset(out + count, 0, (end - count) * sizeof(*out));
 }
 
+/*
+ * The quotient of phi_floors: x is below 2^15, `unit` is 2^(shift + 8), and `product` is below
+ * 2^34. Division in double precision gives the same quotient as division of integers: the dividend
+ * is below 2^53, so both are exact. A quotient below 2^15 that is not an integer is at least 2^-34
+ * below the next integer, and the rounding error is at most 2^-39.
+ */
+static inline uint32_t phi_quotient(int32_t x, int32_t unit, int32_t v, int32_t scale)
+{
+#if defined(BITS_LANES_DIVIDE)
+    uint64_t dividend = (uint64_t)((int64_t)x * x) * (uint64_t)unit;
+    uint64_t product = (uint64_t)((int64_t)v * scale);
+
+    return dividend < product << SUMS_FLOOR_SHIFT ? (uint32_t)(dividend / product)
+                                                  : SUMS_FLOOR_MOST;
+#else
+    double dividend = (double)x * (double)x * (double)unit;
+    double product = (double)v * (double)scale;
+
+    return dividend < product * SUMS_FLOOR_MOST ? (uint32_t)(int32_t)(dividend / product)
+                                                : SUMS_FLOOR_MOST;
+#endif
+}
+
+static void phi_floors(const struct bits_scan *scan, const uint32_t *restrict overlaps,
+                       const uint16_t *cardinalities, uint16_t *restrict out)
+{
+    const struct bits_phi *phi = scan->phi;
+    int32_t shared[BITS_BLOCK];
+    int32_t spread[BITS_BLOCK];
+
+    phi_sums(phi, overlaps, cardinalities, scan->stride, shared, spread);
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        int32_t x = shared[lane] > 0 ? shared[lane] >> phi->shift : 0;
+        int32_t v = spread[lane] > 0 ? spread[lane] >> phi->shift : 0;
+
+        out[lane] = (uint16_t)phi_quotient(x, 1 << (phi->shift + 8), v, (int32_t)phi->scale);
+    }
+}
+
 enum { EIGHTHS = 8, FLOOR_STEP = (1 << BITS_FLOOR_SHIFT) / EIGHTHS };
 
 /* Returns FLOOR_STEP * part / whole, rounded down. `part` and `whole` are below 2^16. */
@@ -222,6 +261,7 @@ static size_t list_least(const uint16_t *numbers, size_t count, uint16_t least,
     .lanes_reaching = lanes_reaching, .spread = spread, .bound_lanes = bound_lanes,           \
     .add_section = add_section, .bound_sums = bound_sums, .promise = promise,                 \
     .largest = largest_number, .count_least = count_least, .find_least = find_least,          \
-    .list_least = list_least, .scan = scan_blocks, .scan_listed = scan_listed
+    .list_least = list_least, .scan = scan_blocks, .scan_listed = scan_listed,                \
+    .phi_floors = phi_floors
 
 #endif

@@ -106,6 +106,50 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
                      reaching_half(counts.high, vget_high_u16(all), scan));
 }
 
+static inline void add_sizes(const struct bits_sized *section, int32x4_t sizes, int32x4_t *shared,
+                             int32x4_t *spread)
+{
+    int32x4_t kept = vmlsq_n_s32(vdupq_n_s32(section->whole), sizes, section->loss);
+
+    *shared = vmlsq_n_s32(*shared, sizes, section->chance);
+    *spread = vmlaq_s32(*spread, sizes, kept);
+}
+
+static inline int32x4_t load_sizes(const uint16_t *sizes)
+{
+    return vreinterpretq_s32_u32(vmovl_u16(vld1_u16(sizes)));
+}
+
+static inline uint32x4_t reaching_phi_half(uint32x4_t counts, const uint16_t *cardinalities,
+                                           const struct phi_test *test)
+{
+    const struct bits_phi *phi = test->phi;
+    int32x4_t shared = vaddq_s32(vreinterpretq_s32_u32(vshlq_n_u32(counts, BITS_SIZED_SHIFT)),
+                                 vdupq_n_s32(phi->slack));
+    int32x4_t spread = vdupq_n_s32(0);
+    int32x4_t first = load_sizes(cardinalities);
+    int32x4_t shift = vdupq_n_s32(-(int32_t)phi->shift); /* to the right */
+
+    for (uint32_t s = 1; s < phi->count; s++) {
+        int32x4_t sizes = load_sizes(cardinalities + s * test->stride);
+
+        first = vsubq_s32(first, sizes);
+        add_sizes(&phi->sections[s], sizes, &shared, &spread);
+    }
+    add_sizes(&phi->sections[0], first, &shared, &spread);
+    shared = vmaxq_s32(vshlq_s32(shared, shift), vdupq_n_s32(0));
+    spread = vmulq_n_s32(vshlq_s32(spread, shift), (int32_t)test->least.factor);
+    spread = vshlq_s32(spread, vdupq_n_s32(-(int32_t)test->least.down));
+    return vcgeq_s32(vmulq_s32(shared, shared), spread);
+}
+
+static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinalities,
+                                    const struct phi_test *test)
+{
+    return lane_mask(reaching_phi_half(counts.low, cardinalities, test),
+                     reaching_phi_half(counts.high, cardinalities + BITS_BLOCK / 2, test));
+}
+
 static inline uint32_t zero_lanes(const vec *words)
 {
     uint32x4_t zero[2];

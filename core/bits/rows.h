@@ -7,6 +7,8 @@
  *   block_overlaps(query, block, words)     counts the set bits of (query and x) for each filter x
  *   store_counts(out, counts)               stores lane_counts as an array
  *   reaching(counts, cardinalities, scan)   which lanes reach the floor, a bit for each lane
+ *   reaching_phi(counts, cardinalities, test)
+ *                                           the same by the phi coefficient (struct bits_phi)
  *   zero_lanes(words)                       which of the BITS_BLOCK words in an array of vectors
  *                                           are zero, a bit for each word
  *
@@ -16,6 +18,8 @@
 #ifndef CORE_BITS_ROWS_H
 #define CORE_BITS_ROWS_H
 
+#include <stdbool.h>
+
 #include "core/bits/vec.h"
 
 static void overlaps(const uint64_t *query, const uint64_t *block, size_t words, uint32_t *out)
@@ -23,15 +27,25 @@ static void overlaps(const uint64_t *query, const uint64_t *block, size_t words,
     store_counts(out, block_overlaps(query, block, words));
 }
 
-static size_t scan_blocks(const struct bits_scan *scan, const uint64_t *blocks,
-                          const uint16_t *cardinalities, size_t block_count, uint32_t *out,
-                          uint32_t *out_lanes)
+static inline struct phi_test phi_test(const struct bits_scan *scan)
+{
+    return scan->phi == NULL
+               ? (struct phi_test){NULL, 0, {0, 0}}
+               : (struct phi_test){scan->phi, scan->stride, bits_factor(scan->phi, scan->floor)};
+}
+
+/* `by_phi` is a constant in each call, so that the compiler makes two loops. */
+static BITS_INLINE size_t scan_rows(const struct bits_scan *scan, const uint64_t *blocks,
+                                    const uint16_t *cardinalities, size_t block_count, bool by_phi,
+                                    uint32_t *out, uint32_t *out_lanes)
 {
     struct bits_scan local = *scan; /* a copy, which writing to `out` cannot change */
+    const struct phi_test test = phi_test(scan);
 
     for (size_t block = 0; block < block_count; block++) {
         lane_counts counts = block_overlaps(local.query, blocks, local.words);
-        uint32_t lanes = reaching(counts, cardinalities, &local);
+        uint32_t lanes = by_phi ? reaching_phi(counts, cardinalities, &test)
+                                : reaching(counts, cardinalities, &local);
 
         if (lanes != 0) {
             store_counts(out, counts);
@@ -42,6 +56,15 @@ static size_t scan_blocks(const struct bits_scan *scan, const uint64_t *blocks,
         cardinalities += BITS_BLOCK;
     }
     return block_count;
+}
+
+static size_t scan_blocks(const struct bits_scan *scan, const uint64_t *blocks,
+                          const uint16_t *cardinalities, size_t block_count, uint32_t *out,
+                          uint32_t *out_lanes)
+{
+    return scan->phi != NULL
+               ? scan_rows(scan, blocks, cardinalities, block_count, true, out, out_lanes)
+               : scan_rows(scan, blocks, cardinalities, block_count, false, out, out_lanes);
 }
 
 /* Skips the words in which the query has no bit. */
@@ -58,11 +81,12 @@ static uint32_t supersets(const uint64_t *query, const uint64_t *block, size_t w
     return zero_lanes(missing);
 }
 
-static size_t scan_listed(const struct bits_scan *scan, const struct bits_list *list, size_t from,
-                          uint32_t *out, uint32_t *out_lanes)
+static BITS_INLINE size_t scan_places(const struct bits_scan *scan, const struct bits_list *list,
+                                      size_t from, bool by_phi, uint32_t *out, uint32_t *out_lanes)
 {
     struct bits_scan local = *scan; /* copies, which writing to `out` cannot change */
     struct bits_list all = *list;
+    const struct phi_test test = phi_test(scan);
 
     for (size_t i = from; i < all.count; i++) {
         struct bits_place place = all.places[i];
@@ -75,9 +99,9 @@ static size_t scan_listed(const struct bits_scan *scan, const struct bits_list *
             continue;
         }
         lane_counts counts = block_overlaps(local.query, block, local.words);
-        uint32_t lanes =
-            place.lanes &
-            reaching(counts, all.cardinalities + (size_t)place.block * BITS_BLOCK, &local);
+        const uint16_t *cardinalities = all.cardinalities + (size_t)place.block * BITS_BLOCK;
+        uint32_t lanes = place.lanes & (by_phi ? reaching_phi(counts, cardinalities, &test)
+                                               : reaching(counts, cardinalities, &local));
         if (lanes != 0 && all.contains != NULL) {
             lanes &= supersets(all.contains, block, local.words);
         }
@@ -88,6 +112,13 @@ static size_t scan_listed(const struct bits_scan *scan, const struct bits_list *
         }
     }
     return all.count;
+}
+
+static size_t scan_listed(const struct bits_scan *scan, const struct bits_list *list, size_t from,
+                          uint32_t *out, uint32_t *out_lanes)
+{
+    return scan->phi != NULL ? scan_places(scan, list, from, true, out, out_lanes)
+                             : scan_places(scan, list, from, false, out, out_lanes);
 }
 
 #endif

@@ -103,6 +103,25 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
     return lanes;
 }
 
+static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinalities,
+                                    const struct phi_test *test)
+{
+    const struct bits_phi *phi = test->phi;
+    int32_t shared[BITS_BLOCK];
+    int32_t spread[BITS_BLOCK];
+    uint32_t lanes = 0;
+
+    phi_sums(phi, counts.lanes, cardinalities, test->stride, shared, spread);
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        int32_t x = shared[lane] > 0 ? shared[lane] >> phi->shift : 0;
+        int32_t v = spread[lane] > 0 ? spread[lane] >> phi->shift : 0;
+        int32_t needed = v * (int32_t)test->least.factor >> test->least.down;
+
+        lanes |= (uint32_t)(x * x >= needed) << lane;
+    }
+    return lanes;
+}
+
 static inline uint32_t zero_lanes(const vec *words)
 {
     uint32_t lanes = 0;

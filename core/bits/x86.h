@@ -40,6 +40,50 @@ static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalitie
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
 }
 
+static inline __m256i load_sizes(const uint16_t *sizes)
+{
+    return _mm256_cvtepu16_epi32(_mm_loadu_si128((const void *)sizes));
+}
+
+/* The numbers of a section fit 16 bits, so that products are those of the low halves. The loss of c
+ * = 0 is 2^15 below 2^15 and counts as -2^15, which 0 multiplies. */
+static inline void add_sizes(const struct bits_sized *section, __m256i sizes, __m256i *shared,
+                             __m256i *spread)
+{
+    __m256i lost = _mm256_mullo_epi16(sizes, _mm256_set1_epi32(section->loss));
+    __m256i kept = _mm256_sub_epi16(_mm256_set1_epi32(section->whole), lost);
+
+    *shared =
+        _mm256_sub_epi32(*shared, _mm256_madd_epi16(sizes, _mm256_set1_epi32(section->chance)));
+    *spread = _mm256_add_epi32(*spread, _mm256_madd_epi16(sizes, kept));
+}
+
+static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinalities,
+                                    const struct phi_test *test)
+{
+    const struct bits_phi *phi = test->phi;
+    __m256i shared = _mm256_add_epi32(_mm256_slli_epi32(counts, BITS_SIZED_SHIFT),
+                                      _mm256_set1_epi32(phi->slack));
+    __m256i spread = _mm256_setzero_si256();
+    __m256i first = load_sizes(cardinalities);
+    __m128i shift = _mm_cvtsi32_si128((int)phi->shift);
+
+    for (uint32_t s = 1; s < phi->count; s++) {
+        __m256i sizes = load_sizes(cardinalities + s * test->stride);
+
+        first = _mm256_sub_epi32(first, sizes);
+        add_sizes(&phi->sections[s], sizes, &shared, &spread);
+    }
+    add_sizes(&phi->sections[0], first, &shared, &spread);
+    shared = _mm256_max_epi32(_mm256_sra_epi32(shared, shift), _mm256_setzero_si256());
+    spread = _mm256_madd_epi16(_mm256_sra_epi32(spread, shift),
+                               _mm256_set1_epi32((int)test->least.factor));
+    spread = _mm256_sra_epi32(spread, _mm_cvtsi32_si128((int)test->least.down));
+    __m256i below = _mm256_cmpgt_epi32(spread, _mm256_madd_epi16(shared, shared));
+
+    return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
+}
+
 /*
  * Joins the same word of the 8 filters of a block: word i of the result is the OR of the words of
  * filters i and i + 4.

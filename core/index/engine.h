@@ -26,10 +26,11 @@ struct index_probe {
     uint32_t source;    /* number of the first part that searches the same index */
     uint32_t part_bits; /* m of the part's profile */
     const struct profile *profile;
-    struct phi_query phi;    /* only with the metric phi */
-    struct nearest *nearest; /* the k best; all parts of the search share them */
-    uint32_t expected;       /* about how many of the k best this part will find; at least 1 */
-    bool first_look;         /* the other parts have not been looked at yet: see cursor_step */
+    struct phi_query phi;     /* only with the metric phi, and so is the next field */
+    struct bits_phi phi_test; /* for index_probe_scan */
+    struct nearest *nearest;  /* the k best; all parts of the search share them */
+    uint32_t expected;        /* about how many of the k best this part will find; at least 1 */
+    bool first_look;          /* the other parts have not been looked at yet: see cursor_step */
     /*
      * set by the engine: an upper bound of how similar the messages are that this part has not
      * compared yet, in a unit of the engine. The search goes on with the part that has the highest
@@ -68,6 +69,10 @@ static inline uint64_t index_probe_work(const struct index_probe *probe)
  * filter and with the `contains` filter. `filter` is the message's filter; its words are `stride`
  * words apart. The function reads `filter` only if the metric needs more than these numbers.
  *
+ * index_probe_offer_counted is for an engine that knows the set bits by section, which a rank by
+ * phi needs: counts.first[0] is the cardinality, and counts.first[s * counts.stride] has the set
+ * bits in section s of the profile, s > 0. index_probe_offer counts them.
+ *
  * `place` is INDEX_NO_PLACE, or a number below `places` (struct index_engine) that no other message
  * of the engine has until a message comes or goes. If several parts of a query search one index,
  * the results of testing ids against the slices are stored by this number, so that another part
@@ -76,6 +81,15 @@ static inline uint64_t index_probe_work(const struct index_probe *probe)
 void index_probe_offer(struct index_probe *probe, const struct index_item *item, uint32_t place,
                        const uint64_t *filter, size_t stride, uint32_t cardinality,
                        uint32_t overlap, uint32_t contains_overlap);
+
+struct index_counts {
+    const uint16_t *first; /* borrowed */
+    size_t stride;
+};
+void index_probe_offer_counted(struct index_probe *probe, const struct index_item *item,
+                               uint32_t place, const uint64_t *filter, size_t stride,
+                               struct index_counts counts, uint32_t overlap,
+                               uint32_t contains_overlap);
 
 /*
  * Returns whether a message with this overlap and cardinality can still be among the k best. Checks
@@ -86,32 +100,29 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
 
 /*
  * Returns the floor, a number by which an engine can rule out many messages at a time, at most
- * 2^15. A message for which
- *
- *   overlap * 2^INDEX_FLOOR_SHIFT < (base + size) * floor
- *
- * cannot pass; other messages may pass. index_probe_base returns the base. index_probe_sizes
- * returns the array of the sizes, given the array of the cardinalities of up to INDEX_SIZES_MAX
- * messages. The floor rises as better messages are found, so an engine calls index_probe_floor
- * again after an offer.
+ * 2^15: a message that does not pass it cannot be among the k best, and other messages may be. The
+ * floor rises as better messages are found, so an engine calls index_probe_floor again after an
+ * offer.
  *
  * Let s be the smallest similarity that the k best, the distance bound and the floor of the query
- * still accept. With the metric of bits, the base is the query's cardinality, the sizes are the
- * cardinalities, and the floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT). With phi, the set bits
- * of a message by section would be needed to say more than its overlap does. So the base is twice
- * the query's cardinality, the sizes are zeros, and the floor is phi_overlap_floor.
+ * still accept. With the metric of bits, the floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT), and
+ * a message passes it if
+ *
+ *   overlap * 2^INDEX_FLOOR_SHIFT >= (cardinality of the query + its own cardinality) * floor.
+ *
+ * With phi, the floor is phi_floor of s, and a message passes it if struct bits_phi (bits.h) says
+ * so.
+ *
+ * index_probe_scan returns the arguments of `scan`, which tests many messages. `stride` is that of
+ * bits_scan. The caller sets the floor.
  */
-enum { INDEX_FLOOR_SHIFT = BITS_FLOOR_SHIFT, INDEX_SIZES_MAX = 4096 };
+enum { INDEX_FLOOR_SHIFT = BITS_FLOOR_SHIFT };
 uint16_t index_probe_floor(const struct index_probe *probe);
-uint32_t index_probe_base(const struct index_probe *probe);
-const uint16_t *index_probe_sizes(const struct index_probe *probe, const uint16_t *cardinalities);
+struct bits_scan index_probe_scan(const struct index_probe *probe, size_t stride);
 
-/*
- * Returns the floor to which an engine compares the bounds of many messages, at most 2^15: the
- * floor of index_probe_floor; with phi, phi_floor of the smallest similarity that is still
- * accepted.
+/* Fills in what the metric phi needs (index_probe.phi, phi_test) from the filter and the profile.
  */
-uint16_t index_probe_bound_floor(const struct index_probe *probe);
+void index_probe_ask_phi(struct index_probe *probe);
 
 /*
  * Returns whether any of several messages can still be among the k best. Their cardinalities lie
@@ -124,7 +135,7 @@ bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_
 
 /*
  * The same with the metric phi: none of the messages has a floor (phi_floor) above `floor`, which
- * the caller has compared to index_probe_bound_floor. 0 means that phi is 0 for all of them; 2^15
+ * the caller has compared to index_probe_floor. 0 means that phi is 0 for all of them; 2^15
  * means that nothing is known.
  */
 bool index_probe_may_reach(const struct index_probe *probe, uint32_t floor, int64_t newest_ms);

@@ -3,6 +3,8 @@
  * probe: checks for one message whether it meets the conditions of a query. Engines call these
  * functions for messages that a search visits.
  */
+#include <string.h>
+
 #include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 #include "core/index/engine.h"
@@ -31,7 +33,7 @@ static uint16_t metric_floor(const struct index_probe *probe, struct similarity 
     return is_phi(probe) ? (uint16_t)phi_floor(s) : floor_of(s.shared, s.all);
 }
 
-uint16_t index_probe_bound_floor(const struct index_probe *probe)
+uint16_t index_probe_floor(const struct index_probe *probe)
 {
     const struct nearest_candidate *worst = nearest_worst(probe->nearest);
     uint32_t max_ppm = probe->query->max_distance_ppm;
@@ -55,23 +57,61 @@ uint16_t index_probe_bound_floor(const struct index_probe *probe)
     return floor;
 }
 
-uint16_t index_probe_floor(const struct index_probe *probe)
+struct bits_scan index_probe_scan(const struct index_probe *probe, size_t stride)
 {
-    uint16_t floor = index_probe_bound_floor(probe);
-
-    return is_phi(probe) && floor > 0 ? (uint16_t)phi_overlap_floor(&probe->phi, floor) : floor;
+    return (struct bits_scan){
+        .query = probe->filter,
+        .words = bloom_words(probe->part_bits),
+        .base = probe->cardinality,
+        .phi = is_phi(probe) ? &probe->phi_test : NULL,
+        .stride = stride,
+    };
 }
 
-uint32_t index_probe_base(const struct index_probe *probe)
+/*
+ * The numbers of struct bits_phi. Let A be the number of asked sections, and let a message have a
+ * phi with the floor f > 0. Then, with X and V as in core/profile/phi.h,
+ *
+ *   X^2 >= f / 2^15 V(a) V(c) (1 - 2^-16),
+ *
+ * because the root of the formula is at least 2^17 and rounded down, by less than 1. Each floor in
+ * X takes away less than 1, so that X + A is more than 256 times the exact number of X, and V(c) is
+ * not below its exact number. The kernel rounds the other way: `chance` is rounded down and `loss`
+ * up, x up and v down. So
+ *
+ *   x >= 2^(15 - shift) X / 256      v <= 2^(15 - shift) V(c) / 256
+ *
+ * and x^2 >= v f V(a) / 2^(shift + 8) (1 - 2^-16). As V(a) is at least 1, `scale` takes more away.
+ *
+ * i - a c / b is at most b / 4, and so is c - c^2 / b. So 2^15 X / 256 is at most 2^13 m for m bits
+ * in all, besides the slack, and the shift makes it at most 2^14.
+ */
+void index_probe_ask_phi(struct index_probe *probe)
 {
-    return is_phi(probe) ? 2 * probe->cardinality : probe->cardinality;
-}
+    enum { ONE = 1 << BITS_SIZED_SHIFT, X_SHIFT = 8, ROOT_SHIFT = 15 };
+    struct bits_phi *test = &probe->phi_test;
+    uint32_t spread = 0;
 
-const uint16_t *index_probe_sizes(const struct index_probe *probe, const uint16_t *cardinalities)
-{
-    static const uint16_t zeros[INDEX_SIZES_MAX];
+    phi_ask(&probe->phi, probe->profile, probe->filter);
+    spread = probe->phi.spread;
+    memset(test, 0, sizeof(*test));
+    test->count = probe->profile->section_count;
+    test->scale = spread - (spread >> ROOT_SHIFT) - (spread > 0);
+    while (probe->part_bits > 2u << test->shift) {
+        test->shift++;
+    }
+    test->slack =
+        (int32_t)(probe->phi.count << (BITS_SIZED_SHIFT - X_SHIFT)) + (1 << test->shift) - 1;
+    for (uint32_t s = 0; s < probe->phi.count; s++) {
+        const struct phi_section *section = &probe->phi.sections[s];
+        uint32_t chance = ONE * section->set / section->bits;
 
-    return is_phi(probe) ? zeros : cardinalities;
+        test->sections[section->number] = (struct bits_sized){
+            .chance = (uint16_t)(chance < ONE ? chance : ONE - 1),
+            .loss = (uint16_t)((ONE + section->bits - 1) / section->bits),
+            .whole = ONE,
+        };
+    }
 }
 
 /* Whether a rank is not below the floor of the query. */
@@ -164,15 +204,17 @@ static bool is_excluded(struct index_probe *probe, const struct index_item *item
 }
 
 /* Returns whether the query is within the reach of a message, by phi with the message as the one
- * that asks. `words` are those of its filter. */
+ * that asks. */
 static bool is_reached(const struct index_probe *probe, const struct index_item *item,
-                       const uint64_t *words, uint32_t overlap)
+                       const uint64_t *filter, size_t stride, uint32_t overlap)
 {
+    uint64_t words[PROFILE_WORDS_MAX];
     struct phi_query asked;
 
     if (item->reach_ppm >= DISTANCE_ONE_PPM) {
         return true;
     }
+    copy_words(probe, filter, stride, words);
     phi_ask(&asked, probe->profile, words);
     return distance_within(phi_similarity(&asked, probe->filter, overlap), item->reach_ppm);
 }
@@ -181,19 +223,23 @@ static bool is_reached(const struct index_probe *probe, const struct index_item 
  * query, or clearly less similar than the k-th best; *out_reached says whether the query is within
  * the reach of the message. */
 static bool rank_by_phi(const struct index_probe *probe, const struct index_item *item,
-                        const uint64_t *filter, size_t stride, uint32_t overlap,
-                        struct similarity *out_rank, bool *out_reached)
+                        const uint64_t *filter, size_t stride, struct index_counts counts,
+                        uint32_t overlap, struct similarity *out_rank, bool *out_reached)
 {
     const struct nearest_candidate *worst = nearest_worst(probe->nearest);
     uint32_t least = worst != NULL ? worst->rank.shared : 0;
-    uint64_t words[PROFILE_WORDS_MAX];
+    uint16_t sections[PROFILE_SECTIONS_MAX];
 
-    copy_words(probe, filter, stride, words);
-    if (!phi_reaches(&probe->phi, words, overlap, least, out_rank) ||
+    sections[0] = counts.first[0];
+    for (uint32_t s = 1; s < probe->profile->section_count; s++) {
+        sections[s] = counts.first[s * counts.stride];
+        sections[0] = (uint16_t)(sections[0] - sections[s]);
+    }
+    if (!phi_reaches(&probe->phi, sections, overlap, least, out_rank) ||
         !distance_within(*out_rank, probe->query->max_distance_ppm)) {
         return false;
     }
-    *out_reached = is_reached(probe, item, words, overlap);
+    *out_reached = is_reached(probe, item, filter, stride, overlap);
     return true;
 }
 
@@ -211,12 +257,31 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
                        const uint64_t *filter, size_t stride, uint32_t cardinality,
                        uint32_t overlap, uint32_t contains_overlap)
 {
+    uint16_t counts[PROFILE_SECTIONS_MAX];
+
+    if (is_phi(probe)) {
+        uint64_t words[PROFILE_WORDS_MAX];
+
+        copy_words(probe, filter, stride, words);
+        phi_count(probe->profile, words, counts);
+    }
+    counts[0] = (uint16_t)cardinality;
+    index_probe_offer_counted(probe, item, place, filter, stride, (struct index_counts){counts, 1},
+                              overlap, contains_overlap);
+}
+
+void index_probe_offer_counted(struct index_probe *probe, const struct index_item *item,
+                               uint32_t place, const uint64_t *filter, size_t stride,
+                               struct index_counts counts, uint32_t overlap,
+                               uint32_t contains_overlap)
+{
+    uint32_t cardinality = counts.first[0];
     struct similarity rank;
     bool reached = false;
 
     if (!may_be_shown(probe, item) ||
         (probe->contains != NULL && contains_overlap != probe->contains_cardinality) ||
-        !(is_phi(probe) ? rank_by_phi(probe, item, filter, stride, overlap, &rank, &reached)
+        !(is_phi(probe) ? rank_by_phi(probe, item, filter, stride, counts, overlap, &rank, &reached)
                         : rank_by_bits(probe, item, cardinality, overlap, &rank, &reached))) {
         return;
     }

@@ -32,13 +32,41 @@ static void leave_out(struct sample *sample, size_t first, size_t end)
     }
 }
 
-void sample_put(struct sample *sample, size_t block, uint32_t base, const uint32_t *overlaps,
+/* The same by phi: a message has twice the stored number as its highest floor, and 1 more for the
+ * half that is rounded down. sample_needed compares to the half of a floor, rounded down, too. */
+static void put_by_phi(struct sample *sample, size_t first, const uint32_t *overlaps,
+                       const uint16_t *cardinalities)
+{
+    uint16_t floors[BITS_BLOCK];
+
+    sample->kernels->phi_floors(sample->scan, overlaps, cardinalities, floors);
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        sample->overlaps[first + lane] = (int16_t)(floors[lane] / 2);
+        sample->sums[first + lane] = FLOOR_MAX;
+    }
+}
+
+void sample_begin(struct sample *sample, const struct bits_kernels *kernels,
+                  const struct bits_scan *scan)
+{
+    sample->kernels = kernels;
+    sample->scan = scan;
+}
+
+void sample_put(struct sample *sample, size_t block, const uint32_t *overlaps,
                 const uint16_t *cardinalities, uint32_t lanes)
 {
     size_t first = block * BITS_BLOCK;
 
-    put_block(overlaps, cardinalities, (uint16_t)base, sample->overlaps + first,
-              sample->sums + first);
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        sample->shared[first + lane] = (uint16_t)overlaps[lane];
+    }
+    if (sample->scan->phi != NULL) {
+        put_by_phi(sample, first, overlaps, cardinalities);
+    } else {
+        put_block(overlaps, cardinalities, (uint16_t)sample->scan->base, sample->overlaps + first,
+                  sample->sums + first);
+    }
     for (size_t lane = 0; lanes != ALL_LANES && lane < BITS_BLOCK; lane++) {
         if ((lanes >> lane & 1) == 0) {
             leave_out(sample, first + lane, first + lane + 1);
@@ -113,7 +141,7 @@ size_t sample_next(struct sample *sample, size_t block, uint32_t *out, uint32_t 
         }
         *out_lanes = 0;
         for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
-            out[lane] = (uint32_t)sample->overlaps[first + lane] / QUARTERS;
+            out[lane] = sample->shared[first + lane];
             *out_lanes |= (uint32_t)sample->reaching[first + lane] << lane;
             if (sample->reaching[first + lane]) {
                 sample->overlaps[first + lane] = OUT;

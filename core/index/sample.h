@@ -32,22 +32,30 @@ static inline bool sample_pays(const struct nearest *nearest, size_t count)
 }
 
 struct sample {
-    /* In quarters of a bit; negative: the message does not count. */
+    const struct bits_kernels *kernels;
+    const struct bits_scan *scan;
+    /* In quarters of a bit; negative: the message does not count. By phi: half of the highest floor
+     * that the message may have. */
     int16_t overlaps[SAMPLE_MESSAGES];
     /* for each message, the sum of the cardinalities of the message and the query, in quarters of a
-     * bit; at most 2^15 */
+     * bit; at most 2^15. By phi: 2^15 */
     uint16_t sums[SAMPLE_MESSAGES];
+    uint16_t shared[SAMPLE_MESSAGES];  /* the overlaps, in bits */
     uint8_t reaching[SAMPLE_MESSAGES]; /* 1: the message reaches the floor of sample_mark */
 };
 
 /*
- * sample_put adds block number `block` to a sample: 0, 1, ..., at most SAMPLE_BLOCKS - 1. The
- * sample may be uninitialised. `base` is the cardinality of the query. `overlaps` are the overlaps
- * of the block's filters with the query, and `cardinalities` their cardinalities: BITS_BLOCK
- * numbers each. Bit i of `lanes` says whether filter i counts. After the last block, call
- * sample_end with the number of blocks.
+ * sample_begin begins a sample, which may be uninitialised. `scan` describes the query, but for its
+ * floor, and how the messages are tested. The sample borrows both pointers.
+ *
+ * sample_put adds block number `block` to a sample: 0, 1, ..., at most SAMPLE_BLOCKS - 1.
+ * `overlaps` are the overlaps of the block's filters with the query, and `cardinalities` their
+ * cardinalities (as for `scan`): BITS_BLOCK numbers each. Bit i of `lanes` says whether filter i
+ * counts. After the last block, call sample_end with the number of blocks.
  */
-void sample_put(struct sample *sample, size_t block, uint32_t base, const uint32_t *overlaps,
+void sample_begin(struct sample *sample, const struct bits_kernels *kernels,
+                  const struct bits_scan *scan);
+void sample_put(struct sample *sample, size_t block, const uint32_t *overlaps,
                 const uint16_t *cardinalities, uint32_t lanes);
 void sample_end(struct sample *sample, size_t block_count);
 

@@ -107,7 +107,7 @@ static int begin_part(struct index_search *search, uint32_t p, const struct inde
         .expected = (search->query.k + search->query.part_count - 1) / search->query.part_count,
     };
     if (search->query.metric == INDEX_METRIC_PHI) {
-        phi_ask(&probe->phi, &index->profile, filters);
+        index_probe_ask_phi(probe);
     }
     if (given->contains != NULL) {
         uint64_t *contains = filters + index->words;

@@ -25,8 +25,6 @@ _Static_assert((uint64_t)SPREAD_MOST <= UINT64_MAX >> (SHARE_SHIFT + 1),
                "so does X 2^34, with a sign");
 _Static_assert((uint64_t)SPREAD_MOST <= UINT64_MAX / SPREAD_MOST >> 2 * COARSE_SHIFT,
                "so do the squares of phi_reaches");
-_Static_assert((uint64_t)SPREAD_MOST << PHI_FLOOR_SHIFT <= UINT64_MAX / SPREAD_LEAST,
-               "so do the numbers of phi_overlap_floor");
 
 static uint32_t set_bits(const uint64_t *filter, uint32_t first, uint32_t bits)
 {
@@ -82,18 +80,10 @@ struct sums {
     uint64_t spread;
 };
 
-static struct sums sums_of(const struct phi_query *query, const uint64_t *message, uint32_t overlap)
+static void add_section(struct sums *sums, const struct phi_section *section, uint32_t set)
 {
-    struct sums sums = {(int64_t)SCALE * overlap, 0};
-
-    for (uint32_t s = 0; s < query->count; s++) {
-        const struct phi_section *section = &query->sections[s];
-        uint64_t set = set_bits(message, section->first_bit, section->bits);
-
-        sums.shared -= (int64_t)(SCALE * set * section->set / section->bits);
-        sums.spread += phi_spread((uint32_t)set, section->bits);
-    }
-    return sums;
+    sums->shared -= (int64_t)((uint64_t)SCALE * set * section->set / section->bits);
+    sums->spread += phi_spread(set, section->bits);
 }
 
 /* `spread` is that of the query. */
@@ -113,7 +103,14 @@ static struct similarity similarity_from(uint64_t spread, struct sums sums)
 struct similarity phi_similarity(const struct phi_query *query, const uint64_t *message,
                                  uint32_t overlap)
 {
-    return similarity_from(query->spread, sums_of(query, message, overlap));
+    struct sums sums = {(int64_t)SCALE * overlap, 0};
+
+    for (uint32_t s = 0; s < query->count; s++) {
+        const struct phi_section *section = &query->sections[s];
+
+        add_section(&sums, section, set_bits(message, section->first_bit, section->bits));
+    }
+    return similarity_from(query->spread, sums);
 }
 
 /*
@@ -130,10 +127,14 @@ static bool may_reach(uint64_t spread, struct sums sums, uint32_t least)
     return (shared * shared) << 2 * COARSE_SHIFT >= needed - (needed >> COARSE_SHIFT);
 }
 
-bool phi_reaches(const struct phi_query *query, const uint64_t *message, uint32_t overlap,
+bool phi_reaches(const struct phi_query *query, const uint16_t *counts, uint32_t overlap,
                  uint32_t least, struct similarity *out_similarity)
 {
-    struct sums sums = sums_of(query, message, overlap);
+    struct sums sums = {(int64_t)SCALE * overlap, 0};
+
+    for (uint32_t s = 0; s < query->count; s++) {
+        add_section(&sums, &query->sections[s], counts[query->sections[s].number]);
+    }
 
     if (!may_reach(query->spread, sums, least)) {
         return false;
@@ -191,39 +192,6 @@ uint32_t phi_floor(struct similarity similarity)
     return (uint32_t)(phi * phi >> (2 * PHI_SHIFT - PHI_FLOOR_SHIFT));
 }
 
-/*
- * Let A be the number of asked sections, M the largest 1 - a / b of them, and phi > 0.
- *
- * - A message has at least as many set bits as it shares, c >= i. Each floor that X takes away is
- * less than 1 below the exact number. So X < 256 i - 256 i a / b + 1 in each section with bits of
- * the message, and X <= 256 i M + A in all.
- * - i - a c / b <= c - c^2 / b: for c <= a because i <= c, for c > a because i <= a. So X < V(c) +
- * A. As V(c) is at least 128, X / V(c) < 1 + A / 128.
- * - So phi^2 = X^2 / (V(a) V(c)) < (256 i M + A) (1 + A / 128) / V(a), but for the root, which is
- *   rounded down: it is at least 2^17, so that phi^2 grows by less than a part in 2^15.
- *
- * Solved for i, with all roundings downwards. The result is 2^15 i / a, and at most `floor`.
- */
-uint32_t phi_overlap_floor(const struct phi_query *query, uint32_t floor)
-{
-    uint64_t asked = query->count;
-    uint64_t needed = ((uint64_t)floor * query->spread) * SPREAD_LEAST / (SPREAD_LEAST + asked);
-    uint64_t chance = asked << PHI_FLOOR_SHIFT;
-    uint64_t set = 0;
-    uint64_t most = 1; /* 256 M, rounded up */
-
-    for (uint32_t s = 0; s < query->count; s++) {
-        const struct phi_section *section = &query->sections[s];
-        uint64_t share =
-            ((uint64_t)SCALE * (section->bits - section->set) + section->bits - 1) / section->bits;
-
-        most = share > most ? share : most;
-        set += section->set;
-    }
-    needed -= needed >> PHI_FLOOR_SHIFT;
-    return needed > chance ? (uint32_t)((needed - chance - 1) / (most * set)) : 0;
-}
-
 /* docs/notes/tree.md needs (1 - 2 a / b) V >= A for each asked section, where V is at least 128. */
 bool phi_has_bound(const struct phi_query *query)
 {
@@ -262,8 +230,8 @@ static bool add_range(const struct phi_section *section, const struct phi_range 
 
 /*
  * docs/notes/tree.md, "The bound of phi", has the proof. The phi of a message is divided by a root
- * that is rounded down and at least 2^17: see phi_overlap_floor. So it may be above the exact
- * number by a part in 2^16, which the bound has more, and 1 for its own rounding.
+ * that is rounded down and at least 2^17, because a spread is at least 128. So it may be above the
+ * exact number by a part in 2^16, which the bound has more, and 1 for its own rounding.
  */
 bool phi_bound(const struct phi_query *query, const struct phi_range *ranges, uint32_t least,
                struct similarity *out_bound)

@@ -64,17 +64,18 @@ void phi_ask(struct phi_query *out, const struct profile *profile, const uint64_
 struct similarity phi_similarity(const struct phi_query *query, const uint64_t *message,
                                  uint32_t overlap);
 
-/*
- * The same, but returns false and leaves *out_similarity unchanged if the similarity is clearly
- * below `least` / 2^24, at most 1. The call is cheaper then, because it takes no root.
- */
-bool phi_reaches(const struct phi_query *query, const uint64_t *message, uint32_t overlap,
-                 uint32_t least, struct similarity *out_similarity);
-
 /* --- by numbers of set bits ------------------------------------------------------------------- */
 
 /* Writes the set bits of a filter in each section: one number for each section of the profile. */
 void phi_count(const struct profile *profile, const uint64_t *filter, uint16_t *out_counts);
+
+/*
+ * phi_similarity of a message that has the set bits `counts` (phi_count). Returns false and leaves
+ * *out_similarity unchanged if the similarity is clearly below `least` / 2^24, at most 1. The call
+ * is cheaper then, because it takes no root.
+ */
+bool phi_reaches(const struct phi_query *query, const uint16_t *counts, uint32_t overlap,
+                 uint32_t least, struct similarity *out_similarity);
 
 /* V(n) of one section of `bits` bits: the spread of a filter with `set` bits there. */
 uint32_t phi_spread(uint32_t set, uint32_t bits);
@@ -100,13 +101,6 @@ uint64_t phi_root(uint64_t square);
  */
 enum { PHI_FLOOR_SHIFT = 15 };
 uint32_t phi_floor(struct similarity similarity);
-
-/*
- * Returns a number of 0 .. 2^15, by which most messages can be ruled out by their overlap alone: a
- * message for which overlap * 2^15 is less than this number times the set bits of the query has a
- * lower floor than `floor`, which is at most 2^15.
- */
-uint32_t phi_overlap_floor(const struct phi_query *query, uint32_t floor);
 
 /*
  * Returns whether the bound of docs/notes/tree.md ("The bound of phi") holds for a query: no

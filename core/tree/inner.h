@@ -138,7 +138,11 @@ struct tree_node {
     uint64_t *slot_storage; /* the next three pointers point into it */
     uint64_t *filters;      /* at the start of a cache line */
     struct index_item *items;
-    uint16_t *cardinalities; /* at most PROFILE_BITS_MAX */
+    /*
+     * slot_room numbers, each at most PROFILE_BITS_MAX: the set bits of the message in each slot.
+     * Then, for each section of the profile but the first, as many: the set bits in this section.
+     */
+    uint16_t *cardinalities;
     uint64_t *columns; /* the columns of the unions of the node's groups: a pointer into `storage`,
                         * at the start of a cache line */
     uint64_t *whole;   /* the union filter of all messages; points into storage */
@@ -201,7 +205,6 @@ struct tree_spot {
 };
 
 enum { TREE_NODES_MAX = UINT32_MAX / TREE_SLOTS };
-_Static_assert((int)TREE_SLOTS <= (int)INDEX_SIZES_MAX, "a probe has sizes for all of a node");
 
 static inline uint32_t tree_position(struct tree_spot spot)
 {
@@ -262,8 +265,12 @@ void tree_trim(struct tree *tree, struct tree_node *node);
 /* Copies the filter of a slot to `out`, which has tree->words words. */
 void tree_read_filter(const struct tree *tree, struct tree_spot spot, uint64_t *out);
 
+/* Writes the set bits of a message by section: tree->section_count numbers. */
+void tree_read_counts(const struct tree *tree, struct tree_spot spot, uint16_t *out);
+
 /*
- * Both functions write the filter, the item and the cardinality of a slot. tree_copy_message copies
+ * Both functions write the filter, the item, the cardinality and the set bits by section of a slot.
+ * tree_copy_message copies
  * them from another slot; tree_write_message gets them as parameters. Neither changes groups,
  * unions or the map of ids.
  */

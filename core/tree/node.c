@@ -149,14 +149,15 @@ static void note_range(struct tree_node *node, const struct tree_group *group)
     node->most[group - node->groups] = tree_bound_byte(group->high);
 }
 
-/* Does the same for each section, if there are several. */
+/* Does the same for each section, if there are several, with the message in a slot. */
 static void widen_sections(const struct tree *tree, struct tree_node *node, size_t group,
-                           const uint64_t *filter)
+                           uint32_t slot)
 {
+    uint16_t counts[PROFILE_SECTIONS_MAX];
+
+    tree_read_counts(tree, (struct tree_spot){node, slot}, counts);
     for (uint32_t s = 0; tree->section_count > 1 && s < tree->section_count; s++) {
-        const struct tree_section *section = &tree->sections[s];
-        uint8_t set = tree_bound_byte(
-            bloom_union_count_range(filter, filter, section->first_bit, section->bits));
+        uint8_t set = tree_bound_byte(counts[s]);
         uint8_t *least = &node->section_least[s * TREE_GROUPS + group];
         uint8_t *most = &node->section_most[s * TREE_GROUPS + group];
 
@@ -186,7 +187,7 @@ static uint32_t put_message(struct tree_node *node, uint32_t group, const struct
 
     tree_write_message(tree, spot, item, filter, cardinality);
     widen_ranges(node, it, cardinality, item->deposited_ms);
-    widen_sections(tree, node, group, filter);
+    widen_sections(tree, node, group, spot.slot);
     node->empty_count -= it->used == 0;
     it->used++;
     node->message_count++;
@@ -232,7 +233,6 @@ void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *p
 static void narrow_group(const struct tree *tree, struct tree_node *node, struct tree_group *group)
 {
     size_t number = (size_t)(group - node->groups);
-    uint64_t filter[PROFILE_WORDS_MAX];
 
     group->low = UINT16_MAX;
     group->high = 0;
@@ -243,8 +243,7 @@ static void narrow_group(const struct tree *tree, struct tree_node *node, struct
         node->section_most[s * TREE_GROUPS + number] = 0;
     }
     for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
-        tree_read_filter(tree, (struct tree_spot){node, slot}, filter);
-        widen_sections(tree, node, number, filter);
+        widen_sections(tree, node, number, slot);
         widen_ranges(node, group, node->cardinalities[slot], node->items[slot].deposited_ms);
     }
 }

@@ -25,9 +25,11 @@ static void offer_lanes(struct walk *walk, const struct tree_node *node, uint32_
         uint16_t cardinality = node->cardinalities[slot + lane];
 
         if (index_probe_may_pass(probe, cardinality, overlaps[lane])) {
-            index_probe_offer(probe, &node->items[slot + lane],
-                              node->number * TREE_SLOTS + slot + lane, block + lane, BITS_BLOCK,
-                              cardinality, overlaps[lane], probe->contains_cardinality);
+            struct index_counts counts = {&node->cardinalities[slot + lane], node->slot_room};
+
+            index_probe_offer_counted(
+                probe, &node->items[slot + lane], node->number * TREE_SLOTS + slot + lane,
+                block + lane, BITS_BLOCK, counts, overlaps[lane], probe->contains_cardinality);
         }
     }
     walk_note_floor(walk);
@@ -55,11 +57,7 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
 {
     const struct tree *tree = walk->tree;
     uint32_t slot = first;
-    struct bits_scan scan = {
-        .query = walk->probe->filter,
-        .words = tree->words,
-        .base = index_probe_base(walk->probe),
-    };
+    struct bits_scan scan = index_probe_scan(walk->probe, node->slot_room);
 
     walk->probe->bytes += (end - slot + BITS_BLOCK - 1) / BITS_BLOCK * block_bytes(tree);
     while (slot < end) {
@@ -67,10 +65,9 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
         uint32_t overlaps[BITS_BLOCK];
         uint32_t lanes = 0;
 
-        scan.floor = walk->scan_floor;
+        scan.floor = walk->floor;
         size_t passed =
-            tree->kernels->scan(&scan, tree_block(tree, node, slot),
-                                index_probe_sizes(walk->probe, &node->cardinalities[slot]),
+            tree->kernels->scan(&scan, tree_block(tree, node, slot), &node->cardinalities[slot],
                                 block_count, overlaps, &lanes);
         if (passed == block_count) {
             return;
@@ -86,6 +83,7 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
 /* Blocks of messages of a node, with their overlaps. */
 struct batch {
     struct sample sample;
+    struct bits_scan scan;
     const struct tree_node *node;
     size_t count;
     uint32_t slots[SAMPLE_BLOCKS];
@@ -106,9 +104,8 @@ static void offer_marked(struct walk *walk, struct batch *batch, uint16_t floor)
 static void offer_batch(struct walk *walk, struct batch *batch)
 {
     sample_end(&batch->sample, batch->count);
-    offer_marked(walk, batch,
-                 sample_floor(&batch->sample, walk->scan_floor, walk->probe->nearest->k));
-    offer_marked(walk, batch, walk->scan_floor);
+    offer_marked(walk, batch, sample_floor(&batch->sample, walk->floor, walk->probe->nearest->k));
+    offer_marked(walk, batch, walk->floor);
 }
 
 /* Adds the messages in some lanes of the block that begins at `slot` to a batch. */
@@ -123,8 +120,7 @@ static void add_to_batch(struct walk *walk, struct batch *batch, uint32_t slot, 
         lanes &= tree->kernels->supersets(walk->probe->contains, block, tree->words);
     }
     tree->kernels->overlaps(walk->probe->filter, block, tree->words, overlaps);
-    sample_put(&batch->sample, batch->count, index_probe_base(walk->probe), overlaps,
-               index_probe_sizes(walk->probe, &node->cardinalities[slot]), lanes);
+    sample_put(&batch->sample, batch->count, overlaps, &node->cardinalities[slot], lanes);
     batch->slots[batch->count++] = slot;
     walk->probe->bytes += block_bytes(tree);
 }
@@ -137,6 +133,8 @@ static void sample_slots(struct walk *walk, const struct tree_node *node, uint32
     struct batch batch;
 
     batch.node = node;
+    batch.scan = index_probe_scan(walk->probe, node->slot_room);
+    sample_begin(&batch.sample, walk->tree->kernels, &batch.scan);
     batch.count = 0;
     for (uint32_t slot = first; slot < end; slot += BITS_BLOCK) {
         add_to_batch(walk, &batch, slot, lanes_within(slot, first, end));
@@ -248,6 +246,8 @@ static void sample_listed(struct walk *walk, const struct tree_node *node,
     struct batch batch;
 
     batch.node = node;
+    batch.scan = index_probe_scan(walk->probe, node->slot_room);
+    sample_begin(&batch.sample, walk->tree->kernels, &batch.scan);
     batch.count = 0;
     for (size_t i = 0; i < places->list.count; i++) {
         const struct bits_place *place = &places->places[i];
@@ -268,18 +268,14 @@ static void scan_listed(struct walk *walk, const struct tree_node *node,
                         const struct places *places)
 {
     const struct bits_kernels *kernels = walk->tree->kernels;
-    struct bits_scan scan = {
-        .query = walk->probe->filter,
-        .words = walk->tree->words,
-        .base = index_probe_base(walk->probe),
-    };
+    struct bits_scan scan = index_probe_scan(walk->probe, node->slot_room);
     size_t next = 0;
 
     while (next < places->list.count) {
         uint32_t overlaps[BITS_BLOCK];
         uint32_t lanes = 0;
 
-        scan.floor = walk->scan_floor;
+        scan.floor = walk->floor;
         next = kernels->scan_listed(&scan, &places->list, next, overlaps, &lanes);
         if (next < places->list.count) {
             offer_lanes(walk, node, (uint32_t)places->places[next].block * BITS_BLOCK, overlaps,
@@ -295,11 +291,10 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
 {
     struct places places;
 
-    places.list =
-        (struct bits_list){.blocks = node->filters,
-                           .cardinalities = index_probe_sizes(walk->probe, node->cardinalities),
-                           .contains = walk->probe->contains,
-                           .places = places.places};
+    places.list = (struct bits_list){.blocks = node->filters,
+                                     .cardinalities = node->cardinalities,
+                                     .contains = walk->probe->contains,
+                                     .places = places.places};
     while (count > 0) {
         places.list.count = 0;
         places.messages = 0;

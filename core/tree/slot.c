@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
 #include "core/tree/inner.h"
 
 /* --- storage ---------------------------------------------------------------------------------- */
@@ -23,15 +24,15 @@ size_t tree_node_bytes(const struct tree *tree)
 }
 
 /*
- * Returns how many words of storage `room` slots take: filters, items, cardinalities, and spare
- * words, because the filters begin at a cache line. `room` is a multiple of BITS_BLOCK, because
- * filters are stored in whole blocks.
+ * Returns how many words of storage `room` slots take: filters, items, cardinalities with the set
+ * bits by section, and spare words, because the filters begin at a cache line. `room` is a multiple
+ * of BITS_BLOCK, because filters are stored in whole blocks.
  */
 static size_t slots_words(const struct tree *tree, size_t room)
 {
     /* The size of an item need not be a multiple of a word: i386 aligns 64-bit numbers to 32 bits.
      */
-    size_t rest_bytes = room * (sizeof(struct index_item) + sizeof(uint16_t));
+    size_t rest_bytes = room * (sizeof(struct index_item) + tree->section_count * sizeof(uint16_t));
 
     return room == 0 ? 0
                      : room * tree->words + (rest_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) +
@@ -117,7 +118,11 @@ static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room
     if (kept > 0) {
         memcpy(node->filters, old.filters, kept * tree->words * sizeof(*node->filters));
         memcpy(node->items, old.items, kept * sizeof(*node->items));
-        memcpy(node->cardinalities, old.cardinalities, kept * sizeof(*node->cardinalities));
+        for (uint32_t s = 0; s < tree->section_count; s++) {
+            memcpy(node->cardinalities + (size_t)s * room,
+                   old.cardinalities + (size_t)s * old.slot_room,
+                   kept * sizeof(*node->cardinalities));
+        }
     }
     alloc_release(tree->alloc, old.slot_storage);
     return 0;
@@ -172,6 +177,20 @@ void tree_write_message(const struct tree *tree, struct tree_spot to, const stru
     }
     *tree_item(to) = *item;
     to.node->cardinalities[to.slot] = cardinality;
+    for (uint32_t s = 1; s < tree->section_count; s++) {
+        to.node->cardinalities[(size_t)s * to.node->slot_room + to.slot] =
+            (uint16_t)bloom_union_count_range(filter, filter, tree->sections[s].first_bit,
+                                              tree->sections[s].bits);
+    }
+}
+
+void tree_read_counts(const struct tree *tree, struct tree_spot spot, uint16_t *out)
+{
+    out[0] = tree_cardinality(spot);
+    for (uint32_t s = 1; s < tree->section_count; s++) {
+        out[s] = spot.node->cardinalities[(size_t)s * spot.node->slot_room + spot.slot];
+        out[0] = (uint16_t)(out[0] - out[s]);
+    }
 }
 
 void tree_clear_message(const struct tree *tree, struct tree_spot spot)

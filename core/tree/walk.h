@@ -2,7 +2,7 @@
 /*
  * walk: the inner header of searches. It declares what search.c, bound.c, open.c and copy.c share.
  *
- * The floor of a search is index_probe_bound_floor: a message below the floor cannot be among the k
+ * The floor of a search is index_probe_floor: a message below the floor cannot be among the k
  * best. The reach of a node or group is an upper bound: 1 + the highest floor that one of its
  * messages could pass. A search must look at every node and group whose reach is above the floor of
  * the search.
@@ -75,18 +75,16 @@ struct walk {
                      * the next step would compare a whole node */
     uint32_t next;  /* index in tree->nodes of the node with the highest reach; cursor->room: not
                      * known */
-    uint16_t floor; /* the value of index_probe_bound_floor. It is computed again only after an
-                     * offer, because the computation divides */
-    uint16_t scan_floor; /* the same of index_probe_floor, for single messages; at most `floor` */
+    uint16_t floor; /* the value of index_probe_floor. It is computed again only after an offer,
+                     * because the computation divides */
     uint16_t positions[PROFILE_BITS_MAX];
     uint16_t wanted[PROFILE_BITS_MAX];
 };
 
-/* Computes both floors anew. */
+/* Computes the floor anew. */
 static inline void walk_note_floor(struct walk *walk)
 {
-    walk->floor = index_probe_bound_floor(walk->probe);
-    walk->scan_floor = index_probe_floor(walk->probe);
+    walk->floor = index_probe_floor(walk->probe);
 }
 
 /* Begins a step of a cursor (tree_cursor_step). Sets all counts to 0. Leaves the arrays of

@@ -10,6 +10,7 @@
 
 #include "core/bits/bits.h"
 #include "core/filter/bloom.h"
+#include "core/index/engine.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
@@ -67,8 +68,8 @@ static struct similarity phi_of(const struct phi_query *query, const struct prof
 }
 
 /* phi_reaches refuses only what is below, and else says the same as phi_similarity. */
-static void check_reaches(struct rng *rng, const struct phi_query *query, const uint64_t *message,
-                          uint32_t overlap)
+static void check_reaches(struct rng *rng, const struct profile *profile,
+                          const struct phi_query *query, const uint64_t *message, uint32_t overlap)
 {
     struct similarity phi = phi_similarity(query, message, overlap);
     uint32_t near = phi.shared / 4096 + rng_below(rng, 3);
@@ -76,43 +77,153 @@ static void check_reaches(struct rng *rng, const struct phi_query *query, const 
                      : rng_chance(rng, 50) && near <= 4096 ? near * 4096
                                                            : phi.shared;
     struct similarity found = {0, 0};
+    uint16_t counts[PROFILE_SECTIONS_MAX];
 
-    if (phi_reaches(query, message, overlap, least, &found)) {
+    phi_count(profile, message, counts);
+    if (phi_reaches(query, counts, overlap, least, &found)) {
         assert_true(found.shared == phi.shared && found.all == phi.all);
     } else {
         assert_true(phi.shared < least);
     }
 }
 
-/* A message that reaches a floor shares as many bits with the query as phi_overlap_floor says. */
-static void test_overlaps(void **state)
+/* A block of messages as `scan` takes it, and what phi says. */
+struct block {
+    uint64_t words[WORDS * BITS_BLOCK];
+    uint16_t counts[PROFILE_SECTIONS_MAX * BITS_BLOCK];
+    uint32_t overlaps[BITS_BLOCK];
+    uint32_t floors[BITS_BLOCK];
+};
+
+static void put_message(struct block *block, size_t lane, const struct profile *profile,
+                        const uint64_t *filter, const uint64_t *message)
 {
+    size_t words = bloom_words(profile->bits);
+    uint16_t counts[PROFILE_SECTIONS_MAX];
+
+    for (size_t w = 0; w < words; w++) {
+        block->words[w * BITS_BLOCK + lane] = message[w];
+    }
+    phi_count(profile, message, counts);
+    counts[0] = (uint16_t)bloom_cardinality(message, words);
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        block->counts[s * BITS_BLOCK + lane] = counts[s];
+    }
+    block->overlaps[lane] = bloom_intersection_count(filter, message, words);
+}
+
+/* x and v of struct bits_phi, by their definition. */
+static void plain_sums(const struct bits_phi *phi, const struct block *block, size_t lane,
+                       int64_t *out_x, int64_t *out_v)
+{
+    int64_t x = ((int64_t)block->overlaps[lane] << BITS_SIZED_SHIFT) + phi->slack;
+    int64_t v = 0;
+    int64_t first = block->counts[lane];
+
+    for (uint32_t s = phi->count; s-- > 0;) {
+        const struct bits_sized *section = &phi->sections[s];
+        int64_t set = s > 0 ? block->counts[s * BITS_BLOCK + lane] : first;
+
+        first -= set;
+        x -= set * section->chance;
+        v += set * (section->whole - set * section->loss);
+    }
+    *out_x = x > 0 ? x >> phi->shift : 0;
+    *out_v = v > 0 ? v >> phi->shift : 0;
+    assert_true(*out_x <= INT16_MAX && *out_v <= INT16_MAX);
+}
+
+/* A floor for a block: of one of its messages, about it, or any. */
+static uint32_t some_floor(struct rng *rng, const struct block *block)
+{
+    uint32_t floor = block->floors[rng_below(rng, BITS_BLOCK)];
+
+    floor = rng_chance(rng, 30) ? floor + floor / (1 + rng_below(rng, 100)) : floor;
+    floor = rng_chance(rng, 10) ? rng_below(rng, (1 << PHI_FLOOR_SHIFT) + 1) : floor;
+    return floor < 1 << PHI_FLOOR_SHIFT ? floor : 1 << PHI_FLOOR_SHIFT;
+}
+
+/* The kernels say what their definition says. Returns how many messages pass. */
+static uint32_t check_kernels(const struct bits_kernels *kernels, const struct bits_scan *scan,
+                              const struct block *block)
+{
+    const struct bits_factor least = bits_factor(scan->phi, scan->floor);
+    const struct bits_place place = {0, UINT16_MAX, UINT8_MAX};
+    const struct bits_list list = {block->words, block->counts, NULL, &place, 1};
+    uint32_t overlaps[BITS_BLOCK];
+    uint16_t floors[BITS_BLOCK];
+    uint32_t expected = 0;
+    uint32_t lanes = 0;
+
+    kernels->phi_floors(scan, block->overlaps, block->counts, floors);
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        int64_t x = 0;
+        int64_t v = 0;
+
+        plain_sums(scan->phi, block, lane, &x, &v);
+        expected |= (uint32_t)(x * x >= (v * least.factor) >> least.down) << lane;
+        int64_t product = v * scan->phi->scale;
+        int64_t highest =
+            product == 0 ? 1 << PHI_FLOOR_SHIFT : (x * x << (scan->phi->shift + 8)) / product;
+        assert_int_equal(floors[lane],
+                         highest < 1 << PHI_FLOOR_SHIFT ? highest : 1 << PHI_FLOOR_SHIFT);
+        assert_true(floors[lane] >= block->floors[lane]);
+        assert_true(block->floors[lane] < scan->floor || (expected >> lane & 1) != 0);
+    }
+    assert_int_equal(kernels->scan(scan, block->words, block->counts, 1, overlaps, &lanes),
+                     expected == 0);
+    assert_true(expected == 0 || lanes == expected);
+    assert_int_equal(kernels->scan_listed(scan, &list, 0, overlaps, &lanes), expected == 0);
+    assert_true(expected == 0 || lanes == expected);
+    for (size_t lane = 0; expected != 0 && lane < BITS_BLOCK; lane++) {
+        assert_int_equal(overlaps[lane], block->overlaps[lane]);
+    }
+    return bloom_cardinality(&(uint64_t){expected}, 1);
+}
+
+/* A message that has a floor passes it in every table of kernels, and few others do. */
+static void test_scans(void **state)
+{
+    static struct block block;
     struct rng rng;
-    uint32_t above = 0;
+    uint32_t passed = 0;
+    uint32_t reached = 0;
 
     (void)state;
     rng_init(&rng);
     for (uint32_t round = 0; round < ROUNDS; round++) {
         const struct profile profile = make_profile(profiles[round % PROFILES]);
-        size_t words = bloom_words(profile.bits);
-        struct phi_query query;
+        struct index_probe probe = {.profile = &profile, .part_bits = profile.bits};
+        struct index_query query = {.metric = INDEX_METRIC_PHI};
         uint64_t filter[WORDS];
         uint64_t message[WORDS];
 
         make_filter(&rng, &profile, NULL, 0, filter);
-        make_filter(&rng, &profile, filter, rng_below(&rng, 101), message);
-        phi_ask(&query, &profile, filter);
-        uint64_t overlap = bloom_intersection_count(filter, message, words);
-        uint32_t floor = phi_floor(phi_similarity(&query, message, (uint32_t)overlap));
-        uint32_t needed = phi_overlap_floor(&query, floor);
-        assert_true(floor <= 1u << PHI_FLOOR_SHIFT && needed <= floor);
-        assert_true(overlap << PHI_FLOOR_SHIFT >=
-                    (uint64_t)needed * bloom_cardinality(filter, words));
-        above += needed > 0;
-        check_reaches(&rng, &query, message, (uint32_t)overlap);
+        probe.query = &query;
+        probe.filter = filter;
+        index_probe_ask_phi(&probe);
+        for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+            make_filter(&rng, &profile, filter, rng_below(&rng, 101), message);
+            put_message(&block, lane, &profile, filter, message);
+            block.floors[lane] =
+                phi_floor(phi_similarity(&probe.phi, message, block.overlaps[lane]));
+            check_reaches(&rng, &profile, &probe.phi, message, block.overlaps[lane]);
+        }
+        struct bits_scan scan = index_probe_scan(&probe, BITS_BLOCK);
+        scan.floor = some_floor(&rng, &block);
+        for (enum bits_level level = BITS_SCALAR; level <= BITS_BEST; level++) {
+            if (bits_table(level) != NULL) {
+                uint32_t found = check_kernels(bits_table(level), &scan, &block);
+
+                passed += level == BITS_SCALAR && scan.floor > 0 ? found : 0;
+            }
+        }
+        for (size_t lane = 0; scan.floor > 0 && lane < BITS_BLOCK; lane++) {
+            reached += block.floors[lane] >= scan.floor;
+        }
     }
-    print_message("%u of %d floors rule out something\n", above, ROUNDS);
-    assert_true(above > ROUNDS / 4);
+    print_message("%u messages pass a floor above 0, and %u have it\n", passed, reached);
+    assert_true(reached > ROUNDS && passed < reached + reached / 4);
 }
 
 /* Fills lane 0 with what a group of messages has in a section. */
@@ -332,7 +443,7 @@ static void test_small_sections(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_overlaps),
+        cmocka_unit_test(test_scans),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_small_sections),
     };

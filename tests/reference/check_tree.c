@@ -114,11 +114,16 @@ static const char *check_sections(const struct tree *tree, struct tree_node *nod
 
         for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
             uint64_t filter[PROFILE_WORDS_MAX];
+            uint16_t counts[PROFILE_SECTIONS_MAX];
             uint32_t set = 0;
 
             tree_read_filter(tree, (struct tree_spot){node, slot}, filter);
             for (uint32_t bit = 0; bit < tree->sections[s].bits; bit++) {
                 set += bloom_test(filter, tree->sections[s].first_bit + bit);
+            }
+            tree_read_counts(tree, (struct tree_spot){node, slot}, counts);
+            if (counts[s] != set) {
+                return "tree: stored set bits in a section are wrong";
             }
             least = set < least ? set : least;
             most = set > most ? set : most;

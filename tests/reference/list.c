@@ -42,7 +42,8 @@ struct list_chunk {
     uint32_t *reach_ppm;
     uint32_t *bytes;
     uint32_t *sender;
-    uint16_t *cardinality; /* at most PROFILE_BITS_MAX */
+    uint16_t *cardinality; /* at most PROFILE_BITS_MAX; then, for each section of the profile but
+                              the first, as many numbers: the set bits there */
     uint8_t (*ids)[MESSAGE_ID_BYTES];
     uint64_t storage[];
 };
@@ -51,6 +52,7 @@ struct list {
     const struct alloc *alloc;
     const struct bits_kernels *kernels;
     size_t words; /* of a filter */
+    struct profile profile;
     size_t count;
     struct list_chunk **chunks;
     size_t chunk_count; /* as few as hold `count` */
@@ -111,6 +113,12 @@ static const uint8_t *id_at(const void *context, uint32_t position)
     return chunk_of(context, position)->ids[chunk_at(position)];
 }
 
+/* The set bits in section s of the message at a place of a chunk, s > 0. */
+static uint16_t *count_at(const struct list_chunk *chunk, size_t number, uint32_t s, size_t at)
+{
+    return &chunk->cardinality[s * chunk_messages(number) + at];
+}
+
 static void read_item(const struct list_chunk *chunk, size_t at, struct index_item *out)
 {
     memcpy(out->id, chunk->ids[at], MESSAGE_ID_BYTES);
@@ -143,6 +151,29 @@ static void write_filter(const struct list *list, size_t position, const uint64_
     }
 }
 
+/* Counts the set bits by section, which phi needs. */
+static void write_counts(const struct list *list, size_t position, const uint64_t *filter)
+{
+    size_t number = chunk_number(position);
+    uint16_t counts[PROFILE_SECTIONS_MAX];
+
+    phi_count(&list->profile, filter, counts);
+    for (uint32_t s = 1; s < list->profile.section_count; s++) {
+        *count_at(list->chunks[number], number, s, chunk_at(position)) = counts[s];
+    }
+}
+
+static void copy_counts(const struct list *list, size_t from, size_t to)
+{
+    size_t source = chunk_number(from);
+    size_t target = chunk_number(to);
+
+    for (uint32_t s = 1; s < list->profile.section_count; s++) {
+        *count_at(list->chunks[target], target, s, chunk_at(to)) =
+            *count_at(list->chunks[source], source, s, chunk_at(from));
+    }
+}
+
 /*
  * Returns the bytes of one chunk. CACHE_LINE_WORDS - 1 additional words let the filters begin at a
  * cache line.
@@ -152,14 +183,15 @@ static size_t chunk_bytes(const struct list *list, size_t number)
     const struct list_chunk *chunk = NULL;
     size_t item_bytes = sizeof *chunk->deposited_ms + sizeof *chunk->expires_ms +
                         sizeof *chunk->reach_ppm + sizeof *chunk->bytes + sizeof *chunk->sender +
-                        sizeof *chunk->cardinality + sizeof *chunk->ids;
+                        list->profile.section_count * sizeof *chunk->cardinality +
+                        sizeof *chunk->ids;
 
     return sizeof *chunk + (CACHE_LINE_WORDS - 1) * sizeof(uint64_t) +
            chunk_messages(number) * (list->words * sizeof(uint64_t) + item_bytes);
 }
 
 /* Sets the arrays of a chunk, `count` entries each, in the order of their alignment. */
-static void lay_out(struct list_chunk *chunk, size_t words, size_t count)
+static void lay_out(struct list_chunk *chunk, size_t words, size_t sections, size_t count)
 {
     size_t past_words = (uintptr_t)chunk->storage / sizeof(uint64_t) % CACHE_LINE_WORDS;
 
@@ -170,7 +202,7 @@ static void lay_out(struct list_chunk *chunk, size_t words, size_t count)
     chunk->bytes = chunk->reach_ppm + count;
     chunk->sender = chunk->bytes + count;
     chunk->cardinality = (void *)(chunk->sender + count);
-    chunk->ids = (void *)(chunk->cardinality + count);
+    chunk->ids = (void *)(chunk->cardinality + sections * count);
 }
 
 static int grow_directory(struct list *list)
@@ -205,7 +237,7 @@ static int add_chunk(struct list *list)
     if (chunk == NULL) {
         return -ERR_NOMEM;
     }
-    lay_out(chunk, list->words, chunk_messages(list->chunk_count));
+    lay_out(chunk, list->words, list->profile.section_count, chunk_messages(list->chunk_count));
     list->chunks[list->chunk_count++] = chunk;
     return 0;
 }
@@ -219,6 +251,7 @@ static int list_create(const struct index_options *options, void **out_engine)
     }
     list->alloc = options->alloc;
     list->kernels = options->kernels;
+    list->profile = *options->profile;
     list->words = bloom_words(options->profile->bits);
     idmap_init(&list->ids, options->alloc, options->hash_seed);
     *out_engine = list;
@@ -260,6 +293,7 @@ static int list_insert(void *engine, const struct index_item *item, const uint64
     }
     position = (uint32_t)list->count;
     write_filter(list, position, filter, 1);
+    write_counts(list, position, filter);
     write_item(chunk_of(list, position), chunk_at(position), item,
                (uint16_t)list->kernels->cardinality(filter, list->words));
     idmap_insert(&list->ids, item->id, position);
@@ -273,10 +307,11 @@ static int list_insert(void *engine, const struct index_item *item, const uint64
 static void drop_last(struct list *list)
 {
     static const struct index_item nothing;
-    static const uint64_t zero;
+    static const uint64_t zeros[PROFILE_WORDS_MAX];
     size_t last = list->count - 1;
 
-    write_filter(list, last, &zero, 0);
+    write_filter(list, last, zeros, 1);
+    write_counts(list, last, zeros);
     write_item(chunk_of(list, last), chunk_at(last), &nothing, 0);
     list->count = last;
     if (chunk_at(last) == 0) {
@@ -292,6 +327,7 @@ static void move_message(struct list *list, uint32_t from, uint32_t to)
 
     read_item(source, chunk_at(from), &item);
     write_filter(list, to, filter_of(list, from), BITS_BLOCK);
+    copy_counts(list, from, to);
     write_item(chunk_of(list, to), chunk_at(to), &item, source->cardinality[chunk_at(from)]);
     idmap_move(&list->ids, item.id, from, to);
 }
@@ -485,8 +521,10 @@ static void offer_block(const struct list *list, struct index_probe *probe, size
             continue;
         }
         read_item(chunk, at, &item);
-        index_probe_offer(probe, &item, (uint32_t)(first + lane), filters + lane, BITS_BLOCK,
-                          chunk->cardinality[at], overlaps[lane], probe->contains_cardinality);
+        index_probe_offer_counted(
+            probe, &item, (uint32_t)(first + lane), filters + lane, BITS_BLOCK,
+            (struct index_counts){&chunk->cardinality[at], chunk_messages(chunk_number(first))},
+            overlaps[lane], probe->contains_cardinality);
     }
 }
 
@@ -514,16 +552,11 @@ static void offer_sample(const struct list *list, struct index_probe *probe, siz
  */
 static void sample_run(const struct list *list, struct index_probe *probe, size_t first, size_t end)
 {
-    const struct bits_scan scan = {
-        .query = probe->filter,
-        .words = list->words,
-        .base = index_probe_base(probe),
-    };
+    const struct bits_scan scan = index_probe_scan(probe, chunk_messages(chunk_number(first)));
     struct sample sample;
 
     sample_take(&sample, list->kernels, &scan, filter_of(list, first),
-                index_probe_sizes(probe, &chunk_of(list, first)->cardinality[chunk_at(first)]),
-                end - first);
+                &chunk_of(list, first)->cardinality[chunk_at(first)], end - first);
     offer_sample(list, probe, first, &sample,
                  sample_floor(&sample, index_probe_floor(probe), probe->nearest->k));
     offer_sample(list, probe, first, &sample, index_probe_floor(probe));
@@ -536,11 +569,7 @@ static void sample_run(const struct list *list, struct index_probe *probe, size_
 static void scan_run(const struct list *list, struct index_probe *probe, size_t first, size_t end)
 {
     const struct list_chunk *chunk = chunk_of(list, first);
-    struct bits_scan scan = {
-        .query = probe->filter,
-        .words = list->words,
-        .base = index_probe_base(probe),
-    };
+    struct bits_scan scan = index_probe_scan(probe, chunk_messages(chunk_number(first)));
 
     while (first < end) {
         size_t block_count = (end - first + BITS_BLOCK - 1) / BITS_BLOCK;
@@ -549,8 +578,7 @@ static void scan_run(const struct list *list, struct index_probe *probe, size_t 
 
         scan.floor = index_probe_floor(probe);
         size_t passed =
-            list->kernels->scan(&scan, filter_of(list, first),
-                                index_probe_sizes(probe, &chunk->cardinality[chunk_at(first)]),
+            list->kernels->scan(&scan, filter_of(list, first), &chunk->cardinality[chunk_at(first)],
                                 block_count, overlaps, &lanes);
         if (passed == block_count) {
             break;

@@ -15,12 +15,13 @@ static inline void sample_take(struct sample *sample, const struct bits_kernels 
 {
     size_t block = 0;
 
+    sample_begin(sample, kernels, scan);
     for (size_t first = 0; first < count; first += BITS_BLOCK) {
         size_t left = count - first;
         uint32_t overlaps[BITS_BLOCK];
 
         kernels->overlaps(scan->query, blocks + first * scan->words, scan->words, overlaps);
-        sample_put(sample, block++, scan->base, overlaps, cardinalities + first,
+        sample_put(sample, block++, overlaps, cardinalities + first,
                    left < BITS_BLOCK ? (1u << left) - 1 : (1u << BITS_BLOCK) - 1);
     }
     sample_end(sample, block);

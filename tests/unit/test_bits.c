@@ -180,7 +180,8 @@ static void check_unite(const struct bits_kernels *kernels, const struct trial *
 static void check_scan(const struct bits_kernels *kernels, const struct trial *trial,
                        const uint32_t *counts, uint32_t base, uint32_t floor, size_t block_count)
 {
-    const struct bits_scan scan = {trial->query, trial->words, base, floor};
+    const struct bits_scan scan = {
+        .query = trial->query, .words = trial->words, .base = base, .floor = floor};
     uint32_t overlaps[BITS_BLOCK + 1];
     uint32_t lanes = 0;
     uint32_t expected = 0;
@@ -233,7 +234,8 @@ static void check_listed(const struct bits_kernels *kernels, const struct trial 
                          const uint32_t *counts, uint32_t base, uint32_t floor, struct rng *rng)
 {
     enum { PLACES = 2 * BITS_AHEAD };
-    const struct bits_scan scan = {trial->query, trial->words, base, floor};
+    const struct bits_scan scan = {
+        .query = trial->query, .words = trial->words, .base = base, .floor = floor};
     struct bits_place places[PLACES];
     uint64_t wanted[WORDS_MAX];
     const struct bits_list list = {
@@ -341,7 +343,8 @@ static void check_limits(const struct bits_kernels *kernels)
     memset(trial.query, 0xff, WORDS_MAX * sizeof(uint64_t));
     memset(trial.blocks, 0xff, BLOCKS * BITS_BLOCK * WORDS_MAX * sizeof(uint64_t));
     for (size_t last = 0; last < BLOCKS * BITS_BLOCK; last++) {
-        struct bits_scan scan = {trial.query, WORDS_MAX, 4096, 32768};
+        const struct bits_scan scan = {
+            .query = trial.query, .words = WORDS_MAX, .base = 4096, .floor = 32768};
         uint32_t overlaps[BITS_BLOCK];
         uint32_t lanes = 0;
 

@@ -175,9 +175,11 @@ static void test_block_by_block(void **state)
         make(&rng, &truth, 1 + rng_below(&rng, 8), blocks * BITS_BLOCK, rng_below(&rng, 101));
         take(&truth, BITS_SCALAR, &taken);
         memset(&put, 0x5a, sizeof put);
+        const struct bits_scan scan = {.base = truth.base};
+        sample_begin(&put, bits_select(BITS_SCALAR), &scan);
         for (size_t b = 0; b < blocks; b++) {
             lanes[b] = (uint8_t)rng_below(&rng, 256);
-            sample_put(&put, b, truth.base, truth.overlaps + b * BITS_BLOCK,
+            sample_put(&put, b, truth.overlaps + b * BITS_BLOCK,
                        truth.cardinalities + b * BITS_BLOCK, lanes[b]);
         }
         sample_end(&put, blocks);
