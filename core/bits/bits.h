@@ -128,21 +128,16 @@ struct bits_bound {
 enum { BITS_SPREAD_PLANES = 8, BITS_NEEDS = 3, BITS_NEEDS_FIRST = 2, BITS_STRIDE = 32 };
 
 /*
- * One section of a query, for `add_section`. `least` and `most` have a number for each lane: bounds
- * on the set bits that the filters of the lane have in this section. 255 means 255 or more.
+ * One section of a query, for `bound_phi`. The arrays have a number for each lane: bounds on the
+ * set bits that the filters of the lane have in this section (255 means 255 or more), and the most
+ * bits that a filter of the lane shares with the query there.
  */
 struct bits_section {
-    const uint8_t *least; /* borrowed, and so is `most` */
+    const uint8_t *least; /* borrowed, and so are the next two */
     const uint8_t *most;
+    const uint8_t *overlaps;
     uint32_t bits; /* of the section, 2 .. 4096 */
     uint32_t set;  /* bits of the query in this section, at most half of the bits, and 255 */
-};
-
-/* For each lane, the sums over the sections of a query: see `add_section`. */
-struct bits_sums {
-    int32_t shared[BITS_LANES];
-    uint32_t spread[BITS_LANES];
-    uint8_t unknown[BITS_LANES]; /* not 0: the lane has no bound */
 };
 
 struct bits_kernels {
@@ -229,29 +224,25 @@ struct bits_kernels {
                         uint16_t *out);
 
     /*
-     * Two kernels that compute upper bounds of the phi coefficient (docs/notes/tree.md, "The bound
-     * of phi"). Both read and write whole strides of lanes, as bound_lanes does.
+     * Computes upper bounds of the phi coefficient (docs/notes/tree.md, "The bound of phi"). Reads
+     * and writes whole strides of lanes, as bound_lanes does.
      *
-     * add_section adds the numbers of one section to the sums of each lane. u is the number of
-     * `overlaps`: the most bits that a filter of the lane shares with the query in this section,
-     * and a and b are section->set and section->bits. c is the number nearest to u that is at least
-     * `least` and at most `most`, and i is the smaller of u and c. The kernel adds
+     * For each of the `section_count` sections, u is the number of `overlaps`, and a and b are
+     * `set` and `bits`. c is the number nearest to u that is at least `least` and at most `most`,
+     * and i is the smaller of u and c. X and V are the sums over the sections of
      *
-     *   256 i - floor(c * floor(2^24 a / b) / 2^16)     to `shared`,
-     *   256 c - ceil(c^2 * ceil(2^24 / b) / 2^16)       to `spread`,
+     *   256 i - floor(c * floor(2^24 a / b) / 2^16) + 1     and
+     *   256 c - ceil(c^2 * ceil(2^24 / b) / 2^16).
      *
-     * and marks the lane as unknown if `most` is 255 or above b / 2.
-     *
-     * bound_sums writes, for each of the first `count` lanes, 1 + an upper bound of the floor of
-     * phi (core/profile/phi.h): 1 + min(2^15, 1 + floor(shared^2 2^15 / (base * spread))) with the
-     * sums of the lane, if its number in `overlaps` is not 0 and `shared` is above 0, else 1.
-     * `base` is the spread of the query, 1 .. 2^19. A lane that is unknown gets 1 + 2^15. The bound
-     * is 0 if the bounded floor is below `floor`.
+     * The kernel writes, for each of the first `count` lanes, 1 + an upper bound of the floor of
+     * phi (core/profile/phi.h): 1 + min(2^15, 1 + X^2 2^15 / (base * V)), if an overlap is not 0
+     * and X is above 0, else 1. `base` is the spread of the query, 1 .. 2^19. The quotient is
+     * rounded down, and may be wrong by 1 where vectors compute it in single precision. A lane with
+     * a `most` of 255 or above b / 2 gets 1 + 2^15. The bound is 0 if the bounded floor is below
+     * `floor`.
      */
-    void (*add_section)(const struct bits_section *section, const uint8_t *overlaps, size_t count,
-                        struct bits_sums *sums);
-    void (*bound_sums)(const struct bits_sums *sums, uint32_t base, uint32_t floor,
-                       const uint8_t *overlaps, size_t count, uint16_t *out);
+    void (*bound_phi)(const struct bits_section *sections, size_t section_count, uint32_t base,
+                      uint32_t floor, size_t count, uint16_t *out);
 
     /*
      * Computes an upper bound for each of BITS_LANES lanes: 1 + the highest floor (see `scan`) that

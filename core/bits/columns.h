@@ -103,13 +103,19 @@ static BITS_INLINE void columns_counted(const uint64_t *columns, const uint16_t 
 }
 
 /*
- * For 32 to 255 columns the number of planes is a constant in each call, so that the compiler can
+ * For 8 to 255 columns the number of planes is a constant in each call, so that the compiler can
  * keep the sums in registers.
  */
 static void count_columns(const uint64_t *columns, const uint16_t *positions, size_t count,
                           size_t lane_words, uint64_t *planes)
 {
     switch (bits_planes(count)) {
+    case 4:
+        columns_counted(columns, positions, count, lane_words, 4, planes);
+        break;
+    case 5:
+        columns_counted(columns, positions, count, lane_words, 5, planes);
+        break;
     case 6:
         columns_counted(columns, positions, count, lane_words, 6, planes);
         break;

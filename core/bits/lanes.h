@@ -8,7 +8,8 @@
  *                              number i is at least `least`
  *
  * The loops of bound_lanes and promise have no branches in most tables, so that the compiler can
- * handle several lanes with one instruction. These tables compute quotients in single precision,
+ * handle several lanes with one instruction. A table that has a bound_phi of its own defines
+ * BITS_OWN_BOUND_PHI. These tables compute quotients in single precision,
  * because their instruction sets do not divide vectors of integers. A table that defines
  * BITS_LANES_DIVIDE computes quotients in integers, which is faster on a small processor. Both ways
  * give the same results.
@@ -19,6 +20,8 @@
 #include <string.h>
 
 #include "core/bits/sliced.h"
+
+enum { SUMS_FLOOR_SHIFT = 15, SUMS_FLOOR_MOST = 1 << SUMS_FLOOR_SHIFT };
 
 #if defined(BITS_LANES_DIVIDE)
 
@@ -64,71 +67,92 @@ static void bound_lanes(const struct bits_bound *bound, const uint8_t *restrict 
     memset(out + count, 0, (end - count) * sizeof(*out));
 }
 
-static void add_section(const struct bits_section *section, const uint8_t *restrict overlaps,
-                        size_t count, struct bits_sums *restrict sums)
+#if !defined(BITS_OWN_BOUND_PHI)
+
+/* The sums of bound_phi for a stride of lanes. */
+struct lane_sums {
+    int32_t shared[BITS_STRIDE];
+    int32_t spread[BITS_STRIDE];
+    uint8_t overlaps[BITS_STRIDE]; /* 0: no section has an overlap */
+    uint8_t unknown[BITS_STRIDE];  /* not 0: the lane has no bound */
+};
+
+/* Adds the numbers of one section for the lanes from number `first` on. */
+static inline void add_section(const struct bits_section *section, size_t first,
+                               struct lane_sums *restrict sums)
 {
     enum { SCALE = 256, FRACTION_BITS = 16, ROUND_UP = (1 << FRACTION_BITS) - 1 };
-    const uint8_t *restrict least = section->least;
-    const uint8_t *restrict most = section->most;
+    const uint8_t *restrict least = section->least + first;
+    const uint8_t *restrict most = section->most + first;
+    const uint8_t *restrict overlaps = section->overlaps + first;
     uint32_t bits = section->bits;
     uint32_t chance = (section->set << (FRACTION_BITS + 8)) / bits;
     uint32_t loss = ((1u << (FRACTION_BITS + 8)) + bits - 1) / bits;
-    uint32_t half = bits / 2 < UINT8_MAX ? bits / 2 : UINT8_MAX - 1;
-    size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* whole strides */
+    uint8_t half = (uint8_t)(bits / 2 < UINT8_MAX ? bits / 2 : UINT8_MAX - 1);
 
     /* The numbers of a lane that is not unknown are below 2^32: c is at most 254 and at most b / 2,
      * so that c^2 2^24 / b is below 2^31, and so is c 2^24 a / b. */
-    for (size_t i = 0; i < end; i++) {
-        uint32_t above = overlaps[i] > least[i] ? overlaps[i] : least[i];
+    for (size_t i = 0; i < BITS_STRIDE; i++) {
+        uint8_t above = overlaps[i] > least[i] ? overlaps[i] : least[i];
         uint32_t set = above < most[i] ? above : most[i];
         uint32_t overlap = overlaps[i] < set ? overlaps[i] : set;
 
-        sums->shared[i] += (int32_t)(SCALE * overlap - (set * chance >> FRACTION_BITS));
-        sums->spread[i] += SCALE * set - ((set * set * loss + ROUND_UP) >> FRACTION_BITS);
+        sums->shared[i] +=
+            (int32_t)(SCALE * overlap + 1) - (int32_t)(set * chance >> FRACTION_BITS);
+        sums->spread[i] +=
+            (int32_t)(SCALE * set) - (int32_t)((set * set * loss + ROUND_UP) >> FRACTION_BITS);
+    }
+    for (size_t i = 0; i < BITS_STRIDE; i++) {
+        sums->overlaps[i] |= overlaps[i];
         sums->unknown[i] |= most[i] > half;
     }
 }
 
-enum { SUMS_FLOOR_SHIFT = 15, SUMS_FLOOR_MOST = 1 << SUMS_FLOOR_SHIFT };
-
 /*
  * Returns the quotient shared^2 2^15 / (base * spread), rounded down, at most 2^15. `shared` is
- * below 2^17. Division in double precision gives the same quotient as division of integers:
- * dividend and divisor are below 2^50, so both are exact. A quotient below 2^15 that is not an
- * integer is at least 1 / divisor below the next integer, and the divisor is below 2^38; the
- * rounding error is at most 2^-39.
+ * below 2^17. In single precision the quotient is wrong by less than 2^-7 before it is rounded. The
+ * bound adds 1 to what it is given, and needs only 1/2 of it (docs/notes/tree.md).
  */
-static inline uint32_t sums_quotient(int32_t shared, uint32_t base, uint32_t spread)
+static inline int32_t sums_quotient(int32_t shared, int32_t base, int32_t spread)
 {
 #if defined(BITS_LANES_DIVIDE)
     uint64_t square = (uint64_t)((int64_t)shared * shared);
-    uint64_t product = (uint64_t)base * spread;
+    uint64_t product = (uint64_t)((int64_t)base * spread);
 
-    return square < product ? (uint32_t)((square << SUMS_FLOOR_SHIFT) / product) : SUMS_FLOOR_MOST;
+    return square < product ? (int32_t)((square << SUMS_FLOOR_SHIFT) / product) : SUMS_FLOOR_MOST;
 #else
-    double square = (double)shared * (double)shared;
-    double product = (double)base * (double)(int32_t)spread;
+    float square = (float)shared * (float)shared;
+    float product = (float)base * (float)spread;
 
-    return square < product ? (uint32_t)(int32_t)(square * SUMS_FLOOR_MOST / product)
+    return square < product ? (int32_t)(square * (float)SUMS_FLOOR_MOST / product)
                             : SUMS_FLOOR_MOST;
 #endif
 }
 
-static void bound_sums(const struct bits_sums *restrict sums, uint32_t base, uint32_t floor,
-                       const uint8_t *restrict overlaps, size_t count, uint16_t *restrict out)
+static void bound_phi(const struct bits_section *sections, size_t section_count, uint32_t base,
+                      uint32_t floor, size_t count, uint16_t *restrict out)
 {
     size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* whole strides */
 
-    for (size_t i = 0; i < end; i++) {
-        uint32_t most = 1 + sums_quotient(sums->shared[i], base, sums->spread[i]);
+    for (size_t first = 0; first < end; first += BITS_STRIDE) {
+        struct lane_sums sums = {.shared = {0}};
 
-        most = most < SUMS_FLOOR_MOST ? most : SUMS_FLOOR_MOST;
-        most = overlaps[i] == 0 || sums->shared[i] <= 0 ? 0 : most;
-        most = sums->unknown[i] != 0 ? SUMS_FLOOR_MOST : most;
-        out[i] = (uint16_t)(most >= floor ? 1 + most : 0);
+        for (size_t s = 0; s < section_count; s++) {
+            add_section(&sections[s], first, &sums);
+        }
+        for (size_t i = 0; i < BITS_STRIDE; i++) {
+            int32_t most = 1 + sums_quotient(sums.shared[i], (int32_t)base, sums.spread[i]);
+
+            most = most < SUMS_FLOOR_MOST ? most : SUMS_FLOOR_MOST;
+            most = sums.overlaps[i] == 0 || sums.shared[i] <= 0 ? 0 : most;
+            most = sums.unknown[i] != 0 ? SUMS_FLOOR_MOST : most;
+            out[first + i] = (uint16_t)(most >= (int32_t)floor ? 1 + most : 0);
+        }
     }
     memset(out + count, 0, (end - count) * sizeof(*out));
 }
+
+#endif
 
 /*
  * The quotient of phi_floors: x is below 2^15, `unit` is 2^(shift + 8), and `product` is below
@@ -259,9 +283,8 @@ static size_t list_least(const uint16_t *numbers, size_t count, uint16_t least,
     .cardinality = cardinality, .overlaps = overlaps, .supersets = supersets, .unite = unite, \
     .count_columns = count_columns, .keep_largest = keep_largest,                             \
     .lanes_reaching = lanes_reaching, .spread = spread, .bound_lanes = bound_lanes,           \
-    .add_section = add_section, .bound_sums = bound_sums, .promise = promise,                 \
-    .largest = largest_number, .count_least = count_least, .find_least = find_least,          \
-    .list_least = list_least, .scan = scan_blocks, .scan_listed = scan_listed,                \
-    .phi_floors = phi_floors
+    .bound_phi = bound_phi, .promise = promise, .largest = largest_number,                    \
+    .count_least = count_least, .find_least = find_least, .list_least = list_least,           \
+    .scan = scan_blocks, .scan_listed = scan_listed, .phi_floors = phi_floors
 
 #endif

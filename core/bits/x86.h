@@ -84,6 +84,97 @@ static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinal
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
 }
 
+/* --- bound_phi: eight lanes at once ----------------------------------------------------------- */
+
+#define BITS_OWN_BOUND_PHI 1
+
+/* The sums of bound_phi. All bits of a lane of `unknown` are set if the lane has no bound. */
+struct eight_sums {
+    __m256i shared;
+    __m256i spread;
+    __m256i overlaps; /* 0: no section has an overlap */
+    __m256i unknown;
+};
+
+static inline __m256i load_bytes(const uint8_t *bytes)
+{
+    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)bytes));
+}
+
+static inline void add_eight(const struct bits_section *section, size_t first,
+                             struct eight_sums *sums)
+{
+    enum { FRACTION_BITS = 16, SCALE_BITS = 8 };
+    uint32_t bits = section->bits;
+    uint32_t chance = (section->set << (FRACTION_BITS + SCALE_BITS)) / bits;
+    uint32_t loss = ((1u << (FRACTION_BITS + SCALE_BITS)) + bits - 1) / bits;
+    uint32_t half = bits / 2 < UINT8_MAX ? bits / 2 : UINT8_MAX - 1;
+    __m256i overlaps = load_bytes(section->overlaps + first);
+    __m256i most = load_bytes(section->most + first);
+    __m256i above = _mm256_max_epi32(overlaps, load_bytes(section->least + first));
+    __m256i set = _mm256_min_epi32(above, most);
+    __m256i both = _mm256_slli_epi32(_mm256_min_epi32(overlaps, set), SCALE_BITS);
+    __m256i taken = _mm256_mullo_epi32(set, _mm256_set1_epi32((int)chance));
+    __m256i lost = _mm256_mullo_epi32(_mm256_madd_epi16(set, set), _mm256_set1_epi32((int)loss));
+
+    lost = _mm256_add_epi32(lost, _mm256_set1_epi32((1 << FRACTION_BITS) - 1));
+    both = _mm256_add_epi32(both, _mm256_set1_epi32(1));
+    sums->shared = _mm256_add_epi32(
+        sums->shared, _mm256_sub_epi32(both, _mm256_srli_epi32(taken, FRACTION_BITS)));
+    sums->spread =
+        _mm256_add_epi32(sums->spread, _mm256_sub_epi32(_mm256_slli_epi32(set, SCALE_BITS),
+                                                        _mm256_srli_epi32(lost, FRACTION_BITS)));
+    sums->overlaps = _mm256_or_si256(sums->overlaps, overlaps);
+    sums->unknown =
+        _mm256_or_si256(sums->unknown, _mm256_cmpgt_epi32(most, _mm256_set1_epi32((int)half)));
+}
+
+/* The bounds of eight lanes: lanes.h says why single precision is enough for the quotient. */
+static inline __m256i bound_eight(const struct eight_sums *sums, uint32_t base, uint32_t floor)
+{
+    enum { MOST = 1 << 15 };
+    __m256 shared = _mm256_cvtepi32_ps(sums->shared);
+    __m256 square = _mm256_mul_ps(shared, shared);
+    __m256 product = _mm256_mul_ps(_mm256_set1_ps((float)base), _mm256_cvtepi32_ps(sums->spread));
+    __m256 quotient = _mm256_div_ps(_mm256_mul_ps(square, _mm256_set1_ps(MOST)), product);
+    __m256i below = _mm256_castps_si256(_mm256_cmp_ps(square, product, _CMP_LT_OQ));
+    __m256i all = _mm256_set1_epi32(MOST);
+    __m256i one = _mm256_set1_epi32(1);
+    __m256i most = _mm256_blendv_epi8(all, _mm256_cvttps_epi32(quotient), below);
+
+    most = _mm256_min_epi32(_mm256_add_epi32(most, one), all);
+    most = _mm256_andnot_si256(_mm256_cmpeq_epi32(sums->overlaps, _mm256_setzero_si256()), most);
+    most = _mm256_and_si256(_mm256_cmpgt_epi32(sums->shared, _mm256_setzero_si256()), most);
+    most = _mm256_blendv_epi8(most, all, sums->unknown);
+    below = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)floor), most);
+    return _mm256_andnot_si256(below, _mm256_add_epi32(most, one));
+}
+
+static void bound_phi(const struct bits_section *sections, size_t section_count, uint32_t base,
+                      uint32_t floor, size_t count, uint16_t *out)
+{
+    enum { EIGHT = 8 };
+    size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* whole strides */
+
+    for (size_t first = 0; first < end; first += EIGHT) {
+        struct eight_sums sums = {_mm256_setzero_si256(), _mm256_setzero_si256(),
+                                  _mm256_setzero_si256(), _mm256_setzero_si256()};
+
+        for (size_t s = 0; s < section_count; s++) {
+            add_eight(&sections[s], first, &sums);
+        }
+        __m256i bounds = bound_eight(&sums, base, floor);
+        _mm_storeu_si128(
+            (void *)(out + first),
+            _mm_packus_epi32(_mm256_castsi256_si128(bounds), _mm256_extracti128_si256(bounds, 1)));
+    }
+    for (size_t i = count; i < end; i++) {
+        out[i] = 0;
+    }
+}
+
+/* --- unite ------------------------------------------------------------------------------------ */
+
 /*
  * Joins the same word of the 8 filters of a block: word i of the result is the OR of the words of
  * filters i and i + 4.

@@ -149,66 +149,49 @@ static void bound_bits(struct walk *walk, const struct tree_node *node, struct k
     walk->probe->bytes += node->group_count * (sizeof(*node->least) + sizeof(*node->most));
 }
 
-/* The number of the section that begins at a bit. */
-static uint32_t section_at(const struct tree *tree, uint32_t first_bit)
-{
-    uint32_t s = 0;
-
-    while (tree->sections[s].first_bit != first_bit) {
-        s++;
-    }
-    return s;
-}
-
 /*
- * Counts the columns of one section, and adds what follows from the counts to the sums of each
- * group. The positions of the section's bits begin with number `at`.
+ * Counts, for each lane of some columns, the bits that the query shares in one section. The
+ * positions of the section's bits begin with number `at`.
  */
-static void add_section(const struct walk *walk, const struct tree_node *node,
-                        const struct phi_section *asked, size_t at, uint8_t *shared,
-                        struct bits_sums *sums)
+static void count_section(const struct walk *walk, const uint64_t *columns, size_t lane_words,
+                          const struct phi_section *asked, size_t at, uint8_t *out)
 {
-    const struct tree *tree = walk->tree;
-    size_t row = (size_t)section_at(tree, asked->first_bit) * TREE_GROUPS;
-    struct bits_section section = {
-        .least = node->section_least + row,
-        .most = node->section_most + row,
-        .bits = asked->bits,
-        .set = asked->set,
-    };
+    const struct bits_kernels *kernels = walk->tree->kernels;
     uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
-    uint8_t overlaps[TREE_GROUPS];
 
-    tree->kernels->count_columns(node->columns, walk->positions + at, asked->set,
-                                 tree_lane_words(node), planes);
-    tree->kernels->spread(planes, bits_planes(asked->set), tree_lane_words(node), overlaps);
-    tree->kernels->add_section(&section, overlaps, node->group_count, sums);
-    for (uint32_t g = 0; g < TREE_GROUPS && g < 64 * tree_lane_words(node); g++) {
-        shared[g] = (uint8_t)(shared[g] + overlaps[g]);
-    }
+    kernels->count_columns(columns, walk->positions + at, asked->set, lane_words, planes);
+    kernels->spread(planes, bits_planes(asked->set), lane_words, out);
 }
 
 /* Writes the reach of each group by phi: docs/notes/tree.md has the proof. */
 static void bound_phi(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
 {
     struct index_probe *probe = walk->probe;
-    struct bits_sums sums;
+    size_t lane_words = tree_lane_words(node);
+    struct bits_section sections[PROFILE_SECTIONS_MAX];
+    uint8_t overlaps[PROFILE_SECTIONS_MAX * TREE_GROUPS];
     size_t at = 0;
 
     make_ready(walk);
-    memset(&sums, 0, sizeof(sums));
-    memset(kept->shared, 0, sizeof(kept->shared));
-    for (size_t g = 0; g < TREE_GROUPS; g++) {
-        sums.shared[g] = (int32_t)probe->phi.count; /* what rounding may add to X */
-    }
     for (uint32_t s = 0; s < probe->phi.count; s++) {
-        add_section(walk, node, &probe->phi.sections[s], at, kept->shared, &sums);
-        at += probe->phi.sections[s].set;
+        const struct phi_section *asked = &probe->phi.sections[s];
+        size_t row = (size_t)asked->number * TREE_GROUPS;
+
+        sections[s] = (struct bits_section){
+            .least = node->section_least + row,
+            .most = node->section_most + row,
+            .overlaps = overlaps + (size_t)s * TREE_GROUPS,
+            .bits = asked->bits,
+            .set = asked->set,
+        };
+        count_section(walk, node->columns, lane_words, asked, at,
+                      overlaps + (size_t)s * TREE_GROUPS);
+        at += asked->set;
     }
-    walk->tree->kernels->bound_sums(&sums, probe->phi.spread, walk->floor, kept->shared,
-                                    node->group_count, kept->reach);
+    walk->tree->kernels->bound_phi(sections, probe->phi.count, probe->phi.spread, walk->floor,
+                                   node->group_count, kept->reach);
     probe->comparisons += node->group_count;
-    probe->bytes += walk->position_count * tree_lane_words(node) * sizeof(uint64_t) +
+    probe->bytes += walk->position_count * lane_words * sizeof(uint64_t) +
                     (size_t)probe->phi.count * node->group_count *
                         (sizeof(*node->section_least) + sizeof(*node->section_most));
 }

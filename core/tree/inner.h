@@ -127,7 +127,7 @@ struct tree_node {
     uint8_t least[TREE_GROUPS];
     uint8_t most[TREE_GROUPS];
     /*
-     * The same for each section, for the kernel add_section: number g of row s is of group g and
+     * The same for each section, for the kernel bound_phi: number g of row s is of group g and
      * section s. A row has TREE_GROUPS numbers. With one section, they are `least` and `most`.
      */
     uint8_t *section_least;

@@ -226,30 +226,34 @@ static void test_scans(void **state)
     assert_true(reached > ROUNDS && passed < reached + reached / 4);
 }
 
-/* Fills lane 0 with what a group of messages has in a section. */
-static void add_lane(const struct bits_kernels *kernels, const struct phi_section *asked,
-                     const uint64_t *filter, uint64_t (*messages)[WORDS], uint32_t count,
-                     struct bits_sums *sums, uint8_t *total)
-{
-    uint8_t least[BITS_STRIDE] = {UINT8_MAX};
-    uint8_t most[BITS_STRIDE] = {0};
-    uint8_t overlaps[BITS_STRIDE] = {0};
-    uint64_t whole[WORDS] = {0};
-    const struct bits_section section = {least, most, asked->bits, asked->set};
+/* A stride of lanes, of which only the first is used. */
+struct lanes {
+    uint8_t least[BITS_STRIDE];
+    uint8_t most[BITS_STRIDE];
+    uint8_t overlaps[BITS_STRIDE];
+};
 
+/* Fills lane 0 with what a group of messages has in a section. */
+static struct bits_section make_lane(const struct phi_section *asked, const uint64_t *filter,
+                                     uint64_t (*messages)[WORDS], uint32_t count, struct lanes *out)
+{
+    uint64_t whole[WORDS] = {0};
+
+    out->least[0] = UINT8_MAX;
+    out->most[0] = 0;
     for (uint32_t i = 0; i < count; i++) {
         uint32_t set =
             bloom_union_count_range(messages[i], messages[i], asked->first_bit, asked->bits);
         uint8_t byte = set < UINT8_MAX ? (uint8_t)set : UINT8_MAX;
 
-        least[0] = byte < least[0] ? byte : least[0];
-        most[0] = byte > most[0] ? byte : most[0];
+        out->least[0] = byte < out->least[0] ? byte : out->least[0];
+        out->most[0] = byte > out->most[0] ? byte : out->most[0];
         bloom_union(whole, whole, messages[i], WORDS);
     }
     bloom_intersection(whole, whole, filter, WORDS);
-    overlaps[0] = (uint8_t)bloom_union_count_range(whole, whole, asked->first_bit, asked->bits);
-    *total = (uint8_t)(*total + overlaps[0]);
-    kernels->add_section(&section, overlaps, 1, sums);
+    out->overlaps[0] =
+        (uint8_t)bloom_union_count_range(whole, whole, asked->first_bit, asked->bits);
+    return (struct bits_section){out->least, out->most, out->overlaps, asked->bits, asked->set};
 }
 
 /* What is known of a group of messages in each section of the profile. */
@@ -303,7 +307,7 @@ static void test_bounds(void **state)
 {
     const struct bits_kernels *kernels = bits_select(BITS_BEST);
     static uint64_t messages[GROUP][WORDS];
-    static struct bits_sums sums;
+    static struct lanes lanes[PROFILE_SECTIONS_MAX];
     struct rng rng;
     uint32_t bounded = 0;
     uint32_t close = 0;
@@ -320,15 +324,13 @@ static void test_bounds(void **state)
         struct phi_query query;
         uint64_t filter[WORDS];
         uint64_t place[WORDS];
-        uint8_t total[BITS_STRIDE] = {0};
+        struct bits_section sections[PROFILE_SECTIONS_MAX];
         uint16_t reach[BITS_STRIDE];
         uint32_t highest = 0;
 
         make_filter(&rng, &profile, NULL, 0, place);
         make_filter(&rng, &profile, place, rng_chance(&rng, 50) ? keep : 0, filter);
         phi_ask(&query, &profile, filter);
-        memset(&sums, 0, sizeof sums);
-        sums.shared[0] = (int32_t)query.count;
         for (uint32_t i = 0; i < count; i++) {
             make_filter(&rng, &profile, place, keep, messages[i]);
             struct similarity phi = phi_of(&query, &profile, filter, messages[i]);
@@ -343,9 +345,9 @@ static void test_bounds(void **state)
             continue;
         }
         for (uint32_t s = 0; s < query.count; s++) {
-            add_lane(kernels, &query.sections[s], filter, messages, count, &sums, &total[0]);
+            sections[s] = make_lane(&query.sections[s], filter, messages, count, &lanes[s]);
         }
-        kernels->bound_sums(&sums, query.spread, 0, total, 1, reach);
+        kernels->bound_phi(sections, query.count, query.spread, 0, 1, reach);
         assert_true(reach[0] >= 1 && reach[0] - 1u >= highest);
         assert_true(reach[0] > 1 || highest == 0);
         bounded += reach[0] - 1u < 1u << PHI_FLOOR_SHIFT;
