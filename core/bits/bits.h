@@ -92,6 +92,10 @@ struct bits_list {
     const uint64_t *contains;      /* NULL, or bits that a filter must have */
     const struct bits_place *places;
     size_t count; /* of places */
+    /* For each block, `rows` times BITS_BLOCK numbers are prefetched with it: cardinalities, and
+     * those that are 1, 2, ... times `stride` numbers behind them (bits_scan.stride). */
+    size_t rows;
+    size_t stride;
 };
 
 /*
@@ -322,7 +326,9 @@ static inline void bits_fetch(const struct bits_list *list, size_t words, size_t
     for (size_t w = 0; w < words; w++) {
         __builtin_prefetch(list->blocks + (block * words + w) * BITS_BLOCK);
     }
-    __builtin_prefetch(list->cardinalities + block * BITS_BLOCK);
+    for (size_t r = 0; r < list->rows; r++) {
+        __builtin_prefetch(list->cardinalities + r * list->stride + block * BITS_BLOCK);
+    }
 #else
     (void)list;
     (void)words;

@@ -101,21 +101,37 @@ static inline __m256i load_bytes(const uint8_t *bytes)
     return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)bytes));
 }
 
-static inline void add_eight(const struct bits_section *section, size_t first,
-                             struct eight_sums *sums)
+/* The numbers of a section, in all lanes. */
+struct eight_of {
+    __m256i chance; /* 2^24 a / b, rounded down */
+    __m256i loss;   /* 2^24 / b, rounded up */
+    __m256i half;   /* `most` must not be above */
+};
+
+static inline struct eight_of eight_of(const struct bits_section *section)
+{
+    enum { FRACTION_BITS = 24 };
+    uint32_t bits = section->bits;
+    uint32_t half = bits / 2 < UINT8_MAX ? bits / 2 : UINT8_MAX - 1;
+
+    return (struct eight_of){
+        _mm256_set1_epi32((int)((section->set << FRACTION_BITS) / bits)),
+        _mm256_set1_epi32((int)(((1u << FRACTION_BITS) + bits - 1) / bits)),
+        _mm256_set1_epi32((int)half),
+    };
+}
+
+static inline void add_eight(const struct bits_section *section, const struct eight_of *of,
+                             size_t first, struct eight_sums *sums)
 {
     enum { FRACTION_BITS = 16, SCALE_BITS = 8 };
-    uint32_t bits = section->bits;
-    uint32_t chance = (section->set << (FRACTION_BITS + SCALE_BITS)) / bits;
-    uint32_t loss = ((1u << (FRACTION_BITS + SCALE_BITS)) + bits - 1) / bits;
-    uint32_t half = bits / 2 < UINT8_MAX ? bits / 2 : UINT8_MAX - 1;
     __m256i overlaps = load_bytes(section->overlaps + first);
     __m256i most = load_bytes(section->most + first);
     __m256i above = _mm256_max_epi32(overlaps, load_bytes(section->least + first));
     __m256i set = _mm256_min_epi32(above, most);
     __m256i both = _mm256_slli_epi32(_mm256_min_epi32(overlaps, set), SCALE_BITS);
-    __m256i taken = _mm256_mullo_epi32(set, _mm256_set1_epi32((int)chance));
-    __m256i lost = _mm256_mullo_epi32(_mm256_madd_epi16(set, set), _mm256_set1_epi32((int)loss));
+    __m256i taken = _mm256_mullo_epi32(set, of->chance);
+    __m256i lost = _mm256_mullo_epi32(_mm256_madd_epi16(set, set), of->loss);
 
     lost = _mm256_add_epi32(lost, _mm256_set1_epi32((1 << FRACTION_BITS) - 1));
     both = _mm256_add_epi32(both, _mm256_set1_epi32(1));
@@ -126,7 +142,7 @@ static inline void add_eight(const struct bits_section *section, size_t first,
                                                         _mm256_srli_epi32(lost, FRACTION_BITS)));
     sums->overlaps = _mm256_or_si256(sums->overlaps, overlaps);
     sums->unknown =
-        _mm256_or_si256(sums->unknown, _mm256_cmpgt_epi32(most, _mm256_set1_epi32((int)half)));
+        _mm256_or_si256(sums->unknown, _mm256_cmpgt_epi32(most, of->half));
 }
 
 /* The bounds of eight lanes: lanes.h says why single precision is enough for the quotient. */
@@ -155,13 +171,17 @@ static void bound_phi(const struct bits_section *sections, size_t section_count,
 {
     enum { EIGHT = 8 };
     size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* whole strides */
+    struct eight_of of[BITS_SECTIONS_MAX];
 
+    for (size_t s = 0; s < section_count; s++) {
+        of[s] = eight_of(&sections[s]);
+    }
     for (size_t first = 0; first < end; first += EIGHT) {
         struct eight_sums sums = {_mm256_setzero_si256(), _mm256_setzero_si256(),
                                   _mm256_setzero_si256(), _mm256_setzero_si256()};
 
         for (size_t s = 0; s < section_count; s++) {
-            add_eight(&sections[s], first, &sums);
+            add_eight(&sections[s], &of[s], first, &sums);
         }
         __m256i bounds = bound_eight(&sums, base, floor);
         _mm_storeu_si128(
