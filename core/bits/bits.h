@@ -46,10 +46,10 @@ enum { BITS_LANE_WORDS = 8, BITS_LANES = 64 * BITS_LANE_WORDS, BITS_PLANES_MAX =
  *   x = (2^15 i - the sum of c * chance + slack) / 2^shift, rounded down, at least 0
  *   v = (the sum of c (whole - c * loss)) / 2^shift, rounded down
  *
- * and the filter passes a floor f if x^2 >= v * factor / 2^down, rounded down, where factor /
- * 2^down is f * scale / 2^(shift + 8), rounded down to 15 bits (bits_factor). x and v are below
- * 2^15, and core/index/probe.c chooses the numbers so that a filter passes if its phi has this
- * floor.
+ * and the filter passes a floor f above 0 if i is not 0 and x^2 >= v * factor / 2^down, rounded
+ * down, where factor / 2^down is f * scale / 2^(shift + 8), rounded down to 15 bits (bits_factor).
+ * x and v are below 2^15, and core/index/probe.c chooses the numbers so that a filter passes if its
+ * phi has this floor.
  */
 struct bits_sized {
     uint16_t chance; /* below 2^15; 0 if the section does not count, and so are the other two */
@@ -298,8 +298,8 @@ struct bits_kernels {
 
     /*
      * Writes, for each filter of a block, the highest floor that it may pass by scan->phi:
-     * min(2^15, x^2 2^(shift + 8) / (v * scale)), rounded down, or 2^15 if the divisor is 0. The
-     * other arguments are as for `scan`. scan->floor is not read.
+     * min(2^15, x^2 2^(shift + 8) / (v * scale)), rounded down; 2^15 if only the divisor is 0, and
+     * 0 if the overlap is. The other arguments are as for `scan`. scan->floor is not read.
      */
     void (*phi_floors)(const struct bits_scan *scan, const uint32_t *overlaps,
                        const uint16_t *cardinalities, uint16_t *out);
@@ -338,15 +338,16 @@ static inline void bits_fetch(const struct bits_list *list, size_t words, size_t
 
 /* What a floor is for the test by phi: see struct bits_phi. */
 struct bits_factor {
-    uint32_t factor; /* below 2^15 */
-    uint32_t down;   /* at most 15 */
+    uint32_t factor;  /* below 2^15 */
+    uint32_t down;    /* at most 15 */
+    uint32_t overlap; /* the least overlap: 1, or 0 for the floor 0 */
 };
 
 static inline struct bits_factor bits_factor(const struct bits_phi *phi, uint32_t floor)
 {
     enum { UNIT_SHIFT = 8, DOWN_MOST = 15 };
     uint64_t product = ((uint64_t)floor * phi->scale) << DOWN_MOST >> (phi->shift + UNIT_SHIFT);
-    struct bits_factor made = {0, DOWN_MOST};
+    struct bits_factor made = {0, DOWN_MOST, floor > 0};
 
     while (product >> BITS_SIZED_SHIFT != 0) {
         product >>= 1;

@@ -189,7 +189,9 @@ static void phi_floors(const struct bits_scan *scan, const uint32_t *restrict ov
         int32_t x = shared[lane] > 0 ? shared[lane] >> phi->shift : 0;
         int32_t v = spread[lane] > 0 ? spread[lane] >> phi->shift : 0;
 
-        out[lane] = (uint16_t)phi_quotient(x, 1 << (phi->shift + 8), v, (int32_t)phi->scale);
+        uint32_t floor = phi_quotient(x, 1 << (phi->shift + 8), v, (int32_t)phi->scale);
+
+        out[lane] = (uint16_t)(overlaps[lane] > 0 ? floor : 0);
     }
 }
 

@@ -140,7 +140,8 @@ static inline uint32x4_t reaching_phi_half(uint32x4_t counts, const uint16_t *ca
     shared = vmaxq_s32(vshlq_s32(shared, shift), vdupq_n_s32(0));
     spread = vmulq_n_s32(vshlq_s32(spread, shift), (int32_t)test->least.factor);
     spread = vshlq_s32(spread, vdupq_n_s32(-(int32_t)test->least.down));
-    return vcgeq_s32(vmulq_s32(shared, shared), spread);
+    return vandq_u32(vcgeq_s32(vmulq_s32(shared, shared), spread),
+                     vcgeq_u32(counts, vdupq_n_u32(test->least.overlap)));
 }
 
 static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinalities,

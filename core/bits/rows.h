@@ -30,7 +30,7 @@ static void overlaps(const uint64_t *query, const uint64_t *block, size_t words,
 static inline struct phi_test phi_test(const struct bits_scan *scan)
 {
     return scan->phi == NULL
-               ? (struct phi_test){NULL, 0, {0, 0}}
+               ? (struct phi_test){NULL, 0, {0, 0, 0}}
                : (struct phi_test){scan->phi, scan->stride, bits_factor(scan->phi, scan->floor)};
 }
 

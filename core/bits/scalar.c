@@ -117,7 +117,7 @@ static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinal
         int32_t v = spread[lane] > 0 ? spread[lane] >> phi->shift : 0;
         int32_t needed = v * (int32_t)test->least.factor >> test->least.down;
 
-        lanes |= (uint32_t)(x * x >= needed) << lane;
+        lanes |= (uint32_t)(x * x >= needed && counts.lanes[lane] >= test->least.overlap) << lane;
     }
     return lanes;
 }

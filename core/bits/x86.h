@@ -80,7 +80,9 @@ static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinal
                                _mm256_set1_epi32((int)test->least.factor));
     spread = _mm256_sra_epi32(spread, _mm_cvtsi32_si128((int)test->least.down));
     __m256i below = _mm256_cmpgt_epi32(spread, _mm256_madd_epi16(shared, shared));
+    __m256i least = _mm256_set1_epi32((int)test->least.overlap);
 
+    below = _mm256_or_si256(below, _mm256_cmpgt_epi32(least, counts));
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
 }
 
@@ -141,8 +143,7 @@ static inline void add_eight(const struct bits_section *section, const struct ei
         _mm256_add_epi32(sums->spread, _mm256_sub_epi32(_mm256_slli_epi32(set, SCALE_BITS),
                                                         _mm256_srli_epi32(lost, FRACTION_BITS)));
     sums->overlaps = _mm256_or_si256(sums->overlaps, overlaps);
-    sums->unknown =
-        _mm256_or_si256(sums->unknown, _mm256_cmpgt_epi32(most, of->half));
+    sums->unknown = _mm256_or_si256(sums->unknown, _mm256_cmpgt_epi32(most, of->half));
 }
 
 /* The bounds of eight lanes: lanes.h says why single precision is enough for the quotient. */

@@ -166,10 +166,13 @@ static uint32_t check_kernels(const struct bits_kernels *kernels, const struct b
         int64_t v = 0;
 
         plain_sums(scan->phi, block, lane, &x, &v);
-        expected |= (uint32_t)(x * x >= (v * least.factor) >> least.down) << lane;
+        expected |= (uint32_t)(x * x >= (v * least.factor) >> least.down &&
+                               (block->overlaps[lane] > 0 || scan->floor == 0))
+                    << lane;
         int64_t product = v * scan->phi->scale;
-        int64_t highest =
-            product == 0 ? 1 << PHI_FLOOR_SHIFT : (x * x << (scan->phi->shift + 8)) / product;
+        int64_t highest = block->overlaps[lane] == 0 ? 0
+                          : product == 0             ? 1 << PHI_FLOOR_SHIFT
+                                                     : (x * x << (scan->phi->shift + 8)) / product;
         assert_int_equal(floors[lane],
                          highest < 1 << PHI_FLOOR_SHIFT ? highest : 1 << PHI_FLOOR_SHIFT);
         assert_true(floors[lane] >= block->floors[lane]);
