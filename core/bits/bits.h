@@ -235,15 +235,15 @@ struct bits_kernels {
      * `set` and `bits`. c is the number nearest to u that is at least `least` and at most `most`,
      * and i is the smaller of u and c. X and V are the sums over the sections of
      *
-     *   256 i - floor(c * floor(2^24 a / b) / 2^16) + 1     and
-     *   256 c - ceil(c^2 * ceil(2^24 / b) / 2^16).
+     *   i - c a / b + 1 / 256     and     c - c^2 / b.
      *
      * The kernel writes, for each of the first `count` lanes, 1 + an upper bound of the floor of
-     * phi (core/profile/phi.h): 1 + min(2^15, 1 + X^2 2^15 / (base * V)), if an overlap is not 0
-     * and X is above 0, else 1. `base` is the spread of the query, 1 .. 2^19. The quotient is
-     * rounded down, and may be wrong by 1 where vectors compute it in single precision. A lane with
-     * a `most` of 255 or above b / 2 gets 1 + 2^15. The bound is 0 if the bounded floor is below
-     * `floor`.
+     * phi (core/profile/phi.h): 1 + min(2^15, 1 + X^2 2^15 / (base / 256 * V)), if an overlap is
+     * not 0 and X is above 0, else 1. `base` is the spread of the query, 1 .. 2^19, and the
+     * overlaps of a lane are at most 255 together. The bound is a little higher than this, because
+     * the kernels compute with few bits and round upwards, and not the same in all tables. A lane
+     * with a `most` of 255 or above b / 2 gets 1 + 2^15. The bound is 0 if the bounded floor is
+     * below `floor`.
      */
     void (*bound_phi)(const struct bits_section *sections, size_t section_count, uint32_t base,
                       uint32_t floor, size_t count, uint16_t *out);

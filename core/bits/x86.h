@@ -86,108 +86,163 @@ static inline uint32_t reaching_phi(lane_counts counts, const uint16_t *cardinal
     return ~(uint32_t)_mm256_movemask_ps(_mm256_castsi256_ps(below)) & 0xff;
 }
 
-/* --- bound_phi: eight lanes at once ----------------------------------------------------------- */
+/* --- bound_phi: numbers of 16 bits ------------------------------------------------------------ */
 
+/*
+ * The numbers of bound_phi for a stride of lanes. X is in 1/128 bit and signed, V in 1/64 bit. The
+ * query has at most 255 bits, so that X is below 2^15; sums that do not fit stay at the limits of
+ * 16 bits, which only raises a bound: a V that is too small, or an X that is not small enough. Half
+ * of the lanes are in `low` and half in `high`, in the order of unpacked bytes.
+ */
 #define BITS_OWN_BOUND_PHI 1
 
-/* The sums of bound_phi. All bits of a lane of `unknown` are set if the lane has no bound. */
-struct eight_sums {
-    __m256i shared;
-    __m256i spread;
-    __m256i overlaps; /* 0: no section has an overlap */
-    __m256i unknown;
+struct stride_sums {
+    __m256i x_low;
+    __m256i x_high;
+    __m256i v_low;
+    __m256i v_high;
+    __m256i overlaps; /* a byte a lane: 0 if no section has an overlap */
+    __m256i above;    /* a byte a lane: not 0 if the lane has no bound */
 };
-
-static inline __m256i load_bytes(const uint8_t *bytes)
-{
-    return _mm256_cvtepu8_epi32(_mm_loadl_epi64((const void *)bytes));
-}
 
 /* The numbers of a section, in all lanes. */
-struct eight_of {
-    __m256i chance; /* 2^24 a / b, rounded down */
-    __m256i loss;   /* 2^24 / b, rounded up */
-    __m256i half;   /* `most` must not be above */
+struct stride_of {
+    __m256i chance; /* 2^15 a / b, rounded down */
+    __m256i loss;   /* 2^14 / b, rounded up */
+    __m256i half;   /* bytes: `most` must not be above */
 };
 
-static inline struct eight_of eight_of(const struct bits_section *section)
+static inline struct stride_of stride_of(const struct bits_section *section)
 {
-    enum { FRACTION_BITS = 24 };
     uint32_t bits = section->bits;
     uint32_t half = bits / 2 < UINT8_MAX ? bits / 2 : UINT8_MAX - 1;
 
-    return (struct eight_of){
-        _mm256_set1_epi32((int)((section->set << FRACTION_BITS) / bits)),
-        _mm256_set1_epi32((int)(((1u << FRACTION_BITS) + bits - 1) / bits)),
-        _mm256_set1_epi32((int)half),
+    return (struct stride_of){
+        _mm256_set1_epi16((short)((section->set << 15) / bits)),
+        _mm256_set1_epi16((short)(((1u << 14) + bits - 1) / bits)),
+        _mm256_set1_epi8((char)half),
     };
 }
 
-static inline void add_eight(const struct bits_section *section, const struct eight_of *of,
-                             size_t first, struct eight_sums *sums)
+/* Adds 128 i - 128 c a / b to X and 64 c (1 - c / b) to V. The numbers of `set` and `both` are
+ * given 256 times as large, and those of `once` are c. */
+static inline void add_half(const struct stride_of *of, __m256i set, __m256i once, __m256i both,
+                            __m256i *x, __m256i *v)
 {
-    enum { FRACTION_BITS = 16, SCALE_BITS = 8 };
-    __m256i overlaps = load_bytes(section->overlaps + first);
-    __m256i most = load_bytes(section->most + first);
-    __m256i above = _mm256_max_epi32(overlaps, load_bytes(section->least + first));
-    __m256i set = _mm256_min_epi32(above, most);
-    __m256i both = _mm256_slli_epi32(_mm256_min_epi32(overlaps, set), SCALE_BITS);
-    __m256i taken = _mm256_mullo_epi32(set, of->chance);
-    __m256i lost = _mm256_mullo_epi32(_mm256_madd_epi16(set, set), of->loss);
+    __m256i taken = _mm256_mulhi_epu16(set, of->chance);
+    __m256i kept = _mm256_sub_epi16(_mm256_set1_epi16(1 << 14), _mm256_mullo_epi16(once, of->loss));
 
-    lost = _mm256_add_epi32(lost, _mm256_set1_epi32((1 << FRACTION_BITS) - 1));
-    both = _mm256_add_epi32(both, _mm256_set1_epi32(1));
-    sums->shared = _mm256_add_epi32(
-        sums->shared, _mm256_sub_epi32(both, _mm256_srli_epi32(taken, FRACTION_BITS)));
-    sums->spread =
-        _mm256_add_epi32(sums->spread, _mm256_sub_epi32(_mm256_slli_epi32(set, SCALE_BITS),
-                                                        _mm256_srli_epi32(lost, FRACTION_BITS)));
-    sums->overlaps = _mm256_or_si256(sums->overlaps, overlaps);
-    sums->unknown = _mm256_or_si256(sums->unknown, _mm256_cmpgt_epi32(most, of->half));
+    *x = _mm256_adds_epi16(*x, _mm256_sub_epi16(_mm256_srli_epi16(both, 1), taken));
+    *v = _mm256_adds_epu16(*v, _mm256_mulhi_epu16(set, kept));
 }
 
-/* The bounds of eight lanes: lanes.h says why single precision is enough for the quotient. */
-static inline __m256i bound_eight(const struct eight_sums *sums, uint32_t base, uint32_t floor)
+static inline void add_stride(const struct bits_section *section, const struct stride_of *of,
+                              size_t first, struct stride_sums *sums)
 {
-    enum { MOST = 1 << 15 };
-    __m256 shared = _mm256_cvtepi32_ps(sums->shared);
-    __m256 square = _mm256_mul_ps(shared, shared);
-    __m256 product = _mm256_mul_ps(_mm256_set1_ps((float)base), _mm256_cvtepi32_ps(sums->spread));
-    __m256 quotient = _mm256_div_ps(_mm256_mul_ps(square, _mm256_set1_ps(MOST)), product);
-    __m256i below = _mm256_castps_si256(_mm256_cmp_ps(square, product, _CMP_LT_OQ));
-    __m256i all = _mm256_set1_epi32(MOST);
-    __m256i one = _mm256_set1_epi32(1);
-    __m256i most = _mm256_blendv_epi8(all, _mm256_cvttps_epi32(quotient), below);
+    __m256i zero = _mm256_setzero_si256();
+    __m256i overlaps = _mm256_loadu_si256((const void *)(section->overlaps + first));
+    __m256i most = _mm256_loadu_si256((const void *)(section->most + first));
+    __m256i least = _mm256_loadu_si256((const void *)(section->least + first));
+    __m256i set = _mm256_min_epu8(_mm256_max_epu8(overlaps, least), most);
+    __m256i both = _mm256_min_epu8(overlaps, set);
 
-    most = _mm256_min_epi32(_mm256_add_epi32(most, one), all);
-    most = _mm256_andnot_si256(_mm256_cmpeq_epi32(sums->overlaps, _mm256_setzero_si256()), most);
-    most = _mm256_and_si256(_mm256_cmpgt_epi32(sums->shared, _mm256_setzero_si256()), most);
-    most = _mm256_blendv_epi8(most, all, sums->unknown);
-    below = _mm256_cmpgt_epi32(_mm256_set1_epi32((int)floor), most);
-    return _mm256_andnot_si256(below, _mm256_add_epi32(most, one));
+    sums->overlaps = _mm256_or_si256(sums->overlaps, overlaps);
+    sums->above = _mm256_or_si256(sums->above, _mm256_subs_epu8(most, of->half));
+    add_half(of, _mm256_unpacklo_epi8(zero, set), _mm256_unpacklo_epi8(set, zero),
+             _mm256_unpacklo_epi8(zero, both), &sums->x_low, &sums->v_low);
+    add_half(of, _mm256_unpackhi_epi8(zero, set), _mm256_unpackhi_epi8(set, zero),
+             _mm256_unpackhi_epi8(zero, both), &sums->x_high, &sums->v_high);
+}
+
+/* Returns whether X^2 / 2^16 + 1 >= V k / 2^16 for a lane: all bits of the lane, or none. */
+static inline __m256i may_reach(__m256i x, __m256i v, __m256i k)
+{
+    __m256i zero = _mm256_setzero_si256();
+    __m256i positive = _mm256_max_epi16(x, zero);
+    __m256i square = _mm256_add_epi16(_mm256_mulhi_epi16(positive, positive), _mm256_set1_epi16(1));
+
+    return _mm256_cmpeq_epi16(_mm256_subs_epu16(_mm256_mulhi_epu16(v, k), square), zero);
+}
+
+/* Returns 1 + X^2 / (V k), at most 2^15, for eight lanes: lanes.h says why single precision is
+ * enough. Without a spread it is 2^15. */
+static inline __m256i quotients(__m256i x, __m256i v, __m256 k)
+{
+    __m256 wide = _mm256_cvtepi32_ps(x);
+    __m256 quotient =
+        _mm256_div_ps(_mm256_mul_ps(wide, wide), _mm256_mul_ps(_mm256_cvtepi32_ps(v), k));
+
+    quotient = _mm256_min_ps(quotient, _mm256_set1_ps((1 << 15) - 1));
+    return _mm256_add_epi32(_mm256_cvttps_epi32(quotient), _mm256_set1_epi32(1));
+}
+
+/* The bounds of sixteen lanes. `none` and `above` have bytes of a lane twice. */
+static inline __m256i bound_half(__m256i x, __m256i v, __m256i overlaps, __m256i above, __m256 k,
+                                 uint32_t floor)
+{
+    __m256i zero = _mm256_setzero_si256();
+    __m256i positive = _mm256_max_epi16(x, zero);
+    __m256i low =
+        quotients(_mm256_unpacklo_epi16(positive, zero), _mm256_unpacklo_epi16(v, zero), k);
+    __m256i high =
+        quotients(_mm256_unpackhi_epi16(positive, zero), _mm256_unpackhi_epi16(v, zero), k);
+    __m256i most = _mm256_packus_epi32(low, high);
+    __m256i shares =
+        _mm256_andnot_si256(_mm256_cmpeq_epi16(overlaps, zero), _mm256_cmpgt_epi16(x, zero));
+    __m256i least = _mm256_set1_epi16((short)floor);
+
+    most = _mm256_and_si256(most, shares);
+    most = _mm256_blendv_epi8(_mm256_set1_epi16((short)(1 << 15)), most,
+                              _mm256_cmpeq_epi16(above, zero));
+    /* most >= floor, without signs */
+    least = _mm256_cmpeq_epi16(_mm256_max_epu16(most, least), most);
+    return _mm256_and_si256(least, _mm256_add_epi16(most, _mm256_set1_epi16(1)));
+}
+
+static inline void bound_stride(const struct stride_sums *sums, uint32_t base, uint32_t floor,
+                                uint16_t *out)
+{
+    enum { UNIT = 1 << 15 };
+    __m256i zero = _mm256_setzero_si256();
+    /* X^2 2^15 / (base V) in bits, where X^2 has 2^14, V has 2^6 and base has 2^8 to a bit */
+    __m256 k = _mm256_set1_ps((float)base / UNIT);
+    uint64_t needed = (uint64_t)(floor > 0 ? floor - 1 : 0) * base >> 15;
+    __m256i wanted = _mm256_set1_epi16((short)(needed < UINT16_MAX ? needed : UINT16_MAX));
+    __m256i any = _mm256_or_si256(may_reach(sums->x_low, sums->v_low, wanted),
+                                  may_reach(sums->x_high, sums->v_high, wanted));
+    __m256i low = zero;
+    __m256i high = zero;
+
+    any = _mm256_or_si256(any, sums->above);
+    if (_mm256_testz_si256(any, any) == 0) {
+        low = bound_half(sums->x_low, sums->v_low, _mm256_unpacklo_epi8(sums->overlaps, zero),
+                         _mm256_unpacklo_epi8(sums->above, zero), k, floor);
+        high = bound_half(sums->x_high, sums->v_high, _mm256_unpackhi_epi8(sums->overlaps, zero),
+                          _mm256_unpackhi_epi8(sums->above, zero), k, floor);
+    }
+    _mm256_storeu_si256((void *)out, _mm256_permute2x128_si256(low, high, 0x20));
+    _mm256_storeu_si256((void *)(out + BITS_STRIDE / 2),
+                        _mm256_permute2x128_si256(low, high, 0x31));
 }
 
 static void bound_phi(const struct bits_section *sections, size_t section_count, uint32_t base,
                       uint32_t floor, size_t count, uint16_t *out)
 {
-    enum { EIGHT = 8 };
     size_t end = (count + BITS_STRIDE - 1) / BITS_STRIDE * BITS_STRIDE; /* whole strides */
-    struct eight_of of[BITS_SECTIONS_MAX];
+    __m256i slack = _mm256_set1_epi16((short)((section_count + 1) / 2));
+    __m256i zero = _mm256_setzero_si256();
+    struct stride_of of[BITS_SECTIONS_MAX];
 
     for (size_t s = 0; s < section_count; s++) {
-        of[s] = eight_of(&sections[s]);
+        of[s] = stride_of(&sections[s]);
     }
-    for (size_t first = 0; first < end; first += EIGHT) {
-        struct eight_sums sums = {_mm256_setzero_si256(), _mm256_setzero_si256(),
-                                  _mm256_setzero_si256(), _mm256_setzero_si256()};
+    for (size_t first = 0; first < end; first += BITS_STRIDE) {
+        struct stride_sums sums = {slack, slack, zero, zero, zero, zero};
 
         for (size_t s = 0; s < section_count; s++) {
-            add_eight(&sections[s], &of[s], first, &sums);
+            add_stride(&sections[s], &of[s], first, &sums);
         }
-        __m256i bounds = bound_eight(&sums, base, floor);
-        _mm_storeu_si128(
-            (void *)(out + first),
-            _mm_packus_epi32(_mm256_castsi256_si128(bounds), _mm256_extracti128_si256(bounds, 1)));
+        bound_stride(&sums, base, floor, out + first);
     }
     for (size_t i = count; i < end; i++) {
         out[i] = 0;
