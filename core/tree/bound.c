@@ -90,6 +90,14 @@ void walk_fetch(const struct walk *walk, const struct tree_node *node)
     for (size_t i = 0; i < walk->position_count; i++) {
         __builtin_prefetch(node->columns + (size_t)walk->positions[i] * BITS_LANE_WORDS);
     }
+    for (uint32_t s = 0; s < walk->probe->phi.count; s++) { /* 0 sections by other metrics */
+        size_t row = (size_t)walk->probe->phi.sections[s].number * TREE_GROUPS;
+
+        for (uint32_t g = 0; g < node->group_count; g += WALK_LINE_BYTES) {
+            __builtin_prefetch(node->section_least + row + g);
+            __builtin_prefetch(node->section_most + row + g);
+        }
+    }
 #else
     (void)walk;
     (void)node;
@@ -226,16 +234,54 @@ static void rank_spans(struct walk *walk, const struct tree_summary *summary, ui
         walk->position_count * BITS_LANE_WORDS * sizeof(uint64_t) + sizeof(summary->needs);
 }
 
+/*
+ * The same by phi. A message shares at most as many bits with the query as the core does and as the
+ * message has outside of the core, by section; then the bound is that of a group.
+ */
+static void rank_spans_by_phi(struct walk *walk, const struct tree_summary *summary,
+                              uint16_t *out_spans)
+{
+    struct index_probe *probe = walk->probe;
+    struct bits_section sections[PROFILE_SECTIONS_MAX];
+    uint8_t overlaps[PROFILE_SECTIONS_MAX][BITS_LANES];
+    size_t at = 0;
+
+    for (uint32_t s = 0; s < probe->phi.count; s++) {
+        const struct phi_section *asked = &probe->phi.sections[s];
+        const uint8_t *outside = tree_range_row(summary, asked->number, TREE_OUTSIDE);
+
+        sections[s] = (struct bits_section){
+            .least = tree_range_row(summary, asked->number, TREE_LEAST),
+            .most = tree_range_row(summary, asked->number, TREE_MOST),
+            .overlaps = overlaps[s],
+            .bits = asked->bits,
+            .set = asked->set,
+        };
+        count_section(walk, summary->columns, BITS_LANE_WORDS, asked, at, overlaps[s]);
+        for (size_t lane = 0; lane < BITS_LANES; lane++) {
+            uint32_t shared = (uint32_t)overlaps[s][lane] + outside[lane];
+
+            overlaps[s][lane] = (uint8_t)(shared < asked->set ? shared : asked->set);
+        }
+        at += asked->set;
+    }
+    walk->tree->kernels->bound_phi(sections, probe->phi.count, probe->phi.spread, walk->floor,
+                                   BITS_LANES, out_spans);
+    probe->comparisons += BITS_LANES;
+    probe->bytes += walk->position_count * BITS_LANE_WORDS * sizeof(uint64_t) +
+                    (size_t)probe->phi.count * TREE_RANGES * BITS_LANES;
+}
+
 void walk_rank(struct walk *walk, uint16_t *out_reach)
 {
     const struct tree *tree = walk->tree;
+    bool by_phi = walk->probe->query->metric == INDEX_METRIC_PHI;
     uint16_t spans[BITS_LANES];
 
     for (uint32_t n = 0; n < walk->cursor->room; n++) {
         out_reach[n] = n < tree->node_count ? REACH_MOST : REACH_DONE;
     }
-    if (!walk_can_bound(walk) ||
-        walk->probe->query->metric == INDEX_METRIC_PHI) { /* needs do not bound phi */
+    if (!walk_can_bound(walk)) {
         return;
     }
     make_ready(walk);
@@ -245,7 +291,11 @@ void walk_rank(struct walk *walk, uint16_t *out_reach)
         if (tree->summaries[i]->used == 0) {
             continue;
         }
-        rank_spans(walk, tree->summaries[i], spans);
+        if (by_phi) {
+            rank_spans_by_phi(walk, tree->summaries[i], spans);
+        } else {
+            rank_spans(walk, tree->summaries[i], spans);
+        }
         for (uint32_t unit = 0; unit < TREE_UNITS; unit++) {
             const struct tree_node *node = tree->summaries[i]->owners[unit];
 

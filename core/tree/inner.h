@@ -86,12 +86,22 @@ enum {
     TREE_NEED_NONE = 1 << 14 /* the need of a span without messages: no message has a larger need */
 };
 
+/* The rows of tree_summary.ranges: the least and the most set bits that a message of the span has
+ * in the section, and the most that a message has there outside of the core. 255 means 255 or
+ * more. */
+enum tree_range { TREE_LEAST, TREE_MOST, TREE_OUTSIDE, TREE_RANGES };
+
 struct tree_summary {
     int16_t needs[BITS_NEEDS * BITS_LANES];
     struct tree_node *owners[TREE_UNITS]; /* the node that owns each unit; NULL: the unit is free */
     uint32_t used;                        /* units that nodes have */
     uint64_t *columns; /* the columns of the cores of all spans of this summary: a pointer into
                         * `storage`, at the start of a cache line */
+    /*
+     * For each section of the profile, TREE_RANGES rows with a number for each lane: the bounds by
+     * phi need them (bound.c)
+     */
+    uint8_t *ranges;
     _Alignas(8) uint64_t storage[]; /* i386 aligns uint64_t to 4 bytes */
 };
 
@@ -473,6 +483,13 @@ void tree_mark_loose(const struct tree *tree, struct tree_order *order);
  */
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality);
+
+/* A row of tree_summary.ranges: BITS_LANES numbers. */
+static inline uint8_t *tree_range_row(const struct tree_summary *summary, uint32_t section,
+                                      enum tree_range range)
+{
+    return summary->ranges + ((size_t)section * TREE_RANGES + range) * BITS_LANES;
+}
 
 /* --- search.c --------------------------------------------------------------------------------- */
 

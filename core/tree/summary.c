@@ -29,7 +29,8 @@ static size_t one_bytes(const struct tree *tree)
 {
     size_t words = (size_t)tree->bits * BITS_LANE_WORDS + TREE_LINE_WORDS - 1;
 
-    return sizeof(struct tree_summary) + words * sizeof(uint64_t);
+    return sizeof(struct tree_summary) + words * sizeof(uint64_t) +
+           (size_t)tree->section_count * TREE_RANGES * BITS_LANES;
 }
 
 size_t tree_summary_bytes(const struct tree *tree)
@@ -47,6 +48,37 @@ void tree_free_summaries(struct tree *tree)
     tree->summary_count = 0;
 }
 
+/* Sets the ranges of a span without messages. */
+static void clear_ranges(const struct tree *tree, struct tree_summary *summary, uint32_t lane)
+{
+    for (uint32_t s = 0; s < tree->section_count; s++) {
+        tree_range_row(summary, s, TREE_LEAST)[lane] = UINT8_MAX;
+        tree_range_row(summary, s, TREE_MOST)[lane] = 0;
+        tree_range_row(summary, s, TREE_OUTSIDE)[lane] = 0;
+    }
+}
+
+/* Widens the ranges of a span so that they hold for one more message. `outside` has the bits of
+ * the message that are not in the core. */
+static void widen_ranges(const struct tree *tree, struct tree_summary *summary, uint32_t lane,
+                         const uint64_t *filter, const uint64_t *outside)
+{
+    for (uint32_t s = 0; s < tree->section_count; s++) {
+        const struct tree_section *section = &tree->sections[s];
+        uint8_t set = tree_bound_byte(
+            bloom_union_count_range(filter, filter, section->first_bit, section->bits));
+        uint8_t beyond = tree_bound_byte(
+            bloom_union_count_range(outside, outside, section->first_bit, section->bits));
+        uint8_t *least = &tree_range_row(summary, s, TREE_LEAST)[lane];
+        uint8_t *most = &tree_range_row(summary, s, TREE_MOST)[lane];
+        uint8_t *out = &tree_range_row(summary, s, TREE_OUTSIDE)[lane];
+
+        *least = set < *least ? set : *least;
+        *most = set > *most ? set : *most;
+        *out = beyond > *out ? beyond : *out;
+    }
+}
+
 static struct tree_summary *summary_new(const struct tree *tree)
 {
     struct tree_summary *summary = alloc_zeroed(tree->alloc, 1, one_bytes(tree));
@@ -55,6 +87,10 @@ static struct tree_summary *summary_new(const struct tree *tree)
         size_t past = (uintptr_t)summary->storage / sizeof(uint64_t) % TREE_LINE_WORDS;
 
         summary->columns = summary->storage + (TREE_LINE_WORDS - past) % TREE_LINE_WORDS;
+        summary->ranges = (uint8_t *)(summary->columns + (size_t)tree->bits * BITS_LANE_WORDS);
+        for (uint32_t lane = 0; lane < BITS_LANES; lane++) {
+            clear_ranges(tree, summary, lane);
+        }
         for (size_t i = 0; i < sizeof(summary->needs) / sizeof(summary->needs[0]); i++) {
             summary->needs[i] = TREE_NEED_NONE;
         }
@@ -228,6 +264,7 @@ void tree_forget_summary(struct tree *tree, struct tree_node *node)
     for (uint32_t span = 0; span < node->span_count; span++) {
         set_core(tree, summary, node->span_lane + span, none);
         set_needs(summary, node->span_lane + span, needs_none);
+        clear_ranges(tree, summary, node->span_lane + span);
     }
     own_units(summary, node->span_lane / TREE_UNIT, unit_count(node), NULL);
     node->span_count = 0;
@@ -395,6 +432,23 @@ static void divide_spans(const struct tree *tree, struct tree_node *node)
     }
 }
 
+static void set_ranges(const struct span *span, struct tree_summary *summary, uint32_t lane,
+                       const uint64_t *core)
+{
+    const struct tree *tree = span->tree;
+    uint64_t filter[PROFILE_WORDS_MAX];
+    uint64_t outside[PROFILE_WORDS_MAX];
+
+    clear_ranges(tree, summary, lane);
+    for (uint32_t i = 0; i < span->count; i++) {
+        tree_read_filter(tree, tree_spot_at(tree, span->positions[i]), filter);
+        for (size_t w = 0; w < tree->words; w++) {
+            outside[w] = filter[w] & ~core[w];
+        }
+        widen_ranges(tree, summary, lane, filter, outside);
+    }
+}
+
 void tree_summarise(struct tree *tree, struct tree_node *node)
 {
     uint32_t positions[TREE_SLOTS];
@@ -418,6 +472,7 @@ void tree_summarise(struct tree *tree, struct tree_node *node)
         (void)summarise_span(&span, core, needs);
         set_core(tree, summary, node->span_lane + s, core);
         set_needs(summary, node->span_lane + s, needs);
+        set_ranges(&span, summary, node->span_lane + s, core);
     }
 }
 
@@ -484,8 +539,9 @@ static uint32_t lane_bits(const struct tree *tree, const uint64_t *columns, uint
     return count;
 }
 
-/* Does nothing if the needs hold for the new message. Else adds the message's bits to the core,
- * unless the core would become too full, and lowers the needs as far as necessary. */
+/* Does nothing to core and needs if the needs hold for the new message. Else adds the message's
+ * bits to the core, unless the core would become too full, and lowers the needs as far as
+ * necessary. */
 void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t group,
                         const uint64_t *filter, uint16_t cardinality)
 {
@@ -493,20 +549,25 @@ void tree_widen_summary(struct tree *tree, struct tree_node *node, uint32_t grou
     uint32_t lane = lane_of(node, group);
     uint16_t positions[PROFILE_BITS_MAX];
     size_t count = sliced_positions(filter, tree->words, positions);
-    uint32_t outside = 0;
+    uint64_t outside[PROFILE_WORDS_MAX] = {0};
+    uint32_t beyond = 0;
 
     for (size_t i = 0; i < count; i++) {
-        outside += !sliced_test(summary->columns, positions[i], lane);
-    }
-    if (needs_hold(&summary->needs[lane], cardinality, outside)) {
-        return;
-    }
-    if ((lane_bits(tree, summary->columns, lane) + outside) * 100 <=
-        tree->bits * CORE_FILL_PERCENT) {
-        for (size_t i = 0; i < count; i++) {
-            sliced_set(summary->columns, positions[i], lane);
+        if (!sliced_test(summary->columns, positions[i], lane)) {
+            outside[positions[i] / 64] |= UINT64_C(1) << positions[i] % 64;
+            beyond++;
         }
-        outside = 0;
     }
-    lower_needs(&summary->needs[lane], BITS_LANES, cardinality, outside);
+    if (!needs_hold(&summary->needs[lane], cardinality, beyond)) {
+        if ((lane_bits(tree, summary->columns, lane) + beyond) * 100 <=
+            tree->bits * CORE_FILL_PERCENT) {
+            for (size_t i = 0; i < count; i++) {
+                sliced_set(summary->columns, positions[i], lane);
+            }
+            memset(outside, 0, sizeof(outside));
+            beyond = 0;
+        }
+        lower_needs(&summary->needs[lane], BITS_LANES, cardinality, beyond);
+    }
+    widen_ranges(tree, summary, lane, filter, outside);
 }

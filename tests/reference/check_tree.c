@@ -262,6 +262,32 @@ static bool needs_hold(const struct tree *tree, const struct tree_summary *summa
     return hold;
 }
 
+/* Returns whether a lane's ranges hold for one of its messages: its set bits in each section, and
+ * those outside of the core. */
+static bool ranges_hold(const struct tree *tree, const struct tree_summary *summary, uint32_t lane,
+                        struct tree_spot spot)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    bool hold = true;
+
+    tree_read_filter(tree, spot, filter);
+    for (uint32_t s = 0; s < tree->section_count; s++) {
+        uint32_t set = 0;
+        uint32_t outside = 0;
+
+        for (uint32_t i = 0; i < tree->sections[s].bits; i++) {
+            uint32_t bit = tree->sections[s].first_bit + i;
+
+            set += bloom_test(filter, bit);
+            outside += bloom_test(filter, bit) && !sliced_test(summary->columns, bit, lane);
+        }
+        hold = hold && tree_range_row(summary, s, TREE_LEAST)[lane] <= tree_bound_byte(set) &&
+               tree_range_row(summary, s, TREE_MOST)[lane] >= tree_bound_byte(set) &&
+               tree_range_row(summary, s, TREE_OUTSIDE)[lane] >= tree_bound_byte(outside);
+    }
+    return hold;
+}
+
 static const char *check_summary(const struct tree *tree, struct tree_node *node)
 {
     if (node->span_count == 0) {
@@ -277,6 +303,9 @@ static const char *check_summary(const struct tree *tree, struct tree_node *node
         for (uint32_t slot = it->first; slot < (uint32_t)it->first + it->used; slot++) {
             if (!needs_hold(tree, summary, lane_of(node, group), (struct tree_spot){node, slot})) {
                 return "tree: a message needs less than its summary says";
+            }
+            if (!ranges_hold(tree, summary, lane_of(node, group), (struct tree_spot){node, slot})) {
+                return "tree: a message is beyond the ranges of its summary";
             }
         }
     }
