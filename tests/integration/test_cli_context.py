@@ -186,7 +186,7 @@ def test_of_a_scan_the_strongest(offline, rng):
         assert err == (f"hearsay: access points left out: {crowded}1 because no access point has such an address "
                        "(Android says 02:00:00:00:00:00 where it hides one); strengths left out: 2 because they are "
                        "not from -127 to -1 dBm\n")
-    code, out, err = offline.run("deposit", "--scan", "-", "x", stdin="02:00:00:00:00:00:77\n")
+    code, out, err = offline.run("deposit", "--no-here", "--scan", "-", "x", stdin="02:00:00:00:00:00:77\n")
     assert (code, out) == (2, "") and "left out: 1" in err and "the context is empty" in err
 
 
