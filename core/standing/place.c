@@ -222,7 +222,10 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
         seek_by_phi(standing, out);
     }
     bool close = is_close(standing, out);
-    if (!close && wanted > 0) {
+    /* By phi, a part that wants most of what it asks for needs only a bit or two of it, so the bits
+     * that it wants rule out more. */
+    bool wants_most = out->need != NULL && 2 * wanted >= cardinality;
+    if ((!close || wants_most) && wanted > 0) {
         out->class = STANDING_CONTAINING;
         out->key = slot->contains;
         out->loose = false;
