@@ -84,12 +84,13 @@ static void bound_group(const struct hood_search *search, const struct index_pro
 {
     struct phi_range ranges[PROFILE_SECTIONS_MAX];
     bool is_phi = probe->query->metric == INDEX_METRIC_PHI;
+    bool by_rank = probe->query->order == INDEX_ORDER_SIMILARITY;
     struct bound_query query = {
         .phi = is_phi ? &probe->phi : NULL,
         .set_bits = probe->cardinality,
         .section_count = search->hood->options.profile->section_count,
         .max_distance_ppm = probe->query->max_distance_ppm,
-        .phi_least = is_phi && target->can_hold ? target->rank.shared : 0,
+        .phi_least = is_phi && by_rank && target->can_hold ? target->rank.shared : 0,
     };
     struct similarity rank;
 
@@ -97,7 +98,7 @@ static void bound_group(const struct hood_search *search, const struct index_pro
         ranges[s] = (struct phi_range){group[s].least, group[s].most, shared[s][lane]};
     }
     if (bound_rank(&query, ranges, &rank)) {
-        raise_bound(target, rank, newest_ms);
+        raise_bound(target, index_rank(probe->query->order, rank), newest_ms);
     }
 }
 
@@ -367,6 +368,9 @@ struct similarity hood_search_floor(const struct hood_search *search)
     const struct nearest_candidate *worst = nearest_worst(&search->nearest);
     struct similarity floor = search->query.floor;
 
+    if (search->query.query->order == INDEX_ORDER_NEWEST) {
+        return floor; /* a message of any similarity may be newer */
+    }
     return worst != NULL && similarity_compare(worst->rank, floor) > 0 ? worst->rank : floor;
 }
 

@@ -10,7 +10,8 @@
  *   hood_search_results(...)
  *
  * Each peer has a bound: the highest similarity that a message of its groups can have (bound.h),
- * over all parts of the query. A peer is skipped if its bound is below the k-th best message found,
+ * over all parts of the query. A search for the newest messages gives all of them one rank, so that
+ * the times decide. A peer is skipped if its bound is below the k-th best message found,
  * or equal to it while the newest message of these groups is older. The others are asked best
  * first: 8 peers, then 16, 32, and so on; each wave uses what the waves before have found.
  *
@@ -39,7 +40,8 @@ struct hood_query {
      * indexes. The search does not read sender_share (each host limits its own senders) and budget.
      */
     const struct index_query *query;
-    struct similarity floor;   /* messages below it are of no use; 0: all are */
+    struct similarity floor;   /* messages below it are of no use; 0: all are, and so it is in a
+                                * search   for the newest messages */
     uint32_t peers_max;        /* how many peers may be asked */
     uint64_t max_staleness_ms; /* a peer with an older summary is asked; UINT64_MAX: any age */
     int64_t now_ms;            /* by the clock of hood_learn's heard_ms */

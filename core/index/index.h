@@ -163,6 +163,16 @@ enum index_metric {
     INDEX_METRIC_PHI   /* phi coefficient of the filters (core/profile/phi.h) */
 };
 
+/* Which of the messages that meet all conditions of a query are its k best. */
+enum index_order {
+    INDEX_ORDER_SIMILARITY, /* the most similar; of equally similar ones the newer */
+    INDEX_ORDER_NEWEST      /* the newest, however similar; of equally new ones the smaller id */
+};
+
+/* What the k best are ordered by before the times of their deposits: the similarity, or one rank
+ * for all in a search for the newest messages. */
+struct similarity index_rank(enum index_order order, struct similarity similarity);
+
 /*
  * One filter that a query looks for in one index. If several parts of a query find the same message
  * of an index, the message is one result. The result names the part that ranks the message highest;
@@ -188,6 +198,7 @@ struct index_query {
     int64_t since_ms; /* deposited at or after; INT64_MIN: any */
     int64_t until_ms; /* deposited before; INT64_MAX: any */
     enum index_metric metric;
+    enum index_order order;
     struct similarity floor; /* of the metric: messages below it are left out; all = 0: none are */
     /* Messages whose ids are in these slices are left out. Borrowed until the search is freed. */
     const struct scalable_slice *exclude;

@@ -19,7 +19,8 @@ int nearest_compare(const struct nearest_candidate *a, const struct nearest_cand
     if (order != 0) {
         return order;
     }
-    return (a->part > b->part) - (a->part < b->part);
+    order = similarity_compare(b->similarity, a->similarity);
+    return order != 0 ? order : (a->part > b->part) - (a->part < b->part);
 }
 
 int nearest_init(struct nearest *nearest, const struct alloc *alloc, uint32_t k, uint32_t share)

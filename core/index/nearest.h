@@ -2,9 +2,10 @@
 /*
  * nearest: the k best candidates of a search so far.
  *
- * Candidates are ranked: the more similar message first; if equal, the newer deposit; if equal, the
- * smaller id (unsigned bytes). The k best are in a heap with the worst on top. nearest_offer costs
- * O(log k) if the candidate enters the heap, else O(1).
+ * Candidates are ordered: the higher rank first; if equal, the newer deposit; if equal, the smaller
+ * id (unsigned bytes). The rank is the similarity. A search for the newest messages gives all
+ * candidates one rank, so that the deposit decides. The k best are in a heap with the worst on top.
+ * nearest_offer costs O(log k) if the candidate enters the heap, else O(1).
  *
  * A search may limit how many candidates of one sender are among the k best (`share`).
  * nearest_offer then costs O(k). The result is the same as if all candidates were sorted, and each
@@ -40,8 +41,9 @@ struct index_item {
 };
 
 struct nearest_candidate {
-    struct similarity rank; /* similarity of the message and the query in the query's metric;
-                             * candidates are ordered by it */
+    struct similarity rank;       /* candidates are ordered by it */
+    struct similarity similarity; /* of the message and the query, in the query's metric. Of one
+                                   * message that several parts find, the most similar counts */
     struct index_item item;
     uint32_t intersection; /* set bits of (query and filter) */
     uint32_t union_count;  /* set bits of (query or filter) */

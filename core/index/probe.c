@@ -33,9 +33,27 @@ static uint16_t metric_floor(const struct index_probe *probe, struct similarity 
     return is_phi(probe) ? (uint16_t)phi_floor(s) : floor_of(s.shared, s.all);
 }
 
+struct similarity index_rank(enum index_order order, struct similarity similarity)
+{
+    static const struct similarity same = {1, 1};
+
+    return order == INDEX_ORDER_NEWEST ? same : similarity;
+}
+
+static struct similarity rank_of(const struct index_probe *probe, struct similarity similarity)
+{
+    return index_rank(probe->query->order, similarity);
+}
+
+/* The k-th best candidate, if it says how similar a message must be to come before it. */
+static const struct nearest_candidate *worst_similar(const struct index_probe *probe)
+{
+    return probe->query->order == INDEX_ORDER_SIMILARITY ? nearest_worst(probe->nearest) : NULL;
+}
+
 uint16_t index_probe_floor(const struct index_probe *probe)
 {
-    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+    const struct nearest_candidate *worst = worst_similar(probe);
     uint32_t max_ppm = probe->query->max_distance_ppm;
     uint16_t floor = 0;
 
@@ -114,10 +132,10 @@ void index_probe_ask_phi(struct index_probe *probe)
     }
 }
 
-/* Whether a rank is not below the floor of the query. */
-static bool reaches_floor(const struct index_probe *probe, struct similarity rank)
+/* Whether a similarity is not below the floor of the query. */
+static bool reaches_floor(const struct index_probe *probe, struct similarity similarity)
 {
-    return probe->query->floor.all == 0 || similarity_compare(rank, probe->query->floor) >= 0;
+    return probe->query->floor.all == 0 || similarity_compare(similarity, probe->query->floor) >= 0;
 }
 
 /* Copies the words of a filter, so that they follow one another. */
@@ -140,43 +158,44 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
         return true;
     }
     return distance_within(bits, probe->query->max_distance_ppm) && reaches_floor(probe, bits) &&
-           (worst == NULL || similarity_compare(bits, worst->rank) >= 0);
+           (worst == NULL || similarity_compare(rank_of(probe, bits), worst->rank) >= 0);
+}
+
+/* Whether any of several messages can be among the k best. None is more similar than `most`, and
+ * none is newer than newest_ms. */
+static bool may_be_best(const struct index_probe *probe, struct similarity most, int64_t newest_ms)
+{
+    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+
+    if (newest_ms < probe->query->since_ms || !reaches_floor(probe, most)) {
+        return false;
+    }
+    int order = worst == NULL ? 1 : similarity_compare(rank_of(probe, most), worst->rank);
+    return order > 0 || (order == 0 && newest_ms >= worst->item.deposited_ms);
 }
 
 bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
                           uint32_t shared, int64_t newest_ms)
 {
-    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
     struct bound_query query = {
         .set_bits = probe->cardinality,
         .section_count = 1,
         .max_distance_ppm = probe->query->max_distance_ppm,
     };
     struct phi_range range = {.least = low, .most = high, .shared = shared};
-    struct similarity rank;
+    struct similarity most;
 
-    if (newest_ms < probe->query->since_ms || !bound_rank(&query, &range, &rank)) {
+    if (newest_ms < probe->query->since_ms || !bound_rank(&query, &range, &most)) {
         return false;
     }
-    if (worst == NULL || !reaches_floor(probe, rank)) {
-        return reaches_floor(probe, rank);
-    }
-    int order = similarity_compare(rank, worst->rank);
-    return order > 0 || (order == 0 && newest_ms >= worst->item.deposited_ms);
+    return may_be_best(probe, most, newest_ms);
 }
 
 bool index_probe_may_reach(const struct index_probe *probe, uint32_t floor, int64_t newest_ms)
 {
-    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
-    struct similarity rank = {floor > 0, 1};
-
-    if (newest_ms < probe->query->since_ms || !reaches_floor(probe, rank)) {
-        return false;
-    }
     /* The most similar message may have the rank of the k-th best only if that is 0 or 1: the other
      * bounds are coarse. */
-    int order = worst == NULL ? 1 : similarity_compare(rank, worst->rank);
-    return order > 0 || (order == 0 && newest_ms >= worst->item.deposited_ms);
+    return may_be_best(probe, (struct similarity){floor > 0, 1}, newest_ms);
 }
 
 static bool may_be_shown(const struct index_probe *probe, const struct index_item *item)
@@ -219,14 +238,14 @@ static bool is_reached(const struct index_probe *probe, const struct index_item 
     return distance_within(phi_similarity(&asked, probe->filter, overlap), item->reach_ppm);
 }
 
-/* The rank of a message by phi. Returns false if the message is not within the distance of the
- * query, or clearly less similar than the k-th best; *out_reached says whether the query is within
- * the reach of the message. */
-static bool rank_by_phi(const struct index_probe *probe, const struct index_item *item,
-                        const uint64_t *filter, size_t stride, struct index_counts counts,
-                        uint32_t overlap, struct similarity *out_rank, bool *out_reached)
+/* The similarity of a message by phi. Returns false if the message is not within the distance of
+ * the query, or clearly less similar than the k-th best; *out_reached says whether the query is
+ * within the reach of the message. */
+static bool similar_by_phi(const struct index_probe *probe, const struct index_item *item,
+                           const uint64_t *filter, size_t stride, struct index_counts counts,
+                           uint32_t overlap, struct similarity *out_similarity, bool *out_reached)
 {
-    const struct nearest_candidate *worst = nearest_worst(probe->nearest);
+    const struct nearest_candidate *worst = worst_similar(probe);
     uint32_t least = worst != NULL ? worst->rank.shared : 0;
     uint16_t sections[PROFILE_SECTIONS_MAX];
 
@@ -235,8 +254,8 @@ static bool rank_by_phi(const struct index_probe *probe, const struct index_item
         sections[s] = counts.first[s * counts.stride];
         sections[0] = (uint16_t)(sections[0] - sections[s]);
     }
-    if (!phi_reaches(&probe->phi, sections, overlap, least, out_rank) ||
-        !distance_within(*out_rank, probe->query->max_distance_ppm)) {
+    if (!phi_reaches(&probe->phi, sections, overlap, least, out_similarity) ||
+        !distance_within(*out_similarity, probe->query->max_distance_ppm)) {
         return false;
     }
     *out_reached = is_reached(probe, item, filter, stride, overlap);
@@ -244,13 +263,13 @@ static bool rank_by_phi(const struct index_probe *probe, const struct index_item
 }
 
 /* The same by the metric of bits. */
-static bool rank_by_bits(const struct index_probe *probe, const struct index_item *item,
-                         uint32_t cardinality, uint32_t overlap, struct similarity *out_rank,
-                         bool *out_reached)
+static bool similar_by_bits(const struct index_probe *probe, const struct index_item *item,
+                            uint32_t cardinality, uint32_t overlap,
+                            struct similarity *out_similarity, bool *out_reached)
 {
-    *out_rank = bit_similarity(probe, cardinality, overlap);
-    *out_reached = distance_within(*out_rank, item->reach_ppm);
-    return distance_within(*out_rank, probe->query->max_distance_ppm);
+    *out_similarity = bit_similarity(probe, cardinality, overlap);
+    *out_reached = distance_within(*out_similarity, item->reach_ppm);
+    return distance_within(*out_similarity, probe->query->max_distance_ppm);
 }
 
 void index_probe_offer(struct index_probe *probe, const struct index_item *item, uint32_t place,
@@ -276,13 +295,14 @@ void index_probe_offer_counted(struct index_probe *probe, const struct index_ite
                                uint32_t contains_overlap)
 {
     uint32_t cardinality = counts.first[0];
-    struct similarity rank;
+    struct similarity similarity;
     bool reached = false;
 
     if (!may_be_shown(probe, item) ||
         (probe->contains != NULL && contains_overlap != probe->contains_cardinality) ||
-        !(is_phi(probe) ? rank_by_phi(probe, item, filter, stride, counts, overlap, &rank, &reached)
-                        : rank_by_bits(probe, item, cardinality, overlap, &rank, &reached))) {
+        !(is_phi(probe)
+              ? similar_by_phi(probe, item, filter, stride, counts, overlap, &similarity, &reached)
+              : similar_by_bits(probe, item, cardinality, overlap, &similarity, &reached))) {
         return;
     }
     if (probe->query->found != NULL) {
@@ -293,7 +313,8 @@ void index_probe_offer_counted(struct index_probe *probe, const struct index_ite
         return;
     }
     struct nearest_candidate candidate = {
-        .rank = rank,
+        .rank = rank_of(probe, similarity),
+        .similarity = similarity,
         .item = *item,
         .intersection = overlap,
         .union_count = probe->cardinality + cardinality - overlap,
@@ -301,7 +322,7 @@ void index_probe_offer_counted(struct index_probe *probe, const struct index_ite
         .part = probe->part,
         .source = probe->source,
     };
-    if (!reaches_floor(probe, candidate.rank) || !nearest_wants(probe->nearest, &candidate)) {
+    if (!reaches_floor(probe, similarity) || !nearest_wants(probe->nearest, &candidate)) {
         return;
     }
     /*

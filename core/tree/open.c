@@ -177,7 +177,8 @@ struct places {
  * Returns whether a group may still have one of the k best messages. Reach and floor are defined in
  * walk.h. With the metric of bits, the answer is yes without a further test if the reach is at
  * least floor + 2. With a reach of floor + 1, the best message of the group may be no better than
- * the k-th best; index_probe_may_hold decides. With phi, index_probe_may_reach does.
+ * the k-th best; and in a search for the newest messages the floor does not bound the time, which
+ * decides there. Then index_probe_may_hold decides. With phi, index_probe_may_reach does.
  */
 static inline bool may_hold(const struct walk *walk, const struct tree_group *group, uint16_t reach,
                             uint16_t shared)
@@ -190,7 +191,7 @@ static inline bool may_hold(const struct walk *walk, const struct tree_group *gr
     if (probe->query->metric == INDEX_METRIC_PHI) {
         return index_probe_may_reach(probe, reach - 1u, group->newest_ms);
     }
-    return reach > walk->floor + 1 ||
+    return (reach > walk->floor + 1 && probe->query->order == INDEX_ORDER_SIMILARITY) ||
            index_probe_may_hold(probe, group->low, group->high, shared, group->newest_ms);
 }
 

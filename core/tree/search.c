@@ -1,12 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Search. Bounds rule out little until k good answers are known, so a search has three phases:
+ * Search. Bounds rule out little until k good answers are known, so a search has phases:
  *
  *   rank   computes the reach of each node (walk.h) from the summaries
  *   open   takes the node with the highest reach. Counts its columns, which gives the reach of each
  *          of its groups. Opens its best groups until another node has a higher reach, and so on,
  *          until no reach is above the floor of the k-th best. A node whose columns do not help is
  *          compared in order at once
+ *   newest instead of open, for the order INDEX_ORDER_NEWEST: takes the node with the newest
+ *          message, and opens its groups, the newest ones first if that is known. A group or node
+ *          whose newest message is older than the k-th best cannot have an answer, so the search
+ *          ends at the first such node
  *   sweep  visits all nodes one after another, if messages were inserted or removed since the
  *          search began, or if the search cannot or should not rank the nodes
  *
@@ -112,6 +116,11 @@ void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count
 
 /* --- rank, count ------------------------------------------------------------------------------ */
 
+static bool is_by_time(const struct walk *walk)
+{
+    return walk->probe->query->order == INDEX_ORDER_NEWEST;
+}
+
 static bool is_too_old(const struct walk *walk, const struct tree_node *node)
 {
     return node->newest_ms < walk->probe->query->since_ms;
@@ -179,7 +188,7 @@ static void rank_nodes(struct walk *walk)
 {
     struct tree_cursor *cursor = walk->cursor;
 
-    if (gives_up(walk)) {
+    if (!is_by_time(walk) && gives_up(walk)) {
         cursor->gives_up = true;
         cursor->keeps = false;
         cursor->phase = PHASE_SWEEP;
@@ -190,7 +199,7 @@ static void rank_nodes(struct walk *walk)
     for (uint32_t k = 0; k < cursor->kept_room; k++) {
         cursor->kept[k].in_use = false;
     }
-    cursor->phase = PHASE_OPEN;
+    cursor->phase = is_by_time(walk) ? PHASE_NEWEST : PHASE_OPEN;
 }
 
 /* --- open ------------------------------------------------------------------------------------- */
@@ -363,12 +372,82 @@ static void open_next(struct walk *walk)
     }
 }
 
+/* --- newest ----------------------------------------------------------------------------------- */
+
+/*
+ * Opens the groups of a node that can have one of the newest messages, from the last group to the
+ * first. In a node that was filled one message after the other, the last groups have the newest
+ * messages, and then the others need not be opened.
+ */
+static void open_newest(struct walk *walk, const struct tree_node *node)
+{
+    enum { STEP = 32 }; /* groups that are tested against the same k-th best */
+    struct kept_node bounds;
+    const struct kept_node *known = NULL;
+    uint64_t mask[BITS_LANE_WORDS];
+    uint16_t groups[TREE_GROUPS];
+
+    if (!walk_keep_containing(walk, node, mask)) {
+        return;
+    }
+    size_t count = sliced_positions(mask, BITS_LANE_WORDS, groups);
+    if (walk->floor > 0 && walk_can_bound(walk)) {
+        (void)walk_bound(walk, node, mask, &bounds);
+        known = &bounds;
+    }
+    while (count > 0) {
+        size_t first = count > STEP ? count - STEP : 0;
+
+        walk_open(walk, node, groups + first, count - first, known);
+        count = first;
+    }
+}
+
+/* Returns the place of the node that has the newest message of those that are left; cursor->room if
+ * no node is left, or none with a message that is new enough. */
+static uint32_t newest_node(const struct walk *walk)
+{
+    const struct tree_cursor *cursor = walk->cursor;
+    int64_t newest_ms = INT64_MIN;
+    uint32_t newest = cursor->room;
+
+    for (uint32_t n = 0; n < walk->tree->node_count; n++) {
+        int64_t node_ms = walk->tree->nodes[n]->newest_ms;
+
+        if (cursor->reach[n] > walk->floor && (newest == cursor->room || node_ms > newest_ms)) {
+            newest_ms = node_ms;
+            newest = n;
+        }
+    }
+    return index_probe_may_reach(walk->probe, REACH_MOST - 1, newest_ms) ? newest : cursor->room;
+}
+
+static void newest_next(struct walk *walk)
+{
+    struct tree_cursor *cursor = walk->cursor;
+    uint32_t place = newest_node(walk);
+
+    if (place == cursor->room) {
+        cursor->left = 0;
+        return;
+    }
+    open_newest(walk, walk->tree->nodes[place]);
+    cursor->reach[place] = REACH_DONE;
+    walk->looked = walk->probe->first_look;
+}
+
 /* --- sweep ------------------------------------------------------------------------------------ */
 
 static void visit_node(struct walk *walk, const struct tree_node *node)
 {
     struct kept_node once;
 
+    if (is_by_time(walk)) {
+        if (index_probe_may_reach(walk->probe, REACH_MOST - 1, node->newest_ms)) {
+            open_newest(walk, node);
+        }
+        return;
+    }
     if (walk->cursor->gives_up && walk->probe->contains == NULL && !is_too_old(walk, node)) {
         walk_sweep(walk, node);
         return;
@@ -418,6 +497,8 @@ int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint
             rank_nodes(&walk);
         } else if (c->phase == PHASE_OPEN) {
             open_next(&walk);
+        } else if (c->phase == PHASE_NEWEST) {
+            newest_next(&walk);
         } else if (probe->first_look) {
             walk.looked = true;
         } else {

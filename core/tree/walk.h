@@ -24,7 +24,7 @@ enum {
     REACH_PLAIN = UINT16_MAX /* compare the node in order, before all other nodes */
 };
 
-enum phase { PHASE_RANK, PHASE_OPEN, PHASE_SWEEP };
+enum phase { PHASE_RANK, PHASE_OPEN, PHASE_NEWEST, PHASE_SWEEP };
 
 /* A node whose columns were counted, with groups that are not opened yet. */
 struct kept_node {

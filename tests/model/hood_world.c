@@ -140,15 +140,16 @@ static bool fit(const struct world *world, const struct index_query *query,
     }
     for (uint32_t p = 0; p < query->part_count; p++) {
         const struct index_part *part = &query->parts[p];
-        struct similarity rank = rank_of(world, query->metric, part->filter, message->filter);
+        struct similarity similarity = rank_of(world, query->metric, part->filter, message->filter);
 
         if ((part->contains != NULL &&
              !bloom_is_subset(part->contains, message->filter, world->words)) ||
-            !distance_within(rank, query->max_distance_ppm)) {
+            !distance_within(similarity, query->max_distance_ppm)) {
             continue;
         }
-        if (!fits || similarity_compare(rank, out->rank) > 0) {
-            out->rank = rank;
+        if (!fits || similarity_compare(similarity, out->similarity) > 0) {
+            out->similarity = similarity;
+            out->rank = index_rank(query->order, similarity);
         }
         fits = true;
     }

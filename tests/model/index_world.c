@@ -37,6 +37,8 @@ void check_answer(struct asked *asked)
         check_item(&found[i].item, &expected[i].item);
         assert_int_equal(found[i].rank.shared, expected[i].rank.shared);
         assert_int_equal(found[i].rank.all, expected[i].rank.all);
+        assert_int_equal(found[i].similarity.shared, expected[i].similarity.shared);
+        assert_int_equal(found[i].similarity.all, expected[i].similarity.all);
         assert_int_equal(found[i].intersection, expected[i].intersection);
         assert_int_equal(found[i].union_count, expected[i].union_count);
         assert_int_equal(found[i].cardinality, expected[i].cardinality);
@@ -195,6 +197,7 @@ void begin_search(struct asked *asked)
         .since_ms = rng_chance(rng, 80) ? INT64_MIN : world.now_ms - rng_below(rng, 200),
         .until_ms = rng_chance(rng, 80) ? INT64_MAX : world.now_ms - rng_below(rng, 100),
         .metric = some_metric(rng),
+        .order = some_order(rng),
     };
     if (rng_chance(rng, 30)) {
         asked->query.floor.all = 1 + rng_below(rng, 200);

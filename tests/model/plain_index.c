@@ -108,11 +108,12 @@ static bool plain_match(const struct asked *asked, uint32_t p, const struct mess
         bits = (struct similarity){1, 1};
     }
     memset(out, 0, sizeof *out);
-    out->rank = bits;
-    if (query->floor.all > 0 && (uint64_t)out->rank.shared * query->floor.all <
-                                    (uint64_t)query->floor.shared * out->rank.all) {
+    out->similarity = bits;
+    if (query->floor.all > 0 && (uint64_t)out->similarity.shared * query->floor.all <
+                                    (uint64_t)query->floor.shared * out->similarity.all) {
         return false;
     }
+    out->rank = query->order == INDEX_ORDER_NEWEST ? (struct similarity){1, 1} : out->similarity;
     out->item = *item;
     out->intersection = counts.both;
     out->union_count = counts.either;
@@ -121,20 +122,29 @@ static bool plain_match(const struct asked *asked, uint32_t p, const struct mess
     return true;
 }
 
+/* Whether a similarity is higher than another, crosswise. */
+static int plain_compare(struct similarity a, struct similarity b)
+{
+    uint64_t a_cross = (uint64_t)a.shared * b.all;
+    uint64_t b_cross = (uint64_t)b.shared * a.all;
+
+    return a_cross > b_cross ? -1 : a_cross < b_cross;
+}
+
 static int plain_order(const void *left, const void *right)
 {
     const struct nearest_candidate *a = left;
     const struct nearest_candidate *b = right;
-    uint64_t a_cross = (uint64_t)a->rank.shared * b->rank.all;
-    uint64_t b_cross = (uint64_t)b->rank.shared * a->rank.all;
+    int order = plain_compare(a->rank, b->rank);
 
-    if (a_cross != b_cross) {
-        return a_cross > b_cross ? -1 : 1;
+    if (order != 0) {
+        return order;
     }
     if (a->item.deposited_ms != b->item.deposited_ms) {
         return a->item.deposited_ms > b->item.deposited_ms ? -1 : 1;
     }
-    int order = memcmp(a->item.id, b->item.id, MESSAGE_ID_BYTES);
+    order = memcmp(a->item.id, b->item.id, MESSAGE_ID_BYTES);
+    order = order != 0 ? order : plain_compare(a->similarity, b->similarity);
     return order != 0 ? order : (a->part > b->part) - (a->part < b->part);
 }
 

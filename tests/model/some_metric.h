@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* The metric of a random query. */
+/* The metric and the order of a random query. */
 #ifndef TESTS_MODEL_SOME_METRIC_H
 #define TESTS_MODEL_SOME_METRIC_H
 
@@ -9,6 +9,11 @@
 static inline enum index_metric some_metric(struct rng *rng)
 {
     return rng_chance(rng, 50) ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
+}
+
+static inline enum index_order some_order(struct rng *rng)
+{
+    return rng_chance(rng, 30) ? INDEX_ORDER_NEWEST : INDEX_ORDER_SIMILARITY;
 }
 
 #endif

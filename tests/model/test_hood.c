@@ -18,6 +18,7 @@ static void check_same(const struct nearest_candidate *got, uint32_t got_count,
     assert_int_equal(got_count, count);
     for (uint32_t i = 0; i < count; i++) {
         assert_int_equal(similarity_compare(got[i].rank, right[i].rank), 0);
+        assert_int_equal(similarity_compare(got[i].similarity, right[i].similarity), 0);
         assert_true(got[i].item.deposited_ms == right[i].item.deposited_ms);
         assert_memory_equal(got[i].item.id, right[i].item.id, MESSAGE_ID_BYTES);
     }
@@ -37,6 +38,7 @@ static void make_query(struct world *world, struct index_query *query, struct in
         .since_ms = rng_chance(rng, 20) ? (int64_t)rng_below(rng, 7) : INT64_MIN,
         .until_ms = rng_chance(rng, 20) ? (int64_t)rng_below(rng, 7) : INT64_MAX,
         .metric = rng_chance(rng, 60) ? INDEX_METRIC_PHI : INDEX_METRIC_BITS,
+        .order = rng_chance(rng, 30) ? INDEX_ORDER_NEWEST : INDEX_ORDER_SIMILARITY,
     };
     for (uint32_t p = 0; p < query->part_count; p++) {
         uint64_t *wanted = filters[PARTS_MAX + p];
@@ -67,7 +69,7 @@ static void check_query(struct world *world)
     uint32_t got_count = 0;
 
     make_query(world, &index_query, parts, filters);
-    if (rng_chance(&world->rng, 50) &&
+    if (index_query.order == INDEX_ORDER_SIMILARITY && rng_chance(&world->rng, 50) &&
         hood_world_best(world, &index_query, query.floor, 0, 1, got) == index_query.k) {
         query.floor = got[index_query.k - 1].rank;
     }

@@ -163,6 +163,7 @@ static void ask(uint32_t k, struct asked *asked)
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
         .metric = some_metric(&world.rng),
+        .order = some_order(&world.rng),
     };
     for (uint32_t t = 0; t < TREES; t++) {
         make_filter(t, place, seen, asked->filters[t]);
@@ -198,6 +199,8 @@ static uint64_t check_same(struct asked *asked, struct index_search *search)
         assert_int_equal(found[i].part, expected[i].part);
         assert_int_equal(found[i].rank.shared, expected[i].rank.shared);
         assert_int_equal(found[i].rank.all, expected[i].rank.all);
+        assert_int_equal(found[i].similarity.shared, expected[i].similarity.shared);
+        assert_int_equal(found[i].similarity.all, expected[i].similarity.all);
     }
     assert_true(index_search_is_exact(search));
     index_search_free(reference);
@@ -355,6 +358,7 @@ static uint64_t read_with_near_in(const struct bits_kernels *kernels, uint32_t n
 
         ask(K, &asked);
         asked.query.metric = INDEX_METRIC_BITS;
+        asked.query.order = INDEX_ORDER_SIMILARITY;
         for (uint32_t t = 0; t < TREES; t++) {
             bool seen[PLACE_BITS];
 

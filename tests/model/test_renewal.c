@@ -148,6 +148,7 @@ static void begin_search(struct under_way *it)
         .since_ms = rng_chance(rng, 80) ? INT64_MIN : world.now_ms - 40,
         .until_ms = INT64_MAX,
         .metric = some_metric(rng),
+        .order = some_order(rng),
         .sender_share = rng_chance(rng, 60) ? 0 : 1 + rng_below(rng, 4),
     };
     assert_int_equal(index_search_new(&world.alloc.alloc, &it->query, &it->search), 0);

@@ -39,6 +39,8 @@ struct world {
     uint32_t searches;
     uint32_t short_cuts; /* searches that did not compare all */
     uint32_t most_summaries;
+    int64_t next_ms; /* of the next message, if step_ms is not 0 */
+    int64_t step_ms;
 };
 
 static struct world world; /* too large for a stack */
@@ -173,6 +175,8 @@ static void begin_world(const struct profile *profile, uint32_t fanout,
     world.kernels = *kernels;
     world.kernels.block_columns = 10000; /* so that bounds are used in small nodes, too */
     world.most_summaries = 0;
+    world.next_ms = 0;
+    world.step_ms = 0;
     fail_alloc_init(&world.alloc);
     struct index_options options = {
         .alloc = &world.alloc.alloc,
@@ -220,7 +224,8 @@ static void insert_filter(const uint64_t *filter)
     assert_true(world.count++ < MESSAGES_MAX);
     memset(message, 0, sizeof *message);
     memcpy(message->item.id, &id, sizeof id);
-    message->item.deposited_ms = rng_below(rng, 5);
+    message->item.deposited_ms = world.step_ms != 0 ? world.next_ms : rng_below(rng, 5);
+    world.next_ms += world.step_ms;
     message->item.expires_ms = rng_chance(rng, 90) ? INT64_MAX : rng_below(rng, 20);
     message->item.reach_ppm =
         rng_chance(rng, 90) ? DISTANCE_ONE_PPM : rng_below(rng, DISTANCE_ONE_PPM);
@@ -337,6 +342,7 @@ static void ask(uint32_t k, struct asked *asked)
         .since_ms = rng_chance(rng, 80) ? INT64_MIN : rng_below(rng, 6),
         .until_ms = rng_chance(rng, 80) ? INT64_MAX : rng_below(rng, 6),
         .metric = some_metric(rng),
+        .order = some_order(rng),
     };
     if (rng_chance(rng, 30)) {
         asked->query.floor.all = 1 + rng_below(rng, 200);
@@ -371,6 +377,8 @@ static void check_same(struct asked *asked, struct index_search *search)
                             offsetof(struct index_item, sender) + sizeof found[i].item.sender);
         assert_int_equal(found[i].rank.shared, expected[i].rank.shared);
         assert_int_equal(found[i].rank.all, expected[i].rank.all);
+        assert_int_equal(found[i].similarity.shared, expected[i].similarity.shared);
+        assert_int_equal(found[i].similarity.all, expected[i].similarity.all);
         assert_int_equal(found[i].intersection, expected[i].intersection);
         assert_int_equal(found[i].union_count, expected[i].union_count);
         assert_int_equal(found[i].cardinality, expected[i].cardinality);
@@ -582,6 +590,7 @@ static void ask_until(bool given_up)
         asked.query.since_ms = INT64_MIN;
         asked.query.floor = (struct similarity){0, 0};
         asked.query.metric = INDEX_METRIC_BITS;
+        asked.query.order = INDEX_ORDER_SIMILARITY;
         memcpy(asked.filter, world.messages[world.count - 1 - i % 100].filter, sizeof asked.filter);
         struct index_search *search = begin_search(&asked, world.index);
         assert_int_equal(index_search_step(search, UINT64_MAX, asked.now_ms), 0);
@@ -616,6 +625,43 @@ static void test_bounds_given_up_and_tried_again(void **state)
     }
 }
 
+/* ---- the newest ---- */
+
+/* Whatever the order in which the messages came, a search for the newest ones compares few. */
+static void test_the_newest_compare_little(void **state)
+{
+    enum { COUNT = 6000, K = 10 };
+    static const int64_t steps[] = {1, -1};
+
+    (void)state;
+    for (int in_bulk = 0; in_bulk < 2; in_bulk++) {
+        for (uint32_t s = 0; s < 2; s++) {
+            rng_init(&world.rng);
+            begin_world(&wide, 64, bits_select(BITS_AVX512));
+            world.next_ms = COUNT;
+            world.step_ms = steps[s];
+            insert_many(make_places, COUNT, in_bulk == 1);
+            for (uint32_t i = 0; i < 20; i++) {
+                struct asked asked;
+
+                ask(K, &asked);
+                asked.part.contains = NULL;
+                asked.query.max_distance_ppm = DISTANCE_ONE_PPM;
+                asked.query.floor = (struct similarity){0, 0};
+                asked.query.since_ms = INT64_MIN;
+                asked.query.until_ms = INT64_MAX;
+                asked.query.order = INDEX_ORDER_NEWEST;
+                struct index_search *search = begin_search(&asked, world.index);
+                while (index_search_step(search, 16, asked.now_ms) == INDEX_MORE) {
+                }
+                assert_true(index_search_comparisons(search) < COUNT / 5);
+                check_same(&asked, search);
+            }
+            end_world();
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -625,6 +671,7 @@ int main(void)
         cmocka_unit_test(test_fanout_512),
         cmocka_unit_test(test_full_nodes_with_summaries),
         cmocka_unit_test(test_bounds_given_up_and_tried_again),
+        cmocka_unit_test(test_the_newest_compare_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
