@@ -189,7 +189,7 @@ int calls_check_query(const struct hearsay_query *query, struct hearsay_error *e
                         HEARSAY_DISTANCE_ONE);
     }
     if ((query->metric != HEARSAY_METRIC_BITS && query->metric != HEARSAY_METRIC_PHI) ||
-        query->order < HEARSAY_ORDER_SIMILARITY || query->order > HEARSAY_ORDER_TIME) {
+        query->order < HEARSAY_ORDER_SIMILARITY || query->order > HEARSAY_ORDER_NEWEST) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "there is no such metric or order");
     }
     if (query->exclude_count > LIMIT_SLICES) {

@@ -135,7 +135,7 @@ _hearsay()
         return
         ;;
     --order | -o)
-        mapfile -t COMPREPLY < <(compgen -W 'similarity time' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'similarity time newest' -- "$current")
         return
         ;;
     --time)

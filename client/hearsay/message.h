@@ -90,7 +90,8 @@ enum hearsay_metric {
 
 enum hearsay_order {
     HEARSAY_ORDER_SIMILARITY = 1, /* nearest first; then newer, then smaller id */
-    HEARSAY_ORDER_TIME = 2        /* the same messages, newest first; then smaller id */
+    HEARSAY_ORDER_TIME = 2,       /* the same messages, newest first; then smaller id */
+    HEARSAY_ORDER_NEWEST = 3      /* the k newest within max_distance, in the order of TIME */
 };
 
 /* One filter to search with. */

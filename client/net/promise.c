@@ -95,7 +95,7 @@ static int compare_nearness(const struct promise *promise, const struct msg_resu
 static bool is_in_order(const struct promise *promise, const struct msg_result *a,
                         const struct msg_result *b)
 {
-    if (promise->order != MSG_ORDER_TIME) {
+    if (promise->order == MSG_ORDER_SIMILARITY) {
         int nearness = compare_nearness(promise, a, b);
         if (nearness != 0 || promise->metric != MSG_METRIC_BITS) {
             return nearness <= 0;

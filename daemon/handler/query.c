@@ -272,6 +272,7 @@ static struct query_job *query_new(const struct ask *ask, uint32_t peers)
         .since_ms = query->since_ms,
         .until_ms = query->until_ms,
         .metric = metric_of(query->metric),
+        .order = query->order == MSG_ORDER_NEWEST ? INDEX_ORDER_NEWEST : INDEX_ORDER_SIMILARITY,
         .floor = query->floor == 0 ? (struct similarity){0, 0} : similarity_of_floor(query->floor),
     };
     job->parts = alloc_zeroed(alloc, job->query.part_count, sizeof(*job->parts));

@@ -22,7 +22,7 @@ struct query_place {
 
 /* A message of another server. */
 struct query_remote {
-    struct similarity rank; /* in the metric of the query */
+    struct similarity rank; /* as in struct nearest_candidate */
     struct msg_result result;
 };
 

@@ -46,7 +46,7 @@ static void fill_result(const struct query_job *job, const struct nearest_candid
         .id = {found->item.id, MESSAGE_ID_BYTES},
         .intersection_count = found->intersection,
         .union_count = found->union_count,
-        .distance_ppm = distance_ppm(is_phi ? found->rank : bits),
+        .distance_ppm = distance_ppm(is_phi ? found->similarity : bits),
         .epoch = place->epoch->number,
         .deposited_ms = found->item.deposited_ms,
         .expires_ms = found->item.expires_ms,
@@ -179,7 +179,8 @@ static struct msg_bytes filter_of(const struct query_job *job,
     return (struct msg_bytes){bytes, host->filter_bytes};
 }
 
-/* Whether a message of this server comes before one of another. Of one id at two hosts any may. */
+/* Whether a message of this server comes before one of another server. Of one id at two hosts any
+ * may. */
 static bool is_nearer(const struct nearest_candidate *own, const struct query_remote *remote)
 {
     int order = similarity_compare(own->rank, remote->rank);

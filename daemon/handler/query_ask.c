@@ -91,6 +91,7 @@ static bool write_query(struct ask_wait *wait, struct msg_query *out)
 {
     struct query_job *job = CONTAINER_OF(wait, struct query_job, wait);
     const char *host = job->base.host->config.name;
+    bool is_newest = job->query.order == INDEX_ORDER_NEWEST;
     uint32_t count = 0;
     const struct nearest_candidate *found = index_search_results(job->search, &count);
 
@@ -101,12 +102,14 @@ static bool write_query(struct ask_wait *wait, struct msg_query *out)
         .since_ms = job->query.since_ms,
         .until_ms = job->query.until_ms,
         .metric = job->query.metric == INDEX_METRIC_PHI ? MSG_METRIC_PHI : MSG_METRIC_BITS,
-        .order = MSG_ORDER_SIMILARITY,
+        .order = is_newest ? MSG_ORDER_NEWEST : MSG_ORDER_SIMILARITY,
         .with_payload = job->with_payload,
         .scope = MSG_SCOPE_HERE,
         .max_staleness_ms = job->max_staleness_ms,
     };
-    if (count == job->query.k) {
+    if (count == job->query.k && is_newest) {
+        out->since_ms = found[count - 1].item.deposited_ms; /* not below job->query.since_ms */
+    } else if (count == job->query.k) {
         out->floor = similarity_floor(found[count - 1].rank);
     }
     return write_parts(job, out) && write_slices(job, out);
@@ -128,7 +131,7 @@ static struct similarity rank_filter(const struct query_job *job, const struct i
 }
 
 /*
- * Computes what the filter of a result says, by the part that ranks it highest. False: no part
+ * Computes what the filter of a result says, by the part that it is nearest to. False: no part
  * finds a message of this filter, or the result has no right filter.
  */
 static bool rank_result(const struct query_job *job, const struct msg_result *result,
@@ -137,6 +140,7 @@ static bool rank_result(const struct query_job *job, const struct msg_result *re
     const struct host *host = job->base.host;
     size_t words = host->filter_words;
     uint64_t filter[PROFILE_WORDS_MAX];
+    struct similarity nearest = {0, 1};
     bool is_found = false;
 
     if (result->filter.count != host->filter_bytes ||
@@ -154,11 +158,12 @@ static bool rank_result(const struct query_job *job, const struct msg_result *re
         if (job->places[i].epoch->number != 0 ||
             !distance_within(rank, job->query.max_distance_ppm) ||
             (part->contains != NULL && !bloom_is_subset(part->contains, filter, words)) ||
-            (is_found && similarity_compare(rank, out->rank) <= 0)) {
+            (is_found && similarity_compare(rank, nearest) <= 0)) {
             continue;
         }
         is_found = true;
-        out->rank = rank;
+        nearest = rank;
+        out->rank = index_rank(job->query.order, rank);
         out->result.intersection_count = shared;
         out->result.union_count = all;
         out->result.distance_ppm = distance_ppm(rank);

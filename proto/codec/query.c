@@ -43,7 +43,7 @@ static const struct map slice_map = MAP_OF("a slice", slice, slice);
         {MAP_ENUM(Query, query, metric, Metric, metric),                                         \
          MAP_RANGE(MSG_METRIC_BITS, MSG_METRIC_PHI), .gap = 2, .absent = MSG_METRIC_BITS},       \
         {MAP_ENUM(Query, query, order, Order, order),                                            \
-         MAP_RANGE(MSG_ORDER_SIMILARITY, MSG_ORDER_TIME), .absent = MSG_ORDER_SIMILARITY},       \
+         MAP_RANGE(MSG_ORDER_SIMILARITY, MSG_ORDER_NEWEST), .absent = MSG_ORDER_SIMILARITY},     \
         {MAP_LIST(Query, query, exclude, exclude_count, Slice, slice)},                          \
         {MAP_FIELD(BOOL, Query, query, with_payload)},                                           \
         {MAP_ENUM(Query, query, scope, Scope, scope), MAP_RANGE(MSG_SCOPE_HERE, MSG_SCOPE_HOOD), \

@@ -455,12 +455,16 @@ class Reference:
                 rank = self._rank(query, part, deposit)
                 if rank is not None and (deposit.id not in found or rank < found[deposit.id][0]):
                     found[deposit.id] = (rank, part, deposit, deposited)
-        nearest = sorted(
-            found.values(), key=lambda f: (f[0], -f[3].deposited_ms, f[2].id)
-        )[: query.k]
+        def by_time(entry):
+            return -entry[3].deposited_ms, entry[2].id
+
+        def by_similarity(entry):
+            return entry[0], *by_time(entry)
+
+        best = sorted(found.values(), key=by_time if query.order == pb.NEWEST else by_similarity)[: query.k]
         if query.order == pb.TIME:
-            nearest.sort(key=lambda f: (-f[3].deposited_ms, f[2].id))
-        return [self._shape(query, *entry[1:]) for entry in nearest]
+            best.sort(key=by_time)
+        return [self._shape(query, *entry[1:]) for entry in best]
 
     def _distance(self, query, part, deposit):
         """The similarity whose distance max_distance limits, as a fraction."""

@@ -117,6 +117,27 @@ def test_answers_are_merged(world, rng, metric):
             assert abs(result.distance - 1_000_000 * (every - shared) / every) <= 0.5
 
 
+def test_the_newest_are_merged(world, rng):
+    """However near: the bridge is told from when on messages count, because a floor says how near they are."""
+    _, _, phone = world
+    here = []
+    for n in range(9):
+        one = wire.deposit_of(rng, ["topic:x"] if n % 2 else ["topic:y"], host="lobby")
+        here.append((phone.call(one).deposited_ms, one.id))
+    here.sort(key=lambda one: (-one[0], one[1]))
+    for k in (1, 5, 9, 10):
+        far = wire.deposit_of(rng, ["topic:z"])
+        newer, older = remote(far, deposited_ms=here[0][0] + 1), remote(far, deposited_ms=LONG_AGO)
+        for theirs, place in ((newer, 0), (older, len(here))):
+            got, ask = asked(world, hood_of(["topic:x"], k=k, order=pb.NEWEST), [theirs])
+            expected = [name for _, name in here]
+            expected.insert(place, far.id)
+            assert [r.id for r in got.results] == expected[:k]
+            assert ask.query.order == pb.NEWEST and not ask.query.HasField("floor")
+            assert ask.query.HasField("since_ms") == (k <= len(here))
+            assert k > len(here) or ask.query.since_ms == here[k - 1][0]
+
+
 def test_nothing_of_the_phone_reaches_the_bridge(world):
     """An ask has what is looked for, and nothing that tells one client from another."""
     bridge, served, phone = world

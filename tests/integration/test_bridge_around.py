@@ -68,7 +68,7 @@ def key_of(query, host, message):
     seen, all_ = similarity(query, message.filter, query.parts[0].filter)  # for phi the message asks
     if (all_ - seen) * 1_000_000 > reach * all_:
         return None
-    return -shared / union, -message.deposited_ms, message.id, host
+    return 0 if query.order == pb.NEWEST else -shared / union, -message.deposited_ms, message.id, host
 
 
 def brute_force(query, messages):
@@ -83,6 +83,8 @@ def random_query(rng, host, since, messages):
         query.parts[0].contains = wire.filter_of(labels_of(rng, 1))
     if rng.random() < 0.2:
         query.since_ms = since
+    if rng.random() < 0.3:
+        query.order = pb.NEWEST
     if rng.random() < 0.3:
         nearest = [one for _, one in brute_force(query, messages)]
         query.exclude.extend(slices_of(rng.sample(nearest, len(nearest) // 2), rng))

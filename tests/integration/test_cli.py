@@ -131,6 +131,10 @@ def test_query_conditions(cli, rng):
     assert ids() == [first, second]
     assert ids("--contains", labels[-1]) == [first]
     assert ids("--order", "time") == [second, first]
+    assert ids("--order", "time", "-k", "1") == [first]
+    assert ids("--order", "newest", "-k", "1") == [second]
+    code, out, _ = cli.run("query", *on, "--json", "-d", "0", "-k", "1", "--order", "newest")
+    assert code == 0 and json.loads(out)["id"] == first, "the newest within the distance"
     assert ids("--metric", "phi") == [first, second]
     assert ids("--since", "1h") == [first, second]
     assert ids("--until", "1h") == []

@@ -66,7 +66,7 @@ class Reference(wire.Reference):
                     rank, part = min(seen, key=lambda r: r[0])
                     found.append((rank, -deposited.deposited_ms, deposit.id, place, part,
                                   (deposit, deposited)))
-        nearest = sorted(found, key=lambda f: f[:4])[: query.k]
+        nearest = sorted(found, key=lambda f: f[1:4] if query.order == pb.NEWEST else f[:4])[: query.k]
         if query.order == pb.TIME:
             nearest.sort(key=lambda f: f[1:3])
         names = [h.name for h in (self.asked, *self.peers)]
@@ -80,7 +80,7 @@ def shapes(answer):
 
 def canonical(entries, order):
     """Messages of one id at several hosts may come in any order."""
-    if order == pb.TIME:
+    if order in (pb.TIME, pb.NEWEST):
         return sorted(entries, key=lambda e: (-e[6], e[1], e[0]))
     return entries
 
@@ -140,7 +140,7 @@ def thin_out(operator, rng, hosts):
 def random_query(rng, asked, hosts, times, ids):
     fields = {"host": asked.name, "scope": pb.HOOD, "k": rng.choice([1, 2, 10, 33, 100])}
     fields["metric"] = rng.choice([pb.BITS, pb.PHI])
-    fields["order"] = rng.choice([pb.SIMILARITY, pb.TIME])
+    fields["order"] = rng.choice([pb.SIMILARITY, pb.TIME, pb.NEWEST])
     fields["with_payload"] = rng.random() < 0.5
     if rng.random() < 0.5:
         fields["max_distance"] = rng.choice([0, 250_000, 500_000, 800_000, WHOLE])

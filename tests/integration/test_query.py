@@ -95,7 +95,7 @@ def test_random_queries(stocked, stocked_client, rng, host, metric):
         if rng.random() < 0.3:
             fields["until_ms"] = fields.get("since_ms", times[0]) + rng.randint(1, 3000)
         if rng.random() < 0.5:
-            fields["order"] = rng.choice([pb.SIMILARITY, pb.TIME])
+            fields["order"] = rng.choice([pb.SIMILARITY, pb.TIME, pb.NEWEST])
         if rng.random() < 0.5:
             fields["with_payload"] = rng.random() < 0.8
         query = pb.Query(k=rng.choice([1, 2, 10, 33, 100]), **fields)

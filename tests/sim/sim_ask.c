@@ -158,7 +158,7 @@ static void fill_query(const struct world *world, const struct w_request *reques
                               .since_ms = query->since_ms,
                               .until_ms = query->until_ms,
                               .metric = MSG_METRIC_BITS,
-                              .order = query->by_time ? MSG_ORDER_TIME : MSG_ORDER_SIMILARITY,
+                              .order = query->order,
                               .scope = query->is_hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE,
                               .wait_ms = LIMIT_WAIT_MS_DEFAULT,
                               .max_staleness_ms = UINT64_MAX,
@@ -297,6 +297,9 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
 
 static void make_query(struct world *world, struct w_request *request)
 {
+    static const enum msg_order orders[8] = {
+        MSG_ORDER_SIMILARITY, MSG_ORDER_SIMILARITY, MSG_ORDER_SIMILARITY, MSG_ORDER_SIMILARITY,
+        MSG_ORDER_TIME,       MSG_ORDER_TIME,       MSG_ORDER_NEWEST,     MSG_ORDER_NEWEST};
     struct rng *rng = &world->rng;
     struct m_query *query = &request->query;
 
@@ -306,7 +309,7 @@ static void make_query(struct world *world, struct w_request *request)
                               .max_distance_ppm = choose_distance(world),
                               .since_ms = INT64_MIN,
                               .until_ms = INT64_MAX,
-                              .by_time = rng_chance(rng, 25),
+                              .order = orders[rng_below(rng, 8)],
                               .with_payload = rng_chance(rng, 50)};
     query->is_hood = request->kind == MSG_REQUEST_QUERY && rng_chance(rng, 30);
     if (rng_chance(rng, 60)) {
@@ -465,7 +468,7 @@ static void make_watch(struct world *world, struct w_request *request)
     make_query(world, request);
     request->query.k = 0;
     request->query.until_ms = INT64_MAX;
-    request->query.by_time = false;
+    request->query.order = MSG_ORDER_SIMILARITY;
     request->query.exclude_bytes = 0;
     if (rng_chance(&world->rng, 60)) { /* much of what comes */
         request->query.max_distance_ppm = LIMIT_DISTANCE_PPM;

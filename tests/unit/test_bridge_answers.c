@@ -17,6 +17,7 @@ static struct {
     size_t answers;      /* that went out with results */
     size_t refusals;
     size_t submitted;
+    enum msg_order order; /* of the last one that was submitted */
     struct hearsay_welcome welcome;
 } fake;
 
@@ -65,6 +66,7 @@ int __wrap_relay_submit(struct hearsay *server, struct msg_request *request, uin
     (void)server;
     (void)out_error;
     assert_int_equal(request->kind, MSG_REQUEST_QUERY);
+    fake.order = request->query.order;
     *out_ticket = ++fake.submitted;
     return HEARSAY_OK;
 }
@@ -156,6 +158,24 @@ static void test_dear_queries_cost_more(void **state)
     assert_int_equal(count_taken(&query), 1);
 }
 
+/* The neighbour sorts what it gets: only which messages these are counts here. */
+static void test_the_order_of_a_neighbour(void **state)
+{
+    static const uint8_t bits[BYTES] = {1};
+    struct msg_query_part part = {.filter = {bits, BYTES}};
+    struct msg_query query = make_query(&part, 1, 10);
+    struct answers answers = make_answers(600);
+
+    (void)state;
+    for (int order = MSG_ORDER_SIMILARITY; order <= MSG_ORDER_NEWEST; order++) {
+        query.order = (enum msg_order)order;
+        ask_once(&answers, &query, 1000);
+        assert_int_equal(fake.order,
+                         order == MSG_ORDER_NEWEST ? MSG_ORDER_NEWEST : MSG_ORDER_SIMILARITY);
+    }
+    answers_clear(&answers);
+}
+
 /* A query that nobody answers costs the others nothing, and neither does a dear one. */
 static void test_neighbours_pay_for_themselves(void **state)
 {
@@ -225,6 +245,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_dear_queries_cost_more),
+        cmocka_unit_test(test_the_order_of_a_neighbour),
         cmocka_unit_test(test_neighbours_pay_for_themselves),
         cmocka_unit_test(test_a_query_of_nobody),
         cmocka_unit_test(test_an_answer_that_the_hub_does_not_take),

@@ -153,8 +153,8 @@ void frame_put_asked(json_t *body, const struct msg_query *query)
     if (query->metric == MSG_METRIC_PHI) {
         frame_put_name(body, "metric", "PHI");
     }
-    if (query->order == MSG_ORDER_TIME) {
-        frame_put_name(body, "order", "TIME");
+    if (query->order != MSG_ORDER_SIMILARITY) {
+        frame_put_name(body, "order", query->order == MSG_ORDER_TIME ? "TIME" : "NEWEST");
     }
     list = frame_put_list(body, "exclude", query->exclude_count);
     for (size_t i = 0; i < query->exclude_count; i++) {

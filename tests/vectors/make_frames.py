@@ -356,6 +356,8 @@ def good_messages():
         ("query, every field", "request", 5, "query", full_query),
         ("query, by phi", "request", 52, "query",
          {"k": 1, "parts": [{"filter": b}], "metric": pb.PHI}),
+        ("query, the newest", "request", 53, "query",
+         {"k": 1, "parts": [{"filter": b}], "order": pb.NEWEST}),
         ("query, two empty parts of 8 bytes", "request", 6, "query",
          {"k": 2**32 - 1, "parts": [{"filter": bytes(8)}, {"filter": bytes(8)}]}),
         ("get", "request", 7, "get", {"id": ID}),

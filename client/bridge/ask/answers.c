@@ -94,7 +94,9 @@ static bool submit_letter(struct answers *answers, const struct msg_letter *lett
     }
     request.query.host = (struct msg_text){answers->host, strlen(answers->host)};
     request.query.scope = MSG_SCOPE_HERE;
-    request.query.order = MSG_ORDER_SIMILARITY;
+    if (asked->order != MSG_ORDER_NEWEST) { /* TIME sorts the messages of SIMILARITY */
+        request.query.order = MSG_ORDER_SIMILARITY;
+    }
     request.query.wait_ms = LIMIT_WAIT_MS_DEFAULT;
     request.query.max_staleness_ms = UINT64_MAX;
     if (relay_submit(link_server(answers->link), &request, out_ticket, &error) != HEARSAY_OK) {

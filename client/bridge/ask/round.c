@@ -124,6 +124,7 @@ static void fill_query(struct round *round)
         .since_ms = asked->since_ms,
         .until_ms = asked->until_ms,
         .metric = asked->metric == MSG_METRIC_PHI ? INDEX_METRIC_PHI : INDEX_METRIC_BITS,
+        .order = asked->order == MSG_ORDER_NEWEST ? INDEX_ORDER_NEWEST : INDEX_ORDER_SIMILARITY,
         .exclude = round->slices,
         .exclude_count = (uint32_t)asked->exclude_count,
     };

@@ -20,14 +20,14 @@ enum { EPOCH_IS_LOST = -100 };
 static const struct query_options query_defaults = {
     .k = 10, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS, .fresh_ms = UINT64_MAX};
 
-static const char *const order_names[] = {"similarity", "time", NULL};
+static const char *const order_names[] = {"similarity", "time", "newest", NULL};
 static const char *const metric_names[] = {"bits", "phi", NULL};
 
 static const struct args_option query_options[] = {
     SENSED_OPTIONS(struct query_options, sensed),
     NO_HERE_OPTION(struct query_options, no_here),
     ARGS_RANGE("count", 'k', ARGS_NUMBER, struct query_options, k, "K", 1, UINT32_MAX,
-               "the K nearest (10)"),
+               "how many at most (10)"),
     ARGS_ROW("contains", 'c', ARGS_LIST, struct query_options, contains, "LABEL",
              "only messages whose filter has this label; give it once for each"),
     ARGS_ROW("max-distance", 'd', ARGS_DISTANCE, struct query_options, max_distance, "D",
@@ -35,8 +35,9 @@ static const struct args_option query_options[] = {
     ARGS_ROW("since", 0, ARGS_MOMENT, struct query_options, since, "TIME",
              "left since: 6h (ago) or 2026-11-20T14:00Z"),
     ARGS_ROW("until", 0, ARGS_MOMENT, struct query_options, until, "TIME", "left before: likewise"),
-    ARGS_NAMES("order", 'o', struct query_options, order, "ORDER", order_names,
-               "similarity: nearest first; time: the same, newest first"),
+    ARGS_NAMES(
+        "order", 'o', struct query_options, order, "ORDER", order_names,
+        "similarity: nearest first; time: the same, newest first; newest: the newest within D"),
     ARGS_NAMES("metric", 'm', struct query_options, metric, "METRIC", metric_names,
                "bits: by shared bits; phi: by the correlation of the filters (bits)"),
     ARGS_ROW("batch", 'b', ARGS_TEXT, struct query_options, batch, "FILE",
@@ -228,7 +229,9 @@ static int query_ask(const struct cli *cli, const struct query_options *options,
     /*
      * The nearest messages within a distance are also among the nearest messages of all. So one
      * query without a distance is enough: results beyond the distance are counted, not printed.
+     * The newest messages within it need not be among the newest of all.
      */
+    suggested = suggested && query->order != HEARSAY_ORDER_NEWEST;
     if (suggested) {
         query->max_distance = HEARSAY_DISTANCE_ONE;
     }

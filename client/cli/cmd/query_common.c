@@ -34,7 +34,9 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     }
     out_query->hood = options->hood;
     out_query->max_staleness_ms = options->fresh_ms;
-    out_query->order = options->order == 1 ? HEARSAY_ORDER_TIME : HEARSAY_ORDER_SIMILARITY;
+    out_query->order = options->order == 2   ? HEARSAY_ORDER_NEWEST
+                       : options->order == 1 ? HEARSAY_ORDER_TIME
+                                             : HEARSAY_ORDER_SIMILARITY;
     out_query->metric = options->metric == 1 ? HEARSAY_METRIC_PHI : HEARSAY_METRIC_BITS;
 }
 
