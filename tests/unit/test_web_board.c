@@ -49,31 +49,34 @@ static void test_list(void **state)
     web_board_stop(&fixture);
 }
 
-/* Where hearsayd leaves messages of one sender out, the page asks again for the newest ones, until
- * that changes nothing, or 8 times; and there may be older ones. */
-static void test_capped_list(void **state)
+/* A list by time asks for the newest messages, for one more than the page shows. One of the three
+ * is sealed, so the page asks once more, for as many as may be. Then there may be older ones only
+ * if hearsayd leaves out messages of one sender all the same. */
+static void test_newest_list(void **state)
 {
     (void)state;
     struct web_board fixture;
     struct view view = web_board_tea();
     web_board_start(&fixture, 2, false);
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    fixture.world.is_capped = true;
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    struct web_board_told told = web_board_list(&fixture, &view);
-    assert_int_equal(told.messages, 2);
-    assert_true(told.has_older);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
-
-    (void)pthread_mutex_lock(&fixture.world.lock);
-    fixture.world.is_ever_newer = true;
-    fixture.world.queries = 0;
-    (void)pthread_mutex_unlock(&fixture.world.lock);
-    view.topics[0][0] = 'p';
-    told = web_board_list(&fixture, &view);
-    assert_int_equal(told.outcome, BOARD_DONE);
-    assert_true(told.has_older);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 1 + 8);
+    for (unsigned capped = 0; capped < 2; capped++) {
+        (void)pthread_mutex_lock(&fixture.world.lock);
+        fixture.world.is_capped = capped == 1;
+        fixture.world.queries = 0;
+        (void)pthread_mutex_unlock(&fixture.world.lock);
+        view.topics[0][0] = capped == 1 ? 'p' : 't';
+        struct web_board_told told = web_board_list(&fixture, &view);
+        assert_int_equal(told.outcome, BOARD_DONE);
+        assert_int_equal(told.messages, 2);
+        assert_int_equal(told.has_older, capped == 1);
+        assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2);
+        assert_int_equal(fixture.world.order, MSG_ORDER_NEWEST);
+        assert_int_equal(fixture.world.k, 100);
+    }
+    view.order = VIEW_NEAREST;
+    assert_int_equal(web_board_list(&fixture, &view).messages, 2);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 3);
+    assert_int_equal(fixture.world.order, MSG_ORDER_SIMILARITY);
+    assert_int_equal(fixture.world.k, 3);
     web_board_stop(&fixture);
 }
 
@@ -177,7 +180,7 @@ static void test_away_and_back(void **state)
         web_board_turn(&fixture);
     }
     assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 2); /* asked anew */
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), 4); /* asked anew, twice */
     web_board_stop(&fixture);
 }
 
@@ -679,7 +682,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_list),
-        cmocka_unit_test(test_capped_list),
+        cmocka_unit_test(test_newest_list),
         cmocka_unit_test(test_pages_end_between_two_milliseconds),
         cmocka_unit_test(test_pages_end_between_two_milliseconds),
         cmocka_unit_test(test_get_and_place),

@@ -66,9 +66,6 @@ static void answer_query(const struct web_board_world *world, const struct msg_r
         results[i].union_count = 2;
         results[i].intersection_count = 1;
         results[i].deposited_ms = 1000 - (int64_t)i;
-        if (world->is_ever_newer) {
-            results[i].deposited_ms += 10 * (int64_t)world->queries;
-        }
     }
     response.results.capped = world->is_capped;
     response.results.results = results;
@@ -84,6 +81,8 @@ static void answer_house(struct web_board_world *world, const struct msg_request
     switch (request->kind) {
     case MSG_REQUEST_QUERY:
         world->queries++;
+        world->k = request->query.k;
+        world->order = request->query.order;
         answer_query(world, request, fd);
         return;
     case MSG_REQUEST_GET:

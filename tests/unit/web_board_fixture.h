@@ -26,8 +26,9 @@ struct web_board_world {
     unsigned hellos;    /* connections on behalf of phones */
     uint8_t phones[32]; /* last bytes of their addresses */
     unsigned queries;
-    bool is_capped; /* one sender has too many messages */
-    bool is_ever_newer;
+    uint32_t k;           /* of the last query */
+    enum msg_order order; /* of the last query */
+    bool is_capped;       /* one sender has too many messages */
     unsigned gets;
     unsigned places;
     unsigned watches;   /* begun, less ended */

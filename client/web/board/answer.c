@@ -64,14 +64,15 @@ static size_t own_bytes(const struct board_message *message)
            (message->text != NULL ? message->bytes : 0);
 }
 
-int64_t answer_since_ms(const struct hearsay_results *results, size_t nth)
+size_t answer_count(const struct hearsay_results *results)
 {
-    struct board_message one = {.deposited_ms = INT64_MIN};
+    struct board_message one;
+    size_t count = 0;
 
-    for (size_t i = 0; i < results->result_count && nth > 0; i++) {
-        nth -= answer_borrow(&results->results[i], &one);
+    for (size_t i = 0; i < results->result_count; i++) {
+        count += answer_borrow(&results->results[i], &one);
     }
-    return one.deposited_ms;
+    return count;
 }
 
 /* answer_borrow, with the host of the message unless it is `host`. */

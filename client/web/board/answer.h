@@ -12,12 +12,8 @@ struct answer {
     const char *place;
 };
 
-/*
- * When message number `nth` was deposited, counted from the newest and without sealed ones. The
- * results are in the order of time. Where there are fewer messages, the oldest one counts;
- * INT64_MIN: there is none.
- */
-int64_t answer_since_ms(const struct hearsay_results *results, size_t nth);
+/* How many of the results are not sealed. */
+size_t answer_count(const struct hearsay_results *results);
 
 /*
  * Copies the first `most` messages that are not sealed. NULL: no memory. `is_by_time`: the results

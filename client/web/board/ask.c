@@ -221,8 +221,7 @@ bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *cl
     if (rank == ASK_OWN && own_is_full(asks, client)) {
         return false;
     }
-    ask->since_ms = 0;
-    ask->newer_count = 0;
+    ask->is_wide = false;
     ask->rank = rank;
     ask_enqueue(asks, ask, now_ms);
     return true;

@@ -41,9 +41,8 @@ struct waiter {
 struct ask {
     struct ask *next; /* in struct asks: the one that was asked last comes first */
     enum ask_kind kind;
-    struct view *view;    /* ASK_LIST: owned */
-    int64_t since_ms;     /* ASK_LIST: older messages are not asked for; see answer_since_ms */
-    unsigned newer_count; /* ASK_LIST: how often since_ms was set for this answer */
+    struct view *view; /* ASK_LIST: owned */
+    bool is_wide;      /* ASK_LIST: as many messages as may be are asked for */
     char host[VIEW_HOST_BYTES];
     uint8_t id[HEARSAY_ID_BYTES]; /* ASK_GET */
     struct http_address

@@ -24,8 +24,7 @@ enum {
     QUERY_BURST = 7,
     REST_PER_SECOND = 30, /* of the others, lists that are not ASK_SHARED */
     REST_BURST = 6,
-    HOUSE_HOOD_COST = 4, /* a question of a hood counts this many times, as at hearsayd */
-    NEWER_MOST = 8       /* further questions for one list of the newest messages */
+    HOUSE_HOOD_COST = 4 /* a question of a hood counts this many times, as at hearsayd */
 };
 
 static const struct bucket_rate query_rate = {
@@ -94,19 +93,13 @@ static void answer_all_away(struct house *house)
 
 /* --- sending ---------------------------------------------------------------------------------- */
 
-/*
- * How many messages a list asks for. The nearest k are found and then sorted: for the newest ones k
- * is as large as may be.
- */
-static uint32_t list_k(const struct house *house, const struct view *view)
+/* How many messages a list asks for: one more than a page shows, or as many as may be. */
+static uint32_t list_k(const struct house *house, const struct ask *ask)
 {
     uint32_t most = hearsay_welcome(link_server(house->link))->limits.k_max;
     uint32_t page = house->options.per_page + 1;
 
-    if (view->order == VIEW_NEWEST && most > 0) {
-        return most;
-    }
-    return page > most && most > 0 ? most : page;
+    return most > 0 && (ask->is_wide || page > most) ? most : page;
 }
 
 static int submit_list(struct house *house, struct ask *ask, uint64_t *out_ticket,
@@ -123,10 +116,10 @@ static int submit_list(struct house *house, struct ask *ask, uint64_t *out_ticke
     /* The watch comes before the query, so that no change is missed. */
     ask->is_watched = ask->view->before_ms == INT64_MAX && house_watch_list(house, ask) &&
                       !ask->view->is_hood; /* no watch sees the other hosts */
-    query.k = list_k(house, ask->view);
-    query.since_ms = ask->since_ms > 0 ? ask->since_ms : INT64_MIN;
+    query.k = list_k(house, ask);
     query.until_ms = ask->view->before_ms;
-    query.order = ask->view->order == VIEW_NEAREST ? HEARSAY_ORDER_SIMILARITY : HEARSAY_ORDER_TIME;
+    query.order =
+        ask->view->order == VIEW_NEAREST ? HEARSAY_ORDER_SIMILARITY : HEARSAY_ORDER_NEWEST;
     return hearsay_submit_query(server, &query, out_ticket, error);
 }
 
@@ -298,31 +291,30 @@ void house_forget(struct house *house, const void *context)
 
 /* --- what comes from hearsayd ----------------------------------------------------------------- */
 
-/* Whether hearsayd may have left messages out of a list of the newest ones. */
+/* Whether hearsayd may have left messages out of a page of the newest ones: because of the share of
+ * a sender, or because sealed messages, which are not shown, took their places. */
 static bool list_is_part(const struct house *house, const struct ask *ask,
                          const struct hearsay_results *results)
 {
     return ask->view->order == VIEW_NEWEST &&
-           (results->capped || results->result_count >= list_k(house, ask->view));
+           (results->capped || (results->result_count >= list_k(house, ask) &&
+                                answer_count(results) <= house->options.per_page));
 }
 
-/*
- * Where more messages fit than hearsayd gives at a time, the nearest of all times need not be the
- * newest. Then asks again, for the time of the newest messages of the answer only: one page of
- * them, and one more. That time has fewer messages, and after some such questions hearsayd gives
- * all of them, or the questions end. Returns false: the answer is taken.
- */
-static bool list_ask_newer(struct house *house, struct ask *ask,
+/* Asks once more, for as many messages as may be, where the page would miss some of the newest
+ * ones: of more messages, a sender's share is larger. Returns false: the answer is taken. */
+static bool list_ask_wider(struct house *house, struct ask *ask,
                            const struct hearsay_results *results)
 {
-    int64_t since_ms = answer_since_ms(results, house->options.per_page + 1);
+    uint32_t k = list_k(house, ask);
 
-    if (!list_is_part(house, ask, results) || since_ms <= ask->since_ms ||
-        ask->newer_count >= NEWER_MOST) {
+    if (ask->is_wide || !list_is_part(house, ask, results)) {
         return false;
     }
-    ask->since_ms = since_ms;
-    ask->newer_count++;
+    ask->is_wide = true;
+    if (list_k(house, ask) <= k) {
+        return false;
+    }
     ask_land(&house->asks, ask);
     ask_enqueue(&house->asks, ask, loop_now(house));
     return true;
@@ -343,12 +335,12 @@ static void take_answer(struct house *house, struct ask *ask, const struct hears
 
     switch (reply->kind) {
     case HEARSAY_REPLY_RESULTS:
-        if (list_ask_newer(house, ask, &reply->results)) {
+        if (list_ask_wider(house, ask, &reply->results)) {
             return;
         }
         answer = answer_of_results(&reply->results, house->options.per_page,
                                    ask->view->order == VIEW_NEWEST, host_name(house, ask->view));
-        if (answer != NULL && (ask->since_ms > 0 || list_is_part(house, ask, &reply->results))) {
+        if (answer != NULL && list_is_part(house, ask, &reply->results)) {
             answer->list.has_older = true;
         }
         break;
