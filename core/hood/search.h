@@ -40,8 +40,7 @@ struct hood_query {
      * indexes. The search does not read sender_share (each host limits its own senders) and budget.
      */
     const struct index_query *query;
-    struct similarity floor;   /* messages below it are of no use; 0: all are, and so it is in a
-                                * search   for the newest messages */
+    struct similarity floor;   /* messages below it are of no use; 0: all are */
     uint32_t peers_max;        /* how many peers may be asked */
     uint64_t max_staleness_ms; /* a peer with an older summary is asked; UINT64_MAX: any age */
     int64_t now_ms;            /* by the clock of hood_learn's heard_ms */

@@ -105,7 +105,8 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
  * offer.
  *
  * Let s be the smallest similarity that the k best (if the query's order is by similarity), the
- * distance bound and the floor of the query still accept. With the metric of bits, the floor is floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT), and
+ * distance bound and the floor of the query still accept. With the metric of bits, the floor is
+ * floor(s / (1 + s) * 2^INDEX_FLOOR_SHIFT), and
  * a message passes it if
  *
  *   overlap * 2^INDEX_FLOOR_SHIFT >= (cardinality of the query + its own cardinality) * floor.
