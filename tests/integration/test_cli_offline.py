@@ -185,7 +185,7 @@ def test_completions_have_all_options():
     assert complete("--server", "x", "q") == {"query"}
     assert complete("--server", "127.0.0.1:7117", "q") == {"query"}
     assert complete("help", "con") == {"connection", "context"}
-    assert complete("query", "-o", "") == {"similarity", "time"}
+    assert complete("query", "-o", "") == {"similarity", "time", "newest"}
     assert complete("admin", "") == {*ADMIN}
     for command in COMMANDS + NESTED:
         assert complete(*command.split(), "--") == options_of(command) | common_options()

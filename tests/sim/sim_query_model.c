@@ -23,7 +23,7 @@ static struct fraction fraction_of(uint64_t shared, uint64_t all)
 
 static uint32_t ppm(uint64_t part, uint64_t whole)
 {
-    return (uint32_t)((part * 2000000 + whole) / (whole * 2));
+    return (uint32_t)((part * 1000000 + whole - 1) / whole);
 }
 
 uint32_t m_distance_ppm(uint32_t both, uint32_t either)
