@@ -114,7 +114,7 @@ def test_answers_are_merged(world, rng, metric):
         filters = {one.id: one.filter for one, _ in here + there}
         for result in got.results:
             shared, every = similarity(query, filters[result.id])
-            assert abs(result.distance - 1_000_000 * (every - shared) / every) <= 0.5
+            assert result.distance == -(-1_000_000 * (every - shared) // every)  # rounded up
 
 
 def test_the_newest_are_merged(world, rng):

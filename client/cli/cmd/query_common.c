@@ -152,12 +152,12 @@ int query_read_context(const struct cli *cli, const struct sensed *sensed, bool 
     return code == CLI_DONE ? channel_add_labels(cli, channel, *out_context) : code;
 }
 
-/* Demands the label of the context, if the context is one label. Returns CLI_DONE or an exit code.
- */
+/* Demands the label of the context, if the context is one label and nothing else is asked for: with
+ * a memory it is only one of the places and topics. Returns CLI_DONE or an exit code. */
 static int demand_only_label(const struct cli *cli, struct query_options *options,
                              const struct hearsay_context *context)
 {
-    const char *only = hearsay_context_only_label(context);
+    const char *only = options->memory == NULL ? hearsay_context_only_label(context) : NULL;
     if (only != NULL && args_list_add(&options->contains, only) != 0) {
         return cli_report_nomem(cli);
     }

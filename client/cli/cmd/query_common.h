@@ -76,9 +76,9 @@ int query_read_context(const struct cli *cli, const struct sensed *sensed, bool 
 
 /*
  * Makes the context of a query or watch, without the here labels, from the options and the channel.
- * If the context is one label (hearsay_context_only_label), appends this label to
- * options->contains. Sets options->is_unbounded if the user has said what is wanted, so that the
- * here labels only decide the order. Returns like query_read_context.
+ * If the context is one label (hearsay_context_only_label), and there is no memory, appends this
+ * label to options->contains. Sets options->is_unbounded if the user has said what is wanted, so
+ * that the here labels only decide the order. Returns like query_read_context.
  */
 int query_begin_context(const struct cli *cli, struct query_options *options,
                         const struct channel *channel, struct hearsay_context **out_context);

@@ -19,7 +19,7 @@ import hearsay_wire as wire
 from hearsay_wire import pb
 
 HERE = ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:04", "geo:u281zd", "topic:coffee"]
-ON = [word for label in HERE for word in ("-l", label)]
+ON = [word for label in HERE for word in ("-l", label)] + ["--no-here"]
 LONG = "[host default]\nepoch_length = 365d\nepoch_keep = 365d\n"
 PLANTED = bytes(range(32))
 VISITS = 66  # by each of which 64 keys can be given: more than 4,096
