@@ -360,8 +360,8 @@ def test_long_searches_of_a_hood(make_daemon, rng):
     config = OPEN + "messages = 100000\n" + "".join(f"[host h{n}]\nhood = x\n" for n in range(8))
     daemon = make_daemon(config)
     with daemon.administrator() as client:
-        for host in range(8):
-            batch = [wire.deposit_of(rng, context(rng), host=f"h{host}") for _ in range(3000)]
+        for _ in range(8):  # the hosts in turns: of equally near messages the newest are found
+            batch = [wire.deposit_of(rng, context(rng), host=f"h{n % 8}") for n in range(3000)]
             assert all(a.HasField("deposited") for a in client.pipeline(batch))
         query = pb.Query(k=100, host="h0", scope=pb.HOOD, metric=pb.PHI)
         for _ in range(4):
