@@ -66,7 +66,11 @@ class Reference(wire.Reference):
                     rank, part = min(seen, key=lambda r: r[0])
                     found.append((rank, -deposited.deposited_ms, deposit.id, place, part,
                                   (deposit, deposited)))
-        nearest = sorted(found, key=lambda f: f[1:4] if query.order == pb.NEWEST else f[:4])[: query.k]
+        def newest(entry):
+            rank, *when_and_id, place = entry[:4]
+            return (*when_and_id, rank, place)  # of one id at several hosts the nearer one
+
+        nearest = sorted(found, key=newest if query.order == pb.NEWEST else lambda f: f[:4])[: query.k]
         if query.order == pb.TIME:
             nearest.sort(key=lambda f: f[1:3])
         names = [h.name for h in (self.asked, *self.peers)]
