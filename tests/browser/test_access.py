@@ -56,7 +56,7 @@ def test_dark_and_light(phone, place):
 def test_forced_colours(phone, place):
     """What says something by its colour alone says it in another way, too."""
     place.leave("very near", source="127.0.0.10", t="jazz")
-    place.leave("near", source="127.0.0.11", t="jazz, tea, coffee")
+    place.leave("near", source="127.0.0.11", t="jazz, tea, coffee, cake")
     phone.media(forced_colors="active")
     phone.open(place, "/?t=jazz&o=near")
     current, other = (phone.run("return getComputedStyle(arguments[0]).outlineStyle", chip)
