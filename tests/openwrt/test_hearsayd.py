@@ -329,7 +329,7 @@ def test_link_local_addresses_are_left_out(router):
     router.set_addresses(guest=["fe80::1", "192.168.8.1", "FEBF::1", "fd00:8::1", "fd00:8::2"])
     router.start()
     written = router.run("cat /var/etc/hearsay/hearsayd.conf")
-    assert re.findall(r"^listen = (\S+) local", written, re.M) == ["192.168.8.1:7117", "[fd00:8::1]:7117"]
+    assert re.findall(r"^listen = (\S+) local", written, re.M) == ["192.168.8.1:7117", "[fd00:8::1]:7117", "127.0.0.1:7117"]
 
 
 # --- storage and clock ----------------------------------------------------------------------------
