@@ -79,7 +79,8 @@ static void repair_need(const struct standing *standing, struct standing_node *n
 /*
  * Computes what a node stores about one word of 64 lanes: the smallest floor of the groups in these
  * lanes (0 for containing groups), their need by phi, and STANDING_NO_CLASS if no lane is in use.
- * Also computes how many words of lanes of the node are in use.
+ * Also sets node->lane_words, the number of words up to the last one that has a lane in use:
+ * kernels read no further words.
  */
 static void repair_word(const struct standing *standing, struct standing_node *node, uint32_t word)
 {

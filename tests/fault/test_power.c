@@ -353,9 +353,9 @@ static void test_storage_that_does_not_sync_is_found_out(void **state)
     print_message("without syncs: %s\n", proof.reason);
 }
 
-/* `relaxed` says that the last messages may be lost, and they are; nothing else is wrong. If nothing
- * is left of a message that was lost, because its removal was asked for as well, its number would be
- * given again. */
+/* `relaxed` says that the last messages may be lost, and they are; nothing else is wrong. If
+ * nothing is left of a message that was lost, because its removal was asked for as well, its number
+ * would be given again. */
 static void test_relaxed_loses_messages_and_nothing_else(void **state)
 {
     static struct power_proof proof;

@@ -89,7 +89,8 @@ static bool plain_within(struct similarity rank, uint32_t ppm)
     return (uint64_t)(rank.all - rank.shared) * 1000000 <= (uint64_t)ppm * rank.all;
 }
 
-/* By phi a message asks for the sections in which it has bits itself. */
+/* Whether the query is within the reach of the message. With the metric phi this is judged as if
+ * the message were the query: the sections in which the message has bits count. */
 static bool plain_reached(const struct asked *asked, const struct standing_hit *hit,
                           const struct message *message)
 {

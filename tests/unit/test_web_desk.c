@@ -8,7 +8,7 @@
 #include "tests/lib/check.h"
 
 #define OWN_SCRIPT "<script src=\"/moderate.js\" defer integrity=\"sha384-"
-#define EVIL "<b a=\"1\" b='2'>&\x01\xff\xe2\x80\xae</b>"
+#define EVIL       "<b a=\"1\" b='2'>&\x01\xff\xe2\x80\xae</b>"
 
 static struct hearsay_reported reported_of(const struct hearsay_reason *reasons, size_t count)
 {

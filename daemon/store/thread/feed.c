@@ -14,11 +14,11 @@
  * is. No source has reasons of reports. A row of SOURCE_EVICTED has several changes
  * (store_evictions), whose numbers may have changes of other sources between them.
  *
- * The id of an evicted message may be stored again, or may have a tombstone. Then its eviction is
- * left out, because it does not hold any more, but only if the message or the tombstone lasts as
- * long as the evicted message would have. If it ends earlier, a reader that comes too late for it
- * needs the eviction, so the eviction must not have been left out of the pages of before. The
- * message or the tombstone has a greater number, so it has the last word.
+ * The id of an evicted message may be stored again, or may have a tombstone. If the new message or
+ * the tombstone lasts at least as long as the evicted message would have, the eviction is left out,
+ * because nobody needs it any more. If it ends earlier, the eviction is told: a reader that reads
+ * on only after that end would otherwise keep the evicted message. A reader that gets both takes
+ * the later one, because the new message or the tombstone has a greater number.
  */
 #define STATE_COLUMNS ", coalesce(state, 0), coalesce(reports, 0)"
 enum { SOURCE_MESSAGES, SOURCE_REVIEWS, SOURCE_TOMBSTONES, SOURCE_EVICTED, SOURCE_RULES, SOURCES };
