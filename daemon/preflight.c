@@ -64,6 +64,11 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
     } else if (verdict == SERVER_TLS_ENDS_SOON) {
         (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
     }
+    for (size_t i = 0; i < config->host_count; i++) {
+        if (config_doubts_distance(&config->hosts[i], sentence)) {
+            (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
+        }
+    }
     server_tls_deinit(&tls);
     return out_reason[0] == '\0' ? 0 : PREFLIGHT_REFUSED;
 }

@@ -85,7 +85,11 @@ void msg_error_set(struct msg_error *error, enum msg_error_code code, const char
  */
 void msg_text_copy(char *out_text, size_t capacity, const char *text, size_t length);
 
-enum msg_metric { MSG_METRIC_BITS = 1, MSG_METRIC_PHI = 3 };
+enum msg_metric {
+    MSG_METRIC_BITS = 1,
+    MSG_METRIC_PHI = 3,
+    MSG_METRIC_DEFAULT = MSG_METRIC_PHI /* of queries that name no metric */
+};
 enum msg_order { MSG_ORDER_SIMILARITY = 1, MSG_ORDER_TIME = 2, MSG_ORDER_NEWEST = 3 };
 enum msg_scope { MSG_SCOPE_HERE = 1, MSG_SCOPE_HOOD = 2 };
 enum msg_evict { MSG_EVICT_REJECT = 1, MSG_EVICT_OLDEST = 2, MSG_EVICT_SOONEST_EXPIRING = 3 };

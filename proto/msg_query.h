@@ -29,7 +29,7 @@ struct msg_query {
     uint32_t max_distance_ppm; /* 1,000,000 when absent */
     int64_t since_ms;          /* INT64_MIN when absent */
     int64_t until_ms;          /* INT64_MAX when absent */
-    enum msg_metric metric;
+    enum msg_metric metric;    /* MSG_METRIC_DEFAULT when absent */
     enum msg_order order;
     const struct msg_slice *exclude; /* exclude_count of them */
     size_t exclude_count;

@@ -51,7 +51,7 @@ void hearsay_query_init(struct hearsay_query *query)
     query->max_distance = HEARSAY_DISTANCE_ONE;
     query->since_ms = INT64_MIN;
     query->until_ms = INT64_MAX;
-    query->metric = HEARSAY_METRIC_BITS;
+    query->metric = HEARSAY_METRIC_DEFAULT;
     query->order = HEARSAY_ORDER_SIMILARITY;
     query->with_payload = true;
     query->max_staleness_ms = UINT64_MAX;
@@ -188,7 +188,8 @@ int calls_check_query(const struct hearsay_query *query, struct hearsay_error *e
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "the largest distance is over %u millionths",
                         HEARSAY_DISTANCE_ONE);
     }
-    if ((query->metric != HEARSAY_METRIC_BITS && query->metric != HEARSAY_METRIC_PHI) ||
+    if ((query->metric != HEARSAY_METRIC_DEFAULT && query->metric != HEARSAY_METRIC_BITS &&
+         query->metric != HEARSAY_METRIC_PHI) ||
         query->order < HEARSAY_ORDER_SIMILARITY || query->order > HEARSAY_ORDER_NEWEST) {
         return fail_set(error, HEARSAY_ERR_ARGUMENT, "there is no such metric or order");
     }
@@ -217,20 +218,21 @@ struct msg_query calls_query(const struct hearsay_query *query, struct msg_query
                                                .filter = calls_filter(from->filter),
                                                .contains = calls_filter(from->contains)};
     }
-    return (struct msg_query){.host = calls_text(query->host),
-                              .k = query->k,
-                              .parts = out_parts,
-                              .part_count = query->part_count,
-                              .max_distance_ppm = query->max_distance,
-                              .since_ms = query->since_ms,
-                              .until_ms = query->until_ms,
-                              .metric = (enum msg_metric)query->metric,
-                              .order = (enum msg_order)query->order,
-                              .with_payload = query->with_payload,
-                              .scope = query->hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE,
-                              .wait_ms =
-                                  query->wait_ms > 0 ? query->wait_ms : LIMIT_WAIT_MS_DEFAULT,
-                              .max_staleness_ms = query->max_staleness_ms};
+    return (struct msg_query){
+        .host = calls_text(query->host),
+        .k = query->k,
+        .parts = out_parts,
+        .part_count = query->part_count,
+        .max_distance_ppm = query->max_distance,
+        .since_ms = query->since_ms,
+        .until_ms = query->until_ms,
+        .metric = query->metric == HEARSAY_METRIC_DEFAULT ? MSG_METRIC_DEFAULT
+                                                          : (enum msg_metric)query->metric,
+        .order = (enum msg_order)query->order,
+        .with_payload = query->with_payload,
+        .scope = query->hood ? MSG_SCOPE_HOOD : MSG_SCOPE_HERE,
+        .wait_ms = query->wait_ms > 0 ? query->wait_ms : LIMIT_WAIT_MS_DEFAULT,
+        .max_staleness_ms = query->max_staleness_ms};
 }
 
 /* A request for a query, and the arrays that the request points to. */

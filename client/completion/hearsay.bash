@@ -147,7 +147,7 @@ _hearsay()
         return
         ;;
     --metric | -m)
-        mapfile -t COMPREPLY < <(compgen -W 'bits phi' -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W 'phi bits' -- "$current")
         return
         ;;
     --host)

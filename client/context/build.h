@@ -55,6 +55,12 @@ bool context_parse_bssid(const char *text, size_t length, uint8_t out[CONTEXT_BS
  */
 bool context_is_bssid(const uint8_t bssid[CONTEXT_BSSID_BYTES]);
 
+/*
+ * Returns the number of labels of an access point: max(1, ceil((dBm + 90) / 8)), or 1 when the
+ * strength is HEARSAY_WIFI_NO_STRENGTH. The caller has checked the range of strength_dbm.
+ */
+unsigned context_wifi_levels(int strength_dbm);
+
 /* Adds the labels of one access point. strength_dbm is -127 to -1, or HEARSAY_WIFI_NO_STRENGTH. */
 int context_add_sighting(struct hearsay_context *context, const uint8_t bssid[CONTEXT_BSSID_BYTES],
                          int strength_dbm, struct hearsay_error *out_error);
@@ -74,7 +80,8 @@ struct sightings {
 bool sightings_note(struct sightings *sightings, const uint8_t bssid[CONTEXT_BSSID_BYTES],
                     int strength_dbm);
 
-/* Adds the labels of the strongest access points that were noted, the strongest ones first. */
+/* Adds the labels of the strongest access points that were noted, the strongest ones first: as many
+ * access points as HEARSAY_SCAN_STRONGEST and HEARSAY_SCAN_LABELS_MAX allow. */
 int sightings_add(struct sightings *sightings, struct hearsay_context *context,
                   struct hearsay_error *out_error);
 

@@ -46,11 +46,7 @@ bool context_is_bssid(const uint8_t bssid[CONTEXT_BSSID_BYTES])
            memcmp(bssid, hidden_address, sizeof(hidden_address)) != 0;
 }
 
-/*
- * Returns the number of labels of an access point: max(1, ceil((dBm + 90) / 8)), or 1 when the
- * strength is not known. The caller has checked the range of strength_dbm.
- */
-static unsigned wifi_levels(int strength_dbm)
+unsigned context_wifi_levels(int strength_dbm)
 {
     if (strength_dbm == HEARSAY_WIFI_NO_STRENGTH || strength_dbm <= CONTEXT_WIFI_FLOOR) {
         return 1;
@@ -67,7 +63,7 @@ int context_percent_to_dbm(int percent)
 int context_add_sighting(struct hearsay_context *context, const uint8_t bssid[CONTEXT_BSSID_BYTES],
                          int strength_dbm, struct hearsay_error *out_error)
 {
-    unsigned levels = wifi_levels(strength_dbm);
+    unsigned levels = context_wifi_levels(strength_dbm);
     int status = HEARSAY_OK;
     for (unsigned level = 1; level <= levels && status == HEARSAY_OK; level++) {
         char label[48];

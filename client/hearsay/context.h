@@ -60,7 +60,8 @@ HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
 #define HEARSAY_SCAN_BYTES_MAX      (4 * 1024 * 1024) /* of the text of one scan */
 #define HEARSAY_SCAN_LINE_BYTES_MAX 4096              /* of one of its lines */
 #define HEARSAY_SCAN_SIGHTINGS_MAX  1024              /* access points in it */
-#define HEARSAY_SCAN_STRONGEST      32                /* of them that become labels */
+#define HEARSAY_SCAN_STRONGEST      32                /* of them at most that become labels */
+#define HEARSAY_SCAN_LABELS_MAX     96                /* of these access points together */
 #define HEARSAY_WIFI_DBM_MIN        (-127)
 #define HEARSAY_WIFI_DBM_MAX        0 /* drivers that know no strength say 0: it is unknown */
 #define HEARSAY_WIFI_NO_STRENGTH    1 /* instead of a strength in dBm: unknown */
@@ -137,13 +138,14 @@ struct hearsay_sighting {
 };
 
 /*
- * Adds the labels of the HEARSAY_SCAN_STRONGEST strongest access points of a scan, the strongest
- * one first; of two with the same strength the one with the lower address, and those without a
- * strength last. If there are several sightings of an access point, the strongest one counts.
- * Sightings with an address that no access point can have are left out, and a strength outside of
- * HEARSAY_WIFI_DBM_MIN to -1 counts as none, so that one odd access point does not cost the scan:
- * hearsay_context_left_out counts these. Text that is not six bytes, and more than
- * HEARSAY_SCAN_SIGHTINGS_MAX sightings, are ERR_ARGUMENT, and no label is added.
+ * Adds the labels of the strongest access points of a scan: at most HEARSAY_SCAN_STRONGEST access
+ * points, and none from the first one on whose labels would make more than HEARSAY_SCAN_LABELS_MAX.
+ * The strongest one comes first; of two with the same strength the one with the lower address; and
+ * those without a strength come last. If there are several sightings of an access point, the
+ * strongest one counts. Sightings with an address that no access point can have are left out, and a
+ * strength outside of HEARSAY_WIFI_DBM_MIN to -1 counts as none, so that one odd access point does
+ * not cost the scan: hearsay_context_left_out counts these. Text that is not six bytes, and more
+ * than HEARSAY_SCAN_SIGHTINGS_MAX sightings, are ERR_ARGUMENT, and no label is added.
  */
 HEARSAY_API int hearsay_context_add_sightings(struct hearsay_context *context,
                                               const struct hearsay_sighting *sightings,

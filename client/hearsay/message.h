@@ -82,9 +82,10 @@ struct hearsay_deposited {
 /* --- queries ---------------------------------------------------------------------------------- */
 
 enum hearsay_metric {
-    HEARSAY_METRIC_BITS = 1, /* Jaccard distance of the filters' bits */
+    HEARSAY_METRIC_DEFAULT = 0, /* phi */
+    HEARSAY_METRIC_BITS = 1,    /* Jaccard distance of the filters' bits */
     /* 1 - the phi coefficient, the correlation of the filters over the sections in which the query
-     * has bits. Not for a watch, and not for a hood with hosts of other servers. */
+     * has bits. */
     HEARSAY_METRIC_PHI = 3
 };
 
@@ -141,8 +142,8 @@ struct hearsay_query {
 };
 
 /*
- * Sets the defaults: no parts, k 10, max_distance HEARSAY_DISTANCE_ONE, any time, metric bits,
- * order similarity, with payload, max_staleness_ms UINT64_MAX.
+ * Sets the defaults: no parts, k 10, max_distance HEARSAY_DISTANCE_ONE, any time, metric
+ * phi, order similarity, with payload, max_staleness_ms UINT64_MAX.
  */
 HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
 

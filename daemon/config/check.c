@@ -4,6 +4,7 @@
  * reloads.
  */
 #include <assert.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,6 +129,25 @@ uint64_t config_log_bytes(const struct config *config)
         return config->limits.log_bytes;
     }
     return share < least ? least : share > most ? most : share;
+}
+
+bool config_doubts_distance(const struct config_host *host, char *out_sentence)
+{
+    enum { PPM = 1000000, LEAST = 600000, MOST = 850000 };
+    uint32_t distance = host->suggested_max_distance_ppm;
+    char text[SETTINGS_NUMBER_BYTES];
+
+    if ((distance >= LEAST && distance <= MOST) || distance == PPM) {
+        return false;
+    }
+    settings_print_number(SETTINGS_TYPE_DISTANCE, distance, text);
+    snprintf(out_sentence, CONFIG_REASON_BYTES,
+             "host %s: `suggested_max_distance` is %s; it is a distance by phi now (see "
+             "hearsayd.conf(5)), of which %s; the default is 0.78",
+             host->name, text,
+             distance < LEAST ? "less than 0.6 leaves out messages of the same place"
+                              : "more than 0.85 lets unrelated messages in");
+    return true;
 }
 
 /* --- several keys at once --------------------------------------------------------------------- */

@@ -234,6 +234,13 @@ int config_finish(struct config *config, char *out_reason);
  */
 uint64_t config_log_bytes(const struct config *config);
 
+/*
+ * Whether the suggested distance of a host is probably one of bits, from before distances were by
+ * phi: below 0.6, or above 0.85 without being 1, which means no bound. If so, writes a sentence for
+ * the operator to out_sentence (CONFIG_REASON_BYTES).
+ */
+bool config_doubts_distance(const struct config_host *host, char *out_sentence);
+
 /* Whether a bridge is to connect: there is a `listen` line with the word bridge. */
 bool config_has_bridge(const struct config *config);
 

@@ -152,13 +152,15 @@ static const struct settings_key keys[] = {
      .help = "Smallest share of bits that may be set in a deposited filter, counted over all "
              "sections. Emptier filters are near to hardly any query."},
     {LIMITS_KEY("deposit_fill_max", deposit_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
-     .standard = "90%", .reloadable = true,
+     .standard = "50%", .reloadable = true,
      .help =
-         "Largest share of bits that may be set in each section of a deposited filter. A fuller "
-         "section seems to contain nearly every label."},
+         "Largest share of bits that may be set in each section of a deposited filter. One label "
+         "is always taken, however small its section. With fuller sections, the search by phi "
+         "can rule out less."},
     {LIMITS_KEY("query_fill_max", query_fill_max_ppm), SETTINGS_TYPE_PERCENT, 0, PPM,
-     .standard = "90%", .reloadable = true,
-     .help = "Largest share of bits that may be set in each section of a query's filters."},
+     .standard = "50%", .reloadable = true,
+     .help = "Largest share of bits that may be set in each section of a query's filters, those of "
+             "`contains` included; the rule is the same."},
     {LIMITS_KEY("k", k_max), SETTINGS_TYPE_COUNT, 1, LIMIT_RESULTS, .unit = "messages",
      .standard = "100", .reloadable = true, .help = "Most messages that a query may ask for."},
     {LIMITS_KEY("sender_share", sender_share_ppm), SETTINGS_TYPE_PERCENT, 1, PPM, .standard = "30%",
@@ -271,9 +273,10 @@ static const struct settings_key keys[] = {
          "attribute, as in the default. Labels of attributes without a section go to the section "
          "any. It cannot change once the host has messages."},
     {HOST_KEY("suggested_max_distance", suggested_max_distance_ppm), SETTINGS_TYPE_DISTANCE, 0, PPM,
-     .standard = "0.8", .reloadable = true,
-     .help = "Messages beyond this distance are probably unrelated. Clients apply this bound "
-             "unless their user says otherwise."},
+     .standard = "0.78", .reloadable = true,
+     .help = "Messages beyond this distance by phi are probably unrelated. Clients apply this "
+             "bound unless their user says otherwise. Until 0.2.0 it was the Jaccard distance, so "
+             "values below 0.6, and above 0.85 but not 1, cause a warning at the start."},
     {HOST_KEY("here", here), SETTINGS_TYPE_OWN, .own = &config_type_labels,
      .standard_note = "without here_file and here_map: place: and 16 digits of the store's id",
      .example = "geo:u281zd, wifi:a4:2b:8c:01:02:03", .repeatable = true, .reloadable = true,

@@ -264,6 +264,17 @@ static void close_all(struct server *server)
     }
 }
 
+static void warn_of_distances(const struct config *config)
+{
+    char sentence[CONFIG_REASON_BYTES];
+
+    for (size_t i = 0; i < config->host_count; i++) {
+        if (config_doubts_distance(&config->hosts[i], sentence)) {
+            log_warning("%s", sentence);
+        }
+    }
+}
+
 int server_start(struct server *server, const struct options *options, const struct config *config,
                  char *out_reason)
 {
@@ -291,6 +302,7 @@ int server_start(struct server *server, const struct options *options, const str
     if (rc == 0) {
         server_tls_log_pin(&server->tls, config);
         server_check_certificate(server, config);
+        warn_of_distances(config);
         rc = open_store(server, out_reason);
     }
     rc = rc == 0 ? make_service(server, out_reason) : rc;

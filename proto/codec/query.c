@@ -41,7 +41,7 @@ static const struct map slice_map = MAP_OF("a slice", slice, slice);
         {MAP_FIELD(I64, Query, query, since_ms), .absent = INT64_MIN},                           \
         {MAP_FIELD(I64, Query, query, until_ms), .absent = INT64_MAX},                           \
         {MAP_ENUM(Query, query, metric, Metric, metric),                                         \
-         MAP_RANGE(MSG_METRIC_BITS, MSG_METRIC_PHI), .gap = 2, .absent = MSG_METRIC_BITS},       \
+         MAP_RANGE(MSG_METRIC_BITS, MSG_METRIC_PHI), .gap = 2, .absent = MSG_METRIC_DEFAULT},    \
         {MAP_ENUM(Query, query, order, Order, order),                                            \
          MAP_RANGE(MSG_ORDER_SIMILARITY, MSG_ORDER_NEWEST), .absent = MSG_ORDER_SIMILARITY},     \
         {MAP_LIST(Query, query, exclude, exclude_count, Slice, slice)},                          \

@@ -12,7 +12,8 @@ from fractions import Fraction
 
 FLOOR_DBM = -90  # up to a step over it is level 1
 STEP_DB = 8
-STRONGEST = 32  # access points of a scan that become labels
+STRONGEST = 32  # access points of a scan at most that become labels
+LABELS_MAX = 96  # of a scan
 DIGITS = "0123456789bcdefghjkmnpqrstuvwxyz"
 EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
@@ -68,10 +69,15 @@ def scan(sightings):
             left_out["no_strength"] += 1
             dbm = None
         strengths[name] = max(strengths.get(name, -math.inf), -math.inf if dbm is None else dbm)
+    found = []
     order = sorted(strengths, key=lambda name: (-strengths[name], name))
-    left_out["weaker"] = len(order[STRONGEST:])
-    return [label for name in order[:STRONGEST]
-            for label in graded(name, levels(None if strengths[name] == -math.inf else strengths[name]))], left_out
+    for taken, name in enumerate(order):
+        more = graded(name, levels(None if strengths[name] == -math.inf else strengths[name]))
+        if taken == STRONGEST or len(found) + len(more) > LABELS_MAX:
+            left_out["weaker"] = len(order) - taken
+            break
+        found += more
+    return found, left_out
 
 
 def cell(column, row, length):

@@ -112,8 +112,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         hearsay_context_left_out(context, &left_out);
         FUZZ_CHECK((sightings == left_out.no_address) == (count == 0));
         FUZZ_CHECK(left_out.weaker + left_out.no_address + left_out.no_strength <= 2 * sightings);
-        FUZZ_CHECK(count <= (size_t)HEARSAY_SCAN_STRONGEST * LEVELS_MAX);
-        FUZZ_CHECK(left_out.weaker == 0 || count >= HEARSAY_SCAN_STRONGEST);
+        FUZZ_CHECK(count <= HEARSAY_SCAN_LABELS_MAX);
+        FUZZ_CHECK(left_out.weaker == 0 || count >= HEARSAY_SCAN_STRONGEST ||
+                   count > HEARSAY_SCAN_LABELS_MAX - LEVELS_MAX);
         check_twin(context, text, size, sightings);
         FUZZ_CHECK(hearsay_context_add_scan(context, text, size, &sightings, &error) == HEARSAY_OK);
         (void)hearsay_context_labels(context, &again);

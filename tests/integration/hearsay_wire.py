@@ -431,6 +431,11 @@ def query_of(labels, k=10, profile=PROFILE, contains=None, **fields):
     return pb.Query(k=k, parts=[part], **fields)
 
 
+def metric_of(query):
+    """A query that names no metric is one by phi."""
+    return query.metric if query.HasField("metric") else pb.PHI
+
+
 class Reference:
     """What a host should answer: a plain list of what was deposited, and sorting."""
 
@@ -468,13 +473,13 @@ class Reference:
 
     def _distance(self, query, part, deposit):
         """The similarity whose distance max_distance limits, as a fraction."""
-        if query.metric == pb.PHI:
+        if metric_of(query) == pb.PHI:
             return phi_similarity(part.filter, deposit.filter, self.profile)
         return similarity_of(*counts(part.filter, deposit.filter))
 
     def _is_reached(self, query, part, deposit):
         reach = deposit.reach if deposit.HasField("reach") else WHOLE
-        if query.metric == pb.PHI:
+        if metric_of(query) == pb.PHI:
             return within(phi_similarity(deposit.filter, part.filter, self.profile), reach)
         return within(similarity_of(*counts(part.filter, deposit.filter)), reach)
 

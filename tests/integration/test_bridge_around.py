@@ -47,7 +47,7 @@ def all_of(sites):
 
 def similarity(query, asking, other):
     """As a fraction, by the metric of the query."""
-    if query.metric == pb.PHI:
+    if wire.metric_of(query) == pb.PHI:
         return wire.phi_similarity(asking, other, wire.PROFILE)
     a, b = int.from_bytes(asking, "little"), int.from_bytes(other, "little")
     return (a & b).bit_count(), (a | b).bit_count()

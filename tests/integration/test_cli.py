@@ -142,6 +142,47 @@ def test_query_conditions(cli, rng):
     assert ids("-k", "1") == [first]
 
 
+def test_a_query_is_by_phi(cli, client, rng):
+    """Unless it names a metric. By bits, the distance that the host suggests is no bound, because it is one
+    by phi; by phi a message that says much more than the query is near."""
+    labels = [f"topic:{rng.random()}" for _ in range(12)]
+    told = deposit(cli, "much more", labels=[word for label in labels for word in ("-l", label)])
+    on = ["-l", labels[0], "--contains", labels[0], "--json"]
+    for metric, args in ((pb.PHI, []), (pb.PHI, ["-m", "phi"]), (pb.BITS, ["-m", "bits"])):
+        query = wire.query_of(labels[:1], k=1, contains=labels[:1], metric=metric, with_payload=True)
+        (result,) = client.call(query).results
+        assert result.id.hex() == told["id"]
+        (line,) = cli.json_lines("query", *on, "-k", "1", *args)
+        assert line.pop("type") == "text/plain" and line == expected_json(result)
+        assert (result.distance < 780_000) == (metric == pb.PHI)
+
+
+def test_a_context_that_is_too_full_is_told_of(make_daemon):
+    """Before the server refuses it, with what to leave out: the attribute that has most labels."""
+    cli = cli_runner.of_daemon(make_daemon("[host a]\n[host b]\nprofile = v1:a=33/1,b=31/1\n"))
+    at = ["--at", "48.1497,11.5678", "--neighbours"]
+    topics = [word for i in range(30) for word in ("--topic", f"t{i}")]
+    for words in (["deposit", *at, *topics, "text"], ["query", *at, *topics], ["watch", *at, *topics]):
+        code, out, err = cli.run(*words)
+        warned, refused = err.splitlines()
+        assert (code, out) == (4, "")
+        assert re.search(r"the section any has [5-9]\d\.\d % of its bits set, and the server takes at most "
+                         r"50\.0 %: leave out some of its 66 labels, of which 36 have the attribute geo; there "
+                         r"are fewer without --neighbours$", warned), warned
+        assert "of the section any are set" in refused
+    code, _, err = cli.run("query", *at, "--contains", "topic:t", *(w for i in range(60) for w in ("-c", f"t:{i}")))
+    assert code == 4 and "leave out some of its 61 labels, of which 60 have the attribute t\n" in err
+    # Neighbours alone fit, and so does one label in a small section, and half of 31 bits.
+    assert cli.run("deposit", *at, "text")[::2] == (0, "")
+    labels = [f"b:{i}" for i in range(100)]
+    while wire.bits_of(wire.filter_of(labels, "v1:a=33/1,b=31/1")).bit_count() > 15:
+        labels.pop()
+    on = [word for label in labels for word in ("-l", label)]
+    assert cli.run("deposit", "--host", "b", *on, "text")[::2] == (0, "")
+    code, _, err = cli.run("deposit", "--host", "b", *on, *(w for i in range(100) for w in ("-l", f"b:{i}")), "text")
+    assert code == 4 and "the section b has " in err
+
+
 def test_batch(cli, client, rng):
     """--batch: one answer a line, in order, with results, comparisons and exact."""
     contexts = [fresh(rng)[0] for _ in range(40)]
@@ -229,8 +270,10 @@ def test_profile(cli):
     line = json.loads(out)
     assert (line["profile"], line["bits"], line["hashes"]) == ("v1:192/7", 192, 7)
     assert line["false_positive_rate"] == pytest.approx(0.0100895)
-    assert cli.run_plain("profile", "--labels", "20", "--fpr", "0.01")[0] == 0
-    assert cli.run_plain("profile", "v1:512/4", "--labels", "20")[0] == 0
+    code, out, _ = cli.run_plain("profile", "--labels", "20", "--fpr", "0.01")
+    assert code == 0 and b"A section is about 52 % full. Most servers refuse" in out
+    code, out, _ = cli.run_plain("profile", "v1:512/4", "--labels", "20")
+    assert code == 0 and b"Most servers" not in out
     assert cli.run_plain("profile", "v1:500/4")[0] == 2
 
 

@@ -195,6 +195,22 @@ def test_keys_that_contradict_each_other(idle, text, line, word):
     assert code == 2 and out == "" and f"{idle.config_file}:{line}: " in err and word in err, err
 
 
+OF_BITS = "[host lobby]\nsuggested_max_distance = 0.5\n[host attic]\nsuggested_max_distance = 0.9\n" \
+          "[host roof]\nsuggested_max_distance = 0.75\n[host cellar]\nsuggested_max_distance = 1\n[host a]\n"
+
+
+def test_a_distance_that_was_chosen_for_bits_is_told_of(idle, make_daemon):
+    """Once for each host, by --check-config and at the start: distances are by phi now. It is no error."""
+    told = ["host lobby: `suggested_max_distance` is 0.5; ", "host attic: `suggested_max_distance` is 0.9; "]
+    code, out, err = check(idle, OF_BITS)
+    lines = err.splitlines()
+    assert code == 0 and "correct" in out and len(lines) == 2, err
+    for line, sentence in zip(lines, told):
+        assert line.startswith("hearsayd: warning: " + sentence) and "by phi now" in line
+    log = make_daemon(OF_BITS).log_text()
+    assert log.count("suggested_max_distance") == 2 and all("warning: " + one in log for one in told), log
+
+
 def test_a_wrong_file_starts_nothing(make_daemon):
     """The daemon itself refuses it too: exit 2, and no data directory is made."""
     daemon = make_daemon("[limits]\nk = many\n", start=False).launch()

@@ -104,7 +104,7 @@ def test_merged_answers_are_those_of_one_list(make_daemon, rng):
         for _ in range(20):
             labels = rng.sample(topics, 6)
             parts = [part(labels, epoch) for epoch in rng.sample(living, rng.randint(1, 5))]
-            answer = client.call(pb.Query(k=7, parts=parts))
+            answer = client.call(pb.Query(k=7, parts=parts, metric=pb.BITS))
             assert answer.exact
             expected = sorted(
                 distance_ppm(p.filter, messages[m].filter)

@@ -55,11 +55,11 @@ REFUSALS = {
         "PROFILE_MISMATCH", "parts.filter"),
     # FILL_OUT_OF_RANGE: 0.1 % of 512 is 0.512 bits, 90 % of a section is 288 and 172.8
     "deposit-empty": (deposit(filter=filled(0)), "FILL_OUT_OF_RANGE", "filter"),
-    "deposit-dense": (deposit(filter=filled(289)), "FILL_OUT_OF_RANGE", "filter"),
-    "deposit-dense-any": (deposit(filter=filled(0, 173)), "FILL_OUT_OF_RANGE", "filter"),
+    "deposit-dense": (deposit(filter=filled(161)), "FILL_OUT_OF_RANGE", "filter"),
+    "deposit-dense-any": (deposit(filter=filled(0, 97)), "FILL_OUT_OF_RANGE", "filter"),
     "deposit-full": (deposit(filter=filled(320, 192)), "FILL_OUT_OF_RANGE", "filter"),
     "query-dense": (
-        query(parts=[pb.QueryPart(filter=filled(0, 173))]), "FILL_OUT_OF_RANGE", "parts.filter"),
+        query(parts=[pb.QueryPart(filter=filled(0, 97))]), "FILL_OUT_OF_RANGE", "parts.filter"),
     "contains-full": (
         query(parts=[pb.QueryPart(filter=FILTER, contains=filled(320))]),
         "FILL_OUT_OF_RANGE", "parts.contains"),
@@ -166,9 +166,9 @@ def test_refusals_change_nothing(client):
 
 def test_bounds_of_fill_are_inclusive(client, rng):
     """The fullest and emptiest filters within the bounds are taken."""
-    for bits in ((1,), (288, 172)):
+    for bits in ((1,), (160, 96)):
         client.call(deposit(id=wire.new_id(rng), filter=filled(*bits), ttl_s=1))
-    client.call(query(parts=[pb.QueryPart(filter=filled(288, 172), contains=filled(288, 172))]))
+    client.call(query(parts=[pb.QueryPart(filter=filled(160, 96), contains=filled(160, 96))]))
     client.call(query(parts=[pb.QueryPart(filter=filled(0))]))
 
 
@@ -180,7 +180,7 @@ def test_bits_beyond_the_profile(make_daemon, rng):
             body = deposit(id=wire.new_id(rng), filter=((1 << bits) - 1).to_bytes(8, "little"))
             assert not client.call(body).duplicate
         part = pb.QueryPart(filter=bytes(8))
-        distances = [r.distance for r in client.call(query(parts=[part])).results]
+        distances = [r.distance for r in client.call(query(parts=[part], metric=pb.BITS)).results]
         assert distances == [0, wire.WHOLE], "two empty filters are at distance 0"
 
 

@@ -37,7 +37,7 @@ def test_welcome_says_what_is_served(client):
     assert list(welcome.capabilities) == SERVED
     assert welcome.agent.startswith("hearsayd/")
     assert [(h.name, h.profile) for h in welcome.hosts] == [("default", wire.PROFILE)]
-    assert welcome.hosts[0].suggested_max_distance == 800_000
+    assert welcome.hosts[0].suggested_max_distance == 780_000
     assert not welcome.hosts[0].HasField("epoch"), "absent: epoch 0"
 
 
@@ -47,8 +47,8 @@ def test_default_limits(client):
     assert limits.frame_bytes == 64 * 1024
     assert limits.media_type_bytes == 127
     assert limits.deposit_fill_min_ppm == 1_000
-    assert limits.deposit_fill_max_ppm == 900_000
-    assert limits.query_fill_max_ppm == 900_000
+    assert limits.deposit_fill_max_ppm == 500_000
+    assert limits.query_fill_max_ppm == 500_000
     assert 1 <= limits.ttl_default_s <= limits.ttl_max_s
     assert limits.k_max >= 10 and limits.parts_max >= 1 and limits.payload_bytes >= 200
     assert limits.requests_in_flight >= 64

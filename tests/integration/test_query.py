@@ -182,11 +182,14 @@ def test_time_order_is_of_the_same_messages(stocked, stocked_client, rng):
         assert times == sorted(times, reverse=True)
 
 
-def test_reach_and_max_distance_are_inclusive(client, rng):
-    """A message exactly at its reach is shown, one millionth less and it is not."""
+@pytest.mark.parametrize("metric", [None, pb.BITS], ids=["default", "bits"])
+def test_reach_and_max_distance_are_inclusive(client, rng, metric):
+    """A message exactly at its reach is shown, one millionth less and it is not. By phi, too: both filters
+    have bits in one section, so each may be the one that asks."""
     near, far = [f"topic:r{rng.random()}" for _ in range(2)]
-    asked = wire.query_of([near, far])
-    shared, union = wire.counts(wire.filter_of([near]), asked.parts[0].filter)
+    asked = wire.query_of([near, far], metric=metric)
+    filters = wire.filter_of([near]), asked.parts[0].filter
+    shared, union = wire.phi_similarity(*filters, wire.PROFILE) if metric is None else wire.counts(*filters)
     distance = -(-(union - shared) * WHOLE // union)  # rounded up: the least that reaches
     shown = wire.deposit_of(rng, [near], reach=distance)
     hidden = wire.deposit_of(rng, [near], reach=distance - 1)

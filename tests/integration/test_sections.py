@@ -50,9 +50,9 @@ PLACES = {"wifi": (0, 256), "geo": (256, 96), "time": (352, 32), "topic": (384, 
 @pytest.mark.parametrize("section", PLACES)
 def test_the_fullest_section_counts(daemon, rng, section):
     """A section that is nearly full seems to contain each of its labels, however empty the others are. So
-    each section has at most 90 % of its bits set, and the refusal names the one that has more."""
+    each section has at most half of its bits set, and the refusal names the one that has more."""
     first, bits = PLACES[section]
-    most = bits * 9 // 10
+    most = bits // 2
     fitting, too_full = (((1 << count) - 1 << first | 1).to_bytes(64, "little")
                          for count in (most, most + 1))
     with daemon.client() as client:
@@ -70,14 +70,14 @@ def test_the_fullest_section_counts(daemon, rng, section):
             assert (refusal.code, refusal.error.field) == ("FILL_OUT_OF_RANGE", field)
             assert refusal.error.message == (
                 f"{most + 1} of {bits} bits of the section {section} are set "
-                f"({(most + 1) * 100 / bits:.1f} %); at most 90.0 % are taken here")
+                f"({(most + 1) * 100 / bits:.1f} %); at most 50.0 % are taken here")
 
 
 def test_the_fill_of_one_section_for_all_labels(make_daemon, rng):
     """Without named sections the refusal speaks of the filter."""
     with make_daemon("[host plain]\nprofile = v1:512/4\n").client() as client:
         refusal = client.refused(pb.Deposit(id=wire.new_id(rng), filter=b"\xff" * 64))
-        assert refusal.error.message == "512 of 512 bits are set (100.0 %); at most 90.0 % are taken here"
+        assert refusal.error.message == "512 of 512 bits are set (100.0 %); at most 50.0 % are taken here"
         refusal = client.refused(pb.Deposit(id=wire.new_id(rng), filter=bytes(64)))
         assert refusal.error.message == "0 of 512 bits are set (0.0 %); at least 0.1 % are taken here"
 

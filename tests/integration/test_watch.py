@@ -153,10 +153,10 @@ def test_a_watch_finds_what_a_query_finds(daemon, rng, metric):
 
 
 def test_a_message_with_much_else_is_near_by_phi(daemon, rng):
-    """A watch by one topic: the message's place takes it far away by bits."""
+    """A watch by one topic, which names no metric: the message's place takes it far away by bits."""
     with daemon.client() as reader, daemon.client() as writer:
-        reader.call(watch_of(["topic:tea"], max_distance=500_000))
-        watching = reader.call(watch_of(["topic:tea"], max_distance=500_000, metric=pb.PHI))
+        reader.call(watch_of(["topic:tea"], max_distance=500_000, metric=pb.BITS))
+        watching = reader.call(watch_of(["topic:tea"], max_distance=500_000))
         made = deposit(writer, rng, PLACE + ["topic:tea"])
         (match,) = matches(reader, 1)
         assert (match.watch_id, match.result.id) == (watching.watch_id, made.id)

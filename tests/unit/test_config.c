@@ -42,8 +42,8 @@ static void test_defaults(void **state)
     assert_int_equal(config.limits.frame_bytes, 65536);
     assert_int_equal(config.limits.payload_bytes, 4096);
     assert_int_equal(config.limits.deposit_fill_min_ppm, 1000);
-    assert_int_equal(config.limits.deposit_fill_max_ppm, 900000);
-    assert_int_equal(config.limits.query_fill_max_ppm, 900000);
+    assert_int_equal(config.limits.deposit_fill_max_ppm, 500000);
+    assert_int_equal(config.limits.query_fill_max_ppm, 500000);
     assert_int_equal(config.limits.k_max, 100);
     assert_int_equal(config.limits.sender_share_ppm, 300000);
     assert_int_equal(config.limits.parts_max, 64);
@@ -80,7 +80,7 @@ static void test_finish_fills_in(void **state)
     profile_print(&config.hosts[0].profile, profile);
     assert_string_equal(profile, "v1:wifi=320/2,any=192/3");
     assert_int_equal(config.hosts[0].profile_line, 0);
-    assert_int_equal(config.hosts[0].suggested_max_distance_ppm, 800000);
+    assert_int_equal(config.hosts[0].suggested_max_distance_ppm, 780000);
     assert_int_equal(config.hosts[0].messages_max, 100000);
     assert_int_equal(config.hosts[0].bytes_max, 64 << 20);
     assert_int_equal(config.listener_count, 3);
@@ -566,11 +566,42 @@ static void test_listeners_default(void **state)
     assert_int_equal(config.listener_count, 2);
 }
 
+/* A suggested distance that was probably chosen for bits is told of, once for each host. */
+static void test_distances_of_before(void **state)
+{
+    static const struct {
+        uint32_t distance_ppm;
+        const char *said; /* NULL: nothing */
+    } rows[] = {
+        {0, "less than 0.6"},
+        {500000, "is 0.5;"},
+        {599999, "less than 0.6"},
+        {600000, NULL},
+        {780000, NULL},
+        {850000, NULL},
+        {850001, "more than 0.85"},
+        {999999, "more than 0.85"},
+        {1000000, NULL},
+    };
+    struct config_host host = {.name = "lobby"};
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        host.suggested_max_distance_ppm = rows[i].distance_ppm;
+        assert_int_equal(config_doubts_distance(&host, reason), rows[i].said != NULL);
+        if (rows[i].said != NULL) {
+            assert_non_null(strstr(reason, rows[i].said));
+            assert_non_null(strstr(reason, "host lobby: "));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_finish_fills_in),
+        cmocka_unit_test(test_distances_of_before),
         cmocka_unit_test(test_table_is_sound),
         cmocka_unit_test(test_every_key),
         cmocka_unit_test(test_forms_of_numbers),

@@ -237,7 +237,7 @@ static void test_host_count(void **state)
     }
     assert_int_equal(parse(text), 0);
     assert_int_equal(config.host_count, 64);
-    assert_int_equal(config.hosts[63].suggested_max_distance_ppm, 800000);
+    assert_int_equal(config.hosts[63].suggested_max_distance_ppm, 780000);
     (void)snprintf(text + used, sizeof(text) - used, "[host h64]\n");
     assert_int_equal(parse(text), CONFIG_REFUSED);
     assert_string_equal(reason, "t.conf:65: there may be at most 64 hosts");
@@ -296,9 +296,9 @@ static const struct {
     {"[limits]\nttl_max = 23h\n", "t.conf:2: `ttl_max` is 23h, too little for "
                                   "`ttl_default` of 24h: the default may not exceed the maximum"},
     {"[limits]\ndeposit_fill_min = 90%\n",
-     "t.conf:2: `deposit_fill_max` is 90%, too little for `deposit_fill_min` of 90%: the "
+     "t.conf:2: `deposit_fill_max` is 50%, too little for `deposit_fill_min` of 90%: the "
      "maximum is above the minimum"},
-    {"[limits]\ndeposit_fill_min = 89.9999%\n", NULL},
+    {"[limits]\ndeposit_fill_min = 49.9999%\n", NULL},
     {"[limits]\nframe = 1M\n", "t.conf:2: `session_output` is 1M, too little for `frame` "
                                "of 1M: it holds at least two frames"},
     {"[limits]\nframe = 1M\nsession_output = 2M\n", NULL},

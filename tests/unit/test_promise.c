@@ -116,6 +116,13 @@ static const struct lie lies[] = {
      NOTHING,
      2,
      {{2, 1, 3, 300, 150}, {1, 2, 3, 300, 160}}},
+    /* so is a query that names no metric, as a zeroed one does not */
+    {NULL,
+     HEARSAY_METRIC_DEFAULT,
+     HEARSAY_ORDER_SIMILARITY,
+     NOTHING,
+     2,
+     {{2, 1, 3, 300, 150}, {1, 2, 3, 300, 160}}},
     {"another order",
      HEARSAY_METRIC_PHI,
      HEARSAY_ORDER_SIMILARITY,

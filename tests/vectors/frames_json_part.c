@@ -150,8 +150,8 @@ void frame_put_asked(json_t *body, const struct msg_query *query)
     frame_put_u64(body, "max_distance", query->max_distance_ppm, LIMIT_DISTANCE_PPM);
     frame_put_i64(body, "since_ms", query->since_ms, INT64_MIN);
     frame_put_i64(body, "until_ms", query->until_ms, INT64_MAX);
-    if (query->metric == MSG_METRIC_PHI) {
-        frame_put_name(body, "metric", "PHI");
+    if (query->metric == MSG_METRIC_BITS) {
+        frame_put_name(body, "metric", "BITS");
     }
     if (query->order != MSG_ORDER_SIMILARITY) {
         frame_put_name(body, "order", query->order == MSG_ORDER_TIME ? "TIME" : "NEWEST");

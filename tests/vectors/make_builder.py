@@ -92,13 +92,15 @@ SCANS = [
 ]
 # The strongest ones, whatever the order. At the edge of the 32 strongest ones three are equally strong, and some have
 # no strength; one is seen twice.
-CROWD = [(f"10:22:33:44:{i * 37 % 256:02x}:{i:02x}", -36 - i // 3) for i in range(60)]
+CROWD = [(f"10:22:33:44:{i * 37 % 256:02x}:{i:02x}", -66 - i // 3) for i in range(60)]
 CROWD = CROWD[::7] + [(b, d) for i, (b, d) in enumerate(CROWD) if i % 7]
 SCANS += [
     ("of more than 32 the strongest",
      "".join(f"BSS {b}(on wlan0)\n\tsignal: {d}.00 dBm\n" for b, d in CROWD)
      + f"BSS {CROWD[3][0]}(on wlan0)\n\tsignal: -90.00 dBm\n",
      CROWD + [(CROWD[3][0], -90)]),
+    ("of more than 96 labels the strongest",
+     "".join(f"BSS {b}(on wlan0)\n\tsignal: {d + 30}.00 dBm\n" for b, d in CROWD), [(b, d + 30) for b, d in CROWD]),
     ("without strengths the lowest addresses", "".join(b + "\n" for b, _ in CROWD), [(b, None) for b, _ in CROWD]),
     ("those without a strength come last",
      "".join(b + "\n" for b, _ in CROWD[:31]) + "".join(f"{b}:30\n" for b, _ in CROWD[31:40]),

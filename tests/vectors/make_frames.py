@@ -28,6 +28,8 @@ except ImportError as missing:
     print(f"skipped: {missing}; install python3-protobuf and python3-xxhash", file=sys.stderr)
     sys.exit(77)
 
+import phi
+
 HERE = pathlib.Path(__file__).resolve().parent
 ROOT = HERE.parent.parent
 FRAMES = HERE / "frames.json"
@@ -181,11 +183,13 @@ def distance_millionths(shared, whole):
 
 
 def similarity_figures(query, stored):
+    """The figures of a result, with the distance by phi."""
     shared, union = set_bits(both(query, stored)), set_bits(either(query, stored))
+    likeness = phi.phi(PROFILE, int.from_bytes(query, "little"), int.from_bytes(stored, "little"))
     return {
         "intersection_count": shared,
         "union_count": union,
-        "distance": distance_millionths(shared, union),
+        "distance": distance_millionths(likeness, phi.ONE),
     }
 
 
@@ -204,8 +208,8 @@ LIMITS = {
     "payload_bytes": 4096,
     "media_type_bytes": 127,
     "deposit_fill_min_ppm": 1000,
-    "deposit_fill_max_ppm": 900000,
-    "query_fill_max_ppm": 900000,
+    "deposit_fill_max_ppm": 500000,
+    "query_fill_max_ppm": 500000,
     "k_max": 100,
     "ttl_default_s": 86400,
     "ttl_max_s": 604800,
@@ -219,7 +223,7 @@ WELCOME = {
     "clock_trusted": True,
     "limits": LIMITS,
     "capabilities": ["hello", "deposit", "query", "get", "withdraw", "ping"],
-    "hosts": [{"name": "default", "profile": PROFILE, "suggested_max_distance": 800000}],
+    "hosts": [{"name": "default", "profile": PROFILE, "suggested_max_distance": 780000}],
     "agent": "hearsayd/0.1.0",
 }
 
@@ -268,7 +272,7 @@ def example():
             "request",
             3,
             "query",
-            {"k": 10, "parts": [{"filter": asked}], "max_distance": 800000, "with_payload": True},
+            {"k": 10, "parts": [{"filter": asked}], "max_distance": 780000, "with_payload": True},
         ),
         (
             "Results",
@@ -319,7 +323,7 @@ def good_messages():
     full_query = {
         "host": "cafe-1", "k": 100,
         "parts": [{"filter": b}, {"epoch": 3, "filter": a, "contains": b}],
-        "max_distance": 0, "since_ms": -1, "until_ms": NOW, "metric": pb.PHI,
+        "max_distance": 0, "since_ms": -1, "until_ms": NOW, "metric": pb.BITS,
         "order": pb.TIME, "exclude": [{"bits": b"\x01\x80", "hashes": 7}, {"bits": bytes(3), "hashes": 32, "seed": 5}],
         "with_payload": True, "scope": pb.HOOD, "wait_ms": 250, "max_staleness_ms": 5000,
         "floor": 2**24,
@@ -354,8 +358,8 @@ def good_messages():
          {"id": ID, "filter": a, "media_type": "a//"}),
         ("query, least", "request", 4, "query", {"k": 1, "parts": [{"filter": b}]}),
         ("query, every field", "request", 5, "query", full_query),
-        ("query, by phi", "request", 52, "query",
-         {"k": 1, "parts": [{"filter": b}], "metric": pb.PHI}),
+        ("query, by bits", "request", 52, "query",
+         {"k": 1, "parts": [{"filter": b}], "metric": pb.BITS}),
         ("query, the newest", "request", 53, "query",
          {"k": 1, "parts": [{"filter": b}], "order": pb.NEWEST}),
         ("query, two empty parts of 8 bytes", "request", 6, "query",
@@ -440,7 +444,7 @@ def good_messages():
         ("watch, every field", "request", 40, "watch",
          {"query": {"host": "b", "parts": [{"epoch": 3, "filter": a, "contains": b},
                                            {"filter": b}],
-                    "max_distance": 0, "since_ms": NOW, "metric": pb.PHI,
+                    "max_distance": 0, "since_ms": NOW, "metric": pb.BITS,
                     "with_payload": True},
           "after_seq": 0}),
         ("unwatch", "request", 41, "unwatch", {"watch_id": 2**63}),
@@ -644,7 +648,7 @@ def other_encodings():
     ).SerializeToString(), enveloped("request", 302, "deposit", {"id": ID, "filter": a})
     spelled = {
         "k": 3, "parts": [{"epoch": 0, "filter": a}], "max_distance": 1000000,
-        "metric": pb.BITS, "order": pb.SIMILARITY, "with_payload": False,
+        "metric": pb.PHI, "order": pb.SIMILARITY, "with_payload": False,
         "scope": pb.HERE,
     }  # fmt: skip
     yield "a query with its defaults", "request", enveloped(
@@ -761,7 +765,7 @@ def bad_frames():
 # value, so that even 0 or nothing says something.
 ABSENT = {
     "Deposit.media_type": "text/plain", "Deposit.reach": 1000000, "Query.max_distance": 1000000,
-    "Query.since_ms": None, "Query.until_ms": None, "Query.metric": pb.BITS,
+    "Query.since_ms": None, "Query.until_ms": None, "Query.metric": pb.PHI,
     "Query.order": pb.SIMILARITY, "Query.scope": pb.HERE, "Query.wait_ms": 1000,
     "Query.max_staleness_ms": None, "Watch.after_seq": None, "HostInfo.suggested_max_distance": 1000000,
     "HostInfo.role": pb.OWNER, "HostInfo.evict": pb.REJECT, "HostInfo.accept": pb.OPEN, "Result.media_type": None,

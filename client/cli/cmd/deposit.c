@@ -182,6 +182,9 @@ static int deposit_deposit(const struct cli *cli, const struct deposit_options *
     if (code != CLI_DONE) {
         return code;
     }
+    struct fullness made = {.host = host, .filter = &filter};
+    made.labels = hearsay_context_labels(where->context, &made.label_count);
+    fullness_warn(cli, &made, hearsay_welcome(cli->connection)->limits.deposit_fill_max_ppm);
     struct hearsay_deposit request;
     hearsay_deposit_init(&request);
     request.host = host->name;

@@ -21,7 +21,6 @@ static const struct query_options query_defaults = {
     .k = 10, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS, .fresh_ms = UINT64_MAX};
 
 static const char *const order_names[] = {"similarity", "time", "newest", NULL};
-static const char *const metric_names[] = {"bits", "phi", NULL};
 
 static const struct args_option query_options[] = {
     SENSED_OPTIONS(struct query_options, sensed),
@@ -37,8 +36,7 @@ static const struct args_option query_options[] = {
     ARGS_ROW("until", 0, ARGS_MOMENT, struct query_options, until, "TIME", "left before: likewise"),
     ARGS_NAMES("order", 'o', struct query_options, order, "ORDER", order_names,
                "similarity: nearest first; time: those by time; newest: the newest"),
-    ARGS_NAMES("metric", 'm', struct query_options, metric, "METRIC", metric_names,
-               "bits: by shared bits; phi: by the correlation of the filters (bits)"),
+    QUERY_METRIC_OPTION(struct query_options, metric),
     ARGS_ROW("batch", 'b', ARGS_TEXT, struct query_options, batch, "FILE",
              "a question a line, {\"labels\": [...]}; - is standard input"),
     ARGS_ROW("memory", 0, ARGS_TEXT, struct query_options, memory, "FILE",
@@ -293,10 +291,13 @@ static int ask_parts(const struct cli *cli, const struct query_options *options,
     struct hearsay_query query;
     bool about_contains = false;
     query_prepare(options, cli->connection, from->host, &query);
-    int code =
-        asked_make(&asked, cli->connection, from, &query, &about_contains, &error) == HEARSAY_OK
-            ? ask_unseen(cli, options, &query)
-            : cli_report(cli, &error);
+    int code = CLI_DONE;
+    if (asked_make(&asked, cli->connection, from, &query, &about_contains, &error) == HEARSAY_OK) {
+        fullness_warn_query(cli, cli->connection, from, &asked);
+        code = ask_unseen(cli, options, &query);
+    } else {
+        code = cli_report(cli, &error);
+    }
     asked_free(&asked);
     return code;
 }

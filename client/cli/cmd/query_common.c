@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/cli/cmd/query_common.h"
 
+#include <inttypes.h>
+#include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "client/cli/term/text.h"
 #include "client/cli/term/when.h"
+#include "core/profile/profile.h"
+
+const char *const query_metric_names[] = {"phi", "bits", NULL};
 
 enum { BAR_CELLS = 10, TEXT_COLUMNS_MIN = 20 };
 
@@ -20,7 +26,7 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     int64_t now_ms = hearsay_now_ms(server);
     out_query->host = host->name;
     out_query->k = options->k;
-    /* The suggested distance is one of bits; by phi it would leave out other messages. */
+    /* The suggested distance is one by phi; by bits it would leave out other messages. */
     const uint32_t suggested = options->metric == 1 || options->is_unbounded
                                    ? HEARSAY_DISTANCE_ONE
                                    : host->suggested_max_distance;
@@ -37,7 +43,7 @@ void query_prepare(const struct query_options *options, const struct hearsay *se
     out_query->order = options->order == 2   ? HEARSAY_ORDER_NEWEST
                        : options->order == 1 ? HEARSAY_ORDER_TIME
                                              : HEARSAY_ORDER_SIMILARITY;
-    out_query->metric = options->metric == 1 ? HEARSAY_METRIC_PHI : HEARSAY_METRIC_BITS;
+    out_query->metric = options->metric == 1 ? HEARSAY_METRIC_BITS : HEARSAY_METRIC_DEFAULT;
 }
 
 /* The width of the column HOST; a longer name takes more. */
@@ -191,4 +197,120 @@ int query_complete_context(const struct cli *cli, struct query_options *options,
         options->no_here ? CLI_DONE : sensed_add_here(cli, host, options->memory != NULL, context);
     bool is_here_alone = count == 0 && options->memory == NULL && !options->is_unbounded;
     return code == CLI_DONE && is_here_alone ? demand_only_label(cli, options, context) : code;
+}
+
+/* --- filters that are too full ---------------------------------------------------------------- */
+
+enum { PPM = 1000000, ADVICE_BYTES = 512 };
+
+static uint32_t count_set(const struct hearsay_filter *filter,
+                          const struct profile_section *section)
+{
+    uint32_t set = 0;
+    for (uint32_t p = section->first_bit; p < section->first_bit + section->bits; p++) {
+        set += filter->bytes[p / 8] >> p % 8 & 1;
+    }
+    return set;
+}
+
+static bool is_of(const char *label, const char *attribute, size_t length)
+{
+    return strncmp(label, attribute, length) == 0 && label[length] == ':';
+}
+
+/* The labels of one section. */
+struct section_labels {
+    size_t count;
+    const char *attribute; /* of most of them, `length` bytes; NULL: there are none */
+    size_t length;
+    size_t of_attribute;
+};
+
+static struct section_labels count_labels(const struct fullness *made,
+                                          const struct profile *profile,
+                                          const struct profile_section *section)
+{
+    struct section_labels found = {.attribute = NULL};
+    for (size_t i = 0; i < made->label_count; i++) {
+        const char *label = made->labels[i];
+        size_t length = strcspn(label, ":");
+        size_t same = 0;
+        if (profile_section_of(profile, label, strlen(label)) != section) {
+            continue;
+        }
+        found.count++;
+        for (size_t j = 0; j < made->label_count; j++) {
+            same += is_of(made->labels[j], label, length) ? 1 : 0;
+        }
+        if (same > found.of_attribute) {
+            found.attribute = label;
+            found.length = length;
+            found.of_attribute = same;
+        }
+    }
+    return found;
+}
+
+/* Writes what the user can leave out. */
+static void advise(const struct fullness *made, const struct profile *profile,
+                   const struct profile_section *section, char out_advice[ADVICE_BYTES])
+{
+    struct section_labels labels = count_labels(made, profile, section);
+    if (section->kind == PROFILE_JOINT) {
+        (void)snprintf(out_advice, ADVICE_BYTES,
+                       "leave out labels of %.*s or of %.*s, each pair of which takes bits",
+                       section->name.length, section->name.bytes, section->other.length,
+                       section->other.bytes);
+    } else if (labels.count == 0) {
+        (void)snprintf(out_advice, ADVICE_BYTES,
+                       "leave out --memory, or remember fewer rounds with `hearsay here`");
+    } else {
+        bool is_geo = is_of(labels.attribute, "geo", 3);
+        (void)snprintf(out_advice, ADVICE_BYTES,
+                       "leave out some of its %zu labels, of which %zu have the attribute %.*s%s",
+                       labels.count, labels.of_attribute, (int)labels.length, labels.attribute,
+                       is_geo ? "; there are fewer without --neighbours" : "");
+    }
+}
+
+void fullness_warn(const struct cli *cli, const struct fullness *made, uint32_t most_ppm)
+{
+    struct profile profile;
+    const char *text = made->host->profile;
+    const char *reason = NULL;
+    if (most_ppm == 0 || profile_parse(text, strlen(text), &profile, &reason) != 0) {
+        return;
+    }
+    for (uint32_t s = 0; s < profile.section_count; s++) {
+        const struct profile_section *section = &profile.sections[s];
+        uint32_t set = count_set(made->filter, section);
+        char name[PROFILE_TEXT_MAX];
+        char advice[ADVICE_BYTES];
+        if (set <= section->hashes || (uint64_t)set * PPM <= (uint64_t)most_ppm * section->bits) {
+            continue;
+        }
+        profile_print_name(section, name);
+        advise(made, &profile, section, advice);
+        cli_complain(cli,
+                     "%s%s has %.1f %% of its bits set, and the server takes at most %.1f %%: %s",
+                     name[0] != '\0' ? "the section " : "the filter", name,
+                     (double)set * 100 / section->bits, (double)most_ppm / 10000, advice);
+    }
+}
+
+void fullness_warn_query(const struct cli *cli, const struct hearsay *server,
+                         const struct asked_from *from, const struct asked *asked)
+{
+    uint32_t most_ppm = hearsay_welcome(server)->limits.query_fill_max_ppm;
+    struct fullness made = {.host = from->host,
+                            .filter = asked->parts[0].filter,
+                            .labels = from->labels,
+                            .label_count = from->label_count};
+    fullness_warn(cli, &made, most_ppm);
+    if (asked->parts[0].contains != NULL) {
+        made.filter = asked->parts[0].contains;
+        made.labels = from->contains;
+        made.label_count = from->contains_count;
+        fullness_warn(cli, &made, most_ppm);
+    }
 }

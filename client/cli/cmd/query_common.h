@@ -4,12 +4,19 @@
 #define CLIENT_CLI_CMD_QUERY_COMMON_H
 
 #include "client/cli/base/cli.h"
+#include "client/cli/input/asked.h"
 #include "client/cli/input/channel.h"
 #include "client/cli/input/sensed.h"
 
 #define QUERY_MISS      1000 /* miss, unless told otherwise: 0.001 */
 #define QUERY_MISS_MAX  500000
 #define QUERY_SUGGESTED UINT32_MAX /* max_distance: what the host suggests */
+
+/* The names of --metric, in the order of query_options.metric, and the row of the option. */
+extern const char *const query_metric_names[];
+#define QUERY_METRIC_OPTION(type, field)                                 \
+    ARGS_NAMES("metric", 'm', type, field, "METRIC", query_metric_names, \
+               "phi: by the correlation of the filters; bits: by shared bits (phi)")
 
 struct query_options {
     struct sensed sensed;
@@ -19,7 +26,7 @@ struct query_options {
     struct args_moment since;
     struct args_moment until;
     int order;  /* 0: similarity, 1: time */
-    int metric; /* 0: bits, 1: phi */
+    int metric; /* 0: phi, 1: bits */
     const char *host;
     const char *batch;
     const char *memory;           /* file of hearsay_recent */
@@ -91,5 +98,30 @@ int query_begin_context(const struct cli *cli, struct query_options *options,
  */
 int query_complete_context(const struct cli *cli, struct query_options *options,
                            const struct hearsay_host *host, struct hearsay_context *context);
+
+/*
+ * A request whose filter has more bits set in a section than the server takes is refused, and the
+ * refusal names the section only. So these functions warn before, and say what to leave out,
+ * because only the client knows the labels.
+ */
+
+/* A filter, and the labels that it was made of. All borrowed. */
+struct fullness {
+    const struct hearsay_host *host;
+    const struct hearsay_filter *filter;
+    const char *const *labels; /* label_count of them */
+    size_t label_count;
+};
+
+/*
+ * Prints a line for each section of which more than `most_ppm` millionths of the bits are set; 0:
+ * the server has not said how many it takes. Bits of one label are no reason, as on the server.
+ */
+void fullness_warn(const struct cli *cli, const struct fullness *made, uint32_t most_ppm);
+
+/* The same for the first part of a query, its `contains` included; the labels of the other parts
+ * are the same, so they are about as full. */
+void fullness_warn_query(const struct cli *cli, const struct hearsay *server,
+                         const struct asked_from *from, const struct asked *asked);
 
 #endif

@@ -23,8 +23,6 @@ struct watch_options {
 static const struct watch_options watch_defaults = {
     .query = {.k = 1, .max_distance = QUERY_SUGGESTED, .miss = QUERY_MISS}};
 
-static const char *const metric_names[] = {"bits", "phi", NULL};
-
 static const struct args_option watch_options[] = {
     SENSED_OPTIONS(struct watch_options, query.sensed),
     NO_HERE_OPTION(struct watch_options, query.no_here),
@@ -38,8 +36,7 @@ static const struct args_option watch_options[] = {
              "first what was left since: 6h (ago) or 2026-11-20T14:00Z"),
     ARGS_RANGE("count", 'k', ARGS_NUMBER, struct watch_options, count, "N", 1, UINT32_MAX,
                "ends after N messages (never)"),
-    ARGS_NAMES("metric", 'm', struct watch_options, query.metric, "METRIC", metric_names,
-               "bits: by shared bits; phi: by the correlation of the filters (bits)"),
+    QUERY_METRIC_OPTION(struct watch_options, query.metric),
     ARGS_ROW("memory", 0, ARGS_TEXT, struct watch_options, query.memory, "FILE",
              "also near to where one was lately; see hearsay here"),
     ARGS_ROW("channel", 0, ARGS_TEXT, struct watch_options, query.channel, "NAME",
@@ -143,6 +140,9 @@ static int watch_prepare(void *context, struct hearsay *server, struct hearsay_q
     query_prepare(options, server, host, query);
     asked_free(&run->asked);
     status = asked_make(&run->asked, server, &from, query, &about_contains, error);
+    if (status == HEARSAY_OK) {
+        fullness_warn_query(run->cli, server, &from, &run->asked);
+    }
     hearsay_recent_close(lately);
     return status;
 }

@@ -152,8 +152,8 @@ void sensed_say_left_out(const struct cli *cli, const struct hearsay_left_out *l
     size_t length = 0;
     const char *access_points = "access points left out: ";
     if (left_out->weaker > 0) {
-        length += (size_t)snprintf(text, sizeof(text), "%s%zu because %d others are stronger",
-                                   access_points, left_out->weaker, HEARSAY_SCAN_STRONGEST);
+        length += (size_t)snprintf(text, sizeof(text), "%s%zu because the others are stronger",
+                                   access_points, left_out->weaker);
     }
     if (left_out->no_address > 0) {
         length += (size_t)snprintf(text + length, sizeof(text) - length,
