@@ -169,6 +169,31 @@ static void test_an_acknowledgement_that_was_lost(void **state)
 }
 
 /*
+ * A restored store takes over, and hearsayd goes away before the hub's acknowledgement comes. The
+ * head that the bridge then finds is the store's own: a write that expects the one of before would
+ * be refused again and again.
+ */
+static void test_a_taking_over_whose_acknowledgement_was_lost(void **state)
+{
+    const struct head before = {
+        .place = 100, .store_id = {2}, .term = 8, .as_of_ms = 500, .profile = "v1:512/4"};
+    const struct head own = {.place = 101, .store_id = {1}, .term = 9, .as_of_ms = 1000};
+    struct world world;
+
+    (void)state;
+    restore(&world, &before, &(struct cursor){.store_id = {2}, .term = 7, .head = 100});
+    world.claim.keeper.done(&world.claim, HEAD_FOUND, &before);
+    assert_int_equal(hub.expected_place, 100);
+    claim_end(&world.claim);
+    claim_begin(&world.claim, "v1:512/4", false, true, &nobody_before);
+    world.claim.keeper.done(&world.claim, HEAD_FOUND, &own);
+    assert_int_equal(hub.expected_place, 101);
+    world.claim.keeper.done(&world.claim, HEAD_ACCEPTED, &(struct head){.place = 102});
+    assert_int_equal(world.claim.state, CLAIM_OWNER);
+    end(&world);
+}
+
+/*
  * The store that was here before is silent for sure if the head is its last one. A head of another
  * store may stand at the same place of a hub that was restored from a backup: that store may live,
  * so the new one waits for an interval, which is half a minute, before it looks again.
@@ -222,6 +247,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_lost_place_is_never_expected_again),
         cmocka_unit_test(test_an_acknowledgement_that_was_lost),
+        cmocka_unit_test(test_a_taking_over_whose_acknowledgement_was_lost),
         cmocka_unit_test(test_only_the_store_of_before_is_silent_for_sure),
         cmocka_unit_test(test_who_is_silent),
     };

@@ -222,6 +222,7 @@ static void meet_own(struct claim *claim, const struct head *found)
     }
     claim->is_refused = false;
     claim->has_lost_head = false;
+    claim->is_new = false; /* it has taken over, though the acknowledgement may have been lost */
     if (claim->is_fresh) { /* `take` has written the head */
         begin_restore(claim, false, CLAIM_COPIES);
         return;
