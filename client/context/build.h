@@ -22,7 +22,7 @@ enum {
     CONTEXT_GEOHASH_MAX = 8,   /* of the finest, about 38 m by 19 m */
     CONTEXT_CELLS_MAX = 9,     /* a cell and its neighbours */
     CONTEXT_WIFI_FLOOR = -90,  /* dBm: level 1 reaches one step above it */
-    CONTEXT_WIFI_STEP = 8,     /* dB a level */
+    CONTEXT_WIFI_STEP = 5,     /* dB a level */
     CONTEXT_TOPIC_BYTES = 1024 /* of a topic, before case folding */
 };
 
@@ -56,7 +56,7 @@ bool context_parse_bssid(const char *text, size_t length, uint8_t out[CONTEXT_BS
 bool context_is_bssid(const uint8_t bssid[CONTEXT_BSSID_BYTES]);
 
 /*
- * Returns the number of labels of an access point: max(1, ceil((dBm + 90) / 8)), or 1 when the
+ * Returns the number of labels of an access point: max(1, ceil((dBm + 90) / 5)), or 1 when the
  * strength is HEARSAY_WIFI_NO_STRENGTH. The caller has checked the range of strength_dbm.
  */
 unsigned context_wifi_levels(int strength_dbm);

@@ -3,7 +3,7 @@
  * sightings: chooses the strongest access points of a scan. Labels of more access points would fill
  * the section of the filter until servers refuse it, and the weak ones are those that the next scan
  * at the same place misses. The labels are limited, too, because in dense air the strongest access
- * points have many: 96 labels set 45 % of the section of the default profile, of which servers take
+ * points have many: 96 labels set 41 % of the section of the default profile, of which servers take
  * half.
  */
 #include <stdlib.h>

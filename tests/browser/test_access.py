@@ -3,6 +3,7 @@
 
 from selenium.webdriver.common.keys import Keys
 
+import hearsay_wire as wire
 from harness import fill_list, tour
 from test_layout import STICKING_OUT
 
@@ -53,10 +54,12 @@ def test_dark_and_light(phone, place):
     assert colours["dark"][0] < 200 < 600 < colours["dark"][1]
 
 
-def test_forced_colours(phone, place):
+def test_forced_colours(phone, place, rng):
     """What says something by its colour alone says it in another way, too."""
     place.leave("very near", source="127.0.0.10", t="jazz")
-    place.leave("near", source="127.0.0.11", t="jazz, tea, coffee, cake")
+    with place.gateway.daemon.client() as client:
+        much_else = [*client.welcome.hosts[0].here, "topic:jazz", *(f"topic:t{n}" for n in range(8))]
+        client.call(wire.deposit_of(rng, much_else, payload=b"near"))
     phone.media(forced_colors="active")
     phone.open(place, "/?t=jazz&o=near")
     current, other = (phone.run("return getComputedStyle(arguments[0]).outlineStyle", chip)

@@ -10,7 +10,7 @@
 
 enum { SEED = 1, QUERIES = 100, TTL_S = 24 * 3600 };
 
-const char requests_profile[] = "v1:wifi=320/2,any=192/3";
+const char requests_profile[] = "v1:wifi=362/2,place=57/8,any=93/5";
 
 static const char media_type[] = "text/plain";
 

@@ -68,7 +68,7 @@ def asked(world, query, results=(), **fields):
 def similarity(query, filter_):
     """As a fraction, by the metric of the query."""
     asked_for = query.parts[0].filter
-    if query.metric == pb.PHI:
+    if wire.metric_of(query) == pb.PHI:
         return wire.phi_similarity(asked_for, filter_, wire.PROFILE)
     a, b = int.from_bytes(asked_for, "little"), int.from_bytes(filter_, "little")
     return (a & b).bit_count(), (a | b).bit_count()
@@ -107,7 +107,7 @@ def test_answers_are_merged(world, rng, metric):
         ours = {one.id for one, _ in here}
         assert all(r.host == ("lobby" if r.id in ours else "elsewhere") and r.payload
                    for r in got.results)
-        assert ask.query.metric == metric
+        assert wire.metric_of(ask.query) == metric
         ours_ranked = ranks_of(query, here)
         floor = math.floor(-ours_ranked[k - 1][0] * 2**24) if k <= len(ours_ranked) else 0
         assert ask.query.floor == floor and ask.query.HasField("floor") == (floor > 0)

@@ -184,7 +184,7 @@ def test_of_a_scan_the_strongest(offline, rng):
         code, out, err = offline.run(*args, stdin=text if seen != odd else text[:text.index("BSS", text.index(":a1"))])
         assert code == 0 and labels_of(json.loads(out)) == labels.scan(seen)[0]
         weaker = labels.scan(seen)[1]["weaker"]
-        assert weaker == (0 if seen == odd else 58)
+        assert weaker == (0 if seen == odd else 64)
         crowded = f"{weaker} because the others are stronger, " if weaker else ""
         assert err == (f"hearsay: access points left out: {crowded}1 because no access point has such an address "
                        "(Android says 02:00:00:00:00:00 where it hides one); strengths left out: 2 because they are "

@@ -119,7 +119,7 @@ def test_conditions(daemon, rng):
 def test_metric(daemon, rng):
     """By phi a message of this place is near, whatever else it is about."""
     with daemon.client() as client:
-        topics = [f"topic:{n}" for n in range(20)]
+        topics = [f"topic:{n}" for n in range(10)]
         client.call(wire.deposit_of(rng, PLACE + topics, payload=b"much else"))
         client.call(wire.deposit_of(rng, PLACE, payload=b"plain"))
         args = ["--after-seq", "0", "--json", "--max-distance", "0.5"]

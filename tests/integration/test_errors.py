@@ -24,9 +24,9 @@ def deposit(**fields):
 
 
 def filled(wifi, others=0):
-    """A filter of the default profile with so many bits set of the 320 of the section wifi and of the 192
+    """A filter of the default profile with so many bits set of the 362 of the section wifi and of the 93
     of the section any."""
-    return ((1 << wifi) - 1 | (1 << others) - 1 << 320).to_bytes(64, "little")
+    return ((1 << wifi) - 1 | (1 << others) - 1 << 362 + 57).to_bytes(64, "little")
 
 
 REFUSALS = {
@@ -55,13 +55,13 @@ REFUSALS = {
         "PROFILE_MISMATCH", "parts.filter"),
     # FILL_OUT_OF_RANGE: 0.1 % of 512 is 0.512 bits, 90 % of a section is 288 and 172.8
     "deposit-empty": (deposit(filter=filled(0)), "FILL_OUT_OF_RANGE", "filter"),
-    "deposit-dense": (deposit(filter=filled(161)), "FILL_OUT_OF_RANGE", "filter"),
-    "deposit-dense-any": (deposit(filter=filled(0, 97)), "FILL_OUT_OF_RANGE", "filter"),
-    "deposit-full": (deposit(filter=filled(320, 192)), "FILL_OUT_OF_RANGE", "filter"),
+    "deposit-dense": (deposit(filter=filled(182)), "FILL_OUT_OF_RANGE", "filter"),
+    "deposit-dense-any": (deposit(filter=filled(0, 47)), "FILL_OUT_OF_RANGE", "filter"),
+    "deposit-full": (deposit(filter=filled(362, 93)), "FILL_OUT_OF_RANGE", "filter"),
     "query-dense": (
-        query(parts=[pb.QueryPart(filter=filled(0, 97))]), "FILL_OUT_OF_RANGE", "parts.filter"),
+        query(parts=[pb.QueryPart(filter=filled(0, 47))]), "FILL_OUT_OF_RANGE", "parts.filter"),
     "contains-full": (
-        query(parts=[pb.QueryPart(filter=FILTER, contains=filled(320))]),
+        query(parts=[pb.QueryPart(filter=FILTER, contains=filled(362))]),
         "FILL_OUT_OF_RANGE", "parts.contains"),
     # INVALID: k, parts, times, numbers
     "k-0": (query(k=0), "INVALID", "k"),
@@ -166,9 +166,9 @@ def test_refusals_change_nothing(client):
 
 def test_bounds_of_fill_are_inclusive(client, rng):
     """The fullest and emptiest filters within the bounds are taken."""
-    for bits in ((1,), (160, 96)):
+    for bits in ((1,), (181, 46)):
         client.call(deposit(id=wire.new_id(rng), filter=filled(*bits), ttl_s=1))
-    client.call(query(parts=[pb.QueryPart(filter=filled(160, 96), contains=filled(160, 96))]))
+    client.call(query(parts=[pb.QueryPart(filter=filled(181, 46), contains=filled(181, 46))]))
     client.call(query(parts=[pb.QueryPart(filter=filled(0))]))
 
 

@@ -369,8 +369,8 @@ def test_recent_contexts_of_sections(make_daemon, rng, tmp_path):
     cli = cli_runner.of_daemon(make_daemon(f"[host here]\nprofile = {SECTIONS}\n"))
     path = str(tmp_path / "way")
     rounds = [(("--scan", "-", "--topic", "Tea", "-l", "geo:u281zd", "-l", "time:2026-11-20T14"),
-               ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:03@2", "topic:tea", "geo:u281zd",
-                "time:2026-11-20T14"]),
+               ["wifi:a4:2b:8c:01:02:03", "wifi:a4:2b:8c:01:02:03@2", "wifi:a4:2b:8c:01:02:03@3", "topic:tea",
+                "geo:u281zd", "time:2026-11-20T14"]),
               (("-l", "geo:u0yhxx", "--time", "2026-11-21T09:00Z"),
                ["geo:u0yhxx", "time:2026-11-21T09", "time:w6T09"])]
     blended = 0

@@ -293,7 +293,7 @@ def test_scan_script(watched, tmp_path):
     with daemon.client() as client:
         done = scan.run("wlan7", path, "geo:u281zd")
         assert (done.returncode, done.stderr) == (0, "")
-        expected = ["geo:u281zd", WIFI, f"{WIFI}@2"]
+        expected = ["geo:u281zd", WIFI, f"{WIFI}@2", f"{WIFI}@3"]
         assert list(client.receive().here_changed.labels) == expected
         assert scan.run("wlan8", path).returncode == 1
         assert labels_of(client) == expected

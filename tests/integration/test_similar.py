@@ -88,7 +88,7 @@ def test_a_client_that_goes_ends_its_search(make_daemon, rng):
     daemon = make_daemon("[host default]\nmessages = 20000\n")
     with daemon.administrator() as client:
         for _ in range(4):
-            deposits = [wire.deposit_of(rng, [f"topic:w{rng.randrange(50_000)}" for _ in range(15)])
+            deposits = [wire.deposit_of(rng, [f"wifi:{rng.randrange(50_000)}" for _ in range(15)])
                         for _ in range(2000)]
             assert all(answer.WhichOneof("body") == "deposited" for answer in client.pipeline(deposits))
         client.post(pb.Similar(max_distance=500_000))

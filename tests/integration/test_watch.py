@@ -270,11 +270,11 @@ def test_refusals(make_daemon):
         part = pb.QueryPart(filter=b"\0" * 3)
         refusal = client.refused(pb.Watch(query=pb.Query(parts=[part])))
         assert (refusal.code, refusal.error.field) == ("PROFILE_MISMATCH", "query.parts.filter")
-        wifi = b"\xff" * 40 + bytes(24)  # one section that is full
+        wifi = ((1 << 362) - 1).to_bytes(64, "little")  # one section that is full
         for part in (pb.QueryPart(filter=wifi), pb.QueryPart(filter=bytes(64), contains=wifi)):
             refusal = client.refused(pb.Watch(query=pb.Query(parts=[part])))
             assert refusal.code == "FILL_OUT_OF_RANGE"
-            assert "320 of 320 bits of the section wifi are set" in refusal.error.message
+            assert "362 of 362 bits of the section wifi are set" in refusal.error.message
 
 
 def test_limits(make_daemon):

@@ -65,15 +65,15 @@ def place_maker(request, make_daemon, hub):  # noqa: F811
 
 def labels_at(rng, place):  # noqa: F811
     """What one senses at a place: its own labels, one of the next place, and a topic."""
-    return [f"place:{place}-{n}" for n in rng.sample(range(6), 3)] + [
-        f"place:{(place + 1) % SITES}-{rng.randrange(6)}", f"topic:{rng.randrange(40)}"]
+    return [f"spot:{place}-{n}" for n in rng.sample(range(6), 3)] + [
+        f"spot:{(place + 1) % SITES}-{rng.randrange(6)}", f"topic:{rng.randrange(40)}"]
 
 
 def make_query(rng, place, since, ids=()):  # noqa: F811
     query = hood_query(labels_at(rng, place), f"ap{place}", k=rng.choice((1, 5, 10, 20)),
                        max_distance=rng.choice((800_000, 800_000, 1_000_000)))
     if rng.random() < 0.1:
-        query.parts[0].contains = wire.filter_of([f"place:{place}-0"])
+        query.parts[0].contains = wire.filter_of([f"spot:{place}-0"])
     if rng.random() < 0.1:
         query.since_ms = since
     if ids and rng.random() < 0.2:

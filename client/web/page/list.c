@@ -5,8 +5,8 @@
 #include "client/web/page/inner.h"
 
 enum {
-    NEAR_PPM = 200000,      /* similarity from which a message is near */
-    VERY_NEAR_PPM = 500000, /* and very near */
+    NEAR_PPM = 220000, /* similarity from which a message is near: the default bound of hosts */
+    VERY_NEAR_PPM = 600000, /* and very near */
     LIST_LINES_MAX = 12     /* of a message in a list */
 };
 
