@@ -4,7 +4,7 @@
 # The options of a command, and after which of them a file is wanted.
 _hearsay_options()
 {
-    local sensed='--label --wifi --scan --at --neighbours --time --topic'
+    local sensed='--label --wifi --scan --at --time --topic'
     # shellcheck disable=SC2086 # several words
     case $1 in
     deposit) printf '%s\n' $sensed --no-here --ttl --file --type --reach --channel --group --epoch --host --json ;;

@@ -17,13 +17,13 @@
 
 enum {
     CONTEXT_BSSID_BYTES = 6,
-    CONTEXT_BSSID_LENGTH = 17, /* of aa:bb:cc:dd:ee:ff */
-    CONTEXT_GEOHASH_MIN = 5,   /* characters of the coarsest cell, about 4.9 km */
-    CONTEXT_GEOHASH_MAX = 8,   /* of the finest, about 38 m by 19 m */
-    CONTEXT_CELLS_MAX = 9,     /* a cell and its neighbours */
-    CONTEXT_WIFI_FLOOR = -90,  /* dBm: level 1 reaches one step above it */
-    CONTEXT_WIFI_STEP = 5,     /* dB a level */
-    CONTEXT_TOPIC_BYTES = 1024 /* of a topic, before case folding */
+    CONTEXT_BSSID_LENGTH = 17,   /* of aa:bb:cc:dd:ee:ff */
+    CONTEXT_GEOHASH_COARSE = 6,  /* characters of the own cell of about 1.2 km by 610 m */
+    CONTEXT_GEOHASH_NEAREST = 7, /* of the four nearest cells, of about 153 m by 153 m */
+    CONTEXT_GEOHASH_FINE = 8,    /* of the own cell of about 38 m by 19 m */
+    CONTEXT_WIFI_FLOOR = -90,    /* dBm: level 1 reaches one step above it */
+    CONTEXT_WIFI_STEP = 5,       /* dB a level */
+    CONTEXT_TOPIC_BYTES = 1024   /* of a topic, before case folding */
 };
 
 /* The format of an error, with the text of the address. */

@@ -1,26 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * geohash: converts positions to geohashes. A cell includes its southern and its western edge. The
- * edge at 90 degrees north belongs to the northernmost cells, and the edge at 180 degrees east to
- * the easternmost cells. A geohash of L characters has 5 L bits, alternately of longitude and
- * latitude, longitude first: ceil(5L/2) bits of longitude and floor(5L/2) bits of latitude.
+ * geohash: converts positions to labels of geohashes. A cell includes its southern and its western
+ * edge. The edge at 90 degrees north belongs to the northernmost cells, and the edge at 180 degrees
+ * east to the easternmost cells. A geohash of L characters has 5 L bits, alternately of longitude
+ * and latitude, longitude first: ceil(5L/2) bits of longitude and floor(5L/2) bits of latitude.
  */
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "client/context/build.h"
 #include "client/fail.h"
 
+/* Bits of longitude and of latitude that are computed: those of the finest cell. */
+enum { HALVINGS = 5 * CONTEXT_GEOHASH_FINE / 2 };
+
 /*
- * Computes the first `bits` bits of the position of `value` in [low, high], by halving the
- * interval. For 360 and 180 degrees the halves are exact in a double for up to 20 bits, so all
- * machines compute the same bits.
+ * Computes the first HALVINGS bits of the position of `value` in [low, high], by halving the
+ * interval. For 360 and 180 degrees the halves are exact in a double, so all machines compute the
+ * same bits. The first bits alone are those of a coarser cell.
  */
-static uint32_t geohash_halve(double value, double low, double high, int bits)
+static uint32_t geohash_halve(double value, double low, double high)
 {
     uint32_t place = 0;
-    for (int i = 0; i < bits; i++) {
+    for (int i = 0; i < HALVINGS; i++) {
         double middle = (low + high) / 2;
         bool upper = value >= middle;
         place = place << 1 | (upper ? 1 : 0);
@@ -47,42 +49,46 @@ static void write_cell(uint32_t column, uint32_t row, int length, char *out)
     out[length] = '\0';
 }
 
-/*
- * Writes geohashes of `length` characters, each with a NUL: the geohash of the cell with the
- * position and, if `neighbours` is set, the geohashes of the cells around this cell. Returns the
- * number of geohashes. The caller has checked the range of the position.
- */
-static size_t geohash_cells(double latitude, double longitude, int length, bool neighbours,
-                            char out[CONTEXT_CELLS_MAX][CONTEXT_GEOHASH_MAX + 1])
+static int add_cell(struct hearsay_context *context, uint32_t column, uint32_t row, int length,
+                    struct hearsay_error *out_error)
 {
-    int column_bits = (5 * length + 1) / 2;
-    int row_bits = 5 * length / 2;
-    uint32_t column = geohash_halve(longitude, -180, 180, column_bits);
-    uint32_t row = geohash_halve(latitude, -90, 90, row_bits);
-    size_t count = 0;
-    write_cell(column, row, length, out[count++]);
-    if (!neighbours) {
-        return count;
+    char geohash[CONTEXT_GEOHASH_FINE + 1];
+    char label[32];
+    write_cell(column, row, length, geohash);
+    int written = snprintf(label, sizeof(label), "geo:%s", geohash);
+    return context_add(context, label, (size_t)written, out_error);
+}
+
+/*
+ * Adds the four cells of 7 characters that are nearest to a position, of which `column` and `row`
+ * have HALVINGS bits: the own cell, and those on the sides of the nearer edges. Two people who
+ * stand close together on both sides of an edge share two or all of these cells. The first bit that
+ * is not part of the geohash says in which half of the cell the position is, and therefore which
+ * edge is nearer.
+ */
+static int add_nearest(struct hearsay_context *context, uint32_t column, uint32_t row,
+                       struct hearsay_error *out_error)
+{
+    const int column_bits = (5 * CONTEXT_GEOHASH_NEAREST + 1) / 2;
+    const int row_bits = 5 * CONTEXT_GEOHASH_NEAREST / 2;
+    bool is_east = (column >> (HALVINGS - column_bits - 1) & 1) != 0;
+    bool is_north = (row >> (HALVINGS - row_bits - 1) & 1) != 0;
+    uint32_t columns[2] = {column >> (HALVINGS - column_bits)};
+    uint32_t rows[2] = {row >> (HALVINGS - row_bits)};
+    /* Columns wrap around the world: the mask keeps column_bits bits of what has wrapped. */
+    columns[1] = (columns[0] + (is_east ? 1 : UINT32_MAX)) & ((UINT32_C(1) << column_bits) - 1);
+    /* Rows do not: beyond either pole the number is too large, as unsigned numbers wrap. */
+    rows[1] = rows[0] + (is_north ? 1 : UINT32_MAX);
+    int row_count = rows[1] >> row_bits == 0 ? 2 : 1;
+    int status = HEARSAY_OK;
+    for (int i = 0; i < 2 * row_count && status == HEARSAY_OK; i++) {
+        status = add_cell(context, columns[i % 2], rows[i / 2], CONTEXT_GEOHASH_NEAREST, out_error);
     }
-    for (int north = 1; north >= -1; north--) {
-        for (int east = -1; east <= 1; east++) {
-            int64_t other_row = (int64_t)row + north;
-            if ((north == 0 && east == 0) || other_row < 0 || other_row >> row_bits != 0) {
-                continue; /* there is nothing beyond the poles */
-            }
-            /*
-             * Columns wrap around the world: unsigned arithmetic wraps, and the mask keeps
-             * column_bits bits.
-             */
-            uint32_t other_column = (column + (uint32_t)east) & ((UINT32_C(1) << column_bits) - 1);
-            write_cell(other_column, (uint32_t)other_row, length, out[count++]);
-        }
-    }
-    return count;
+    return status;
 }
 
 int hearsay_context_add_position(struct hearsay_context *context, double latitude, double longitude,
-                                 bool neighbours, struct hearsay_error *out_error)
+                                 struct hearsay_error *out_error)
 {
     /* The condition is written so that NaN is refused, too. */
     if (!(latitude >= -90 && latitude <= 90 && longitude >= -180 && longitude <= 180)) {
@@ -91,15 +97,14 @@ int hearsay_context_add_position(struct hearsay_context *context, double latitud
                         "180 degrees",
                         latitude, longitude);
     }
-    int status = HEARSAY_OK;
-    for (int length = CONTEXT_GEOHASH_MIN; length <= CONTEXT_GEOHASH_MAX; length++) {
-        char cells[CONTEXT_CELLS_MAX][CONTEXT_GEOHASH_MAX + 1];
-        size_t count = geohash_cells(latitude, longitude, length, neighbours, cells);
-        for (size_t i = 0; i < count && status == HEARSAY_OK; i++) {
-            char label[32];
-            int written = snprintf(label, sizeof(label), "geo:%s", cells[i]);
-            status = context_add(context, label, (size_t)written, out_error);
-        }
+    uint32_t column = geohash_halve(longitude, -180, 180);
+    uint32_t row = geohash_halve(latitude, -90, 90);
+    const int coarse_shift = HALVINGS - 5 * CONTEXT_GEOHASH_COARSE / 2;
+    int status = add_cell(context, column >> coarse_shift, row >> coarse_shift,
+                          CONTEXT_GEOHASH_COARSE, out_error);
+    if (status == HEARSAY_OK) {
+        status = add_nearest(context, column, row, out_error);
     }
-    return status;
+    return status == HEARSAY_OK ? add_cell(context, column, row, CONTEXT_GEOHASH_FINE, out_error)
+                                : status;
 }

@@ -109,12 +109,13 @@ HEARSAY_API int hearsay_context_add_wifi(struct hearsay_context *context, const 
 
 /*
  * Adds a position in WGS84 degrees: latitude -90 to 90, longitude -180 to 180. Adds geo:HASH with
- * the geohashes of 5, 6, 7 and 8 characters. If `neighbours` is set, also adds the up to eight
- * cells around each cell, so that two people on both sides of a cell's edge share labels.
+ * the geohashes of 6 characters of the position's cell; of 7 characters of the four nearest cells,
+ * which are the position's own and those on the sides of its nearer edges, so that two people on
+ * both sides of an edge share labels; and of 8 characters of the position's cell. These are six
+ * labels, or four if the nearer edge is a pole.
  */
 HEARSAY_API int hearsay_context_add_position(struct hearsay_context *context, double latitude,
-                                             double longitude, bool neighbours,
-                                             struct hearsay_error *out_error);
+                                             double longitude, struct hearsay_error *out_error);
 
 /*
  * Adds a moment in Unix milliseconds, of the years 0000 to 9999. Adds the hour in UTC, such as

@@ -88,21 +88,27 @@ def cell(column, row, length):
     return "".join(DIGITS[int(bits[i:i + 5], 2)] for i in range(0, 5 * length, 5))
 
 
-def position(latitude, longitude, neighbours=False):
+def place(latitude, longitude, length):
+    """The column and the row of a position among the cells of a length, and the rest of the way to the next column
+    and row, from 0 on and below 1."""
+    width, height = 1 << (5 * length + 1) // 2, 1 << 5 * length // 2
+    # Fractions, because longitude + 180 may round to the other side of an edge.
+    across, up = (Fraction(longitude) + 180) / 360 * width, (Fraction(latitude) + 90) / 180 * height
+    column, row = min(math.floor(across), width - 1), min(math.floor(up), height - 1)
+    return column, row, across - column, up - row
+
+
+def position(latitude, longitude):
+    """The own cell of 6 characters, the four nearest ones of 7, and the own one of 8."""
     if not (-90 <= latitude <= 90 and -180 <= longitude <= 180):
         raise ValueError((latitude, longitude))
-    found = []
-    for length in range(5, 9):
-        width, height = 1 << (5 * length + 1) // 2, 1 << 5 * length // 2
-        # Fractions, because longitude + 180 may round to the other side of an edge.
-        column = min(math.floor((Fraction(longitude) + 180) / 360 * width), width - 1)
-        row = min(math.floor((Fraction(latitude) + 90) / 180 * height), height - 1)
-        cells = [(column, row)]
-        if neighbours:
-            cells += [((column + east) % width, row + north) for north in (1, 0, -1)
-                      for east in (-1, 0, 1) if (north or east) and 0 <= row + north < height]
-        found += ["geo:" + cell(*place, length) for place in cells]
-    return list(dict.fromkeys(found))
+    column, row, east, north = place(latitude, longitude, 7)
+    half = Fraction(1, 2)
+    columns = [column, (column + (1 if east >= half else -1)) % (1 << 18)]
+    rows = [row, row + (1 if north >= half else -1)]
+    nearest = [cell(x, y, 7) for y in rows if 0 <= y < 1 << 17 for x in columns]
+    own = {length: cell(*place(latitude, longitude, length)[:2], length) for length in (6, 8)}
+    return ["geo:" + name for name in (own[6], *nearest, own[8])]
 
 
 def moment(unix_ms):

@@ -1,12 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 """What labels of positions know of nearness: two people some metres apart, at random places between
-60 degrees south and north and in random directions; how alike are their sets of labels?"""
+60 degrees south and north and in random directions; are they near each other?"""
 
 import math
+import pathlib
 import random
+import sys
 
+import filters
 import labels
 
+sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "vectors"))
+import phi  # noqa: E402 - found through the line above
+
+PROFILE = "v1:wifi=362/2,place=57/8,any=93/5"  # the default of a host
+NEAR = 0.22  # similar enough for the distance of 0.78 that a host suggests by default
 SEED = 20261121
 METRES_A_DEGREE = 6371000 * math.pi / 180
 DISTANCES = (3, 10, 30, 100, 300, 1000, 3000, 10000)
@@ -28,23 +36,18 @@ def metres_between(a, b):
 
 
 def run(pairs):
-    """For each distance, without and with neighbours: the mean Jaccard similarity, and per cent of
-    the pairs that have no label in common."""
+    """For each distance: per cent of the pairs that are as similar by phi as a host demands by default, and of those
+    that have no label in common."""
     rng = random.Random(SEED)
+    encoder = filters.Profile(PROFILE.removeprefix("v1:"))
     found = []
     for metres in DISTANCES:
-        sums = {False: [0.0, 0], True: [0.0, 0]}
+        near = nothing = 0
         for _ in range(pairs):
             here = (rng.uniform(-60, 60), rng.uniform(-180, 180))
             there = moved(here, metres, rng.uniform(0, 2 * math.pi))
-            for neighbours, total in sums.items():
-                a = set(labels.position(*here, neighbours))
-                b = set(labels.position(*there, neighbours))
-                total[0] += len(a & b) / len(a | b)
-                total[1] += not a & b
-        found.append({"metres": metres,
-                      "alone": {"similarity": sums[False][0] / pairs,
-                                "nothing": 100 * sums[False][1] / pairs},
-                      "neighbours": {"similarity": sums[True][0] / pairs,
-                                     "nothing": 100 * sums[True][1] / pairs}})
+            a, b = labels.position(*here), labels.position(*there)
+            near += phi.phi(PROFILE, encoder.mask(a), encoder.mask(b)) >= NEAR * phi.ONE
+            nothing += not set(a) & set(b)
+        found.append({"metres": metres, "near": 100 * near / pairs, "nothing": 100 * nothing / pairs})
     return found

@@ -116,10 +116,14 @@ def ask_checkins(programs, directory, split, candidates, say):
 # --- contains -------------------------------------------------------------------------------------
 
 
-def checkin_labels(checkin, neighbours=False):
-    return [*labels.topic(checkin.category), *labels.position(*checkin.at, neighbours),
-            f"time:w{checkins.DAYS.index(checkin.day) + 1}T{checkin.hour:02d}",
-            *([] if neighbours else [f"venue:{checkin.venue}", f"hour:{checkin.hour:02d}"])]
+def position_labels(checkin):
+    """A position, a topic and the hour of the week."""
+    return [*labels.topic(checkin.category), *labels.position(*checkin.at),
+            f"time:w{checkins.DAYS.index(checkin.day) + 1}T{checkin.hour:02d}"]
+
+
+def checkin_labels(checkin):
+    return [*position_labels(checkin), f"venue:{checkin.venue}", f"hour:{checkin.hour:02d}"]
 
 
 def page_labels(row):
@@ -182,13 +186,13 @@ def board(profile, training, validation):
 
 
 def metres(profile, earlier, later):
-    """Contexts of a position with its neighbours, a topic and the hour: the median distance to the
-    nearest message, and the mean of those to the 10 nearest."""
+    """Contexts of a position, a topic and the hour: the median distance to the nearest message, and the mean of those
+    to the 10 nearest."""
     encoder = filters.Profile(profile)
-    searcher = search.Searcher([encoder.mask(checkin_labels(one, True)) for one in earlier])
+    searcher = search.Searcher([encoder.mask(position_labels(one)) for one in earlier])
     firsts, tens = [], []
     for asked in later:
-        near = searcher.nearest(encoder.mask(checkin_labels(asked, True)), range(len(earlier)), 10)
+        near = searcher.nearest(encoder.mask(position_labels(asked)), range(len(earlier)), 10)
         ways = [nearness.metres_between(asked.at, earlier[at].at) for at, _, _ in near]
         firsts.append(ways[0])
         tens.append(statistics.mean(ways))
@@ -349,8 +353,7 @@ def run(programs, tools, rows, checkin_path, candidates, say, most=None):
         later = later[::CHECKIN_EACH]
         found["checkins"] = ask_checkins(programs, directory, (earlier, later), candidates, say)
         contexts["check-ins"] = [checkin_labels(one) for one in earlier]
-        contexts["check-ins with neighbours"] = [checkin_labels(one, True)
-                                                 for one in earlier[::10]]
+        contexts["positions"] = [position_labels(one) for one in earlier[::10]]
         workloads["check-ins"] = (contexts["check-ins"], [checkin_labels(one)
                                                           for one in later[::7]])
         parts = (earlier[::10], later[::20])

@@ -114,7 +114,7 @@ def of_profiles(figures):
                  + table(["profile", "right"], [[profile, f"{share:.1f} %"]
                                                 for profile, share in figures["board"].items()]))
     if "metres" in figures:
-        parts.append("Positions with neighbours, a topic and the hour: metres, medians\n\n" + table(
+        parts.append("Positions, a topic and the hour: metres, medians\n\n" + table(
             ["profile", "to the nearest message", "mean of the 10 nearest"],
             [[profile, f"{row['nearest']:.0f}", f"{row['ten']:.0f}"]
              for profile, row in figures["metres"].items()]))
@@ -135,12 +135,9 @@ def of_checkins(figures):
 
 
 def of_nearness(figures):
-    heading = ["metres apart", "similarity: own cells", "nothing in common", "similarity: neighbours too",
-               "nothing in common"]
-    rows = [[str(row["metres"]), *(text for kind in ("alone", "neighbours") for text in
-                                   (f"{row[kind]['similarity']:.3f}", f"{row[kind]['nothing']:.1f} %"))]
-            for row in figures]
-    return "Labels of positions, Jaccard similarity of the sets\n\n" + table(heading, rows)
+    rows = [[str(row["metres"]), f"{row['near']:.1f} %", f"{row['nothing']:.1f} %"] for row in figures]
+    return ("Labels of positions: pairs with a similarity of 0.22 or more by phi\n\n"
+            + table(["metres apart", "near", "nothing in common"], rows))
 
 
 def of_all(results):

@@ -56,12 +56,12 @@ def test_labels_and_filter(offline, rng):
         place = (round(rng.uniform(-90, 90), 6), round(rng.uniform(-180, 180), 6))
         # Not fromtimestamp, which on 32-bit machines ends in 2038.
         hour = datetime(1970, 1, 1, tzinfo=timezone.utc) + timedelta(seconds=rng.randrange(4 * 10**9))
-        expected = (labels.wifi(bssid, dbm) + labels.position(*place, True)
+        expected = (labels.wifi(bssid, dbm) + labels.position(*place)
                     + labels.moment(int(hour.timestamp() * 1000)) + labels.topic("Grüße")
                     + ["any:thing"])
         answer = shown(offline, "--wifi", f"{bssid}={dbm}", "--at", f"{place[0]:f},{place[1]:f}",
-                       "--neighbours", "--time", hour.strftime("%Y-%m-%dT%H:%M:%SZ"), "--topic",
-                       "GRÜSSE", "-l", "any:thing", profile=f"v1:{bits}/{hashes}")
+                       "--time", hour.strftime("%Y-%m-%dT%H:%M:%SZ"), "--topic", "GRÜSSE", "-l",
+                       "any:thing", profile=f"v1:{bits}/{hashes}")
         assert labels_of(answer) == expected
         for entry in answer["labels"]:
             mask = filters.of_label(entry["label"], bits, hashes)
@@ -90,11 +90,9 @@ SECTIONS = "v1:wifi=256/2,geo=96/1,time=32/1,topic=97/2,joint(geo,time)=31/1"
 def test_sections(offline):
     """With sections each label's positions are in its own; what pairs of a place and an hour set is
     told by itself, once, and is all of the filter that no label sets."""
-    place, hour = labels.position(48.1497, 11.5678, False), labels.moment(1795183200000)
+    place, hour = labels.position(48.1497, 11.5678), labels.moment(1795183200000)
     for given, expected in [
         (("--at", "48.1497,11.5678", "--time", "2026-11-20T14:00Z"), place + hour),
-        (("--at", "48.1497,11.5678", "--neighbours", "--time", "2026-11-20T14:00Z"),
-         labels.position(48.1497, 11.5678, True) + hour),
         (("--at", "48.1497,11.5678", "-l", "time:w5T14"), place + ["time:w5T14"]),
         (("--topic", "Tea",), ["topic:tea"]),
     ]:
@@ -227,7 +225,7 @@ def test_mistakes(offline, tmp_path):
         ("--at", "nan,1"): "is not LAT,LON",
         ("--at", "90.1,0"): "latitude from -90 to 90",
         ("--at", "0,-180.5"): "longitude from -180",
-        ("--neighbours", "-l", "a:b"): "--at",
+        ("--neighbours", "--at", "48.1,11.5"): "there is no option --neighbours",
         ("--time", "noon"): "is neither now",
         ("--topic", " "): "the topic is empty",
         ("--topic", "a" * 235): "takes 235 bytes; there is room for 234",
@@ -245,8 +243,6 @@ def test_mistakes(offline, tmp_path):
             code, out, err = offline.run(command, *args, *more)
             assert (code, out) == (2, "") and said in err, (command, args, err)
     assert not (tmp_path / "way").exists()
-    code, _, err = offline.run("query", "--memory", str(tmp_path / "way"), "--neighbours")
-    assert code == 2 and "--at" in err
     code, _, err = offline.run("deposit", "--scan", "-", stdin=IW)
     assert code == 2 and "cannot both be standard input" in err
     code, _, err = offline.run("context", "-l", "a:b", "--profile", "v1:7/1")
@@ -276,13 +272,12 @@ def test_lines_of_json(daemon, tmp_path):
     """import and query --batch take what is sensed as keys; wrong values are named."""
     cli = cli_runner.of_daemon(daemon)
     sensed = {"wifi": {"A4:2B:8C:01:02:03": -54, "3c37865e11f0": None}, "at": [48.1497, 11.5678],
-              "neighbours": True, "time": "2026-11-20T14:00Z", "topics": ["Coffee"],
-              "labels": ["any:thing"]}
+              "time": "2026-11-20T14:00Z", "topics": ["Coffee"], "labels": ["any:thing"]}
     path = tmp_path / "lines"
     path.write_text(json.dumps({**sensed, "text": "here"}) + "\n", encoding="utf-8")
     cli.ok("import", str(path))
     expected = (labels.wifi("a42b8c010203", -54) + labels.wifi("3c37865e11f0")
-                + labels.position(48.1497, 11.5678, True) + labels.moment(1795183200000)
+                + labels.position(48.1497, 11.5678) + labels.moment(1795183200000)
                 + ["topic:coffee", "any:thing"])
     (answer,) = cli.json_lines("query", "--batch", "-", stdin=json.dumps(sensed) + "\n")
     (same,) = cli.json_lines("query", "--batch", "-", stdin=json.dumps({"labels": expected}) + "\n")
@@ -295,8 +290,7 @@ def test_lines_of_json(daemon, tmp_path):
         '{"at": [1]}': '"at" is not [latitude, longitude]',
         '{"at": [91, 0]}': "latitude from -90",
         '{"at": {"lat": 1}}': '"at" is not',
-        '{"neighbours": true, "labels": ["a:b"]}': '"neighbours"',
-        '{"at": [1, 2], "neighbours": 1}': '"neighbours"',
+        '{"at": [1, 2], "neighbours": true}': 'there is no key "neighbours"',
         '{"time": "noon"}': '"time" is not a moment',
         '{"topics": "coffee"}': '"topics" is not an array',
         '{"topics": [" "]}': "the topic is empty",

@@ -33,6 +33,11 @@ POSITIONS = [(57.64911, 10.40744), (48.1497, 11.5678), (0, 0), (-0.0000001, -0.0
              (89.9999, 179.9999), (-89.9999, -179.9999), (45 / 2**10, 45 / 2**17),
              (45 / 2**10 - 1e-9, 45 / 2**17 - 1e-9), (1e-300, -1e-300), (51.4779, 180),
              (51.4779, -180), (51.4779, 179.99999)]
+# The middles of cells of 7 characters, and places a little before them: the first one, those at the poles, and those
+# at 180 degrees. A middle counts as nearer to the east and to the north.
+HALF = 45 / 2**16
+POSITIONS += [(latitude - less, longitude - less) for less in (0, 1e-9)
+              for latitude, longitude in [(HALF, HALF), (90 - HALF, 180 - HALF), (HALF - 90, HALF - 180)]]
 POSITIONS_REFUSED = [(90.0000001, 0), (-90.0000001, 0), (0, 180.0000001), (0, -180.0000001),
                      (1e308, 0)]
 
@@ -149,8 +154,8 @@ def make():
         "about": "what is sensed, and the labels that it becomes; README.md describes the fields",
         "wifi": [{"bssid": b, "dbm": s, "labels": labels.wifi(b, s)} for b, s in WIFI],
         "wifi_refused": [{"bssid": b, "dbm": s} for b, s in WIFI_REFUSED],
-        "positions": [{"latitude": a, "longitude": b, "labels": labels.position(a, b),
-                       "with_neighbours": labels.position(a, b, True)} for a, b in POSITIONS],
+        "positions": [{"latitude": a, "longitude": b, "labels": labels.position(a, b)}
+                      for a, b in POSITIONS],
         "positions_refused": [{"latitude": a, "longitude": b} for a, b in POSITIONS_REFUSED],
         "times": [{"unix_ms": t, "labels": labels.moment(t)} for t in TIMES],
         "topics": [{"topic": t, "labels": labels.topic(t)} for t in TOPICS],

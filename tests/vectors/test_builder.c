@@ -84,7 +84,7 @@ static void test_wifi(void **state)
     hearsay_context_free(context);
 }
 
-/* Positions: cells at every level, edges, poles, and the neighbours round the world. */
+/* Positions: cells of every length, their edges and middles, the poles, and 180 degrees. */
 static void test_positions(void **state)
 {
     (void)state;
@@ -96,18 +96,15 @@ static void test_positions(void **state)
     {
         double latitude = json_number_value(json_object_get(entry, "latitude"));
         double longitude = json_number_value(json_object_get(entry, "longitude"));
-        assert_int_equal(hearsay_context_add_position(context, latitude, longitude, false, &error),
+        assert_int_equal(hearsay_context_add_position(context, latitude, longitude, &error),
                          HEARSAY_OK);
         check_labels(context, json_object_get(entry, "labels"));
-        assert_int_equal(hearsay_context_add_position(context, latitude, longitude, true, &error),
-                         HEARSAY_OK);
-        check_labels(context, json_object_get(entry, "with_neighbours"));
     }
     json_array_foreach(cases("positions_refused"), at, entry)
     {
         double latitude = json_number_value(json_object_get(entry, "latitude"));
         double longitude = json_number_value(json_object_get(entry, "longitude"));
-        assert_int_equal(hearsay_context_add_position(context, latitude, longitude, true, &error),
+        assert_int_equal(hearsay_context_add_position(context, latitude, longitude, &error),
                          HEARSAY_ERR_ARGUMENT);
     }
     hearsay_context_free(context);

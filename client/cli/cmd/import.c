@@ -464,8 +464,7 @@ const struct cli_command command_import = {
     .arguments = "[OPTION]... FILE|-",
     .details =
         "Each line is a JSON object: \"labels\" (array of strings) or what is sensed (\"wifi\",\n"
-        "an object of BSSIDs and dBm; \"at\", [LAT, LON]; \"neighbours\"; \"time\"; \"topics\"), "
-        "and\n"
+        "an object of BSSIDs and dBm; \"at\", [LAT, LON]; \"time\"; \"topics\"), and\n"
         "\"text\" or \"payload_base64\"; perhaps \"type\", \"ttl\" (seconds, or \"2h\"), \"id\" "
         "(hex), "
         "\"reach\",\n"

@@ -265,11 +265,9 @@ static void advise(const struct fullness *made, const struct profile *profile,
         (void)snprintf(out_advice, ADVICE_BYTES,
                        "leave out --memory, or remember fewer rounds with `hearsay here`");
     } else {
-        bool is_geo = is_of(labels.attribute, "geo", 3);
         (void)snprintf(out_advice, ADVICE_BYTES,
-                       "leave out some of its %zu labels, of which %zu have the attribute %.*s%s",
-                       labels.count, labels.of_attribute, (int)labels.length, labels.attribute,
-                       is_geo ? "; there are fewer without --neighbours" : "");
+                       "leave out some of its %zu labels, of which %zu have the attribute %.*s",
+                       labels.count, labels.of_attribute, (int)labels.length, labels.attribute);
     }
 }
 

@@ -14,8 +14,7 @@
 bool sensed_given(const struct sensed *sensed)
 {
     return sensed->labels.count > 0 || sensed->wifi.count > 0 || sensed->topics.count > 0 ||
-           sensed->position != NULL || sensed->time != NULL || sensed->scan != NULL ||
-           sensed->neighbours;
+           sensed->position != NULL || sensed->time != NULL || sensed->scan != NULL;
 }
 
 /* --- the single options ----------------------------------------------------------------------- */
@@ -63,13 +62,12 @@ static bool read_degrees(const char **text, double *out)
     return true;
 }
 
-static int add_position(const struct cli *cli, struct hearsay_context *context,
-                        const struct sensed *sensed)
+static int add_position(const struct cli *cli, struct hearsay_context *context, const char *text)
 {
     struct hearsay_error error;
     double latitude = 0;
     double longitude = 0;
-    const char *at = sensed->position;
+    const char *at = text;
     bool read = read_degrees(&at, &latitude) && *at == ',';
     if (read) {
         at++;
@@ -78,10 +76,9 @@ static int add_position(const struct cli *cli, struct hearsay_context *context,
     }
     if (!read) {
         return cli_misuse(cli, "--at: \"%.80s\" is not LAT,LON in degrees such as 48.1497,11.5678",
-                          sensed->position);
+                          text);
     }
-    if (hearsay_context_add_position(context, latitude, longitude, sensed->neighbours, &error) !=
-        HEARSAY_OK) {
+    if (hearsay_context_add_position(context, latitude, longitude, &error) != HEARSAY_OK) {
         return error.status == HEARSAY_ERR_ARGUMENT ? cli_misuse(cli, "--at: %s", error.sentence)
                                                     : cli_report(cli, &error);
     }
@@ -203,7 +200,7 @@ static int add_all(const struct cli *cli, struct hearsay_context *context,
         code = add_scan(cli, context, sensed->scan);
     }
     if (code == CLI_DONE && sensed->position != NULL) {
-        code = add_position(cli, context, sensed);
+        code = add_position(cli, context, sensed->position);
     }
     if (code == CLI_DONE && sensed->time != NULL) {
         code = add_time(cli, context, sensed->time);
@@ -216,9 +213,6 @@ int sensed_read_some(const struct cli *cli, const struct sensed *sensed,
 {
     struct hearsay_error error;
     struct hearsay_context *context = NULL;
-    if (sensed->neighbours && sensed->position == NULL) {
-        return cli_misuse(cli, "--neighbours are those of a position: --at LAT,LON");
-    }
     if (hearsay_context_new(&context, &error) != HEARSAY_OK) {
         return cli_report(cli, &error);
     }

@@ -20,7 +20,6 @@ struct sensed {
     const char *position; /* "LAT,LON", or NULL */
     const char *time;     /* "now", a moment or a duration (ago), or NULL */
     const char *scan;     /* a file, "-", or NULL */
-    bool neighbours;
 };
 
 /*
@@ -35,8 +34,6 @@ struct sensed {
         ARGS_ROW("scan", 0, ARGS_TEXT, type, field.scan, "FILE",                                   \
                  "the strongest that iw or nmcli saw; - is standard input"),                       \
         ARGS_ROW("at", 0, ARGS_TEXT, type, field.position, "LAT,LON", "the position, in degrees"), \
-        ARGS_ROW("neighbours", 0, ARGS_FLAG, type, field.neighbours, NULL,                         \
-                 "with --at: the cells around, too"),                                              \
         ARGS_ROW("time", 0, ARGS_TEXT, type, field.time, "TIME",                                   \
                  "the hour: now, 6h (ago) or 2026-11-20T14:00Z (none)"),                           \
         ARGS_ROW("topic", 0, ARGS_LIST, type, field.topics, "TEXT",                                \
@@ -47,7 +44,7 @@ struct sensed {
     ARGS_ROW("no-here", 0, ARGS_FLAG, type, field, NULL, \
              "do not add what the access point says is around it")
 
-/* Returns whether at least one of these options was given; --neighbours alone counts, too. */
+/* Returns whether at least one of these options was given. */
 bool sensed_given(const struct sensed *sensed);
 
 /*
@@ -84,7 +81,7 @@ int sensed_encode(const struct cli *cli, const struct hearsay_host *host,
                   struct hearsay_filter *out_filter);
 
 /* The names of the JSON keys that describe a context, as initialisers of an array of strings. */
-#define SENSED_KEYS "labels", "wifi", "at", "neighbours", "time", "topics"
+#define SENSED_KEYS "labels", "wifi", "at", "time", "topics"
 
 /*
  * Makes the context from the keys of a JSON object:
@@ -93,7 +90,6 @@ int sensed_encode(const struct cli *cli, const struct hearsay_host *host,
  *   "wifi"               a scan as an object: each key is a BSSID, its value the strength in dBm
  *                        or null
  *   "at"                 an array of latitude and longitude
- *   "neighbours"         a boolean, only with "at"
  *   "time"               a moment in ISO 8601
  *
  * *out_context is owned; it is NULL when the object has none of these keys. Returns 0,

@@ -103,11 +103,6 @@ static int parse_position(const json_t *object, struct hearsay_context *context,
                           struct jsonline_error *out_error)
 {
     const json_t *position = sensed_json_present(object, "at");
-    const json_t *neighbours = sensed_json_present(object, "neighbours");
-    if (neighbours != NULL && (!json_is_boolean(neighbours) || position == NULL)) {
-        return jsonline_wrong(out_error,
-                              "\"neighbours\" is neither true nor false beside an \"at\"");
-    }
     if (position == NULL) {
         return 0;
     }
@@ -118,8 +113,7 @@ static int parse_position(const json_t *object, struct hearsay_context *context,
     }
     struct hearsay_error error;
     if (hearsay_context_add_position(context, json_number_value(latitude),
-                                     json_number_value(longitude), json_is_true(neighbours),
-                                     &error) != HEARSAY_OK) {
+                                     json_number_value(longitude), &error) != HEARSAY_OK) {
         return sensed_json_failed(&error, "at", out_error);
     }
     return 0;
