@@ -128,7 +128,7 @@ def test_the_picture(offline):
                    "--topic", "Coffee", stdin=scan, profile=profile)
     bits = wire.bits_of(bytes.fromhex(answer["filter"]))
     assert drawn == "".join("#" if bits >> i & 1 else "." for i in range(512))
-    assert len(answer["joint"]) == 1 and drawn[:256].count("#") == 23
+    assert len(answer["joint"]) == 1 and drawn[:256].count("#") == 33
 
 
 def test_unicode(offline):
