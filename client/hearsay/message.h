@@ -137,7 +137,8 @@ struct hearsay_query {
     /* Of a hood: how long the server waits for hosts of other servers, 1 .. 10,000 ms; 0: 1,000. */
     uint32_t wait_ms;
     /* Of a hood: a host of another server is asked in any case if the server has heard nothing of
-     * it for longer than this. UINT64_MAX: no bound. */
+     * it for longer than this. UINT64_MAX: no bound. 0 asks all hosts, so that not even a message
+     * of the last second is missing. */
     uint64_t max_staleness_ms;
 };
 

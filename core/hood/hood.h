@@ -7,8 +7,8 @@
  *   peer             word
  *   start            full: groups, seq 7
  *   message 8        delta after 7: one group, seq 8          within 50 ms of the commit
- *   message 9        nothing: the groups cover it
- *   30 s later       keepalive after 8: no groups, seq 9, newest_ms of message 9
+ *   message 9        keepalive after 8: no groups, since they cover it; seq 9, newest_ms of message
+ * 9 within 1 s, so at most one a second 30 s later       keepalive after 9: no groups, seq 9
  *
  * Words may get lost. Each word but a full one names the word before it (`after`), so a lost one is
  * noticed: the summary is void until a full word comes. A void summary rules out nothing.

@@ -45,7 +45,7 @@ def test_a_host_tells_what_it_has(make_site, hub, rng):  # noqa: F811
                 assert not words[-1].full and len(words[-1].groups) == 1
             before += new
         assert cover(words, before)
-        while sum(not word.full for word in words) < 17 and not any(w.full for w in words[1:]):
+        while sum(not word.full and len(word.groups) for word in words) < 17 and not any(w.full for w in words[1:]):
             before += deposit(site, rng, 1)
             with contextlib.suppress(hub_cluster.NoAnswer):
                 words.append(ear.word("ap1", seconds=0.3))
@@ -56,7 +56,7 @@ def test_a_host_tells_what_it_has(make_site, hub, rng):  # noqa: F811
 
 
 def test_a_covered_message_is_told_by_its_time(make_site, hub, rng):  # noqa: F811
-    """A message that the groups cover needs no delta: the next word has its time.
+    """A message that the groups cover needs no delta: a word has its time, at most a second after the word before.
 
     The changes may be asked for in the same millisecond as the groups: `as_of_ms` grows with a later word then.
     """

@@ -33,6 +33,15 @@ void due_want(struct due *due, uint64_t now_ms, uint64_t least_ms)
     due->full_ms = earlier_of(due->full_ms, first_after(due, now_ms + least_ms, DUE_GAP_MS));
 }
 
+void due_show(struct due *due, uint64_t now_ms, uint64_t least_ms)
+{
+    uint64_t soonest = due->told_ms == 0 ? 0 : due->told_ms + DUE_GAP_MS;
+
+    if (due->word_ms == UINT64_MAX) {
+        due->word_ms = later_of(now_ms + least_ms, soonest);
+    }
+}
+
 void due_hold(struct due *due, uint64_t now_ms, uint64_t hold_ms)
 {
     due->held_ms = now_ms + hold_ms;
@@ -61,9 +70,8 @@ void due_ask(struct due *due, bool is_named, uint64_t now_ms, uint64_t wait_ms)
     }
     uint64_t late = first_after(due, now_ms, due->all_gap_ms) + DUE_STRETCH * wait_ms;
     due->full_ms = earlier_of(due->full_ms, late);
-    if (!is_named && due->word_ms == UINT64_MAX) {
-        due->word_ms =
-            later_of(now_ms + wait_ms, due->told_ms == 0 ? 0 : due->told_ms + DUE_GAP_MS);
+    if (!is_named) {
+        due_show(due, now_ms, wait_ms);
     }
 }
 

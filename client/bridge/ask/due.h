@@ -10,6 +10,8 @@
  *   it is there. A full word follows, at least all_gap_ms after the full word before it.
  *   A neighbour asks for this host, as it has lost a word. A full word follows, at least DUE_GAP_MS
  *   after the one before it. After DUE_NAMED of them in a row the gap is all_gap_ms.
+ *   A message has come that the groups cover. The host tells within DUE_GAP_MS how new it is, since
+ *   neighbours rule a host out by the time of its newest message, too.
  */
 #ifndef CLIENT_BRIDGE_ASK_DUE_H
 #define CLIENT_BRIDGE_ASK_DUE_H
@@ -41,6 +43,13 @@ void due_init(struct due *due, uint64_t all_gap_ms);
 
 /* The host itself has a reason for a full word: it is due in least_ms, or later by the gap. */
 void due_want(struct due *due, uint64_t now_ms, uint64_t least_ms);
+
+/*
+ * The host has something to say that needs no group: it is there, or a message has come that its
+ * groups cover. A word is due in least_ms, or later: at least DUE_GAP_MS after the word before it.
+ * If one is due already, it stays due when it is.
+ */
+void due_show(struct due *due, uint64_t now_ms, uint64_t least_ms);
 
 /* hearsayd gave no groups: no full word is made within this time, and one is due then. */
 void due_hold(struct due *due, uint64_t now_ms, uint64_t hold_ms);

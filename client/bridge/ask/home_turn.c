@@ -185,6 +185,9 @@ static void add_changes(struct home *home, const struct msg_changed *changed)
         }
     }
     home->cursor = changed->next;
+    if (told_has_time(&home->told)) {
+        due_show(&home->due, uv_now(home->loop), 0);
+    }
     if (!changed->more) {
         told_reach(&home->told, changed->next);
         home->as_of_ms = home->changes.asked_ms;

@@ -139,6 +139,11 @@ bool told_has_news(const struct told *told)
     return told->is_begun && !told->is_lost && (!told->has_full || told->count > told->sent_count);
 }
 
+bool told_has_time(const struct told *told)
+{
+    return told->newest_ms != INT64_MIN;
+}
+
 void told_write(const struct told *told, struct msg_peer_summary *out,
                 struct msg_summary_group *groups)
 {

@@ -70,8 +70,9 @@ void told_reach(struct told *told, uint64_t seq);
 bool told_wants_groups(const struct told *told);
 bool told_waits_for_groups(const struct told *told);
 
-/* Whether there is something to tell, apart from a keepalive. */
+/* Whether there are groups to tell; and whether there is a newer time of groups that were told. */
 bool told_has_news(const struct told *told);
+bool told_has_time(const struct told *told);
 
 /*
  * Writes the next word: a full one, a delta or a keepalive. `groups` has GROUPS_MAX entries; the
