@@ -43,6 +43,9 @@ int context_new(const struct alloc *alloc, struct hearsay_context **out_context,
 int context_add(struct hearsay_context *context, const char *label, size_t length,
                 struct hearsay_error *out_error);
 
+/* Whether the context has the label of `length` bytes. */
+bool context_has(struct hearsay_context *context, const char *label, size_t length);
+
 /* What the scans of the context left out, to be counted on. */
 struct hearsay_left_out *context_left_out(struct hearsay_context *context);
 

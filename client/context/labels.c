@@ -106,6 +106,11 @@ static uint16_t *find_slot(struct hearsay_context *context, const char *label, s
     return &context->slots[at];
 }
 
+bool context_has(struct hearsay_context *context, const char *label, size_t length)
+{
+    return *find_slot(context, label, length) != 0;
+}
+
 static bool labels_grow(struct hearsay_context *context)
 {
     if (context->count < context->capacity) {

@@ -179,8 +179,16 @@ HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const 
  * host->here, which the server sends only to such clients. Add them to the context of each deposit,
  * query and watch, so that people whose devices sense different things find one another's messages;
  * not to messages that come from elsewhere, such as those of an import. Labels for which the host's
- * profile has no section are left out. On a connection that stays, the labels may change: see
- * hearsay_here, and HEARSAY_REPLY_HERE_CHANGED.
+ * profile has no section are left out.
+ *
+ * Call it when all other labels are in the context, because the labels of access points (wifi:)
+ * take only the room that is left in their section: as long as the labels of the section, times its
+ * hashes, are at most 3/5 of its bits. That is 96 labels in the section wifi=320/2, which set 45 %
+ * of it. Access points are added in the order of host->here, the strongest ones first, each with
+ * all its labels; the first one that does not fit, and those after it, are left out.
+ *
+ * On a connection that stays, the labels may change: see hearsay_here, and
+ * HEARSAY_REPLY_HERE_CHANGED.
  */
 HEARSAY_API int hearsay_context_add_here(struct hearsay_context *context,
                                          const struct hearsay_host *host,

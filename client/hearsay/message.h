@@ -75,8 +75,9 @@ struct hearsay_deposited {
     bool durable;   /* true: the message survives a power failure; false: it survives only a crash
                      * of the daemon */
     bool held;      /* hidden until the operator has reviewed it */
-    bool without_here; /* the filter lacks here labels (hearsay_context_add_here); said of the open
-                        * epoch only, and without meaning if labels are keyed for a group */
+    bool without_here; /* the filter lacks here labels (hearsay_context_add_here), of access points
+                        * all if there are no others; said of the open epoch only, and without
+                        * meaning if labels are keyed for a group */
 };
 
 /* --- queries ---------------------------------------------------------------------------------- */

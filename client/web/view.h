@@ -14,7 +14,7 @@ enum {
     VIEW_TOPICS_MAX = 4,
     VIEW_TOPIC_BYTES = 240, /* UTF-8, at most 60 characters */
     VIEW_HOST_BYTES = 64,
-    VIEW_PLACE_BYTES = 2048,
+    VIEW_PLACE_BYTES = 4096, /* 2.5 KB for the labels of access points, and some for others */
     VIEW_STORE_BYTES = 9,
     VIEW_URL_BYTES = 1024
 };

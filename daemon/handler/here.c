@@ -52,14 +52,75 @@ void handler_here(struct ask *ask)
     ask_respond(ask, &response);
 }
 
+static bool is_wifi(const struct msg_text *label)
+{
+    static const char wifi[] = "wifi:";
+
+    return label->length >= strlen(wifi) && memcmp(label->text, wifi, strlen(wifi)) == 0;
+}
+
+/* Whether the filter lacks a bit of the labels that were added to the encoder. */
+static bool lacks_bits(struct encoder *encoder, const uint64_t *filter)
+{
+    uint64_t asked[PROFILE_WORDS_MAX];
+    uint64_t lacking = 0;
+
+    encoder_end(encoder, asked);
+    for (size_t i = 0; i < bloom_words(encoder->profile->bits); i++) {
+        lacking |= asked[i] & ~filter[i];
+    }
+    return lacking != 0;
+}
+
+/* Whether the filter lacks each label of an access point; false if there are no such labels. */
+static bool lacks_all_wifi(const struct profile *profile, const uint64_t *filter,
+                           const struct msg_text *labels, size_t count)
+{
+    bool lacks = false;
+
+    for (size_t i = 0; i < count; i++) {
+        struct encoder encoder;
+
+        if (!is_wifi(&labels[i])) {
+            continue;
+        }
+        encoder_begin(&encoder, profile);
+        (void)encoder_add(&encoder, labels[i].text, labels[i].length);
+        lacks = lacks_bits(&encoder, filter);
+        if (!lacks) {
+            return false;
+        }
+    }
+    return lacks;
+}
+
+/*
+ * Whether here labels are missing that each client adds. Those of access points give way to the
+ * client's own scan. So they count only if there are no others, and then one of them is enough.
+ */
+static bool lacks_labels(const struct profile *profile, const uint64_t *filter,
+                         const struct msg_text *labels, size_t count)
+{
+    struct encoder encoder;
+    bool has_others = false;
+
+    encoder_begin(&encoder, profile);
+    for (size_t i = 0; i < count; i++) {
+        /* Clients leave out a label that the profile does not take, too. */
+        has_others = (!is_wifi(&labels[i]) &&
+                      encoder_add(&encoder, labels[i].text, labels[i].length) == 0) ||
+                     has_others;
+    }
+    return has_others ? lacks_bits(&encoder, filter)
+                      : lacks_all_wifi(profile, filter, labels, count);
+}
+
 bool handler_lacks_here(const struct ask *ask)
 {
     const struct profile *profile = &ask->host->config.profile;
     const struct msg_deposit *deposit = &ask->request->deposit;
     struct msg_text buffer[LIMIT_LABELS];
     const struct msg_text *labels = NULL;
-    struct encoder encoder;
-    uint64_t here[PROFILE_WORDS_MAX];
     uint64_t filter[PROFILE_WORDS_MAX];
 
     if (deposit->epoch != 0) {
@@ -67,20 +128,9 @@ bool handler_lacks_here(const struct ask *ask)
     }
     size_t count = host_here(ask->host, &ask->client->address, requester_is_here(ask->client),
                              buffer, &labels);
-    encoder_begin(&encoder, profile);
-    for (size_t i = 0; i < count; i++) {
-        /* Clients leave out a label that the profile does not take, too. */
-        (void)encoder_add(&encoder, labels[i].text, labels[i].length);
-    }
-    encoder_end(&encoder, here);
     (void)bloom_load(filter, profile->bits, deposit->filter.data,
                      deposit->filter.count); /* checked */
-    for (size_t i = 0; i < bloom_words(profile->bits); i++) {
-        if ((here[i] & ~filter[i]) != 0) {
-            return true;
-        }
-    }
-    return false;
+    return lacks_labels(profile, filter, labels, count);
 }
 
 /* Bytes of labels in a frame, counted as here_frame_bytes does. */

@@ -440,6 +440,35 @@ def test_imports_and_batches_add_nothing(make_local, tmp_path):
     assert [found["text"] for found in json.loads(out)["results"]] == ["far"]
 
 
+def test_a_scan_of_the_device_goes_before_that_of_the_access_point(make_local, tmp_path):
+    """200 here labels and a scan of 40 access points: the section is not half full, and what was left with the same
+    scan alone is near. The same with the here labels alone. Who has the place is not told that labels are missing."""
+    heard = [f"02:22:33:44:{n:02x}:{n * 7 % 256:02x}" for n in range(90)]
+    here = tmp_path / "here"
+    here.write_text("place:cafe-jules\n" + "".join(
+        f"wifi:{heard[n]}{level}\n" for n in range(66) for level in ("", "@2", "@3")) + "topic:tea\n")
+    scan = tmp_path / "scan"
+    scan.write_text("".join(bssid.replace(":", "\\:") + f":{n}\n" for n, bssid in enumerate(heard[50:], 5)))
+    daemon = make_local("[limits]\ndeposit_fill_max = 50%\nquery_fill_max = 50%\n"
+                        f"[host default]\nhere_file = {here}\n")
+    sees, near = ("--scan", str(scan)), ("--metric", "phi", "--max-distance", "0.78")
+    assert cli(daemon, "deposit", "--no-here", *sees, "a scan alone")[0] == 0
+    for words, text in ((sees, "both"), ((), "the here labels")):
+        code, out, err = cli(daemon, "deposit", *words, "--json", text)
+        assert code == 0 and not json.loads(out)["without_here"], err
+    assert sorted(texts(daemon, "query", *sees, *near)) == ["a scan alone", "both", "the here labels"]
+    assert sorted(texts(daemon, "query", *near)) == ["both", "the here labels"]
+    assert sorted(texts(daemon, "query", "--no-here", *sees, *near)) == ["a scan alone", "both"]
+
+
+def test_the_note_where_only_access_points_are_here(make_local, rng):
+    """One of them is enough, because a client's own scan may take the room of the others."""
+    daemon = make_local("[host default]\nhere = wifi:a, wifi:b, wifi:c\n")
+    with daemon.client() as client:
+        assert client.call(wire.deposit_of(rng, ["wifi:d", "topic:tea"])).without_here
+        assert not client.call(wire.deposit_of(rng, ["wifi:d", "wifi:b"])).without_here
+
+
 SCAN = "".join(f"a4\\:2b\\:8c\\:01\\:02\\:0{i}:{percent}\n" for i, percent in enumerate((77, 48, 40, 32)))
 
 

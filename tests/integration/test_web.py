@@ -3,6 +3,7 @@
 
 import datetime
 import html
+import json
 import os
 import re
 import socket
@@ -298,6 +299,23 @@ def test_the_page_and_apps_find_one_another(make_web, rng, config, has_label):
     page = web.get("/?t=coffee").text
     assert all(text in page for text in ("by the page", "by an app that is here", "by a scan alone"))
     assert "<article" not in web.get("/?t=tea").text
+
+
+def test_a_place_with_a_scan_of_the_access_point(make_web, tmp_path):
+    """The page and `hearsay` take the same of 200 here labels, which fill less than half of the section."""
+    here = tmp_path / "here"
+    here.write_text("".join(f"wifi:02:22:33:44:{n:02x}:{n * 7 % 256:02x}{level}\n" for n in range(66)
+                            for level in ("", "@2", "@3")))
+    web = make_web("cache = 0\n", "[limits]\ndeposit_fill_max = 50%\nquery_fill_max = 50%\n"
+                   f"[host default]\nhere_file = {here}\nhere = place:bar, topic:tea\n")
+    assert web.leave("by the page").status == 200
+    command = [conftest.program(conftest.HEARSAY), "-s", web.gateway.daemon.socket_path]
+    done = subprocess.run([*command, "deposit", "by an app"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0 and "may not find it" not in done.stderr, done.stderr
+    page = web.get().text
+    assert "by the page" in page and "by an app" in page
+    done = subprocess.run([*command, "query", "--json"], capture_output=True, text=True, check=False)
+    assert [json.loads(line)["distance"] for line in done.stdout.splitlines()] == [0, 0], done.stderr
 
 
 def test_topics_of_other_letters(make_web):

@@ -311,6 +311,102 @@ static void test_here(void **state)
     hearsay_context_free(context);
 }
 
+enum {
+    HERE_ACCESS_POINTS = 66,
+    HERE_LEVELS = 3,
+    HERE_LABELS = HERE_ACCESS_POINTS * HERE_LEVELS + 2
+};
+
+/* A here file of hearsay-scan: 66 access points with three labels each, then a place and a topic.
+ */
+static struct hearsay_host host_with_scan(const char *profile)
+{
+    static char texts[HERE_LABELS][32];
+    static const char *here[HERE_LABELS];
+
+    for (int i = 0; i < HERE_LABELS; i++) {
+        int n = i / HERE_LEVELS;
+        int length = snprintf(texts[i], sizeof(texts[i]), "wifi:10:22:33:44:%02x:%02x", n, 7 * n);
+
+        if (i % HERE_LEVELS > 0) {
+            (void)snprintf(texts[i] + length, 8, "@%d", i % HERE_LEVELS + 1);
+        }
+        here[i] = texts[i];
+    }
+    here[HERE_LABELS - 2] = "place:cafe-jules";
+    here[HERE_LABELS - 1] = "topic:tea";
+    return (struct hearsay_host){
+        .name = "h", .profile = profile, .here = here, .here_count = HERE_LABELS};
+}
+
+static size_t count_wifi(const struct hearsay_context *context)
+{
+    size_t count = 0;
+    size_t found = 0;
+    const char *const *labels = hearsay_context_labels(context, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        found += strncmp(labels[i], "wifi:", 5) == 0 ? 1 : 0;
+    }
+    return found;
+}
+
+/* Adds the here labels to so many labels of access points; returns how many there are then. The two
+ * other here labels are always added. */
+static size_t wifi_beside(const char *profile, size_t own_count)
+{
+    struct hearsay_context *context = new_context();
+    struct hearsay_host host = host_with_scan(profile);
+    char label[32];
+
+    for (size_t i = 0; i < own_count; i++) {
+        (void)snprintf(label, sizeof(label), "wifi:a%zu", i);
+        assert_int_equal(hearsay_context_add_label(context, label, NULL), HEARSAY_OK);
+    }
+    assert_int_equal(hearsay_context_add_here(context, &host, NULL), HEARSAY_OK);
+    size_t found = count_wifi(context);
+    assert_int_equal(count_of(context), found + 2);
+    hearsay_context_free(context);
+    return found;
+}
+
+/* Access points of the here labels take the room that is left in their section, and are whole. */
+static void test_here_gives_way(void **state)
+{
+    (void)state;
+    static const char sections[] = "v1:wifi=320/2,any=192/3";
+
+    assert_int_equal(wifi_beside(sections, 0), 96);
+    assert_int_equal(wifi_beside(sections, 64), 64 + 30); /* 32 would be the most */
+    assert_int_equal(wifi_beside(sections, 93), 96);
+    assert_int_equal(wifi_beside(sections, 94), 94);
+    assert_int_equal(wifi_beside(sections, 200), 200); /* what the device has sensed stays */
+    assert_int_equal(wifi_beside("v1:1024/2", 0), HERE_ACCESS_POINTS * HERE_LEVELS);
+    assert_int_equal(wifi_beside("v1:512/4", 70), 70 + 3); /* 76, and the two others count */
+    assert_int_equal(wifi_beside("v1:wifi=1/2,any=63/3", 0), 0);
+    assert_int_equal(wifi_beside("v1:place=32/2,topic=32/2", 0), 0);
+}
+
+/* What an access point has in the context already takes no room again. */
+static void test_here_of_a_known_access_point(void **state)
+{
+    (void)state;
+    struct hearsay_context *context = new_context();
+    struct hearsay_host host = host_with_scan("v1:wifi=15/1,any=49/1"); /* 9 labels */
+    static const char *const own[] = {"wifi:10:22:33:44:01:07", "wifi:10:22:33:44:01:07@2",
+                                      "wifi:a0", "wifi:a1"};
+
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++) {
+        assert_int_equal(hearsay_context_add_label(context, own[i], NULL), HEARSAY_OK);
+    }
+    assert_int_equal(hearsay_context_add_here(context, &host, NULL), HEARSAY_OK);
+    assert_int_equal(count_wifi(context), 8); /* three of the first, one of the second */
+    size_t count = 0;
+    const char *const *labels = hearsay_context_labels(context, &count);
+    assert_string_equal(labels[count - 1], "wifi:10:22:33:44:01:07@3");
+    hearsay_context_free(context);
+}
+
 /* One label, or one access point with its levels, is one thing; all else is none or several. */
 static void test_only_label(void **state)
 {
@@ -349,10 +445,16 @@ static void test_only_label(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_set),        cmocka_unit_test(test_most_labels),
-        cmocka_unit_test(test_ranges),     cmocka_unit_test(test_scan_limits),
-        cmocka_unit_test(test_mad_scans),  cmocka_unit_test(test_memory),
-        cmocka_unit_test(test_pairs),      cmocka_unit_test(test_here),
+        cmocka_unit_test(test_set),
+        cmocka_unit_test(test_most_labels),
+        cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_scan_limits),
+        cmocka_unit_test(test_mad_scans),
+        cmocka_unit_test(test_memory),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_here),
+        cmocka_unit_test(test_here_gives_way),
+        cmocka_unit_test(test_here_of_a_known_access_point),
         cmocka_unit_test(test_only_label),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -178,25 +178,50 @@ struct answer *answer_of_message(const struct hearsay_message *message)
     return answer;
 }
 
-struct answer *answer_of_labels(const struct hearsay_here *here)
+/* Adds the here labels to the empty set by the rule of all clients. */
+static int take_labels(const struct hearsay_host *host, const struct hearsay_here *here,
+                       struct hearsay_context *context)
 {
-    size_t bytes = 1;
+    struct hearsay_host there = *host;
 
-    for (size_t i = 0; i < here->label_count; i++) {
-        bytes += strlen(here->labels[i]) + 1;
-    }
-    struct answer *answer = calloc(1, sizeof(*answer) + bytes);
-    if (answer == NULL) {
-        return NULL;
-    }
-    char *room = (char *)(answer + 1);
-    answer->place = room;
-    for (size_t i = 0; i < here->label_count; i++) {
-        size_t length = strlen(here->labels[i]);
+    there.here = here->labels;
+    there.here_count = here->label_count;
+    return hearsay_context_add_here(context, &there, NULL);
+}
 
-        memcpy(room, here->labels[i], length);
-        room[length] = '\n';
-        room += length + 1;
+/* Writes as many labels as a view has room for, a line feed behind each. */
+static void write_place(const struct hearsay_context *context, char out_place[VIEW_PLACE_BYTES])
+{
+    size_t count = 0;
+    size_t used = 0;
+    const char *const *labels = hearsay_context_labels(context, &count);
+
+    for (size_t i = 0; i < count; i++) {
+        size_t length = strlen(labels[i]);
+
+        if (used + length + 1 < VIEW_PLACE_BYTES) {
+            memcpy(out_place + used, labels[i], length);
+            out_place[used + length] = '\n';
+            used += length + 1;
+        }
+    }
+    out_place[used] = '\0';
+}
+
+struct answer *answer_of_labels(const struct hearsay_host *host, const struct hearsay_here *here)
+{
+    char place[VIEW_PLACE_BYTES];
+    struct hearsay_context *context = NULL;
+    struct answer *answer = NULL;
+
+    if (hearsay_context_new(&context, NULL) == HEARSAY_OK &&
+        take_labels(host, here, context) == HEARSAY_OK) {
+        write_place(context, place);
+        answer = calloc(1, sizeof(*answer) + strlen(place) + 1);
+    }
+    hearsay_context_free(context);
+    if (answer != NULL) {
+        answer->place = strcpy((char *)(answer + 1), place);
     }
     return answer;
 }

@@ -23,7 +23,9 @@ size_t answer_count(const struct hearsay_results *results);
 struct answer *answer_of_results(const struct hearsay_results *results, size_t most,
                                  bool is_by_time, const char *host);
 struct answer *answer_of_message(const struct hearsay_message *message);
-struct answer *answer_of_labels(const struct hearsay_here *here);
+
+/* The labels of `here` that clients of the host add to a context. NULL: no memory. */
+struct answer *answer_of_labels(const struct hearsay_host *host, const struct hearsay_here *here);
 
 /* Fills a message that borrows from `result`. False: the message is sealed, of a group. */
 bool answer_borrow(const struct hearsay_result *result, struct board_message *out_message);

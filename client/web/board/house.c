@@ -320,17 +320,17 @@ static bool list_ask_wider(struct house *house, struct ask *ask,
     return true;
 }
 
-/* The name of the host of a view. */
-static const char *host_name(const struct house *house, const struct view *view)
+/* The host that a question is about; NULL: there is none of this name. */
+static const struct hearsay_host *host_of(const struct house *house, const struct ask *ask)
 {
-    const struct hearsay_host *host =
-        hearsay_find_host(link_server(house->link), query_host(view->host));
+    const char *name = ask->kind == ASK_LIST ? ask->view->host : ask->host;
 
-    return host != NULL ? host->name : view->host;
+    return hearsay_find_host(link_server(house->link), query_host(name));
 }
 
 static void take_answer(struct house *house, struct ask *ask, const struct hearsay_reply *reply)
 {
+    const struct hearsay_host *host = host_of(house, ask);
     struct answer *answer = NULL;
 
     switch (reply->kind) {
@@ -339,7 +339,8 @@ static void take_answer(struct house *house, struct ask *ask, const struct hears
             return;
         }
         answer = answer_of_results(&reply->results, house->options.per_page,
-                                   ask->view->order == VIEW_NEWEST, host_name(house, ask->view));
+                                   ask->view->order == VIEW_NEWEST,
+                                   host != NULL ? host->name : ask->view->host);
         if (answer != NULL && list_is_part(house, ask, &reply->results)) {
             answer->list.has_older = true;
         }
@@ -348,7 +349,7 @@ static void take_answer(struct house *house, struct ask *ask, const struct hears
         answer = answer_of_message(&reply->message);
         break;
     case HEARSAY_REPLY_HERE:
-        answer = answer_of_labels(&reply->here);
+        answer = host != NULL ? answer_of_labels(host, &reply->here) : NULL;
         break;
     default: /* an error */
         ask->is_fresh = false;
