@@ -71,7 +71,8 @@ static inline uint64_t index_probe_work(const struct index_probe *probe)
  *
  * index_probe_offer_counted is for an engine that knows the set bits by section, which a rank by
  * phi needs: counts.first[0] is the cardinality, and counts.first[s * counts.stride] has the set
- * bits in section s of the profile, s > 0. index_probe_offer counts them.
+ * bits in section s of the profile, s > 0. index_probe_offer counts them. It returns false if no
+ * older message with the same filter and the same reach can be an answer.
  *
  * `place` is INDEX_NO_PLACE, or a number below `places` (struct index_engine) that no other message
  * of the engine has until a message comes or goes. If several parts of a query search one index,
@@ -86,7 +87,7 @@ struct index_counts {
     const uint16_t *first; /* borrowed */
     size_t stride;
 };
-void index_probe_offer_counted(struct index_probe *probe, const struct index_item *item,
+bool index_probe_offer_counted(struct index_probe *probe, const struct index_item *item,
                                uint32_t place, const uint64_t *filter, size_t stride,
                                struct index_counts counts, uint32_t overlap,
                                uint32_t contains_overlap);

@@ -93,7 +93,9 @@ int index_arrange(struct index *index, const struct index_stop *stop);
  * A renewal (renewal.h) arranges the index again. O(nodes of the tree).
  */
 struct index_wear {
-    size_t unarranged; /* messages in no arranged order: a search usually compares all of them */
+    size_t unarranged; /* messages in no arranged order: a search usually compares all of them.
+                        * Those that are compared together, because their filters are equal, count
+                        * as one */
     size_t removed;    /* arranged messages that were removed since the index was arranged */
 };
 void index_wear(const struct index *index, struct index_wear *out_wear);
@@ -103,8 +105,9 @@ void index_wear(const struct index *index, struct index_wear *out_wear);
 int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item);
 
 /*
- * Adds `by_ms` to both times of every message that was deposited at `from_ms` or later.
- * Running searches start again; for a running renewal these messages have changed. O(messages)
+ * Adds `by_ms`, at least 0, to both times of every message that was deposited at `from_ms` or
+ * later. Running searches start again; for a running renewal these messages have changed.
+ * O(messages)
  */
 void index_shift(struct index *index, int64_t from_ms, int64_t by_ms);
 

@@ -285,11 +285,11 @@ void index_probe_offer(struct index_probe *probe, const struct index_item *item,
         phi_count(probe->profile, words, counts);
     }
     counts[0] = (uint16_t)cardinality;
-    index_probe_offer_counted(probe, item, place, filter, stride, (struct index_counts){counts, 1},
-                              overlap, contains_overlap);
+    (void)index_probe_offer_counted(probe, item, place, filter, stride,
+                                    (struct index_counts){counts, 1}, overlap, contains_overlap);
 }
 
-void index_probe_offer_counted(struct index_probe *probe, const struct index_item *item,
+bool index_probe_offer_counted(struct index_probe *probe, const struct index_item *item,
                                uint32_t place, const uint64_t *filter, size_t stride,
                                struct index_counts counts, uint32_t overlap,
                                uint32_t contains_overlap)
@@ -298,19 +298,21 @@ void index_probe_offer_counted(struct index_probe *probe, const struct index_ite
     struct similarity similarity;
     bool reached = false;
 
-    if (!may_be_shown(probe, item) ||
-        (probe->contains != NULL && contains_overlap != probe->contains_cardinality) ||
+    if (!may_be_shown(probe, item)) {
+        return item->deposited_ms >= probe->query->since_ms;
+    }
+    if ((probe->contains != NULL && contains_overlap != probe->contains_cardinality) ||
         !(is_phi(probe)
               ? similar_by_phi(probe, item, filter, stride, counts, overlap, &similarity, &reached)
               : similar_by_bits(probe, item, cardinality, overlap, &similarity, &reached))) {
-        return;
+        return false;
     }
     if (probe->query->found != NULL) {
         probe->query->found(probe->query->found_context, item, place);
-        return;
+        return true;
     }
-    if (!reached) {
-        return;
+    if (!reached || !reaches_floor(probe, similarity)) {
+        return false;
     }
     struct nearest_candidate candidate = {
         .rank = rank_of(probe, similarity),
@@ -322,19 +324,20 @@ void index_probe_offer_counted(struct index_probe *probe, const struct index_ite
         .part = probe->part,
         .source = probe->source,
     };
-    if (!reaches_floor(probe, similarity) || !nearest_wants(probe->nearest, &candidate)) {
-        return;
+    if (!nearest_wants(probe->nearest, &candidate)) {
+        return may_be_best(probe, similarity, item->deposited_ms);
     }
     /*
      * The test whether the query excludes the message's id comes last, because this test usually
      * costs the most. Only candidates for the k best need it.
      */
     if (is_excluded(probe, item, place)) {
-        return;
+        return true;
     }
     if (probe->check_repeats) {
         (void)nearest_offer_once(probe->nearest, &candidate); /* whether taken does not matter */
     } else {
         (void)nearest_offer(probe->nearest, &candidate); /* taken: it comes before the worst */
     }
+    return true;
 }

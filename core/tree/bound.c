@@ -49,7 +49,7 @@ bool walk_is_plain(const struct walk *walk, const struct tree_node *node)
 {
     const struct index_probe *probe = walk->probe;
     uint64_t shared = node->column_bits * probe->cardinality / node->group_count;
-    uint64_t sum = probe->cardinality + node->cardinality_sum / node->message_count;
+    uint64_t sum = probe->cardinality + node->cardinality_sum / node->entry_count;
 
     if (probe->contains != NULL) {
         return false;

@@ -146,6 +146,7 @@ static void permute_cycle(struct tree *tree, const struct tree_order *order,
     struct tree_spot to = build_spot(tree, build, first);
     struct index_item item = *tree_item(to);
     uint16_t cardinality = tree_cardinality(to);
+    uint32_t entry = to.node->entries[to.slot];
     uint64_t filter[PROFILE_WORDS_MAX];
     size_t number = first;
 
@@ -163,6 +164,7 @@ static void permute_cycle(struct tree *tree, const struct tree_order *order,
         number = next;
     }
     tree_write_message(tree, to, &item, filter, cardinality);
+    to.node->entries[to.slot] = entry;
 }
 
 /* Moves all messages to the slots that the new order gives them. The map of ids still has the old
@@ -217,8 +219,8 @@ static int build_node(struct tree *tree, const struct tree_order *order, uint32_
     node->is_arranged = true;
     tree_summarise(tree, node);
     while (build->built < tree->node_count &&
-           build->gone + tree->nodes[build->built]->message_count <= build->taken) {
-        build->gone += tree->nodes[build->built]->message_count;
+           build->gone + tree->nodes[build->built]->entry_count <= build->taken) {
+        build->gone += tree->nodes[build->built]->entry_count;
         tree_leave_node(tree, tree->nodes[build->built]);
     }
     return 0;
@@ -260,7 +262,7 @@ static void list_positions(const struct tree *tree, uint32_t *out)
     for (uint32_t n = 0; n < tree->node_count; n++) {
         struct tree_node *node = tree->nodes[n];
 
-        for (uint32_t slot = 0; slot < node->message_count; slot++) {
+        for (uint32_t slot = 0; slot < node->entry_count; slot++) {
             assert(slot % TREE_GROUP < node->groups[slot / TREE_GROUP].used);
             out[count++] = tree_position((struct tree_spot){node, slot});
         }

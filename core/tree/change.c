@@ -16,7 +16,7 @@ enum { FEW = TREE_GROUP / 2 };
 
 const uint8_t *tree_id_at(const void *tree, uint32_t position)
 {
-    return tree_item(tree_spot_at(tree, position))->id;
+    return tree_item_at(tree, position)->id;
 }
 
 /* --- insert ----------------------------------------------------------------------------------- */
@@ -108,6 +108,9 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
         return INDEX_EXISTS;
     }
     int rc = idmap_reserve(&tree->ids);
+    if (rc == 0 && tree_join(tree, item, filter)) {
+        return 0;
+    }
     if (rc == 0) {
         rc = find_group(tree, &spot.node, &group);
     }
@@ -120,6 +123,8 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
                          (uint16_t)tree->kernels->cardinality(filter, tree->words));
     idmap_insert(&tree->ids, item->id, tree_position(spot));
     tree->count++;
+    tree->message_count++;
+    tree_hint(tree, spot, filter);
     tree->recent.changes = ++tree->changes;
     return 0;
 }
@@ -163,7 +168,7 @@ static void merge_next(struct tree *tree, struct tree_node *node)
     struct tree_node *next = tree->nodes[node->place + 1];
     uint32_t place = node->place;
 
-    if (tree_reserve(tree, node, node->slot_count + next->message_count) != 0) {
+    if (tree_reserve(tree, node, node->slot_count + next->entry_count) != 0) {
         tree_trim(tree, node);
         return;
     }
@@ -193,7 +198,7 @@ static void repair_node(struct tree *tree, struct tree_node *node)
 {
     uint32_t place = node->place;
 
-    if (node->message_count == 0) {
+    if (node->entry_count == 0) {
         tree_leave_node(tree, node);
         tree_cursors_replaced(tree, place, 1, 0);
         return;
@@ -211,15 +216,22 @@ static void repair_node(struct tree *tree, struct tree_node *node)
 int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item)
 {
     struct tree *tree = engine;
+    struct tree_spot spot = {NULL, 0};
     uint32_t position = 0;
 
     if (!idmap_find(&tree->ids, id, tree_id_at, tree, &position)) {
         return INDEX_NOT_FOUND;
     }
-    struct tree_spot spot = tree_spot_at(tree, position);
-    uint32_t group = tree_group_at(spot.node, spot.slot);
-    struct index_item item = *tree_item(spot);
+    struct index_item item = *tree_item_at(tree, position);
     idmap_remove(&tree->ids, item.id, position);
+    tree->message_count--;
+    if (out_item != NULL) {
+        *out_item = item;
+    }
+    if (!tree_part(tree, position, &spot)) {
+        return 0;
+    }
+    uint32_t group = tree_group_at(spot.node, spot.slot);
     tree_take(tree, spot);
     tree->count--;
     tree->changes++;
@@ -233,8 +245,5 @@ int tree_remove(void *engine, const uint8_t *id, struct index_item *out_item)
         join_small_group(tree, spot.node, group);
     }
     repair_node(tree, spot.node);
-    if (out_item != NULL) {
-        *out_item = item;
-    }
     return 0;
 }

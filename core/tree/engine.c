@@ -44,6 +44,7 @@ static void tree_destroy(void *engine)
     alloc_release(tree->alloc, tree->nodes);
     alloc_release(tree->alloc, tree->by_number);
     tree_free_summaries(tree);
+    tree_free_entries(tree);
     idmap_deinit(&tree->ids);
     alloc_release(tree->alloc, tree);
 }
@@ -57,28 +58,33 @@ static int tree_find(const void *engine, const uint8_t *id, struct index_item *o
     if (!idmap_find(&tree->ids, id, tree_id_at, tree, &position)) {
         return INDEX_NOT_FOUND;
     }
-    struct tree_spot spot = tree_spot_at(tree, position);
     if (out_item != NULL) {
-        *out_item = *tree_item(spot);
+        *out_item = *tree_item_at(tree, position);
+    }
+    if (position >= TREE_TWIN) {
+        position = tree->entries[tree_twin(tree, position - TREE_TWIN)->entry].position;
     }
     if (out_filter != NULL) {
-        tree_read_filter(tree, spot, out_filter);
+        tree_read_filter(tree, tree_spot_at(tree, position), out_filter);
     }
     return 0;
 }
 
 static void tree_mark(void *engine, uint32_t place, uint32_t mark)
 {
-    tree_item(tree_spot_at(engine, place))->mark = mark;
+    const struct tree *tree = engine;
+    size_t slots = (size_t)tree->node_room * TREE_SLOTS;
+
+    tree_item_at(tree, place < slots ? place : (uint32_t)(TREE_TWIN + place - slots))->mark = mark;
 }
 
-static void shift_group(struct tree_node *node, struct tree_group *group, int64_t from_ms,
-                        int64_t by_ms, struct notes *notes)
+static void shift_group(const struct tree *tree, struct tree_node *node, struct tree_group *group,
+                        int64_t from_ms, int64_t by_ms, struct notes *notes)
 {
     for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
         struct index_item *item = &node->items[slot];
 
-        if (item->deposited_ms >= from_ms) {
+        if (item->deposited_ms >= from_ms && !tree_is_gone(tree, (struct tree_spot){node, slot})) {
             item->deposited_ms += by_ms;
             item->expires_ms += by_ms;
             if (notes != NULL) {
@@ -93,11 +99,12 @@ static void tree_shift(void *engine, int64_t from_ms, int64_t by_ms, struct note
 {
     struct tree *tree = engine;
 
+    tree_shift_twins(tree, from_ms, by_ms, notes);
     for (uint32_t n = 0; n < tree->node_count; n++) {
         struct tree_node *node = tree->nodes[n];
 
         for (uint32_t g = 0; g < node->group_count; g++) {
-            shift_group(node, &node->groups[g], from_ms, by_ms, notes);
+            shift_group(tree, node, &node->groups[g], from_ms, by_ms, notes);
         }
         node->newest_ms += node->newest_ms >= from_ms ? by_ms : 0;
     }
@@ -107,14 +114,14 @@ static size_t tree_count(const void *engine)
 {
     const struct tree *tree = engine;
 
-    return tree->count;
+    return tree->message_count;
 }
 
 static size_t tree_places(const void *engine)
 {
     const struct tree *tree = engine;
 
-    return (size_t)tree->node_room * TREE_SLOTS;
+    return (size_t)tree->node_room * TREE_SLOTS + tree->twin_room + 1;
 }
 
 static size_t tree_bytes(const void *engine)
@@ -127,7 +134,7 @@ static size_t tree_bytes(const void *engine)
     }
     return sizeof(*tree) + 2 * (size_t)tree->node_room * sizeof(struct tree_node *) +
            tree->node_count * tree_node_bytes(tree) + slots_bytes + tree_summary_bytes(tree) +
-           idmap_bytes(&tree->ids);
+           tree_entries_bytes(tree) + idmap_bytes(&tree->ids);
 }
 
 static uint32_t tree_height(const void *engine)
@@ -153,8 +160,16 @@ static int64_t tree_soonest_ms(const void *engine)
                 struct tree_spot spot = {node, (uint32_t)node->groups[g].first + i};
                 int64_t expires_ms = tree_item(spot)->expires_ms;
 
-                soonest_ms = expires_ms < soonest_ms ? expires_ms : soonest_ms;
+                soonest_ms =
+                    expires_ms < soonest_ms && !tree_is_gone(tree, spot) ? expires_ms : soonest_ms;
             }
+        }
+    }
+    for (uint32_t twin = 1; twin <= tree->twin_room; twin++) {
+        const struct tree_twin *it = tree_twin(tree, twin);
+
+        if (it->entry != 0 && it->item.expires_ms < soonest_ms) {
+            soonest_ms = it->item.expires_ms;
         }
     }
     return soonest_ms;
@@ -176,7 +191,7 @@ static void tree_wear(const void *engine, struct index_wear *out_wear)
 
     out_wear->removed = tree->removed;
     for (uint32_t n = 0; n < tree->node_count; n++) {
-        out_wear->unarranged += tree->nodes[n]->is_arranged ? 0 : tree->nodes[n]->message_count;
+        out_wear->unarranged += tree->nodes[n]->is_arranged ? 0 : tree->nodes[n]->entry_count;
     }
 }
 

@@ -13,9 +13,13 @@
  *            time
  *   summary  common bits of the messages of several nodes, stored by columns, too
  *
+ *   entry      the messages of a slot. Usually one; messages with equal filters and equal reach
+ * share a slot, so that a search compares their filter once
+ *
  *   slot.c     the storage of a node, and the messages in its slots
  *   node.c     the groups of a node: opens, fills, empties and moves them
  *   summary.c  summaries of nodes
+ *   entry.c    messages that share a slot
  *   change.c   insert and remove
  *   build.c    rebuild: new nodes from all messages
  *   cluster.c  rebuild, step 1: orders similar messages near one another
@@ -124,7 +128,7 @@ struct tree_node {
     uint32_t group_count;
     uint32_t empty_count; /* groups without messages */
     uint32_t slot_count;  /* slots up to the end of the last group */
-    uint32_t message_count;
+    uint32_t entry_count; /* slots in use */
     int64_t newest_ms;    /* newest deposit */
     uint64_t column_bits; /* set bits of all columns */
     uint64_t cardinality_sum;
@@ -148,6 +152,7 @@ struct tree_node {
     uint64_t *slot_storage; /* the next three pointers point into it */
     uint64_t *filters;      /* at the start of a cache line */
     struct index_item *items;
+    uint32_t *entries; /* for each slot, its index in tree->entries; 0: at most one message */
     /*
      * slot_room numbers, each at most PROFILE_BITS_MAX: the set bits of the message in each slot.
      * Then, for each section of the profile but the first, as many: the set bits in this section.
@@ -158,6 +163,28 @@ struct tree_node {
     uint64_t *whole;   /* the union filter of all messages; points into storage */
     _Alignas(8) uint64_t storage[]; /* i386 aligns uint64_t to 4 bytes */
 };
+
+/*
+ * A message whose filter and reach are those of an older message in a slot. Twins have numbers, 1
+ * .. tree->twin_room, that stay the same until the message is removed; 0 means none.
+ */
+struct tree_twin {
+    struct index_item item;
+    uint32_t entry; /* index in tree->entries; 0: the twin is free */
+    uint32_t newer; /* twins of the same entry, newest deposit first. */
+    uint32_t older; /* of a free twin: the next free one */
+};
+
+/* A slot with twins. The founder is the message in the slot itself. */
+struct tree_entry {
+    uint32_t position; /* of the slot; of a free entry: the next free one */
+    uint32_t newest;   /* a twin; 0: the entry is free */
+    uint32_t oldest;
+    uint32_t latest;   /* the twin that was put in last, or the newest one */
+    bool founder_gone; /* the founder was removed: its item has expired, and has no id */
+};
+
+enum { TREE_TWIN_CHUNK = 64 /* twins allocated at a time */ };
 
 struct tree_cursor;
 
@@ -190,7 +217,8 @@ struct tree {
     uint64_t seed;                /* for the sample of cluster.c */
     size_t small_most;            /* a tree with at most this many messages is small: see
                                    * tree_is_small */
-    size_t count;                 /* messages */
+    size_t count;                 /* slots in use */
+    size_t message_count;         /* messages: those in slots, and twins */
     struct tree_node **nodes;     /* in order */
     struct tree_node **by_number; /* NULL: the number is free */
     struct tree_summary **summaries; /* summary_count of them */
@@ -202,7 +230,18 @@ struct tree {
     size_t removed;                /* messages removed from arranged nodes since the last rebuild */
     const struct index_stop *stop; /* of the rebuild under way, or NULL */
     struct tree_recent recent;
-    struct idmap ids;               /* id -> position */
+    struct idmap ids; /* id -> position, or TREE_TWIN + the number of a twin */
+    /* See entry.c. */
+    struct tree_twin **twins; /* chunks of TREE_TWIN_CHUNK; chunk_room pointers */
+    uint32_t twin_room;
+    uint32_t chunk_room;
+    uint32_t twin_count; /* twins in use */
+    uint32_t free_twin;
+    struct tree_entry *entries; /* number 0 is never used */
+    uint32_t entry_room;
+    uint32_t free_entry;
+    uint32_t *hints;
+    size_t hint_room;               /* 0, or a power of two */
     struct tree_cursor *cursors;    /* of all searches and copies under way */
     struct tree_learned learned[2]; /* of searches for the k nearest, and of those with a function
                                      * `found` (index.h) */
@@ -214,7 +253,10 @@ struct tree_spot {
     uint32_t slot;
 };
 
-enum { TREE_NODES_MAX = UINT32_MAX / TREE_SLOTS };
+/* Positions are below this number. From it on, numbers stand for twins. */
+#define TREE_TWIN (UINT32_C(1) << 31)
+
+enum { TREE_NODES_MAX = TREE_TWIN / TREE_SLOTS - 1 };
 
 static inline uint32_t tree_position(struct tree_spot spot)
 {
@@ -226,7 +268,12 @@ static inline struct tree_spot tree_spot_at(const struct tree *tree, uint32_t po
     return (struct tree_spot){tree->by_number[position / TREE_SLOTS], position % TREE_SLOTS};
 }
 
-/* What goes with the message of a slot. */
+static inline struct tree_twin *tree_twin(const struct tree *tree, uint32_t twin)
+{
+    return &tree->twins[(twin - 1) / TREE_TWIN_CHUNK][(twin - 1) % TREE_TWIN_CHUNK];
+}
+
+/* What goes with the message of a slot: the founder, if the slot has twins. */
 static inline struct index_item *tree_item(struct tree_spot spot)
 {
     return &spot.node->items[spot.slot];
@@ -242,6 +289,32 @@ static inline uint64_t *tree_block(const struct tree *tree, const struct tree_no
                                    uint32_t slot)
 {
     return node->filters + (size_t)(slot / BITS_BLOCK) * BITS_BLOCK * tree->words;
+}
+
+/* The same of a position as in tree->ids: of a slot or of a twin. */
+static inline struct index_item *tree_item_at(const struct tree *tree, uint32_t position)
+{
+    return position >= TREE_TWIN ? &tree_twin(tree, position - TREE_TWIN)->item
+                                 : tree_item(tree_spot_at(tree, position));
+}
+
+/* Returns whether the message in a slot in use was removed, and only its twins are left. */
+static inline bool tree_is_gone(const struct tree *tree, struct tree_spot spot)
+{
+    return tree->entries != NULL && tree->entries[spot.node->entries[spot.slot]].founder_gone;
+}
+
+/* The newest deposit of the messages of a slot in use. */
+static inline int64_t tree_newest_ms(const struct tree *tree, struct tree_spot spot)
+{
+    uint32_t entry = spot.node->entries[spot.slot];
+    int64_t own_ms = tree_item(spot)->deposited_ms;
+
+    if (entry == 0) {
+        return own_ms;
+    }
+    int64_t newest_ms = tree_twin(tree, tree->entries[entry].newest)->item.deposited_ms;
+    return newest_ms > own_ms ? newest_ms : own_ms;
 }
 
 /* Converts a cardinality to the form of tree_node.least and tree_node.most. */
@@ -280,9 +353,9 @@ void tree_read_counts(const struct tree *tree, struct tree_spot spot, uint16_t *
 
 /*
  * Both functions write the filter, the item, the cardinality and the set bits by section of a slot.
- * tree_copy_message copies
- * them from another slot; tree_write_message gets them as parameters. Neither changes groups,
- * unions or the map of ids.
+ * tree_copy_message copies them and the entry from another slot; tree_write_message gets them as
+ * parameters, and the slot has no entry then. Neither changes groups, unions, the map of ids or the
+ * position of an entry.
  */
 void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tree_spot to);
 void tree_write_message(const struct tree *tree, struct tree_spot to, const struct index_item *item,
@@ -323,8 +396,12 @@ void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *p
 /* Returns the group that contains a slot in use. O(log n) */
 uint32_t tree_group_at(const struct tree_node *node, uint32_t slot);
 
-/* Removes a message from its slot. The caller has removed the message's id before. Other messages
- * may move to other slots. */
+/* Raises the newest deposit time of a slot's group and node, or computes both anew. */
+void tree_widen_time(struct tree_spot spot, int64_t deposited_ms);
+void tree_narrow_time(const struct tree *tree, struct tree_spot spot);
+
+/* Removes the last message of a slot. The caller has removed the message's id before. Messages may
+ * move to other slots. */
 void tree_take(struct tree *tree, struct tree_spot spot);
 
 /* Moves the messages of the last group of `from` to a new group at the end of `to`. `to` must have
@@ -451,6 +528,25 @@ void tree_leave_node(struct tree *tree, struct tree_node *node);
  * free the tree.
  */
 int tree_rebuild(struct tree *tree);
+
+/* --- entry.c ---------------------------------------------------------------------------------- */
+
+/*
+ * tree_join makes a message a twin of a message with an equal filter and reach, if one is found and
+ * there is memory: false. The id must be new, and reserved in the map of ids. tree_hint makes the
+ * message in a slot easy to find for tree_join.
+ */
+bool tree_join(struct tree *tree, const struct index_item *item, const uint64_t *filter);
+void tree_hint(struct tree *tree, struct tree_spot spot, const uint64_t *filter);
+
+/* Removes the message at a position (as in tree->ids) from its entry. The caller has removed its
+ * id. Returns whether it was the last of its slot: then it is still there, for tree_take. */
+bool tree_part(struct tree *tree, uint32_t position, struct tree_spot *out_spot);
+
+/* See index_shift. Leaves out the messages in slots. */
+void tree_shift_twins(struct tree *tree, int64_t from_ms, int64_t by_ms, struct notes *notes);
+void tree_free_entries(struct tree *tree);
+size_t tree_entries_bytes(const struct tree *tree);
 
 /* --- change.c --------------------------------------------------------------------------------- */
 

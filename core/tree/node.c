@@ -190,7 +190,7 @@ static uint32_t put_message(struct tree_node *node, uint32_t group, const struct
     widen_sections(tree, node, group, spot.slot);
     node->empty_count -= it->used == 0;
     it->used++;
-    node->message_count++;
+    node->entry_count++;
     node->cardinality_sum += cardinality;
     return spot.slot;
 }
@@ -209,6 +209,34 @@ uint32_t tree_put(struct tree *tree, struct tree_node *node, uint32_t group,
     return slot;
 }
 
+void tree_widen_time(struct tree_spot spot, int64_t deposited_ms)
+{
+    struct tree_group *group = &spot.node->groups[tree_group_at(spot.node, spot.slot)];
+
+    group->newest_ms = deposited_ms > group->newest_ms ? deposited_ms : group->newest_ms;
+    spot.node->newest_ms =
+        deposited_ms > spot.node->newest_ms ? deposited_ms : spot.node->newest_ms;
+}
+
+/*
+ * Called after a slot's message was copied to another slot. Tells its entry and the map of ids, in
+ * which the message has the position `name`.
+ */
+static void rename_message(struct tree *tree, struct tree_spot from, uint32_t name,
+                           struct tree_spot to)
+{
+    uint32_t entry = from.node->entries[from.slot];
+
+    to.node->entries[to.slot] = entry;
+    if (entry != 0) {
+        tree->entries[entry].position = tree_position(to);
+        tree_widen_time(to, tree_newest_ms(tree, to));
+    }
+    if (!tree_is_gone(tree, to)) {
+        idmap_move(&tree->ids, tree_item(to)->id, name, tree_position(to));
+    }
+}
+
 void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *positions,
                     const uint32_t *names, uint32_t count)
 {
@@ -222,7 +250,7 @@ void tree_take_over(struct tree *tree, struct tree_node *node, const uint32_t *p
 
         tree_read_filter(tree, from, filter);
         to.slot = put_message(node, group, tree, tree_item(from), filter, tree_cardinality(from));
-        idmap_move(&tree->ids, tree_item(to)->id, names[i], tree_position(to));
+        rename_message(tree, from, names[i], to);
         bloom_union(whole, whole, filter, tree->words);
     }
     widen_union(tree, node, group, whole);
@@ -244,7 +272,8 @@ static void narrow_group(const struct tree *tree, struct tree_node *node, struct
     }
     for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
         widen_sections(tree, node, number, slot);
-        widen_ranges(node, group, node->cardinalities[slot], node->items[slot].deposited_ms);
+        widen_ranges(node, group, node->cardinalities[slot],
+                     tree_newest_ms(tree, (struct tree_spot){node, slot}));
     }
 }
 
@@ -258,12 +287,20 @@ static void narrow_node(struct tree_node *node)
     }
 }
 
-/* --- messages taken and moved ----------------------------------------------------------------- */
-
-static void rename_message(struct tree *tree, struct tree_spot from, struct tree_spot to)
+void tree_narrow_time(const struct tree *tree, struct tree_spot spot)
 {
-    idmap_move(&tree->ids, tree_item(to)->id, tree_position(from), tree_position(to));
+    struct tree_group *group = &spot.node->groups[tree_group_at(spot.node, spot.slot)];
+
+    group->newest_ms = INT64_MIN;
+    for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
+        int64_t newest_ms = tree_newest_ms(tree, (struct tree_spot){spot.node, slot});
+
+        group->newest_ms = newest_ms > group->newest_ms ? newest_ms : group->newest_ms;
+    }
+    narrow_node(spot.node);
 }
+
+/* --- messages taken and moved ----------------------------------------------------------------- */
 
 /* Empties a group after its messages were copied to another group. */
 static void clear_group(struct tree *tree, struct tree_node *node, uint32_t group)
@@ -275,7 +312,7 @@ static void clear_group(struct tree *tree, struct tree_node *node, uint32_t grou
     for (; it->used > 0; it->used--) {
         struct tree_spot spot = {node, (uint32_t)it->first + it->used - 1};
 
-        node->message_count--;
+        node->entry_count--;
         node->cardinality_sum -= tree_cardinality(spot);
         tree_clear_message(tree, spot);
     }
@@ -314,7 +351,7 @@ static void copy_group(struct tree *tree, struct tree_node *from, uint32_t group
         tree_read_filter(tree, source, filter);
         spot.slot =
             tree_put(tree, to, target, tree_item(source), filter, filter, tree_cardinality(source));
-        rename_message(tree, source, spot);
+        rename_message(tree, source, tree_position(source), spot);
     }
 }
 
@@ -344,12 +381,12 @@ void tree_take(struct tree *tree, struct tree_spot spot)
     uint64_t gone[PROFILE_WORDS_MAX];
     uint64_t left[PROFILE_WORDS_MAX];
 
-    node->message_count--;
+    node->entry_count--;
     node->cardinality_sum -= tree_cardinality(spot);
     tree_read_filter(tree, spot, gone);
     if (spot.slot != last.slot) {
         tree_copy_message(tree, last, spot);
-        rename_message(tree, last, spot);
+        rename_message(tree, last, tree_position(last), spot);
     }
     tree_clear_message(tree, last);
     it->used--;

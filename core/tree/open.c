@@ -12,12 +12,57 @@ static uint64_t block_bytes(const struct tree *tree)
     return BITS_BLOCK * (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
 }
 
+/* A message's filter, in a slot of a node, and how many bits it shares with the query. */
+struct offered {
+    const struct tree_node *node;
+    uint32_t slot;
+    uint32_t overlap;
+};
+
+/* Offers one of the messages of a slot. Returns whether an older one may be an answer, too. */
+static bool offer_one(struct walk *walk, const struct offered *offered,
+                      const struct index_item *item, uint32_t place)
+{
+    const struct tree_node *node = offered->node;
+    uint32_t slot = offered->slot;
+    struct index_counts counts = {&node->cardinalities[slot], node->slot_room};
+
+    return index_probe_offer_counted(
+        walk->probe, item, place, tree_block(walk->tree, node, slot) + slot % BITS_BLOCK,
+        BITS_BLOCK, counts, offered->overlap, walk->probe->contains_cardinality);
+}
+
+/* Offers the messages of a slot with twins, the newest first, until no older one can be an
+ * answer. */
+static void offer_entry(struct walk *walk, const struct offered *offered,
+                        const struct tree_entry *entry)
+{
+    const struct tree *tree = walk->tree;
+    const struct index_item *founder =
+        entry->founder_gone ? NULL : &offered->node->items[offered->slot];
+    uint32_t founder_place = offered->node->number * TREE_SLOTS + offered->slot;
+    uint32_t twin = entry->newest;
+    bool more = true;
+
+    while (more && (twin != 0 || founder != NULL)) {
+        const struct tree_twin *it = twin != 0 ? tree_twin(tree, twin) : NULL;
+
+        walk->probe->comparisons++; /* it takes about as much time */
+        if (it == NULL || (founder != NULL && founder->deposited_ms > it->item.deposited_ms)) {
+            more = offer_one(walk, offered, founder, founder_place);
+            founder = NULL;
+        } else {
+            more = offer_one(walk, offered, &it->item, tree->node_room * TREE_SLOTS + twin);
+            twin = it->older;
+        }
+    }
+}
+
 /* Offers messages of the block that begins at `slot` to the k best. Bit i of `lanes` says whether
  * the message in lane i may be offered. */
 static void offer_lanes(struct walk *walk, const struct tree_node *node, uint32_t slot,
                         const uint32_t *overlaps, uint32_t lanes)
 {
-    const uint64_t *block = tree_block(walk->tree, node, slot);
     struct index_probe *probe = walk->probe;
 
     for (; lanes != 0; lanes &= lanes - 1) {
@@ -25,11 +70,15 @@ static void offer_lanes(struct walk *walk, const struct tree_node *node, uint32_
         uint16_t cardinality = node->cardinalities[slot + lane];
 
         if (index_probe_may_pass(probe, cardinality, overlaps[lane])) {
-            struct index_counts counts = {&node->cardinalities[slot + lane], node->slot_room};
+            struct offered offered = {node, slot + lane, overlaps[lane]};
+            uint32_t entry = node->entries[slot + lane];
 
-            index_probe_offer_counted(
-                probe, &node->items[slot + lane], node->number * TREE_SLOTS + slot + lane,
-                block + lane, BITS_BLOCK, counts, overlaps[lane], probe->contains_cardinality);
+            if (entry != 0) {
+                offer_entry(walk, &offered, &walk->tree->entries[entry]);
+            } else {
+                (void)offer_one(walk, &offered, &node->items[slot + lane],
+                                node->number * TREE_SLOTS + slot + lane);
+            }
         }
     }
     walk_note_floor(walk);
@@ -160,7 +209,7 @@ void walk_sweep(struct walk *walk, const struct tree_node *node)
         }
         first += count;
     }
-    walk->probe->comparisons += node->message_count;
+    walk->probe->comparisons += node->entry_count;
 }
 
 /* --- groups ----------------------------------------------------------------------------------- */

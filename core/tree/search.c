@@ -53,6 +53,7 @@ void tree_cursor_restart(void *engine, void *cursor)
     c->keeps = tree->node_count <= c->room;
     c->phase = c->keeps ? PHASE_RANK : PHASE_SWEEP;
     c->left = tree->node_count;
+    c->twins_left = tree->twin_room;
     c->swept = 0;
     c->gives_up = false;
     c->changes = tree->changes;

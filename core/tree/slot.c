@@ -24,15 +24,16 @@ size_t tree_node_bytes(const struct tree *tree)
 }
 
 /*
- * Returns how many words of storage `room` slots take: filters, items, cardinalities with the set
- * bits by section, and spare words, because the filters begin at a cache line. `room` is a multiple
- * of BITS_BLOCK, because filters are stored in whole blocks.
+ * Returns how many words of storage `room` slots take: filters, items, entries, cardinalities with
+ * the set bits by section, and spare words, because the filters begin at a cache line. `room` is a
+ * multiple of BITS_BLOCK, because filters are stored in whole blocks.
  */
 static size_t slots_words(const struct tree *tree, size_t room)
 {
     /* The size of an item need not be a multiple of a word: i386 aligns 64-bit numbers to 32 bits.
      */
-    size_t rest_bytes = room * (sizeof(struct index_item) + tree->section_count * sizeof(uint16_t));
+    size_t rest_bytes = room * (sizeof(struct index_item) + sizeof(uint32_t) +
+                                tree->section_count * sizeof(uint16_t));
 
     return room == 0 ? 0
                      : room * tree->words + (rest_bytes + sizeof(uint64_t) - 1) / sizeof(uint64_t) +
@@ -91,7 +92,8 @@ static void use_storage(const struct tree *tree, struct tree_node *node, uint64_
     node->slot_room = room;
     node->filters = at_line(storage);
     node->items = (struct index_item *)(node->filters + room * tree->words);
-    node->cardinalities = (uint16_t *)(node->items + room);
+    node->entries = (uint32_t *)(node->items + room);
+    node->cardinalities = (uint16_t *)(node->entries + room);
     for (uint32_t slot = 0; slot < room; slot++) {
         node->items[slot].expires_ms = INT64_MIN;
     }
@@ -107,6 +109,7 @@ static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room
         .slot_room = node->slot_room,
         .filters = node->filters,
         .items = node->items,
+        .entries = node->entries,
         .cardinalities = node->cardinalities,
     };
     size_t kept = old.slot_room < room ? old.slot_room : room;
@@ -118,6 +121,7 @@ static int resize_slots(struct tree *tree, struct tree_node *node, uint32_t room
     if (kept > 0) {
         memcpy(node->filters, old.filters, kept * tree->words * sizeof(*node->filters));
         memcpy(node->items, old.items, kept * sizeof(*node->items));
+        memcpy(node->entries, old.entries, kept * sizeof(*node->entries));
         for (uint32_t s = 0; s < tree->section_count; s++) {
             memcpy(node->cardinalities + (size_t)s * room,
                    old.cardinalities + (size_t)s * old.slot_room,
@@ -176,6 +180,7 @@ void tree_write_message(const struct tree *tree, struct tree_spot to, const stru
         row[w * BITS_BLOCK] = filter[w];
     }
     *tree_item(to) = *item;
+    to.node->entries[to.slot] = 0;
     to.node->cardinalities[to.slot] = cardinality;
     for (uint32_t s = 1; s < tree->section_count; s++) {
         to.node->cardinalities[(size_t)s * to.node->slot_room + to.slot] =
@@ -207,6 +212,7 @@ void tree_copy_message(const struct tree *tree, struct tree_spot from, struct tr
 
     tree_read_filter(tree, from, filter);
     tree_write_message(tree, to, tree_item(from), filter, tree_cardinality(from));
+    to.node->entries[to.slot] = from.node->entries[from.slot];
 }
 
 void tree_common_bits(const struct tree *tree, const uint32_t *positions, uint32_t count,

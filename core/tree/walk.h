@@ -45,17 +45,18 @@ struct tree_cursor {
     struct tree_cursor *next; /* in tree->cursors */
     struct tree_cursor **link;
     enum phase phase;
-    uint64_t changes; /* value of tree->changes when the search began or restarted. When
-                         tree->changes is larger, `reach` and `kept` are no longer valid */
-    bool keeps;       /* `reach` and `kept` are valid, or will be after the phase PHASE_RANK */
-    uint32_t left;    /* the sweep still has to visit the nodes at places below this */
-    uint32_t swept;   /* number of nodes whose columns were counted, and whose messages were then
-                       * all compared, slot by slot */
-    bool gives_up;    /* compare all nodes in order, without bounds: see tree_learned */
-    uint32_t room;    /* entries of reach and kept_at, a multiple of BITS_STRIDE */
-    uint16_t *reach;  /* for each index of tree->nodes: an upper bound of the reach of the node's
-                         groups that are not opened yet, or REACH_PLAIN */
-    uint8_t *kept_at; /* by place: 1 + index in kept; 0: the node is not kept */
+    uint64_t changes;    /* value of tree->changes when the search began or restarted. When
+                            tree->changes is larger, `reach` and `kept` are no longer valid */
+    bool keeps;          /* `reach` and `kept` are valid, or will be after the phase PHASE_RANK */
+    uint32_t left;       /* the sweep still has to visit the nodes at places below this */
+    uint32_t twins_left; /* copy.c still has to visit the twins up to this number */
+    uint32_t swept;      /* number of nodes whose columns were counted, and whose messages were then
+                          * all compared, slot by slot */
+    bool gives_up;       /* compare all nodes in order, without bounds: see tree_learned */
+    uint32_t room;       /* entries of reach and kept_at, a multiple of BITS_STRIDE */
+    uint16_t *reach;     /* for each index of tree->nodes: an upper bound of the reach of the node's
+                            groups that are not opened yet, or REACH_PLAIN */
+    uint8_t *kept_at;    /* by place: 1 + index in kept; 0: the node is not kept */
     struct kept_node *kept; /* this array starts at a cache line, because kernels read and write
                              * whole cache lines of it */
     uint32_t kept_room;     /* 1 .. KEPT_NODES */

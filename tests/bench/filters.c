@@ -43,8 +43,8 @@ void filters_rows(struct filters_options *options, struct option_row out[FILTERS
         {.name = "workload",
          .value = "NAME",
          .text = &options->workload,
-         .help = "words, venue, campus (default), town, wifi:DIR (UJIIndoorLoc),\n"
-                 "or filters:FILE (raw filters of m / 8 bytes, back to back)"},
+         .help = "words, venue, campus (default), town, board, wifi:DIR\n"
+                 "(UJIIndoorLoc), or filters:FILE (raw filters of m / 8 bytes, back to back)"},
         {.name = "words",
          .value = "FILE",
          .text = &options->words_file,
@@ -268,6 +268,17 @@ static void make_town(struct maker *maker, struct encoder *context, struct encod
     add_place(maker, first, TOWN_BSSIDS, TOWN_SEEN, context, wanted);
 }
 
+/* What people leave on a board: posters of one place, three of ten with a topic besides. */
+static void make_board(struct maker *maker, struct encoder *context, struct encoder *wanted)
+{
+    add(maker, context, "place:board");
+    if (wanted != NULL) {
+        add(maker, wanted, "place:board");
+    } else if (unit(maker) < 0.3) {
+        add(maker, context, "topic:t%u", zipf_topic(maker));
+    }
+}
+
 typedef void generator(struct maker *maker, struct encoder *context, struct encoder *wanted);
 
 static int generate(struct maker *maker, generator *make)
@@ -454,6 +465,9 @@ static int make_all(struct maker *maker)
     }
     if (strcmp(workload, "town") == 0) {
         return generate(maker, make_town);
+    }
+    if (strcmp(workload, "board") == 0) {
+        return generate(maker, make_board);
     }
     if (strncmp(workload, "wifi:", 5) == 0) {
         return read_wifi(maker, workload + 5);

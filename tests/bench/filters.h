@@ -9,6 +9,7 @@
  *   campus       2,000 places of 30 BSSIDs each, 12 to 20 of them seen, topics and hour as before
  *   town         2,000 places in a row that overlap: each has 60 BSSIDs, of which 40 are the next
  *                place's, too; 20 of them seen
+ *   board        one place label, three of ten messages with a topic; asked for is the place
  *   wifi:DIR     UJIIndoorLoc in DIR (training.tsv.gz is stored, validation.tsv.gz is asked)
  *   filters:FILE raw filters of m / 8 bytes, back to back
  */

@@ -97,6 +97,11 @@ static void make_filter(uint64_t *filter)
         rng_filter(rng, world.profile.bits, rng_below(rng, 101), filter);
         return;
     }
+    if (kind < 30) { /* a poster: many have the same filter */
+        bloom_set(filter, rng_below(rng, 100) < 80 ? 5 : 6);
+        bloom_set(filter, 17);
+        return;
+    }
     uint32_t place = rng_below(rng, 6);
     for (uint32_t i = 0; i < 6; i++) {
         if (rng_chance(rng, 75)) {

@@ -36,6 +36,7 @@ struct world {
     struct index *list;
     struct index *tree;
     bool is_there[IDS];
+    bool unlike; /* all messages have another reach */
     uint32_t count;
     uint32_t least; /* messages, about, between which the number goes up and down */
     uint32_t most;
@@ -84,6 +85,10 @@ static struct index_item make_item(uint32_t id)
         .bytes = rng_below(rng, 1000),
         .sender = rng_below(rng, 8),
     };
+
+    if (world.unlike) {
+        item.reach_ppm = id;
+    }
 
     memcpy(item.id, &id, sizeof id);
     return item;
@@ -404,6 +409,7 @@ static void test_wear(void **state)
     (void)state;
     rng_init(&world.rng);
     begin_world(16);
+    world.unlike = true; /* each message has a slot of its own */
     index_wear(world.list, &wear);
     assert_int_equal(wear.unarranged + wear.removed, 0);
     index_free(world.tree);
@@ -435,6 +441,7 @@ static void test_wear(void **state)
     renew_to_the_end();
     index_wear(world.tree, &wear);
     assert_int_equal(wear.unarranged + wear.removed, 0);
+    world.unlike = false;
     end_world();
 }
 

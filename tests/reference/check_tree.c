@@ -16,6 +16,38 @@ struct tally {
     uint64_t whole[PROFILE_WORDS_MAX];
 };
 
+/* Checks the twins of a slot: newest first, and equal to the slot in what entries have in common.
+ */
+static const char *check_entry(const struct tree *tree, struct tree_spot spot)
+{
+    uint32_t number = spot.node->entries[spot.slot];
+    const struct tree_entry *entry = &tree->entries[number];
+    uint32_t newer = 0;
+
+    if (number >= tree->entry_room || entry->newest == 0 ||
+        entry->position != tree_position(spot)) {
+        return "tree: a slot's entry is not its own";
+    }
+    for (uint32_t twin = entry->newest; twin != 0; twin = tree_twin(tree, twin)->older) {
+        const struct tree_twin *it = tree_twin(tree, twin);
+        uint32_t found = 0;
+
+        if (it->entry != number || it->newer != newer ||
+            it->item.reach_ppm != tree_item(spot)->reach_ppm) {
+            return "tree: a twin is in another entry than it says";
+        }
+        if (newer != 0 && tree_twin(tree, newer)->item.deposited_ms < it->item.deposited_ms) {
+            return "tree: twins are not in the order of their deposits";
+        }
+        if (!idmap_find(&tree->ids, it->item.id, tree_id_at, tree, &found) ||
+            found != TREE_TWIN + twin) {
+            return "tree: an id does not lead to its twin";
+        }
+        newer = twin;
+    }
+    return newer == entry->oldest ? NULL : "tree: an entry does not know its oldest twin";
+}
+
 static const char *check_message(const struct tree *tree, struct tree_spot spot, bool in_use)
 {
     const struct index_item *item = tree_item(spot);
@@ -27,9 +59,17 @@ static const char *check_message(const struct tree *tree, struct tree_spot spot,
         return "tree: a stored cardinality is wrong";
     }
     if (!in_use) {
-        return tree_cardinality(spot) == 0 && item->expires_ms == INT64_MIN
+        return tree_cardinality(spot) == 0 && item->expires_ms == INT64_MIN &&
+                       spot.node->entries[spot.slot] == 0
                    ? NULL
                    : "tree: a free slot is not zero";
+    }
+    if (spot.node->entries[spot.slot] != 0) {
+        const char *reason = check_entry(tree, spot);
+
+        if (reason != NULL || tree_is_gone(tree, spot)) {
+            return reason;
+        }
     }
     if (!idmap_find(&tree->ids, item->id, tree_id_at, tree, &found) ||
         found != tree_position(spot)) {
@@ -72,8 +112,8 @@ static const char *check_free_lanes(const struct tree *tree, const struct tree_n
     return NULL;
 }
 
-static const char *check_ranges(const struct tree_node *node, const struct tree_group *group,
-                                struct tally *tally)
+static const char *check_ranges(const struct tree *tree, struct tree_node *node,
+                                const struct tree_group *group, struct tally *tally)
 {
     uint32_t low = UINT16_MAX;
     uint32_t high = 0;
@@ -82,7 +122,7 @@ static const char *check_ranges(const struct tree_node *node, const struct tree_
 
     for (uint32_t slot = group->first; slot < (uint32_t)group->first + group->used; slot++) {
         uint32_t cardinality = node->cardinalities[slot];
-        int64_t deposited_ms = node->items[slot].deposited_ms;
+        int64_t deposited_ms = tree_newest_ms(tree, (struct tree_spot){node, slot});
 
         low = cardinality < low ? cardinality : low;
         high = cardinality > high ? cardinality : high;
@@ -181,7 +221,7 @@ static const char *check_group(const struct tree *tree, struct tree_node *node, 
         reason = check_columns(tree, node, group, tally);
     }
     if (reason == NULL) {
-        reason = check_ranges(node, it, tally);
+        reason = check_ranges(tree, node, it, tally);
     }
     return reason != NULL ? reason : check_sections(tree, node, group);
 }
@@ -190,7 +230,7 @@ static const char *check_group(const struct tree *tree, struct tree_node *node, 
 static const char *check_tally(const struct tree *tree, const struct tree_node *node,
                                const struct tally *tally)
 {
-    if (node->message_count != tally->messages || node->cardinality_sum != tally->cardinality_sum ||
+    if (node->entry_count != tally->messages || node->cardinality_sum != tally->cardinality_sum ||
         node->column_bits != tally->column_bits || node->empty_count != tally->empty) {
         return "tree: a node's counts are wrong";
     }
@@ -364,6 +404,39 @@ static const char *check_node(const struct tree *tree, struct tree_node *node)
     return reason != NULL ? reason : check_summary(tree, node);
 }
 
+/* Every entry has a slot that names it, and twins; check_message has checked those of each slot. */
+static const char *check_entries(const struct tree *tree)
+{
+    size_t twins = 0;
+    size_t gone = 0;
+    size_t in_use = 0;
+
+    for (uint32_t twin = 1; twin <= tree->twin_room; twin++) {
+        in_use += tree_twin(tree, twin)->entry != 0;
+    }
+    for (uint32_t number = 0; number < tree->entry_room; number++) {
+        const struct tree_entry *entry = &tree->entries[number];
+
+        if (entry->newest == 0) {
+            continue;
+        }
+        struct tree_spot spot = tree_spot_at(tree, entry->position);
+        if (number == 0 || spot.node == NULL || spot.node->entries[spot.slot] != number) {
+            return "tree: an entry has no slot";
+        }
+        for (uint32_t twin = entry->newest; twin != 0; twin = tree_twin(tree, twin)->older) {
+            twins++;
+        }
+        gone += entry->founder_gone;
+    }
+    if (twins != tree->twin_count || twins != in_use) {
+        return "tree: a twin is in no entry";
+    }
+    return tree->count + twins - gone == tree->message_count
+               ? NULL
+               : "tree: the numbers of ids and of messages differ";
+}
+
 static const char *check_directory(const struct tree *tree)
 {
     size_t messages = 0;
@@ -376,7 +449,7 @@ static const char *check_directory(const struct tree *tree)
             tree->by_number[node->number] != node) {
             return "tree: a node is not where it says";
         }
-        messages += node->message_count;
+        messages += node->entry_count;
     }
     for (uint32_t s = 0; s < tree->node_room; s++) {
         numbers += tree->by_number[s] != NULL;
@@ -384,7 +457,7 @@ static const char *check_directory(const struct tree *tree)
     if (messages != tree->count || numbers != tree->node_count) {
         return "tree: its counts are wrong";
     }
-    return idmap_count(&tree->ids) == tree->count
+    return idmap_count(&tree->ids) == tree->message_count
                ? NULL
                : "tree: the numbers of ids and of messages differ";
 }
@@ -399,6 +472,9 @@ const char *check_tree(const void *engine)
     }
     for (uint32_t n = 0; reason == NULL && n < tree->node_count; n++) {
         reason = check_node(tree, tree->nodes[n]);
+    }
+    if (reason == NULL) {
+        reason = check_entries(tree);
     }
     return reason != NULL ? reason : check_units(tree);
 }

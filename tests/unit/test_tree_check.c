@@ -30,12 +30,13 @@ struct fixture {
     struct tree_group *noted; /* another, that has room for one more */
 };
 
-/* 40 places, most bits of which each message has, and one of its own. */
+/* 40 places, most bits of which each message has, and one of its own. No two messages have equal
+ * filters and equal reach. */
 static void make_message(uint32_t number, struct index_item *item, uint64_t *filter)
 {
     uint32_t place = number % 40;
 
-    *item = (struct index_item){.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM};
+    *item = (struct index_item){.expires_ms = INT64_MAX, .reach_ppm = DISTANCE_ONE_PPM - number};
     memcpy(item->id, &number, sizeof number);
     item->deposited_ms = number;
     memset(filter, 0, WORDS * sizeof *filter);
@@ -162,7 +163,9 @@ static void test_counts(void **state)
     struct tree *tree = f->tree;
 
     BREAK(tree->count, tree->count + 1, counts);
-    BREAK(f->node->message_count, f->node->message_count + 1, counts);
+    BREAK(tree->message_count, tree->message_count + 1,
+          "tree: the numbers of ids and of messages differ");
+    BREAK(f->node->entry_count, f->node->entry_count + 1, counts);
     BREAK(tree->ids.current.used, tree->ids.current.used + 1,
           "idmap: the number of entries is wrong");
     uint32_t number = 0;
@@ -173,11 +176,63 @@ static void test_counts(void **state)
     check_names(f, counts);
     tree->by_number[number] = NULL;
     tree->count++;
-    f->node->message_count++;
+    tree->message_count++;
+    f->node->entry_count++;
     check_names(f, "tree: the numbers of ids and of messages differ");
     tree->count--;
-    f->node->message_count--;
+    tree->message_count--;
+    f->node->entry_count--;
     check_sound(f);
+}
+
+/* Puts in a message that is equal to `number`, with another id. */
+static void put_twin(const struct fixture *f, uint32_t number, uint32_t id)
+{
+    struct index_item item;
+    uint64_t filter[WORDS];
+
+    make_message(number, &item, filter);
+    memcpy(item.id, &id, sizeof id);
+    item.deposited_ms -= id % 2;
+    assert_int_equal(tree_engine.insert(f->tree, &item, filter), 0);
+}
+
+static void test_entries(void **state)
+{
+    static const char slots[] = "tree: a slot's entry is not its own";
+    static const char other[] = "tree: a twin is in another entry than it says";
+    static const uint32_t last = MESSAGES - 1;
+    struct fixture *f = *state;
+    struct index_item item;
+    uint64_t filter[WORDS];
+    uint32_t position = 0;
+
+    /* the hint of a message that was arranged may be old: put_twin may put a slot of its own */
+    put_twin(f, last, MESSAGES + 2);
+    put_twin(f, last, MESSAGES + 4);
+    put_twin(f, last, MESSAGES + 5);
+    make_message(last, &item, filter);
+    memcpy(item.id, &(uint32_t){MESSAGES + 4}, sizeof(uint32_t));
+    assert_true(idmap_find(&f->tree->ids, item.id, tree_id_at, f->tree, &position));
+    assert_true(position >= TREE_TWIN);
+    struct tree_twin *twin = tree_twin(f->tree, position - TREE_TWIN);
+    struct tree_entry *entry = &f->tree->entries[twin->entry];
+    check_sound(f);
+    BREAK(entry->position, entry->position + 1, slots);
+    BREAK(entry->newest, twin->older, other);
+    BREAK(entry->oldest, entry->newest, "tree: an entry does not know its oldest twin");
+    BREAK(twin->entry, twin->entry + 1, other);
+    BREAK(twin->newer, twin->older, other);
+    BREAK(twin->item.reach_ppm, twin->item.reach_ppm - 1, other);
+    BREAK(twin->item.deposited_ms, 0, "tree: twins are not in the order of their deposits");
+    BREAK(f->tree->twin_count, f->tree->twin_count + 1, "tree: a twin is in no entry");
+    for (uint32_t id = MESSAGES + 2; id <= MESSAGES + 5; id++) {
+        memcpy(item.id, &id, sizeof id);
+        assert_int_equal(tree_engine.remove(f->tree, item.id, NULL),
+                         id == MESSAGES + 3 ? INDEX_NOT_FOUND : 0);
+        check_sound(f);
+    }
+    assert_int_equal(f->tree->twin_count, 0);
 }
 
 static void test_places(void **state)
@@ -343,11 +398,11 @@ static void test_nodes_tally(void **state)
     BREAK(node->most[64], node->most[64] + 1, lanes);
     BREAK(node->whole[0], node->whole[0] ^ 1, whole);
     BREAK(node->whole[WORDS - 1], node->whole[WORDS - 1] ^ UINT64_C(1) << 63, whole);
-    f->tree->nodes[2]->message_count--; /* so that the sum is right */
-    node->message_count++;
+    f->tree->nodes[2]->entry_count--; /* so that the sum is right */
+    node->entry_count++;
     check_names(f, counts);
-    f->tree->nodes[2]->message_count++;
-    node->message_count--;
+    f->tree->nodes[2]->entry_count++;
+    node->entry_count--;
     check_sound(f);
 }
 
@@ -381,12 +436,12 @@ static void test_summaries(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sound),         cmocka_unit_test(test_counts),
-        cmocka_unit_test(test_places),        cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_slots),         cmocka_unit_test(test_messages),
-        cmocka_unit_test(test_free_slots),    cmocka_unit_test(test_columns),
-        cmocka_unit_test(test_groups_ranges), cmocka_unit_test(test_nodes_tally),
-        cmocka_unit_test(test_summaries),
+        cmocka_unit_test(test_sound),       cmocka_unit_test(test_counts),
+        cmocka_unit_test(test_entries),     cmocka_unit_test(test_places),
+        cmocka_unit_test(test_sizes),       cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_messages),    cmocka_unit_test(test_free_slots),
+        cmocka_unit_test(test_columns),     cmocka_unit_test(test_groups_ranges),
+        cmocka_unit_test(test_nodes_tally), cmocka_unit_test(test_summaries),
     };
     return cmocka_run_group_tests(tests, set_up, tear_down);
 }
