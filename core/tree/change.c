@@ -107,8 +107,9 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
     if (idmap_find(&tree->ids, item->id, tree_id_at, tree, &position)) {
         return INDEX_EXISTS;
     }
+    uint64_t hash = tree_hash(tree, item, filter);
     int rc = idmap_reserve(&tree->ids);
-    if (rc == 0 && tree_join(tree, item, filter)) {
+    if (rc == 0 && tree_join(tree, item, filter, hash)) {
         return 0;
     }
     if (rc == 0) {
@@ -124,7 +125,7 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
     idmap_insert(&tree->ids, item->id, tree_position(spot));
     tree->count++;
     tree->message_count++;
-    tree_hint(tree, spot, filter);
+    tree_hint(tree, spot, hash);
     tree->recent.changes = ++tree->changes;
     return 0;
 }

@@ -21,7 +21,7 @@ enum {
     CHUNK = TREE_TWIN_CHUNK,
     FIRST_ROOM = 16,  /* entries and chunks allocated first */
     FIRST_HINTS = 64, /* hints, a power of two */
-    SLOTS_A_HINT = 4, /* about how many slots are in use for each hint, at most */
+    SLOTS_A_HINT = 8, /* about how many slots are in use for each hint, at most */
     STEPS = 64        /* twins that a new twin is compared with to find its place, at most */
 };
 
@@ -134,12 +134,14 @@ size_t tree_entries_bytes(const struct tree *tree)
  * The hint of a filter: 0, or 1 + the position of a slot, or TREE_TWIN + the number of an entry. An
  * entry keeps its number when it moves to another slot, so its hint stays right.
  */
-static uint32_t *hint_of(const struct tree *tree, const uint64_t *filter, uint32_t reach_ppm)
+static uint32_t *hint_of(const struct tree *tree, uint64_t hash)
 {
-    uint64_t hash =
-        hash_seeded(filter, tree->words * sizeof(*filter), tree->seed ^ (uint64_t)reach_ppm);
-
     return &tree->hints[hash & (tree->hint_room - 1)];
+}
+
+uint64_t tree_hash(const struct tree *tree, const struct index_item *item, const uint64_t *filter)
+{
+    return hash_seeded(filter, tree->words * sizeof(*filter), tree->seed ^ item->reach_ppm);
 }
 
 /* Doubles the hints, if slots are many and there is memory. The new hints are empty: a message
@@ -159,11 +161,11 @@ static void grow_hints(struct tree *tree)
     }
 }
 
-void tree_hint(struct tree *tree, struct tree_spot spot, const uint64_t *filter)
+void tree_hint(struct tree *tree, struct tree_spot spot, uint64_t hash)
 {
     grow_hints(tree);
     if (tree->hint_room > 0) {
-        *hint_of(tree, filter, tree_item(spot)->reach_ppm) = 1 + tree_position(spot);
+        *hint_of(tree, hash) = 1 + tree_position(spot);
     }
 }
 
@@ -180,10 +182,10 @@ static bool is_in_use(const struct tree *tree, uint32_t position)
 
 /* Finds a slot in use with this filter and this reach, if the hint is right. */
 static bool find_equal(const struct tree *tree, const struct index_item *item,
-                       const uint64_t *filter, struct tree_spot *out_spot)
+                       const uint64_t *filter, uint64_t hash, struct tree_spot *out_spot)
 {
     uint64_t other[PROFILE_WORDS_MAX];
-    uint32_t hint = tree->hint_room > 0 ? *hint_of(tree, filter, item->reach_ppm) : 0;
+    uint32_t hint = tree->hint_room > 0 ? *hint_of(tree, hash) : 0;
     uint32_t position = hint - 1;
 
     if (hint == 0) {
@@ -280,12 +282,13 @@ static uint32_t new_twin(struct tree *tree, struct tree_spot spot, const struct 
     return twin;
 }
 
-bool tree_join(struct tree *tree, const struct index_item *item, const uint64_t *filter)
+bool tree_join(struct tree *tree, const struct index_item *item, const uint64_t *filter,
+               uint64_t hash)
 {
     struct tree_spot spot;
     uint32_t older = 0;
 
-    if (!find_equal(tree, item, filter, &spot)) {
+    if (!find_equal(tree, item, filter, hash, &spot)) {
         return false;
     }
     uint32_t number = spot.node->entries[spot.slot];
@@ -299,7 +302,7 @@ bool tree_join(struct tree *tree, const struct index_item *item, const uint64_t 
     tree_widen_time(spot, item->deposited_ms);
     idmap_insert(&tree->ids, item->id, TREE_TWIN + twin);
     tree->message_count++;
-    *hint_of(tree, filter, item->reach_ppm) = TREE_TWIN + number;
+    *hint_of(tree, hash) = TREE_TWIN + number;
     return true;
 }
 

@@ -536,8 +536,12 @@ int tree_rebuild(struct tree *tree);
  * there is memory: false. The id must be new, and reserved in the map of ids. tree_hint makes the
  * message in a slot easy to find for tree_join.
  */
-bool tree_join(struct tree *tree, const struct index_item *item, const uint64_t *filter);
-void tree_hint(struct tree *tree, struct tree_spot spot, const uint64_t *filter);
+bool tree_join(struct tree *tree, const struct index_item *item, const uint64_t *filter,
+               uint64_t hash);
+void tree_hint(struct tree *tree, struct tree_spot spot, uint64_t hash);
+
+/* The hash of a filter and a reach, which both functions want. */
+uint64_t tree_hash(const struct tree *tree, const struct index_item *item, const uint64_t *filter);
 
 /* Removes the message at a position (as in tree->ids) from its entry. The caller has removed its
  * id. Returns whether it was the last of its slot: then it is still there, for tree_take. */
