@@ -4,12 +4,12 @@
  * docs/watch.md draws it.
  *
  *   node    up to 512 groups: their keys by columns (bits.h), and a threshold for each group
- *   group   up to 16 parts of queries, with their filters interleaved in blocks of 8
+ *   group   up to 16 parts of queries; the filters of two or more are interleaved in blocks of 8
  *
  * The key of a group is the union of its filters. In a containing group, whose parts have a
  * `contains` filter, the key is the intersection of the `contains` filters. A message is compared
  * with a group only if the message shares as many bits with the key as the threshold of the group
- * says.
+ * says. A group of one part needs no block, because its key, or its query, has the filter.
  *
  *   need.c      how many bits a message must share with a part, by phi
  *   node.c      groups of a node, and what the node keeps of each group
@@ -80,25 +80,26 @@ struct standing_slot {
 };
 
 struct standing_group {
+    struct standing_node *node;
+    uint32_t lane;
+    uint32_t room;     /* parts that `slots` has memory for */
+    uint32_t blocks;   /* of filters allocated; 0 as long as the group has had one part only */
+    uint16_t key_bits; /* set bits of key */
+    uint16_t cardinalities[STANDING_GROUP];
+    uint16_t key_counts[PROFILE_SECTIONS_MAX]; /* by phi: set bits of the key by section */
     /*
-     * standing_match reads the fields from here to `cardinalities` first, so they are side by side.
+     * standing_match reads the fields from here to the end first. So they are side by side, and all
+     * else that a group has is somewhere else in memory.
      */
+    struct standing_slot *slots;
     uint64_t *filters; /* `blocks` blocks */
     uint32_t count;
     uint16_t floor; /* the smallest of the parts' floors (standing_floor), which is the floor of the
                      * largest distance; 0 by phi */
     uint16_t low;   /* smallest cardinality of the parts' filters */
-    uint16_t cardinalities[STANDING_GROUP];
-    struct standing_need need;                 /* by phi */
-    uint16_t key_counts[PROFILE_SECTIONS_MAX]; /* by phi: set bits of the key by section */
-
-    struct standing_slot slots[STANDING_GROUP];
-    struct standing_node *node;
-    uint32_t lane;
-    uint32_t blocks;   /* of filters allocated */
-    uint16_t class;    /* a word of lanes has groups of one class only: see place.c */
-    bool loose;        /* the threshold of the group rules out few messages, or none */
-    uint16_t key_bits; /* set bits of key */
+    uint16_t class; /* a word of lanes has groups of one class only: see place.c */
+    bool loose;     /* the threshold of the group rules out few messages, or none */
+    struct standing_need need; /* by phi */
     uint64_t key[];
 };
 
@@ -256,7 +257,7 @@ void standing_enter(struct standing *standing, struct standing_node *node, uint3
                     struct standing_group *group);
 void standing_leave(struct standing *standing, struct standing_group *group);
 
-/* Adds a part to a group whose blocks have a free place (standing_group_grow). */
+/* Adds a part to a group that has memory for it (standing_group_grow). */
 void standing_put(struct standing *standing, struct standing_group *group,
                   const struct standing_slot *slot);
 

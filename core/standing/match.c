@@ -3,6 +3,7 @@
  * standing_match: matches messages in batches, one node after another, so that the columns of a
  * node can stay in a near cache for the whole batch.
  */
+#include <stddef.h>
 #include <string.h>
 
 #include "core/bits/sliced.h"
@@ -125,9 +126,33 @@ static bool add_hit(struct standing *standing, const struct standing_group *grou
 }
 
 /*
+ * How many bits a message must share with a part of a group, so that the part may fit: the smallest
+ * number of its parts. The threshold of the group's lane is at most this number, because it is that
+ * of all groups of the word.
+ */
+static uint32_t group_need(struct standing *standing, const struct standing_group *group,
+                           const struct standing_probe *probe)
+{
+    if (group->need.asked != 0) {
+        return standing_need_for(standing, &group->need,
+                                 &standing->spreads[probe - standing->probes]);
+    }
+    return (probe->cardinality + group->low) * group->floor >> BITS_FLOOR_SHIFT;
+}
+
+static uint32_t shared_bits(const struct standing *standing, const uint64_t *filter,
+                            const struct standing_probe *probe)
+{
+    uint64_t both[PROFILE_WORDS_MAX];
+
+    bloom_intersection(both, filter, probe->deposit->filter, standing->words);
+    return standing->options.kernels->cardinality(both, standing->words);
+}
+
+/*
  * Fills in the arguments of `scan` for a group. By bits, the floor of the group depends on the set
- * bits of each part. By phi, all parts need `need` bits (0: the group is not by phi), so the sizes
- * count as 0. Returns the sizes.
+ * bits of each part. By phi, all parts need `need` bits, so the sizes count as 0. Returns the
+ * sizes.
  */
 static const uint16_t *begin_scan(const struct standing *standing,
                                   const struct standing_group *group,
@@ -135,7 +160,7 @@ static const uint16_t *begin_scan(const struct standing *standing,
                                   struct bits_scan *out)
 {
     static const uint16_t zeros[STANDING_GROUP];
-    bool by_phi = need > 0;
+    bool by_phi = group->need.asked != 0;
 
     *out = (struct bits_scan){
         .query = probe->deposit->filter,
@@ -147,20 +172,18 @@ static const uint16_t *begin_scan(const struct standing *standing,
 }
 
 /*
- * Compares a message with all parts of a group and adds the hits. Returns false if `found` has no
- * room for another hit.
+ * Compares a message with all parts of a group of two parts or more, and adds the hits. Returns
+ * false if `found` has no room for another hit.
  */
-static bool open_group(struct standing *standing, const struct standing_group *group,
-                       const struct standing_probe *probe, uint32_t need)
+static bool compare_parts(struct standing *standing, const struct standing_group *group,
+                          const struct standing_probe *probe, uint32_t need)
 {
     struct bits_scan scan;
     const uint16_t *sizes = begin_scan(standing, group, probe, need, &scan);
     size_t blocks = (group->count + BITS_BLOCK - 1) / BITS_BLOCK;
-    size_t found_before = standing->found_count;
     uint32_t overlaps[BITS_BLOCK];
     uint32_t lanes = 0;
 
-    standing->compared += group->count;
     for (size_t b = 0; b < blocks; b++) {
         b += standing->options.kernels->scan(&scan,
                                              group->filters + b * BITS_BLOCK * standing->words,
@@ -174,14 +197,41 @@ static bool open_group(struct standing *standing, const struct standing_group *g
             }
         }
     }
+    return true;
+}
+
+/*
+ * Opens a group for a message. First the message is compared with the key, which rules out most
+ * groups with the group's own need: that of the word of lanes is lower. The key of a containing
+ * group says nothing about the filters of its parts. Returns false if `found` has no room for
+ * another hit.
+ */
+static bool open_group(struct standing *standing, const struct standing_group *group,
+                       const struct standing_probe *probe)
+{
+    bool contains = group->class == STANDING_CONTAINING;
+    uint32_t need = contains ? 0 : group_need(standing, group, probe);
+    size_t found_before = standing->found_count;
+    bool fits = true;
+
+    if (group->count == 1) { /* its key is the filter of its part */
+        const uint64_t *filter =
+            contains ? standing_part_filter(group->slots->query, group->slots->part) : group->key;
+        uint32_t shared = shared_bits(standing, filter, probe);
+
+        standing->compared++;
+        fits = shared < need || add_hit(standing, group, 0, probe, shared);
+    } else if (contains || shared_bits(standing, group->key, probe) >= need) {
+        standing->compared += group->count;
+        fits = compare_parts(standing, group, probe, need);
+    }
     /*
      * standing->in_vain counts the groups that were opened without a hit; standing_learn changes
      * likeness_percent by this number. Loose groups and containing groups do not depend on
      * likeness_percent, so in_vain does not count these groups.
      */
-    standing->in_vain += standing->found_count == found_before && !group->loose &&
-                         group->class != STANDING_CONTAINING;
-    return true;
+    standing->in_vain += standing->found_count == found_before && !group->loose && !contains;
+    return fits;
 }
 
 /*
@@ -191,7 +241,6 @@ static bool open_group(struct standing *standing, const struct standing_group *g
 struct opening {
     const struct standing_group *groups[OPENING_MAX];
     const struct standing_probe *probes[OPENING_MAX];
-    uint32_t needs[OPENING_MAX]; /* by phi: of the word of lanes, else 0 */
     uint32_t count;
 };
 
@@ -199,23 +248,21 @@ static bool open_all(struct standing *standing, struct opening *opening)
 {
     bool fits = true;
 
-    for (uint32_t i = 0; i < opening->count; i++) {
-        match_fetch(opening->groups[i]->filters, standing->words * BITS_BLOCK);
-    }
     for (uint32_t i = 0; fits && i < opening->count; i++) {
-        fits = open_group(standing, opening->groups[i], opening->probes[i], opening->needs[i]);
+        fits = open_group(standing, opening->groups[i], opening->probes[i]);
     }
     opening->count = 0;
     return fits;
 }
 
 static bool open_soon(struct standing *standing, struct opening *opening,
-                      const struct standing_group *group, const struct standing_probe *probe,
-                      uint32_t need)
+                      const struct standing_group *group, const struct standing_probe *probe)
 {
-    match_fetch(group, 1);
+    const size_t first = offsetof(struct standing_group, slots);
+
+    match_fetch((const char *)group + first,
+                (sizeof(*group) - first) / sizeof(uint64_t) + standing->words);
     opening->groups[opening->count] = group;
-    opening->needs[opening->count] = need;
     opening->probes[opening->count++] = probe;
     return opening->count < OPENING_MAX || open_all(standing, opening);
 }
@@ -226,14 +273,11 @@ static bool open_soon(struct standing *standing, struct opening *opening,
  */
 static bool open_lanes(struct standing *standing, const struct standing_node *node,
                        const uint64_t *mask, const struct standing_probe *probe,
-                       const uint64_t *needs, struct opening *opening)
+                       struct opening *opening)
 {
     for (uint32_t w = 0; w < node->lane_words; w++) {
-        uint32_t need = (uint32_t)(needs[w] >> BITS_FLOOR_SHIFT);
-
         for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
-            if (!open_soon(standing, opening, node->groups[w * 64 + sliced_lowest(left)], probe,
-                           need)) {
+            if (!open_soon(standing, opening, node->groups[w * 64 + sliced_lowest(left)], probe)) {
                 return false;
             }
         }
@@ -331,7 +375,7 @@ static bool match_node(struct standing *standing, const struct standing_node *no
         reach.more = node->has_phi ? needs.words[d] : zeros;
         reach.planes = threshold_planes(node, probe, reach.more);
         if (standing->options.kernels->lanes_reaching(&reach, mask) &&
-            !open_lanes(standing, node, mask, probe, reach.more, opening)) {
+            !open_lanes(standing, node, mask, probe, opening)) {
             return false;
         }
     }

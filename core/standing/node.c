@@ -7,7 +7,7 @@
 #include "core/filter/bloom.h"
 #include "core/standing/inner.h"
 
-enum { CACHE_LINE = 64, CACHE_LINE_WORDS = CACHE_LINE / 8, DIRECTORY_MIN = 8 };
+enum { CACHE_LINE = 64, CACHE_LINE_WORDS = CACHE_LINE / 8, DIRECTORY_MIN = 8, SLOTS_MORE = 4 };
 
 /* --- lanes ------------------------------------------------------------------------------------ */
 
@@ -208,45 +208,54 @@ static size_t block_words(const struct standing *standing)
     return standing->words * BITS_BLOCK;
 }
 
-struct standing_group *standing_group_new(struct standing *standing, uint16_t class, bool loose)
+static uint64_t *filter_place(const struct standing *standing, const struct standing_group *group,
+                              uint32_t slot)
 {
-    const struct alloc *alloc = standing->options.alloc;
-    struct standing_group *group = alloc_zeroed(alloc, 1, group_bytes(standing));
-
-    if (group == NULL) {
-        return NULL;
-    }
-    group->filters = alloc_zeroed(alloc, block_words(standing), sizeof(*group->filters));
-    if (group->filters == NULL) {
-        alloc_release(alloc, group);
-        return NULL;
-    }
-    group->blocks = 1;
-    group->class = class;
-    group->loose = loose;
-    standing->bytes += group_bytes(standing) + block_words(standing) * sizeof(*group->filters);
-    return group;
+    return group->filters + slot / BITS_BLOCK * block_words(standing) + slot % BITS_BLOCK;
 }
 
-void standing_group_free(struct standing *standing, struct standing_group *group)
+/* Writes the filter of a part (NULL: no bits) to its place in a block, if the group has blocks. */
+static void write_filter(const struct standing *standing, struct standing_group *group,
+                         uint32_t slot, const uint64_t *filter)
 {
-    const struct alloc *alloc = standing->options.alloc;
-    size_t words = group->blocks * block_words(standing);
+    if (group->blocks == 0) {
+        return;
+    }
+    uint64_t *place = filter_place(standing, group, slot);
 
-    standing->bytes -= group_bytes(standing) + words * sizeof(*group->filters);
-    alloc_release(alloc, group->filters);
-    alloc_release(alloc, group);
+    for (size_t w = 0; w < standing->words; w++) {
+        place[w * BITS_BLOCK] = filter != NULL ? filter[w] : 0;
+    }
 }
 
-bool standing_group_grow(struct standing *standing, struct standing_group *group)
+static const uint64_t *slot_filter(const struct standing_slot *slot)
+{
+    return standing_part_filter(slot->query, slot->part);
+}
+
+/* Gives a group `room` slots, which are more than it has. Returns false without memory. */
+static bool grow_slots(struct standing *standing, struct standing_group *group, uint32_t room)
+{
+    struct standing_slot *slots =
+        alloc_resize(standing->options.alloc, group->slots, room, sizeof(*slots));
+
+    if (slots == NULL) {
+        return false;
+    }
+    standing->bytes += (room - group->room) * sizeof(*slots);
+    group->slots = slots;
+    group->room = room;
+    return true;
+}
+
+/* Gives a group one more block. The first one gets the filter of the only part that the group may
+ * have. Returns false without memory. */
+static bool grow_blocks(struct standing *standing, struct standing_group *group)
 {
     size_t words = block_words(standing);
-
-    if (group->count < group->blocks * BITS_BLOCK) {
-        return true;
-    }
     uint64_t *filters = alloc_resize(standing->options.alloc, group->filters,
                                      (group->blocks + 1) * words, sizeof(*filters));
+
     if (filters == NULL) {
         return false;
     }
@@ -254,7 +263,49 @@ bool standing_group_grow(struct standing *standing, struct standing_group *group
     group->filters = filters;
     group->blocks++;
     standing->bytes += words * sizeof(*filters);
+    if (group->blocks == 1 && group->count == 1) {
+        write_filter(standing, group, 0, slot_filter(&group->slots[0]));
+    }
     return true;
+}
+
+struct standing_group *standing_group_new(struct standing *standing, uint16_t class, bool loose)
+{
+    struct standing_group *group = alloc_zeroed(standing->options.alloc, 1, group_bytes(standing));
+
+    if (group == NULL) {
+        return NULL;
+    }
+    if (!grow_slots(standing, group, 1)) {
+        alloc_release(standing->options.alloc, group);
+        return NULL;
+    }
+    group->class = class;
+    group->loose = loose;
+    standing->bytes += group_bytes(standing);
+    return group;
+}
+
+void standing_group_free(struct standing *standing, struct standing_group *group)
+{
+    const struct alloc *alloc = standing->options.alloc;
+
+    standing->bytes -= group_bytes(standing) + group->room * sizeof(*group->slots) +
+                       group->blocks * block_words(standing) * sizeof(*group->filters);
+    alloc_release(alloc, group->slots);
+    alloc_release(alloc, group->filters);
+    alloc_release(alloc, group);
+}
+
+bool standing_group_grow(struct standing *standing, struct standing_group *group)
+{
+    if (group->count < group->room) {
+        return true;
+    }
+    uint32_t room = group->room < SLOTS_MORE ? SLOTS_MORE : 2 * group->room;
+
+    return (room <= group->blocks * BITS_BLOCK || grow_blocks(standing, group)) &&
+           grow_slots(standing, group, room);
 }
 
 /* For each bit of `bits` (word `word` of a filter), sets or clears the group's lane in the column
@@ -367,28 +418,6 @@ const uint64_t *standing_part_filter(const struct standing_query *query, uint32_
     return query->filters + 2 * (size_t)part * query->words;
 }
 
-static void read_filter(const struct standing *standing, const struct standing_group *group,
-                        uint32_t slot, uint64_t *out)
-{
-    const uint64_t *block =
-        group->filters + slot / BITS_BLOCK * block_words(standing) + slot % BITS_BLOCK;
-
-    for (size_t w = 0; w < standing->words; w++) {
-        out[w] = block[w * BITS_BLOCK];
-    }
-}
-
-static void write_filter(const struct standing *standing, struct standing_group *group,
-                         uint32_t slot, const uint64_t *filter)
-{
-    uint64_t *block =
-        group->filters + slot / BITS_BLOCK * block_words(standing) + slot % BITS_BLOCK;
-
-    for (size_t w = 0; w < standing->words; w++) {
-        block[w * BITS_BLOCK] = filter != NULL ? filter[w] : 0;
-    }
-}
-
 uint16_t standing_floor(const struct standing_slot *slot)
 {
     if (slot->max_distance_ppm >= DISTANCE_ONE_PPM || slot->query->needs != NULL) {
@@ -417,13 +446,11 @@ void standing_summarise(const struct standing *standing, const struct standing_g
     for (uint32_t i = 0; i < group->count; i++) {
         const struct standing_slot *slot = &group->slots[i];
         uint16_t floor = standing_floor(slot);
-        uint64_t filter[PROFILE_WORDS_MAX];
 
         if (contains) {
             bloom_intersection(out->key, out->key, slot->contains, standing->words);
         } else {
-            read_filter(standing, group, i, filter);
-            bloom_union(out->key, out->key, filter, standing->words);
+            bloom_union(out->key, out->key, slot_filter(slot), standing->words);
         }
         out->floor = floor < out->floor ? floor : out->floor;
         out->low = group->cardinalities[i] < out->low ? group->cardinalities[i] : out->low;
@@ -455,7 +482,7 @@ void standing_put(struct standing *standing, struct standing_group *group,
     uint32_t at = group->count++;
     const uint64_t *filter = standing_part_filter(slot->query, slot->part);
 
-    assert(at < group->blocks * BITS_BLOCK);
+    assert(at < group->room);
     group->slots[at] = *slot;
     group->cardinalities[at] = (uint16_t)bloom_cardinality(filter, standing->words);
     write_filter(standing, group, at, filter);
@@ -472,10 +499,7 @@ void standing_take(struct standing *standing, struct standing_group *group, uint
     standing->phi_count -= standing_slot_need(&group->slots[slot]) != NULL;
     group->slots[slot].query->places[group->slots[slot].part] = (struct standing_place){NULL, 0};
     if (slot != last) {
-        uint64_t filter[PROFILE_WORDS_MAX];
-
-        read_filter(standing, group, last, filter);
-        write_filter(standing, group, slot, filter);
+        write_filter(standing, group, slot, slot_filter(&group->slots[last]));
         group->slots[slot] = group->slots[last];
         group->cardinalities[slot] = group->cardinalities[last];
         group->slots[slot].query->places[group->slots[slot].part].slot = slot;

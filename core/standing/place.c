@@ -46,8 +46,8 @@ struct seeker {
     uint64_t mean;                         /* that it shares with the part by chance */
     uint32_t shared_least;                 /* groups that share fewer bits are not looked at */
     const struct standing_group *except;   /* not this one */
-    bool in_place; /* true: the part may join only groups whose blocks have a
-                      free place */
+    bool in_place; /* true: the part may join only groups that have memory for
+                      another part */
     size_t position_count;
     uint16_t positions[PROFILE_BITS_MAX];
 };
@@ -241,7 +241,7 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
 
 /*
  * Returns whether a part may join a group that place_candidates has chosen. The part may not join
- * the group `except`. With `in_place` set, the part may not join a group whose blocks are full. A
+ * the group `except`. With `in_place` set, the part may join only a group that has memory for it. A
  * loose part may join every other chosen group. A containing part may join if the bits that both
  * keys have are at least three quarters of each key. Any other part may join if the two keys are
  * similar (standing->likeness_percent) and the union of both keys still rules out most messages;
@@ -251,8 +251,7 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
 static bool may_join(const struct standing *standing, const struct standing_group *group,
                      struct seeker *seeker, uint32_t shared)
 {
-    if (group == seeker->except ||
-        (seeker->in_place && group->count == group->blocks * BITS_BLOCK)) {
+    if (group == seeker->except || (seeker->in_place && group->count == group->room)) {
         return false;
     }
     if (seeker->loose) {

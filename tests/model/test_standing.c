@@ -514,6 +514,41 @@ static void test_all_fit(void **state)
     end();
 }
 
+/*
+ * Queries that have nothing in common have a group each. Such a group has memory for one part only:
+ * less than for eight filters, which are a block.
+ */
+static void test_memory_of_one(void **state)
+{
+    enum { ALONE = 512, BLOCK_BYTES = 512 / 8 * BITS_BLOCK };
+
+    (void)state;
+    begin("v1:512/4", bits_select(BITS_BEST));
+    const size_t empty = standing_bytes(world.standing);
+    for (uint32_t i = 0; i < ALONE; i++) {
+        struct asked *asked = &world.asked[world.count++];
+
+        memset(asked, 0, sizeof *asked);
+        rng_filter(&world.rng, 512, 10, asked->filters[0]);
+        asked->parts[0].filter = asked->filters[0];
+        asked->terms = (struct standing_terms){.parts = asked->parts,
+                                               .part_count = 1,
+                                               .max_distance_ppm = 780000,
+                                               .metric = INDEX_METRIC_PHI,
+                                               .owner = asked};
+        assert_int_equal(standing_query_new(world.standing, &asked->terms, &asked->query), 0);
+        assert_int_equal(standing_insert(world.standing, asked->query), 0);
+    }
+    const size_t each = (standing_bytes(world.standing) - empty) / ALONE;
+    printf("%zu bytes a query\n", each);
+    assert_true(each < BLOCK_BYTES + 100);
+    for (uint32_t i = 0; i < 20; i++) {
+        match_some();
+    }
+    check_structure();
+    end();
+}
+
 /* A part of all that can be seen in one place; two such have little more than half in common. */
 static void make_alike(uint64_t *out)
 {
@@ -602,7 +637,8 @@ int main(void)
         cmocka_unit_test(test_few_bits),  cmocka_unit_test(test_usual),
         cmocka_unit_test(test_sections),  cmocka_unit_test(test_many_sections),
         cmocka_unit_test(test_many_bits), cmocka_unit_test(test_nodes),
-        cmocka_unit_test(test_all_fit),   cmocka_unit_test(test_alike),
+        cmocka_unit_test(test_all_fit),   cmocka_unit_test(test_memory_of_one),
+        cmocka_unit_test(test_alike),
     };
     return cmocka_run_group_tests(tests, seed_once, NULL);
 }

@@ -16,14 +16,14 @@ static const char *check_slot(const struct standing *standing, const struct stan
 {
     const struct standing_slot *slot = &group->slots[i];
     const uint64_t *filter = standing_part_filter(slot->query, slot->part);
-    const uint64_t *block =
-        group->filters + i / BITS_BLOCK * standing->words * BITS_BLOCK + i % BITS_BLOCK;
+    const size_t at = i / BITS_BLOCK * standing->words * BITS_BLOCK + i % BITS_BLOCK;
+    const uint64_t *block = group->blocks > 0 ? group->filters + at : NULL;
     const struct standing_place *place = &slot->query->places[slot->part];
 
     if (place->group != group || place->slot != i) {
         return "a query does not know where one of its parts is";
     }
-    for (size_t w = 0; w < standing->words; w++) {
+    for (size_t w = 0; w < standing->words && group->blocks > 0; w++) {
         if (block[w * BITS_BLOCK] != filter[w]) {
             return "a filter in a group is not that of its query";
         }
@@ -37,7 +37,8 @@ static const char *check_group(const struct standing *standing, const struct sta
 {
     struct standing_summary summary;
 
-    if (group->count == 0 || group->count > group->blocks * BITS_BLOCK ||
+    if (group->count == 0 || group->count > group->room || group->room > STANDING_GROUP ||
+        (group->room > 1 && group->room > group->blocks * BITS_BLOCK) ||
         group->blocks > STANDING_BLOCKS) {
         return "a group has no parts, or more than it has room for";
     }
