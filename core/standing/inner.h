@@ -55,7 +55,7 @@ struct standing_need {
 struct standing_needs {
     uint32_t asked[BITS_LANE_WORDS];
     uint32_t roots[BITS_LANE_WORDS];
-    uint64_t slopes[PROFILE_SECTIONS_MAX][BITS_LANE_WORDS];
+    uint32_t slopes[PROFILE_SECTIONS_MAX][BITS_LANE_WORDS];
 };
 
 /* What phi needs to know about a message. */

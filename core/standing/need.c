@@ -123,16 +123,19 @@ uint32_t standing_need_for(const struct standing *standing, const struct standin
 void standing_needs_for(const struct standing *standing, const struct standing_node *node,
                         struct standing_spread *spread, uint64_t *out_needs)
 {
-    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-        out_needs[w] =
-            root_product(node->by_phi.roots[w], root_over(standing, spread, node->by_phi.asked[w]));
-    }
+    const struct standing_needs *by_phi = &node->by_phi;
+    uint32_t sums[BITS_LANE_WORDS] = {0}; /* a slope times the bits of a message is at most the bits
+                                           * of the part, so 32 bits are enough */
+
     for (uint32_t s = 0; s < standing->profile.section_count; s++) {
         for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-            out_needs[w] += node->by_phi.slopes[s][w] * spread->counts[s];
+            sums[w] += by_phi->slopes[s][w] * spread->counts[s];
         }
     }
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-        out_needs[w] = round_need(standing, node->by_phi.asked[w], out_needs[w]);
+        uint32_t asked = by_phi->asked[w];
+        uint64_t root = root_product(by_phi->roots[w], root_over(standing, spread, asked));
+
+        out_needs[w] = round_need(standing, asked, sums[w] + root);
     }
 }

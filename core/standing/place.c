@@ -15,7 +15,7 @@ enum {
                          floors differ by less than 2^11 */
     PHI_CLASS = 32,   /* the first class of groups by phi, after all classes by bits */
     PHI_STEPS = 16,   /* the bounds of groups by phi that share a word differ by less than 1/16 */
-    SIZE_STEPS = 40,  /* two for each doubling of the spread */
+    SIZE_STEPS = 80,  /* four for each doubling of the spread */
     ASKED_CLASSES = 7,
     SCALE = 16, /* of numbers of bits, for rules_out */
     SHARE_SHIFT = 8,
@@ -62,14 +62,17 @@ struct choice {
     uint32_t all;
 };
 
-/* Whether a number is at least 3.5 standard deviations above the expected one. All are in
- * 1/SCALE. */
-static bool is_beyond(uint64_t needed, uint64_t expected)
-{
-    enum { MARGIN_4 = 49 }; /* four times the square of 3.5 */
+/*
+ * Four times the square of the standard deviations that the rule asks for: 3.5 by bits, and 3 by
+ * phi, where groups are narrower and fewer are opened. Measurements are in docs/notes/watch.md.
+ */
+enum { BITS_MARGIN_4 = 49, PHI_MARGIN_4 = 36 };
 
+/* Whether a number is far enough above the expected one. Both are in 1/SCALE. */
+static bool is_beyond(uint64_t needed, uint64_t expected, uint32_t margin_4)
+{
     return needed > expected &&
-           4 * (needed - expected) * (needed - expected) >= MARGIN_4 * SCALE * expected;
+           4 * (needed - expected) * (needed - expected) >= margin_4 * SCALE * expected;
 }
 
 /*
@@ -84,13 +87,13 @@ static bool rules_out(const struct standing *standing, uint32_t bits, uint32_t c
     uint64_t expected = (uint64_t)SCALE * cardinality * bits / standing->profile.bits;
     uint64_t needed = (uint64_t)SCALE * 2 * cardinality * floor >> BITS_FLOOR_SHIFT;
 
-    return is_beyond(needed, expected);
+    return is_beyond(needed, expected, BITS_MARGIN_4);
 }
 
 /*
- * The same by phi, for the union of the part's filter and a group's key (NULL: of the part's filter
- * alone) as if it had `spare` bits more. `need` is that of the group with the part. The message is
- * one that has as many bits as the part in each section.
+ * The same by phi, with 3 standard deviations, for the union of the part's filter and a group's key
+ * (NULL: of the part's filter alone) as if it had `spare` bits more. `need` is that of the group
+ * with the part. The message is one that has as many bits as the part in each section.
  */
 static bool rules_out_by_phi(const struct standing *standing, struct seeker *seeker,
                              const uint64_t *key, uint32_t spare, const struct standing_need *need)
@@ -111,7 +114,7 @@ static bool rules_out_by_phi(const struct standing *standing, struct seeker *see
             expected += (uint64_t)SCALE * set * all / section->bits;
         }
     }
-    return is_beyond(needed, expected);
+    return is_beyond(needed, expected, PHI_MARGIN_4);
 }
 
 /*
@@ -128,7 +131,7 @@ static bool may_rule_out(const struct standing *standing, const struct seeker *s
     }
     expected -= (uint64_t)shared * seeker->share_most;
     expected >>= SHARE_SHIFT;
-    return is_beyond(seeker->needed, expected);
+    return is_beyond(seeker->needed, expected, PHI_MARGIN_4);
 }
 
 /*
@@ -146,7 +149,7 @@ static uint32_t least_shared(const struct standing *standing, const struct seeke
             (2 * seeker->mean - (uint64_t)shared * seeker->share_most) >> SHARE_SHIFT;
 
         expected += 2 * shared >= seeker->cardinality ? 0 : spare;
-        if (is_beyond(seeker->needed, expected)) {
+        if (is_beyond(seeker->needed, expected, PHI_MARGIN_4)) {
             break;
         }
     }
@@ -189,7 +192,7 @@ static uint16_t phi_class(const struct standing *standing, const struct standing
         size += spread->spreads[s];
     }
     size_t planes = bits_planes(size);
-    uint32_t step = planes < 2 ? 0 : 2 * (uint32_t)planes + (size >> (planes - 2) & 1);
+    uint32_t step = planes < 3 ? 0 : 4 * (uint32_t)planes + (size >> (planes - 3) & 3);
     return (uint16_t)(PHI_CLASS + (asked * (PHI_STEPS + 1) + bound) * SIZE_STEPS + step);
 }
 
