@@ -63,6 +63,10 @@ static void on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *out_buf)
     size_t bytes = 0;
     (void)suggested; /* always 64 KiB */
 
+    if (!transport->reading) {
+        *out_buf = uv_buf_init(NULL, 0); /* libuv reads nothing, and reports UV_ENOBUFS */
+        return;
+    }
     size_t most = transport->events->reading(transport);
     if (transport->tls != NULL) {
         bytes =
@@ -158,13 +162,25 @@ static void receive_encrypted(struct transport *transport, size_t count)
     }
 }
 
+/* Takes the stream out of the loop: libuv does not watch it for bytes any more. */
+static void stop_watching(struct transport *transport)
+{
+    (void)uv_read_stop(&transport->uv.stream); /* cannot fail, by libuv's documentation */
+    transport->reading = false;
+    transport->watched = false;
+}
+
 static void on_read(uv_stream_t *stream, ssize_t count, const uv_buf_t *buf)
 {
     struct transport *transport = stream->data;
     (void)buf;
 
+    if (count < 0 && !transport->reading) { /* bytes or the end came in a pause */
+        stop_watching(transport);
+        return;
+    }
     if (count < 0) {
-        transport_pause(transport);
+        stop_watching(transport);
         frame_decoder_release(&transport->input);
         transport->events->ended(transport, count == UV_EOF);
         return;
@@ -191,18 +207,23 @@ void transport_read(struct transport *transport)
     if (transport->reading || transport->closing) {
         return;
     }
-    transport->reading = uv_read_start(&transport->uv.stream, on_alloc, on_read) == 0;
+    if (!transport->watched) {
+        transport->watched = uv_read_start(&transport->uv.stream, on_alloc, on_read) == 0;
+    }
+    transport->reading = transport->watched;
     if (!transport->reading) {
         transport->events->ended(transport, false);
     }
 }
 
+/*
+ * Leaves the stream in the loop, because most pauses end before more bytes come: a client that
+ * waits for its answer is served in the same turn. A uv_read_stop here, with a uv_read_start after
+ * it, would cost two calls of epoll_ctl for each request. If bytes do come in a pause, they stay in
+ * the socket, because on_alloc gives no memory, and on_read takes the stream out of the loop.
+ */
 void transport_pause(struct transport *transport)
 {
-    if (!transport->reading) {
-        return;
-    }
-    (void)uv_read_stop(&transport->uv.stream); /* cannot fail, by libuv's documentation */
     transport->reading = false;
 }
 

@@ -60,6 +60,7 @@ struct transport {
     size_t thrown_away;     /* bytes read since transport_end */
     int64_t progress_ms;    /* loop time when the client last took bytes, or a write began */
     bool reading;           /* reads are on */
+    bool watched;           /* libuv watches for bytes: while reads are on, and in short pauses */
     bool write_active;      /* libuv has `writing` */
     bool ending;            /* transport_end was called: received bytes are thrown away */
     bool shut_down;         /* our side of the stream ends after the writes under way */

@@ -410,6 +410,47 @@ static void pause_holds_the_peer(void **state)
     assert_int_equal(frame_decoder_pending(&fixture->transport.input), 7);
 }
 
+/* A pause during which no byte comes costs no system call: libuv keeps watching the stream. */
+static void short_pause_leaves_stream_watched(void **state)
+{
+    struct fixture *fixture = *state;
+
+    transport_read(&fixture->transport);
+    transport_pause(&fixture->transport);
+    assert_true(uv_is_active(&fixture->transport.uv.handle));
+    (void)uv_run(&fixture->loop, UV_RUN_NOWAIT);
+    assert_true(uv_is_active(&fixture->transport.uv.handle));
+    transport_read(&fixture->transport);
+    peer_writes(fixture, "a", 1);
+    while (fixture->readable_count == 0) {
+        turn(fixture, 0);
+    }
+    assert_int_equal(frame_decoder_pending(&fixture->transport.input), 1);
+}
+
+/* If bytes come in a pause, libuv stops watching: the loop must not be woken for them again and
+ * again. The end of the stream, too, waits until reads are on again. */
+static void long_pause_stops_watching(void **state)
+{
+    struct fixture *fixture = *state;
+
+    transport_read(&fixture->transport);
+    transport_pause(&fixture->transport);
+    peer_writes(fixture, "a", 1);
+    assert_int_equal(shutdown(fixture->peer, SHUT_WR), 0);
+    while (uv_is_active(&fixture->transport.uv.handle)) {
+        turn(fixture, 0);
+    }
+    assert_int_equal(fixture->reading_count, 0);
+    assert_int_equal(fixture->readable_count + fixture->ended_clean + fixture->ended_badly, 0);
+
+    transport_read(&fixture->transport);
+    while (fixture->ended_clean == 0) {
+        turn(fixture, 0);
+    }
+    assert_int_equal(frame_decoder_pending(&fixture->transport.input), 1);
+}
+
 /* Pipes take no more than they hold: a paused reader is felt by the peer. */
 static void pause_bounds_what_is_buffered(void **state)
 {
@@ -629,6 +670,8 @@ int main(void)
         BOTH(reading_fills_the_decoder),
         BOTH(a_read_is_bounded),
         BOTH(pause_holds_the_peer),
+        BOTH(short_pause_leaves_stream_watched),
+        BOTH(long_pause_stops_watching),
         BOTH(pause_bounds_what_is_buffered),
         BOTH(half_close_leaves_the_other_half),
         TCP(reset_is_a_failure), /* Unix sockets know no reset */
