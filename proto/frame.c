@@ -15,6 +15,9 @@ void frame_decoder_init(struct frame_decoder *decoder, const struct alloc *alloc
 void frame_decoder_deinit(struct frame_decoder *decoder)
 {
     if (decoder->buffer != NULL) { /* a zeroed struct has no allocator */
+        /* The allocator may keep the buffer for the next request. It is called through a pointer,
+         * so no compiler can know that nobody reads the zeroes. */
+        memset(decoder->buffer, 0, decoder->used);
         alloc_release(decoder->alloc, decoder->buffer);
     }
     frame_decoder_init(decoder, decoder->alloc, decoder->limit_bytes);
@@ -99,6 +102,7 @@ int frame_decoder_reserve(struct frame_decoder *decoder, size_t wanted, uint8_t 
 void frame_decoder_commit(struct frame_decoder *decoder, size_t count)
 {
     decoder->end += count;
+    decoder->used = decoder->end > decoder->used ? decoder->end : decoder->used;
 }
 
 static size_t frame_read_header(const uint8_t *header)

@@ -35,6 +35,7 @@ struct frame_decoder {
     size_t capacity;
     size_t start; /* consumed up to here */
     size_t end;   /* filled up to here */
+    size_t used;  /* so many bytes of the buffer have had bytes of the stream */
 };
 
 /*
@@ -71,7 +72,8 @@ int frame_next(struct frame_decoder *decoder, const uint8_t **out_frame, size_t 
 /* Returns how many bytes of the buffer frame_next has not taken out, headers included. */
 size_t frame_decoder_pending(const struct frame_decoder *decoder);
 
-/* Frees the buffer if frame_next has taken out every byte. */
+/* Overwrites the bytes that were read, and frees the buffer, if frame_next has taken out every
+ * byte. */
 void frame_decoder_release(struct frame_decoder *decoder);
 
 /* Writes the header of a frame of `length` bytes, 1 .. LIMIT_FRAME_BYTES_MAX. */

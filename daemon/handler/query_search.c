@@ -138,7 +138,7 @@ static bool search_begin(struct query_job *job)
     for (uint32_t p = 0; p < job->query.part_count; p++) {
         job->parts[p].index = job->places[p].epoch->index;
     }
-    if (index_search_new(job->base.service->alloc, &job->query, &job->search) != 0) {
+    if (index_search_new(&job->base.service->cursors.alloc, &job->query, &job->search) != 0) {
         job_fail_memory(&job->base);
         return false;
     }

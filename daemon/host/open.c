@@ -297,6 +297,7 @@ int service_new(const struct service_options *options, struct service **out_serv
         return rc;
     }
     service->alloc = options->alloc;
+    block_pool_init(&service->cursors, options->alloc);
     service->config = *options->config;
     service->persist = options->persist;
     service->read_wall_ms = options->read_wall_ms;
@@ -375,6 +376,7 @@ void service_free(struct service *service)
     alloc_release(service->alloc, service->reports);
     senders_free(service->senders);
     arena_deinit(&service->arena);
+    block_pool_clear(&service->cursors);
     alloc_release(service->alloc, service);
 }
 

@@ -29,6 +29,7 @@
 #include "daemon/limits/resume.h"
 #include "daemon/limits/sender.h"
 #include "daemon/store/persist.h"
+#include "daemon/system/block_pool.h"
 #include "daemon/system/log.h"
 #include "proto/arena.h"
 
@@ -94,7 +95,8 @@ struct service_options {
 struct service {
     /* open.c */
     const struct alloc *alloc;
-    struct config config; /* in force */
+    struct block_pool cursors; /* of `alloc`: the memory of searches */
+    struct config config;      /* in force */
     struct persist *persist;
     struct persist_info store;
     int64_t (*read_wall_ms)(void *context);

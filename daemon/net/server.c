@@ -90,6 +90,9 @@ static void on_tick(uv_timer_t *timer)
     if (!server->stopping && now_ms >= server->sweep_due_ms) {
         server->sweep_due_ms = now_ms + ROOM_SWEEP_MS;
         service_sweep(server->service);
+        /* These overwrite what answers and searches have left. */
+        block_pool_clear(&server->sessions.buffers);
+        block_pool_clear(&server->service->cursors);
         sodium_stackzero(STACK_BYTES); /* addresses of connections that have ended */
     }
     watch_tick(server->service);

@@ -250,12 +250,14 @@ void sessions_init(struct sessions *all, struct loop *loop, const struct alloc *
                    struct service *service, struct server_tls *tls)
 {
     *all = (struct sessions){.loop = loop, .alloc = alloc, .service = service, .tls = tls};
+    block_pool_init(&all->buffers, alloc);
     arena_init(&all->decode_arena, alloc, DECODE_BYTES_MAX);
 }
 
 void sessions_deinit(struct sessions *all)
 {
     if (all->alloc != NULL) {
+        block_pool_clear(&all->buffers);
         arena_deinit(&all->decode_arena);
     }
 }

@@ -45,6 +45,7 @@
 #include "daemon/limits/refusals.h"
 #include "daemon/net/loop.h"
 #include "daemon/net/transport.h"
+#include "daemon/system/block_pool.h"
 #include "proto/arena.h"
 
 struct here_change;
@@ -75,7 +76,8 @@ struct sessions {
     bool was_congested;
 
     /* Written by session.c. */
-    bool is_stopping; /* a session ends when it has answered all received requests */
+    struct block_pool buffers; /* of `alloc`: the input and output of the sessions */
+    bool is_stopping;          /* a session ends when it has answered all received requests */
 };
 
 enum session_state {

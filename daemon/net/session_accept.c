@@ -168,7 +168,7 @@ int session_accept(struct sessions *all, struct listener *listener)
         .loop = &all->loop->uv,
         .is_pipe = listener->is_unix,
         .events = &session_transport_events,
-        .alloc = all->alloc,
+        .alloc = &all->buffers.alloc,
         .frame_bytes = all->service->config.limits.frame_bytes,
     };
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Frames come out as they went in, however the stream is cut, within the buffer that is promised.
  */
+#include <stdlib.h>
 #include <string.h>
 
 #include "core/base/err.h"
@@ -290,6 +291,49 @@ static void test_zeroed_one_can_be_given_back(void **state)
     frame_decoder_release(&decoder);
 }
 
+/* An allocator whose blocks must be zeroed before they are freed. */
+static void *resize_zeroed(void *context, void *block, size_t bytes)
+{
+    unsigned *freed = context;
+
+    for (size_t i = 0; bytes == 0 && block != NULL && i < LIMIT; i++) {
+        assert_int_equal(((const uint8_t *)block)[i], 0);
+        *freed += i == 0;
+    }
+    return bytes == 0 || block != NULL ? alloc_system()->resize(NULL, block, bytes)
+                                       : calloc(1, bytes);
+}
+
+/* The allocator may keep the buffer and hand it to another connection: no request is left in it,
+ * wherever in the buffer it was. */
+static void freed_buffer_has_no_request(void **state)
+{
+    unsigned freed = 0;
+    const struct alloc alloc = {.resize = resize_zeroed, .context = &freed};
+    struct frame_decoder decoder;
+    struct bytes stream;
+    size_t seen = 0;
+    (void)state;
+
+    stream_make(&stream);
+    frame_decoder_init(&decoder, &alloc, LIMIT);
+    for (size_t at = 0, some = 0; at < stream.count; at += some) {
+        uint8_t *room = NULL;
+        size_t bytes = 0;
+
+        assert_int_equal(frame_decoder_reserve(&decoder, LIMIT, &room, &bytes), 0);
+        some = stream.count - at < bytes ? stream.count - at : bytes;
+        memcpy(room, stream.data + at, some);
+        frame_decoder_commit(&decoder, some);
+        seen = frames_take(&decoder, seen);
+        frame_decoder_release(&decoder);
+    }
+    assert_int_equal(seen, FRAMES);
+    assert_true(freed > 0);
+    frame_decoder_deinit(&decoder);
+    bytes_deinit(&stream);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -302,6 +346,7 @@ int main(void)
         cmocka_unit_test(test_nth_allocation_fails),
         cmocka_unit_test(test_header_is_big_endian),
         cmocka_unit_test(test_zeroed_one_can_be_given_back),
+        cmocka_unit_test(freed_buffer_has_no_request),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
