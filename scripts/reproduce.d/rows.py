@@ -50,7 +50,8 @@ RUNS = (
         Table(EVALUATION, "Check-ins: what next?", 0, readers.checkins),
     ), (), 1),
     Run("answers", f"/usr/bin/python3 -B tests/eval/uji.py --data DATA/ujiindoorloc {PROGRAMS}", WIFI, (), (), 1),
-    Run("tree", "BENCH index --alone --json --plot OUT -n 1000000 --query-count 100", (), (
+    Run("tree", "BENCH index -m 512 -d 4 --metric bits --levels off --alone --json --plot OUT -n 1000000 "
+        "--query-count 100", (), (
         Table("notes/tree.md", "The tree asked alone", 0, readers.tree_alone),
     ), (), 2),
     Run("growth", "/usr/bin/python3 -B scripts/reproduce.d/growth.py OUT", (), (),

@@ -9,9 +9,11 @@
 #include <string.h>
 
 #include "core/bits/bits.h"
+#include "core/filter/bloom.h"
 #include "core/index/engine.h"
 #include "core/index/index.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/defaults.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/index_options.h"
 #include "tests/bench/index_plot.h"
@@ -145,7 +147,7 @@ static int ask(struct run *run, size_t s, size_t q, bool count_it, double *out_n
     }
     struct index_query query = filters_query(&part, 1, run->options->k);
 
-    query.metric = run->options->phi ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
+    query.metric = run->options->metric;
     query.budget = run->options->budget;
     const int64_t begin = stats_now_ns();
     if (index_search_new(alloc_system(), &query, &search) != 0) {
@@ -225,6 +227,23 @@ static int ask_each_alone(struct run *run)
     return rc;
 }
 
+/* How many bits a stored filter has set on average. */
+static double mean_bits(const struct run *run)
+{
+    const struct filters *filters = &run->filters;
+    double sum = 0;
+
+    for (size_t i = 0; i < filters->stored.count; i++) {
+        sum += bloom_cardinality(filters_stored(filters, i), filters->filter_words);
+    }
+    return sum / (double)filters->stored.count;
+}
+
+static const char *metric_name(enum index_metric metric)
+{
+    return metric == INDEX_METRIC_PHI ? "phi" : "bits";
+}
+
 static void print_side(const struct run *run, struct side *side, double first_median)
 {
     const struct index_bench_options *options = run->options;
@@ -246,15 +265,20 @@ static void print_side(const struct run *run, struct side *side, double first_me
         }
     }
     if (options->json) {
-        printf("{\"workload\":\"%s\",\"engine\":\"%s\",\"n\":%.0f,\"m\":%u,\"k\":%u,"
+        char profile[PROFILE_TEXT_MAX];
+
+        profile_print(&run->filters.profile, profile);
+        printf("{\"workload\":\"%s\",\"levels\":%s,\"profile\":\"%s\",\"metric\":\"%s\","
+               "\"engine\":\"%s\",\"n\":%.0f,\"m\":%u,\"k\":%u,"
                "\"query_ns_median\":%.0f,\"query_ns_p99\":%.0f,\"bytes_share\":%.5f,"
                "\"comparisons_share\":%.5f,\"recall\":%.5f,\"insert_ns\":%.0f,\"delete_ns\":%.0f,"
                "\"build_ns\":%.0f,\"overhead_share\":%.4f,\"alone_ns_median\":%.0f,"
-               "\"cold_ns_median\":%.0f,\"cpu\":\"%s\"}\n",
-               options->filters.workload, side->name, n, run->filters.profile.bits, options->k,
+               "\"cold_ns_median\":%.0f,\"mean_bits\":%.1f,\"cpu\":\"%s\"}\n",
+               options->filters.workload, options->filters.levels ? "true" : "false", profile,
+               metric_name(options->metric), side->name, n, run->filters.profile.bits, options->k,
                median, p99, bytes, comparisons, side->hits / asked, side->insert_ns,
                side->delete_ns, side->build_ns, side->overhead_share, side->alone_ns, side->cold_ns,
-               run->kernels->name);
+               mean_bits(run), run->kernels->name);
         return;
     }
     printf(
@@ -275,11 +299,14 @@ static void print(struct run *run)
     const double first = stats_median(run->sides[0].query_ns, queries);
 
     if (!run->options->json) {
-        printf("%s, m = %u, k = %u, %s, %zu queries\n"
+        char profile[PROFILE_TEXT_MAX];
+
+        profile_print(&run->filters.profile, profile);
+        printf("%s, levels %s, %s, by %s, k = %u, %s, %zu queries\n"
                "engine             N       median          p99   ratio    bytes   compared   recall"
                "      insert      delete     build  overhead\n",
-               run->options->filters.workload, run->filters.profile.bits, run->options->k,
-               run->kernels->name, queries);
+               run->options->filters.workload, run->options->filters.levels ? "on" : "off", profile,
+               metric_name(run->options->metric), run->options->k, run->kernels->name, queries);
     }
     for (size_t s = 0; s < run->options->engine_count; s++) {
         print_side(run, &run->sides[s], first);
@@ -400,7 +427,11 @@ int bench_index(int argc, char **argv)
         .contenders = {{"list", &list_engine}, {"tree", &tree_engine}},
         .engine_count = 2,
         .k = 10,
+        .metric = bench_default_metric(),
     };
+
+    options.filters.levels = true;
+    bench_default_profile(&options.profile);
     const enum options_outcome outcome = index_options_read(argc, argv, &options);
 
     if (outcome != OPTIONS_RUN) {

@@ -7,35 +7,35 @@
 #include <string.h>
 
 #include "core/filter/bloom.h"
-#include "core/profile/encode.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/maker.h"
+#include "tests/bench/people.h"
 
 enum {
     MADE_UP_STORED = 100000,
     MADE_UP_QUERIES = 200,
-    WORDS_A_CONTEXT = 50, /* the thesis's */
-    TOPICS = 5000,
-    HOURS = 168,
-    PLACES = 2000,
-    PLACE_BSSIDS = 30,
-    TOWN_STEP = 20, /* BSSIDs from a place of a town to the next place */
-    TOWN_BSSIDS = 60,
-    TOWN_SEEN = 20,
-    LABEL_BYTES = 240
-};
-
-/* What a generator needs while it works. */
-struct maker {
-    const struct filters_options *options;
-    struct filters *out;
-    struct wordlist words;
-    double topic_share[TOPICS]; /* of the topics up to each one */
-    uint64_t state;
-    char homeless[LABEL_BYTES + 1]; /* a label that the profile has no section for; else empty */
+    WORDS_A_CONTEXT = 50 /* the thesis's */
 };
 
 const struct filters_options filters_standard = {
     .workload = "campus", .words_file = "/usr/share/dict/words", .seed = 1};
+
+#define LEVELS_HELP                                                     \
+    "whether a strong access point has several labels, as libhearsay\n" \
+    "makes them of a scan: for wifi, campus, town, dense, mixed\n"
+static const char levels_on[] = LEVELS_HELP "(default: on)";
+static const char levels_off[] = LEVELS_HELP "(default: off)";
+
+static int parse_levels(char *text, void *destination)
+{
+    struct filters_options *options = destination;
+
+    if (strcmp(text, "on") != 0 && strcmp(text, "off") != 0) {
+        return bench_fail("--levels takes on or off, not %s", text);
+    }
+    options->levels = strcmp(text, "on") == 0;
+    return 0;
+}
 
 void filters_rows(struct filters_options *options, struct option_row out[FILTERS_ROWS])
 {
@@ -43,8 +43,14 @@ void filters_rows(struct filters_options *options, struct option_row out[FILTERS
         {.name = "workload",
          .value = "NAME",
          .text = &options->workload,
-         .help = "words, venue, campus (default), town, board, wifi:DIR\n"
-                 "(UJIIndoorLoc), or filters:FILE (raw filters of m / 8 bytes, back to back)"},
+         .help = "campus (default), town, dense, mixed, board, venue, words,\n"
+                 "wifi:DIR (UJIIndoorLoc), or filters:FILE (raw filters of m / 8\n"
+                 "bytes, back to back)"},
+        {.name = "levels",
+         .value = "on|off",
+         .parse = parse_levels,
+         .destination = options,
+         .help = options->levels ? levels_on : levels_off},
         {.name = "words",
          .value = "FILE",
          .text = &options->words_file,
@@ -117,12 +123,12 @@ struct index_query filters_query(const struct index_part *parts, size_t part_cou
     };
 }
 
-static uint32_t below(struct maker *maker, uint32_t bound)
+uint32_t maker_below(struct maker *maker, uint32_t bound)
 {
     return (uint32_t)(filters_random(&maker->state) % bound);
 }
 
-static double unit(struct maker *maker)
+double maker_unit(struct maker *maker)
 {
     return (double)(filters_random(&maker->state) >> 11) / 9007199254740992.0; /* 2^53 */
 }
@@ -144,17 +150,24 @@ uint64_t *filters_append(struct filters_array *array, size_t words)
     return filter;
 }
 
+void maker_add_label(struct maker *maker, struct encoder *context, const char *label, size_t length)
+{
+    if (encoder_add(context, label, length) != 0) {
+        snprintf(maker->homeless, sizeof(maker->homeless), "%s", label);
+    }
+}
+
 __attribute__((format(printf, 3, 4))) static void add(struct maker *maker, struct encoder *context,
                                                       const char *format, ...)
 {
-    char label[LABEL_BYTES + 1];
+    char label[MAKER_LABEL_BYTES + 1];
     va_list arguments;
 
     va_start(arguments, format);
     const int length = vsnprintf(label, sizeof(label), format, arguments);
     va_end(arguments);
-    if (length > 0 && length <= LABEL_BYTES && encoder_add(context, label, (size_t)length) != 0) {
-        memcpy(maker->homeless, label, sizeof(label));
+    if (length > 0 && length <= MAKER_LABEL_BYTES) {
+        maker_add_label(maker, context, label, (size_t)length);
     }
 }
 
@@ -168,19 +181,19 @@ static void prepare_topics(struct maker *maker)
 {
     double sum = 0;
 
-    for (uint32_t i = 0; i < TOPICS; i++) {
+    for (uint32_t i = 0; i < MAKER_TOPICS; i++) {
         maker->topic_share[i] = sum += 1.0 / (i + 1);
     }
-    for (uint32_t i = 0; i < TOPICS; i++) {
+    for (uint32_t i = 0; i < MAKER_TOPICS; i++) {
         maker->topic_share[i] /= sum;
     }
 }
 
-static uint32_t zipf_topic(struct maker *maker)
+uint32_t maker_topic(struct maker *maker)
 {
-    const double point = unit(maker);
+    const double point = maker_unit(maker);
     uint32_t low = 0;
-    uint32_t high = TOPICS - 1;
+    uint32_t high = MAKER_TOPICS - 1;
 
     while (low < high) {
         const uint32_t middle = (low + high) / 2;
@@ -196,12 +209,12 @@ static uint32_t zipf_topic(struct maker *maker)
 
 static void add_topics_and_hour(struct maker *maker, struct encoder *context)
 {
-    const uint32_t topics = 1 + below(maker, 3);
+    const uint32_t topics = 1 + maker_below(maker, 3);
 
     for (uint32_t i = 0; i < topics; i++) {
-        add(maker, context, "topic:t%u", zipf_topic(maker));
+        add(maker, context, "topic:t%u", maker_topic(maker));
     }
-    add(maker, context, "time:h%u", below(maker, HOURS));
+    add(maker, context, "time:h%u", maker_below(maker, MAKER_HOURS));
 }
 
 /*
@@ -212,7 +225,7 @@ static void add_topics_and_hour(struct maker *maker, struct encoder *context)
 static void make_words(struct maker *maker, struct encoder *context, struct encoder *wanted)
 {
     for (uint32_t i = 0; i < WORDS_A_CONTEXT; i++) {
-        const char *word = maker->words.lines[below(maker, (uint32_t)maker->words.count)];
+        const char *word = maker->words.lines[maker_below(maker, (uint32_t)maker->words.count)];
 
         add(maker, context, "word:%s", word);
         if (i == 0 && wanted != NULL) {
@@ -223,13 +236,13 @@ static void make_words(struct maker *maker, struct encoder *context, struct enco
 
 static void make_venue(struct maker *maker, struct encoder *context, struct encoder *wanted)
 {
-    for (uint32_t i = 0; i < PLACE_BSSIDS; i++) {
-        if (unit(maker) < 0.7) {
+    for (uint32_t i = 0; i < MAKER_PLACE_BSSIDS; i++) {
+        if (maker_unit(maker) < 0.7) {
             add_bssid(maker, context, i);
         }
     }
     if (wanted != NULL) {
-        add(maker, wanted, "topic:t%u", zipf_topic(maker));
+        add(maker, wanted, "topic:t%u", maker_topic(maker));
     }
     add_topics_and_hour(maker, context);
 }
@@ -239,10 +252,10 @@ static void add_place(struct maker *maker, uint32_t first, uint32_t count, uint3
                       struct encoder *context, struct encoder *wanted)
 {
     if (wanted != NULL) {
-        add_bssid(maker, wanted, first + below(maker, count));
+        add_bssid(maker, wanted, first + maker_below(maker, count));
     }
     for (uint64_t seen = 0; left > 0;) {
-        const uint32_t which = below(maker, count);
+        const uint32_t which = maker_below(maker, count);
 
         if ((seen >> which & 1) == 0) {
             seen |= UINT64_C(1) << which;
@@ -254,29 +267,18 @@ static void add_place(struct maker *maker, uint32_t first, uint32_t count, uint3
 
 static void make_campus(struct maker *maker, struct encoder *context, struct encoder *wanted)
 {
-    const uint32_t first = below(maker, PLACES) * PLACE_BSSIDS;
-    const uint32_t seen = 12 + below(maker, 9);
+    const uint32_t first = maker_below(maker, MAKER_PLACES) * MAKER_PLACE_BSSIDS;
+    const uint32_t seen = 12 + maker_below(maker, 9);
 
-    add_place(maker, first, PLACE_BSSIDS, seen, context, wanted);
+    add_place(maker, first, MAKER_PLACE_BSSIDS, seen, context, wanted);
     add_topics_and_hour(maker, context);
 }
 
 static void make_town(struct maker *maker, struct encoder *context, struct encoder *wanted)
 {
-    const uint32_t first = below(maker, PLACES) * TOWN_STEP;
+    const uint32_t first = maker_below(maker, MAKER_PLACES) * MAKER_TOWN_STEP;
 
-    add_place(maker, first, TOWN_BSSIDS, TOWN_SEEN, context, wanted);
-}
-
-/* What people leave on a board: posters of one place, three of ten with a topic besides. */
-static void make_board(struct maker *maker, struct encoder *context, struct encoder *wanted)
-{
-    add(maker, context, "place:board");
-    if (wanted != NULL) {
-        add(maker, wanted, "place:board");
-    } else if (unit(maker) < 0.3) {
-        add(maker, context, "topic:t%u", zipf_topic(maker));
-    }
+    add_place(maker, first, MAKER_TOWN_BSSIDS, MAKER_TOWN_SEEN, context, wanted);
 }
 
 typedef void generator(struct maker *maker, struct encoder *context, struct encoder *wanted);
@@ -333,7 +335,7 @@ static void add_row(struct maker *maker, char *row, struct encoder *context, str
             add(maker, wanted, "wifi:%s", token);
         }
         first = false;
-        if (!thin || unit(maker) < 0.85) {
+        if (!thin || maker_unit(maker) < 0.85) {
             add(maker, context, "wifi:%s", token);
         }
     }
@@ -374,7 +376,8 @@ static int read_rows(struct maker *maker, const char *directory, const char *nam
             memcpy(row, line, sizeof(row));
             encoder_begin(&context, &maker->out->profile);
             encoder_begin(&wanted_context, &maker->out->profile);
-            add_row(maker, row, &context, label != NULL ? &wanted_context : NULL);
+            (maker->options->levels ? people_row : add_row)(maker, row, &context,
+                                                            label != NULL ? &wanted_context : NULL);
             encoder_end(&context, filter);
             if (label != NULL) {
                 encoder_end(&wanted_context, label);
@@ -448,6 +451,17 @@ static int ask_for_stored(struct maker *maker)
     return 0;
 }
 
+/* Workloads without data, with and without levels of signal strength. */
+static const struct {
+    const char *name;
+    generator *levels;
+    generator *plain;
+} generators[] = {
+    {"campus", people_campus, make_campus}, {"town", people_town, make_town},
+    {"dense", people_dense, people_dense},  {"mixed", people_mixed, people_mixed},
+    {"board", people_board, people_board},  {"venue", make_venue, make_venue},
+};
+
 static int make_all(struct maker *maker)
 {
     const char *workload = maker->options->workload;
@@ -457,17 +471,11 @@ static int make_all(struct maker *maker)
 
         return rc == 0 ? generate(maker, make_words) : rc;
     }
-    if (strcmp(workload, "venue") == 0) {
-        return generate(maker, make_venue);
-    }
-    if (strcmp(workload, "campus") == 0) {
-        return generate(maker, make_campus);
-    }
-    if (strcmp(workload, "town") == 0) {
-        return generate(maker, make_town);
-    }
-    if (strcmp(workload, "board") == 0) {
-        return generate(maker, make_board);
+    for (size_t i = 0; i < sizeof(generators) / sizeof(generators[0]); i++) {
+        if (strcmp(workload, generators[i].name) == 0) {
+            return generate(maker,
+                            maker->options->levels ? generators[i].levels : generators[i].plain);
+        }
     }
     if (strncmp(workload, "wifi:", 5) == 0) {
         return read_wifi(maker, workload + 5);
@@ -501,10 +509,14 @@ int filters_make(const struct filters_options *options, const struct profile *pr
         out->wanted.count = 0;
         rc = read_raw(maker, options->queries_file, options->query_count, &out->queries);
     }
+    if (rc == 0 && maker->is_short) {
+        rc = bench_fail("memory is short");
+    }
     if (rc == 0 && maker->homeless[0] != '\0') {
         rc = bench_fail("the profile has no section for %s", maker->homeless);
     }
     wordlist_deinit(&maker->words);
+    people_free(maker->people);
     free(maker);
     return rc;
 }

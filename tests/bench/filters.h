@@ -3,13 +3,18 @@
  * filters: the filters that `hearsay-bench index` stores and queries, generated or read from files.
  * The same options give the same filters on every machine.
  *
- *   words        50 random words of a dictionary each (the thesis's data)
- *   venue        one access point: 30 BSSIDs each seen with probability 0.7, 1 to 3 topics out of
- *                5,000 (Zipf), one of 168 hours
- *   campus       2,000 places of 30 BSSIDs each, 12 to 20 of them seen, topics and hour as before
+ *   campus       2,000 places of 30 BSSIDs each, 12 to 20 of them seen; 1 to 3 topics out of 5,000
+ *                (Zipf), one of 168 hours
  *   town         2,000 places in a row that overlap: each has 60 BSSIDs, of which 40 are the next
  *                place's, too; 20 of them seen
- *   board        one place label, three of ten messages with a topic; asked for is the place
+ *   dense        2,000 places of 60 BSSIDs each, all of them seen, of which the strongest are left
+ *   mixed        messages at the places of campus: 40 % have the place's label only, 30 % a scan
+ *                besides, 20 % a scan and 1 to 3 topics besides, 10 % a topic and a position
+ *                besides; readers of a scan, of a scan and the place, of the place, and of a topic
+ *   board        one place: all have its label, 30 % a topic besides; readers ask for the place
+ *   venue        one access point: 30 BSSIDs each seen with probability 0.7, topics and hour as in
+ *                campus
+ *   words        50 random words of a dictionary each (the thesis's data)
  *   wifi:DIR     UJIIndoorLoc in DIR (training.tsv.gz is stored, validation.tsv.gz is asked)
  *   filters:FILE raw filters of m / 8 bytes, back to back
  */
@@ -32,17 +37,18 @@ struct filters_options {
     size_t query_count;       /* to ask for; 0: as many as there are, or 200 made up */
     uint32_t copies;          /* wifi: more than 1 keeps each label with probability 0.85 */
     bool noise;               /* wifi: adds topics and hour */
+    bool levels;              /* scans have levels of signal strength (tests/bench/people.h) */
     uint64_t seed;
 };
 
-/* What the subcommands use without options: campus, seed 1. */
+/* What the subcommands use without options: campus, without levels, seed 1. */
 extern const struct filters_options filters_standard;
 
 /*
- * The options that select the filters, for the table of a subcommand: --workload, --words,
- * --copies, --noise and --seed. The options write into `options`.
+ * The options that select the filters, for the table of a subcommand: --workload,
+ * --levels, --words, --copies, --noise and --seed. The options write into `options`.
  */
-enum { FILTERS_ROWS = 5, FILTERS_COUNT_MAX = 100000000 };
+enum { FILTERS_ROWS = 6, FILTERS_COUNT_MAX = 100000000 };
 void filters_rows(struct filters_options *options, struct option_row out[FILTERS_ROWS]);
 
 /* Filters one after another, words of the profile each. */

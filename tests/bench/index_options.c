@@ -24,7 +24,21 @@ static int parse_engines(char *text, void *destination)
     return options->engine_count > 0 ? 0 : bench_fail("--engine takes names with commas between");
 }
 
-/* -m 512 -d 4 is short for --profile v1:512/4. */
+static int parse_metric(char *text, void *destination)
+{
+    enum index_metric *metric = destination;
+
+    if (strcmp(text, "phi") == 0) {
+        *metric = INDEX_METRIC_PHI;
+    } else if (strcmp(text, "bits") == 0) {
+        *metric = INDEX_METRIC_BITS;
+    } else {
+        return bench_fail("--metric takes phi or bits, not %s", text);
+    }
+    return 0;
+}
+
+/* -m 512 -d 4 is short for --profile v1:512/4. Without either the default stays. */
 static int resolve_profile(struct index_bench_options *options)
 {
     const bool by_number = options->bits != 0 || options->hashes != 0;
@@ -33,6 +47,9 @@ static int resolve_profile(struct index_bench_options *options)
 
     if (by_number && options->profile_text != NULL) {
         return bench_fail("-m and -d are short for --profile v1:M/D; give either, not both");
+    }
+    if (!by_number && options->profile_text == NULL) {
+        return 0;
     }
     const int length =
         options->profile_text != NULL
@@ -84,7 +101,7 @@ enum options_outcome index_options_read(int argc, char **argv, struct index_benc
         {.name = "profile",
          .value = "PROFILE",
          .text = &options->profile_text,
-         .help = "how labels become filters (default: v1:512/4)"},
+         .help = "how labels become filters (default: hearsayd's)"},
         {.name = "m",
          .value = "M",
          .u32 = &options->bits,
@@ -108,7 +125,11 @@ enum options_outcome index_options_read(int argc, char **argv, struct index_benc
         {.name = "contains",
          .flag = &options->contains,
          .help = "only filters that contain one label of the query's"},
-        {.name = "phi", .flag = &options->phi, .help = "ranked by the phi coefficient"},
+        {.name = "metric",
+         .value = "phi|bits",
+         .parse = parse_metric,
+         .destination = &options->metric,
+         .help = "of the similarity (default: that of a query)"},
         {.name = "budget",
          .value = "N",
          .u64 = &options->budget,

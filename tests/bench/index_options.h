@@ -31,7 +31,7 @@ struct index_bench_options {
     bool one_by_one; /* not arranged after the inserts */
     bool alone;      /* ask each engine alone, too */
     bool json;
-    bool phi;                 /* ranked by the phi coefficient */
+    enum index_metric metric;
     const char *profile_text; /* what --profile said, or NULL */
     uint32_t bits;            /* ... -m and -d, or 0 */
     uint32_t hashes;
@@ -39,8 +39,9 @@ struct index_bench_options {
 };
 
 /*
- * Reads the command line into *options, which holds the defaults. Returns what options_read
- * returns; OPTIONS_REFUSED, too, for a profile that is none.
+ * Reads the command line into *options, which holds the defaults, those of bench_default_profile
+ * and bench_default_metric included. Returns what options_read returns; OPTIONS_REFUSED, too, for a
+ * profile that is none.
  */
 enum options_outcome index_options_read(int argc, char **argv, struct index_bench_options *options);
 

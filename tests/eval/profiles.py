@@ -310,7 +310,8 @@ def index(bench, directory, workloads, candidates, say):
         for name, source in workloads.items():
             arguments = {}
             for at, profile in enumerate(candidates):
-                arguments[profile] = ["--profile", f"v1:{profile}", "-k", "13"]
+                arguments[profile] = ["--profile", f"v1:{profile}", "--metric", "bits", "--levels", "off",
+                                      "-k", "13"]
                 if isinstance(source, list):
                     arguments[profile] += source
                     continue
