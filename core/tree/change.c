@@ -109,6 +109,9 @@ int tree_insert(void *engine, const struct index_item *item, const uint64_t *fil
     }
     uint64_t hash = tree_hash(tree, item, filter);
     int rc = idmap_reserve(&tree->ids);
+    if (rc == 0) {
+        rc = tree_reserve_hints(tree);
+    }
     if (rc == 0 && tree_join(tree, item, filter, hash)) {
         return 0;
     }

@@ -144,29 +144,28 @@ uint64_t tree_hash(const struct tree *tree, const struct index_item *item, const
     return hash_seeded(filter, tree->words * sizeof(*filter), tree->seed ^ item->reach_ppm);
 }
 
-/* Doubles the hints, if slots are many and there is memory. The new hints are empty: a message
- * that comes again gives its hint anew. */
-static void grow_hints(struct tree *tree)
+/* Doubles the hints, if slots are many. The new hints are empty: a message that comes again gives
+ * its hint anew. */
+int tree_reserve_hints(struct tree *tree)
 {
     size_t room = tree->hint_room == 0 ? FIRST_HINTS : 2 * tree->hint_room;
 
     if (tree->hint_room > 0 && tree->count <= tree->hint_room * SLOTS_A_HINT) {
-        return;
+        return 0;
     }
     uint32_t *hints = alloc_zeroed(tree->alloc, room, sizeof(*hints));
-    if (hints != NULL) {
-        alloc_release(tree->alloc, tree->hints);
-        tree->hints = hints;
-        tree->hint_room = room;
+    if (hints == NULL) {
+        return -ERR_NOMEM;
     }
+    alloc_release(tree->alloc, tree->hints);
+    tree->hints = hints;
+    tree->hint_room = room;
+    return 0;
 }
 
 void tree_hint(struct tree *tree, struct tree_spot spot, uint64_t hash)
 {
-    grow_hints(tree);
-    if (tree->hint_room > 0) {
-        *hint_of(tree, hash) = 1 + tree_position(spot);
-    }
+    *hint_of(tree, hash) = 1 + tree_position(spot);
 }
 
 /* Returns whether a position is that of a slot in use. */
@@ -185,7 +184,7 @@ static bool find_equal(const struct tree *tree, const struct index_item *item,
                        const uint64_t *filter, uint64_t hash, struct tree_spot *out_spot)
 {
     uint64_t other[PROFILE_WORDS_MAX];
-    uint32_t hint = tree->hint_room > 0 ? *hint_of(tree, hash) : 0;
+    uint32_t hint = *hint_of(tree, hash);
     uint32_t position = hint - 1;
 
     if (hint == 0) {

@@ -534,8 +534,9 @@ int tree_rebuild(struct tree *tree);
 /*
  * tree_join makes a message a twin of a message with an equal filter and reach, if one is found and
  * there is memory: false. The id must be new, and reserved in the map of ids. tree_hint makes the
- * message in a slot easy to find for tree_join.
+ * message in a slot easy to find for tree_join. Call tree_reserve_hints before: 0 or -ERR_NOMEM.
  */
+int tree_reserve_hints(struct tree *tree);
 bool tree_join(struct tree *tree, const struct index_item *item, const uint64_t *filter,
                uint64_t hash);
 void tree_hint(struct tree *tree, struct tree_spot spot, uint64_t hash);

@@ -195,7 +195,7 @@ void service_fixture_fill_index(struct host *host, uint32_t count)
     const uint64_t filter[SERVICE_FIXTURE_FILTER_BYTES / 8] = {1};
 
     for (uint32_t i = 0; i < count; i++) {
-        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = LIMIT_DISTANCE_PPM};
+        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = LIMIT_DISTANCE_PPM - i};
         memcpy(item.id, &i, sizeof(i));
         assert_int_equal(index_insert(host->epochs[0]->index, &item, filter), 0);
     }

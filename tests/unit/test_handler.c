@@ -587,6 +587,7 @@ static void long_search_goes_in_steps(void **state)
         memcpy(item.id, &i, sizeof(i));
         memset(filter, 0, sizeof(filter));
         bloom_set(filter, 200 + i % 300);
+        bloom_set(filter, 200 + i / 300); /* few are equal */
         put(host, &item, filter);
     }
     send_query(fixture, 0, 3, false);
@@ -613,7 +614,7 @@ static void few_searches_run_at_a_time(void **state)
     size_t most = 0;
 
     for (uint32_t i = 0; i < LONG_SEARCH; i++) {
-        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = 1000000};
+        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = 1000000 - i};
         memcpy(item.id, &i, sizeof(i));
         put(host, &item, filter);
     }
@@ -638,7 +639,7 @@ static void search_of_a_gone_client_ends(void **state)
     uint64_t filter[8] = {1};
 
     for (uint32_t i = 0; i < LONG_SEARCH; i++) {
-        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = 1000000};
+        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = 1000000 - i};
         memcpy(item.id, &i, sizeof(i));
         put(host, &item, filter);
     }

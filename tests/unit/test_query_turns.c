@@ -46,7 +46,7 @@ static struct handler_fixture *new_fixture(void)
     handler_fixture_set(fixture, "limits", "queries_per_minute", "0");
     handler_fixture_start(fixture);
     for (uint32_t i = 0; i < MESSAGES; i++) {
-        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = LIMIT_DISTANCE_PPM};
+        struct index_item item = {.expires_ms = INT64_MAX, .reach_ppm = LIMIT_DISTANCE_PPM - i};
 
         memcpy(item.id, &i, sizeof(i));
         filter[0] = UINT64_C(1) << i % 64;

@@ -196,8 +196,8 @@ static void a_start_arranges_while_it_serves(void **state)
     fixture->worker = &worker.worker;
     service_fixture_restart(fixture);
     assert_int_equal(worker.submitted, 0);
-    assert_int_equal(count_unarranged(fixture, 0), ALPHA);
-    assert_int_equal(count_unarranged(fixture, 1), BETA);
+    assert_int_equal(count_unarranged(fixture, 0), 1); /* all are equal */
+    assert_int_equal(count_unarranged(fixture, 1), 1);
     while (arrange_is_active(&fixture->service->arrange)) {
         assert_int_equal(service_fixture_count_found(fixture, "alpha"), ALPHA);
         assert_int_equal(service_fixture_count_found(fixture, "beta"), BETA);
