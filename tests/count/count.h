@@ -19,7 +19,10 @@ struct count_options {
 void count_query_campus(const struct count_options *options);
 void count_query_town(const struct count_options *options);
 void count_query_wifi(const struct count_options *options);
-void count_query_x10(const struct count_options *options);
+void count_query_x5(const struct count_options *options);
+void count_query_dense(const struct count_options *options);
+void count_query_mixed(const struct count_options *options);
+void count_query_board(const struct count_options *options);
 void count_deposit(const struct count_options *options);
 void count_page(const struct count_options *options);
 void count_start(const struct count_options *options);

@@ -20,7 +20,10 @@ static const struct {
     {"query-campus", count_query_campus},
     {"query-town", count_query_town},
     {"query-wifi", count_query_wifi},
-    {"query-x10", count_query_x10},
+    {"query-x5", count_query_x5},
+    {"query-dense", count_query_dense},
+    {"query-mixed", count_query_mixed},
+    {"query-board", count_query_board},
     {"deposit", count_deposit},
     {"start", count_start},
 #ifdef COUNT_HAS_WEB

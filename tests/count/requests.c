@@ -5,12 +5,10 @@
 
 #include "core/filter/bloom.h"
 #include "proto/codec/codec.h"
-#include "tests/bench/bench.h"
+#include "tests/bench/defaults.h"
 #include "tests/count/count.h"
 
 enum { SEED = 1, QUERIES = 100, TTL_S = 24 * 3600 };
-
-const char requests_profile[] = "v1:wifi=362/2,place=57/8,any=93/5";
 
 static const char media_type[] = "text/plain";
 
@@ -24,8 +22,9 @@ void requests_make_filters(const char *workload, size_t count, uint32_t copies, 
     options.query_count = QUERIES;
     options.copies = copies;
     options.seed = SEED;
-    if (bench_profile(requests_profile, &profile) != 0 ||
-        filters_make(&options, &profile, out) != 0) {
+    options.levels = true;
+    bench_default_profile(&profile);
+    if (filters_make(&options, &profile, out) != 0) {
         count_fail("there are no filters of %s", workload);
     }
 }
@@ -105,7 +104,7 @@ void requests_add_query(const struct filters *filters, size_t number, struct byt
         .max_distance_ppm = DISTANCE_ONE_PPM,
         .since_ms = INT64_MIN,
         .until_ms = INT64_MAX,
-        .metric = MSG_METRIC_BITS,
+        .metric = MSG_METRIC_DEFAULT,
         .order = MSG_ORDER_SIMILARITY,
         .scope = MSG_SCOPE_HERE,
         .wait_ms = LIMIT_WAIT_MS_DEFAULT,

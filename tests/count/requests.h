@@ -12,11 +12,8 @@
 
 enum { REQUESTS_PAYLOAD_BYTES = 200, REQUESTS_K = 10 };
 
-/* hearsayd's default profile. */
-extern const char requests_profile[];
-
-/* Makes filters of a workload (tests/bench/filters.h) with the default profile. The caller owns
- * *out (filters_deinit). */
+/* Makes filters of a workload (tests/bench/filters.h) with hearsayd's default profile and levels of
+ * signal strength. The caller owns *out (filters_deinit). */
 void requests_make_filters(const char *workload, size_t count, uint32_t copies,
                            struct filters *out);
 
