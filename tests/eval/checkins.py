@@ -84,14 +84,14 @@ def mask_of(sensed, encoder):
     return encoder.mask(found)
 
 
-def check(host, kind, earlier, later, answers, stored):
+def check(host, kind, earlier, later, answers, stored, metric):
     """Some answers, against a search over all filters of our own; times and ids as stored."""
     order = sorted(stored, key=lambda line: line["id"])
     order.sort(key=lambda line: line["deposited"], reverse=True)
     at = {daemon.id_of(i): i for i in range(len(earlier))}
     masks = [mask_of(KINDS[kind](earlier[at[line["id"]]]), host.encoder)
              for line in order]
-    searcher = search.Searcher(masks)
+    searcher = search.searcher(metric, host.encoder, masks)
     for asked, answer in list(zip(later, answers))[::CHECK_EACH]:
         query = mask_of(KINDS[kind](asked), host.encoder)
         want = [(order[i]["id"], overlap, union)
@@ -101,15 +101,15 @@ def check(host, kind, earlier, later, answers, stored):
             raise matrix.Problem(f"check-ins by {kind}: an answer is not the true one")
 
 
-def run_kind(server, host, kind, earlier, later):
+def run_kind(server, host, kind, earlier, later, metric="bits"):
     """For each k, "1" or "0" for each question: did the vote of the nearest say what came next?"""
     server.import_lines(host.name, (json.dumps({**KINDS[kind](c), "text": c.next,
                                                 "id": daemon.id_of(i)})
                                     for i, c in enumerate(earlier)))
     stored = server.export(host.name)
     says = {line["id"]: line["text"] for line in stored}
-    answers = server.query(host.name, [json.dumps(KINDS[kind](c)) for c in later], K)
-    check(host, kind, earlier, later, answers, stored)
+    answers = server.query(host.name, [json.dumps(KINDS[kind](c)) for c in later], K, metric)
+    check(host, kind, earlier, later, answers, stored, metric)
     right = {str(k): "" for k in KS}
     for asked, answer in zip(later, answers, strict=True):
         said = [says[result["id"]] for result in answer["results"]]

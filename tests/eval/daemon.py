@@ -143,9 +143,9 @@ class Daemon:
         state = os.path.join(self.directory, f"import-{host}")
         self._run(self.server, ["import", "--host", host, "--state", state, "-"], lines)
 
-    def query(self, host, lines, k):
+    def query(self, host, lines, k, metric="bits"):
         out = self._run(self.server, ["query", "--batch", "-", "--host", host, "-k", str(k),
-                                      "--max-distance", "1", "--metric", "bits"], lines)
+                                      "--max-distance", "1", "--metric", metric], lines)
         return [json.loads(line) for line in out.splitlines()]
 
     def export(self, host):

@@ -22,7 +22,7 @@ import sightings
 
 KS = (1, 3, 5, 7, 13, 21, 31)
 K = max(KS)
-SUGGESTED = 0.8  # a host's suggested_max_distance, unless configured
+FAR = 0.8  # by the bits, what shares less may share it by chance
 TOPICS = 5000
 CHECK_EACH = 20  # answers that are compared with a search over everything
 
@@ -38,10 +38,10 @@ def topics(row):
 
 
 def of_wifi(row, kind):
-    """The labels of all access points that were heard. The tables of docs/evaluation.md were measured with them; of a
-    scan hearsay takes the 32 strongest, which is all that was heard in 95 of 100 rows."""
-    return [label for bssid, dbm in row.heard
-            for label in labels.graded(bssid, 1 if kind == "plain" else labels.levels(dbm))]
+    """What hearsay makes of a scan; plain: the access points alone, all that were heard."""
+    if kind == "plain":
+        return [f"wifi:{bssid}" for bssid, _ in row.heard]
+    return labels.scan(row.heard)[0]
 
 
 def sensed(row, kind):
@@ -76,8 +76,8 @@ def read_stored(server, host, kind, by_id):
     return rows, masks
 
 
-def check_answers(host, kind, validation, answers, rows, masks):
-    searcher = search.Searcher(masks)
+def check_answers(host, kind, validation, answers, rows, masks, metric="bits"):
+    searcher = search.searcher(metric, host.encoder, masks)
     ranks = range(len(masks))
     for asked, answer in list(zip(validation, answers))[::CHECK_EACH]:
         query = host.encoder.mask(labels_of(asked, kind))
@@ -95,11 +95,11 @@ def score(validation, answers, by_id):
     return figures.figures()
 
 
-def nearest_distances(answers):
+def nearest_distances(answers, bound=FAR):
     """Median and 90th percentile of the distance of the nearest message, and per cent of the
-    questions whose nearest lies beyond the distance that hosts suggest by default."""
+    questions whose nearest lies beyond `bound`."""
     sorted_ones = sorted(answer["results"][0]["distance"] for answer in answers)
-    beyond = sum(distance > SUGGESTED for distance in sorted_ones)
+    beyond = sum(distance > bound for distance in sorted_ones)
     return {"median": sorted_ones[len(sorted_ones) // 2],
             "p90": sorted_ones[9 * len(sorted_ones) // 10],
             "beyond": 100 * beyond / len(sorted_ones)}
@@ -160,7 +160,7 @@ def without_index(training, **rest):
 
 
 def run_exact(kind, training, validation):
-    """The sets of labels themselves, without filters; rows in file order, newer first."""
+    """The sets of labels themselves, without filters, by Jaccard; rows in file order, newer first."""
     numbers = {}
 
     def mask(row):

@@ -56,11 +56,31 @@ def draw_rules(path, figures):
             "$ours using 1:2 with points pt 6 ps 2.5 lc 'black' title 'the builder''s rule'\n")
 
 
+def draw_meet(path, figures, least):
+    """Kinds of pairs by phi and by Jaccard: near ones, and the most found of all others."""
+    near = figures["pairs"].get("near", {})
+    others = [kinds for group, kinds in figures["pairs"].items() if group not in ("near", "disjoint")]
+    rows = []
+    for at, (kind, row) in enumerate(near.items()):
+        most = max((kinds[kind]["phi"]["mean"] for kinds in others if kind in kinds), default=0)
+        rows.append((at, f'"{kind}"', row["phi"]["mean"], row["jaccard"], most))
+    script = block("kinds", rows)
+    gnuplot(path, script + f"set terminal svg size 720,{140 + 22 * len(rows)} font 'sans-serif,13' "
+            f"background '#ffffff'\nset output '{path}'\n"
+            f"set xrange [-2:102]\nset yrange [{len(rows)}:-1]\nset xlabel 'per cent within the bound'\n"
+            f"set arrow from {least},-1 to {least},{len(rows)} nohead dt 2\n"
+            "plot $kinds using 3:1:ytic(2) with points pt 7 title 'near, by phi', "
+            "$kinds using 4:1 with points pt 6 title 'near, by Jaccard', "
+            "$kinds using 5:1 with points pt 2 title 'not near, by phi'\n")
+
+
 def draw(directory, results, say):
     if not shutil.which("gnuplot"):
         say("SKIPPED: plots: there is no gnuplot")
         return
     if "matrix" in results:
         draw_floors(directory / "evaluation-floors.svg", results["matrix"])
+    if "meet" in results:
+        draw_meet(directory / "evaluation-meet.svg", results["meet"], 97)
     if "rules" in results:
         draw_rules(directory / "evaluation-rules.svg", results["rules"])

@@ -17,17 +17,19 @@ import tempfile
 import bootstrap
 import checkins
 import daemon
+import defaults
 import filters
 import labels
 import matrix
+import metric
 import nearness
 import search
 
 SEED = 20261122
 KS = (1, 3, 5)
-# The first one is what the others are compared with.
-CANDIDATES = ["512/4", "512/2", "512/1", "wifi=320/2,any=192/3", "wifi=384/1,any=128/2",
-              "wifi=320/1,any=192/2", "wifi=352/1,any=160/3"]
+# The first one is what the others are compared with; wifi=320/2,any=192/3 was the default of 0.1.0.
+CANDIDATES = ["512/4", "512/2", "wifi=320/2,any=192/3", "wifi=352/1,any=160/3", defaults.profile()]
+METRIC = "phi"
 ROUNDS = 3  # of the index, all profiles in turn
 MESSAGES, LABELS = 500, 100  # of `contains`: messages looked at, absent labels of each attribute
 BOARD_EACH = 10  # readers who ask for their topic
@@ -73,11 +75,11 @@ def ask_floors(programs, directory, kind, rows, candidates, say):
         for host in hosts:
             matrix.import_rows(server, host, kind, training)
             stored, masks = matrix.read_stored(server, host, kind, by_id)
-            answers = server.query(host.name, questions, matrix.K)
-            matrix.check_answers(host, kind, validation, answers, stored, masks)
+            answers = server.query(host.name, questions, matrix.K, METRIC)
+            matrix.check_answers(host, kind, validation, answers, stored, masks, METRIC)
             figures = matrix.score(validation, answers, by_id)
             right[host.profile] = {str(k): figures[str(k)]["right"] for k in KS}
-            nearest[host.profile] = {**matrix.nearest_distances(answers),
+            nearest[host.profile] = {**matrix.nearest_distances(answers, defaults.max_distance()),
                                      "fill": matrix.mean_fill(host, masks)}
             say(f"{kind} {host.profile}: floors right, k = 1: {figures['1']['floor']:.2f} %")
     exact = matrix.run_exact(kind, training, validation)["bits"]
@@ -107,7 +109,7 @@ def ask_checkins(programs, directory, split, candidates, say):
         host = daemon.Host(profile)
         with tempfile.TemporaryDirectory(prefix="hearsay-eval-", dir=directory) as data, \
                 daemon.Daemon(*programs, data, [host]) as server:
-            right[profile] = checkins.run_kind(server, host, CHECKIN_KIND, earlier, later)
+            right[profile] = checkins.run_kind(server, host, CHECKIN_KIND, earlier, later, METRIC)
         say(f"check-ins {profile}")
     return intervals({profile: {k: by_k[k] for k in ("1", "5", "13")}
                       for profile, by_k in right.items()}, [asked.person for asked in later])
@@ -168,7 +170,7 @@ def board(profile, training, validation):
     encoder = filters.Profile(profile)
     contexts = [set(matrix.labels_of(row, "mixed")) for row in training]
     masks = [encoder.mask(context) for context in contexts]
-    searcher = search.Searcher(masks)
+    searcher = search.searcher(METRIC, encoder, masks)
     shares = []
     for asked in validation[::BOARD_EACH]:
         (wanted,) = labels.topic(matrix.topics(asked)[0])
@@ -189,7 +191,7 @@ def metres(profile, earlier, later):
     """Contexts of a position, a topic and the hour: the median distance to the nearest message, and the mean of those
     to the 10 nearest."""
     encoder = filters.Profile(profile)
-    searcher = search.Searcher([encoder.mask(position_labels(one)) for one in earlier])
+    searcher = search.searcher(METRIC, encoder, [encoder.mask(position_labels(one)) for one in earlier])
     firsts, tens = [], []
     for asked in later:
         near = searcher.nearest(encoder.mask(position_labels(asked)), range(len(earlier)), 10)
@@ -228,13 +230,9 @@ def trials(training, validation):
     return found
 
 
-def similarity(a, b):
-    return (a & b).bit_count() / ((a | b).bit_count() or 1)
-
-
-def first(query, a, b):
+def first(sections, query, a, b):
     """1 if a is nearer than b, a half if they are equally near."""
-    difference = similarity(query, a) - similarity(query, b)
+    difference = metric.phi(sections, query, a) - metric.phi(sections, query, b)
     return 0.5 if difference == 0 else float(difference > 0)
 
 
@@ -243,6 +241,7 @@ def weigh(encoder, training, drawn, scan, topics):
     left near the reader. The message of the reader's topics was left near the reader, too; or on
     another floor; or in another building. Beside it: how often, if neither has the reader's."""
     names = ("near", "floor", "building")
+    sections = metric.sections_of(encoder)
     shared, plain = dict.fromkeys(names, 0.0), dict.fromkeys(names, 0.0)
     for number, (asked, near, other, *far) in enumerate(drawn):
         sets = [encoder.mask([label for i in range(topics)
@@ -252,8 +251,8 @@ def weigh(encoder, training, drawn, scan, topics):
         rival = scan(training[other]) | sets[1]
         for name, at in zip(names, (near, *far)):
             message = scan(training[at])
-            shared[name] += first(query, message | sets[0], rival)
-            plain[name] += first(query, message | sets[2], rival)
+            shared[name] += first(sections, query, message | sets[0], rival)
+            plain[name] += first(sections, query, message | sets[2], rival)
     return {name: {"shared": 100 * shared[name] / len(drawn), "plain": 100 * plain[name] / len(drawn)}
             for name in names}
 
@@ -310,7 +309,7 @@ def index(bench, directory, workloads, candidates, say):
         for name, source in workloads.items():
             arguments = {}
             for at, profile in enumerate(candidates):
-                arguments[profile] = ["--profile", f"v1:{profile}", "--metric", "bits", "--levels", "off",
+                arguments[profile] = ["--profile", f"v1:{profile}", "--metric", "phi", "--levels", "off",
                                       "-k", "13"]
                 if isinstance(source, list):
                     arguments[profile] += source
@@ -340,7 +339,8 @@ def run(programs, tools, rows, checkin_path, candidates, say, most=None):
     processes. `checkin_path`: None without that data."""
     bench, directory, wifi, pool = tools
     training, validation = rows
-    found = {"seed": SEED, "resamples": bootstrap.RESAMPLES, "first": candidates[0]}
+    found = {"seed": SEED, "resamples": bootstrap.RESAMPLES, "first": candidates[0],
+             "bound": defaults.max_distance()}
     found["floors"], found["nearest"] = floors(programs, directory, rows, candidates, say)
     say("floors")
     found["topics"] = weights(rows, candidates, pool)

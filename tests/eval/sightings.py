@@ -2,16 +2,20 @@
 """UJIIndoorLoc as sightings: where somebody stood, and which access points were heard how strongly.
 
 The data names access points WAP001 to WAP520; here each has an address of its own, locally
-administered, as the builder of contexts wants."""
+administered, as the builder of contexts wants. In files of one's own they may have their addresses."""
 
 import collections
 import gzip
 import math
 
+import labels
+
 Row = collections.namedtuple("Row", "number user building floor east north heard unix_s")
 
 
 def address(name):
+    if not name.startswith("WAP"):
+        return labels.bssid(name)
     number = int(name.removeprefix("WAP"))
     return f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}"
 
@@ -27,7 +31,7 @@ def read_rows(path, most=None):
                 continue
             fields = line.rstrip("\n").split("\t")
             heard = tuple((address(name), int(dbm)) for name, dbm in
-                          (field.split(":") for field in fields[6:] if field))
+                          (field.rsplit(":", 1) for field in fields[6:] if field))
             if not heard:
                 deaf += 1
                 continue

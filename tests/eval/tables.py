@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The evaluation's figures as tables in Markdown."""
 
+import bound
 import matrix
+import meet
 
 
 def table(heading, rows):
@@ -36,7 +38,7 @@ def of_matrix(figures):
 
 def of_distances(figures):
     heading = ["contexts", "profile", "nearest message: median distance", "90 % within",
-               "beyond 0.8"]
+               f"beyond {matrix.FAR}"]
     rows = [[row["contexts"], row["profile"], f"{row['nearest']['median']:.2f}",
              f"{row['nearest']['p90']:.2f}", f"{row['nearest']['beyond']:.1f} %"]
             for row in figures if row["nearest"]]
@@ -94,18 +96,18 @@ def of_index(name, by_profile, first):
             + table(["profile", "time", f"time / {first}", "time / list", "bytes"], rows))
 
 
-def of_nearest(kind, by_profile):
+def of_nearest(kind, by_profile, bound):
     rows = [[profile, f"{row['fill']:.1f} %", f"{row['median']:.2f}", f"{row['p90']:.2f}",
              f"{row['beyond']:.1f} %"] for profile, row in by_profile.items()]
     return (f"{kind}: how far the nearest message is\n\n"
-            + table(["profile", "fill", "median", "90 % within", "beyond 0.8"], rows))
+            + table(["profile", "fill", "median", "90 % within", f"beyond {bound}"], rows))
 
 
 def of_profiles(figures):
     first = figures["first"]
     parts = [f"Profiles: {figures['resamples']} resamples, seed {figures['seed']}\n"]
     parts += [of_intervals(f"Floors: {name}", row, first) for name, row in figures["floors"].items()]
-    parts += [of_nearest(kind, row) for kind, row in figures["nearest"].items()]
+    parts += [of_nearest(kind, row, figures["bound"]) for kind, row in figures["nearest"].items()]
     if "checkins" in figures:
         parts.append(of_intervals("Check-ins: the next category", figures["checkins"], first))
     parts += [of_contains(kind, row) for kind, row in figures["contains"].items()]
@@ -140,6 +142,79 @@ def of_nearness(figures):
             + table(["metres apart", "near", "nothing in common"], rows))
 
 
+def short(figure):
+    return f"{figure['mean']:.1f} ({figure['low']:.1f} to {figure['high']:.1f})"
+
+
+def of_pairs(figures):
+    """A row for each kind, a column for each group; scans without a common access point have rows of their own."""
+    groups = [group for group in figures["pairs"] if group != "disjoint"]
+    names = list(dict.fromkeys(kind for group in groups for kind in figures["pairs"][group]))
+    heading = ["message / query", *(f"{group}: {key}" for group in groups for key in ("phi", "Jaccard"))]
+    rows = []
+    for name in names:
+        cells = [figures["pairs"][group].get(name) for group in groups]
+        rows.append([name, *(text for cell in cells for text in (
+            ("-", "-") if cell is None else (short(cell["phi"]), f"{cell['jaccard']:.1f}")))])
+    apart = [[name, short(row["phi"]), f"{row['jaccard']:.1f}"] for name, row in figures["pairs"]["disjoint"].items()]
+    return (f"Pairs within the bound {figures['bound']} by phi, and within {1 - meet.JACCARD} by Jaccard, "
+            f"{figures['profile']}; per cent, 95 % interval\n\n" + table(heading, rows) + "\n"
+            + table(["scans without a common access point", "phi", "Jaccard"], apart))
+
+
+def of_positions(figures):
+    rows = [[f"{int(metres):,}", short(row["phi"]), f"{row['jaccard']:.1f}"]
+            for metres, row in figures["positions"].items()]
+    return ("Two positions within the bound; per cent, 95 % interval\n\n"
+            + table(["metres between positions", "phi", "Jaccard"], rows))
+
+
+def of_crowd(figures):
+    rows = [[kind, *(short(row[key]) for key in ("own of all", "own of the newest", "found"))]
+            for kind, row in figures["places"].items()]
+    lines = figures["lines"]
+    kinds = [kind for kind in next(iter(figures["heard"].values())) if kind not in ("fill", "too full")]
+    heard = [[str(count), *(f"{row[kind]['mean']:.1f}" for kind in kinds),
+              f"{row['fill']:.0f}", f"{row['too full']:.0f}"] for count, row in figures["heard"].items()]
+    return "\n".join([
+        f"{figures['count']:,} places of {figures['messages']} messages in one store; per cent, 95 % interval\n\n"
+        + table(["readers ask with", "own place among all within the bound", "among the 20 newest", "found"], rows),
+        "Two lines of here_map side by side\n\n"
+        + table(["two lines, one scan", "per cent, 95 % interval"],
+                [["the other line's messages within the bound", short(lines["within"])],
+                 ["of two messages with the same scan, the own line's comes first", short(lines["first"])],
+                 ["of the ten nearest of twenty, the own line's", short(lines["ten"])]]),
+        "here of hearsay-scan, by its labels: per cent within the bound\n\n"
+        + table(["labels of here", *kinds, "bits set", "refused"], heard)])
+
+
+def of_mixed(figures):
+    alone = figures["alone"]
+    rows = [[f"ten nearest by {name}: right", short(figure)] for name, figure in figures["right"].items()]
+    rows += [["board of a topic: has it", short(figures["board"])],
+             [f"topic alone: found of {alone['left']:,}", f"{alone['found']:,}"],
+             ["topic alone: within the bound", f"{alone['within']:,}"],
+             ["topic alone: others that seem to have it", f"{alone['others']:,}"]]
+    rows += [[f"the page's ten: {kind}", f"{share:.0f} (of the store {figures['stored'][kind]:.0f})"]
+             for kind, share in figures["mix"].items()]
+    rows += [[f"spam in anybody's ten: {kind}", f"{share:.1f}"] for kind, share in figures["spam"].items()]
+    return "A mixed store; per cent, but for topic alone\n\n" + table(["what readers find", "measured"], rows)
+
+
+def of_bound(figures):
+    heading = ["similarity", "least near", "most of the others",
+               *(f"{metres:,} m" for metres in (bound.CLOSE, *bound.AWAY)),
+               *(f"{kind}: own of the newest" for kind in bound.OWN_MIN), *(f"{kind}: found" for kind in bound.OWN_MIN),
+               "missed"]
+    rows = [[f"{row['similarity']:.2f}", *(f"{row[key]['mean']:.1f} {row[key]['kind']}" for key in ("near", "far")),
+             *(f"{figure['mean']:.1f}" for figure in row["positions"].values()),
+             *(f"{row['places'][kind]['own of the newest']:.1f}" for kind in bound.OWN_MIN),
+             *(f"{row['places'][kind]['found']:.1f}" for kind in bound.OWN_MIN), ", ".join(row["failures"]) or "-"]
+            for row in figures["steps"]]
+    good = ", ".join(f"{step:.2f}" for step in figures["good"]) or "none"
+    return f"The bound: nothing is missed at {good}; the default is {figures['default']}\n\n" + table(heading, rows)
+
+
 def of_all(results):
     parts = []
     if "wifi" in results:
@@ -152,6 +227,10 @@ def of_all(results):
                   of_neighbours(results["matrix"]), of_distances(results["matrix"])]
     if "profiles" in results:
         parts.append(of_profiles(results["profiles"]))
+    for name, tabulate in (("meet", of_pairs), ("meet", of_positions), ("crowd", of_crowd), ("mixed", of_mixed),
+                           ("bound", of_bound)):
+        if name in results:
+            parts.append(tabulate(results[name]))
     if "rules" in results:
         parts.append(of_rules(results["rules"]))
     if "checkins" in results:
