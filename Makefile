@@ -141,12 +141,11 @@ peers: ## beside other libraries, which it installs and fetches; ROWS="campus wo
 	@ninja -C $(BUILD) --quiet
 	@sh scripts/peers $(BUILD) $(BUILD_PEERS) $(ROWS)
 
-reproduce: ## measure the tables and plots of docs/ anew, and compare; ROWS="thesis places"; see docs/reproduce.md
+reproduce: ## measure the tables and plots of docs/ anew, and compare; ROWS="thesis places"; with DATA=FOLDER who meets whom among your own sightings; see docs/reproduce.md
 	@sh scripts/install-packages build test bench
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
 	@echo "building in $(BUILD), and measuring into $(BUILD)/reproduce"
-	@ninja -C $(BUILD) --quiet
-	@/usr/bin/python3 -B scripts/reproduce $(BUILD) $(BUILD)/reproduce $(ROWS)
+	@$(if $(DATA),/usr/bin/python3 -B tests/eval/run.py --own $(DATA) --dir $(BUILD)/reproduce/own,ninja -C $(BUILD) --quiet && /usr/bin/python3 -B scripts/reproduce $(BUILD) $(BUILD)/reproduce $(ROWS))
 
 fuzz: ## look for inputs that break something, FUZZ_SECONDS (60) a target; FUZZ_TARGETS, FUZZ_ENGINE=afl
 	@sh scripts/install-packages build test fuzz

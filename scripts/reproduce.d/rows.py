@@ -46,6 +46,16 @@ RUNS = (
         Table(EVALUATION, "Graded contexts, in many profiles", 0, readers.places),
         Table(EVALUATION, "Mixed contexts, in sections and in one", 0, readers.places),
     ), ("evaluation-floors.svg",), 6),
+    Run("meet", f"{EVAL} --part meet --part bound", WIFI, (
+        Table(EVALUATION, "Who meets whom", 0, readers.same("message / query")),
+        Table(EVALUATION, "Who meets whom", 1, readers.same("scans without")),
+        Table(EVALUATION, "Who meets whom", 2, readers.same("metres between")),
+        Table(EVALUATION, "Who meets whom", 3, readers.same("readers ask with")),
+        Table(EVALUATION, "Who meets whom", 4, readers.same("two lines")),
+        Table(EVALUATION, "Who meets whom", 5, readers.same("labels of here")),
+        Table(EVALUATION, "Who meets whom", 6, readers.same("what readers find")),
+        Table(EVALUATION, "Who meets whom", 7, readers.same("similarity | least near")),
+    ), ("evaluation-meet.svg",), 2),
     Run("checkins", f"{EVAL} --part checkins", VENUES, (
         Table(EVALUATION, "Check-ins: what next?", 0, readers.checkins),
     ), (), 1),
