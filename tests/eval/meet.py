@@ -8,6 +8,7 @@ metres apart, with nothing but a position. crowd.py has the places that share on
 A kind of pair is called "message / query". `here` is a label of the access point at which both are, of ten million
 possible ones. A query of one label (a topic, a place) asks with `contains`, too, as clients do."""
 
+import functools
 import math
 import random
 
@@ -175,9 +176,15 @@ def pair_similarities(world, encoder):
             for group, kinds in world.items()}
 
 
+@functools.lru_cache(maxsize=4)
+def draws(groups):
+    """The draws of an interval, which many kinds of the same pairs share."""
+    return bootstrap.Bootstrap(groups, SEED)
+
+
 def share(values, groups):
-    """Per cent of true values, with its interval; groups of values are not independent of each other."""
-    return bootstrap.Bootstrap(groups, SEED).interval(values)
+    """Per cent of true values, with its interval. Values of one group are not independent of each other."""
+    return draws(tuple(groups)).interval(values)
 
 
 def pair_rows(world, found, least):

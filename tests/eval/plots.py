@@ -65,9 +65,10 @@ def draw_meet(path, figures, least):
         most = max((kinds[kind]["phi"]["mean"] for kinds in others if kind in kinds), default=0)
         rows.append((at, f'"{kind}"', row["phi"]["mean"], row["jaccard"], most))
     script = block("kinds", rows)
-    gnuplot(path, script + f"set terminal svg size 720,{140 + 22 * len(rows)} font 'sans-serif,13' "
+    gnuplot(path, script + f"set terminal svg size 720,{180 + 22 * len(rows)} font 'sans-serif,13' "
             f"background '#ffffff'\nset output '{path}'\n"
-            f"set xrange [-2:102]\nset yrange [{len(rows)}:-1]\nset xlabel 'per cent within the bound'\n"
+            f"set key below vertical maxcols 1\nset xrange [-2:102]\n"
+            f"set yrange [{len(rows)}:-1]\nset xlabel 'per cent within the bound'\n"
             f"set arrow from {least},-1 to {least},{len(rows)} nohead dt 2\n"
             "plot $kinds using 3:1:ytic(2) with points pt 7 title 'near, by phi', "
             "$kinds using 4:1 with points pt 6 title 'near, by Jaccard', "
