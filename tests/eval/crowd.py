@@ -14,6 +14,7 @@ NEWEST = 20
 LINES = 100  # pairs of lines of here_map, side by side
 HEARD = (8, 24, 60, 96, 120, 200)  # labels of an access point that scans
 HEARD_PLACES = 200
+ROOM = (3, 5)  # of a section's bits, for labels times hashes, beyond which here labels of access points give way
 
 
 def noisy(rng, place):
@@ -91,36 +92,54 @@ def side_by_side(encoder, least):
 
 
 def cut(heard, count):
-    """Exactly so many labels of what an access point hears."""
-    return [label for address, dbm in heard for label in labels.wifi(address, dbm)][:count]
+    """Exactly so many labels of what an access point hears, the strongest first: lists of them by access point."""
+    found = []
+    for address, dbm in sorted(heard, key=lambda one: (-one[1], one[0])):
+        found.append(labels.wifi(address, dbm)[:count])
+        count -= len(found[-1])
+    return [some for some in found if some]
+
+
+def add_here(encoder, context, here):
+    """The context with here labels of access points, which take only the room that is left; see docs/protocol.md."""
+    _, bits, hashes = encoder.sections["wifi"]
+    found = list(context)
+    for some in here:
+        more = [label for label in some if label not in found]
+        if (len(found) + len(more)) * hashes * ROOM[1] > bits * ROOM[0]:
+            break
+        found += more
+    return found
 
 
 def heard_rows(encoder, least):
     """`here` of hearsay-scan is what the access point itself hears, half of which phones hear, too. By the number of
-    its labels: within the bound at the same place and at another one, and the fill of the section of WiFi."""
+    its labels: within the bound at the same place and at another one, how many here labels a scan leaves room for, and
+    the most bits of the section of WiFi that are set."""
     rng = random.Random(meet.SEED)
     sections = metric.sections_of(encoder)
-    (bits, where) = sections[0]
+    (bits, where) = sections[list(encoder.sections).index("wifi")]
     found = {}
     for count in HEARD:
-        places = []
+        contexts = []
         for _ in range(HEARD_PLACES):
             place = meet.made_scan(rng, rng.choice(SIZES))
             here = cut([*rng.sample(place, len(place) // 2), *meet.made_scan(rng, count)], count)
-            places.append((place, here))
-        contexts = [(meet.scan(noisy(rng, place)), meet.scan(noisy(rng, place)), here) for place, here in places]
+            left, sees = (meet.scan(noisy(rng, place)) for _ in range(2))
+            contexts.append((left, add_here(encoder, left, here), add_here(encoder, sees, here),
+                             add_here(encoder, [], here)))
         kinds = {"scan+here / scan+here": [], "here / scan+here": [], "scan / scan+here": [], "another place's": []}
-        for at, (left, sees, here) in enumerate(contexts):
-            query = encoder.mask([*sees, *here])
-            for kind, message in (("scan+here / scan+here", [*left, *here]), ("here / scan+here", here),
-                                  ("scan / scan+here", left),
-                                  ("another place's", [*contexts[at - 1][0], *contexts[at - 1][2]])):
-                kinds[kind].append(metric.phi(sections, query, encoder.mask(message)))
+        for at, (left, message, asked, here) in enumerate(contexts):
+            query = encoder.mask(asked)
+            for kind, context in (("scan+here / scan+here", message), ("here / scan+here", here),
+                                  ("scan / scan+here", left), ("another place's", contexts[at - 1][1])):
+                kinds[kind].append(metric.phi(sections, query, encoder.mask(context)))
         row = {kind: meet.share([score >= least for score in scores], range(len(scores)))
                for kind, scores in kinds.items()}
-        fills = [100 * (encoder.mask([*left, *here]) & where).bit_count() / bits for left, _, here in contexts]
-        found[count] = {**row, "fill": sum(fills) / len(fills),
-                        "too full": 100 * sum(fill > 50 for fill in fills) / len(fills)}
+        added = [len(message) - len(left) for left, message, *_ in contexts]
+        found[count] = {**row, "added": sum(added) / len(added),
+                        "fill": max(100 * (encoder.mask(message) & where).bit_count() / bits
+                                    for _, message, *_ in contexts)}
     return found
 
 

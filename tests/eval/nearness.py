@@ -3,18 +3,13 @@
 60 degrees south and north and in random directions; are they near each other?"""
 
 import math
-import pathlib
 import random
-import sys
 
+import defaults
 import filters
 import labels
+import metric
 
-sys.path.append(str(pathlib.Path(__file__).resolve().parents[1] / "vectors"))
-import phi  # noqa: E402 - found through the line above
-
-PROFILE = "v1:wifi=362/2,place=57/8,any=93/5"  # the default of a host
-NEAR = 0.22  # similar enough for the distance of 0.78 that a host suggests by default
 SEED = 20261121
 METRES_A_DEGREE = 6371000 * math.pi / 180
 DISTANCES = (3, 10, 30, 100, 300, 1000, 3000, 10000)
@@ -39,7 +34,8 @@ def run(pairs):
     """For each distance: per cent of the pairs that are as similar by phi as a host demands by default, and of those
     that have no label in common."""
     rng = random.Random(SEED)
-    encoder = filters.Profile(PROFILE.removeprefix("v1:"))
+    encoder = filters.Profile(defaults.profile())
+    sections = metric.sections_of(encoder)
     found = []
     for metres in DISTANCES:
         near = nothing = 0
@@ -47,7 +43,7 @@ def run(pairs):
             here = (rng.uniform(-60, 60), rng.uniform(-180, 180))
             there = moved(here, metres, rng.uniform(0, 2 * math.pi))
             a, b = labels.position(*here), labels.position(*there)
-            near += phi.phi(PROFILE, encoder.mask(a), encoder.mask(b)) >= NEAR * phi.ONE
+            near += metric.phi(sections, encoder.mask(a), encoder.mask(b)) >= defaults.least_similarity()
             nothing += not set(a) & set(b)
         found.append({"metres": metres, "near": 100 * near / pairs, "nothing": 100 * nothing / pairs})
     return found

@@ -173,9 +173,9 @@ def of_crowd(figures):
     rows = [[kind, *(short(row[key]) for key in ("own of all", "own of the newest", "found"))]
             for kind, row in figures["places"].items()]
     lines = figures["lines"]
-    kinds = [kind for kind in next(iter(figures["heard"].values())) if kind not in ("fill", "too full")]
+    kinds = [kind for kind in next(iter(figures["heard"].values())) if kind not in ("added", "fill")]
     heard = [[str(count), *(f"{row[kind]['mean']:.1f}" for kind in kinds),
-              f"{row['fill']:.0f}", f"{row['too full']:.0f}"] for count, row in figures["heard"].items()]
+              f"{row['added']:.0f}", f"{row['fill']:.0f}"] for count, row in figures["heard"].items()]
     return "\n".join([
         f"{figures['count']:,} places of {figures['messages']} messages in one store; per cent, 95 % interval\n\n"
         + table(["readers ask with", "own place among all within the bound", "among the 20 newest", "found"], rows),
@@ -185,7 +185,7 @@ def of_crowd(figures):
                  ["of two messages with the same scan, the own line's comes first", short(lines["first"])],
                  ["of the ten nearest of twenty, the own line's", short(lines["ten"])]]),
         "here of hearsay-scan, by its labels: per cent within the bound\n\n"
-        + table(["labels of here", *kinds, "bits set", "refused"], heard)])
+        + table(["labels of here", *kinds, "labels added to a scan", "most bits set"], heard)])
 
 
 def of_mixed(figures):
