@@ -291,7 +291,7 @@ def test_the_page_and_apps_find_one_another(make_web, rng, config, has_label):
                              (sees, "by a scan alone")):
             client.call(wire.deposit_of(rng, [*labels, "topic:coffee"], payload=text.encode(),
                                         media_type="text/plain"))
-        found = client.call(wire.query_of(sees, k=1, with_payload=True)).results
+        found = client.call(wire.query_of(sees, k=1, metric=pb.BITS, with_payload=True)).results
         assert found[0].payload == b"by a scan alone"
     page = web.get().text
     assert "by the page" in page and "by an app that is here" in page
