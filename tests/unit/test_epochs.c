@@ -428,7 +428,8 @@ static void a_search_outlives_its_epoch(void **state)
     const uint64_t number = epoch->number;
 
     for (uint32_t i = 0; i < 80000; i++) { /* more than one step looks at */
-        struct index_item item = {.expires_ms = epoch->kept_ms, .reach_ppm = LIMIT_DISTANCE_PPM - i};
+        struct index_item item = {.expires_ms = epoch->kept_ms,
+                                  .reach_ppm = LIMIT_DISTANCE_PPM - i};
         memcpy(item.id, &i, sizeof(i));
         assert_int_equal(index_insert(epoch->index, &item, filter), 0);
         summary_add(&epoch->summary, filter);
