@@ -140,13 +140,14 @@ struct hearsay_sighting {
 
 /*
  * Adds the labels of the strongest access points of a scan: at most HEARSAY_SCAN_STRONGEST access
- * points, and none from the first one on whose labels would make more than HEARSAY_SCAN_LABELS_MAX.
- * The strongest one comes first; of two with the same strength the one with the lower address; and
- * those without a strength come last. If there are several sightings of an access point, the
- * strongest one counts. Sightings with an address that no access point can have are left out, and a
- * strength outside of HEARSAY_WIFI_DBM_MIN to -1 counts as none, so that one odd access point does
- * not cost the scan: hearsay_context_left_out counts these. Text that is not six bytes, and more
- * than HEARSAY_SCAN_SIGHTINGS_MAX sightings, are ERR_ARGUMENT, and no label is added.
+ * points, and only as long as their labels are at most HEARSAY_SCAN_LABELS_MAX together. The access
+ * points are taken by strength, the strongest first. Of two with the same strength, the one with
+ * the lower address is taken first. Access points without a strength are taken last. If a scan has
+ * several sightings of one access point, the strongest one counts. Sightings with an address that
+ * no access point can have are left out, and a strength outside of HEARSAY_WIFI_DBM_MIN to -1
+ * counts as none, so that one odd access point does not cost the scan: hearsay_context_left_out
+ * counts these. Text that is not six bytes, and more than HEARSAY_SCAN_SIGHTINGS_MAX sightings, are
+ * ERR_ARGUMENT, and no label is added.
  */
 HEARSAY_API int hearsay_context_add_sightings(struct hearsay_context *context,
                                               const struct hearsay_sighting *sightings,

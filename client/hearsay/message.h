@@ -137,15 +137,16 @@ struct hearsay_query {
     bool hood;
     /* Of a hood: how long the server waits for hosts of other servers, 1 .. 10,000 ms; 0: 1,000. */
     uint32_t wait_ms;
-    /* Of a hood: a host of another server is asked in any case if the server has heard nothing of
-     * it for longer than this. UINT64_MAX: no bound. 0 asks all hosts, so that not even a message
-     * of the last second is missing. */
+    /* For a hood: if the server has heard nothing of another server's host for longer than this, it
+     * asks the host, whatever it knows of its messages. UINT64_MAX: no bound. With 0 it asks all
+     * hosts, so that not even a message of the last second is missing. */
     uint64_t max_staleness_ms;
 };
 
 /*
- * Sets the defaults: no parts, k 10, max_distance HEARSAY_DISTANCE_ONE, any time, metric
- * phi, order similarity, with payload, max_staleness_ms UINT64_MAX.
+ * Sets the default values: no parts, the 10 nearest messages, of any time and at any distance
+ * (HEARSAY_DISTANCE_ONE), by phi, the nearest first, with their payloads, and no bound on staleness
+ * (UINT64_MAX).
  */
 HEARSAY_API void hearsay_query_init(struct hearsay_query *query);
 

@@ -91,9 +91,10 @@ static bool rules_out(const struct standing *standing, uint32_t bits, uint32_t c
 }
 
 /*
- * The same by phi, with 3 standard deviations, for the union of the part's filter and a group's key
- * (NULL: of the part's filter alone) as if it had `spare` bits more. `need` is that of the group
- * with the part. The message is one that has as many bits as the part in each section.
+ * The same by phi, where 3 standard deviations are enough. The union is that of the part's filter
+ * and the key of a group, or the part's filter alone if `key` is NULL. It counts `spare` bits more
+ * than it has, so that other parts can join later. `need` is what the group needs with the part in
+ * it. The message is assumed to have as many bits in each section as the part.
  */
 static bool rules_out_by_phi(const struct standing *standing, struct seeker *seeker,
                              const uint64_t *key, uint32_t spare, const struct standing_need *need)

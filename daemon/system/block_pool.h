@@ -9,7 +9,7 @@
  * idle has no buffer, and keeps nothing. The pool does not overwrite what it keeps. So whoever
  * frees a block with a request in it overwrites the request first (frame_decoder_release), and the
  * owner of the pool calls block_pool_clear every few seconds, because answers and search cursors
- * must not stay either.
+ * must not stay in memory for long.
  *
  * For one thread.
  */
@@ -35,7 +35,8 @@ struct block_pool {
  * has been called for the last time. */
 void block_pool_init(struct block_pool *pool, const struct alloc *upstream);
 
-/* Frees the kept blocks. Blocks in use stay valid. A zeroed struct is fine. */
+/* Frees the kept blocks. Blocks that are in use stay valid. Does nothing if the struct is all zero
+ * because it was never initialised. */
 void block_pool_clear(struct block_pool *pool);
 
 #endif

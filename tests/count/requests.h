@@ -12,8 +12,11 @@
 
 enum { REQUESTS_PAYLOAD_BYTES = 200, REQUESTS_K = 10 };
 
-/* Makes filters of a workload (tests/bench/filters.h) with hearsayd's default profile and levels of
- * signal strength. The caller owns *out (filters_deinit). */
+/*
+ * Makes the filters of one of the workloads that tests/bench/filters.h names. They have the default
+ * profile of hearsayd, and strong access points have several labels, as in a scan of libhearsay.
+ * The caller owns *out (filters_deinit).
+ */
 void requests_make_filters(const char *workload, size_t count, uint32_t copies,
                            struct filters *out);
 

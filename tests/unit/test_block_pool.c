@@ -64,7 +64,7 @@ static void freed_block_is_handed_out_again(void **state)
     assert_int_equal(fixture->upstream.requests, 1);
 }
 
-/* A connection that holds a short buffer for long must not hold a large block. */
+/* A connection may keep a short buffer for a long time, so it must not get a large block for it. */
 static void much_larger_block_is_not_handed_out(void **state)
 {
     struct fixture *fixture = *state;

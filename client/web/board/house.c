@@ -320,7 +320,7 @@ static bool list_ask_wider(struct house *house, struct ask *ask,
     return true;
 }
 
-/* The host that a question is about; NULL: there is none of this name. */
+/* Returns the host that a question is about, or NULL if hearsayd has no host of this name. */
 static const struct hearsay_host *host_of(const struct house *house, const struct ask *ask)
 {
     const char *name = ask->kind == ASK_LIST ? ask->view->host : ask->host;
