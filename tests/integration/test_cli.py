@@ -34,7 +34,7 @@ def deposit(cli, *args, labels=ON, stdin=""):
 
 def fresh(rng):
     """Labels of a context that no other test knows."""
-    labels = [f"topic:{rng.random()}" for _ in range(4)]
+    labels = [f"wifi:{rng.random()}" for _ in range(4)]
     return labels, [word for label in labels for word in ("-l", label)]
 
 
