@@ -112,9 +112,12 @@ def run_own(options):
     """The table of pairs of somebody's own sightings."""
     try:
         rows = [sightings.read_rows(options.own / f"{name}.tsv.gz")[0] for name in ("training", "validation")]
-    except (OSError, ValueError, IndexError) as error:
+    except (OSError, EOFError, ValueError) as error:
         print(f"run.py: {options.own} does not have training.tsv.gz and validation.tsv.gz as docs/evaluation.md "
               f"describes them: {error}", file=sys.stderr)
+        return 1
+    if not all(rows):
+        print(f"run.py: of the two files in {options.own}, one has no sighting with an access point", file=sys.stderr)
         return 1
     text = tables.of_pairs(meet.run(meet.Measured(rows, 0)))
     (options.dir / "tables.md").write_text(text, encoding="utf-8")

@@ -20,23 +20,38 @@ def address(name):
     return f"02:00:00:00:{number >> 8:02x}:{number & 255:02x}"
 
 
+class Bad(ValueError):
+    """A line that is no sighting."""
+
+
+def read_row(line, number):
+    """The sighting of a line, the `number`th that heard anything; none if it heard nothing."""
+    fields = line.rstrip("\n").split("\t")
+    heard = tuple((address(name), int(dbm)) for name, dbm in
+                  (field.rsplit(":", 1) for field in fields[6:] if field))
+    where = (int(fields[1]), int(fields[2]), int(fields[3]), float(fields[4]), float(fields[5]))
+    return Row(number, *where, heard, int(fields[0])) if heard else None
+
+
 def read_rows(path, most=None):
     """The rows of one file that heard anything, in its order, or `most` of them, evenly spread; and
-    how many heard nothing."""
+    how many heard nothing. Throws Bad, with the line's number."""
     rows = []
     deaf = 0
     with gzip.open(path, "rt", encoding="utf-8") as lines:
-        for line in lines:
+        for at, line in enumerate(lines, 1):
             if line.startswith("#"):
                 continue
-            fields = line.rstrip("\n").split("\t")
-            heard = tuple((address(name), int(dbm)) for name, dbm in
-                          (field.rsplit(":", 1) for field in fields[6:] if field))
-            if not heard:
+            try:
+                row = read_row(line, len(rows) + 1)
+            except (ValueError, IndexError) as error:
+                raise Bad(f"line {at} of {path.name} is no sighting ({error}): it needs seconds since 1970, user, "
+                          "building, floor, longitude and latitude, then ADDRESS:dBm for each access point, with a tab "
+                          "between two of them") from error
+            if row is None:
                 deaf += 1
-                continue
-            rows.append(Row(len(rows) + 1, int(fields[1]), int(fields[2]), int(fields[3]),
-                            float(fields[4]), float(fields[5]), heard, int(fields[0])))
+            else:
+                rows.append(row)
     if most is not None and most < len(rows):
         rows = [rows[len(rows) * i // most] for i in range(most)]
     return rows, deaf
