@@ -28,6 +28,11 @@ import pytest
 import hearsay_wire as wire
 from clock import Clock
 
+# Whoever starts the tests by nohup, or behind a shell, has these ignored. A child would inherit that, and a script
+# cannot trap a signal that is ignored when it starts.
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+
 HEARSAYD = os.environ.get("HEARSAYD", "build/daemon/hearsayd")
 HEARSAY = os.environ.get("HEARSAY", "build/client/hearsay")
 WRAPPER = os.environ.get("HEARSAY_WRAPPER", "")

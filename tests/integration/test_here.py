@@ -340,7 +340,8 @@ def test_a_stopped_scan_leaves_nothing(tmp_path, stopped, number):
     scan = Scan(tmp_path)
     for name in ("runs", "goes_on"):
         os.mkfifo(tmp_path / name)
-    scan.write(stopped, f"#!/bin/sh\necho >'{tmp_path}/runs'\nread -r _ <'{tmp_path}/goes_on'\n")
+    waits = f"#!/bin/sh\necho >'{tmp_path}/runs'\nread -r _ <'{tmp_path}/goes_on'\n"
+    scan.write(stopped, waits + {"iw": IW.removeprefix("#!/bin/sh\n"), "hearsay": ""}[stopped])
     here = tmp_path / "here"
     here.write_text("geo:u281zd\n")
     with subprocess.Popen(["sh", scan.SCRIPT, "wlan7", str(here), "geo:u1"], **scan.options) as process:
