@@ -3,8 +3,8 @@
  * sightings: chooses the strongest access points of a scan. Labels of more access points would fill
  * the section of the filter until servers refuse it, and the weak ones are those that the next scan
  * at the same place misses. The labels are limited, too, because in dense air the strongest access
- * points have many: 96 labels set 41 % of the section of the default profile, of which servers take
- * half.
+ * points have many: the more bits of its section a scan sets, the less a topic or a place beside it
+ * counts. docs/evaluation.md says how the limit was chosen.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -61,7 +61,7 @@ HEARSAY_API int hearsay_encode(const struct hearsay_encode *context,
 #define HEARSAY_SCAN_LINE_BYTES_MAX 4096              /* of one of its lines */
 #define HEARSAY_SCAN_SIGHTINGS_MAX  1024              /* access points in it */
 #define HEARSAY_SCAN_STRONGEST      32                /* of them at most that become labels */
-#define HEARSAY_SCAN_LABELS_MAX     96                /* of these access points together */
+#define HEARSAY_SCAN_LABELS_MAX     60                /* of these access points together */
 #define HEARSAY_WIFI_DBM_MIN        (-127)
 #define HEARSAY_WIFI_DBM_MAX        0 /* drivers that know no strength say 0: it is unknown */
 #define HEARSAY_WIFI_NO_STRENGTH    1 /* instead of a strength in dBm: unknown */

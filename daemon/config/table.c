@@ -267,7 +267,7 @@ static const struct settings_key keys[] = {
              "ever."},
 
     {HOST_KEY("profile", profile), SETTINGS_TYPE_OWN, .own = &config_type_profile,
-     .standard = "v1:wifi=362/2,place=57/8,any=93/5",
+     .standard = "v1:wifi=362/2,place=53/8,any=97/4",
      .help =
          "How contexts become filters: v1:bits/hashes for each label; or sections by "
          "attribute, as in the default. Labels of attributes without a section go to the section "

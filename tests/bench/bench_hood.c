@@ -31,10 +31,10 @@ static const struct hood_kind kinds[] = {
     {"noise", "plain, with topics and hours, v1:512/4", "v1:512/4", false, true, false},
     {"sections", "graded, with topics and hours, v1:wifi=480/2,any=32/1", "v1:wifi=480/2,any=32/1",
      true, true, false},
-    {"default", "plain, with topics and hours, v1:wifi=362/2,place=57/8,any=93/5",
-     "v1:wifi=362/2,place=57/8,any=93/5", false, true, false},
-    {"phi", "the same by phi, v1:wifi=362/2,place=57/8,any=93/5",
-     "v1:wifi=362/2,place=57/8,any=93/5", false, true, true},
+    {"default", "plain, with topics and hours, v1:wifi=362/2,place=53/8,any=97/4",
+     "v1:wifi=362/2,place=53/8,any=97/4", false, true, false},
+    {"phi", "the same by phi, v1:wifi=362/2,place=53/8,any=97/4",
+     "v1:wifi=362/2,place=53/8,any=97/4", false, true, true},
     {"phi_plain", "plain by phi, v1:512/4", "v1:512/4", false, false, true},
 };
 

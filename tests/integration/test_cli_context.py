@@ -172,7 +172,7 @@ def test_scans(offline, tmp_path):
 
 def test_of_a_scan_the_strongest(offline, rng):
     """One line says how many were left out and why; one odd access point does not cost the scan. Not 32 are taken
-    here, because so strong ones have over 96 labels, more than half of a section can hold."""
+    here, because so strong ones have more labels than a scan may have."""
     crowd = [(f"10:22:33:44:55:{i:02x}", -40 - i // 2) for i in range(71)]
     rng.shuffle(crowd)
     odd = [("02:00:00:00:00:00", -30), ("10:22:33:44:55:a0", 10), ("10:22:33:44:55:a1", 0)]
@@ -182,7 +182,7 @@ def test_of_a_scan_the_strongest(offline, rng):
         code, out, err = offline.run(*args, stdin=text if seen != odd else text[:text.index("BSS", text.index(":a1"))])
         assert code == 0 and labels_of(json.loads(out)) == labels.scan(seen)[0]
         weaker = labels.scan(seen)[1]["weaker"]
-        assert weaker == (0 if seen == odd else 64)
+        assert weaker == (0 if seen == odd else 67)
         crowded = f"{weaker} because the others are stronger, " if weaker else ""
         assert err == (f"hearsay: access points left out: {crowded}1 because no access point has such an address "
                        "(Android says 02:00:00:00:00:00 where it hides one); strengths left out: 2 because they are "
@@ -305,11 +305,25 @@ def test_lines_of_json(daemon, tmp_path):
         assert said in json.loads(line)["error"], line
 
 
+def test_room_for_topics(daemon):
+    """A position, a time and four topics have room in the default profile, whatever bits their labels have: twelve
+    labels, times four hashes, are less than half of the section `any`."""
+    cli = cli_runner.of_daemon(daemon)
+    said = {"52.52,13.405": ("coffee", "open stage", "lunch", "books"),
+            "48.8566,2.3522": ("coffee", "queue", "open stage", "books"),
+            "47.3769,8.5417": ("coffee", "queue", "open stage", "music"),
+            "53.5511,9.9937": ("coffee", "queue", "open stage", "lost and found")}
+    for at, topics in said.items():
+        options = [part for topic in topics for part in ("--topic", topic)]
+        code, _, err = cli.run("deposit", "--at", at, "--time", "2026-11-27T18:00Z", *options, "x")
+        assert (code, err) == (0, ""), at
+
+
 def test_scans_in_lines_of_json(daemon, rng):
     """"wifi" is a scan, too: the strongest count, and all lines together have one line about the others."""
     cli = cli_runner.of_daemon(daemon)
-    crowd = {f"10:22:33:44:55:{i:02x}": -70 - i // 2 for i in range(71)}
-    strongest = {bssid: dbm for bssid, dbm in crowd.items() if dbm >= -85}
+    crowd = {f"10:22:33:44:55:{i:02x}": -77 - i // 2 for i in range(71)}
+    strongest = {bssid: dbm for bssid, dbm in crowd.items() if dbm >= -92}
     names = list(crowd)
     rng.shuffle(names)
     scans = [{"02:00:00:00:00:00": -30, **{name: crowd[name] for name in names}}, {**strongest, "10:22:33:44:55:a0": 0}]

@@ -24,9 +24,9 @@ def deposit(**fields):
 
 
 def filled(wifi, others=0):
-    """A filter of the default profile with so many bits set of the 362 of the section wifi and of the 93
+    """A filter of the default profile with so many bits set of the 362 of the section wifi and of the 97
     of the section any."""
-    return ((1 << wifi) - 1 | (1 << others) - 1 << 362 + 57).to_bytes(64, "little")
+    return ((1 << wifi) - 1 | (1 << others) - 1 << 362 + 53).to_bytes(64, "little")
 
 
 REFUSALS = {
@@ -53,13 +53,13 @@ REFUSALS = {
     "second-part": (
         query(parts=[pb.QueryPart(filter=FILTER), pb.QueryPart(filter=b"\1")]),
         "PROFILE_MISMATCH", "parts.filter"),
-    # FILL_OUT_OF_RANGE: 0.1 % of 512 is 0.512 bits, 90 % of a section is 288 and 172.8
+    # FILL_OUT_OF_RANGE: 0.1 % of 512 is 0.512 bits, 50 % of a section is 181 and 48.5
     "deposit-empty": (deposit(filter=filled(0)), "FILL_OUT_OF_RANGE", "filter"),
     "deposit-dense": (deposit(filter=filled(182)), "FILL_OUT_OF_RANGE", "filter"),
-    "deposit-dense-any": (deposit(filter=filled(0, 47)), "FILL_OUT_OF_RANGE", "filter"),
-    "deposit-full": (deposit(filter=filled(362, 93)), "FILL_OUT_OF_RANGE", "filter"),
+    "deposit-dense-any": (deposit(filter=filled(0, 49)), "FILL_OUT_OF_RANGE", "filter"),
+    "deposit-full": (deposit(filter=filled(362, 97)), "FILL_OUT_OF_RANGE", "filter"),
     "query-dense": (
-        query(parts=[pb.QueryPart(filter=filled(0, 47))]), "FILL_OUT_OF_RANGE", "parts.filter"),
+        query(parts=[pb.QueryPart(filter=filled(0, 49))]), "FILL_OUT_OF_RANGE", "parts.filter"),
     "contains-full": (
         query(parts=[pb.QueryPart(filter=FILTER, contains=filled(362))]),
         "FILL_OUT_OF_RANGE", "parts.contains"),

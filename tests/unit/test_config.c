@@ -78,7 +78,7 @@ static void test_finish_fills_in(void **state)
     char profile[PROFILE_TEXT_MAX];
 
     profile_print(&config.hosts[0].profile, profile);
-    assert_string_equal(profile, "v1:wifi=362/2,place=57/8,any=93/5");
+    assert_string_equal(profile, "v1:wifi=362/2,place=53/8,any=97/4");
     assert_int_equal(config.hosts[0].profile_line, 0);
     assert_int_equal(config.hosts[0].suggested_max_distance_ppm, 780000);
     assert_int_equal(config.hosts[0].messages_max, 100000);

@@ -553,14 +553,14 @@ static const struct {
     {"[daemon]\ndata = /d\nadmin_group = ops\n",
      "t.conf:3: `admin_group` changed to ops, which needs a restart"},
     {"[daemon]\ndata = /d\n[limits]\nk = 5\n[host a]\nmessages = 3\n[host b]\nprofile = v1:64/4\n",
-     "t.conf:8: [host b]: `profile` changed from v1:wifi=362/2,place=57/8,any=93/5 to v1:64/4, "
+     "t.conf:8: [host b]: `profile` changed from v1:wifi=362/2,place=53/8,any=97/4 to v1:64/4, "
      "which needs "
      "a restart"},
     {"[daemon]\ndata = /d\n[host b]\n[host a]\n",
      "t.conf:3: [host b] stands where [host a] was: put hosts that are added behind the others; to "
      "remove or reorder hosts needs a restart"},
     {"[daemon]\ndata = /d\n[host a]\n[host b]\nprofile = v1:256/4\n",
-     "t.conf:5: [host b]: `profile` changed from v1:wifi=362/2,place=57/8,any=93/5 to v1:256/4, "
+     "t.conf:5: [host b]: `profile` changed from v1:wifi=362/2,place=53/8,any=97/4 to v1:256/4, "
      "which "
      "needs a restart"},
 };

@@ -144,7 +144,7 @@ def data(field, content):
 
 # --- filters and distances, as docs/protocol.md defines them ----------------------------------------
 
-PROFILE = "v1:wifi=362/2,place=57/8,any=93/5"  # the default of a host
+PROFILE = "v1:wifi=362/2,place=53/8,any=97/4"  # the default of a host
 M = 512
 # Attribute, or "any": first bit, bits, hashes.
 SECTIONS = {"wifi": (0, 320, 2), "any": (320, 192, 3)}

@@ -7,7 +7,7 @@ import random
 
 ONE = 1 << 24
 
-PROFILES = ["v1:wifi=362/2,place=57/8,any=93/5", "v1:512/4", "v1:wifi=320/2,place=79/8,any=113/3", "v1:64/4",
+PROFILES = ["v1:wifi=362/2,place=53/8,any=97/4", "v1:512/4", "v1:wifi=320/2,place=79/8,any=113/3", "v1:64/4",
             "v1:a=1/1,b=2/1,c=3/1,any=58/2", "v1:4096/4", "v1:" + ",".join(f"a{i}=256/2" for i in range(16))]
 
 
