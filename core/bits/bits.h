@@ -78,11 +78,27 @@ struct bits_scan {
 };
 enum { BITS_FLOOR_SHIFT = 16 };
 
-/* A block that `scan_listed` compares. */
+/* A block that `sift` and `scan_listed` compare. */
+enum { BITS_RESTS = 3 };
 struct bits_place {
     uint16_t block; /* its number, counted from 0 */
-    uint16_t reach; /* the block is left out unless this is above the floor */
+    uint16_t reach; /* `scan_listed` leaves the block out unless this is above the floor */
     uint8_t lanes;  /* one bit for each filter: set if the filter is to be compared */
+    uint8_t rests[BITS_RESTS]; /* for `sift`. None of these filters shares more bits with the query
+                                * than this in the words that the step does not read */
+};
+
+/*
+ * A step of `sift`: the words of the filters that the step reads, `first` .. `end` - 1, and which
+ * of bits_place.rests holds for the other words. Of the blocks that it keeps, the step prefetches
+ * the words next_first .. next_end - 1.
+ */
+struct bits_step {
+    size_t first;
+    size_t end;
+    size_t rest;
+    size_t next_first;
+    size_t next_end;
 };
 
 /* The arguments of `scan_listed`, besides those of `scan`. All pointers are borrowed. */
@@ -313,6 +329,16 @@ struct bits_kernels {
      */
     size_t (*scan_listed)(const struct bits_scan *scan, const struct bits_list *list, size_t from,
                           uint32_t *out, uint32_t *out_lanes);
+
+    /*
+     * Reads some words of the blocks of `places`, and takes each filter out of its place (`lanes`)
+     * that does not pass the floor although it may share, in the other words, as many bits with the
+     * query as bits_place.rests says: it does not pass with fewer. Places without a filter are left
+     * out, and the others keep their order. Returns how many are left. `list` has the blocks and
+     * the cardinalities; its places, their number, `contains` and bits_place.reach are not read.
+     */
+    size_t (*sift)(const struct bits_scan *scan, const struct bits_list *list,
+                   const struct bits_step *step, struct bits_place *places, size_t count);
 };
 
 enum { BITS_AHEAD = 6 };

@@ -287,6 +287,6 @@ static size_t list_least(const uint16_t *numbers, size_t count, uint16_t least,
     .lanes_reaching = lanes_reaching, .spread = spread, .bound_lanes = bound_lanes,           \
     .bound_phi = bound_phi, .promise = promise, .largest = largest_number,                    \
     .count_least = count_least, .find_least = find_least, .list_least = list_least,           \
-    .scan = scan_blocks, .scan_listed = scan_listed, .phi_floors = phi_floors
+    .scan = scan_blocks, .scan_listed = scan_listed, .sift = sift, .phi_floors = phi_floors
 
 #endif

@@ -78,6 +78,13 @@ static inline void store_counts(uint32_t *out, lane_counts counts)
     vst1q_u32(out + BITS_BLOCK / 2, counts.high);
 }
 
+static inline lane_counts add_to_counts(lane_counts counts, uint32_t number)
+{
+    counts.low = vaddq_u32(counts.low, vdupq_n_u32(number));
+    counts.high = vaddq_u32(counts.high, vdupq_n_u32(number));
+    return counts;
+}
+
 /* Returns one bit for each of eight lanes. A lane has either all bits set or none. */
 static inline uint32_t lane_mask(uint32x4_t low, uint32x4_t high)
 {

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * rows: the bodies of `overlaps`, `supersets`, `scan` and `scan_listed`, for any vector width. The
- * file of each table includes this header after it has defined its vector (vec.h) and:
+ * rows: the bodies of `overlaps`, `supersets`, `scan`, `scan_listed` and `sift`, for any vector
+ * width. The file of each table includes this header after it has defined its vector (vec.h) and:
  *
  *   lane_counts                             BITS_BLOCK numbers of 32 bits, lane by lane
  *   block_overlaps(query, block, words)     counts the set bits of (query and x) for each filter x
  *   store_counts(out, counts)               stores lane_counts as an array
+ *   add_to_counts(counts, number)           adds a number to each of the counts
  *   reaching(counts, cardinalities, scan)   which lanes reach the floor, a bit for each lane
  *   reaching_phi(counts, cardinalities, test)
  *                                           the same by the phi coefficient (struct bits_phi)
@@ -119,6 +120,57 @@ static size_t scan_listed(const struct bits_scan *scan, const struct bits_list *
 {
     return scan->phi != NULL ? scan_places(scan, list, from, true, out, out_lanes)
                              : scan_places(scan, list, from, false, out, out_lanes);
+}
+
+/* Prefetches the words that follow a step, of a block or, if it is not kept, of the query: that
+ * needs no branch, and processors could not foresee it. */
+static inline void fetch_next(const uint64_t *block, const struct bits_step *step)
+{
+#if defined(__GNUC__)
+    for (size_t w = step->next_first; w < step->next_end; w++) {
+        __builtin_prefetch(block + w * BITS_BLOCK);
+    }
+#else
+    (void)block;
+    (void)step;
+#endif
+}
+
+/* Writes each place behind those that are kept, and counts it only if it is kept, for the same
+ * reason. */
+static BITS_INLINE size_t sift_places(const struct bits_scan *scan, const struct bits_list *list,
+                                      const struct bits_step *step, struct bits_place *places,
+                                      size_t count, bool by_phi)
+{
+    struct bits_scan local = *scan; /* copies, which writing to `places` cannot change */
+    struct bits_list all = *list;
+    struct bits_step part = *step;
+    const struct phi_test test = phi_test(scan);
+    size_t kept = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        const struct bits_place *place = &places[i];
+        const uint64_t *block = all.blocks + place->block * local.words * BITS_BLOCK;
+        const uint16_t *cardinalities = all.cardinalities + (size_t)place->block * BITS_BLOCK;
+        lane_counts counts = block_overlaps(local.query + part.first,
+                                            block + part.first * BITS_BLOCK, part.end - part.first);
+
+        counts = add_to_counts(counts, place->rests[part.rest]);
+        uint32_t lanes = place->lanes & (by_phi ? reaching_phi(counts, cardinalities, &test)
+                                                : reaching(counts, cardinalities, &local));
+        fetch_next(lanes != 0 ? block : local.query, &part);
+        places[kept] = *place;
+        places[kept].lanes = (uint8_t)lanes;
+        kept += lanes != 0;
+    }
+    return kept;
+}
+
+static size_t sift(const struct bits_scan *scan, const struct bits_list *list,
+                   const struct bits_step *step, struct bits_place *places, size_t count)
+{
+    return scan->phi != NULL ? sift_places(scan, list, step, places, count, true)
+                             : sift_places(scan, list, step, places, count, false);
 }
 
 #endif

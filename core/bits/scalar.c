@@ -83,6 +83,14 @@ static inline void store_counts(uint32_t *out, lane_counts counts)
     memcpy(out, counts.lanes, sizeof(counts.lanes));
 }
 
+static inline lane_counts add_to_counts(lane_counts counts, uint32_t number)
+{
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        counts.lanes[lane] += number;
+    }
+    return counts;
+}
+
 /* The loops have no branches, so that compilers can handle several lanes at once. */
 static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalities,
                                 const struct bits_scan *scan)

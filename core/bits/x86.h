@@ -27,6 +27,11 @@ static inline void store_counts(uint32_t *out, lane_counts counts)
     _mm256_storeu_si256((void *)out, counts);
 }
 
+static inline lane_counts add_to_counts(lane_counts counts, uint32_t number)
+{
+    return _mm256_add_epi32(counts, _mm256_set1_epi32((int)number));
+}
+
 static inline uint32_t reaching(lane_counts counts, const uint16_t *cardinalities,
                                 const struct bits_scan *scan)
 {

@@ -16,7 +16,97 @@ enum {
     SWEEP_PERCENT = 50
 };
 
-static void make_ready(struct walk *walk)
+/* Returns how many of the query's bits lie before a word. */
+static size_t bits_before(const struct walk *walk, size_t word)
+{
+    size_t count = 0;
+
+    while (count < walk->position_count && walk->positions[count] < word * 64) {
+        count++;
+    }
+    return count;
+}
+
+/*
+ * Divides the words of the query among the steps. `at` is the number of the first bit of the main
+ * section, which has `set` bits of the query.
+ */
+static void divide_words(struct walk *walk, size_t at, size_t set)
+{
+    struct walk_parts *parts = &walk->parts;
+    size_t count = walk->position_count;
+    size_t first = walk->positions[0] / 64u;
+    size_t end = walk->positions[count - 1] / 64u + 1;
+    size_t small_first = at == 0 && set < count ? walk->positions[set] / 64u : end;
+    size_t small_end = at > 0 && at + set == count ? walk->positions[at - 1] / 64u + 1 : first;
+
+    memset(parts->steps, 0, sizeof(parts->steps));
+    parts->split = 0;
+    parts->small = 0;
+    parts->reads_end = at == 0;
+    if (at == 0) { /* the other sections are behind the main one, if there are any */
+        size_t middle = first + (small_first - first) / 2;
+
+        parts->steps[WALK_SMALL].first = small_first;
+        parts->steps[WALK_SMALL].end = end;
+        parts->steps[WALK_MOST].first = middle;
+        parts->steps[WALK_MOST].end = middle > first && middle < small_first ? end : middle;
+        parts->split = (uint32_t)bits_before(walk, middle);
+        parts->small = (uint8_t)bits_before(walk, small_first);
+    } else if (at + set == count) {
+        size_t middle = end - (end - small_end) / 2;
+
+        parts->steps[WALK_SMALL].first = first;
+        parts->steps[WALK_SMALL].end = small_end;
+        parts->steps[WALK_MOST].first = first;
+        parts->steps[WALK_MOST].end = middle < end && middle > small_end ? middle : first;
+        size_t split = bits_before(walk, middle);
+        parts->split = (uint32_t)(split > at ? split - at : 0);
+        parts->small = (uint8_t)(count - bits_before(walk, small_end));
+    }
+}
+
+/* Notes which words each step prefetches: those that the next step reads besides its own. */
+static void note_next(struct walk_parts *parts, size_t words)
+{
+    const struct bits_step whole = {.end = words};
+    const struct bits_step *next = &whole;
+
+    for (size_t s = WALK_STEPS; s-- > 0;) {
+        struct bits_step *step = &parts->steps[s];
+        bool reads = step->end > step->first;
+
+        step->rest = s;
+        step->next_first = reads && !parts->reads_end ? step->end : next->first;
+        step->next_end = reads && parts->reads_end ? step->first : next->end;
+        if (reads) {
+            next = step;
+        }
+    }
+}
+
+/* Chooses the main section, and divides the words. The query has 1 to 255 bits. */
+static void make_parts(struct walk *walk)
+{
+    const struct phi_query *phi = &walk->probe->phi;
+    bool by_phi = walk->probe->query->metric == INDEX_METRIC_PHI;
+    size_t at = 0;
+    size_t main_at = 0;
+
+    walk->parts.main = 0;
+    for (uint32_t s = 0; by_phi && s < phi->count; s++) {
+        if (phi->sections[s].set > phi->sections[walk->parts.main].set) {
+            walk->parts.main = s;
+            main_at = at;
+        }
+        at += phi->sections[s].set;
+    }
+    divide_words(walk, main_at,
+                 by_phi ? phi->sections[walk->parts.main].set : walk->position_count);
+    note_next(&walk->parts, walk->tree->words);
+}
+
+void walk_make_ready(struct walk *walk)
 {
     const struct index_probe *probe = walk->probe;
 
@@ -26,6 +116,9 @@ static void make_ready(struct walk *walk)
         if (probe->contains != NULL) {
             walk->wanted_count =
                 walk->tree->kernels->positions(probe->contains, walk->tree->words, walk->wanted);
+        }
+        if (walk_can_bound(walk)) {
+            make_parts(walk);
         }
         walk->ready = true;
     }
@@ -65,7 +158,7 @@ bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint6
     size_t lane_words = tree_lane_words(node);
     uint64_t any = 1;
 
-    make_ready(walk);
+    walk_make_ready(walk);
     sliced_first(node->group_count, mask);
     for (size_t i = 0; any != 0 && i < walk->wanted_count; i++) {
         const uint64_t *column = node->columns + (size_t)walk->wanted[i] * BITS_LANE_WORDS;
@@ -113,7 +206,7 @@ void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *plane
 {
     size_t lane_words = tree_lane_words(node);
 
-    make_ready(walk);
+    walk_make_ready(walk);
     walk->tree->kernels->count_columns(node->columns, walk->positions, walk->position_count,
                                        lane_words, planes);
     walk->probe->comparisons += node->group_count;
@@ -139,36 +232,80 @@ static void keep_masked(const struct walk *walk, const struct tree_node *node, c
     }
 }
 
+/*
+ * Counts, for each lane of some columns, the bits that the query shares in one section. The
+ * positions of the section's bits begin with number `at`, and there are `set` of them.
+ */
+static void count_section(const struct walk *walk, const uint64_t *columns, size_t lane_words,
+                          size_t at, size_t set, uint8_t *out)
+{
+    const struct bits_kernels *kernels = walk->tree->kernels;
+    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
+
+    kernels->count_columns(columns, walk->positions + at, set, lane_words, planes);
+    kernels->spread(planes, bits_planes(set), lane_words, out);
+}
+
+/* Adds numbers, or lowers those that are above a limit, for each lane. The inner loops have a fixed
+ * length, so that compilers vectorise them. */
+static void add_lanes(uint8_t *restrict sums, const uint8_t *restrict numbers, size_t lane_words)
+{
+    for (size_t w = 0; w < lane_words; w++) {
+        for (size_t i = w * 64; i < w * 64 + 64; i++) {
+            sums[i] = (uint8_t)(sums[i] + numbers[i]);
+        }
+    }
+}
+
+static void limit_lanes(uint8_t *restrict out, const uint8_t *restrict numbers, uint8_t most,
+                        size_t lane_words)
+{
+    for (size_t w = 0; w < lane_words; w++) {
+        for (size_t i = w * 64; i < w * 64 + 64; i++) {
+            out[i] = numbers[i] < most ? numbers[i] : most;
+        }
+    }
+}
+
+/*
+ * Counts the main section: as count_section, and writes what each step leaves unread. The last row
+ * is that part of the section which WALK_MOST does not read.
+ */
+static void count_main(const struct walk *walk, const struct tree_node *node, size_t at, size_t set,
+                       uint8_t *out, struct kept_node *kept)
+{
+    const struct walk_parts *parts = &walk->parts;
+    size_t lane_words = tree_lane_words(node);
+    uint8_t *unread = kept->shared[WALK_MOST];
+
+    kept->is_split = walk_sifts(walk);
+    if (!kept->is_split) {
+        count_section(walk, node->columns, lane_words, at, set, out);
+        return;
+    }
+    count_section(walk, node->columns, lane_words, at, parts->split,
+                  parts->reads_end ? unread : out);
+    count_section(walk, node->columns, lane_words, at + parts->split, set - parts->split,
+                  parts->reads_end ? out : unread);
+    add_lanes(out, unread, lane_words);
+    limit_lanes(kept->shared[WALK_SMALL], out, parts->small, lane_words);
+}
+
 /* Writes the reach of each group by the numbers of set bits: for the metric of bits. */
 static void bound_bits(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
 {
-    const struct bits_kernels *kernels = walk->tree->kernels;
     struct bits_bound bound = {
         .least = node->least,
         .most = node->most,
         .base = walk->probe->cardinality,
         .floor = walk->floor,
     };
-    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
 
-    walk_count(walk, node, planes);
-    kernels->spread(planes, walk_planes(walk), tree_lane_words(node), kept->shared);
-    kernels->bound_lanes(&bound, kept->shared, node->group_count, kept->reach);
+    walk_make_ready(walk);
+    count_main(walk, node, 0, walk->position_count, kept->shared[WALK_WHOLE], kept);
+    walk->tree->kernels->bound_lanes(&bound, kept->shared[WALK_WHOLE], node->group_count,
+                                     kept->reach);
     walk->probe->bytes += node->group_count * (sizeof(*node->least) + sizeof(*node->most));
-}
-
-/*
- * Counts, for each lane of some columns, the bits that the query shares in one section. The
- * positions of the section's bits begin with number `at`.
- */
-static void count_section(const struct walk *walk, const uint64_t *columns, size_t lane_words,
-                          const struct phi_section *asked, size_t at, uint8_t *out)
-{
-    const struct bits_kernels *kernels = walk->tree->kernels;
-    uint64_t planes[BITS_PLANES_MAX * BITS_LANE_WORDS];
-
-    kernels->count_columns(columns, walk->positions + at, asked->set, lane_words, planes);
-    kernels->spread(planes, bits_planes(asked->set), lane_words, out);
 }
 
 /* Writes the reach of each group by phi: docs/notes/tree.md has the proof. */
@@ -180,38 +317,49 @@ static void bound_phi(struct walk *walk, const struct tree_node *node, struct ke
     uint8_t overlaps[PROFILE_SECTIONS_MAX * TREE_GROUPS];
     size_t at = 0;
 
-    make_ready(walk);
+    walk_make_ready(walk);
     for (uint32_t s = 0; s < probe->phi.count; s++) {
         const struct phi_section *asked = &probe->phi.sections[s];
         size_t row = (size_t)asked->number * TREE_GROUPS;
+        uint8_t *out = overlaps + (size_t)s * TREE_GROUPS;
 
         sections[s] = (struct bits_section){
             .least = node->section_least + row,
             .most = node->section_most + row,
-            .overlaps = overlaps + (size_t)s * TREE_GROUPS,
+            .overlaps = out,
             .bits = asked->bits,
             .set = asked->set,
         };
-        count_section(walk, node->columns, lane_words, asked, at,
-                      overlaps + (size_t)s * TREE_GROUPS);
+        if (s == walk->parts.main) {
+            count_main(walk, node, at, asked->set, out, kept);
+        } else {
+            count_section(walk, node->columns, lane_words, at, asked->set, out);
+        }
         at += asked->set;
+    }
+    if (kept->is_split) {
+        memcpy(kept->shared[WALK_WHOLE], overlaps, lane_words * 64);
+        for (uint32_t s = 1; s < probe->phi.count; s++) {
+            add_lanes(kept->shared[WALK_WHOLE], overlaps + (size_t)s * TREE_GROUPS, lane_words);
+        }
     }
     walk->tree->kernels->bound_phi(sections, probe->phi.count, probe->phi.spread, walk->floor,
                                    node->group_count, kept->reach);
-    probe->comparisons += node->group_count;
-    probe->bytes += walk->position_count * lane_words * sizeof(uint64_t) +
-                    (size_t)probe->phi.count * node->group_count *
-                        (sizeof(*node->section_least) + sizeof(*node->section_most));
+    probe->bytes += (size_t)probe->phi.count * node->group_count *
+                    (sizeof(*node->section_least) + sizeof(*node->section_most));
 }
 
 uint16_t walk_bound(struct walk *walk, const struct tree_node *node, const uint64_t *mask,
                     struct kept_node *kept)
 {
+    kept->is_split = false;
     if (walk->probe->query->metric == INDEX_METRIC_PHI) {
         bound_phi(walk, node, kept);
     } else {
         bound_bits(walk, node, kept);
     }
+    walk->probe->comparisons += node->group_count;
+    walk->probe->bytes += walk->position_count * tree_lane_words(node) * sizeof(uint64_t);
     if (mask != NULL) {
         keep_masked(walk, node, mask, kept->reach);
     }
@@ -257,7 +405,7 @@ static void rank_spans_by_phi(struct walk *walk, const struct tree_summary *summ
             .bits = asked->bits,
             .set = asked->set,
         };
-        count_section(walk, summary->columns, BITS_LANE_WORDS, asked, at, overlaps[s]);
+        count_section(walk, summary->columns, BITS_LANE_WORDS, at, asked->set, overlaps[s]);
         for (size_t lane = 0; lane < BITS_LANES; lane++) {
             uint32_t shared = (uint32_t)overlaps[s][lane] + outside[lane];
 
@@ -284,7 +432,7 @@ void walk_rank(struct walk *walk, uint16_t *out_reach)
     if (!walk_can_bound(walk)) {
         return;
     }
-    make_ready(walk);
+    walk_make_ready(walk);
     for (uint32_t i = 0; i < tree->summary_count; i++) {
         const struct tree_node *before = NULL;
 
@@ -324,7 +472,7 @@ static bool should_sweep(const struct walk *walk, const struct tree_node *node, 
 {
     bool is_settled = walk->probe->opened >= WALK_SETTLED || walk->probe->query->found != NULL;
 
-    return is_settled && walk->floor > 0 && walk->probe->contains == NULL &&
+    return is_settled && !walk_sifts(walk) && walk->floor > 0 && walk->probe->contains == NULL &&
            passing * BITS_BLOCK * 100 > node->slot_count * SWEEP_PERCENT;
 }
 

@@ -1,10 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open: the lowest level of a search. Opens groups, that is, compares their messages with the
  * query. */
+#include "core/base/popcount.h"
 #include "core/index/sample.h"
 #include "core/tree/walk.h"
 
-enum { PLACES_MAX = 64 /* blocks listed at a time, and those of one group more */ };
+enum {
+    PLACES_MAX = 64, /* blocks listed at a time, and those of one group more */
+    /* A search compares blocks in steps until it has done so with SIFT_LEAST blocks, and then as
+     * long as at most SIFT_PERCENT of the blocks have to be read whole all the same. */
+    SIFT_LEAST = 128,
+    SIFT_PERCENT = 40
+};
 
 /* The number of bytes that comparing one block of filters reads. */
 static uint64_t block_bytes(const struct tree *tree)
@@ -219,6 +226,8 @@ void walk_sweep(struct walk *walk, const struct tree_node *node)
 struct places {
     struct bits_list list;
     uint32_t messages;
+    bool sifts;   /* their `rests` are noted */
+    size_t noted; /* places whose `rests` are noted */
     struct bits_place places[PLACES_MAX + 2];
 };
 
@@ -254,11 +263,49 @@ static inline void list_group(struct places *places, const struct tree_group *gr
     bool listed = places->list.count > 0 && next[-1].block == block;
 
     next -= listed;
-    next[0] = (struct bits_place){block, listed && next->reach > reach ? next->reach : reach,
-                                  (uint8_t)(listed ? next->lanes | lanes : lanes)};
-    next[1] = (struct bits_place){(uint16_t)(block + 1), reach, (uint8_t)(lanes >> BITS_BLOCK)};
+    next[0].block = block;
+    next[0].reach = listed && next->reach > reach ? next->reach : reach;
+    next[0].lanes = (uint8_t)(listed ? next->lanes | lanes : lanes);
+    next[1].block = (uint16_t)(block + 1);
+    next[1].reach = reach;
+    next[1].lanes = (uint8_t)(lanes >> BITS_BLOCK);
     places->list.count = (size_t)(next - places->places) + 1 + (next[1].lanes != 0);
     places->messages += group->used;
+}
+
+/* Prefetches the set bits of a block's messages. */
+static inline void fetch_counts(const struct walk *walk, const struct tree_node *node,
+                                uint16_t block)
+{
+#if defined(__GNUC__)
+    for (uint32_t s = 0; s < walk->tree->section_count; s++) {
+        __builtin_prefetch(node->cardinalities + s * node->slot_room + (size_t)block * BITS_BLOCK);
+    }
+#else
+    (void)walk;
+    (void)node;
+    (void)block;
+#endif
+}
+
+/* Notes for the blocks of a group that was just listed, the first of which is `block`, how many
+ * bits its messages share with the query at most in the words that each step does not read. */
+static inline void note_rests(struct places *places, uint16_t block, const struct kept_node *kept,
+                              uint16_t group)
+{
+    size_t p = places->list.count;
+
+    while (p > 0 && places->places[p - 1].block >= block) {
+        uint8_t *rests = places->places[--p].rests;
+        bool noted = p < places->noted;
+
+        for (size_t s = 0; s < WALK_STEPS; s++) {
+            uint8_t rest = kept->shared[s][group];
+
+            rests[s] = noted && rests[s] > rest ? rests[s] : rest;
+        }
+    }
+    places->noted = places->list.count;
 }
 
 /*
@@ -274,15 +321,16 @@ static size_t list_groups(struct walk *walk, const struct tree_node *node, const
         const struct tree_group *group = &node->groups[groups[i]];
         uint16_t reach = kept != NULL ? kept->reach[groups[i]] : REACH_MOST;
         uint16_t shared =
-            kept != NULL ? kept->shared[groups[i]] : (uint16_t)walk->probe->cardinality;
+            kept != NULL ? kept->shared[WALK_WHOLE][groups[i]] : (uint16_t)walk->probe->cardinality;
 
         if (group->used > 0 && may_hold(walk, group, reach, shared)) {
             list_group(places, group, reach);
+            if (places->sifts) {
+                note_rests(places, group->first / BITS_BLOCK, kept, groups[i]);
+                fetch_counts(walk, node, group->first / BITS_BLOCK);
+            }
             walk->probe->opened++;
         }
-    }
-    for (size_t p = 0; p < BITS_AHEAD && p < places->list.count; p++) {
-        bits_fetch(&places->list, walk->tree->words, p);
     }
     walk->probe->bytes += i * sizeof(*node->groups);
     return i;
@@ -314,8 +362,87 @@ static void sample_listed(struct walk *walk, const struct tree_node *node,
     offer_batch(walk, &batch);
 }
 
+static void fetch_listed(const struct walk *walk, const struct places *places)
+{
+    for (size_t p = 0; p < BITS_AHEAD && p < places->list.count; p++) {
+        bits_fetch(&places->list, walk->tree->words, p);
+    }
+}
+
+/*
+ * The floor of a search rises, so steps that were of no use may be later. So a search tries again
+ * as soon as its floor is a quarter higher.
+ */
+bool walk_sifts(const struct walk *walk)
+{
+    const struct tree_cursor *cursor = walk->cursor;
+
+    return cursor->sifted < SIFT_LEAST ||
+           (uint64_t)cursor->survived * 100 <= (uint64_t)cursor->sifted * SIFT_PERCENT ||
+           walk->floor > cursor->sift_floor + cursor->sift_floor / 4;
+}
+
+/* Notes how many blocks one list had at first, and when it had been sifted. */
+static void note_sifted(struct walk *walk, size_t sifted, size_t survived)
+{
+    struct tree_cursor *cursor = walk->cursor;
+
+    if (walk->floor > cursor->sift_floor + cursor->sift_floor / 4) {
+        cursor->sift_floor = walk->floor;
+        cursor->sifted = 0;
+        cursor->survived = 0;
+    }
+    cursor->sifted += (uint32_t)sifted;
+    cursor->survived += (uint32_t)survived;
+}
+
+static uint32_t count_messages(const struct places *places)
+{
+    uint32_t count = 0;
+
+    for (size_t p = 0; p < places->list.count; p++) {
+        count += popcount_word(places->places[p].lanes);
+    }
+    return count;
+}
+
+/*
+ * Compares the listed messages step by step (walk_parts), and takes those out of the list that
+ * cannot pass the floor. Returns how many words of each filter left were read. The messages that
+ * the first step takes out were not compared: it reads their set bits only.
+ */
+static size_t sift_listed(struct walk *walk, const struct tree_node *node, struct places *places)
+{
+    struct bits_scan scan = index_probe_scan(walk->probe, node->slot_room);
+    struct bits_list *list = &places->list;
+    size_t count = list->count;
+    size_t read = 0;
+
+    walk_make_ready(walk);
+    scan.floor = walk->floor;
+    walk->probe->bytes +=
+        list->count * walk->tree->section_count * BITS_BLOCK * sizeof(*node->cardinalities);
+    for (size_t s = 0; s < WALK_STEPS; s++) {
+        const struct bits_step *step = &walk->parts.steps[s];
+
+        if (s > WALK_WHOLE && step->end == step->first) {
+            continue;
+        }
+        walk->probe->bytes +=
+            list->count * (step->end - step->first - read) * BITS_BLOCK * sizeof(uint64_t);
+        read = step->end - step->first;
+        list->count = walk->tree->kernels->sift(&scan, list, step, places->places, list->count);
+        if (s == WALK_WHOLE) {
+            places->messages = count_messages(places);
+        }
+    }
+    note_sifted(walk, count, list->count);
+    return read;
+}
+
+/* The first `read` words of each listed block were read before. */
 static void scan_listed(struct walk *walk, const struct tree_node *node,
-                        const struct places *places)
+                        const struct places *places, size_t read)
 {
     const struct bits_kernels *kernels = walk->tree->kernels;
     struct bits_scan scan = index_probe_scan(walk->probe, node->slot_room);
@@ -333,7 +460,11 @@ static void scan_listed(struct walk *walk, const struct tree_node *node,
             next++;
         }
     }
-    walk->probe->bytes += places->list.count * block_bytes(walk->tree);
+    walk->probe->bytes +=
+        places->list.count * (walk->tree->words - read) * BITS_BLOCK * sizeof(uint64_t);
+    if (!places->sifts) {
+        walk->probe->bytes += places->list.count * BITS_BLOCK * sizeof(*node->cardinalities);
+    }
 }
 
 void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *groups,
@@ -348,12 +479,16 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
     while (count > 0) {
         places.list.count = 0;
         places.messages = 0;
+        places.noted = 0;
+        places.sifts = walk->floor > 0 && kept != NULL && kept->is_split && walk_sifts(walk);
         size_t done = list_groups(walk, node, groups, count, kept, &places);
+        size_t read = places.sifts ? sift_listed(walk, node, &places) : 0;
+        fetch_listed(walk, &places);
         if (walk->probe->query->found == NULL && !nearest_is_full(walk->probe->nearest) &&
             places.messages > walk->probe->nearest->k) {
             sample_listed(walk, node, &places);
         } else {
-            scan_listed(walk, node, &places);
+            scan_listed(walk, node, &places, read);
         }
         walk->probe->comparisons += places.messages;
         groups += done;

@@ -56,6 +56,9 @@ void tree_cursor_restart(void *engine, void *cursor)
     c->twins_left = tree->twin_room;
     c->swept = 0;
     c->gives_up = false;
+    c->sifted = 0;
+    c->survived = 0;
+    c->sift_floor = 0;
     c->changes = tree->changes;
 }
 
@@ -172,13 +175,16 @@ static bool gives_up(const struct walk *walk)
 
 /*
  * Records whether bounds helped this search. Bounds did not help if the search compared most nodes
- * in order after it had counted their columns.
+ * in order after it had counted their columns, or if it read half as much as a list has: reading
+ * here and there takes about twice as long as reading in order.
  */
 static void search_learn(const struct walk *walk)
 {
     struct tree_learned *learned = learned_of(walk);
+    uint64_t filters_bytes = (uint64_t)walk->tree->count * walk->tree->words * sizeof(uint64_t);
 
-    if (walk->cursor->swept * 2 <= walk->tree->node_count) {
+    if (walk->cursor->swept * 2 <= walk->tree->node_count &&
+        walk->probe->bytes * 2 <= filters_bytes) {
         learned->futile = 0;
     } else if (learned->futile < FUTILE_MOST) {
         learned->futile++;

@@ -26,16 +26,25 @@ enum {
 
 enum phase { PHASE_RANK, PHASE_OPEN, PHASE_NEWEST, PHASE_SWEEP };
 
+/*
+ * The steps in which a search may compare blocks (bits.h, sift): WALK_WHOLE reads no word, the
+ * next two read more and more of the words, and scan_listed reads all.
+ */
+enum walk_step { WALK_WHOLE, WALK_SMALL, WALK_MOST, WALK_STEPS };
+
 /* A node whose columns were counted, with groups that are not opened yet. */
 struct kept_node {
     uint16_t reach[TREE_GROUPS]; /* of each group, or REACH_DONE */
-    uint8_t shared[TREE_GROUPS]; /* for each group, the number of bits that the group's union shares
-                                  * with the query */
+    /* For each step and group, the number of bits that the group's union shares with the query in
+     * the words that the step does not read, or more. The first row is of all words; the others are
+     * valid only if `is_split`. */
+    uint8_t shared[WALK_STEPS][TREE_GROUPS];
     uint32_t place;
     bool in_use;
     bool opened; /* some of its groups were opened */
-    uint16_t unused[WALK_LINE_BYTES / 2 -
-                    3]; /* padding: the next kept_node begins at a cache line, too */
+    bool is_split;
+    uint8_t
+        unused[WALK_LINE_BYTES - 7]; /* padding: the next kept_node begins at a cache line, too */
 };
 
 static_assert(sizeof(struct kept_node) % WALK_LINE_BYTES == 0, "nodes kept begin at cache lines");
@@ -53,18 +62,37 @@ struct tree_cursor {
     uint32_t swept;      /* number of nodes whose columns were counted, and whose messages were then
                           * all compared, slot by slot */
     bool gives_up;       /* compare all nodes in order, without bounds: see tree_learned */
-    uint32_t room;       /* entries of reach and kept_at, a multiple of BITS_STRIDE */
-    uint16_t *reach;     /* for each index of tree->nodes: an upper bound of the reach of the node's
-                            groups that are not opened yet, or REACH_PLAIN */
-    uint8_t *kept_at;    /* by place: 1 + index in kept; 0: the node is not kept */
+    uint32_t sifted;     /* blocks that the search compared in steps (open.c) since its floor was
+                          * sift_floor */
+    uint32_t survived;   /* of these, blocks of which all words had to be read */
+    uint16_t sift_floor;
+    uint32_t room;    /* entries of reach and kept_at, a multiple of BITS_STRIDE */
+    uint16_t *reach;  /* for each index of tree->nodes: an upper bound of the reach of the node's
+                         groups that are not opened yet, or REACH_PLAIN */
+    uint8_t *kept_at; /* by place: 1 + index in kept; 0: the node is not kept */
     struct kept_node *kept; /* this array starts at a cache line, because kernels read and write
                              * whole cache lines of it */
     uint32_t kept_room;     /* 1 .. KEPT_NODES */
     uint8_t storage[];      /* of reach, kept_at and kept */
 };
 
-/* The state of one step of a cursor. The positions of the query's set bits are computed when they
- * are first needed. */
+/*
+ * Which words of a filter each step reads. The query has its most bits in one section, the main
+ * one. WALK_SMALL reads the words with the query's bits in the other sections: there the unions of
+ * groups are the fullest, because messages of one place have different topics and hours. WALK_MOST
+ * reads half of the other words, too. All other words have bits of the main section only.
+ */
+struct walk_parts {
+    struct bits_step steps[WALK_STEPS]; /* a step without words is left out, but for the first */
+    uint32_t main;                      /* index in phi_query.sections; 0 with the metric of bits */
+    uint32_t split; /* of the query's bits in the main section, those before this one are in other
+                     * words than those from this one on */
+    bool reads_end; /* WALK_MOST does not read the bits before `split`; else those from it on */
+    uint8_t small;  /* bits of the query in the words that WALK_SMALL does not read */
+};
+
+/* The state of one step of a cursor. The positions of the query's set bits, and the parts, are
+ * computed when they are first needed (walk_make_ready). */
 struct walk {
     struct tree *tree;
     struct tree_cursor *cursor;
@@ -80,6 +108,7 @@ struct walk {
                      * because the computation divides */
     uint16_t positions[PROFILE_BITS_MAX];
     uint16_t wanted[PROFILE_BITS_MAX];
+    struct walk_parts parts;
 };
 
 /* Computes the floor anew. */
@@ -114,10 +143,17 @@ static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_
 void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *groups,
                size_t count, const struct kept_node *kept);
 
+/* Returns whether to compare blocks in steps. This is so until it turns out, in this search, that
+ * most blocks have to be read whole all the same. */
+bool walk_sifts(const struct walk *walk);
+
 /* Compares all messages of a node, in the order of their slots. */
 void walk_sweep(struct walk *walk, const struct tree_node *node);
 
 /* --- bound.c: groups ruled out ---------------------------------------------------------------- */
+
+/* Computes the positions of the query's bits and the parts of its words, unless they are there. */
+void walk_make_ready(struct walk *walk);
 
 /* Returns whether bounds can be computed for the query: it has 1 .. 255 bits. */
 bool walk_can_bound(const struct walk *walk);

@@ -34,6 +34,20 @@ static struct profile several_sections(void)
     };
 }
 
+/* 512 bits in three sections, of which the largest may be anywhere: a search reads the words of the
+ * others first. */
+static struct profile three_sections(uint32_t first, uint32_t second)
+{
+    return (struct profile){
+        .version = 1,
+        .bits = 512,
+        .section_count = 3,
+        .sections = {{.first_bit = 0, .bits = first, .hashes = 3},
+                     {.first_bit = first, .bits = second, .hashes = 3},
+                     {.first_bit = first + second, .bits = 512 - first - second, .hashes = 3}},
+    };
+}
+
 static void run(const struct index_engine *engine, const struct bits_kernels *kernels,
                 const struct profile *profile, uint32_t messages, uint32_t steps)
 {
@@ -79,6 +93,8 @@ static void run_fanouts(const struct bits_kernels *kernels)
     static const uint32_t fanouts[] = {2, 3, 5, 16, 70};
     const struct profile sectioned = several_sections();
     const struct profile wide = one_section(512); /* sparse, so that bounds pay */
+    const struct profile layouts[] = {three_sections(380, 40), three_sections(60, 360),
+                                      three_sections(92, 40)};
     struct bits_kernels eager = *kernels;
 
     eager.block_columns = 10000; /* so that bounds are used in small nodes, too */
@@ -86,6 +102,10 @@ static void run_fanouts(const struct bits_kernels *kernels)
         world.fanout = fanouts[i];
         run(small_tree_engine(fanouts[i]), &eager, &sectioned, 400, 1500);
         run(small_tree_engine(fanouts[i]), &eager, &wide, 400, 1500);
+    }
+    world.fanout = 16;
+    for (size_t i = 0; i < sizeof layouts / sizeof layouts[0]; i++) {
+        run(small_tree_engine(16), &eager, &layouts[i], 400, 1500);
     }
     world.fanout = 0;
 }

@@ -143,12 +143,38 @@ static uint32_t some_floor(struct rng *rng, const struct block *block)
     return floor < 1 << PHI_FLOOR_SHIFT ? floor : 1 << PHI_FLOOR_SHIFT;
 }
 
-/* The kernels say what their definition says. Returns how many messages pass. */
+/* sift keeps the messages that pass, whichever words it reads, and no others if it reads all. */
+static void check_sift(const struct bits_kernels *kernels, const struct bits_scan *scan,
+                       const struct bits_list *list, uint32_t expected)
+{
+    for (size_t first = 0; first <= scan->words; first++) {
+        const struct bits_step step = {.first = first, .end = scan->words};
+        struct bits_place place = {.lanes = UINT8_MAX};
+
+        for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+            uint32_t rest = 0;
+
+            for (size_t w = 0; w < first; w++) {
+                uint64_t both = scan->query[w] & list->blocks[w * BITS_BLOCK + lane];
+
+                rest += bloom_cardinality(&both, 1);
+            }
+            place.rests[0] = rest > place.rests[0] ? (uint8_t)rest : place.rests[0];
+        }
+        size_t kept = kernels->sift(scan, list, &step, &place, 1);
+        assert_true(kept == (place.lanes != 0));
+        assert_int_equal(place.lanes & expected, expected);
+        assert_true(first > 0 || place.lanes == expected);
+    }
+}
+
+/* The kernels say what their definition says; `sifts`: the query has bounds. Returns how many
+ * messages pass. */
 static uint32_t check_kernels(const struct bits_kernels *kernels, const struct bits_scan *scan,
-                              const struct block *block)
+                              const struct block *block, bool sifts)
 {
     const struct bits_factor least = bits_factor(scan->phi, scan->floor);
-    const struct bits_place place = {0, UINT16_MAX, UINT8_MAX};
+    const struct bits_place place = {.reach = UINT16_MAX, .lanes = UINT8_MAX};
     const struct bits_list list = {.blocks = block->words,
                                    .cardinalities = block->counts,
                                    .places = &place,
@@ -183,6 +209,9 @@ static uint32_t check_kernels(const struct bits_kernels *kernels, const struct b
     assert_true(expected == 0 || lanes == expected);
     assert_int_equal(kernels->scan_listed(scan, &list, 0, overlaps, &lanes), expected == 0);
     assert_true(expected == 0 || lanes == expected);
+    if (sifts) {
+        check_sift(kernels, scan, &list, expected);
+    }
     for (size_t lane = 0; expected != 0 && lane < BITS_BLOCK; lane++) {
         assert_int_equal(overlaps[lane], block->overlaps[lane]);
     }
@@ -219,9 +248,11 @@ static void test_scans(void **state)
         }
         struct bits_scan scan = index_probe_scan(&probe, BITS_BLOCK);
         scan.floor = some_floor(&rng, &block);
+        bool sifts =
+            phi_has_bound(&probe.phi) && bloom_cardinality(filter, scan.words) <= UINT8_MAX;
         for (enum bits_level level = BITS_SCALAR; level <= BITS_BEST; level++) {
             if (bits_table(level) != NULL) {
-                uint32_t found = check_kernels(bits_table(level), &scan, &block);
+                uint32_t found = check_kernels(bits_table(level), &scan, &block, sifts);
 
                 passed += level == BITS_SCALAR && scan.floor > 0 ? found : 0;
             }

@@ -254,9 +254,9 @@ static void check_listed(const struct bits_kernels *kernels, const struct trial 
     for (size_t i = 0; i < PLACES; i++) {
         const uint32_t reach = floor + rng_below(rng, 4);
 
-        places[i] = (struct bits_place){(uint16_t)rng_below(rng, BLOCKS),
-                                        (uint16_t)(reach > 0 ? reach - 1 : 0),
-                                        (uint8_t)rng_below(rng, 256)};
+        places[i] = (struct bits_place){.block = (uint16_t)rng_below(rng, BLOCKS),
+                                        .reach = (uint16_t)(reach > 0 ? reach - 1 : 0),
+                                        .lanes = (uint8_t)rng_below(rng, 256)};
     }
     while (next < list.count) {
         uint32_t lanes = 0;
@@ -275,6 +275,62 @@ static void check_listed(const struct bits_kernels *kernels, const struct trial 
                                 BITS_BLOCK * sizeof(uint32_t));
             next++;
         }
+    }
+}
+
+/* The lanes that `sift` should leave in a place. */
+static uint32_t lanes_left(const struct trial *trial, const struct bits_scan *scan,
+                           const struct bits_step *step, const struct bits_place *place)
+{
+    uint32_t lanes = 0;
+
+    for (size_t lane = 0; lane < BITS_BLOCK; lane++) {
+        const size_t i = (size_t)place->block * BITS_BLOCK + lane;
+        const uint64_t *filter = filter_of(trial, i) + step->first * BITS_BLOCK;
+        const uint64_t most = plain_count(trial->query + step->first, filter,
+                                          step->end - step->first, 1, BITS_BLOCK) +
+                              place->rests[step->rest];
+        const uint64_t needed = ((uint64_t)scan->base + trial->cardinalities[i]) * scan->floor;
+
+        lanes |= (uint32_t)(most << BITS_FLOOR_SHIFT >= needed) << lane;
+    }
+    return lanes & place->lanes;
+}
+
+/* sift keeps the places in which a filter may pass, in order, and names these filters. */
+static void check_sift(const struct bits_kernels *kernels, const struct trial *trial, uint32_t base,
+                       uint32_t floor, struct rng *rng)
+{
+    enum { PLACES = 5, REST_MAX = 40 };
+    const struct bits_scan scan = {
+        .query = trial->query, .words = trial->words, .base = base, .floor = floor};
+    const struct bits_list list = {.blocks = trial->blocks, .cardinalities = trial->cardinalities};
+    const size_t first = rng_below(rng, (uint32_t)trial->words + 1);
+    const struct bits_step step = {
+        .first = first,
+        .end = first + rng_below(rng, (uint32_t)(trial->words - first) + 1),
+        .rest = rng_below(rng, BITS_RESTS),
+        .next_end = rng_below(rng, (uint32_t)trial->words + 1),
+    };
+    struct bits_place places[PLACES];
+    struct bits_place expected[PLACES];
+    size_t kept = 0;
+
+    for (size_t i = 0; i < PLACES; i++) {
+        places[i] = (struct bits_place){.block = (uint16_t)rng_below(rng, BLOCKS),
+                                        .lanes = (uint8_t)rng_below(rng, 256)};
+        for (size_t r = 0; r < BITS_RESTS; r++) {
+            places[i].rests[r] = (uint8_t)rng_below(rng, REST_MAX);
+        }
+        expected[kept] = places[i];
+        expected[kept].lanes = (uint8_t)lanes_left(trial, &scan, &step, &places[i]);
+        kept += expected[kept].lanes != 0;
+    }
+    assert_int_equal(kernels->sift(&scan, &list, &step, places, PLACES), kept);
+    for (size_t i = 0; i < kept; i++) {
+        assert_int_equal(places[i].block, expected[i].block);
+        assert_int_equal(places[i].lanes, expected[i].lanes);
+        assert_memory_equal(places[i].rests, expected[i].rests, sizeof(expected[i].rests));
     }
 }
 
@@ -310,6 +366,7 @@ static void check_floors(const struct bits_kernels *kernels, const struct trial 
                 check_scan(kernels, trial, counts, bases[b], (uint32_t)floors[f], f % (BLOCKS + 1));
                 check_scan(kernels, trial, counts, bases[b], (uint32_t)floors[f], BLOCKS);
                 check_listed(kernels, trial, counts, bases[b], (uint32_t)floors[f], rng);
+                check_sift(kernels, trial, bases[b], (uint32_t)floors[f], rng);
             }
         }
     }
