@@ -5,12 +5,15 @@ the operator's words."""
 import re
 import time
 
+import pytest
+
 import access_point
 import hearsay_wire as wire
 import hub_cluster
 from access_point import hub, letter_at_hub, letters, make_point, states  # noqa: F401
 from hearsay_wire import pb
 from hub_cluster import wait_until
+from uplink import Uplink
 
 pytestmark = hub_cluster.needs_hub
 
@@ -391,3 +394,29 @@ def test_digests_come_soon_after_trouble_and_after_a_difference(make_point, hub)
     assert gaps[0] < 60 < gaps[1] and gaps[2] < 60, gaps
     point.bridge.stop()
     reader.close()
+
+
+@pytest.mark.parametrize("version, said", [
+    ("2.10.29", "this nats-server is 2.10.29: before 2.11.16 servers may disagree"),
+    ("2.11.16-RC.1", r"this nats-server is 2.11.16 \(early release\): before 2.11.16"),
+    ("2.11.16", None),
+    ("two point nine", "the version of this nats-server is not known"),
+])
+def test_an_old_server_is_named(make_point, hub, version, said):
+    """At the start in the log, and in `status`: servers before 2.11.16 may disagree about what is stored."""
+    uplink = Uplink(hub.ports, lambda line: re.sub(rb'"version":"[^"]*"', f'"version":"{version}"'.encode(), line))
+    try:
+        point = make_point("ap12")
+        uplink.rewrite(point.config)
+        point.start()
+        point.bridge.wait_log("connected to the hub")
+        text = wait_until(lambda: re.search("^hub  *connected(.*\n)*", point.bridge.run("status").stdout), "status")[0]
+        assert max(map(len, text.splitlines())) <= 60, text
+        if said is None:
+            assert "nats-server" not in text + "".join(line for line in point.bridge.log if line), text
+        else:
+            point.bridge.wait_log(f"warning: the hub: {said}")
+            assert re.search(said, re.sub(r"\s+", " ", text)), text
+        point.bridge.stop()
+    finally:
+        uplink.close()

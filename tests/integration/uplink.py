@@ -7,9 +7,11 @@ import threading
 
 
 class Uplink:
-    """Forwards each connection to `ports` on loopback. `ports` of an Uplink are where to connect to instead."""
+    """Forwards each connection to `ports` on loopback. `ports` of an Uplink are where to connect to instead.
+    `change_greeting` may change the first line that a server sends, as bytes."""
 
-    def __init__(self, ports):
+    def __init__(self, ports, change_greeting=None):
+        self.change_greeting = change_greeting
         self.is_cut, self.lock, self.pairs = False, threading.Lock(), set()
         self.listeners = {}
         for port in ports:
@@ -60,6 +62,8 @@ class Uplink:
             near.close()
             return
         pair = (near, far)
+        if self.change_greeting is not None:
+            near.sendall(self.change_greeting(far.makefile("rb", buffering=0).readline()))
         with self.lock:
             is_cut = self.is_cut
             if not is_cut:

@@ -10,6 +10,7 @@
 #include "client/bridge/wire/inbound.h"
 #include "client/bridge/wire/requests.h"
 #include "client/bridge/wire/subject.h"
+#include "client/bridge/wire/version.h"
 #include "tests/lib/check.h"
 
 #include <fcntl.h>
@@ -451,6 +452,74 @@ static void test_a_host_has_a_bound(void **state)
     assert_int_equal(uv_loop_close(&loop), 0);
 }
 
+/* --- the version of a nats-server --------------------------------------------------------------
+ */
+
+/* What the servers of a hub may say about themselves: what is no version is none, not 0.0.0. */
+static void test_versions_of_servers(void **state)
+{
+    static const struct {
+        const char *text;
+        bool diverges;
+        const char *written;
+    } right[] = {
+        {"2.9.10", true, "2.9.10"},
+        {"v2.10.29", true, "2.10.29"},
+        {"2.10", true, "2.10.0"},
+        {"2.11.15", true, "2.11.15"},
+        {"2.11.16", false, "2.11.16"},
+        {"2.11.16-RC.1", true, "2.11.16 (early release)"},
+        {"2.11.17-RC.1", false, "2.11.17 (early release)"},
+        {"2.11.16+dfsg-1", false, "2.11.16"},
+        {"2.12.0", false, "2.12.0"},
+        {"2.15.1", false, "2.15.1"},
+        {"3.0.0-beta", false, "3.0.0 (early release)"},
+        {"1.4.1", true, "1.4.1"},
+    };
+    static const char *const wrong[] = {
+        "",
+        "v",
+        "2",
+        "2.",
+        "2.x",
+        ".9.10",
+        " 2.9.10",
+        "2.9.10 ",
+        "+2.9.10",
+        "2.-9.10",
+        "2.9.10.1",
+        "2.9.10-",
+        "2.9.10-a b",
+        "2.9.",
+        "2.9.10RC",
+        "vv2.9.1",
+        "2.9.10-\xc3",
+        "1e3.1.1",
+        "0x2.9.1",
+        "2.9.10%s",
+        "99999999999999999999.1.1",
+        "2.99999999999999999999.1",
+        "garbage",
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(right) / sizeof(right[0]); i++) {
+        struct hub_version version;
+        char text[HUB_VERSION_BYTES];
+
+        assert_true(hub_version_parse(right[i].text, &version));
+        hub_version_text(&version, text);
+        assert_string_equal(text, right[i].written);
+        assert_int_equal(hub_version_diverges(&version), right[i].diverges);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct hub_version version = {.major = 77};
+
+        assert_false(hub_version_parse(wrong[i], &version));
+        assert_int_equal(version.major, 77);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -466,6 +535,7 @@ int main(void)
         cmocka_unit_test(test_messages_go_before_the_library),
         cmocka_unit_test(test_no_use_takes_all_places),
         cmocka_unit_test(test_a_host_has_a_bound),
+        cmocka_unit_test(test_versions_of_servers),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -8,8 +8,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "client/bridge/hub/greeting.h"
 #include "client/bridge/hub/rights.h"
+#include "client/bridge/wire/greeting.h"
 
 enum { PATH_ROOM = 4096, ADDRESS_ROOM = GREETING_ADDRESS_BYTES };
 

@@ -9,8 +9,8 @@
 #include <stdint.h>
 
 #include "client/bridge/hub/rights.h"
-#include "client/bridge/hub/version.h"
 #include "client/bridge/setup/config.h"
+#include "client/bridge/wire/version.h"
 
 enum { HUB_REASON_BYTES = RIGHTS_REASON_BYTES, HUB_ROUTE_OFFSET = 2000 };
 

@@ -6,10 +6,10 @@
 #include <nats/nats.h>
 
 #include "client/bridge/hub/files.h"
-#include "client/bridge/hub/greeting.h"
 #include "client/bridge/hub/streams.h"
-#include "client/bridge/hub/version.h"
 #include "client/bridge/wire/connect.h"
+#include "client/bridge/wire/greeting.h"
+#include "client/bridge/wire/version.h"
 #include "daemon/settings/value.h"
 #include "daemon/system/reason.h"
 

@@ -9,12 +9,20 @@
 #include <sodium.h>
 
 #include "client/bridge/wire/connect.h"
+#include "client/bridge/wire/greeting.h"
 #include "client/bridge/wire/inbound.h"
 #include "client/bridge/wire/requests.h"
 #include "client/bridge/wire/text.h"
+#include "client/bridge/wire/version.h"
 #include "core/base/err.h"
 
-enum { RETRY_FIRST_MS = 250, RETRY_MOST_MS = 4000, BUFFERED_MAX = 1024 * 1024, END_MS = 3000 };
+enum {
+    RETRY_FIRST_MS = 250,
+    RETRY_MOST_MS = 4000,
+    BUFFERED_MAX = 1024 * 1024,
+    END_MS = 3000,
+    SERVER_SENTENCE_BYTES = 256
+};
 
 /* Stays until wire_free, because threads of libnats may still have it. */
 struct wire_subscription {
@@ -26,6 +34,12 @@ struct wire_subscription {
     natsSubscription *handle; /* NULL: not connected */
     void (*take)(void *context, const struct wire_message *message); /* NULL: unsubscribed */
     void *context;
+};
+
+/* The nats-server that the connection goes to. */
+struct server_version {
+    bool is_known;
+    struct hub_version version;
 };
 
 struct wire {
@@ -42,6 +56,9 @@ struct wire {
     natsConnection *nats; /* NULL: none */
     natsConnection *made; /* made_...: of the thread of `connecting` until on_connected */
     char made_error[CONNECT_ERROR_BYTES];
+    struct server_version made_server;
+    struct server_version server;    /* of the last connection */
+    char warned[HUB_VERSION_BYTES];  /* the version that the log has warned of last; "": none */
     char error[CONNECT_ERROR_BYTES]; /* why there is no connection */
     uint64_t retry_ms;
     uint64_t joins;
@@ -88,6 +105,19 @@ static void on_error(natsConnection *nats, natsSubscription *handle, natsStatus 
                        text != NULL && text[0] != '\0' ? text : natsStatus_GetText(status));
 }
 
+/* libnats does not tell the version. A server names it in its first line to whoever connects, so a
+ * second connection asks for it, and ends before TLS begins. */
+static void read_server(struct wire *wire)
+{
+    char reason[GREETING_REASON_BYTES];
+    char url[GREETING_ADDRESS_BYTES];
+
+    wire->made_server = (struct server_version){.is_known = false};
+    if (natsConnection_GetConnectedUrl(wire->made, url, sizeof(url)) == NATS_OK) {
+        wire->made_server.is_known = greeting_read_version(url, &wire->made_server.version, reason);
+    }
+}
+
 /* On a thread of libuv: connecting waits for the network. */
 static void connect_work(uv_work_t *work)
 {
@@ -105,6 +135,8 @@ static void connect_work(uv_work_t *work)
     if (status != NATS_OK) {
         connect_explain(status, wire->made_error);
         wire->made = NULL;
+    } else {
+        read_server(wire);
     }
     natsOptions_Destroy(options);
 }
@@ -275,6 +307,39 @@ static void retry_later(struct wire *wire)
     wire->retry_ms = wire->retry_ms * 2 < RETRY_MOST_MS ? wire->retry_ms * 2 : RETRY_MOST_MS;
 }
 
+/* Writes a sentence about the version of the server, if there is something to say. */
+static bool describe_server(const struct wire *wire, char *out, size_t room)
+{
+    char text[HUB_VERSION_BYTES];
+
+    if (!wire->server.is_known) {
+        (void)snprintf(out, room,
+                       "the version of this nats-server is not known; use 2.11.16 or later");
+        return true;
+    }
+    hub_version_text(&wire->server.version, text);
+    (void)snprintf(out, room,
+                   "this nats-server is %s: before 2.11.16 servers may disagree for good about "
+                   "what is stored, after one of them was stopped; use 2.11.16 or later",
+                   text);
+    return hub_version_diverges(&wire->server.version);
+}
+
+/* Once for each version, as a bridge may connect again and again. */
+static void warn_of_server(struct wire *wire)
+{
+    char sentence[SERVER_SENTENCE_BYTES];
+    char text[HUB_VERSION_BYTES] = "unknown";
+
+    if (wire->server.is_known) {
+        hub_version_text(&wire->server.version, text);
+    }
+    if (describe_server(wire, sentence, sizeof(sentence)) && strcmp(text, wire->warned) != 0) {
+        log_warning("the hub: %s", sentence);
+        memcpy(wire->warned, text, sizeof(wire->warned));
+    }
+}
+
 static void on_connected(uv_work_t *work, int status)
 {
     struct wire *wire = work->data;
@@ -307,6 +372,8 @@ static void on_connected(uv_work_t *work, int status)
         }
     }
     log_info("connected to the hub");
+    wire->server = wire->made_server;
+    warn_of_server(wire);
     wire->events->joined(wire->context);
 }
 
@@ -466,11 +533,13 @@ void wire_free(struct wire *wire)
 
 void wire_print_status(const struct wire *wire, FILE *out)
 {
-    char line[128];
+    char line[SERVER_SENTENCE_BYTES];
 
     text_print(out, "hub", wire->nats != NULL ? "connected" : "not connected");
     if (wire->nats == NULL) {
         text_print(out, "", wire->error[0] == '\0' ? "connecting" : wire->error);
+    } else if (describe_server(wire, line, sizeof(line))) {
+        text_print(out, "", line);
     }
     if (wire->dropped > 0) {
         (void)snprintf(line, sizeof(line), "%" PRIu64 " messages came too fast and were dropped",

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/hub/greeting.h"
+#include "client/bridge/wire/greeting.h"
 
 #include <errno.h>
 #include <netdb.h>

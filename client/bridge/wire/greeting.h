@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* greeting: what a nats-server says first to whoever connects, before TLS: its version. */
-#ifndef CLIENT_BRIDGE_HUB_GREETING_H
-#define CLIENT_BRIDGE_HUB_GREETING_H
+#ifndef CLIENT_BRIDGE_WIRE_GREETING_H
+#define CLIENT_BRIDGE_WIRE_GREETING_H
 
 #include <stdbool.h>
 #include <stddef.h>
 
-#include "client/bridge/hub/version.h"
+#include "client/bridge/wire/version.h"
 
 enum { GREETING_ADDRESS_BYTES = 256, GREETING_REASON_BYTES = 256 };
 
