@@ -2,6 +2,7 @@
 """hearsay-bridge at an access point, before a hub of three real servers: publishing, fencing, restoring,
 the operator's words."""
 
+import contextlib
 import re
 import time
 
@@ -420,3 +421,19 @@ def test_an_old_server_is_named(make_point, hub, version, said):
         point.bridge.stop()
     finally:
         uplink.close()
+
+
+def test_too_many_connections_of_one_certificate(make_point, hub):
+    """The log and `status` of the access point say that others use its certificate, and it connects when they end."""
+    point = make_point("ap13")
+    with contextlib.ExitStack() as stack:
+        for node in hub.nodes:
+            with contextlib.suppress(hub_cluster.Refused, OSError):
+                while True:
+                    stack.enter_context(hub.connect("ap13", node))
+        point.start()
+        point.bridge.wait_log("no connection to the hub: .*too many connections have this certificate")
+        text = re.sub(r"\s+", " ", point.bridge.run("status").stdout)
+        assert "too many connections have this certificate: who else has its key?" in text, text
+    point.bridge.wait_log("connected to the hub")
+    point.bridge.stop()

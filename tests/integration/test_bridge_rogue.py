@@ -304,3 +304,25 @@ def test_foreign_subjects(make_site, hub, rng):  # noqa: F811
         assert metrics(here)["peer_summaries_void_total"] == before
         heard = [m.subject for m in ear.nats.waiting if not m.subject.startswith("s.")]
         assert not heard, heard
+
+
+def test_a_flood_of_summaries(make_site, hub, rng):  # noqa: F811
+    """What is too large or comes too fast is dropped and counted, and `status` names whose it is. The others are
+    known all the same, and answers are right."""
+    here, there = make_site("ap1", start=True), make_site("ap2", start=True)
+    left = deposit(there, rng, 5, labels=lambda r: LABELS)
+    with Ear(hub, "ap9") as ear:
+        ear.tell("ap9", full=True, seq=1, groups=[ALL])
+        meet(here, 2)
+        assert metrics(here)["peer_summaries_dropped_total"] == 0
+        ear.send("ap9", rng.randbytes(60_000))
+        wait_until(lambda: metrics(here)["peer_summaries_dropped_total"] == 1, "the one that is too large")
+        for _ in range(3000):
+            ear.send("ap9", rng.randbytes(1000))
+        ear.nats.flush()
+        wait_until(lambda: metrics(here)["peer_summaries_dropped_total"] > 1000, "those that came too fast")
+        assert {r.id for r in ask_until(here, complete=False, silent=1).results} == {one.id for one in left}
+        text = here.bridge.status()
+        assert "ap9 publishes too much: " in text and "ap2 publishes" not in text, text
+        assert max(map(len, text.splitlines())) <= 60, text
+        here.bridge.wait_log("hood campus: summaries of ap9 are dropped")

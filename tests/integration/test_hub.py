@@ -2,6 +2,7 @@
 """The hub of many access points: what its servers let each certificate do, and what they survive."""
 
 import concurrent.futures
+import contextlib
 import os
 import pathlib
 import shutil
@@ -208,6 +209,30 @@ def test_setup_hub_warns_of_the_servers(hub):
     if not syncs:
         assert "https://jepsen.io/analyses/nats-2.12.1" in text
         assert "https://advisories.nats.io/" in text
+
+
+def test_connections_of_one_certificate_are_bounded(hub):
+    """Whoever has the key of an access point does not take the connections of the others."""
+    with contextlib.ExitStack() as stack:
+        refused = None
+        for count in range(301):
+            try:
+                stack.enter_context(hub.connect("ap1", "n1"))
+            except (Refused, OSError) as error:
+                refused = error
+                break
+        assert count == 16 and "maximum account active connections" in str(refused), (count, refused)
+        for name in ("ap2", "ap3", "reader"):
+            stack.enter_context(hub.connect(name, "n1"))
+    wait_until(lambda: can_connect(hub, "ap1"), "room for another connection")
+
+
+def can_connect(hub, name):
+    try:
+        hub.connect(name, "n1").close()
+        return True
+    except (Refused, OSError):
+        return False
 
 
 def test_an_access_point_cannot_set_up_the_hub(hub):

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Parts of hearsay-bridge without a hub: its configuration, cursors, what JetStream answers,
  * subjects, digests. */
+#include "client/bridge/ask/summary_limit.h"
 #include "client/bridge/feed/feed.h"
 #include "client/bridge/hub/missing.h"
 #include "client/bridge/own/apply.h"
@@ -520,6 +521,44 @@ static void test_versions_of_servers(void **state)
     }
 }
 
+/* --- limits of summaries -----------------------------------------------------------------------
+ */
+
+/* The busiest honest peer is never dropped; a flood is, and only its own; and it ends by itself. */
+static void test_summaries_have_a_limit(void **state)
+{
+    static struct summary_limit limit;
+    unsigned admitted = 0;
+
+    (void)state;
+    for (int64_t ms = 1000; ms < 61000; ms += 20) { /* 49 deltas a second, and a full summary */
+        assert_true(summary_limit_admits(&limit, "busy", ms % 1000 == 0 ? 2600 : 200, ms));
+        for (int i = 0; i < 60; i++) {
+            admitted += summary_limit_admits(&limit, "flood", 1000, ms);
+        }
+    }
+    assert_in_range(admitted, 6000, 7000 + 1);
+    assert_int_equal(limit.dropped, 60 * 3000 - admitted);
+    assert_string_equal(limit.over[0].host, "flood");
+    assert_int_equal(limit.over[0].dropped, limit.dropped);
+    assert_true(limit.over[1].host[0] == '\0');
+    assert_true(summary_limit_admits(&limit, "flood", 1000, 62000));
+    assert_true(summary_limit_is_over(&limit.over[0], 62000));
+    assert_false(summary_limit_is_over(&limit.over[0], 61000 + SUMMARY_OVER_MS));
+    assert_false(summary_limit_is_over(&limit.over[1], 62000));
+    assert_true(summary_limit_admits(&limit, "large", SUMMARY_BYTES_MAX, 62000));
+    assert_false(summary_limit_admits(&limit, "large", SUMMARY_BYTES_MAX + 1, 70000));
+    for (int i = 0; i < 2 * SUMMARY_OVER_MAX; i++) { /* the latest are named */
+        char name[16];
+
+        (void)snprintf(name, sizeof(name), "host-%d", i);
+        assert_false(summary_limit_admits(&limit, name, SUMMARY_BYTES_MAX + 1, 80000 + i));
+    }
+    for (size_t i = 0; i < SUMMARY_OVER_MAX; i++) {
+        assert_true(limit.over[i].last_ms >= 80000 + SUMMARY_OVER_MAX);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -536,6 +575,7 @@ int main(void)
         cmocka_unit_test(test_no_use_takes_all_places),
         cmocka_unit_test(test_a_host_has_a_bound),
         cmocka_unit_test(test_versions_of_servers),
+        cmocka_unit_test(test_summaries_have_a_limit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

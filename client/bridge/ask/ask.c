@@ -173,6 +173,24 @@ static void print_circle(const struct circle *circle, FILE *out)
     }
 }
 
+/* Who publishes more summaries than a bridge takes. */
+static void print_over(const struct summary_limit *limit, int64_t monotonic_ms, FILE *out)
+{
+    char line[192];
+
+    for (size_t i = 0; i < SUMMARY_OVER_MAX; i++) {
+        const struct summary_over *over = &limit->over[i];
+
+        if (summary_limit_is_over(over, monotonic_ms)) {
+            (void)snprintf(line, sizeof(line),
+                           "%.64s publishes too much: %" PRIu64 " of its summaries dropped, the "
+                           "last %" PRId64 " s ago",
+                           over->host, over->dropped, (monotonic_ms - over->last_ms) / 1000);
+            text_print(out, "over limit", line);
+        }
+    }
+}
+
 void ask_print_status(const struct ask *ask, FILE *out)
 {
     struct desk_figures figures;
@@ -187,6 +205,7 @@ void ask_print_status(const struct ask *ask, FILE *out)
     for (const struct circle *each = hoods_first(ask->hoods); each != NULL; each = each->next) {
         print_circle(each, out);
     }
+    print_over(hoods_limit(ask->hoods), hoods_monotonic_ms(ask->hoods), out);
     desk_read_figures(ask->desk, &figures);
     (void)snprintf(line, sizeof(line),
                    "%" PRIu64 " queries, %" PRIu64 " questions, %" PRIu64 " without an answer",
@@ -258,6 +277,7 @@ void ask_print_metrics(const struct ask *ask, FILE *out)
     }
     print_homes(ask, out);
     print_circles(ask, out);
+    print_number(out, "peer_summaries_dropped_total", "counter", hoods_limit(ask->hoods)->dropped);
     desk_read_figures(ask->desk, &figures);
     print_number(out, "asks_total", "counter", figures.asks);
     print_number(out, "asks_incomplete_total", "counter", figures.incomplete);

@@ -31,7 +31,9 @@ struct hoods {
     size_t host_count;
     struct circle *circles; /* owned list */
     int64_t ahead_ms;
+    struct summary_limit limit;
     struct log_gate gate;
+    struct log_gate limit_gate;
 };
 
 void hoods_set_clock(struct hoods *hoods, int64_t ahead_ms)
@@ -42,6 +44,16 @@ void hoods_set_clock(struct hoods *hoods, int64_t ahead_ms)
 int64_t hoods_now_ms(const struct hoods *hoods)
 {
     return (int64_t)uv_now(hoods->loop) + hoods->ahead_ms;
+}
+
+int64_t hoods_monotonic_ms(const struct hoods *hoods)
+{
+    return (int64_t)uv_now(hoods->loop);
+}
+
+const struct summary_limit *hoods_limit(const struct hoods *hoods)
+{
+    return &hoods->limit;
 }
 
 const struct circle *hoods_first(const struct hoods *hoods)
@@ -182,6 +194,24 @@ static bool split_subject(const char *subject, char *out_hood, char *out_host)
     return true;
 }
 
+/* Whether the message may be decoded. The loop would spend its time on it otherwise. */
+static bool admit_message(struct hoods *hoods, const char *hood, const char *host, size_t size)
+{
+    int64_t now_ms = (int64_t)uv_now(hoods->loop);
+    uint64_t withheld;
+
+    if (find_host(hoods, host) != NULL || summary_limit_admits(&hoods->limit, host, size, now_ms)) {
+        return true;
+    }
+    if (log_gate_opens(&hoods->limit_gate, now_ms, &withheld)) {
+        log_warning("hood %s: summaries of %s are dropped, because they come too fast or are "
+                    "larger than %d bytes: somebody may have its certificate; docs/hub.md, \"To "
+                    "take one out\"",
+                    hood, host, SUMMARY_BYTES_MAX);
+    }
+    return false;
+}
+
 static void on_word(void *context, const struct wire_message *message)
 {
     struct hoods *hoods = context;
@@ -191,7 +221,8 @@ static void on_word(void *context, const struct wire_message *message)
     struct msg_error error;
     struct arena arena;
 
-    if (!split_subject(message->subject, hood, host)) {
+    if (!split_subject(message->subject, hood, host) ||
+        !admit_message(hoods, hood, host, message->size)) {
         return;
     }
     arena_init(&arena, alloc_system(), CODEC_RESPONSE_ARENA_BYTES);

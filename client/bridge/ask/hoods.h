@@ -9,6 +9,7 @@
 #include <uv.h>
 
 #include "client/bridge/ask/circle.h"
+#include "client/bridge/ask/summary_limit.h"
 #include "client/bridge/wire/wire.h"
 #include "client/hearsay.h"
 
@@ -37,9 +38,13 @@ bool hoods_meet(struct hoods *hoods, const struct hearsay_welcome *welcome);
 /* The clock of hearsayd is so far ahead of the loop's. */
 void hoods_set_clock(struct hoods *hoods, int64_t ahead_ms);
 int64_t hoods_now_ms(const struct hoods *hoods);
+int64_t hoods_monotonic_ms(const struct hoods *hoods); /* the loop's clock */
 
 /* The circle of a host of hearsayd; NULL: there is none. */
 struct circle *hoods_circle_of(const struct hoods *hoods, const char *host);
+
+/* What of the summaries was dropped, and whose they were. */
+const struct summary_limit *hoods_limit(const struct hoods *hoods);
 
 /* The first circle; circle->next is the next one. NULL: there is none. */
 const struct circle *hoods_first(const struct hoods *hoods);

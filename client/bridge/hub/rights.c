@@ -308,7 +308,8 @@ static void write_neighbours(FILE *out, const struct rows *rows, const struct po
 
 static void write_point(FILE *out, const struct rows *rows, const struct point *point)
 {
-    (void)fprintf(out, "    \"%s\": {\n", point->rows[0].name);
+    (void)fprintf(out, "    \"%s\": {\n        limits: { max_connections: %d }\n",
+                  point->rows[0].name, RIGHTS_CONNECTIONS);
     write_user(out, point);
     (void)fprintf(out, "        exports: [\n");
     write_exports(out, point);

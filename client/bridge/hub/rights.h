@@ -12,7 +12,12 @@
 
 #include <stdio.h>
 
-enum { RIGHTS_REASON_BYTES = 512 };
+enum {
+    RIGHTS_REASON_BYTES = 512,
+    /* Of one access point at the same time. A bridge has one, and each lost one may count at its
+     * server until the server notices. */
+    RIGHTS_CONNECTIONS = 16
+};
 
 /*
  * Reads who may connect, and writes rights.conf to `out`. A line of `in` is `host NAME [HOOD]` for

@@ -24,6 +24,8 @@ void connect_explain(natsStatus status, char *out_error)
 
     if (status == NATS_CONNECTION_AUTH_FAILED || (text != NULL && strstr(text, "uthorization"))) {
         advice = "; the hub does not know this certificate: see `cert` and setup-hub";
+    } else if (text != NULL && strstr(text, "aximum account active connections") != NULL) {
+        advice = "; too many connections have this certificate: who else has its key?";
     } else if (status == NATS_SSL_ERROR || status == NATS_SECURE_CONNECTION_REQUIRED ||
                status == NATS_SECURE_CONNECTION_WANTED) {
         advice = "; see `cert`, `key` and `ca`, and this machine's clock";
