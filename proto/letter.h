@@ -25,6 +25,7 @@ struct msg_page_ask {
     uint32_t limit; /* 0: not said */
     int64_t deposited_before_ms;
     int64_t expires_after_ms;
+    struct msg_text reader; /* absent: each may answer */
 };
 
 struct msg_page {

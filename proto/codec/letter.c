@@ -28,6 +28,8 @@ static const struct map_field page_ask_fields[] = {
     {MAP_FIELD(U32, PageAsk, page_ask, limit)},
     {MAP_FIELD(I64, PageAsk, page_ask, deposited_before_ms)},
     {MAP_FIELD(I64, PageAsk, page_ask, expires_after_ms)},
+    {MAP_FIELD(TEXT, PageAsk, page_ask, reader), MAP_RANGE(1, LIMIT_HOST_BYTES),
+     .form = &codec_form_host},
 };
 static const struct map page_ask_map = MAP_OF("a request for a page", page_ask, page_ask);
 

@@ -262,7 +262,8 @@ class Reader:
 
 @pytest.fixture(scope="module", name="hub")
 def hub_of_module():
-    made = hub_cluster.Hub(conftest.storage_root(), {f"ap{n}": "campus" for n in range(1, 16)})
+    made = hub_cluster.Hub(conftest.storage_root(), {f"ap{n}": "campus" for n in range(1, 16)},
+                           readers=("reader", "reader2"))
     try:
         made.start().wait_ready().make_streams()
         yield made.wait_current()

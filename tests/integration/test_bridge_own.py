@@ -383,7 +383,7 @@ class Doubter(access_point.Reader):
 
 
 def test_digests_come_soon_after_trouble_and_after_a_difference(make_point, hub):
-    """Ten heads after the claim, and ten after the first digest that differed. When two have differed, all is
+    """At the second head after the claim, and two after the first digest that differed. When two have differed, all is
     published again, and the next digest comes 120 heads later. Nothing else writes to the stream."""
     reader = Doubter(hub, "ap8")
     point = make_point("ap8")

@@ -3,6 +3,7 @@
 wrong clocks, and a state that the reader has wrong."""
 
 import pathlib
+import re
 import shutil
 import signal
 import threading
@@ -10,14 +11,16 @@ import time
 
 import pytest
 
+import access_point
 import hearsay_wire as wire
 import hub_cluster
-from access_point import hub, make_point, states, stored_at  # noqa: F401
+from access_point import hub, letter_at_hub, letters, make_point, states, stored_at  # noqa: F401
 from clock import Clock
 from hearsay_wire import pb
 from hub_cluster import wait_until
 from hub_site import BECOMES, Site
 from test_gateway import acting_as
+from uplink import Uplink
 
 pytestmark = hub_cluster.needs_hub
 MESSAGES = 10_000
@@ -255,6 +258,99 @@ def test_a_state_that_the_reader_has_wrong_is_healed(make_point, reader_of, rng,
     wait_until(lambda: not any(reports().values()), "the state of the owner")
     assert point.bridge.figures()["rewinds_total"] >= 1
     point.bridge.stop()
+
+
+def test_a_reader_that_was_away_is_compared_at_once(make_point, make_daemon, hub, rng, clock):
+    """Not after an hour (120 heads): its server may lack what the hub has acknowledged. Until then `status` of both
+    says since when nothing was compared. Of the two readers the one that was away is the one that is compared."""
+    uplink = Uplink(hub.ports)
+    other = Site(hub, make_daemon, "reader", {"ap6": "replica"}, clock=clock).start()
+    reader = Site(hub, make_daemon, "reader2", {"ap6": "replica"}, clock=clock)
+    uplink.rewrite(reader.bridge.config)
+    reader.start()
+    point = make_point("ap6", clock=clock)
+    point.bridge.env["HEARSAY_BRIDGE_HEAD_MS"] = "100"
+    point.start()
+    try:
+        ids = point.deposit(rng, 20)
+        for site in (reader, other):
+            wait_same(point, site, set(ids))
+        clock.move(600)
+        seen = {id(bridge): len(bridge.log) for bridge in (reader.bridge, other.bridge)}
+        for daemon in (point.daemon, reader.daemon, other.daemon):
+            daemon.restart()
+        point.bridge.wait_log("no connection to hearsayd")
+        for bridge in (reader.bridge, other.bridge):
+            bridge.wait_log("trying on", seen[id(bridge)])
+            wait_until(lambda b=bridge: "hearsayd is there" in b.status(), "hearsayd")
+        wait_until(lambda: "owner" in point.bridge.run("status").stdout, "the owner")
+        for site in (reader, other):
+            wait_until(lambda s=site: "reader_compared 1\n" in s.bridge.status("--metrics"), "a first comparison")
+            assert "not compared" not in site.bridge.status()
+        wait_until(lambda: "not compared" not in point.bridge.run("status").stdout, "the owner's comparison")
+        seen = len(reader.bridge.log)
+        uplink.cut()
+        reader.bridge.wait_log("the connection to the hub is lost", seen)
+        text = reader.bridge.status()
+        assert re.search(r"not compared with its owner since\n    20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", text), text
+        assert "not compared" not in other.bridge.status()
+        with acting_as(BECOMES.pw_uid), wire.Client(reader.socket) as client:
+            change = next(iter(client.call(pb.Changes(host="ap6")).changes))
+            change.message.reports = 3
+            client.call(pb.Apply(host="ap6", changes=[change], **{"as": pb.AS_REPLICA}))
+        uplink.mend()
+        reader.bridge.wait_log("connected to the hub", seen)
+        before = letter_at_hub(hub, "ap6", "-")[0]
+        point.bridge.wait_log(FOUND)
+        heads = letter_at_hub(hub, "ap6", "-")[0] - before - len(ids)
+        assert heads < 60 * wire.SLOWNESS, heads
+        wait_until(lambda: "reader_compared 1\n" in reader.bridge.status("--metrics"), "the comparison")
+        point.bridge.stop()
+    finally:
+        for site in (reader, other):
+            site.stop()
+            site.remove()
+        uplink.close()
+
+
+def test_a_hub_without_a_quorum_is_a_reason_to_compare(make_point, hub, rng):
+    """Two servers are killed and come back, while the bridge stays connected to the third one. The owner says since
+    when nothing was compared, and asks a reader as soon as its head is accepted again."""
+    point = make_point("ap7")
+    with open(point.config, encoding="utf-8") as file:
+        text = file.read()
+    with open(point.config, "w", encoding="utf-8") as file:
+        file.write("".join(line for line in text.splitlines(True) if "nats = " not in line or hub.urls[0] in line))
+    reader = CountingReader(hub, "ap7")
+    try:
+        point.start()
+        point.wait_published(point.deposit(rng, 3))
+        wait_until(lambda: reader.digests and "not compared" not in point.bridge.run("status").stdout, "the first")
+        before, head = reader.digests, letter_at_hub(hub, "ap7", "-")[0]
+        others = list(hub.nodes.values())[1:]
+        for node in others:
+            node.kill()
+        point.bridge.wait_log("the head is not written")
+        for node in others:
+            node.start()
+        hub.wait_led()
+        wait_until(lambda: reader.digests > before, "a comparison")
+        assert letter_at_hub(hub, "ap7", "-")[0] - head < 60 * wire.SLOWNESS  # not 120
+        point.bridge.stop()
+        assert sum("connected to the hub" in line for line in point.bridge.log if line) == 1
+    finally:
+        reader.close()
+        hub.start().wait_led()
+
+
+class CountingReader(access_point.Reader):
+    """Has what the owner has: nothing that is older than a minute."""
+
+    digests = 0
+
+    def _answer(self, letter):
+        self.digests += letter.page_ask.kind == letters.DIGEST
+        return super()._answer(letter)
 
 
 def hub_subjects(hub, host):

@@ -151,6 +151,9 @@ static void make_consumer(struct follow *follow)
         .subject = subject, .data = text, .size = text != NULL ? strlen(text) : 0};
 
     wire_forget(follow->wire, follow);
+    if (follow->events->interrupted != NULL) {
+        follow->events->interrupted(follow->context);
+    }
     if (!follow->checks_place) {
         follow->is_caught_up = false;
         follow->events->began(follow->context);

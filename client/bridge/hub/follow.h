@@ -35,6 +35,9 @@ struct follow_events {
     void (*began)(void *context);
     /* All that was there has come. Called once after each `began`. */
     void (*caught_up)(void *context);
+    /* The server is asked for a new consumer: the connection is a new one, or the server was silent
+     * or had lost the consumer. May be NULL. */
+    void (*interrupted)(void *context);
 };
 
 /* What is followed, and who follows. */

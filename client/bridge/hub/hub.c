@@ -9,6 +9,7 @@
 #include "client/bridge/hub/pages.h"
 #include "client/bridge/hub/reader.h"
 #include "client/bridge/hub/words.h"
+#include "client/bridge/wire/text.h"
 #include "core/base/err.h"
 
 enum { SWEEP_MS = 5 * 1000, SCAN_MS = 60 * 1000 /* between two scans, at least */ };
@@ -172,6 +173,12 @@ void hub_print_status(const struct hub *hub, FILE *out)
                       reader_is_whole(follower->reader)     ? "has all that the hub has"
                       : reader_is_current(follower->reader) ? "without what has no room"
                                                             : "behind");
+        if (reader_not_compared_since(follower->reader) != 0) {
+            char since[TEXT_TIME_BYTES];
+
+            text_time(reader_not_compared_since(follower->reader), since);
+            (void)fprintf(out, "    not compared with its owner since\n    %s\n", since);
+        }
         if (reader_no_room(follower->reader) > 0) {
             (void)fprintf(out,
                           "    %" PRIu64 " messages have no room here: raise `messages`\n"
@@ -201,6 +208,7 @@ void hub_print_metrics(const struct hub *hub, FILE *out)
     uint64_t current = 0;
     uint64_t left_out = 0;
     uint64_t no_room = 0;
+    uint64_t compared = 0;
     uint64_t alarms = 0;
     uint64_t renewals = 0;
 
@@ -213,6 +221,7 @@ void hub_print_metrics(const struct hub *hub, FILE *out)
         words += words_total(hub->followers[i].words);
         current += reader_is_whole(hub->followers[i].reader);
         no_room += reader_no_room(hub->followers[i].reader);
+        compared += reader_not_compared_since(hub->followers[i].reader) == 0;
         alarms += reader_beyond(hub->followers[i].reader) > 0;
         left_out += reader_left_out(hub->followers[i].reader);
     }
@@ -221,10 +230,11 @@ void hub_print_metrics(const struct hub *hub, FILE *out)
                   "hearsay_bridge_reader_left_out_total %" PRIu64 "\n"
                   "hearsay_bridge_reader_no_room %" PRIu64 "\n"
                   "hearsay_bridge_reader_alarms %" PRIu64 "\n"
+                  "hearsay_bridge_reader_compared %" PRIu64 "\n"
                   "hearsay_bridge_renewals_total %" PRIu64 "\n"
                   "hearsay_bridge_pages_total %" PRIu64 "\nhearsay_bridge_words_total %" PRIu64 "\n"
                   "hearsay_bridge_erased_total %" PRIu64 "\nhearsay_bridge_erase_waiting %" PRIu64
                   "\n",
-                  hub->config->reader_count, current, left_out, no_room, alarms, renewals, pages,
-                  words, erase_count(hub->shared.erase), erase_waiting(hub->shared.erase));
+                  hub->config->reader_count, current, left_out, no_room, alarms, compared, renewals,
+                  pages, words, erase_count(hub->shared.erase), erase_waiting(hub->shared.erase));
 }

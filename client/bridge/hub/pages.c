@@ -28,6 +28,7 @@ enum { WORDS_MAX = 256, WORDS_BYTES = 512 * 1024 };
 struct asked {
     struct pages *pages;
     bool is_used;
+    bool is_named; /* the owner asks this reader, and no other one */
     struct msg_page_ask ask;
     uint32_t limit;
     uint64_t after;
@@ -131,7 +132,9 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
         struct msg_page page = {.count = asked->count, .digest = asked->digest};
 
         asked->is_used = false;
-        (void)send_page(asked, &page);
+        if (send_page(asked, &page) && asked->is_named) {
+            reader_compared(asked->pages->reader);
+        }
     }
 }
 
@@ -251,13 +254,19 @@ static void on_ask(void *context, const struct wire_message *message)
     bool is_ask = letter_decode(message->data, message->size, &arena, &letter, &error) == 0 &&
                   letter.kind == MSG_LETTER_PAGE_ASK;
 
-    arena_deinit(&arena); /* an ask has numbers only */
-    if (!is_ask || (letter.page_ask.after != 0 && letter.page_ask.kind == MSG_PAGE_STATES &&
-                    letter.page_ask.after >> TAG_SHIFT != pages->tag)) {
+    bool is_named = is_ask && letter.page_ask.reader.text != NULL;
+    bool is_other = is_named && strcmp(letter.page_ask.reader.text, pages->shared.name) != 0;
+
+    arena_deinit(&arena);
+    letter.page_ask.reader = (struct msg_text){NULL, 0}; /* was borrowed from the arena */
+    if (!is_ask || is_other ||
+        (letter.page_ask.after != 0 && letter.page_ask.kind == MSG_PAGE_STATES &&
+         letter.page_ask.after >> TAG_SHIFT != pages->tag)) {
         return;
     }
     *asked = (struct asked){.pages = pages,
                             .is_used = true,
+                            .is_named = is_named,
                             .ask = letter.page_ask,
                             .limit = letter.page_ask.limit,
                             .after = letter.page_ask.after & SEQ_MASK};

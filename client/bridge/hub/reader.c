@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "client/bridge/hub/follow.h"
 #include "client/bridge/hub/missing.h"
@@ -42,8 +43,9 @@ struct reader {
     struct queue queue;
     struct missing missing;
     struct arena arena;
-    int64_t head_ms;     /* the owner's time in its last head; 0: there was none */
-    uint64_t head_at_ms; /* steady_ms when the head came */
+    int64_t head_ms;              /* the owner's time in its last head; 0: there was none */
+    uint64_t head_at_ms;          /* steady_ms when the head came */
+    int64_t not_compared_since_s; /* wall clock; 0: compared since the last interruption */
     struct log_gate odd_gate;
 };
 
@@ -193,6 +195,19 @@ static void take_head(struct reader *reader, const struct follow_message *messag
     }
 }
 
+/* At each head of an owner, which is there then. The request may get lost; the next head comes. */
+static void request_comparison(struct reader *reader)
+{
+    char subject[SUBJECT_BYTES];
+    struct wire_letter letter = {.subject = subject};
+
+    if (reader->not_compared_since_s != 0 && reader_is_whole(reader) &&
+        near_is_up(reader->shared.near)) {
+        subject_compare(reader->host, reader->shared.name, subject);
+        (void)wire_publish(reader->shared.wire, &letter);
+    }
+}
+
 /*
  * What the clock of the owner shows now, or earlier: its time in the last head, and what has passed
  * here since then. No wall clock of this machine or of a server counts: one that is wrong would
@@ -260,6 +275,7 @@ static void on_took(void *context, const struct follow_message *message)
 
     if (subject_is_head(message->subject)) {
         take_head(reader, message);
+        request_comparison(reader);
         return;
     }
     arena_reset(&reader->arena);
@@ -311,7 +327,37 @@ static void on_caught_up(void *context)
     look_settled(part->reader);
 }
 
-static const struct follow_events follow_events = {on_took, on_room, on_began, on_caught_up};
+/* A server that was away may lack what the hub has acknowledged, and a reader that follows at this
+ * server does not get it. Only the owner can tell. */
+static void doubt_copy(struct reader *reader)
+{
+    if (reader->not_compared_since_s == 0) {
+        reader->not_compared_since_s = (int64_t)time(NULL);
+    }
+}
+
+static void on_interrupted(void *context)
+{
+    struct part *part = context;
+
+    doubt_copy(part->reader);
+}
+
+static const struct follow_events follow_events = {on_took, on_room, on_began, on_caught_up,
+                                                   on_interrupted};
+
+/* --- comparing with the owner ------------------------------------------------------------------
+ */
+
+void reader_compared(struct reader *reader)
+{
+    reader->not_compared_since_s = 0;
+}
+
+int64_t reader_not_compared_since(const struct reader *reader)
+{
+    return reader->not_compared_since_s;
+}
 
 void reader_sweep(struct reader *reader)
 {
@@ -392,6 +438,7 @@ int reader_new(const struct reader_shared *shared, const char *host, struct read
     arena_init(&reader->arena, alloc_system(), ARENA_BYTES);
     queue_init(&reader->queue, shared->loop, shared->near, reader->host, &queue_events, reader);
     missing_init(&reader->missing, shared->loop, reader->host, on_again, reader);
+    doubt_copy(reader);
     *out_reader = reader; /* also without success: it has handles to close */
     return add_parts(reader);
 }
@@ -405,6 +452,7 @@ void reader_joined(struct reader *reader)
 
 void reader_parted(struct reader *reader)
 {
+    doubt_copy(reader);
     for (size_t i = 0; i < FOLLOWS; i++) {
         follow_parted(reader->parts[i].follow);
         scan_parted(reader->parts[i].scan);

@@ -48,6 +48,12 @@ const char *reader_host(const struct reader *reader);
 bool reader_is_current(const struct reader *reader);
 bool reader_is_whole(const struct reader *reader);
 
+/* The owner has got the digest that it had asked this reader for. Since when, by the wall clock in
+ * seconds, no digest went to the owner, though the connection to the hub or a server of it was
+ * away; 0: one did. Until then the reader asks the owner to compare, at each of its heads. */
+void reader_compared(struct reader *reader);
+int64_t reader_not_compared_since(const struct reader *reader);
+
 /* How many messages have no room in hearsayd, and how many states were above the bound of the host.
  * Both are tried again. */
 uint64_t reader_no_room(const struct reader *reader);

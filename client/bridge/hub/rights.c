@@ -216,6 +216,7 @@ static void write_host(FILE *out, enum way way, bool imports, const struct row *
     } else {
         write_subject(out, way, imports, "o.%u.%s.>", shard, row->host);
         write_subject(out, way, imports, "o.rule.%s.>", row->host);
+        write_subject(out, way, imports, "o.compare.%s.*", row->host);
     }
     if (row->hood[0] != '\0') {
         write_hood(out, way, imports, row);

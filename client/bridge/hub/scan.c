@@ -65,7 +65,7 @@ static void on_caught_up(void *context)
     scan_parted(context);
 }
 
-static const struct follow_events follow_events = {on_took, on_room, on_began, on_caught_up};
+static const struct follow_events follow_events = {on_took, on_room, on_began, on_caught_up, NULL};
 
 int scan_new(uv_loop_t *loop, struct wire *wire, struct erase *erase,
              const struct follow_source *source, struct scan **out_scan)

@@ -290,6 +290,7 @@ static void note_failure(struct claim *claim, const char *why)
 {
     uint64_t withheld;
 
+    claim->failures++;
     (void)snprintf(claim->error, sizeof(claim->error), "%s", why);
     if (log_gate_opens(&claim->gate, (int64_t)uv_now(claim->timer.loop), &withheld)) {
         log_warning("host %s: the head is not written: %s; trying on", claim->host, why);

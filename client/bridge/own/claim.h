@@ -70,8 +70,9 @@ struct claim {
     uint64_t interval_ms;
     uint64_t accepted_at_ms; /* uv_now of the last head; 0: none */
     uint64_t rewinds;
-    bool is_behind;   /* since the last rewind not all was published */
-    bool owes_rewind; /* the hub has lost the head meanwhile: all goes once more after that */
+    uint64_t failures; /* heads that the hub did not store, ever */
+    bool is_behind;    /* since the last rewind not all was published */
+    bool owes_rewind;  /* the hub has lost the head meanwhile: all goes once more after that */
     char profile[LIMIT_PROFILE_BYTES + 1];
     char error[WIRE_ERROR_BYTES]; /* why the last head was not written; "": it was */
     struct log_gate gate;

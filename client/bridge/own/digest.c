@@ -49,6 +49,9 @@ bool digest_take_reply(struct digest *digest, const struct hearsay_reply *reply)
                                .deposited_before_ms = digest->deposited_before_ms,
                                .expires_after_ms = digest->expires_after_ms};
 
+    if (digest->ticket != 0 && digest->reader[0] != '\0') {
+        ask.reader = (struct msg_text){digest->reader, strlen(digest->reader)};
+    }
     if (digest->ticket == 0 || reply->ticket != digest->ticket) {
         return false;
     }
@@ -85,9 +88,10 @@ void digest_init(struct digest *digest, struct wire *wire, const char *host,
     digest->pages = (struct pages){.wire = wire, .host = host, .done = on_page, .context = digest};
 }
 
-void digest_begin(struct digest *digest, struct link *link, int64_t now_ms)
+void digest_begin(struct digest *digest, const char *reader, struct link *link, int64_t now_ms)
 {
     if (digest->link == NULL) {
+        digest->reader = reader;
         digest->link = link;
         digest->own = (struct feed_digest){.count = 0};
         digest->deposited_before_ms = now_ms - MARGIN_MS;

@@ -19,6 +19,7 @@ enum digest_outcome {
 
 struct digest {
     const char *host;
+    const char *reader;
     struct link *link; /* NULL: none is under way */
     uint64_t ticket;   /* of a request for changes; 0: none */
     struct pages pages;
@@ -32,8 +33,9 @@ struct digest {
 void digest_init(struct digest *digest, struct wire *wire, const char *host,
                  void (*done)(void *context, enum digest_outcome outcome), void *context);
 
-/* Begins, unless one is under way. */
-void digest_begin(struct digest *digest, struct link *link, int64_t now_ms);
+/* Begins, unless one is under way. `reader` (borrowed until the end) names the reader that answers;
+ * "": each may. now_ms is hearsayd's clock. */
+void digest_begin(struct digest *digest, const char *reader, struct link *link, int64_t now_ms);
 void digest_end(struct digest *digest); /* without `done` */
 
 /* Whether the reply was for the digest. */

@@ -7,8 +7,8 @@
 #include "client/bridge/feed/feed.h"
 #include "client/bridge/own/apply.h"
 #include "client/bridge/own/claim.h"
+#include "client/bridge/own/compare.h"
 #include "client/bridge/own/cursor.h"
-#include "client/bridge/own/digest.h"
 #include "client/bridge/own/orders.h"
 #include "client/bridge/own/publish.h"
 #include "client/bridge/own/restore.h"
@@ -18,9 +18,7 @@
 
 enum {
     LINK_RETRY_MS = 1000,
-    FEED_WAIT_MS = 5000,  /* less than LINK_SILENCE_MS */
-    HEADS_A_DIGEST = 120, /* an hour */
-    HEADS_SOON = 10       /* five minutes: to a digest after trouble, or after a difference */
+    FEED_WAIT_MS = 5000 /* less than LINK_SILENCE_MS */
 };
 
 struct host {
@@ -48,10 +46,8 @@ struct host {
     bool has_more; /* than this page */
     struct apply apply;
     struct restore restore;
-    struct digest digest;
-    unsigned heads_left; /* to the next digest */
-    unsigned different;  /* digests, one after the other */
-    uint64_t digests_different;
+    struct compare compare;
+    uint64_t failures; /* of heads and of states, when the last head was accepted */
     struct orders orders;
     void (*fenced)(void *context, const char *host, bool is_fenced);
     void *context;
@@ -230,6 +226,30 @@ static void on_restored(void *context, bool was_restore)
     }
 }
 
+/* All that hearsayd had is at the hub, so that a difference is one. */
+static void compare_if_published(struct host *host)
+{
+    if (host->is_greeted && host->claim.state == CLAIM_OWNER && !host->has_page &&
+        !host->claim.is_behind) {
+        compare_now(&host->compare, host->link, hearsay_now_ms(link_server(host->link)));
+    }
+}
+
+static void on_compare_wanted(void *context)
+{
+    compare_if_published(context);
+}
+
+static void on_compare_differs(void *context)
+{
+    struct host *host = context;
+
+    claim_rewind(&host->claim, "a reader has other messages than hearsayd, twice");
+    ask_feed(host);
+}
+
+static const struct compare_events compare_events = {on_compare_wanted, on_compare_differs};
+
 /* Each accepted head. */
 static void on_owned(void *context)
 {
@@ -238,12 +258,12 @@ static void on_owned(void *context)
     host->fenced(host->context, host->name, false);
     save_cursor(host);
     publish_resume(host->publish); /* what was on its way when the hub was lost */
-    host->heads_left--;
-    if (host->heads_left == 0) {
-        host->heads_left = HEADS_A_DIGEST;
-        if (host->is_greeted) {
-            digest_begin(&host->digest, host->link, hearsay_now_ms(link_server(host->link)));
-        }
+    if (host->failures != host->claim.failures + publish_failures(host->publish)) {
+        host->failures = host->claim.failures + publish_failures(host->publish);
+        compare_doubt(&host->compare); /* the hub had no leader or no quorum */
+    }
+    if (compare_head(&host->compare)) {
+        compare_if_published(host);
     }
     ask_feed(host);
 }
@@ -282,24 +302,6 @@ static const struct claim_events claim_events = {
     .now_ms = now_of,
 };
 
-static void on_compared(void *context, enum digest_outcome outcome)
-{
-    struct host *host = context;
-
-    if (outcome == DIGEST_SAME) {
-        host->different = 0;
-    } else if (outcome == DIGEST_DIFFERENT) {
-        host->digests_different++;
-        if (++host->different == 2) {
-            host->different = 0;
-            claim_rewind(&host->claim, "a reader has other messages than hearsayd, twice");
-            ask_feed(host);
-        } else {
-            host->heads_left = HEADS_SOON;
-        }
-    }
-}
-
 /* The hub and hearsayd are both there. A server that was lost may have kept less than it said. */
 static void begin_claim(struct host *host)
 {
@@ -308,7 +310,7 @@ static void begin_claim(struct host *host)
     claim_begin(&host->claim, info->profile,
                 info->role == HEARSAY_ROLE_RESTORING && !host->restore.is_marked,
                 host->is_restored && host->cursor.head == 0, &host->before);
-    host->heads_left = HEADS_SOON;
+    compare_doubt(&host->compare);
     restore_end(&host->restore);
     restore_words(&host->restore);
 }
@@ -321,7 +323,7 @@ static void end_link(struct host *host)
     host->ticket = 0;
     host->link = NULL;
     apply_lost(&host->apply);
-    digest_end(&host->digest);
+    compare_end(&host->compare);
     restore_end(&host->restore);
     claim_end(&host->claim);
     publish_drop(host->publish);
@@ -390,7 +392,7 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
     if (reply->ticket == host->ticket && host->ticket != 0) {
         take_changes(host, reply);
     } else if (!apply_take_reply(&host->apply, reply)) {
-        (void)digest_take_reply(&host->digest, reply);
+        (void)compare_take_reply(&host->compare, reply);
     }
 }
 
@@ -452,10 +454,12 @@ struct host *host_new(uv_loop_t *loop, const struct host_options *options)
     host->retry.data = host;
     claim_init(&host->claim, loop, wire, name, &host->cursor, &claim_events, host);
     restore_init(&host->restore, loop, wire, &host->apply, name, on_restored, host);
-    digest_init(&host->digest, wire, name, on_compared, host);
     host->orders = (struct orders){
         .loop = loop, .host = name, .apply = &host->apply, .restore = &host->restore};
     orders_begin(&host->orders, wire);
+    if (!compare_init(&host->compare, wire, name, &compare_events, host)) {
+        return NULL; /* the process ends */
+    }
     open_link(host);
     return host;
 }
@@ -469,7 +473,7 @@ void host_joined(struct host *host)
 
 void host_parted(struct host *host)
 {
-    digest_end(&host->digest);
+    compare_end(&host->compare);
     restore_end(&host->restore);
     claim_end(&host->claim);
     publish_pause(host->publish); /* another store may be the owner after the next joining */
@@ -480,6 +484,7 @@ void host_stop(struct host *host)
     save_cursor(host);
     host_parted(host);
     orders_end(&host->orders);
+    compare_stop(&host->compare);
     link_close(host->link);
     apply_clear(&host->apply);
     claim_stop(&host->claim);
@@ -514,7 +519,8 @@ void host_read_figures(const struct host *host, struct host_figures *out)
         .restored = host->restore.states,
         .applied = host->apply.applied,
         .refused = host->apply.refused,
-        .digests_different = host->digests_different,
+        .digests_different = host->compare.different_total,
+        .not_compared_since_s = host->compare.since_s,
         .head_age_ms =
             claim->accepted_at_ms == 0 ? UINT64_MAX : uv_now(host->loop) - claim->accepted_at_ms,
         .is_owner = claim->state == CLAIM_OWNER,

@@ -44,7 +44,8 @@ struct host_figures {
     uint64_t applied;
     uint64_t refused;
     uint64_t digests_different;
-    uint64_t head_age_ms; /* UINT64_MAX: never written */
+    int64_t not_compared_since_s; /* wall clock; 0: compared since the last trouble */
+    uint64_t head_age_ms;         /* UINT64_MAX: never written */
     bool is_owner;
     bool is_fenced;
 };

@@ -88,6 +88,13 @@ void own_print_status(const struct own *own, FILE *out)
                            figures.head_age_ms / 1000);
             text_print(out, "", line);
         }
+        if (figures.not_compared_since_s != 0) {
+            char since[TEXT_TIME_BYTES];
+
+            text_time(figures.not_compared_since_s, since);
+            (void)snprintf(line, sizeof(line), "not compared with a reader since %s", since);
+            text_print(out, "", line);
+        }
         if (figures.error[0] != '\0') {
             text_print(out, "", figures.error);
         }

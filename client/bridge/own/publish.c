@@ -31,6 +31,7 @@ struct publish {
     uint64_t page; /* number of the page; answers to an earlier one are ignored */
     uint64_t retry_ms;
     uint64_t total;
+    uint64_t failures;
     char error[WIRE_ERROR_BYTES];
     struct log_gate gate;
 };
@@ -89,6 +90,7 @@ static void note_failure(struct publish *publish, const char *why)
 {
     uint64_t withheld;
 
+    publish->failures++;
     (void)snprintf(publish->error, sizeof(publish->error), "%s", why);
     if (log_gate_opens(&publish->gate, (int64_t)uv_now(publish->options.loop), &withheld)) {
         log_warning("host %s: the hub does not store what is published: %s; trying on",
@@ -267,6 +269,11 @@ size_t publish_waiting(const struct publish *publish)
 const char *publish_error(const struct publish *publish)
 {
     return publish->error;
+}
+
+uint64_t publish_failures(const struct publish *publish)
+{
+    return publish->failures;
 }
 
 uint64_t publish_total(const struct publish *publish)

@@ -45,4 +45,7 @@ size_t publish_waiting(const struct publish *publish);
 const char *publish_error(const struct publish *publish);
 uint64_t publish_total(const struct publish *publish);
 
+/* How many attempts the hub did not acknowledge, ever: it had no leader, no quorum, or no room. */
+uint64_t publish_failures(const struct publish *publish);
+
 #endif

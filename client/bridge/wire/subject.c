@@ -88,6 +88,11 @@ void subject_rule_words(const char *host, char *out)
     (void)snprintf(out, SUBJECT_BYTES, "o.rule.%s.>", host);
 }
 
+void subject_compare(const char *host, const char *reader, char *out)
+{
+    (void)snprintf(out, SUBJECT_BYTES, "o.compare.%s.%s", host, reader);
+}
+
 void subject_pages(const char *host, char *out)
 {
     (void)snprintf(out, SUBJECT_BYTES, "r.%s", host);

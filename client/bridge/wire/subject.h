@@ -8,6 +8,8 @@
  *   h.rule.HOST.RULE    the state of a rule of the host; written by the owner only
  *   o.SHARD.HOST.ID     the operator's word about a message; written by bridges at the hub only
  *   o.rule.HOST.RULE    the operator's word about a rule, likewise
+ *   o.compare.HOST.READER  READER asks the owner to compare its messages with its own: it was
+ *                       without the hub; stored nowhere
  *   r.HOST              requests for pages of the host, answered by bridges of readers
  *   s.HOOD.HOST         summaries of the host for its neighbours, and that it asks for theirs
  *   q.HOOD.HOST         queries for the host, from its neighbours
@@ -41,7 +43,8 @@ void subject_words(const char *host, char *out);      /* all of a host: o.SHARD.
 void subject_rule_words(const char *host, char *out); /* o.rule.HOST.> */
 void subject_rule_word(const char *host, uint32_t kind, const uint8_t *value, size_t value_bytes,
                        char *out);
-void subject_pages(const char *host, char *out); /* r.HOST */
+void subject_compare(const char *host, const char *reader, char *out); /* reader "*": of all */
+void subject_pages(const char *host, char *out);                       /* r.HOST */
 void subject_summary(const char *hood, const char *host, char *out);
 void subject_query(const char *hood, const char *host, char *out); /* to send a query to */
 void subject_asked(const char *hood, const char *host, char *out); /* to hear queries on */

@@ -2,6 +2,7 @@
 #include "client/bridge/wire/text.h"
 
 #include <string.h>
+#include <time.h>
 
 enum { ROOM = 49 };
 
@@ -30,4 +31,15 @@ void text_print(FILE *out, const char *word, const char *text)
         text += strspn(text, " ");
         word = "";
     } while (*text != '\0');
+}
+
+void text_time(int64_t time_s, char *out)
+{
+    time_t seconds = (time_t)time_s;
+    struct tm parts;
+
+    if (gmtime_r(&seconds, &parts) == NULL ||
+        strftime(out, TEXT_TIME_BYTES, "%Y-%m-%d %H:%M:%S UTC", &parts) == 0) {
+        (void)snprintf(out, TEXT_TIME_BYTES, "a time that is not known");
+    }
 }

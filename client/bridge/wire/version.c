@@ -119,7 +119,7 @@ unsigned hub_version_warn(const struct hub_version *version, const char *node, F
         {hub_version_diverges,
          "lacks two fixes of raft, so that after a stop the servers may disagree for good about "
          "what is stored: use 2.11.16 or later",
-         "docs/hub.md, \"Which nats-server\""},
+         "docs/notes/reliability.md, \"Servers that disagree\""},
         {has_holes, "is older than published security fixes: use 2.11.16, 2.12.7 or later",
          "https://advisories.nats.io/"},
     };

@@ -31,7 +31,7 @@ bool hub_version_syncs(const struct hub_version *version);
 /*
  * Whether servers of this version may come to store different messages after one of them was
  * stopped or killed, because they lack two fixes of their consensus protocol (raft): before
- * 2.11.16. docs/hub.md has what was measured.
+ * 2.11.16. docs/notes/reliability.md has what was measured.
  */
 bool hub_version_diverges(const struct hub_version *version);
 
