@@ -55,6 +55,20 @@ def test_a_host_tells_what_it_has(make_site, hub, rng):  # noqa: F811
     assert max(map(len, site.bridge.status().splitlines())) <= 60
 
 
+def test_a_host_tells_nothing_before_it_has_its_messages_back(make_site, hub, rng, monkeypatch):  # noqa: F811
+    """Its neighbours would take a part for all it has, and say `complete` without what comes back later. A new store
+    waits for a reader for one interval of heads."""
+    monkeypatch.setenv("HEARSAY_BRIDGE_HEAD_MS", "3000")
+    site = make_site("ap5")
+    before = deposit(site, rng, 3)
+    with Ear(hub, "ap9") as ear:
+        site.start()
+        first = ear.word("ap5")
+        with site.daemon.client() as client:
+            assert client.welcome.hosts[0].role == pb.OWNER
+        assert cover([first], before)
+
+
 def test_a_covered_message_is_told_by_its_time(make_site, hub, rng):  # noqa: F811
     """A message that the groups cover needs no delta: a word has its time, at most a second after the word before.
 

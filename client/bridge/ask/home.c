@@ -56,6 +56,11 @@ static const char *find_fault(const struct home *home, const struct hearsay_host
     if (info->hood == NULL || strcmp(info->hood, home->host->hood) != 0) {
         return "it has another `hood` in hearsayd.conf";
     }
+    /* What a summary says of a part of the messages would be taken for all of them, and the host
+     * would not be asked for those that have come back since. */
+    if (info->role == HEARSAY_ROLE_RESTORING && home->host->publishes) {
+        return "it gets its messages back from the hub first";
+    }
     return NULL;
 }
 
