@@ -46,6 +46,7 @@ struct follow {
     uint64_t seq;      /* of the last message taken; 0: none */
     uint64_t time_ns;  /* when the stream got it */
     uint64_t number;   /* of the last message of this consumer */
+    uint64_t backlog;  /* how many messages were there when the consumer was made */
     size_t wanted;     /* of the messages asked for, how many are still to come */
     unsigned beats;    /* heartbeats since the last message, or since messages were asked for */
 };
@@ -107,6 +108,7 @@ static void on_made(void *context, uint64_t tag, enum wire_outcome outcome,
         return;
     }
     follow->state = FOLLOW_READY;
+    follow->backlog = (uint64_t)pending;
     if (pending == 0) {
         note_caught_up(follow);
     }
@@ -235,7 +237,9 @@ static void take_state(struct follow *follow, const struct wire_message *message
     if (!is_old) {
         follow->events->took(follow->context, &taken);
     }
-    if (place->pending == 0) {
+    /* A server that counts too many messages (2.9.10, after a kill) never says that none is left,
+     * and sends no heartbeat as long as new ones come. */
+    if (place->pending == 0 || place->number >= follow->backlog) {
         note_caught_up(follow);
     }
     if (follow->wanted == 0 && follow->state == FOLLOW_PULLING) {
