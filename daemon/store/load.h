@@ -44,8 +44,9 @@ int store_load_host(const struct store_load *load, const char *name, const char 
 
 /*
  * Calls `visit` for every message in the order of seq, and verifies the checksum of each message,
- * including the payload, before the call. Returns 0; -ERR_DAMAGED, -ERR_STORAGE or -ERR_NOMEM with
- * a sentence in load->reason; or a nonzero result of `visit`, which ends the replay.
+ * including the payload, before the call. With a second core, a thread reads ahead (ahead.h);
+ * `visit` is called on the caller's thread. Returns 0; -ERR_DAMAGED, -ERR_STORAGE or -ERR_NOMEM
+ * with a sentence in load->reason; or a nonzero result of `visit`, which ends the replay.
  */
 int store_load_replay(const struct store_load *load,
                       int (*visit)(void *context, const struct persist_message *message),

@@ -42,14 +42,6 @@ struct store_soon store_number_soon(const struct store_number *number)
                                number_seq(number)};
 }
 
-static int compare_hashes(const void *left, const void *right)
-{
-    uint32_t a = store_number_hash(left);
-    uint32_t b = store_number_hash(right);
-
-    return a < b ? -1 : a > b;
-}
-
 /* --- runs ------------------------------------------------------------------------------------- */
 
 bool store_run_resize(struct store_run *run, size_t room)
@@ -116,11 +108,72 @@ static void divide_run(struct store_run *run)
     }
 }
 
+static int compare_hashes(const void *left, const void *right)
+{
+    uint32_t a = store_number_hash(left);
+    uint32_t b = store_number_hash(right);
+
+    return a < b ? -1 : a > b;
+}
+
+/*
+ * Copies the numbers from `from` to `to`, sorted by SORT_BITS bits of their hashes from the bit
+ * `shift` on. Numbers with equal bits stay in their order, so that sorting by the lowest bits first
+ * and by the highest bits last sorts by the hash.
+ */
+enum { SORT_BITS = 10, SORT_VALUES = 1 << SORT_BITS };
+
+static void sort_by_bits(const struct store_number *from, size_t count, unsigned shift,
+                         struct store_number *to)
+{
+    size_t places[SORT_VALUES] = {0};
+    size_t place = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        places[store_number_hash(&from[i]) >> shift & (SORT_VALUES - 1)]++;
+    }
+    for (size_t value = 0; value < SORT_VALUES; value++) {
+        size_t numbers = places[value];
+
+        places[value] = place;
+        place += numbers;
+    }
+    for (size_t i = 0; i < count; i++) {
+        to[places[store_number_hash(&from[i]) >> shift & (SORT_VALUES - 1)]++] = from[i];
+    }
+}
+
+/* Sorts `items` with the help of as many items of memory in `spare`. Returns the one of the two
+ * that has the sorted numbers. */
+static struct store_number *sort_numbers(struct store_number *items, size_t count,
+                                         struct store_number *spare)
+{
+    for (unsigned shift = 0; shift < STORE_HASH_BITS; shift += SORT_BITS) {
+        struct store_number *from = items;
+
+        sort_by_bits(from, count, shift, spare);
+        items = spare;
+        spare = from;
+    }
+    return items;
+}
+
 void store_run_sort(struct store_run *run)
 {
-    if (run->count > 0) { /* an empty run may have no items at all */
+    struct store_number *spare = malloc(run->count * sizeof(*spare));
+
+    if (run->count > 0 && spare != NULL) {
+        struct store_number *items = run->items;
+
+        run->items = sort_numbers(items, run->count, spare);
+        if (run->items == spare) {
+            run->room = run->count;
+            spare = items;
+        }
+    } else if (run->count > 0) { /* an empty run may have no items at all */
         qsort(run->items, run->count, sizeof(*run->items), compare_hashes);
     }
+    free(spare);
     divide_run(run);
 }
 

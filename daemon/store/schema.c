@@ -5,6 +5,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include <uv.h>
+
 #include "core/base/err.h"
 #include "daemon/store/check.h"
 #include "daemon/store/error.h"
@@ -308,8 +310,42 @@ static int bring_up_to_date(sqlite3 *db, const char *path, char *out_reason)
     return code;
 }
 
+/* What a thread reads while the database is checked. */
+struct beside_work {
+    const struct store_beside *beside;
+    const char *path;
+    const char *vfs;
+};
+
+static void run_beside(void *context)
+{
+    struct beside_work *work = context;
+    sqlite3 *db;
+
+    if (store_schema_connect(work->path, work->vfs, STORE_USE_READER, &db) == SQLITE_OK) {
+        work->beside->run(work->beside->context, db);
+        (void)sqlite3_close(db);
+    }
+}
+
+static int check_with_beside(sqlite3 *db, const char *path, const struct store_beside *beside,
+                             char *out_reason)
+{
+    struct beside_work work = {.beside = beside, .path = path, .vfs = store_schema_vfs(db)};
+    uv_thread_t thread;
+    bool has_thread = beside != NULL && uv_available_parallelism() > 1 &&
+                      uv_thread_create(&thread, run_beside, &work) == 0;
+    int code = check_whole(db, path, out_reason);
+
+    if (has_thread) {
+        (void)uv_thread_join(&thread);
+    }
+    return code;
+}
+
 /* All checks of a file. They write only to a sound file of the version before. */
-static int schema_examine(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
+static int schema_examine(sqlite3 *db, const char *path, const struct store_beside *beside,
+                          bool *out_is_empty, char *out_reason)
 {
     bool is_old = false;
     int code = schema_identify(db, path, out_is_empty, &is_old, out_reason);
@@ -323,7 +359,8 @@ static int schema_examine(sqlite3 *db, const char *path, bool *out_is_empty, cha
     if (*out_is_empty) {
         return 0;
     }
-    return is_old ? bring_up_to_date(db, path, out_reason) : check_whole(db, path, out_reason);
+    return is_old ? bring_up_to_date(db, path, out_reason)
+                  : check_with_beside(db, path, beside, out_reason);
 }
 
 static int set_creation_pragmas(sqlite3 *db, int page_bytes)
@@ -377,7 +414,8 @@ const char *store_schema_vfs(sqlite3 *db)
  * refuses shared memory.
  */
 static int open_by(const char *path, const char *vfs, enum store_use use, int page_bytes,
-                   sqlite3 **out_db, bool *out_refuses_maps, char *out_reason)
+                   const struct store_beside *beside, sqlite3 **out_db, bool *out_refuses_maps,
+                   char *out_reason)
 {
     sqlite3 *db;
     bool is_new = false;
@@ -402,7 +440,7 @@ static int open_by(const char *path, const char *vfs, enum store_use use, int pa
         code = store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
         goto close;
     }
-    code = schema_examine(db, path, &is_empty, out_reason);
+    code = schema_examine(db, path, beside, &is_empty, out_reason);
     if (code != 0) {
         goto close;
     }
@@ -428,14 +466,21 @@ uint64_t store_schema_page_bytes(sqlite3 *db)
     return (uint64_t)bytes;
 }
 
+int store_schema_open_beside(const char *path, enum store_use use, int page_bytes,
+                             const struct store_beside *beside, sqlite3 **out_db, char *out_reason)
+{
+    bool refuses_maps = false;
+    int code = open_by(path, NULL, use, page_bytes, beside, out_db, &refuses_maps, out_reason);
+
+    if (code != 0 && refuses_maps) {
+        code = open_by(path, STORE_HEAP_VFS, use, page_bytes, beside, out_db, &refuses_maps,
+                       out_reason);
+    }
+    return code;
+}
+
 int store_schema_open(const char *path, enum store_use use, int page_bytes, sqlite3 **out_db,
                       char *out_reason)
 {
-    bool refuses_maps = false;
-    int code = open_by(path, NULL, use, page_bytes, out_db, &refuses_maps, out_reason);
-
-    if (code != 0 && refuses_maps) {
-        code = open_by(path, STORE_HEAP_VFS, use, page_bytes, out_db, &refuses_maps, out_reason);
-    }
-    return code;
+    return store_schema_open_beside(path, use, page_bytes, NULL, out_db, out_reason);
 }

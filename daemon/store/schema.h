@@ -51,6 +51,23 @@ int store_schema_connect(const char *path, const char *vfs, enum store_use use, 
 int store_schema_open(const char *path, enum store_use use, int page_bytes, sqlite3 **out_db,
                       char *out_reason);
 
+/*
+ * Work that reads the database while store_schema_open_beside checks it: `run` is called on a
+ * thread of its own, with a connection that cannot write. The database may turn out to be damaged.
+ */
+struct store_beside {
+    void (*run)(void *context, sqlite3 *db);
+    void *context;
+};
+
+/*
+ * As store_schema_open, and runs `beside` while it checks the database, if the machine has a second
+ * core. `run` has returned when this function returns. It is not called for a new database, for one
+ * of the version before, or without a thread.
+ */
+int store_schema_open_beside(const char *path, enum store_use use, int page_bytes,
+                             const struct store_beside *beside, sqlite3 **out_db, char *out_reason);
+
 /* Returns the size of the pages of a database; STORE_PAGE_BYTES if it cannot be read. */
 uint64_t store_schema_page_bytes(sqlite3 *db);
 

@@ -399,7 +399,9 @@ static int store_alloc(const struct persist_sqlite_options *options,
     store->base.interface = &sqlite_interface;
     store->async.data = store;
     store->path = malloc(length);
-    if (store->path == NULL || uv_mutex_init(&store->mutex) != 0) {
+    store->numbers = store_numbers_new();
+    if (store->path == NULL || store->numbers == NULL || uv_mutex_init(&store->mutex) != 0) {
+        store_numbers_free(store->numbers);
         free(store->path);
         free(store);
         return -ERR_NOMEM;
@@ -454,13 +456,44 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
     return 0;
 }
 
-static int load_numbers(struct persist_sqlite *store, sqlite3 *db, char *out_reason)
-{
-    struct store_load load = {db, store->path, out_reason};
+/* Numbers that are loaded on a thread while the database is checked. */
+struct early_numbers {
+    struct store_numbers *numbers;
+    bool is_loaded;
+};
 
-    store->numbers = store_numbers_new();
-    return store->numbers == NULL ? sqlite_say(-ERR_NOMEM, out_reason)
-                                  : store_load_numbers(&load, store->numbers);
+static void load_early(void *context, sqlite3 *db)
+{
+    struct early_numbers *early = context;
+    const char *detail;
+
+    early->is_loaded = store_numbers_load(early->numbers, db, &detail) == SQLITE_OK;
+}
+
+/*
+ * Opens and checks the database, and loads the numbers of all messages. If loading them beside the
+ * check has failed, they are loaded again after the check, so that a failure has the same sentence
+ * on every machine.
+ */
+static int open_database(struct persist_sqlite *store, const struct persist_sqlite_options *options,
+                         sqlite3 **out_db, char *out_reason)
+{
+    struct early_numbers early = {.numbers = store->numbers};
+    struct store_beside beside = {load_early, &early};
+    bool is_small = options->bytes_max != 0 && options->bytes_max <= SMALL_BYTES_MAX;
+    int code = store_schema_open_beside(
+        store->path, options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER,
+        is_small ? STORE_PAGE_BYTES_SMALL : STORE_PAGE_BYTES, &beside, out_db, out_reason);
+
+    if (code == 0 && !early.is_loaded) {
+        struct store_load load = {*out_db, store->path, out_reason};
+
+        code = store_load_numbers(&load, store->numbers);
+        if (code != 0) {
+            (void)sqlite3_close(*out_db);
+        }
+    }
+    return code;
 }
 
 static void warn_of_space(const char *path, const struct persist_sqlite_options *options)
@@ -499,17 +532,9 @@ int persist_sqlite_open(const struct persist_sqlite_options *given, struct persi
     sqlite3_free(sqlite3_temp_directory);
     sqlite3_temp_directory = sqlite3_mprintf("%s", options->directory);
     store_log_warn(store->path);
-    code = store_schema_open(
-        store->path, options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER,
-        options->bytes_max != 0 && options->bytes_max <= SMALL_BYTES_MAX ? STORE_PAGE_BYTES_SMALL
-                                                                         : STORE_PAGE_BYTES,
-        &db, out_reason);
+    code = open_database(store, options, &db, out_reason);
     if (code != 0) {
         goto free_store;
-    }
-    code = load_numbers(store, db, out_reason);
-    if (code != 0) {
-        goto close_db;
     }
     warn_of_space(store->path, options);
     const char *vfs = store_schema_vfs(db);
