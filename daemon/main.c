@@ -77,6 +77,9 @@ int main(int argc, char **argv)
         return main_restore(&options, &config);
     }
     int rc = server_start(&server, &options, &config, reason);
+    if (rc == SERVER_STOPPED) {
+        return EXIT_SUCCESS;
+    }
     if (rc != 0) {
         log_error("%s", reason);
         return rc == SERVER_REFUSED ? EXIT_USAGE : EXIT_FAILURE;

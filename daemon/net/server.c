@@ -15,6 +15,7 @@
 #include "daemon/net/server_open.h"
 #include "daemon/store/thread/sqlite.h"
 #include "daemon/system/datadir.h"
+#include "daemon/system/early_signals.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
@@ -105,6 +106,11 @@ static void on_tick(uv_timer_t *timer)
     finish_if_quiet(server);
 }
 
+static void log_stopping(int number)
+{
+    log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
+}
+
 static void on_terminate(uv_signal_t *signal, int number)
 {
     struct server *server = signal->data;
@@ -113,7 +119,7 @@ static void on_terminate(uv_signal_t *signal, int number)
         sessions_close(&server->sessions);
         return;
     }
-    log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
+    log_stopping(number);
     notify_stopping("finishing what is under way");
     server->stopping = true;
     service_stop(server->service);
@@ -148,13 +154,24 @@ static void on_watchdog(uv_timer_t *timer)
     notify_watchdog();
 }
 
+static const struct {
+    int number;
+    uv_signal_cb act;
+} handled_signals[] = {{SIGTERM, on_terminate}, {SIGINT, on_terminate}, {SIGHUP, on_reload}};
+
+/* Acts on the signals that came before the loop took them. */
+static void act_on_early_signals(struct server *server)
+{
+    for (size_t i = 0; i < sizeof(handled_signals) / sizeof(handled_signals[0]); i++) {
+        if (early_signals_take(handled_signals[i].number)) {
+            handled_signals[i].act(&server->signals[i], handled_signals[i].number);
+        }
+    }
+}
+
 /* Makes and starts the server's handles. Returns 0 or a libuv error. */
 static int init_handles(struct server *server)
 {
-    static const struct {
-        int number;
-        uv_signal_cb act;
-    } signals[] = {{SIGTERM, on_terminate}, {SIGINT, on_terminate}, {SIGHUP, on_reload}};
     uint64_t watchdog_ms = notify_watchdog_interval_ms();
     int rc = 0;
 
@@ -166,10 +183,12 @@ static int init_handles(struct server *server)
     server->prepare.data = server;
     server->check.data = server;
     server->tick.data = server;
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
+    for (size_t i = 0; i < sizeof(handled_signals) / sizeof(handled_signals[0]); i++) {
         uv_signal_init(&server->loop.uv, &server->signals[i]);
         server->signals[i].data = server;
-        rc = rc == 0 ? uv_signal_start(&server->signals[i], signals[i].act, signals[i].number) : rc;
+        rc = rc == 0 ? uv_signal_start(&server->signals[i], handled_signals[i].act,
+                                       handled_signals[i].number)
+                     : rc;
     }
     /* If a signal's handle has failed, the handles below are not started. A started handle would
      * keep the loop running. */
@@ -281,6 +300,7 @@ static void warn_of_distances(const struct config *config)
 int server_start(struct server *server, const struct options *options, const struct config *config,
                  char *out_reason)
 {
+    early_signals_catch(); /* before the log says where the daemon listens */
     memset(server, 0, sizeof(*server));
     server->lock = -1;
     server->alloc = alloc_system();
@@ -326,6 +346,11 @@ int server_start(struct server *server, const struct options *options, const str
     }
     loop_close_handles(&server->loop);
     close_all(server);
+    if (early_signals_stop()) {
+        log_stopping(early_signals_take(SIGTERM) ? SIGTERM : SIGINT);
+        log_info("stopped");
+        return SERVER_STOPPED;
+    }
     return rc == CONFIG_REFUSED ? SERVER_REFUSED : -ERR_SYSTEM;
 }
 
@@ -350,6 +375,7 @@ void server_run(struct server *server)
              server->config.data);
     notify_ready("serving");
     loop_wake(&server->loop); /* the first turn begins to arrange the messages */
+    act_on_early_signals(server);
     close_all(server);
     log_info("stopped");
 }

@@ -80,7 +80,7 @@ struct server {
  * sentence is in out_reason (CONFIG_REASON_BYTES), and nothing is left open. Borrows `options`
  * until server_run returns.
  */
-enum { SERVER_REFUSED = 1 };
+enum { SERVER_REFUSED = 1, SERVER_STOPPED = 2 };
 int server_start(struct server *server, const struct options *options, const struct config *config,
                  char *out_reason);
 

@@ -13,10 +13,12 @@
 #include "daemon/store/persist.h"
 #include "daemon/store/statement.h"
 #include "daemon/store/tables.h"
+#include "daemon/system/early_signals.h"
 #include "daemon/system/log.h"
 
 enum {
     VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a value or a row: four times the largest frame */
+    STOP_STEPS = 10000,                /* of SQLite's machine: about a millisecond */
     BUSY_WAIT_MS = 1000,
     BUSY_WAIT_BRIEF_MS = 20
 };
@@ -82,6 +84,14 @@ static const char writer_pragmas[] =
 
 /* --- connections ------------------------------------------------------------------------------ */
 
+/* SQLite calls it every STOP_STEPS steps of a statement. Nonzero ends the statement with
+ * SQLITE_INTERRUPT. */
+static int on_progress(void *context)
+{
+    (void)context;
+    return early_signals_stop();
+}
+
 static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out_db)
 {
     sqlite3 *db = NULL;
@@ -97,6 +107,8 @@ static int open_file(const char *path, const char *vfs, int flags, sqlite3 **out
     /* SQLite keeps small values in memory of its own (lookaside), which no free overwrites: the end
      * of a report's reason was found there after its message had gone. */
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_LOOKASIDE, NULL, 0, 0);
+    /* A stop while the daemon starts ends a long check, or the reading of all messages. */
+    sqlite3_progress_handler(db, STOP_STEPS, on_progress, NULL);
     /* Closing the connection must not run a checkpoint, because the file may be refused later. */
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
     (void)sqlite3_db_config(db, SQLITE_DBCONFIG_DEFENSIVE, 1, NULL);

@@ -72,6 +72,24 @@ def test_clock_does_not_run_backwards_over_a_restart(make_daemon, rng):
 
 
 @pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT], ids=["TERM", "INT"])
+def test_stop_before_it_is_ready(make_daemon, tmp_path, sig):
+    """A signal after the first line and before the last one of the start ends it in order."""
+    certificate = tmp_path / "certificate"
+    os.mkfifo(certificate)  # the daemon waits in reading it, behind the line "listening on"
+    daemon = make_daemon(f"listen = 127.0.0.1:0 tls\ntls_certificate = {certificate}\n"
+                         f"tls_key = {certificate}\n", start=False)
+    daemon.launch()
+    daemon.wait_log("listening on 127")
+    end = os.open(certificate, os.O_WRONLY)  # once the daemon has opened it
+    daemon.process.send_signal(sig)
+    os.close(end)
+    assert daemon.wait_exit() == 0
+    assert not daemon.find_log("ready: ")
+    assert [line.split("info: ")[1] for line in daemon.log[-3:-1]] == [
+        f"stopping ({sig.name})", "stopped"]
+
+
+@pytest.mark.parametrize("sig", [signal.SIGTERM, signal.SIGINT], ids=["TERM", "INT"])
 def test_stop_with_idle_clients(make_daemon, sig):
     """Clients that only sit there do not hold up the end; they see a clean one."""
     daemon = make_daemon()

@@ -2,8 +2,11 @@
 /* Reading: payloads by id, pages in order, and the replay at the start. */
 #include "daemon/store/thread/sqlite.h"
 
+#include <signal.h>
 #include <string.h>
 
+#include "core/base/err.h"
+#include "daemon/system/early_signals.h"
 #include "tests/lib/check.h"
 #include "tests/lib/store_fixture.h"
 
@@ -255,6 +258,46 @@ static void test_replay_stops_when_told(void **state)
     assert_int_equal(store_deposit(&fixture, 6, 10, NEVER), PERSIST_APPLIED);
 }
 
+/*
+ * A stop ends the check of the database and the reading of its messages, long before their end. A
+ * new start has everything.
+ */
+static void test_a_stop_ends_the_start(void **state)
+{
+    enum { COUNT = 2500 }; /* some steps of SQLite's machine for each */
+    static uint32_t numbers[COUNT];
+    static struct store_op ops[COUNT];
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        store_make_deposit(&fixture, &ops[i], i, 10, NEVER);
+        store_submit(&fixture, &ops[i]);
+    }
+    store_await(&fixture, ops, COUNT);
+    store_close(&fixture);
+    early_signals_catch();
+    assert_int_equal(raise(SIGTERM), 0);
+    assert_int_equal(store_try_open(&fixture), -ERR_STORAGE);
+    assert_true(early_signals_take(SIGTERM));
+    assert_false(early_signals_stop());
+    store_open(&fixture);
+    assert_int_equal(raise(SIGINT), 0);
+    unsigned count = 10; /* visit_two does not end it */
+    assert_int_equal(
+        fixture.persist->interface->replay(fixture.persist, visit_two, &count, fixture.reason),
+        -ERR_STORAGE);
+    assert_in_range(count, 10, 10 + COUNT - 1);
+    assert_true(early_signals_take(SIGINT));
+    store_reopen(&fixture);
+    assert_int_equal(store_replay(&fixture, numbers, COUNT), COUNT);
+    for (uint32_t i = 0; i < COUNT; i++) {
+        assert_int_equal(numbers[i], i);
+    }
+    (void)signal(SIGTERM, SIG_DFL);
+    (void)signal(SIGINT, SIG_DFL);
+    (void)signal(SIGHUP, SIG_DFL);
+}
+
 #define TEST(name) \
     cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
 
@@ -316,8 +359,13 @@ static void test_removed_is_told(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_reads_payloads),         TEST(test_cache_is_freed),  TEST(test_pages_in_order),
-        TEST(test_replay_stops_when_told), TEST(test_removed_is_told), TEST(test_lists_all),
+        TEST(test_reads_payloads),
+        TEST(test_cache_is_freed),
+        TEST(test_pages_in_order),
+        TEST(test_replay_stops_when_told),
+        TEST(test_a_stop_ends_the_start),
+        TEST(test_removed_is_told),
+        TEST(test_lists_all),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
