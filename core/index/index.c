@@ -105,6 +105,11 @@ void index_wear(const struct index *index, struct index_wear *out_wear)
     }
 }
 
+struct index_use index_use(const struct index *index)
+{
+    return index->use;
+}
+
 int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item)
 {
     struct index_item item;

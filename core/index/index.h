@@ -100,6 +100,16 @@ struct index_wear {
 };
 void index_wear(const struct index *index, struct index_wear *out_wear);
 
+/*
+ * What searches have cost since the index was made. A search counts when it is freed, once for each
+ * of its parts that looks into this index.
+ */
+struct index_use {
+    uint64_t searches;
+    uint64_t comparisons; /* as index_search_comparisons counts them */
+};
+struct index_use index_use(const struct index *index);
+
 /* Removes a message. Unless out_item is NULL, copies the message's item to *out_item. Returns 0 or
  * INDEX_NOT_FOUND; never fails for lack of memory. Running searches will not return the message. */
 int index_remove(struct index *index, const uint8_t *id, struct index_item *out_item);

@@ -35,6 +35,7 @@ struct index {
     size_t words;
     struct search_part *parts; /* of searches under way */
     struct notes *notes;       /* notes of a running renewal of this index; or NULL */
+    struct index_use use;      /* of the searches that have ended */
 };
 
 struct index_search {

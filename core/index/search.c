@@ -48,6 +48,8 @@ static void search_detach(struct index_search *search)
         if (part->cursor != NULL) {
             part->index->engine->cursor_free(part->index->handle, part->cursor);
             part->cursor = NULL;
+            part->index->use.searches++;
+            part->index->use.comparisons += part->probe.comparisons;
         }
     }
 }

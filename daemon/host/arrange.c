@@ -2,6 +2,7 @@
 #include "daemon/host/arrange.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 #ifdef __GLIBC__
 #include <malloc.h>
@@ -12,40 +13,14 @@
 #include "daemon/system/log.h"
 
 enum {
-    /* An index with so many messages or fewer is rebuilt only if it was loaded at the start. */
-    MESSAGES_LEAST = 4096,
-    /*
-     * Limits while many messages are deposited: an index is due when a quarter of its messages, and
-     * at least BUSY_LEAST, are worn, and the worker has rested for BUSY_REST times the expected
-     * time of the rebuild.
-     */
-    BUSY_SHARE = 4,
-    BUSY_LEAST = 4096,
-    BUSY_REST = 19,
-    /*
-     * Limits while few messages are deposited: between the last two ticks the worn messages of all
-     * indexes grew by less than the index's worn messages divided by IDLE_TICKS.
-     */
-    IDLE_SHARE = 32,
-    IDLE_LEAST = 1024,
-    IDLE_REST = 4,
-    IDLE_TICKS = 64,
     /*
      * A removed message counts as half a worn message (worn_of), because it costs a search less
      * time than a message beside the tree.
      */
     REMOVED_WEIGHT = 2,
     FAILED_REST_MS = 60 * 1000,
-    /*
-     * Time of a rebuild for each message, in nanoseconds: the estimate before the first rebuild,
-     * and the bounds of later estimates.
-     */
-    MESSAGE_NS_FIRST = 20 * 1000,
-    MESSAGE_NS_LEAST = 1000,
-    MESSAGE_NS_MOST = 10 * 1000 * 1000,
     /* The budget of renewal_follow in one slice, in changes. */
-    FOLLOW_BUDGET = 128,
-    NS_A_MS = 1000 * 1000
+    FOLLOW_BUDGET = 128
 };
 
 void arrange_tune_memory(void)
@@ -65,9 +40,7 @@ void arrange_init(struct arrange *arrange, struct worker *worker, uint32_t *work
     memset(arrange, 0, sizeof(*arrange));
     arrange->worker = worker;
     arrange->working = working;
-    arrange->rests_since_ms = INT64_MIN;
     arrange->not_before_ms = INT64_MIN;
-    arrange->message_ns = MESSAGE_NS_FIRST;
     atomic_init(&arrange->stop, false);
 }
 
@@ -145,7 +118,6 @@ static void arrange_end(struct arrange *arrange)
 static void note_failure(struct arrange *arrange, int outcome)
 {
     arrange->figures.failed++;
-    arrange->rests_since_ms = arrange->now_ms;
     arrange->not_before_ms = arrange->now_ms + FAILED_REST_MS;
     log_warning("messages of host %s are not arranged for quick queries, which will be tried "
                 "again: %s",
@@ -170,33 +142,19 @@ static void on_arranged(struct long_work *work)
 
 /* --- which, and when -------------------------------------------------------------------------- */
 
-/*
- * Returns the number of worn messages of an index: the messages that came since the last rebuild,
- * and half the number of the arranged messages that were removed.
- */
-static size_t worn_of(const struct index *index)
+/* The counters of an epoch's index. */
+static struct worth_counts counts_of(const struct epoch *epoch)
 {
+    struct index_use use = index_use(epoch->index);
     struct index_wear wear;
 
-    index_wear(index, &wear);
-    return wear.unarranged + wear.removed / REMOVED_WEIGHT;
-}
-
-/*
- * Whether an index of `count` messages is due for a rebuild. The number of worn messages, `worn`,
- * must be large enough, and the worker must have rested long enough.
- */
-static bool is_due(const struct arrange *arrange, size_t worn, size_t count)
-{
-    bool idle = arrange->came < worn / IDLE_TICKS;
-    size_t share = count / (idle ? IDLE_SHARE : BUSY_SHARE);
-    size_t least = idle ? IDLE_LEAST : BUSY_LEAST;
-    int64_t work_ms = (int64_t)count * arrange->message_ns / NS_A_MS;
-    int64_t rest_ms = work_ms * (idle ? IDLE_REST : BUSY_REST);
-
-    return count > MESSAGES_LEAST && worn >= least && worn >= share &&
-           arrange->now_ms >= arrange->not_before_ms &&
-           arrange->now_ms - arrange->rests_since_ms >= rest_ms;
+    index_wear(epoch->index, &wear);
+    return (struct worth_counts){
+        .messages = index_count(epoch->index),
+        .worn = wear.unarranged + wear.removed / REMOVED_WEIGHT,
+        .searches = use.searches,
+        .comparisons = use.comparisons,
+    };
 }
 
 static void arrange_begin(struct arrange *arrange, const struct host *host, struct epoch *epoch)
@@ -211,40 +169,30 @@ static void arrange_begin(struct arrange *arrange, const struct host *host, stru
     arrange->epoch = epoch;
     epoch_use(epoch);
     arrange->phase = ARRANGE_COPYING;
+    arrange->begun = counts_of(epoch);
     log_debug("host %s: arranging %zu messages", host->config.name, index_count(epoch->index));
 }
 
-static size_t worn_of_all(const struct arrange *arrange)
-{
-    size_t sum = 0;
-
-    for (size_t h = 0; h < arrange->host_count; h++) {
-        for (size_t e = 0; e < arrange->hosts[h].epoch_count; e++) {
-            sum += worn_of(arrange->hosts[h].epochs[e]->index);
-        }
-    }
-    return sum;
-}
-
 /*
- * Returns the number of worn messages (worn_of) of an epoch's index if a rebuild is due, otherwise
- * 0.
+ * Takes in the counters of an epoch. Returns the number of worn messages if a rebuild is due,
+ * otherwise 0.
  */
-static size_t due_count(const struct arrange *arrange, const struct epoch *epoch)
+static size_t due_count(const struct arrange *arrange, struct epoch *epoch)
 {
-    if (epoch->walks > 0) {
-        return 0;
-    }
-    size_t worn = worn_of(epoch->index);
+    struct worth_counts counts = counts_of(epoch);
 
-    return is_due(arrange, worn, index_count(epoch->index)) ? worn : 0;
+    worth_look(&epoch->worth, &counts);
+    return epoch->walks == 0 && arrange->now_ms >= arrange->not_before_ms &&
+                   worth_is_due(&epoch->worth, &counts)
+               ? counts.worn
+               : 0;
 }
 
 /*
  * The number of messages of an epoch that was loaded at the start and is not arranged yet. Returns
  * 0 for other epochs.
  */
-static size_t loaded_count(const struct arrange *arrange, const struct epoch *epoch)
+static size_t loaded_count(const struct arrange *arrange, struct epoch *epoch)
 {
     (void)arrange;
     return epoch->is_loaded ? index_count(epoch->index) : 0;
@@ -255,7 +203,7 @@ static size_t loaded_count(const struct arrange *arrange, const struct epoch *ep
  * false if all numbers are 0.
  */
 static bool begin_largest(struct arrange *arrange,
-                          size_t (*count_of)(const struct arrange *, const struct epoch *))
+                          size_t (*count_of)(const struct arrange *, struct epoch *))
 {
     const struct host *host = NULL;
     struct epoch *largest = NULL;
@@ -318,11 +266,25 @@ void arrange_loaded(struct arrange *arrange, const struct host *hosts, size_t ho
 
 /* --- on the loop ------------------------------------------------------------------------------ */
 
-static int64_t message_ns(const struct arrange_figures *figures)
+/* Logs a rebuild with its reason. */
+static void log_rebuild(const struct arrange *arrange)
 {
-    int64_t ns = figures->last_ms * NS_A_MS / (int64_t)(figures->last_count + 1);
+    const struct worth_counts *begun = &arrange->begun;
+    uint64_t excess = arrange->epoch->worth.excess;
+    char reason[128];
 
-    return ns < MESSAGE_NS_LEAST ? MESSAGE_NS_LEAST : ns > MESSAGE_NS_MOST ? MESSAGE_NS_MOST : ns;
+    if (arrange->epoch->is_loaded) {
+        (void)snprintf(reason, sizeof(reason), "they were loaded at the start");
+    } else if (begun->worn == begun->messages) {
+        (void)snprintf(reason, sizeof(reason), "it was the first time");
+    } else {
+        (void)snprintf(reason, sizeof(reason),
+                       "%zu had come or gone since the last time, and queries had compared %" PRIu64
+                       " too many",
+                       begun->worn, excess);
+    }
+    log_info("host %s: %zu messages were arranged for quick queries in %" PRId64 " ms, because %s",
+             arrange->host->config.name, begun->messages, arrange->figures.last_ms, reason);
 }
 
 static void arrange_finish(struct arrange *arrange)
@@ -332,16 +294,10 @@ static void arrange_finish(struct arrange *arrange)
     figures->done++;
     figures->last_ms = arrange->now_ms - arrange->begun_ms;
     figures->last_count = index_count(arrange->epoch->index);
-    arrange->rests_since_ms = arrange->now_ms;
-    arrange->message_ns = message_ns(figures);
-    /*
-     * With `seen` 0, the next tick counts all worn messages as new, as if many messages had been
-     * deposited.
-     */
-    arrange->seen = 0;
+    struct worth_counts counts = counts_of(arrange->epoch);
+    log_rebuild(arrange);
+    worth_rebuilt(&arrange->epoch->worth, &counts);
     arrange->epoch->is_loaded = false;
-    log_debug("host %s: %" PRIu64 " messages arranged in %" PRId64 " ms",
-              arrange->host->config.name, figures->last_count, figures->last_ms);
     arrange_end(arrange);
 }
 
@@ -400,12 +356,6 @@ bool arrange_tick(struct arrange *arrange, const struct host *hosts, size_t host
     }
     arrange->hosts = hosts;
     arrange->host_count = host_count;
-    size_t worn = worn_of_all(arrange);
-    arrange->came = worn > arrange->seen ? worn - arrange->seen : 0;
-    arrange->seen = worn;
-    if (arrange->rests_since_ms == INT64_MIN) {
-        arrange->rests_since_ms = now_ms;
-    }
     if (arrange->phase == ARRANGE_IDLE) {
         begin_loaded(arrange);
     }

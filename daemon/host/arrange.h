@@ -2,22 +2,17 @@
 /*
  * arrange: decides when an index is rebuilt, and rebuilds the index in slices. Only a rebuild puts
  * similar messages into the same group of the tree. A new message goes into a group that has a free
- * slot, beside messages that need not be similar, so searches compare most new messages. When an
- * index has many new messages, or many arranged messages were removed, the index is rebuilt.
+ * slot, beside messages that need not be similar, so searches compare most new messages.
  *
  * A rebuild has four steps (core/index/renewal.h): copy the messages; arrange the copy as a new
  * tree; follow, which repeats the changes made meanwhile; free the old tree. Copy and follow run in
  * slices on the loop's thread. Arrange and free run on a worker thread. Of all hosts together, at
  * most one index is being rebuilt at a time.
  *
- * An index is due for a rebuild when a share of its messages, but at least a minimum, is worn:
- * worn_of in arrange.c counts new and removed messages. Between two rebuilds the worker rests for a
- * multiple of the time that the next rebuild is expected to take. The rest is longer while many
- * messages come.
+ * An index is rebuilt when that is worth the work (worth.h), and no other index is being rebuilt.
  *
  * Messages that were loaded at the start count as new messages. hearsayd serves requests at once
- * and rebuilds all loaded indexes one after the other, the largest first. The worker rests between
- * these rebuilds only after a failure.
+ * and rebuilds all loaded indexes one after the other, the largest first.
  */
 #ifndef DAEMON_HOST_ARRANGE_H
 #define DAEMON_HOST_ARRANGE_H
@@ -67,14 +62,10 @@ struct arrange {
     int outcome;      /* of arranging, by the worker */
     atomic_bool stop; /* tells the worker to stop */
     bool stopped;
-    size_t seen;    /* number of worn messages of all indexes at the last tick; 0 after a rebuild */
-    size_t came;    /* by how much `seen` grew at the last tick */
     int64_t now_ms; /* of the last tick or turn */
     int64_t begun_ms;
-    int64_t rests_since_ms; /* time since which the worker rests; INT64_MIN at first */
-    int64_t not_before_ms;  /* after a failure */
-    /* nanoseconds that the next rebuild is expected to take for each message */
-    int64_t message_ns;
+    struct worth_counts begun; /* the counters of the index when its rebuild began, for the log */
+    int64_t not_before_ms;     /* after a failure */
     struct arrange_figures figures;
 };
 

@@ -16,6 +16,7 @@
 
 #include "core/filter/summary.h"
 #include "core/index/index.h"
+#include "daemon/host/worth.h"
 #include "daemon/store/persist.h"
 
 struct epoch {
@@ -27,6 +28,7 @@ struct epoch {
     uint32_t walks; /* number of index_walk_new that run; the index is not rebuilt meanwhile */
     /* the index has messages that were loaded at the start, and waits for its first rebuild */
     bool is_loaded;
+    struct worth worth; /* arrange.c: of a rebuild of the index */
     /*
      * Unix time in milliseconds at which the epoch begins. Epoch 0 does not use starts_ms, ends_ms,
      * kept_ms and key.

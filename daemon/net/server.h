@@ -76,7 +76,8 @@ struct server {
 /*
  * Starts the server. Binds the TCP addresses, becomes the configured user, loads the certificate,
  * opens the data directory and the store, loads the messages, and binds the Unix sockets. Returns
- * 0, SERVER_REFUSED (the configuration is wrong; exit code 2) or a negative error. On failure a
+ * 0, SERVER_REFUSED (the configuration is wrong; exit code 2), SERVER_STOPPED (SIGTERM or SIGINT
+ * came meanwhile; it has been logged) or a negative error. On failure a
  * sentence is in out_reason (CONFIG_REASON_BYTES), and nothing is left open. Borrows `options`
  * until server_run returns.
  */

@@ -227,79 +227,72 @@ static void few_messages_are_left_alone(void **state)
     go_through(fixture, 10);
 }
 
-/* While much comes, a quarter of all is worth the work; while little comes, a 32nd. */
-static void the_busier_the_later(void **state)
+/* Without queries a quarter of all has to be new, however fast it came. */
+static void a_quarter_is_worth_it(void **state)
 {
     struct fixture *fixture = *state;
 
     admit_many(fixture, 0, 0, 40000);
     assert_true(tick(fixture));
-    go_through(fixture, 0);
+    go_through(fixture, 500);
     assert_int_equal(unarranged(fixture, 0), 0);
+    assert_int_equal(figures_of(fixture).last_ms, 500);
+    assert_int_equal(figures_of(fixture).last_count, 40000);
+
+    admit_many(fixture, 0, 40000, 13000);
+    assert_false(tick(fixture));
     fixture->now_ms += 3600 * SECOND_MS;
-
-    admit_many(fixture, 0, 40000, 1200); /* less than a 32nd */
-    assert_false(tick(fixture));
-    assert_false(quiet_tick(fixture));
-    admit_many(fixture, 0, 41200, 200); /* more, but these came just now */
-    assert_false(tick(fixture));
-    admit_many(fixture, 0, 41400, 11900); /* nearly a quarter */
-    assert_false(tick(fixture));
-    admit_many(fixture, 0, 53300, 300);
+    assert_false(quiet_tick(fixture)); /* waiting does not make it due */
+    admit_many(fixture, 0, 53000, 400);
     assert_true(tick(fixture));
     go_through(fixture, 0);
     assert_int_equal(figures_of(fixture).done, 2);
 }
 
-/* Ticks at which so many messages come, until it begins; how long that took. */
-static int64_t ticks_until_due(struct fixture *fixture, uint32_t *next, uint32_t came)
+static void search(struct fixture *fixture, uint32_t host, uint32_t wanted)
 {
-    const int64_t begin_ms = fixture->now_ms;
+    const uint64_t filter = filter_of(wanted);
+    const struct index_part part = {.index = index_of(fixture, host), .filter = &filter};
+    const struct index_query query = {.parts = &part,
+                                      .part_count = 1,
+                                      .k = 5,
+                                      .max_distance_ppm = DISTANCE_ONE_PPM,
+                                      .since_ms = INT64_MIN,
+                                      .until_ms = INT64_MAX};
+    struct index_search *search = NULL;
 
-    do {
-        admit_many(fixture, 0, *next, came);
-        *next += came;
-        assert_true(fixture->now_ms < begin_ms + 3600 * SECOND_MS);
-    } while (!tick(fixture));
-    return fixture->now_ms - begin_ms;
+    assert_int_equal(index_search_new(&fixture->alloc.alloc, &query, &search), 0);
+    while (index_search_step(search, 100000, 0) == INDEX_MORE) {
+    }
+    index_search_free(search);
 }
 
-/* The worker has rested for 19 times what it is to take while much comes, else for four times. */
-static void the_worker_rests(void **state)
-{
-    enum { COUNT = 20000, TOOK_MS = 500 };
-    struct fixture *fixture = *state;
-    uint32_t next = COUNT;
-
-    admit_many(fixture, 0, 0, COUNT);
-    assert_true(tick(fixture));
-    go_through(fixture, TOOK_MS);
-    assert_int_equal(figures_of(fixture).last_ms, TOOK_MS);
-    assert_int_equal(figures_of(fixture).last_count, COUNT);
-
-    admit_many(fixture, 0, next, COUNT);
-    next += COUNT;
-    assert_in_range(ticks_until_due(fixture, &next, 1000), 19 * 2 * TOOK_MS, 19 * 4 * TOOK_MS);
-    go_through(fixture, (int64_t)next * TOOK_MS / COUNT);
-
-    admit_many(fixture, 0, next, COUNT);
-    next += COUNT;
-    const int64_t took_ms = (int64_t)next * TOOK_MS / COUNT;
-    assert_in_range(ticks_until_due(fixture, &next, 1), 4 * took_ms - SECOND_MS, 5 * took_ms);
-    assert_int_equal(figures_of(fixture).done, 2);
-}
-
-/* Even the first time it rests, from the start on: so long as is guessed then. */
-static void the_worker_rests_at_first(void **state)
+/* What queries compare more than after the last rebuild pays for the next one. */
+static void queries_make_it_due(void **state)
 {
     struct fixture *fixture = *state;
-    uint32_t next = 20000;
+    uint32_t searches = 0;
 
-    arrange_init(&fixture->arrange, &fixture->worker.worker, &fixture->working);
-    admit_many(fixture, 0, 0, next);
-    assert_false(quiet_tick(fixture)); /* 20 us a message, four times */
+    admit_many(fixture, 0, 0, 5000);
     assert_true(tick(fixture));
     go_through(fixture, 0);
+    for (uint32_t i = 0; i < WORTH_OBSERVED; i++) {
+        search(fixture, 0, i);
+    }
+    assert_false(tick(fixture));
+    admit_many(fixture, 0, 5000, 1500);
+    while (!tick(fixture)) {
+        for (uint32_t i = 0; i < 100; i++) {
+            search(fixture, 0, searches++);
+        }
+        assert_in_range(searches, 0, 200000);
+    }
+    assert_in_range(searches, 2000, 200000);
+    go_through(fixture, 0);
+    for (uint32_t i = 0; i < 3000; i++) { /* nothing is new: no queries are worth a rebuild */
+        search(fixture, 0, i);
+    }
+    assert_false(tick(fixture));
 }
 
 /* Where messages went, those that are left are arranged, too. */
@@ -310,17 +303,16 @@ static void removals_count(void **state)
     admit_many(fixture, 0, 0, 16000);
     assert_true(tick(fixture));
     go_through(fixture, 0);
-    fixture->now_ms += 3600 * SECOND_MS;
-    for (uint32_t number = 0; number < 2000; number++) {
-        remove_one(fixture, 0, number * 3);
+    for (uint32_t number = 0; number < 5300; number++) {
+        remove_one(fixture, 0, number * 2);
     }
     assert_false(quiet_tick(fixture)); /* they weigh a half */
-    for (uint32_t number = 2000; number < 2100; number++) {
-        remove_one(fixture, 0, number * 3);
+    for (uint32_t number = 5300; number < 5400; number++) {
+        remove_one(fixture, 0, number * 2);
     }
     assert_true(quiet_tick(fixture));
     go_through(fixture, 0);
-    assert_int_equal(index_count(index_of(fixture, 0)), 13900);
+    assert_int_equal(index_count(index_of(fixture, 0)), 10600);
 }
 
 /* One at a time: the one first that has the most to be arranged. */
@@ -420,10 +412,10 @@ static void check_answers(struct fixture *fixture, uint32_t host, uint32_t count
 
 /*
  * What a start loads is arranged from the first turn on, one index after another, the largest
- * first, however few messages there are and without a rest; before that turn nothing is. Answers
+ * first, however few messages there are; before that turn nothing is. Answers
  * are exact at every moment.
  */
-static void loaded_messages_are_arranged_without_a_rest(void **state)
+static void loaded_messages_are_arranged(void **state)
 {
     enum { FEW = 300 };
     struct fixture *fixture = *state;
@@ -666,14 +658,12 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(few_messages_are_left_alone, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_busier_the_later, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_worker_rests, setup, teardown),
-        cmocka_unit_test_setup_teardown(the_worker_rests_at_first, setup, teardown),
+        cmocka_unit_test_setup_teardown(a_quarter_is_worth_it, setup, teardown),
+        cmocka_unit_test_setup_teardown(queries_make_it_due, setup, teardown),
         cmocka_unit_test_setup_teardown(removals_count, setup, teardown),
         cmocka_unit_test_setup_teardown(hosts_take_turns, setup, teardown),
         cmocka_unit_test_setup_teardown(without_a_worker_nothing_happens, setup, teardown),
-        cmocka_unit_test_setup_teardown(loaded_messages_are_arranged_without_a_rest, setup,
-                                        teardown),
+        cmocka_unit_test_setup_teardown(loaded_messages_are_arranged, setup, teardown),
         cmocka_unit_test_setup_teardown(nothing_loaded_is_nothing_to_do, setup, teardown),
         cmocka_unit_test_setup_teardown(loading_may_fail, setup, teardown),
         cmocka_unit_test_setup_teardown(stops_before_all_is_arranged, setup, teardown),

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* When a rebuild is worth its work, by made-up counters. */
+#include "daemon/host/worth.h"
+
+#include "tests/lib/check.h"
+
+enum { MANY = 100000 };
+
+struct fixture {
+    struct worth worth;
+    struct worth_counts counts;
+};
+
+static void set_up(struct fixture *fixture, size_t messages, size_t worn)
+{
+    *fixture = (struct fixture){.counts = {.messages = messages, .worn = worn}};
+}
+
+static void come(struct fixture *fixture, size_t messages)
+{
+    fixture->counts.messages += messages;
+    fixture->counts.worn += messages;
+}
+
+/* Searches that compare all worn messages and a share of the arranged ones. */
+static void ask(struct fixture *fixture, uint64_t searches, uint64_t arranged_percent)
+{
+    struct worth_counts *counts = &fixture->counts;
+    uint64_t arranged = counts->messages - counts->worn;
+
+    counts->searches += searches;
+    counts->comparisons += searches * (counts->worn + arranged * arranged_percent / 100);
+}
+
+static bool look(struct fixture *fixture)
+{
+    worth_look(&fixture->worth, &fixture->counts);
+    return worth_is_due(&fixture->worth, &fixture->counts);
+}
+
+static void rebuild(struct fixture *fixture)
+{
+    fixture->counts.worn = 0;
+    worth_rebuilt(&fixture->worth, &fixture->counts);
+}
+
+/* The first rebuild begins at once, except where one node has all messages. */
+static void the_first_one_is_due_at_once(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture, WORTH_MESSAGES_LEAST, WORTH_MESSAGES_LEAST);
+    assert_false(look(&fixture));
+    come(&fixture, 1);
+    assert_true(look(&fixture));
+    rebuild(&fixture);
+    assert_false(look(&fixture));
+}
+
+/* Without queries a quarter of all messages has to be worn. */
+static void worn_messages_count(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture, MANY, 0);
+    come(&fixture, MANY / 3 - 2);
+    assert_false(look(&fixture));
+    assert_false(look(&fixture)); /* waiting does not make it due */
+    come(&fixture, 3);
+    assert_true(look(&fixture));
+}
+
+/* Queries pay for a rebuild: 1,000 worn messages among 100,000 after 200,000 queries. */
+static void queries_count(void **state)
+{
+    struct fixture fixture;
+    uint64_t asked = 0;
+
+    (void)state;
+    set_up(&fixture, MANY, 0);
+    ask(&fixture, WORTH_OBSERVED, 5);
+    assert_false(look(&fixture));
+    come(&fixture, 1000);
+    while (!look(&fixture)) {
+        ask(&fixture, 1000, 5);
+        asked += 1000;
+        assert_in_range(asked, 0, 1000000);
+    }
+    assert_in_range(asked, 190000, 210000);
+}
+
+/* However expensive queries are: they force no rebuild of an index in which nothing changes. */
+static void queries_alone_force_nothing(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture, MANY, 0);
+    ask(&fixture, WORTH_OBSERVED, 5);
+    assert_false(look(&fixture));
+    for (uint32_t i = 0; i < 1000; i++) {
+        ask(&fixture, 100000, 100);
+        assert_false(look(&fixture));
+    }
+}
+
+/*
+ * Whatever clients do, the messages that are arranged are bounded by what they did: a peer that
+ * deposits, removes and asks as it likes forces no rebuilds without end.
+ */
+static void the_work_is_bounded(void **state)
+{
+    struct fixture fixture;
+    uint64_t arranged = 0;
+    uint64_t changes = 0;
+    uint64_t compared = 0;
+
+    (void)state;
+    set_up(&fixture, 2 * WORTH_MESSAGES_LEAST, 0);
+    for (uint32_t i = 0; i < 100000; i++) {
+        fixture.counts.worn += i % 3; /* some come, as many go */
+        changes += i % 3;
+        ask(&fixture, i % 2, 100);
+        compared += i % 2 * fixture.counts.worn;
+        if (look(&fixture)) {
+            arranged += fixture.counts.messages;
+            rebuild(&fixture);
+        }
+    }
+    assert_true(arranged > 0);
+    assert_in_range(arranged, 1, WORTH_SHARE * changes + compared / WORTH_COMPARISONS);
+}
+
+/* Where most arranged messages are compared anyway, a rebuild begins later, but it begins. */
+static void little_use_is_worth_less(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture, MANY, 0);
+    ask(&fixture, WORTH_OBSERVED, 100);
+    assert_false(look(&fixture));
+    come(&fixture, MANY / 2);
+    assert_false(look(&fixture));
+    come(&fixture, MANY / 2);
+    assert_true(look(&fixture));
+    rebuild(&fixture); /* it helped: this is learnt */
+    ask(&fixture, WORTH_OBSERVED, 10);
+    assert_false(look(&fixture));
+    come(&fixture, MANY);
+    assert_true(look(&fixture));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_first_one_is_due_at_once),
+        cmocka_unit_test(worn_messages_count),
+        cmocka_unit_test(queries_count),
+        cmocka_unit_test(queries_alone_force_nothing),
+        cmocka_unit_test(the_work_is_bounded),
+        cmocka_unit_test(little_use_is_worth_less),
+    };
+
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
