@@ -161,6 +161,7 @@ struct service {
     struct persist_op sweep;
     struct persist_removed swept[PERSIST_EXPIRE_MAX];
     bool sweeping;
+    int64_t next_expiry_ms; /* when the next message expires, as of the last sweep; 0: unknown */
     struct arrange arrange;
     bool stopping;
 

@@ -41,6 +41,7 @@ static void on_swept(struct persist_op *op)
         return; /* the next sweep tries again */
     }
     service_take_expiry(service, op);
+    service->next_expiry_ms = op->removed_count < op->limit ? op->next_ms : 0;
     if (op->removed_count == op->limit && !service->stopping) {
         submit_sweep(service);
     }

@@ -335,6 +335,18 @@ void here_watch_tick(struct here_watch *watch)
     }
 }
 
+bool here_watch_has_files(const struct here_watch *watch)
+{
+    for (size_t i = 0; watch != NULL && i < watch->count; i++) {
+        for (enum kind kind = 0; kind < KINDS; kind++) {
+            if (path_of(&watch->hosts[i][kind])[0] != '\0') {
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
 /* --- beginning and end ------------------------------------------------------------------------ */
 
 /* Hosts that a reload has added are at the end. */

@@ -43,6 +43,9 @@ int here_watch_start(const struct here_watch_options *options, struct here_watch
 /* Call this function once a second. It looks whether files have changed. `watch` may be NULL. */
 void here_watch_tick(struct here_watch *watch);
 
+/* Whether the configuration names any file to look at. `watch` may be NULL. */
+bool here_watch_has_files(const struct here_watch *watch);
+
 /*
  * Call this function after a reload of the configuration, or when a host was added. It begins to
  * read the files of all hosts again. `watch` may be NULL.

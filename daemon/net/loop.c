@@ -80,6 +80,7 @@ static void on_idle(uv_idle_t *handle)
 
 void loop_wake(struct loop *loop)
 {
+    loop->activity++;
     if (!loop->is_closing) {
         (void)uv_idle_start(&loop->idle, on_idle); /* fails only without a callback */
     }
@@ -113,6 +114,7 @@ void loop_add_gone(struct loop *loop, struct loop_entry *entry)
 
 void loop_add_dirty(struct loop *loop, struct loop_entry *entry)
 {
+    loop->activity++;
     if (!entry->is_dirty) {
         entry->is_dirty = true;
         DL_APPEND2(loop->dirty, entry, dirty_prev, dirty_next);

@@ -37,6 +37,7 @@ struct loop {
     uv_poll_t room;          /* of loop_reserve; closed at once */
     bool is_closing;         /* the handles are closing or closed */
     struct account arrivals; /* CPU time that new connections took lately */
+    uint64_t activity;       /* grows with whatever connections or the daemon itself do */
     uint64_t spent_ns;       /* CPU time that requests took since the end of the last turn */
 
     struct loop_entry *ready; /* sessions whose requests wait for a turn */

@@ -8,9 +8,6 @@
 #include <sodium.h>
 
 #include "core/base/err.h"
-#include "daemon/host/epochs.h"
-#include "daemon/host/here.h"
-#include "daemon/host/room.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server_open.h"
 #include "daemon/store/thread/sqlite.h"
@@ -20,14 +17,6 @@
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
 #include "daemon/system/reason.h"
-#include "daemon/watch/watch.h"
-
-enum {
-    TICK_MS = 1000,
-    STOPPING_TICK_MS = 100,
-    STOP_PATIENCE_MS = 3500, /* then clients that have not ended yet are dropped */
-    STACK_BYTES = 64 * 1024  /* what requests use at most */
-};
 
 /* --- a turn of the loop ----------------------------------------------------------------------- */
 
@@ -54,8 +43,7 @@ static void on_persist_closed(void *context)
     }
 }
 
-/* Closes the store if the server is stopping, no session is left, and no work is under way. */
-static void finish_if_quiet(struct server *server)
+void server_finish_if_quiet(struct server *server)
 {
     if (!server->stopping || server->store_closing || server->sessions.first != NULL ||
         server->service->working > 0) {
@@ -70,40 +58,8 @@ static void on_check(uv_check_t *handle)
     struct server *server = handle->data;
 
     server_turn(server);
-    finish_if_quiet(server);
-}
-
-static void on_tick(uv_timer_t *timer)
-{
-    struct server *server = timer->data;
-    int64_t now_ms = loop_now_ms(&server->loop);
-
-    sessions_tick(&server->sessions, now_ms);
-    if (!server->stopping) {
-        here_watch_tick(server->here_watch);
-        server_tell_gateways(server);
-        server_check_certificate(server, &server->config);
-    }
-    for (size_t i = 0; i < server->listener_count; i++) {
-        listener_retry(&server->listeners[i]);
-    }
-    epochs_tick(server->service);
-    if (!server->stopping && now_ms >= server->sweep_due_ms) {
-        server->sweep_due_ms = now_ms + ROOM_SWEEP_MS;
-        service_sweep(server->service);
-        /* These overwrite what answers and searches have left. */
-        block_pool_clear(&server->sessions.buffers);
-        block_pool_clear(&server->service->cursors);
-        sodium_stackzero(STACK_BYTES); /* addresses of connections that have ended */
-    }
-    watch_tick(server->service);
-    if (!server->stopping && service_arrange(server->service)) {
-        loop_wake(&server->loop);
-    }
-    if (server->stopping && now_ms - server->stop_since_ms >= STOP_PATIENCE_MS) {
-        sessions_close(&server->sessions);
-    }
-    finish_if_quiet(server);
+    server_hasten_tick(server);
+    server_finish_if_quiet(server);
 }
 
 static void log_stopping(int number)
@@ -131,8 +87,8 @@ static void on_terminate(uv_signal_t *signal, int number)
     sessions_stop(&server->sessions);
     server->persist->interface->cancel_job(server->persist);
     service_save_clock(server->service);
-    (void)uv_timer_start(&server->tick, on_tick, STOPPING_TICK_MS, STOPPING_TICK_MS);
-    finish_if_quiet(server);
+    server_start_ticks(server);
+    server_finish_if_quiet(server);
 }
 
 static void on_reload(uv_signal_t *signal, int number)
@@ -143,6 +99,7 @@ static void on_reload(uv_signal_t *signal, int number)
 
     if (!server->stopping) {
         (void)server_reload(server, reason); /* it has logged the result */
+        loop_wake(&server->loop);            /* what the new configuration makes due */
     }
 }
 
@@ -195,7 +152,7 @@ static int init_handles(struct server *server)
     if (rc == 0) {
         uv_prepare_start(&server->prepare, on_prepare);
         uv_check_start(&server->check, on_check);
-        uv_timer_start(&server->tick, on_tick, TICK_MS, TICK_MS);
+        server_start_ticks(server);
     }
     if (rc == 0 && watchdog_ms > 0) {
         uv_timer_start(&server->watchdog, on_watchdog, 0, watchdog_ms);

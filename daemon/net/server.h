@@ -67,7 +67,9 @@ struct server {
     uv_timer_t watchdog;
     uv_timer_t waits; /* active while something waits for a change, for copies or for a bridge */
     uv_signal_t signals[3];
-    int64_t sweep_due_ms; /* by loop_now_ms: when messages that have expired are removed */
+    uint64_t tick_activity; /* loop.activity at the last tick */
+    uint32_t quiet_ticks;   /* the last ones, since which there was no activity */
+    int64_t sweep_due_ms;   /* by loop_now_ms: when messages that have expired are removed */
     int64_t stop_since_ms;
     bool stopping;      /* no new connections; sessions end when their requests are answered */
     bool store_closing; /* nothing is under way any more */
@@ -84,6 +86,14 @@ struct server {
 enum { SERVER_REFUSED = 1, SERVER_STOPPED = 2 };
 int server_start(struct server *server, const struct options *options, const struct config *config,
                  char *out_reason);
+
+/* server_tick.c: work that time makes due. server_start_ticks begins the ticks of a started server;
+ * server_hasten_tick brings a tick forward after activity. */
+void server_start_ticks(struct server *server);
+void server_hasten_tick(struct server *server);
+
+/* Closes the store if the server is stopping, no session is left, and no work is under way. */
+void server_finish_if_quiet(struct server *server);
 
 /* Serves until SIGTERM or SIGINT. Then the sessions answer the requests that they have received,
  * and end. Sessions that are left after 3.5 s, or at a second signal, are closed. Returns when the

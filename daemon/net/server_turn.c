@@ -35,6 +35,7 @@ int server_accept(struct listener *listener)
     struct server *server = listener->home->context;
     uint64_t began_ns = service_monotonic_ns(server->service);
 
+    server->loop.activity++;
     if (!loop_takes_arrivals(&server->loop, began_ns)) {
         return LISTENER_LATER;
     }

@@ -308,6 +308,32 @@ void sessions_tick(struct sessions *all, int64_t now_ms)
     }
 }
 
+static int64_t session_due_ms(const struct session *session, int64_t now_ms)
+{
+    const struct config_limits *limits = &session->all->service->config.limits;
+
+    if (session->state != SESSION_OPEN || session->is_held_back ||
+        session->transport.write_active) {
+        return now_ms;
+    }
+    if (limits->idle_timeout_s == 0 || watch_is_watching(&session->client)) {
+        return INT64_MAX;
+    }
+    return session->activity_ms + (int64_t)limits->idle_timeout_s * 1000;
+}
+
+int64_t sessions_due_ms(const struct sessions *all, int64_t now_ms)
+{
+    const struct session *session;
+    int64_t due_ms = INT64_MAX;
+
+    DL_FOREACH (all->first, session) {
+        int64_t of_session_ms = session_due_ms(session, now_ms);
+        due_ms = of_session_ms < due_ms ? of_session_ms : due_ms;
+    }
+    return due_ms;
+}
+
 void sessions_stop(struct sessions *all)
 {
     struct session *session;

@@ -135,7 +135,13 @@ void sessions_reap(struct sessions *all);
  */
 void sessions_push_here(struct sessions *all, const struct here_change *change);
 
-/* To be called once a second: see session_tick. */
+/*
+ * When a session has something to do without a word of its client, at the earliest, such as to end
+ * because of idle_timeout; by loop_now_ms. At most `now_ms`: at the next tick. INT64_MAX: never.
+ */
+int64_t sessions_due_ms(const struct sessions *all, int64_t now_ms);
+
+/* To be called once a second, or when sessions_due_ms says so: see session_tick. */
 void sessions_tick(struct sessions *all, int64_t now_ms);
 
 /*

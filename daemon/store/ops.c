@@ -56,6 +56,7 @@ static int expire_messages(struct store_database *database, struct persist_op *o
         int found = store_numbers_first(database->numbers, &soon);
 
         if (found != SQLITE_ROW || !message_expired(soon.expires_ms, op->now_ms)) {
+            op->next_ms = found == SQLITE_ROW ? soon.expires_ms : INT64_MAX;
             return found == SQLITE_NOMEM ? found : SQLITE_OK;
         }
         rc = store_database_delete(database, soon.seq, &op->removed[op->removed_count++]);

@@ -255,14 +255,17 @@ bool watch_is_due(const struct service *service)
            (state->has_room && state->catching != NULL && state->reads < WATCH_READS);
 }
 
-void watch_tick(struct service *service)
+bool watch_tick(struct service *service)
 {
+    bool has_more = false;
+
     watch_catch_tick(service);
     for (size_t i = 0; i < service->host_count; i++) {
         if (service->hosts[i].standing != NULL) {
-            (void)standing_arrange(service->hosts[i].standing, TICK_PARTS);
+            has_more |= standing_arrange(service->hosts[i].standing, TICK_PARTS);
         }
     }
+    return has_more;
 }
 
 void watch_turn(struct service *service)

@@ -149,8 +149,8 @@ void watch_found(struct service *service, struct host *host, const struct persis
 void watch_turn(struct service *service);
 
 /* Call this function about once a second. It lets paused watches go on, and regroups some standing
- * queries of each host. */
-void watch_tick(struct service *service);
+ * queries of each host. Returns whether queries are left to regroup. */
+bool watch_tick(struct service *service);
 
 /* Whether the next turn has something to do. */
 bool watch_is_due(const struct service *service);

@@ -68,6 +68,40 @@ def test_clock_does_not_run_backwards_over_a_restart(make_daemon, rng):
         assert client.call(pb.Ping()).now_ms >= last
 
 
+# --- rest -----------------------------------------------------------------------------------------
+
+
+def wakes_of(process):
+    """How often the thread of the loop has waited for something."""
+    with open(f"/proc/{process.pid}/task/{process.pid}/status", encoding="ascii") as file:
+        return next(int(line.split()[1]) for line in file if line.startswith("voluntary_"))
+
+
+def test_an_idle_daemon_sleeps(make_daemon, rng):
+    """With nothing due, a daemon with messages and a watching client wakes at most once in 5 s."""
+    daemon = make_daemon("log_level = debug\n[limits]\nidle_timeout = 0\n")
+    with daemon.client() as client:
+        client.pipeline([deposit(rng) for _ in range(50)])
+        rests = int(daemon.wait_log(r"nothing is due for (\d+) s").group(1))
+        assert rests >= 29
+        asleep = len(daemon.log)
+        before = wakes_of(daemon.process)
+        daemon.wait_log(r"nothing is due for", start=asleep, patience=2 * rests * wire.SLOWNESS)
+        assert wakes_of(daemon.process) - before <= rests // 5
+        assert client.call(pb.Ping()).now_ms > 0
+
+
+def test_what_is_due_ends_the_rest(make_daemon, rng):
+    """A message that expires while the daemon sleeps is deleted in time, and an idle client ends."""
+    daemon = make_daemon("log_level = debug\n[limits]\nidle_timeout = 14s\n")
+    with daemon.client() as client:
+        expiry_ms = client.call(deposit(rng, ttl_s=12)).expires_ms
+        daemon.wait_log(r"nothing is due for \d s")  # less than 10
+        daemon.wait_log("1 messages expired")
+        daemon.wait_log("session 1 is gone")
+    assert expiry_ms > 0
+
+
 # --- stop -----------------------------------------------------------------------------------------
 
 
