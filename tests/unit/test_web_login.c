@@ -58,7 +58,10 @@ static void test_bound(void **state)
     }
 }
 
-/* Five a minute of all together, three of them of one address. */
+/*
+ * Five a minute of all together, three of them of one address. An address without a wrong one has a
+ * try all the same: two others kept the moderator out otherwise.
+ */
 static void test_wrong_passwords(void **state)
 {
     struct login login = {.wrong_count = 0};
@@ -71,10 +74,34 @@ static void test_wrong_passwords(void **state)
         assert_int_equal(login_wait_ms(&login, &clients[i], 1000 * i), 0);
         login_count_wrong(&login, &clients[i], 1000 * i);
     }
-    assert_int_equal(login_wait_ms(&login, &other, 5000), LOGIN_WRONG_MS - 5000);
-    assert_int_equal(login_wait_ms(&login, &other, LOGIN_WRONG_MS), 0);
-    login_count_wrong(&login, &other, LOGIN_WRONG_MS);
-    assert_int_equal(login_wait_ms(&login, &other, LOGIN_WRONG_MS), 1000); /* one a second again */
+    assert_int_equal(login_wait_ms(&login, &other, 5000), 0);
+    /* These two have one and two; the first of the five was at 0. */
+    assert_int_equal(login_wait_ms(&login, &clients[4], 5000), LOGIN_WRONG_MS - 5000);
+    assert_int_equal(login_wait_ms(&login, &clients[0], 5000), LOGIN_WRONG_MS - 5000);
+    login_count_wrong(&login, &other, 5000);
+    assert_int_equal(login_wait_ms(&login, &other, 5000), 1000 + LOGIN_WRONG_MS - 5000);
+    /* clients[0] has none any more when its second one, at 1000, is a minute old. */
+    assert_int_equal(login_wait_ms(&login, &clients[0], LOGIN_WRONG_MS + 500), 500);
+    assert_int_equal(login_wait_ms(&login, &clients[0], LOGIN_WRONG_MS + 1000), 0);
+    assert_int_equal(login_wait_ms(&login, &other, LOGIN_WRONG_MS + 1000), 0);
+}
+
+/* However many addresses guess, each is remembered for a minute, and a new one has a try. */
+static void test_many_addresses(void **state)
+{
+    struct login login = {.wrong_count = 0};
+    struct http_address client = {.family = 4, .bytes = {10}};
+    (void)state;
+
+    for (int i = 0; i < LOGIN_WRONG_KEPT; i++) {
+        client.bytes[3] = (uint8_t)i;
+        assert_int_equal(login_wait_ms(&login, &client, 100 * i), 0);
+        login_count_wrong(&login, &client, 100 * i);
+        assert_true((login_wait_ms(&login, &client, 100 * i) > 0) == (i >= LOGIN_WRONG_MAX - 1));
+    }
+    client.bytes[3] = 0;
+    assert_int_equal(login_wait_ms(&login, &client, 100 * LOGIN_WRONG_KEPT),
+                     LOGIN_WRONG_MS - 100 * LOGIN_WRONG_KEPT);
 }
 
 /* The address goes when the wrong password does not count any more, and not before. */
@@ -158,6 +185,7 @@ int main(void)
         cmocka_unit_test(test_ends),
         cmocka_unit_test(test_bound),
         cmocka_unit_test(test_wrong_passwords),
+        cmocka_unit_test(test_many_addresses),
         cmocka_unit_test(test_tidy),
         cmocka_unit_test(test_one_owner),
         cmocka_unit_test(test_tickets),

@@ -73,33 +73,46 @@ void login_end(struct login *login, const char *token)
     }
 }
 
+static bool is_same_owner(const struct http_address *a, const struct http_address *b)
+{
+    return http_peer_equals(a, b) || http_peer_shares_network(a, b);
+}
+
 int64_t login_wait_ms(const struct login *login, const struct http_address *client, int64_t now_ms)
 {
     size_t own = 0;
+    int64_t clean_ms = 0;    /* until the client has no wrong password any more */
+    int64_t own_ms = 0;      /* until it has fewer than LOGIN_WRONG_OWN_MAX */
+    int64_t together_ms = 0; /* until all together have fewer than LOGIN_WRONG_MAX */
 
-    /* From the last one back, to the one that must be a minute old. */
-    for (size_t i = 1; i <= LOGIN_WRONG_MAX && i <= login->wrong_count; i++) {
-        const struct login_wrong *wrong = &login->wrong[(login->wrong_count - i) % LOGIN_WRONG_MAX];
+    for (size_t i = 1; i <= LOGIN_WRONG_KEPT && i <= login->wrong_count; i++) { /* last one first */
+        const struct login_wrong *wrong =
+            &login->wrong[(login->wrong_count - i) % LOGIN_WRONG_KEPT];
         int64_t wait_ms = wrong->came_ms + LOGIN_WRONG_MS - now_ms;
 
-        own += http_peer_equals(&wrong->client, client) ||
-               http_peer_shares_network(&wrong->client, client);
-        if (own == LOGIN_WRONG_OWN_MAX || i == LOGIN_WRONG_MAX) {
-            return wait_ms > 0 ? wait_ms : 0;
+        if (wait_ms <= 0) {
+            break;
+        }
+        together_ms = i == LOGIN_WRONG_MAX ? wait_ms : together_ms;
+        if (is_same_owner(&wrong->client, client)) {
+            own++;
+            clean_ms = own == 1 ? wait_ms : clean_ms;
+            own_ms = own == LOGIN_WRONG_OWN_MAX ? wait_ms : own_ms;
         }
     }
-    return 0;
+    together_ms = together_ms < clean_ms ? together_ms : clean_ms;
+    return own_ms > together_ms ? own_ms : together_ms;
 }
 
 void login_count_wrong(struct login *login, const struct http_address *client, int64_t now_ms)
 {
-    login->wrong[login->wrong_count++ % LOGIN_WRONG_MAX] =
+    login->wrong[login->wrong_count++ % LOGIN_WRONG_KEPT] =
         (struct login_wrong){.client = *client, .came_ms = now_ms};
 }
 
 void login_tidy(struct login *login, int64_t now_ms)
 {
-    for (size_t i = 0; i < LOGIN_WRONG_MAX; i++) {
+    for (size_t i = 0; i < LOGIN_WRONG_KEPT; i++) {
         if (now_ms - login->wrong[i].came_ms >= LOGIN_WRONG_MS) {
             sodium_memzero(&login->wrong[i].client, sizeof(login->wrong[i].client));
         }

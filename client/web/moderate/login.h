@@ -18,9 +18,10 @@ enum {
     LOGIN_MAX = 8,         /* at a time; a new one takes the place of the one not used longest */
     LOGIN_IDLE_MS = 30 * 60 * 1000,
     LOGIN_WHOLE_MS = 12 * 60 * 60 * 1000,
-    LOGIN_WRONG_MAX = 5,     /* passwords a minute, of all together */
-    LOGIN_WRONG_OWN_MAX = 3, /* of them of one address, or of one IPv6 /64 */
+    LOGIN_WRONG_OWN_MAX = 3, /* passwords a minute of one address, or of one IPv6 /64 */
+    LOGIN_WRONG_MAX = 5,     /* of all together; an address without one always has a try */
     LOGIN_WRONG_MS = 60 * 1000,
+    LOGIN_WRONG_KEPT = 256, /* that are remembered; to check a password takes longer than 1/4 s */
     LOGIN_KEY_BYTES = 32,
     LOGIN_TICKETS_MAX = 64, /* that are remembered */
     LOGIN_TICKET_MS = 10 * 60 * 1000
@@ -40,7 +41,7 @@ struct login_wrong {
 /* A zeroed struct has no login. login_init makes its key. */
 struct login {
     struct login_entry entries[LOGIN_MAX];
-    struct login_wrong wrong[LOGIN_WRONG_MAX];      /* the last wrong passwords, in a ring */
+    struct login_wrong wrong[LOGIN_WRONG_KEPT];     /* the last wrong passwords, in a ring */
     size_t wrong_count;                             /* since the start */
     uint8_t key[LOGIN_KEY_BYTES];                   /* of tickets */
     char used[LOGIN_TICKETS_MAX][LOGIN_TEXT_BYTES]; /* tickets, in a ring */
@@ -59,7 +60,13 @@ bool login_use(struct login *login, const char *token, int64_t now_ms);
 /* Ends a login, where there is one. */
 void login_end(struct login *login, const char *token);
 
-/* After how many milliseconds a client may try a password; 0: now. */
+/*
+ * After how many milliseconds a client may try a password; 0: now. Whoever had a wrong one in the
+ * last minute waits while all together have LOGIN_WRONG_MAX. Whoever had none need not wait,
+ * because otherwise two addresses could keep the moderators out. So passwords can be guessed once a
+ * minute for each address that may open the page, and LOGIN_WRONG_MAX times more. All addresses of
+ * an IPv6 /64 count as one, because one device can have them all.
+ */
 int64_t login_wait_ms(const struct login *login, const struct http_address *client, int64_t now_ms);
 void login_count_wrong(struct login *login, const struct http_address *client, int64_t now_ms);
 
