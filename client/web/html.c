@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "client/web/marks.h"
+#include "core/base/character.h"
 
 enum {
     HTML_BYTES_MIN = 4096, /* of the first allocation */
@@ -192,7 +192,7 @@ static bool run_lets_pass(struct html_run *run, uint32_t character)
     if (character_is_left_out(character)) {
         return false;
     }
-    if (marks_is_combining(character)) {
+    if (character_is_combining(character)) {
         return run->marks < HTML_MARKS_MAX && ++run->marks > 0;
     }
     if (!character_is_unseen(character)) {

@@ -2,7 +2,9 @@
 #include "daemon/handler/admission.h"
 
 #include <inttypes.h>
+#include <string.h>
 
+#include "core/base/character.h"
 #include "daemon/host/accept_mode.h"
 #include "daemon/settings/value.h"
 
@@ -46,6 +48,39 @@ static bool check_sizes(const struct ask *ask)
     return true;
 }
 
+/* Whether readers show the payload as text: text/plain, with parameters or without. */
+static bool is_text(const struct msg_deposit *deposit)
+{
+    static const char plain[] = "text/plain";
+    size_t length = sizeof(plain) - 1;
+    const struct msg_text *type = &deposit->media_type;
+
+    return type->length >= length && memcmp(type->text, plain, length) == 0 &&
+           (type->length == length || type->text[length] == ';' || type->text[length] == ' ');
+}
+
+/*
+ * A text needs a character that can be seen, because otherwise one device fills the page with empty
+ * cards, in which nobody finds anything to report. All new messages come through here: of the page
+ * for phones, of `deposit` and of `import`. Two kinds are not looked at. A message without payload
+ * has no text, and the page says so. A message that a bridge copies (handler/bridge/) was taken by
+ * the hearsayd that owns it, and a copy that lacks it would differ from its owner for good; the
+ * page shows such a text as it shows a message without text.
+ */
+static bool check_text(const struct ask *ask)
+{
+    const struct msg_deposit *deposit = &ask->request->deposit;
+
+    if (deposit->payload.count == 0 || !is_text(deposit) ||
+        character_any_seen((const char *)deposit->payload.data, deposit->payload.count)) {
+        return true;
+    }
+    ask_refuse(ask, MSG_INVALID, "payload",
+               "nothing can be seen of this text: it has only spaces, combining marks or invisible "
+               "characters; a text needs at least one character that can be seen");
+    return false;
+}
+
 static bool check_form(const struct ask *ask)
 {
     const struct config_limits *limits = &ask->service->config.limits;
@@ -54,7 +89,7 @@ static bool check_form(const struct ask *ask)
     return check_epoch(ask) && ask_filter(ask, &ask->request->deposit.filter, "filter", filter) &&
            ask_fill(ask, filter, "filter", limits->deposit_fill_min_ppm,
                     limits->deposit_fill_max_ppm) &&
-           check_sizes(ask) && ask_work(ask);
+           check_sizes(ask) && check_text(ask) && ask_work(ask);
 }
 
 /* Checks the accept mode, and sets out->state, the first state of the message. */

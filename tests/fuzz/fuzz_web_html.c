@@ -7,7 +7,7 @@
 #include <utf8proc.h>
 
 #include "client/web/html.h"
-#include "client/web/marks.h"
+#include "core/base/character.h"
 #include "tests/fuzz/fuzz.h"
 
 static void check_character(utf8proc_int32_t character, bool has_lines)
@@ -33,7 +33,7 @@ static void check_inside(struct html *html, size_t before, size_t behind, bool h
 
         FUZZ_CHECK(length > 0);
         check_character(character, has_lines);
-        marks = marks_is_combining((uint32_t)character) ? marks + 1 : 0;
+        marks = character_is_combining((uint32_t)character) ? marks + 1 : 0;
         FUZZ_CHECK(marks <= 4);
         at += (size_t)length;
     }

@@ -67,6 +67,23 @@ def test_absent_payload_is_an_empty_one(client, rng):
     assert got.payload == b"" and got.media_type == "text/plain"
 
 
+def test_texts_that_can_be_seen(client, rng):
+    """One character that is seen is enough, of whatever script, and only texts are looked at."""
+    for text in (" \u200b.", "\U0001f370", "\u2764\ufe0f", "\u0645\u0631\u062d\u0628\u0627",
+                 "\u4f60\u597d", "e\u0301", "\u0378", b"\xff"):
+        payload = text if isinstance(text, bytes) else text.encode()
+        client.call(deposit(rng, payload=payload))
+    for media_type in ("text/plainer", "application/octet-stream"):
+        client.call(deposit(rng, media_type=media_type, payload=b"  "))
+
+
+def test_a_text_of_nothing_is_refused_in_a_sentence(client, rng):
+    """The sentence says what is wrong and what would be right."""
+    refusal = client.refused(deposit(rng, payload="\u200b\u3164 \ufe0f".encode()))
+    assert (refusal.code, refusal.error.field) == ("INVALID", "payload")
+    assert "at least one character that can be seen" in refusal.error.message
+
+
 def test_largest_payload(client, rng):
     """payload_bytes is inclusive; one byte more is TOO_LARGE."""
     most = client.welcome.limits.payload_bytes

@@ -85,6 +85,12 @@ REFUSALS = {
     "deposit-empty-filter": (deposit(filter=b""), "INVALID", "filter"),
     "deposit-short-hash": (deposit(withdraw_hash=bytes(31)), "INVALID", "withdraw_hash"),
     "deposit-empty-hash": (deposit(withdraw_hash=b""), "INVALID", "withdraw_hash"),
+    # Texts of which nothing can be seen, of each kind; test_character.c has all.
+    **{f"deposit-blank-{ord(text[0]):04x}": (deposit(payload=text.encode()), "INVALID", "payload")
+       for text in ["   ", "\n", "\u00a0", "\u00ad", "\u0301", "\u093e", "\u200b", "\u202e",
+                    "\u2800", "\u3164", "\ufe0f", "\ufffe", "\U000e0041"]},
+    "deposit-blank-with-a-charset": (
+        deposit(payload=b" ", media_type="text/plain; charset=utf-8"), "INVALID", "payload"),
     "get-without-id": (pb.Get(), "INVALID", "id"),
     "get-short-id": (pb.Get(id=bytes(8)), "INVALID", "id"),
     "withdraw-without-id": (pb.Withdraw(token=bytes(32)), "INVALID", "id"),

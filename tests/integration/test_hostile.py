@@ -175,7 +175,7 @@ def test_a_crowd_that_never_reads(make_daemon, rng, sanitized):
     daemon = make_daemon(f"[limits]\nsession_output = 256K\noutput = {output}\n")
     with hostile.besieged(daemon, rng, output + crowd * INPUT, sanitized) as bystander:
         labels = ["topic:unread"]
-        deposits = [wire.deposit_of(rng, labels, payload=bytes(500)) for _ in range(80)]
+        deposits = [wire.deposit_of(rng, labels, payload=b"x" * 500) for _ in range(80)]
         bystander.client.pipeline(deposits)
         query = wire.query_of(labels, k=100, with_payload=True, max_distance=0)
         data = wire.frame(wire.request(query, 1)) * 100
@@ -376,11 +376,12 @@ def test_ids_that_collide(make_daemon, rng, sanitized):
         rivals = [daemon.client() for _ in range(10)]
         for _ in range(20):
             same = wire.new_id(rng)
-            bodies = [wire.deposit_of(rng, labels, id=same, payload=bytes([n])) for n in range(10)]
+            bodies = [wire.deposit_of(rng, labels, id=same, payload=bytes([n]))
+                      for n in b"0123456789"]
             for rival, body in zip(rivals, bodies):
                 rival.post(body)
             answers = [rival.receive() for rival in rivals]
-            winners = [n for n, a in enumerate(answers) if a.HasField("deposited")]
+            winners = [b"0123456789"[n] for n, a in enumerate(answers) if a.HasField("deposited")]
             losers = {wire.ERROR_CODES[a.error.code] for a in answers if a.HasField("error")}
             assert len(winners) == 1 and losers == {"ALREADY_EXISTS"}
             assert bystander.client.call(pb.Get(id=same)).payload == bytes(winners)

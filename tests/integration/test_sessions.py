@@ -208,7 +208,7 @@ def test_a_client_that_never_reads_is_bounded(make_daemon, rng, sanitized):
     daemon = make_daemon()
     labels = ["topic:deaf"]
     with daemon.client() as other:
-        deposits = [wire.deposit_of(rng, labels, payload=bytes(1000)) for _ in range(100)]
+        deposits = [wire.deposit_of(rng, labels, payload=b"x" * 1000) for _ in range(100)]
         other.pipeline(deposits)
         before = daemon.resident_bytes()
         query = wire.query_of(labels, k=100, with_payload=True)
@@ -230,7 +230,7 @@ def test_unread_output_of_all_is_bounded(make_daemon, rng):
     daemon = make_daemon("[limits]\nsession_output = 512K\noutput = 1M\n")
     labels = ["topic:deaf"]
     with daemon.client() as other:
-        other.pipeline([wire.deposit_of(rng, labels, payload=bytes(1000)) for _ in range(60)])
+        other.pipeline([wire.deposit_of(rng, labels, payload=b"x" * 1000) for _ in range(60)])
         query = wire.query_of(labels, k=100, with_payload=True)
         data = wire.frame(wire.request(query, 1)) * 400
         deaf = [daemon.client(receive_buffer=4096) for _ in range(12)]
@@ -247,7 +247,7 @@ def test_a_client_that_stops_reading_for_a_while(shared, rng, count):
     """Answers that wait are all there when the client reads again."""
     labels = [f"topic:later{rng.random()}"]
     with shared.client(receive_buffer=4096) as client:
-        client.pipeline([wire.deposit_of(rng, labels, payload=bytes(500)) for _ in range(5)])
+        client.pipeline([wire.deposit_of(rng, labels, payload=b"x" * 500) for _ in range(5)])
         query = wire.query_of(labels, k=5, with_payload=True)
         posted = [client.post(query) for _ in range(count)]
         with shared.client() as other:
@@ -267,7 +267,7 @@ def test_payloads_for_no_answer_take_no_memory(make_daemon, rng, sanitized):
     daemon = make_daemon("[limits]\nk = 1000\npayload = 60K\nbytes = 64M\ncache = 0\n")
     labels = ["topic:large"]
     with daemon.client() as client:
-        sent = [wire.deposit_of(rng, labels, payload=bytes(60000)) for _ in range(800)]
+        sent = [wire.deposit_of(rng, labels, payload=b"x" * 60000) for _ in range(800)]
         for i in range(0, len(sent), 50):
             client.pipeline(sent[i : i + 50])
         sent.append(wire.deposit_of(rng, labels, payload=b""))
@@ -292,7 +292,7 @@ def test_a_client_that_reads_is_not_dropped(make_daemon, rng, pause):
     daemon = make_daemon("[limits]\ncache = 0\nsession_output = 256K\n")
     labels = ["topic:many"]
     with daemon.client() as other:
-        other.pipeline([wire.deposit_of(rng, labels, payload=bytes(4000)) for _ in range(16)])
+        other.pipeline([wire.deposit_of(rng, labels, payload=b"x" * 4000) for _ in range(16)])
     query = wire.query_of(labels, k=15, with_payload=True)
     with daemon.client(receive_buffer=32768) as client:
         posted = [wire.request(query, client.new_id()) for _ in range(300)]

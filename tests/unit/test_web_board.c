@@ -80,6 +80,24 @@ static void test_newest_list(void **state)
     web_board_stop(&fixture);
 }
 
+/* A text of which nothing can be seen is shown as a message without a text, whoever sent it. */
+static void test_text_of_nothing(void **state)
+{
+    static const char *const texts[] = {"tea", " ", "\xe2\x80\x8b", "\xcc\x81", ""};
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        struct hearsay_result result = {.media_type = "text/plain",
+                                        .payload = (const uint8_t *)texts[i],
+                                        .payload_bytes = strlen(texts[i])};
+        struct board_message message;
+
+        assert_true(answer_borrow(&result, &message));
+        assert_true((message.text != NULL) == (i == 0));
+        assert_int_equal(message.bytes, strlen(texts[i]));
+    }
+}
+
 /* Returns how many messages a page of two shows if hearsayd answers with these times. */
 static size_t count_listed(const int64_t *times_ms, size_t count, bool is_by_time)
 {
@@ -681,6 +699,7 @@ static void test_no_memory(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_text_of_nothing),
         cmocka_unit_test(test_list),
         cmocka_unit_test(test_newest_list),
         cmocka_unit_test(test_pages_end_between_two_milliseconds),

@@ -11,7 +11,7 @@
 #include <utf8proc.h>
 
 #include "client/web/html.h"
-#include "client/web/marks.h"
+#include "core/base/character.h"
 #include "tests/lib/check.h"
 #include "tests/lib/rng.h"
 
@@ -103,18 +103,18 @@ static void test_marks(void **state)
     for (uint32_t character = 0; character < 0x110000; character++) {
         utf8proc_category_t category = utf8proc_category((utf8proc_int32_t)character);
 
-        if (marks_is_combining(character)) {
+        if (character_is_combining(character)) {
             assert_true(category == UTF8PROC_CATEGORY_MN || category == UTF8PROC_CATEGORY_ME ||
                         category == UTF8PROC_CATEGORY_CN);
         }
     }
     for (uint32_t character = 0x300; character <= 0x36f; character++) {
-        assert_true(marks_is_combining(character));
+        assert_true(character_is_combining(character));
     }
-    assert_true(marks_is_combining(0x483) && marks_is_combining(0x489));
-    assert_true(marks_is_combining(0x20dd) && marks_is_combining(0xe01ef));
-    assert_false(marks_is_combining('a') || marks_is_combining(0x2ff));
-    assert_false(marks_is_combining(0x370) || marks_is_combining(0x10ffff));
+    assert_true(character_is_combining(0x483) && character_is_combining(0x489));
+    assert_true(character_is_combining(0x20dd) && character_is_combining(0xe01ef));
+    assert_false(character_is_combining('a') || character_is_combining(0x2ff));
+    assert_false(character_is_combining(0x370) || character_is_combining(0x10ffff));
 }
 
 static void test_messages(void **state)
@@ -224,7 +224,7 @@ static void check_property(const char *text, size_t count, bool has_lines)
         assert_false(character >= 0x7f && character < 0xa0);
         assert_false(character >= 0x202a && character <= 0x202e);
         assert_false(character >= 0x2066 && character <= 0x2069);
-        marks = marks_is_combining((uint32_t)character) ? marks + 1 : 0;
+        marks = character_is_combining((uint32_t)character) ? marks + 1 : 0;
         assert_true(marks <= 4);
         at += (size_t)length;
     }

@@ -258,6 +258,10 @@ static void wrong_fields_are_named(void **state)
         {"/leave", "id=" SEED, "text"},
         {"/leave", "text=+%0A&id=" SEED, "text"},
         {"/leave", "text=%FF&id=" SEED, "text"},
+        {"/leave", "text=%E2%80%8B&id=" SEED, "text"}, /* nothing to see: U+200B, U+3164, a mark */
+        {"/leave", "text=+%E3%85%A4%0A.&t=x&id=12", "id"},
+        {"/leave", "text=%E3%85%A4&id=" SEED, "text"},
+        {"/leave", "text=%CC%81&id=" SEED, "text"},
         {"/leave", "text=a", "id"},
         {"/leave", "text=a&id=12", "id"},
         {"/leave", "text=a&ttl=1h&id=" SEED, "ttl"},

@@ -195,7 +195,7 @@ void watch_fixture_deposit_for(struct watch_fixture *fixture, unsigned place, ui
         .host = {fixture->host, fixture->host != NULL ? strlen(fixture->host) : 0},
         .id = {id, sizeof(id)},
         .filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES},
-        .media_type = {"text/plain", 10},
+        .media_type = {"image/jxl", 9}, /* a byte of the id is no text */
         .payload = {id, 1},
         .has_ttl = true,
         .ttl_s = ttl_s,

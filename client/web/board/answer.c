@@ -5,12 +5,24 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "core/base/character.h"
+
 static bool is_text(const char *media_type)
 {
     static const char plain[] = "text/plain";
 
     return media_type != NULL && strncmp(media_type, plain, sizeof(plain) - 1) == 0 &&
            strchr("; ", media_type[sizeof(plain) - 1]) != NULL;
+}
+
+/*
+ * The text of a message. NULL: the page has none to show, because it is of another kind, or because
+ * nothing can be seen of it. hearsayd takes no such text, but another access point, or a hearsayd
+ * of 0.2.0, may have.
+ */
+static const char *text_of(const char *media_type, const void *payload, size_t bytes)
+{
+    return is_text(media_type) && character_any_seen(payload, bytes) ? payload : NULL;
 }
 
 bool answer_borrow(const struct hearsay_result *result, struct board_message *out_message)
@@ -22,7 +34,7 @@ bool answer_borrow(const struct hearsay_result *result, struct board_message *ou
     }
     *out_message = (struct board_message){
         .media_type = type,
-        .text = is_text(type) ? (const char *)result->payload : NULL,
+        .text = text_of(type, result->payload, result->payload_bytes),
         .bytes = result->payload_bytes,
         .is_omitted = result->payload_omitted,
         .deposited_ms = result->deposited_ms,
@@ -161,7 +173,7 @@ struct answer *answer_of_message(const struct hearsay_message *message)
 {
     struct board_message borrowed = {
         .media_type = message->media_type,
-        .text = is_text(message->media_type) ? (const char *)message->payload : NULL,
+        .text = text_of(message->media_type, message->payload, message->payload_bytes),
         .bytes = message->payload_bytes,
         .deposited_ms = message->deposited_ms,
         .expires_ms = message->expires_ms,

@@ -7,6 +7,7 @@
 #include <strings.h>
 
 #include "client/web/route/reading.h"
+#include "core/base/character.h"
 #include "core/base/label.h"
 
 enum {
@@ -320,13 +321,18 @@ static bool find_excess(const struct visit *visit, struct page_error *out_error)
     return out_error->excess > 0;
 }
 
-/* Whether the text can be left. False: the visit was answered. */
+/*
+ * Whether the text can be left. False: the visit was answered. hearsayd refuses a text without a
+ * character that can be seen, too; the page applies the same rule first, so that its form says what
+ * is wrong beside the field.
+ */
 static bool check_text(struct visit *visit)
 {
     struct page_error error;
 
     if (visit->text == NULL || visit->text_bytes == 0 ||
-        !label_is_utf8(visit->text, visit->text_bytes)) {
+        !label_is_utf8(visit->text, visit->text_bytes) ||
+        !character_any_seen(visit->text, visit->text_bytes)) {
         fail_field(visit, "text");
         return false;
     }

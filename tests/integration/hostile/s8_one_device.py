@@ -106,9 +106,9 @@ def test_bytes_have_a_share(make_daemon, rng):
     """A 16th of the bytes, too; a single message that is larger is taken all the same."""
     _, address, ipv4 = limited(make_daemon, "bytes = 64K\nevict = reject\n")
     with wire.Client(address, source=devices.DEVICES[0]) as attacker:
-        assert try_deposits(attacker, rng, 50, payload=bytes(500)) == 7  # of 574 bytes
+        assert try_deposits(attacker, rng, 50, payload=b"x" * 500) == 7  # of 574 bytes
     with wire.Client(ipv4, source="127.0.1.1") as other:
-        assert try_deposits(other, rng, 3, payload=bytes(4096)) == 1
+        assert try_deposits(other, rng, 3, payload=b"x" * 4096) == 1
 
 
 @pytest.mark.parametrize("evict", ["oldest", "reject"])
