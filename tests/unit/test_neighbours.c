@@ -1,0 +1,552 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* The messages of the kernel about its neighbour table, byte for byte, and the table made of them.
+ */
+#include <string.h>
+#include <sys/socket.h>
+
+#include <linux/netlink.h>
+#include <linux/rtnetlink.h>
+#include <sodium.h>
+
+#include "core/base/err.h"
+#include "daemon/device/neighbour_table.h"
+#include "tests/lib/check.h"
+#include "tests/lib/fail_alloc.h"
+#include "tests/lib/rng.h"
+
+static const uint8_t key[NEIGHBOUR_KEY_BYTES] = {7};
+static const uint8_t link_a[6] = {2, 0, 0, 0, 0, 0xa};
+static const uint8_t link_b[6] = {2, 0, 0, 0, 0, 0xb};
+
+/* --- messages --------------------------------------------------------------------------------- */
+
+/* A datagram, to which messages are added. */
+struct datagram {
+    size_t count;
+    uint8_t bytes[1024];
+};
+
+static void add(struct datagram *datagram, const void *bytes, size_t count)
+{
+    assert_true(datagram->count + count + 3 <= sizeof(datagram->bytes));
+    memcpy(datagram->bytes + datagram->count, bytes, count);
+    datagram->count += count;
+    while (datagram->count % 4 != 0) {
+        datagram->bytes[datagram->count++] = 0;
+    }
+}
+
+static void add_attribute(struct datagram *datagram, uint16_t type, const void *bytes, size_t count)
+{
+    struct rtattr head = {.rta_type = type, .rta_len = (uint16_t)(sizeof(head) + count)};
+
+    add(datagram, &head, sizeof(head));
+    add(datagram, bytes, count);
+}
+
+/* Adds a message with an address of 192.0.2.0/24, or of 2001:db8::/64 for family 6. */
+static void add_neighbour(struct datagram *datagram, uint16_t type, uint8_t family, uint8_t last,
+                          uint16_t state, const uint8_t *link)
+{
+    struct ndmsg about = {
+        .ndm_family = family == 4 ? AF_INET : AF_INET6, .ndm_ifindex = 3, .ndm_state = state};
+    struct nlmsghdr head = {.nlmsg_type = type};
+    uint8_t ipv4[4] = {192, 0, 2, last};
+    uint8_t ipv6[16] = {0x20, 0x01, 0x0d, 0xb8, [15] = last};
+    uint32_t other = 5;
+    size_t start = datagram->count;
+
+    add(datagram, &head, sizeof(head));
+    add(datagram, &about, sizeof(about));
+    add_attribute(datagram, NDA_PROBES, &other, sizeof(other));
+    add_attribute(datagram, NDA_DST, family == 4 ? ipv4 : ipv6, family == 4 ? 4 : 16);
+    if (link != NULL) {
+        add_attribute(datagram, NDA_LLADDR, link, 6);
+    }
+    head.nlmsg_len = (uint32_t)(datagram->count - start);
+    memcpy(datagram->bytes + start, &head, sizeof(head));
+}
+
+static void add_number(struct datagram *datagram, uint16_t type, uint16_t flags, int32_t number)
+{
+    struct nlmsghdr head = {
+        .nlmsg_type = type, .nlmsg_flags = flags, .nlmsg_len = sizeof(head) + sizeof(number)};
+
+    add(datagram, &head, sizeof(head));
+    add(datagram, &number, sizeof(number));
+}
+
+/* Reads from a copy that ends where the datagram ends, so that a sanitizer sees a byte too many. */
+static enum neighbour_message next(const struct datagram *datagram, size_t *offset,
+                                   struct neighbour *out)
+{
+    uint8_t *copy = alloc_array(alloc_system(), 1, datagram->count > 0 ? datagram->count : 1);
+
+    assert_non_null(copy);
+    memcpy(copy, datagram->bytes, datagram->count);
+    enum neighbour_message message = neighbour_message_next(copy, datagram->count, offset, out);
+    alloc_release(alloc_system(), copy);
+    return message;
+}
+
+static enum neighbour_message first(const struct datagram *datagram, struct neighbour *out)
+{
+    size_t offset = 0;
+
+    return next(datagram, &offset, out);
+}
+
+static void messages_are_read_in_order(void **state)
+{
+    struct datagram datagram = {.count = 0};
+    struct neighbour neighbour;
+    size_t offset = 0;
+    (void)state;
+
+    add_neighbour(&datagram, RTM_NEWNEIGH, 4, 9, NUD_REACHABLE, link_a);
+    add_number(&datagram, NLMSG_ERROR, 0, 0); /* an acknowledgement */
+    add_neighbour(&datagram, RTM_NEWLINK, 4, 9, NUD_REACHABLE, link_a);
+    add_neighbour(&datagram, RTM_NEWNEIGH, 6, 7, NUD_STALE, link_b);
+    add_neighbour(&datagram, RTM_DELNEIGH, 6, 7, NUD_STALE, link_b);
+    add_number(&datagram, NLMSG_DONE, NLM_F_MULTI, 0);
+
+    assert_int_equal(next(&datagram, &offset, &neighbour), NEIGHBOUR_CHANGE);
+    assert_int_equal(neighbour.family, 4);
+    assert_int_equal(neighbour.interface, 3);
+    assert_memory_equal(neighbour.bytes, "\xc0\x00\x02\x09\0\0\0\0\0\0\0\0\0\0\0\0", 16);
+    assert_int_equal(neighbour.link_bytes, 6);
+    assert_memory_equal(neighbour.link, link_a, 6);
+    assert_int_equal(next(&datagram, &offset, &neighbour), NEIGHBOUR_CHANGE);
+    assert_int_equal(neighbour.family, 6);
+    assert_int_equal(neighbour.bytes[15], 7);
+    assert_memory_equal(neighbour.link, link_b, 6);
+    assert_int_equal(next(&datagram, &offset, &neighbour), NEIGHBOUR_CHANGE);
+    assert_int_equal(neighbour.link_bytes, 0);
+    assert_int_equal(next(&datagram, &offset, &neighbour), NEIGHBOUR_DUMPED);
+    assert_int_equal(next(&datagram, &offset, &neighbour), NEIGHBOUR_END);
+}
+
+/* Entries of multicast, and those whose address nobody has answered for, name no device. */
+static void only_known_states_have_a_link(void **state)
+{
+    static const struct {
+        uint16_t state;
+        bool is_known;
+    } cases[] = {{NUD_INCOMPLETE, false}, {NUD_REACHABLE, true}, {NUD_STALE, true},
+                 {NUD_DELAY, true},       {NUD_PROBE, true},     {NUD_FAILED, false},
+                 {NUD_NOARP, false},      {NUD_PERMANENT, true}, {NUD_NONE, false}};
+    static const uint8_t none[6] = {0};
+    struct neighbour neighbour;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct datagram datagram = {.count = 0};
+        add_neighbour(&datagram, RTM_NEWNEIGH, 4, 1, cases[i].state, link_a);
+        assert_int_equal(first(&datagram, &neighbour), NEIGHBOUR_CHANGE);
+        assert_int_equal(neighbour.link_bytes, cases[i].is_known ? 6 : 0);
+    }
+    for (int i = 0; i < 2; i++) {
+        struct datagram datagram = {.count = 0};
+        add_neighbour(&datagram, RTM_NEWNEIGH, 4, 1, NUD_STALE, i == 0 ? NULL : none);
+        assert_int_equal(first(&datagram, &neighbour), NEIGHBOUR_CHANGE);
+        assert_int_equal(neighbour.link_bytes, 0);
+    }
+}
+
+static void set_about(struct datagram *datagram, const struct ndmsg *about)
+{
+    memcpy(datagram->bytes + sizeof(struct nlmsghdr), about, sizeof(*about));
+}
+
+static void other_entries_are_skipped(void **state)
+{
+    static const struct ndmsg others[] = {
+        {.ndm_family = AF_BRIDGE, .ndm_ifindex = 3, .ndm_state = NUD_REACHABLE},
+        {.ndm_family = AF_UNSPEC, .ndm_ifindex = 3, .ndm_state = NUD_REACHABLE},
+        {.ndm_family = AF_INET, .ndm_ifindex = 0, .ndm_state = NUD_REACHABLE},
+        {.ndm_family = AF_INET, .ndm_ifindex = -1, .ndm_state = NUD_REACHABLE},
+        {.ndm_family = AF_INET,
+         .ndm_ifindex = 3,
+         .ndm_state = NUD_REACHABLE,
+         .ndm_flags = NTF_PROXY}};
+    struct neighbour neighbour;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
+        struct datagram datagram = {.count = 0};
+        add_neighbour(&datagram, RTM_NEWNEIGH, 4, 1, NUD_REACHABLE, link_a);
+        set_about(&datagram, &others[i]);
+        assert_int_equal(first(&datagram, &neighbour), NEIGHBOUR_END);
+    }
+}
+
+static void answers_may_fail(void **state)
+{
+    static const struct {
+        uint16_t type;
+        uint16_t flags;
+        int32_t number;
+        enum neighbour_message expected;
+    } cases[] = {{NLMSG_DONE, 0, 0, NEIGHBOUR_DUMPED},
+                 {NLMSG_DONE, NLM_F_DUMP_INTR, 0, NEIGHBOUR_TORN},
+                 {NLMSG_DONE, 0, -22, NEIGHBOUR_REFUSED},
+                 {NLMSG_ERROR, 0, -16, NEIGHBOUR_REFUSED},
+                 {NLMSG_ERROR, 0, 0, NEIGHBOUR_END}};
+    struct neighbour neighbour;
+    (void)state;
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct datagram datagram = {.count = 0};
+        add_number(&datagram, cases[i].type, cases[i].flags, cases[i].number);
+        assert_int_equal(first(&datagram, &neighbour), cases[i].expected);
+    }
+}
+
+/* A datagram that ends too early is malformed, wherever it ends, and nothing behind it is read. */
+static void truncated_messages_are_malformed(void **state)
+{
+    struct datagram whole = {.count = 0};
+    struct neighbour neighbour;
+    (void)state;
+
+    add_neighbour(&whole, RTM_NEWNEIGH, 6, 1, NUD_REACHABLE, link_a);
+    for (size_t count = 1; count < whole.count; count++) {
+        struct datagram part = whole;
+        part.count = count;
+        assert_int_equal(first(&part, &neighbour), NEIGHBOUR_MALFORMED);
+    }
+    struct datagram none = {.count = 0};
+    assert_int_equal(first(&none, &neighbour), NEIGHBOUR_END);
+}
+
+/* Each length of the message in turn says too little or too much. */
+static void lying_lengths_are_malformed(void **state)
+{
+    const size_t attributes = sizeof(struct nlmsghdr) + sizeof(struct ndmsg);
+    static const uint32_t wrong[] = {0, 1, 15, 1000, UINT32_MAX, UINT32_MAX - 2};
+    static const uint16_t wrong_attribute[] = {0, 1, 3, 1000, UINT16_MAX};
+    struct datagram whole = {.count = 0};
+    struct neighbour neighbour;
+    (void)state;
+
+    add_neighbour(&whole, RTM_NEWNEIGH, 4, 1, NUD_REACHABLE, link_a);
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        struct datagram datagram = whole;
+        memcpy(datagram.bytes, &wrong[i], sizeof(wrong[i]));
+        assert_int_equal(first(&datagram, &neighbour), NEIGHBOUR_MALFORMED);
+    }
+    /* NDA_PROBES, NDA_DST and NDA_LLADDR begin at 0, 8 and 16. */
+    for (size_t at = attributes; at <= attributes + 16; at += 8) {
+        for (size_t i = 0; i < sizeof(wrong_attribute) / sizeof(wrong_attribute[0]); i++) {
+            struct datagram datagram = whole;
+            memcpy(datagram.bytes + at, &wrong_attribute[i], sizeof(wrong_attribute[i]));
+            assert_int_equal(first(&datagram, &neighbour), NEIGHBOUR_MALFORMED);
+        }
+    }
+    /* An IPv4 address of 3 or 16 bytes. */
+    for (uint16_t bytes = 7; bytes <= 20; bytes += 13) {
+        struct datagram datagram = whole;
+        memcpy(datagram.bytes + attributes + 8, &bytes, sizeof(bytes));
+        assert_int_equal(first(&datagram, &neighbour), NEIGHBOUR_MALFORMED);
+    }
+}
+
+static void a_long_link_is_malformed(void **state)
+{
+    struct datagram datagram = {.count = 0};
+    struct nlmsghdr head = {.nlmsg_type = RTM_NEWNEIGH};
+    struct ndmsg about = {.ndm_family = AF_INET, .ndm_ifindex = 1, .ndm_state = NUD_STALE};
+    uint8_t link[NEIGHBOUR_LINK_BYTES_MAX + 1] = {1};
+    struct neighbour neighbour;
+    (void)state;
+
+    add(&datagram, &head, sizeof(head));
+    add(&datagram, &about, sizeof(about));
+    add_attribute(&datagram, NDA_LLADDR, link, sizeof(link));
+    head.nlmsg_len = (uint32_t)datagram.count;
+    memcpy(datagram.bytes, &head, sizeof(head));
+    assert_int_equal(first(&datagram, &neighbour), NEIGHBOUR_MALFORMED);
+}
+
+/* Whatever the bytes are, reading ends, and stays within them. */
+static void changed_bytes_are_read_safely(void **state)
+{
+    struct rng rng;
+    (void)state;
+
+    rng_init(&rng);
+    for (int round = 0; round < 20000; round++) {
+        struct datagram datagram = {.count = 0};
+        struct neighbour neighbour;
+        enum neighbour_message message;
+        size_t offset = 0;
+
+        for (uint32_t i = 0; i <= rng_below(&rng, 3); i++) {
+            add_neighbour(&datagram, RTM_NEWNEIGH, rng_chance(&rng, 50) ? 4 : 6, 1, NUD_STALE,
+                          link_a);
+        }
+        for (uint32_t i = 0; i <= rng_below(&rng, 4); i++) {
+            datagram.bytes[rng_below(&rng, (uint32_t)datagram.count)] = (uint8_t)rng_next(&rng);
+        }
+        do {
+            size_t before = offset;
+            message = next(&datagram, &offset, &neighbour);
+            assert_true(message == NEIGHBOUR_MALFORMED || message == NEIGHBOUR_END ||
+                        offset > before);
+            assert_true(offset <= datagram.count);
+        } while (message != NEIGHBOUR_MALFORMED && message != NEIGHBOUR_END);
+    }
+}
+
+/* --- the table -------------------------------------------------------------------------------- */
+
+static struct neighbour neighbour_of(uint8_t family, uint8_t last, uint32_t interface,
+                                     const uint8_t *link)
+{
+    struct neighbour neighbour = {.family = family,
+                                  .bytes = {0xfe, 0x80},
+                                  .interface = interface,
+                                  .link_bytes = link != NULL ? 6 : 0};
+
+    neighbour.bytes[family == 4 ? 3 : 15] = last;
+    if (link != NULL) {
+        memcpy(neighbour.link, link, 6);
+    }
+    return neighbour;
+}
+
+static struct neighbour_table *make(uint32_t entries_max)
+{
+    struct neighbour_table *table = NULL;
+
+    assert_int_equal(neighbour_table_new(alloc_system(), entries_max, key, &table), 0);
+    return table;
+}
+
+static void apply(struct neighbour_table *table, uint8_t family, uint8_t last, uint32_t interface,
+                  const uint8_t *link)
+{
+    struct neighbour neighbour = neighbour_of(family, last, interface, link);
+
+    neighbour_table_apply(table, &neighbour);
+}
+
+/* The device of an address; 0: none, or ambiguous. */
+static uint64_t device_of(const struct neighbour_table *table, uint8_t family, uint8_t last,
+                          uint32_t interface)
+{
+    struct neighbour neighbour = neighbour_of(family, last, 0, NULL);
+    uint64_t device = 0;
+
+    if (neighbour_table_find(table, family, neighbour.bytes, interface, &device) !=
+        NEIGHBOUR_FOUND) {
+        return 0;
+    }
+    assert_true(device != 0);
+    return device;
+}
+
+static void addresses_of_a_link_are_one_device(void **state)
+{
+    struct neighbour_table *table = make(16);
+    (void)state;
+
+    apply(table, 4, 1, 3, link_a);
+    apply(table, 6, 1, 3, link_a);
+    apply(table, 6, 2, 3, link_a);
+    apply(table, 6, 3, 3, link_b);
+    apply(table, 6, 4, 4, link_a); /* elsewhere the same link-layer address is another device */
+    uint64_t device = device_of(table, 4, 1, 0);
+    assert_true(device != 0);
+    assert_int_equal(device_of(table, 6, 1, 0), device);
+    assert_int_equal(device_of(table, 6, 2, 3), device);
+    assert_int_not_equal(device_of(table, 6, 3, 0), device);
+    assert_int_not_equal(device_of(table, 6, 4, 0), device);
+    assert_int_equal(device_of(table, 6, 2, 4), 0);
+    assert_int_equal(device_of(table, 4, 2, 0), 0);
+
+    apply(table, 4, 1, 3, link_b); /* the address has moved */
+    assert_int_equal(device_of(table, 4, 1, 0), device_of(table, 6, 3, 0));
+    apply(table, 4, 1, 3, NULL);
+    apply(table, 4, 1, 3, NULL);
+    assert_int_equal(device_of(table, 4, 1, 0), 0);
+    assert_int_equal(neighbour_table_count(table), 4);
+    neighbour_table_free(table);
+}
+
+static void an_address_on_two_links_is_ambiguous(void **state)
+{
+    struct neighbour_table *table = make(16);
+    struct neighbour wanted = neighbour_of(6, 1, 0, NULL);
+    uint64_t device = 0;
+    (void)state;
+
+    apply(table, 6, 1, 3, link_a);
+    apply(table, 6, 1, 4, link_b);
+    assert_int_equal(neighbour_table_find(table, 6, wanted.bytes, 0, &device), NEIGHBOUR_AMBIGUOUS);
+    assert_int_not_equal(device_of(table, 6, 1, 3), device_of(table, 6, 1, 4));
+    apply(table, 6, 1, 4, NULL);
+    assert_int_equal(device_of(table, 6, 1, 0), device_of(table, 6, 1, 3));
+    neighbour_table_free(table);
+}
+
+static void numbers_depend_on_the_key(void **state)
+{
+    static const uint8_t other_key[NEIGHBOUR_KEY_BYTES] = {8};
+    struct neighbour_table *table = make(4);
+    struct neighbour_table *other = NULL;
+    (void)state;
+
+    assert_int_equal(neighbour_table_new(alloc_system(), 4, other_key, &other), 0);
+    apply(table, 4, 1, 3, link_a);
+    apply(other, 4, 1, 3, link_a);
+    assert_int_not_equal(device_of(table, 4, 1, 0), device_of(other, 4, 1, 0));
+    neighbour_table_free(table);
+    neighbour_table_free(other);
+}
+
+/* A full table takes no further address, says so, and has room again after the next filling. */
+static void the_table_is_bounded(void **state)
+{
+    static const uint8_t elsewhere[8] = {0x20, 0x01};
+    struct neighbour_table *table = make(8);
+    (void)state;
+
+    for (uint8_t last = 1; last <= 200; last++) {
+        apply(table, 6, last, 3, link_a);
+    }
+    assert_int_equal(neighbour_table_count(table), 8);
+    assert_true(neighbour_table_is_incomplete(table));
+    assert_true(neighbour_table_covers(table, elsewhere)); /* it may have been left out */
+    assert_int_equal(device_of(table, 6, 9, 0), 0);
+
+    neighbour_table_begin(table);
+    assert_true(neighbour_table_is_incomplete(table));
+    apply(table, 6, 1, 3, link_a);
+    apply(table, 4, 9, 3, NULL);
+    neighbour_table_end(table);
+    assert_int_equal(neighbour_table_count(table), 1);
+    assert_false(neighbour_table_is_incomplete(table));
+    assert_false(neighbour_table_covers(table, elsewhere));
+    struct neighbour own = neighbour_of(6, 77, 0, NULL);
+    assert_true(neighbour_table_covers(table, own.bytes));
+    apply(table, 6, 9, 3, link_b);
+    assert_true(device_of(table, 6, 9, 0) != 0);
+    neighbour_table_free(table);
+}
+
+static void connected_addresses_are_counted(void **state)
+{
+    struct neighbour_table *table = make(64);
+    (void)state;
+
+    for (uint8_t last = 1; last <= 10; last++) {
+        apply(table, 6, last, 3, link_a);
+        apply(table, 4, last, 3, link_b);
+    }
+    uint64_t device = device_of(table, 6, 1, 0);
+    for (uint8_t last = 1; last <= 10; last++) {
+        struct neighbour wanted = neighbour_of(6, last, 0, NULL);
+        assert_int_equal(neighbour_table_use(table, 6, wanted.bytes, device), last);
+        assert_int_equal(neighbour_table_use(table, 6, wanted.bytes, device), 0);
+    }
+    apply(table, 6, 1, 3, link_a); /* the same again */
+    apply(table, 6, 2, 3, NULL);
+    apply(table, 6, 2, 3, link_a);
+    struct neighbour wanted = neighbour_of(6, 2, 0, NULL);
+    assert_int_equal(neighbour_table_use(table, 6, wanted.bytes, device), 10);
+    neighbour_table_free(table);
+}
+
+/* Random changes, against a plain array. */
+static void the_table_agrees_with_a_list(void **state)
+{
+    enum { LASTS = 60, INTERFACES = 3, STEPS = 20000, ROOM = 256 };
+    uint8_t list[LASTS][INTERFACES] = {{0}}; /* 0: no entry, otherwise the last byte of the link */
+    struct neighbour_table *table = make(ROOM);
+    struct rng rng;
+    (void)state;
+
+    rng_init(&rng);
+    for (int step = 0; step < STEPS; step++) {
+        uint8_t last = (uint8_t)rng_below(&rng, LASTS);
+        uint8_t interface = (uint8_t)rng_below(&rng, INTERFACES);
+        uint8_t link[6] = {2, [5] = (uint8_t)(1 + rng_below(&rng, 5))};
+        bool is_there = rng_chance(&rng, 60);
+
+        if (rng_chance(&rng, 1)) { /* filled again; half of the entries are still there */
+            neighbour_table_begin(table);
+            for (uint8_t i = 0; i < LASTS; i++) {
+                for (uint8_t j = 0; j < INTERFACES; j++) {
+                    uint8_t same[6] = {2, [5] = list[i][j]};
+                    list[i][j] = list[i][j] != 0 && rng_chance(&rng, 50) ? list[i][j] : 0;
+                    if (list[i][j] != 0) {
+                        apply(table, 6, i, j + 1U, same);
+                    }
+                }
+            }
+            neighbour_table_end(table);
+        }
+        list[last][interface] = is_there ? link[5] : 0;
+        apply(table, 6, last, interface + 1U, is_there ? link : NULL);
+
+        uint32_t count = 0;
+        for (uint8_t i = 0; i < LASTS; i++) {
+            for (uint8_t j = 0; j < INTERFACES; j++) {
+                uint8_t same[6] = {2, [5] = list[i][j]};
+                struct neighbour expected = neighbour_of(6, i, j + 1U, same);
+                uint64_t device = device_of(table, 6, i, j + 1U);
+                assert_true(device ==
+                            (list[i][j] == 0 ? 0 : neighbour_table_device(table, &expected)));
+                count += list[i][j] != 0;
+            }
+        }
+        assert_int_equal(neighbour_table_count(table), count);
+    }
+    neighbour_table_free(table);
+}
+
+static void memory_that_runs_out(void **state)
+{
+    struct neighbour_table *table = NULL;
+    struct fail_alloc fail;
+    (void)state;
+
+    fail_alloc_init(&fail);
+    for (size_t n = 1; n <= 3; n++) {
+        fail_alloc_arm(&fail, n);
+        assert_int_equal(neighbour_table_new(&fail.alloc, 8, key, &table), -ERR_NOMEM);
+        assert_int_equal(fail.live_blocks, 0);
+    }
+    fail_alloc_arm(&fail, 0);
+    assert_int_equal(neighbour_table_new(&fail.alloc, 8, key, &table), 0);
+    neighbour_table_free(table);
+    neighbour_table_free(NULL);
+    assert_int_equal(fail.live_blocks, 0);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(messages_are_read_in_order),
+        cmocka_unit_test(only_known_states_have_a_link),
+        cmocka_unit_test(other_entries_are_skipped),
+        cmocka_unit_test(answers_may_fail),
+        cmocka_unit_test(truncated_messages_are_malformed),
+        cmocka_unit_test(lying_lengths_are_malformed),
+        cmocka_unit_test(a_long_link_is_malformed),
+        cmocka_unit_test(changed_bytes_are_read_safely),
+        cmocka_unit_test(addresses_of_a_link_are_one_device),
+        cmocka_unit_test(an_address_on_two_links_is_ambiguous),
+        cmocka_unit_test(numbers_depend_on_the_key),
+        cmocka_unit_test(the_table_is_bounded),
+        cmocka_unit_test(connected_addresses_are_counted),
+        cmocka_unit_test(the_table_agrees_with_a_list),
+        cmocka_unit_test(memory_that_runs_out),
+    };
+
+    if (sodium_init() < 0) {
+        return 1;
+    }
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
