@@ -313,6 +313,7 @@ static bool part_twin(struct tree *tree, uint32_t twin, struct tree_spot *out_sp
     bool is_last = false;
 
     *out_spot = tree_spot_at(tree, entry->position);
+    tree_cursors_parted(tree, twin, tree_twin(tree, twin)->older);
     unlink_twin(tree, entry, tree_twin(tree, twin));
     *tree_twin(tree, twin) = (struct tree_twin){.older = tree->free_twin};
     tree->free_twin = twin;

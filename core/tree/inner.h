@@ -610,4 +610,8 @@ int tree_cursor_visit(void *engine, void *cursor, index_visit *visit, void *cont
 void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count,
                            uint32_t new_count);
 
+/* Updates all cursors before a twin is removed; `older` is the next older one of its entry, or 0. A
+ * cursor that would go on with the twin goes on with that one. O(rests of all cursors) */
+void tree_cursors_parted(struct tree *tree, uint32_t twin, uint32_t older);
+
 #endif

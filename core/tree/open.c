@@ -39,21 +39,29 @@ static bool offer_one(struct walk *walk, const struct offered *offered,
         BITS_BLOCK, counts, offered->overlap, walk->probe->contains_cardinality);
 }
 
-/* Offers the messages of a slot with twins, the newest first, until no older one can be an
- * answer. */
-static void offer_entry(struct walk *walk, const struct offered *offered,
-                        const struct tree_entry *entry)
+/*
+ * Offers the founder of an entry (NULL: it is gone, or was offered) and its twins from `twin` on,
+ * the newest first, until no older one can be an answer. If the step has done its work before, the
+ * other twins are left to a later step, and the founder is offered, because it has no number that
+ * would stay the same until then. Without memory for that the step goes on.
+ */
+static void offer_twins(struct walk *walk, const struct offered *offered,
+                        const struct index_item *founder, uint32_t twin)
 {
     const struct tree *tree = walk->tree;
-    const struct index_item *founder =
-        entry->founder_gone ? NULL : &offered->node->items[offered->slot];
     uint32_t founder_place = offered->node->number * TREE_SLOTS + offered->slot;
-    uint32_t twin = entry->newest;
     bool more = true;
 
     while (more && (twin != 0 || founder != NULL)) {
         const struct tree_twin *it = twin != 0 ? tree_twin(tree, twin) : NULL;
 
+        if (it != NULL && walk_is_spent(walk) && walk_leave_rest(walk, twin, offered->overlap)) {
+            it = NULL;
+            twin = 0;
+            if (founder == NULL) {
+                break;
+            }
+        }
         walk->probe->comparisons++; /* it takes about as much time */
         if (it == NULL || (founder != NULL && founder->deposited_ms > it->item.deposited_ms)) {
             more = offer_one(walk, offered, founder, founder_place);
@@ -63,6 +71,28 @@ static void offer_entry(struct walk *walk, const struct offered *offered,
             twin = it->older;
         }
     }
+}
+
+/* Offers the messages of a slot with twins. */
+static void offer_entry(struct walk *walk, const struct offered *offered,
+                        const struct tree_entry *entry)
+{
+    offer_twins(walk, offered, entry->founder_gone ? NULL : &offered->node->items[offered->slot],
+                entry->newest);
+}
+
+void walk_resume(struct walk *walk)
+{
+    struct walk_rest rest = walk->cursor->rests[--walk->cursor->rest_count];
+
+    if (rest.twin == 0) {
+        return;
+    }
+    uint32_t entry = tree_twin(walk->tree, rest.twin)->entry;
+    struct tree_spot spot = tree_spot_at(walk->tree, walk->tree->entries[entry].position);
+    struct offered offered = {spot.node, spot.slot, rest.overlap};
+    offer_twins(walk, &offered, NULL, rest.twin);
+    walk_note_floor(walk);
 }
 
 /* Offers messages of the block that begins at `slot` to the k best. Bit i of `lanes` says whether

@@ -54,6 +54,7 @@ void tree_cursor_restart(void *engine, void *cursor)
     c->phase = c->keeps ? PHASE_RANK : PHASE_SWEEP;
     c->left = tree->node_count;
     c->twins_left = tree->twin_room;
+    c->rest_count = 0;
     c->swept = 0;
     c->gives_up = false;
     c->sifted = 0;
@@ -79,6 +80,8 @@ int tree_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor)
     cursor->kept = (void *)(cursor->storage + (WALK_LINE_BYTES - past) % WALK_LINE_BYTES);
     cursor->reach = (uint16_t *)(cursor->kept + kept_room);
     cursor->kept_at = (uint8_t *)(cursor->reach + room);
+    cursor->rests = NULL;
+    cursor->rest_room = 0;
     cursor->next = tree->cursors;
     cursor->link = &tree->cursors;
     if (cursor->next != NULL) {
@@ -102,6 +105,7 @@ void tree_cursor_free(void *engine, void *cursor)
     if (c->next != NULL) {
         c->next->link = c->link;
     }
+    alloc_release(c->alloc, c->rests);
     alloc_release(c->alloc, c);
 }
 
@@ -114,6 +118,42 @@ void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count
             c->left = c->left - old_count + new_count;
         } else if (c->left > place) {
             c->left = place + new_count;
+        }
+    }
+}
+
+/* --- rests of entries ------------------------------------------------------------------------- */
+
+bool walk_leave_rest(struct walk *walk, uint32_t twin, uint32_t overlap)
+{
+    enum { FIRST_ROOM = 16 };
+    struct tree_cursor *cursor = walk->cursor;
+
+    if (cursor->rest_count == cursor->rest_room) {
+        uint32_t room = cursor->rest_room == 0 ? FIRST_ROOM : 2 * cursor->rest_room;
+        struct walk_rest *rests = alloc_array(cursor->alloc, room, sizeof(*rests));
+
+        if (rests == NULL) {
+            return false;
+        }
+        if (cursor->rest_count > 0) {
+            memcpy(rests, cursor->rests, cursor->rest_count * sizeof(*rests));
+        }
+        alloc_release(cursor->alloc, cursor->rests);
+        cursor->rests = rests;
+        cursor->rest_room = room;
+    }
+    cursor->rests[cursor->rest_count++] = (struct walk_rest){twin, overlap};
+    return true;
+}
+
+void tree_cursors_parted(struct tree *tree, uint32_t twin, uint32_t older)
+{
+    for (struct tree_cursor *c = tree->cursors; c != NULL; c = c->next) {
+        for (uint32_t i = 0; i < c->rest_count; i++) {
+            if (c->rests[i].twin == twin) {
+                c->rests[i].twin = older;
+            }
         }
     }
 }
@@ -477,30 +517,37 @@ static void sweep_next(struct walk *walk)
 
 /*
  * Switches the search to the sweep if messages were inserted or removed: the reach of nodes and
- * groups is not valid any more.
+ * groups is not valid any more. The sweep visits the entries of the rests again, unless only rests
+ * were left.
  */
 static void forget_if_changed(struct walk *walk)
 {
     struct tree_cursor *cursor = walk->cursor;
 
-    if (cursor->keeps && cursor->changes != walk->tree->changes) {
+    if (cursor->keeps && cursor->left > 0 && cursor->changes != walk->tree->changes) {
         cursor->keeps = false;
         cursor->phase = PHASE_SWEEP;
+        cursor->rest_count = 0;
         walk->probe->check_repeats = true;
     }
+}
+
+static bool is_left(const struct tree_cursor *cursor)
+{
+    return cursor->left > 0 || cursor->rest_count > 0;
 }
 
 int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint64_t budget)
 {
     struct walk walk;
     struct tree_cursor *c = cursor;
-    uint64_t before = index_probe_work(probe);
 
-    walk_begin(&walk, engine, cursor, probe);
+    walk_begin(&walk, engine, cursor, probe, budget);
     forget_if_changed(&walk);
-    while (c->left > 0 && !walk.looked &&
-           (index_probe_work(probe) - before < budget || index_probe_work(probe) == before)) {
-        if (c->phase == PHASE_RANK) {
+    while (is_left(c) && !walk.looked && !walk_is_spent(&walk)) {
+        if (c->rest_count > 0) {
+            walk_resume(&walk);
+        } else if (c->phase == PHASE_RANK) {
             rank_nodes(&walk);
         } else if (c->phase == PHASE_OPEN) {
             open_next(&walk);
@@ -516,5 +563,5 @@ int tree_cursor_step(void *engine, void *cursor, struct index_probe *probe, uint
         probe->first_look = false;
         probe->promise = c->keeps ? walk.tree->kernels->largest(c->reach, c->room) : REACH_PLAIN;
     }
-    return c->left > 0 ? INDEX_MORE : 0;
+    return is_left(c) ? INDEX_MORE : 0;
 }

@@ -6,6 +6,9 @@
  * best. The reach of a node or group is an upper bound: 1 + the highest floor that one of its
  * messages could pass. A search must look at every node and group whose reach is above the floor of
  * the search.
+ *
+ * An entry (entry.c) may have very many messages that the query may not show, so a step ends
+ * within an entry, too. What is left of the entry is a rest, and the next step goes on with it.
  */
 #ifndef CORE_TREE_WALK_H
 #define CORE_TREE_WALK_H
@@ -49,6 +52,12 @@ struct kept_node {
 
 static_assert(sizeof(struct kept_node) % WALK_LINE_BYTES == 0, "nodes kept begin at cache lines");
 
+/* The messages of an entry that a search has still to offer: a twin and all older ones. */
+struct walk_rest {
+    uint32_t twin;    /* 0: none is left */
+    uint32_t overlap; /* bits that their filter shares with the query's */
+};
+
 struct tree_cursor {
     const struct alloc *alloc;
     struct tree_cursor *next; /* in tree->cursors */
@@ -70,10 +79,13 @@ struct tree_cursor {
     uint16_t *reach;  /* for each index of tree->nodes: an upper bound of the reach of the node's
                          groups that are not opened yet, or REACH_PLAIN */
     uint8_t *kept_at; /* by place: 1 + index in kept; 0: the node is not kept */
-    struct kept_node *kept; /* this array starts at a cache line, because kernels read and write
-                             * whole cache lines of it */
-    uint32_t kept_room;     /* 1 .. KEPT_NODES */
-    uint8_t storage[];      /* of reach, kept_at and kept */
+    struct kept_node *kept;  /* this array starts at a cache line, because kernels read and write
+                              * whole cache lines of it */
+    uint32_t kept_room;      /* 1 .. KEPT_NODES */
+    struct walk_rest *rests; /* rest_count of them, of different entries. The cursor owns it */
+    uint32_t rest_count;
+    uint32_t rest_room;
+    uint8_t storage[]; /* of reach, kept_at and kept */
 };
 
 /*
@@ -100,6 +112,7 @@ struct walk {
     size_t position_count; /* of the filter's set bits */
     size_t wanted_count;   /* of those of `contains` */
     bool ready;
+    uint64_t end;   /* the step should end at this value of index_probe_work */
     bool looked;    /* true: the first look is over, because the best groups were opened, or because
                      * the next step would compare a whole node */
     uint32_t next;  /* index in tree->nodes of the node with the highest reach; cursor->room: not
@@ -120,18 +133,32 @@ static inline void walk_note_floor(struct walk *walk)
 /* Begins a step of a cursor (tree_cursor_step). Sets all counts to 0. Leaves the arrays of
  * positions uninitialised. */
 static inline void walk_begin(struct walk *walk, struct tree *tree, struct tree_cursor *cursor,
-                              struct index_probe *probe)
+                              struct index_probe *probe, uint64_t budget)
 {
+    uint64_t before = index_probe_work(probe);
+
     walk->tree = tree;
     walk->cursor = cursor;
     walk->probe = probe;
     walk->ready = false;
+    walk->end = budget < UINT64_MAX - before ? before + budget + (budget == 0) : UINT64_MAX;
     walk->looked = false;
     walk->next = cursor->room;
     walk_note_floor(walk);
     walk->position_count = 0;
     walk->wanted_count = 0;
 }
+
+/* Returns whether the step has done its work. A step does some work in any case. */
+static inline bool walk_is_spent(const struct walk *walk)
+{
+    return index_probe_work(walk->probe) >= walk->end;
+}
+
+/* --- search.c --------------------------------------------------------------------------------- */
+
+/* Leaves a twin and all older ones of its entry to a later step. Returns false without memory. */
+bool walk_leave_rest(struct walk *walk, uint32_t twin, uint32_t overlap);
 
 /* --- open.c: messages compared ---------------------------------------------------------------- */
 
@@ -149,6 +176,9 @@ bool walk_sifts(const struct walk *walk);
 
 /* Compares all messages of a node, in the order of their slots. */
 void walk_sweep(struct walk *walk, const struct tree_node *node);
+
+/* Goes on with the last rest of the cursor, which has one, until it is done or the step is. */
+void walk_resume(struct walk *walk);
 
 /* --- bound.c: groups ruled out ---------------------------------------------------------------- */
 

@@ -63,7 +63,7 @@ static int best_path_step(void *engine, void *cursor, struct index_probe *probe,
     struct walk walk;
 
     (void)budget;
-    walk_begin(&walk, engine, cursor, probe);
+    walk_begin(&walk, engine, cursor, probe, UINT64_MAX);
     follow_path(&walk);
     return 0;
 }
