@@ -67,6 +67,7 @@ struct config_listener {
     bool gateway; /* a Unix socket for the user `gateway_user` only; a session may speak for another
                      client's address */
     bool bridge;  /* a Unix socket for the user `bridge_user` only; a session may carry changes */
+    bool by_address; /* limits count addresses, not the devices behind them */
 };
 
 enum config_security config_security(const struct config_listener *listener);

@@ -98,6 +98,7 @@ static const struct {
     {"freebind", offsetof(struct config_listener, freebind)},
     {"gateway", offsetof(struct config_listener, gateway)},
     {"bridge", offsetof(struct config_listener, bridge)},
+    {"senders=address", offsetof(struct config_listener, by_address)},
 };
 enum { LISTENER_WORDS = sizeof(listener_words) / sizeof(listener_words[0]) };
 
@@ -152,6 +153,10 @@ static const char *broken_rule(const struct config_listener *listener)
         return "bridge excludes gateway, limited and local: a bridge speaks for no client, has no "
                "limits of an address, and gets no keys of epochs";
     }
+    if (listener->by_address && !listener->gateway) {
+        return "senders=address is for addresses and for gateway sockets: the clients of another "
+               "Unix socket have no address";
+    }
     return listener->gateway && listener->limited ? "gateway and limited exclude each other: a "
                                                     "gateway names the address of each client, "
                                                     "and that address is limited"
@@ -174,7 +179,7 @@ int config_listener_parse(const struct settings_source *source, const char *key,
     if (place[0] != '/' && blank != NULL) {
         return settings_refuse(source,
                                "`%s`: `%.100s` may not follow an address; tls, mutual-tls, "
-                               "limited, local, freebind, gateway and bridge may",
+                               "limited, local, freebind, gateway, bridge and senders=address may",
                                key, blank + 1);
     }
     int rc = parse_place(source, key, place, &listener);
@@ -188,6 +193,7 @@ int config_listener_parse(const struct settings_source *source, const char *key,
     listener.freebind = words.freebind;
     listener.gateway = words.gateway;
     listener.bridge = words.bridge;
+    listener.by_address = words.by_address;
     const char *rule = broken_rule(&listener);
     if (rule != NULL) {
         return settings_refuse(source, "`%s`: %s", key, rule);

@@ -103,7 +103,10 @@ static const struct settings_key keys[] = {
          "connect to this Unix socket, and names the address of each client for whom it speaks; "
          "the socket's folder may hold no other socket. bridge: only `bridge_user` may connect to "
          "this Unix socket, which carries changes to and from copies of a host; the socket's "
-         "folder may hold no other socket. A reload opens and "
+         "folder may hold no other socket. senders=address: limits count each address, where they "
+         "otherwise count the device behind it, as the kernel's table of neighbours tells; for a "
+         "network behind a repeater or a tunnel, which shows all phones as one device. "
+         "A reload opens and "
          "closes listeners; connections stay."},
     {DAEMON_KEY("tls_certificate", tls_certificate), SETTINGS_TYPE_PATH, .reloadable = true,
      .standard_note = "none", .example = "/etc/hearsay/certificate.pem",

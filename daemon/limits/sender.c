@@ -86,6 +86,20 @@ void sender_address_of(const struct sockaddr *peer, const struct sockaddr *local
     }
 }
 
+void sender_address_set_device(struct sender_address *address, uint64_t device)
+{
+    *address = (struct sender_address){.kind = SENDER_DEVICE};
+    memcpy(address->bytes, &device, sizeof(device));
+}
+
+void sender_address_widen(struct sender_address *address)
+{
+    if (address->kind == SENDER_IPV6_ON_LINK) {
+        address->kind = SENDER_IPV6_PREFIX;
+        memset(address->bytes + PREFIX_BYTES, 0, IPV6_BYTES - PREFIX_BYTES);
+    }
+}
+
 bool sender_is_local(const struct sockaddr *peer)
 {
     static const uint8_t loopback[IPV6_BYTES] = {[IPV6_BYTES - 1] = 1};

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * sender: the owner of connections, as far as limits are concerned. A sender is known by a keyed
- * hash of an address or of a /64, in memory only. It has a number of connections, and a token
- * bucket for each action (enum sender_action).
+ * hash of a device, an address or a /64, in memory only. It has a number of connections, and a
+ * token bucket for each action (enum sender_action).
  *
+ *   a device is known     the device is a sender, with all its addresses (daemon/device/)
  *   IPv4                  each address is a sender
  *   IPv6, on link         each address is a sender, and its /64 has SENDERS_WIDE times the rates.
  *                         A guest network is one /64, and one device can take many of its addresses
@@ -35,12 +36,18 @@
 
 enum { SENDERS_KEY_BYTES = 16, SENDERS_WIDE = 16 };
 
-enum sender_kind { SENDER_IPV4, SENDER_IPV6_ON_LINK, SENDER_IPV6_PREFIX, SENDER_UNIX };
+enum sender_kind {
+    SENDER_IPV4,
+    SENDER_IPV6_ON_LINK,
+    SENDER_IPV6_PREFIX,
+    SENDER_UNIX,
+    SENDER_DEVICE
+};
 
 /* What of an address counts. */
 struct sender_address {
     enum sender_kind kind;
-    uint8_t bytes[16]; /* IPv4: 4, a prefix: 8, the rest is zero */
+    uint8_t bytes[16]; /* IPv4: 4, a prefix: 8, a device: 8 of its number, the rest is zero */
 };
 
 /*
@@ -50,6 +57,13 @@ struct sender_address {
  */
 void sender_address_of(const struct sockaddr *peer, const struct sockaddr *local,
                        struct sender_address *out_address);
+
+/* Makes the device `device` (daemon/device/devices.h) what counts, whatever its address is. */
+void sender_address_set_device(struct sender_address *address, uint64_t device);
+
+/* Makes the /64 of an IPv6 address on link what counts, as if the address were further away. Does
+ * nothing to another address. */
+void sender_address_widen(struct sender_address *address);
 
 /* Whether the peer is on this machine: it has a loopback address, or its address is not of IP. */
 bool sender_is_local(const struct sockaddr *peer);

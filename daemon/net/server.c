@@ -8,6 +8,7 @@
 #include <sodium.h>
 
 #include "core/base/err.h"
+#include "daemon/device/devices.h"
 #include "daemon/net/here_watch.h"
 #include "daemon/net/server_open.h"
 #include "daemon/store/thread/sqlite.h"
@@ -32,6 +33,7 @@ static void on_persist_closed(void *context)
     struct server *server = context;
 
     server->persist = NULL;
+    devices_close(server->devices);
     loop_close_handles(&server->loop);
     uv_close((uv_handle_t *)&server->prepare, NULL);
     uv_close((uv_handle_t *)&server->check, NULL);
@@ -228,10 +230,23 @@ static int watch_here_files(struct server *server, char *out_reason)
     return rc;
 }
 
+/* Opens the table that tells which device is behind an address. */
+static int open_devices(struct server *server, char *out_reason)
+{
+    int rc = devices_open(server->alloc, &server->loop.uv, &server->devices);
+
+    if (rc != 0) {
+        snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
+    }
+    server->sessions.devices = server->devices;
+    return rc;
+}
+
 static void close_all(struct server *server)
 {
     (void)uv_run(&server->loop.uv, UV_RUN_DEFAULT); /* until every handle is closed */
     here_watch_free(server->here_watch);
+    devices_free(server->devices);
     handler_close(server->service);
     sessions_deinit(&server->sessions);
     server_tls_deinit(&server->tls);
@@ -287,6 +302,7 @@ int server_start(struct server *server, const struct options *options, const str
     }
     rc = rc == 0 ? make_service(server, out_reason) : rc;
     rc = rc == 0 ? watch_here_files(server, out_reason) : rc;
+    rc = rc == 0 ? open_devices(server, out_reason) : rc;
     rc = rc == 0 ? server_open_sockets(server, out_reason) : rc;
     if (rc == 0 && (rc = init_handles(server)) != 0) {
         snprintf(out_reason, CONFIG_REASON_BYTES, "event loop: %s", uv_strerror(rc));
@@ -301,6 +317,7 @@ int server_start(struct server *server, const struct options *options, const str
     if (server->persist != NULL) {
         server->persist->interface->close(server->persist, NULL, NULL);
     }
+    devices_close(server->devices);
     loop_close_handles(&server->loop);
     close_all(server);
     if (early_signals_stop()) {

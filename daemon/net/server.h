@@ -28,6 +28,7 @@
 #include "daemon/net/session.h"
 #include "daemon/system/worker_uv.h"
 
+struct devices;
 struct here_watch;
 
 /* Twice the number of listeners that may be configured: a reload opens the new listeners before it
@@ -43,6 +44,7 @@ struct server {
     struct service *service;
     struct persist *persist;
     struct here_watch *here_watch;
+    struct devices *devices;
 
     /* Written by server_open.c. */
     struct listener_home home;

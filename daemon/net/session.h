@@ -48,6 +48,7 @@
 #include "daemon/system/block_pool.h"
 #include "proto/arena.h"
 
+struct devices;
 struct here_change;
 struct listener;
 struct server_tls;
@@ -59,6 +60,8 @@ struct sessions {
     const struct alloc *alloc;
     struct service *service;
     struct server_tls *tls;
+
+    struct devices *devices; /* borrowed; set by server.c. NULL: limits count addresses */
 
     /* Written by session_state.c, and `refusals` also by session_admit.c. */
     struct session *first; /* in the order in which they came */
@@ -107,6 +110,7 @@ struct session {
     bool peer_ended;    /* the client has ended its side of the stream, or the stream has failed */
     bool stream_closed; /* libuv does not use the transport any more */
     bool is_refused;    /* counted in all->refused_count */
+    bool by_address;    /* its listener has senders=address: limits count the address */
     /* Requests of the session's sender were refused too often because of rate limits. The session
      * takes no request until the next session_tick. */
     bool is_held_back;

@@ -153,6 +153,7 @@ static bool may_stay(struct session *session, struct listener *listener)
 {
     enum config_security security = config_security(&listener->config);
 
+    session->by_address = listener->config.by_address;
     if ((listener->config.gateway || listener->config.bridge) &&
         !is_guest(&session->transport.uv.stream, listener)) {
         session_close(session);

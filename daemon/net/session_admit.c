@@ -3,6 +3,7 @@
 #include <netinet/in.h>
 #include <string.h>
 
+#include "daemon/device/devices.h"
 #include "daemon/net/server_tls.h"
 #include "daemon/net/session_evict.h"
 #include "daemon/net/session_inner.h"
@@ -51,6 +52,31 @@ static void refuse_new(struct session *session, enum config_security security, b
     session_end(session);
 }
 
+/* Finds out what counts as the sender of a connection: the device behind the address where the
+ * kernel knows the device, otherwise what sender_address_of says. */
+static void find_sender(const struct session *session, const struct sockaddr *peer,
+                        const struct sockaddr *local, struct sender_address *out_address)
+{
+    struct device_query query;
+    uint64_t device = 0;
+
+    sender_address_of(peer, local, out_address);
+    if (session->by_address) {
+        return;
+    }
+    device_query_of(peer, local, &query);
+    switch (devices_find(session->all->devices, &query, &device)) {
+    case DEVICE_FOUND:
+        sender_address_set_device(out_address, device);
+        break;
+    case DEVICE_HIDDEN:
+        sender_address_widen(out_address);
+        break;
+    case DEVICE_NONE:
+        break;
+    }
+}
+
 bool session_enter_sender(struct session *session, enum config_security security,
                           const struct sockaddr_storage *peer, const struct sockaddr_storage *local)
 {
@@ -58,7 +84,7 @@ bool session_enter_sender(struct session *session, enum config_security security
     struct requester *client = &session->client;
     struct sender_address address;
 
-    sender_address_of((const struct sockaddr *)peer, (const struct sockaddr *)local, &address);
+    find_sender(session, (const struct sockaddr *)peer, (const struct sockaddr *)local, &address);
     client->sender_tag = senders_tag(service->senders, &address);
     client->wide_tag = senders_wide_tag(service->senders, &address);
     int rc = senders_enter(service->senders, &address, &service->sender_limits,

@@ -101,8 +101,9 @@ void session_give_way(struct session *session);
 int session_begin_tls(struct session *session, enum config_security security);
 
 /*
- * Counts the connection as one of its address. Returns false if the address has too many
- * connections. Then the connection was refused.
+ * Counts the connection as one of its sender: of the device behind the address, or of the address.
+ * What counts stays so for the connection. Returns false if the sender has too many connections.
+ * Then the connection was refused.
  */
 bool session_enter_sender(struct session *session, enum config_security security,
                           const struct sockaddr_storage *peer,

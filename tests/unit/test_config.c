@@ -162,7 +162,7 @@ static const struct key_case key_cases[] = {
      "starts without a resolver: write 127.0.0.1:7117, [::1]:7117, 0.0.0.0:7117 or [::]:7117"},
     {"daemon", "listen", "[::1]:7118 tls", "[::1]:7118 tls", "127.0.0.1:7118 ssl",
      "`listen`: `ssl` may not follow an address; tls, mutual-tls, limited, local, freebind, "
-     "gateway and bridge may"},
+     "gateway, bridge and senders=address may"},
     {"daemon", "listen", "0.0.0.0:1  limited mutual-tls", "0.0.0.0:1 mutual-tls limited",
      "/run/socket tls", "`listen`: a Unix socket needs no tls"},
     {"daemon", "tls_certificate", "/c.pem", "/c.pem", "c.pem",
@@ -456,8 +456,11 @@ static const struct {
     {"/run/b/x.sock bridge local", NULL, "bridge excludes gateway, limited and local"},
     {"/run/x.sock freebind", NULL, "freebind is for addresses, not for a Unix socket"},
     {"127.0.0.1:7117 unlimited", NULL,
-     "`unlimited` may not follow an address; tls, mutual-tls, limited, local, freebind, gateway "
-     "and bridge may"},
+     "`unlimited` may not follow an address; tls, mutual-tls, limited, local, freebind, gateway, "
+     "bridge and senders=address may"},
+    {"/run/x.sock senders=address", NULL,
+     "senders=address is for addresses and for gateway sockets"},
+    {"127.0.0.1:7117 senders=device", NULL, "`senders=device` may not follow an address"},
     {"7117", NULL, "must be an address with a port"},
     {":7117", NULL, "`` is not a numeric address"},
     {"127.0.0.1", NULL, "must be an address with a port"},

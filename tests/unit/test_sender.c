@@ -114,6 +114,49 @@ static void what_counts_of_an_address(void **state)
     senders_free(senders);
 }
 
+/* All addresses of a device count as one, and none of the /64 is charged besides. */
+static void a_device_counts_whatever_its_address_is(void **state)
+{
+    struct sender_address four = sender_of("192.0.2.7", "192.0.2.1");
+    struct sender_address six = sender_of("2001:db8::7", "2001:db8::1");
+    struct sender_address other = sender_of("2001:db8::8", "2001:db8::1");
+    struct senders *senders = make(CAPACITY);
+    (void)state;
+
+    sender_address_set_device(&four, 7);
+    sender_address_set_device(&six, 7);
+    sender_address_set_device(&other, 8);
+    assert_int_equal(senders_tag(senders, &four), senders_tag(senders, &six));
+    assert_int_not_equal(senders_tag(senders, &four), senders_tag(senders, &other));
+    assert_int_equal(senders_wide_tag(senders, &six), 0);
+    struct sender *sender = enter(senders, &six, 0);
+    assert_true(is_refused(senders, &four, 0)); /* `narrow` has one connection for a sender */
+    assert_false(is_refused(senders, &other, 0));
+    senders_leave(sender);
+    senders_free(senders);
+}
+
+/* Addresses on link whose device cannot be seen are one sender for each /64. */
+static void a_widened_address_is_its_network(void **state)
+{
+    struct sender_address address = sender_of("2001:db8::7", "2001:db8::1");
+    struct sender_address same = sender_of("2001:db8::8", "2001:db8::1");
+    struct sender_address distant = sender_of("2001:db8::9", "2001:db8:1::1");
+    struct sender_address four = sender_of("192.0.2.7", "192.0.2.1");
+    struct senders *senders = make(CAPACITY);
+    uint32_t before = senders_tag(senders, &four);
+    (void)state;
+
+    sender_address_widen(&address);
+    sender_address_widen(&same);
+    sender_address_widen(&four);
+    assert_int_equal(senders_tag(senders, &address), senders_tag(senders, &same));
+    assert_int_equal(senders_tag(senders, &address), senders_tag(senders, &distant));
+    assert_int_equal(senders_wide_tag(senders, &address), 0);
+    assert_int_equal(senders_tag(senders, &four), before);
+    senders_free(senders);
+}
+
 static void this_machine_is_local(void **state)
 {
     static const char *const local[] = {"127.0.0.1", "127.8.9.1", "::1", "::ffff:127.0.0.1", "-"};
@@ -601,6 +644,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_counts_of_an_address),
+        cmocka_unit_test(a_device_counts_whatever_its_address_is),
+        cmocka_unit_test(a_widened_address_is_its_network),
         cmocka_unit_test(this_machine_is_local),
         cmocka_unit_test(a_tag_depends_on_the_key),
         cmocka_unit_test(connections_are_counted_by_address),

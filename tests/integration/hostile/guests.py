@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A guest network: an access point with a bridge, and devices that are each in a network namespace of
+their own with a cable (a veth pair) to the bridge. Loopback, which devices.py has, has no neighbour
+table, so that only here the kernel knows which device is behind an address.
+
+    NET4.1, PREFIX::1     the access point, where the test and its daemons run
+    each device           a link-layer address of its own, and as many addresses as the test gives it
+"""
+
+import contextlib
+import ctypes
+import os
+import shutil
+import subprocess
+import threading
+
+import devices
+import pytest
+
+PREFIX, NET4 = "fd00:7117:1:1", "10.71.17"
+SERVER4, SERVER6 = f"{NET4}.1", f"{PREFIX}::1"
+
+
+def _ip(*commands):
+    """Runs commands of `ip` in this thread's network: an error message, or ""."""
+    done = subprocess.run(["ip", "-batch", "-"], input="\n".join(commands), text=True, check=False,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    return "" if done.returncode == 0 else done.stdout
+
+
+def _must(*commands):
+    why_not = _ip(*commands)
+    if why_not:
+        pytest.skip(f"no bridge with devices here: {why_not}")
+
+
+def _set_network(descriptor):
+    libc = ctypes.CDLL(None, use_errno=True)
+    if libc.setns(descriptor, devices.CLONE_NEWNET) != 0:
+        raise OSError(ctypes.get_errno(), "setns")
+
+
+def _own_network():
+    return os.open("/proc/thread-self/ns/net", os.O_RDONLY | os.O_CLOEXEC)
+
+
+class Device:
+    """A device on the bridge. `addresses` are IPv4 and IPv6."""
+
+    def __init__(self, number, home, addresses):
+        self.home, self.addresses, self.error = home, addresses, ""
+        self.link = f"02:00:00:00:{number // 256:02x}:{number % 256:02x}"
+        self.network = None
+        # A thread has a network of its own, so that `ip` can put the other end of the cable into
+        # that of this process.
+        thread = threading.Thread(target=self._connect, args=(number,))
+        thread.start()
+        thread.join()
+        if self.error:
+            pytest.skip(f"no bridge with devices here: {self.error}")
+
+    def _connect(self, number):
+        if ctypes.CDLL(None).unshare(devices.CLONE_NEWNET) != 0:
+            self.error = "no network namespace"
+            return
+        self.network = _own_network()
+        given = [f"address add {one}/{64 if ':' in one else 24} dev eth0{' nodad' if ':' in one else ''}"
+                 for one in self.addresses]
+        self.error = _ip(f"link add eth0 address {self.link} type veth peer name port{number} "
+                         f"netns {os.getpid()}", *given, "link set eth0 up", "link set lo up")
+
+    @contextlib.contextmanager
+    def inside(self):
+        """A socket that is made here is the device's."""
+        _set_network(self.network)
+        try:
+            yield self
+        finally:
+            _set_network(self.home)
+
+    def close(self):
+        if self.network is not None:
+            os.close(self.network)
+
+
+class Guests:
+    """The bridge, and the devices that were added."""
+
+    def __init__(self):
+        if os.geteuid() != 0:
+            pytest.skip("only root can make devices on a bridge")
+        if shutil.which("ip") is None:
+            pytest.skip("there is no `ip`")
+        self.home, self.devices = _own_network(), []
+        _must("link add guests type bridge mcast_snooping 0", f"address add {SERVER4}/24 dev guests",
+              f"address add {SERVER6}/64 dev guests nodad", "link set guests up")
+
+    def add(self, *addresses):
+        """One more device with these addresses, on the network at once."""
+        number = len(self.devices) + 1
+        device = Device(number, self.home, addresses)
+        self.devices.append(device)
+        _must(f"link set port{number} master guests", f"link set port{number} up")
+        return device
+
+    def flush(self):
+        """The kernel forgets all neighbours."""
+        _must("neigh flush dev guests")
+
+    def add_own(self, addresses):
+        """Gives addresses to the access point itself: they have no entry in its neighbour table."""
+        _must(*[f"address add {one}/64 dev guests nodad" for one in addresses])
+
+    def close(self):
+        for device in self.devices:
+            device.close()  # the kernel removes its end of the cable, and so the other
+        _ip("link del guests")
+        os.close(self.home)
+
+
+def addresses4(count, first):
+    return [f"{NET4}.{number}" for number in range(first, first + count)]
+
+
+def addresses6(count, first):
+    return [f"{PREFIX}::{number:x}" for number in range(first, first + count)]
+
+
+@pytest.fixture(name="guests")
+def make_guests():
+    made = Guests()
+    yield made
+    made.close()
