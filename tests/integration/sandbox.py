@@ -173,7 +173,7 @@ def refusals(settings):
     eperm = ACT_ERRNO | errno.EPERM
     rules = []
     if "RestrictAddressFamilies" in settings:
-        allowed = {{"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10}[name]
+        allowed = {{"AF_UNIX": 1, "AF_INET": 2, "AF_INET6": 10, "AF_NETLINK": 16}[name]
                    for name in settings["RestrictAddressFamilies"][0].split()}
         rules += [(ACT_ERRNO | errno.EAFNOSUPPORT, "socket", [(0, EQUAL, family, 0)])
                   for family in range(64) if family not in allowed]

@@ -6,6 +6,7 @@ import errno
 import os
 import platform
 import shlex
+import socket
 import subprocess
 
 import pytest
@@ -20,6 +21,9 @@ ACT_ALLOW = 0x7FFF0000  # of libseccomp
 ACT_EPERM = 0x00050000 | errno.EPERM
 ARCH_I386 = 0x40000003
 UNKNOWN_CALL = -1
+ACT_NO_FAMILY = 0x00050000 | errno.EAFNOSUPPORT
+COMPARE_EQUAL = 4
+FAMILIES = 64  # more than there are
 
 
 def settings_of(path):
@@ -111,6 +115,45 @@ def test_missing_filter_is_a_warning(make_daemon, unit, sanitized):
     daemon = make_daemon(preexec=lambda: load_filter(library, names))
     daemon.wait_log("warning: system calls are not filtered: .*does not allow it")
     assert not make_daemon("call_filter = no\n").find_log("warning: system calls")
+
+
+# --- families of addresses ------------------------------------------------------------------------
+
+
+class Comparison(ctypes.Structure):
+    """struct scmp_arg_cmp of libseccomp."""
+
+    _fields_ = [("arg", ctypes.c_uint), ("op", ctypes.c_int), ("a", ctypes.c_uint64),
+                ("b", ctypes.c_uint64)]
+
+
+def load_families(library, names):
+    """For this process from now on: sockets of these families only, as systemd refuses others."""
+    library.seccomp_init.restype = ctypes.c_void_p
+    context = ctypes.c_void_p(library.seccomp_init(ctypes.c_uint32(ACT_ALLOW)))
+    number = library.seccomp_syscall_resolve_name(b"socket")
+    allowed = {int(getattr(socket, name)) for name in names}
+    for family in set(range(FAMILIES)) - allowed:
+        library.seccomp_rule_add_array(context, ctypes.c_uint32(ACT_NO_FAMILY), number, 1,
+                                       (Comparison * 1)(Comparison(0, COMPARE_EQUAL, family, 0)))
+    if library.seccomp_load(context) != 0:
+        raise OSError("the filter cannot be loaded")
+
+
+def test_families_let_the_daemon_see_neighbours(make_daemon, unit, sanitized):
+    """With the unit's families the daemon reads the table of neighbours; without, it says so, and
+    serves."""
+    if sanitized:
+        pytest.skip(f"no filter of calls under {sanitized}")
+    (families,) = unit["RestrictAddressFamilies"]
+    library = ctypes.CDLL("libseccomp.so.2")
+    daemon = make_daemon(preexec=lambda: load_families(library, families.split()))
+    assert not daemon.find_log("table of neighbours")
+    without = set(families.split()) - {"AF_NETLINK"}
+    daemon = make_daemon(preexec=lambda: load_families(library, without))
+    assert daemon.find_log("warning: the table of neighbours cannot be read .*allow AF_NETLINK")
+    with daemon.client() as client:
+        client.call(pb.Ping())
 
 
 # --- what it runs ---------------------------------------------------------------------------------

@@ -62,6 +62,18 @@ def test_what_the_programs_may_do(jailed, name):
     assert written == (data if name == "hearsayd" else set())
 
 
+NETLINK = """
+for socket in $(ls -l /proc/PID/fd | sed -n 's/.*socket:\\[\\([0-9]*\\)\\]/\\1/p'); do
+    grep -w "$socket" /proc/PID/net/netlink
+done; true"""
+
+
+def test_hearsayd_sees_the_neighbours(jailed):
+    """The jail has the router's network, and does not refuse netlink."""
+    found = jailed.run(NETLINK.replace("PID", str(jailed.inmate("hearsayd"))))
+    assert len(found.splitlines()) == 1, found
+
+
 @pytest.mark.parametrize("name", PROGRAMS)
 @pytest.mark.parametrize("victim", ["ujail", "program"])
 def test_killed_with_its_jail(jailed, name, victim):
