@@ -37,12 +37,18 @@ enum {
     HTTP_STREAM_BYTES = 16 * 1024 /* most bytes that wait for one stream's client */
 };
 
+struct devices;
+
 /* The client of a request. */
 struct http_address {
     uint8_t family;    /* 4 or 6 */
     uint8_t bytes[16]; /* of IPv4 the first 4 */
     bool has_local;    /* `local` is known: of IPv6 */
     uint8_t local[16]; /* our end of the connection */
+    /* Number of the device behind the address, by which limits of a sender count; 0: not known, so
+     * that the address counts, or for IPv6 from further away its /64. */
+    uint64_t device;
+    bool is_hidden; /* on link, but its device cannot be seen: its /64 counts as one sender */
 };
 
 enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST };
@@ -94,6 +100,7 @@ struct http_listener {
     int descriptor;  /* a listening socket, taken */
     bool is_proxied; /* the client's address is the last of the only X-Forwarded-For, else 400 */
     bool is_metrics; /* requests say that they came here */
+    bool by_address; /* limits count addresses, not the devices behind them */
 };
 
 enum { HTTP_STATUSES = 20, HTTP_BOUNDS = 6 };
@@ -111,9 +118,11 @@ struct http_figures {
 struct http_options {
     uv_loop_t *loop; /* borrowed */
     const struct http_listener *listeners;
-    size_t listener_count;            /* 1 .. HTTP_LISTENERS_MAX */
-    unsigned connections;             /* of all clients */
-    unsigned connections_per_address; /* of one; of an IPv6 /64 half of all at most */
+    size_t listener_count; /* 1 .. HTTP_LISTENERS_MAX */
+    unsigned connections;  /* of all clients */
+    /* Of one; of a device, and of an IPv6 /64 whose devices are not known, half of all at most. */
+    unsigned connections_per_address;
+    struct devices *devices; /* borrowed: tells devices; NULL: none is known */
     /* Whether a client that no proxy stands before may connect; NULL: all may. */
     bool (*allows)(void *context, const struct http_address *client);
     /* A request has come. Answers with http_answer or http_stream_begin, now or later. */

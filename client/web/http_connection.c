@@ -58,6 +58,22 @@ static size_t address_count(const struct http_server *server, const struct http_
     return count;
 }
 
+/* Learns the device of a client that comes from the address `from`. */
+static void connection_learn_device(struct http_connection *connection, const struct sockaddr *from)
+{
+    uint32_t interface = 0;
+
+    if (from->sa_family == AF_INET6) {
+        struct sockaddr_in6 in6;
+        memcpy(&in6, from, sizeof(in6));
+        interface = in6.sin6_scope_id;
+    }
+    if (!connection->by_address) {
+        http_peer_learn_device(connection->server->options.devices, interface,
+                               &connection->address);
+    }
+}
+
 enum http_entry http_connection_enter(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
@@ -65,7 +81,7 @@ enum http_entry http_connection_enter(struct http_connection *connection)
     const struct http_owner *others = http_owner_find(server->owners, address);
     size_t half = server->options.connections / 2 + server->options.connections % 2;
     if (others != NULL &&
-        ((address->family == 6 && others->count >= half) ||
+        (((address->family == 6 || address->device != 0) && others->count >= half) ||
          (others->count >= server->options.connections_per_address &&
           address_count(server, address) >= server->options.connections_per_address))) {
         return HTTP_ENTRY_FULL;
@@ -166,6 +182,7 @@ struct http_connection *http_connection_new(const struct http_server_listener *l
     connection->descriptor = descriptor;
     connection->is_proxied = listener->is_proxied;
     connection->is_metrics = listener->is_metrics;
+    connection->by_address = listener->by_address;
     connection->exchange.connection = connection;
     connection->idle_since_ms = uv_now(server->options.loop);
     http_connection_set_deadline(connection, HTTP_REQUEST_SECONDS);
@@ -174,9 +191,12 @@ struct http_connection *http_connection_new(const struct http_server_listener *l
         const struct http_options *options = &server->options;
         is_welcome =
             http_peer_from_socket(address, &connection->address) &&
-            (options->allows == NULL || options->allows(options->context, &connection->address)) &&
-            http_connection_enter(connection) == HTTP_ENTRY_DONE;
-        http_peer_learn_local(descriptor, &connection->address);
+            (options->allows == NULL || options->allows(options->context, &connection->address));
+        if (is_welcome) {
+            http_peer_learn_local(descriptor, &connection->address);
+            connection_learn_device(connection, address);
+            is_welcome = http_connection_enter(connection) == HTTP_ENTRY_DONE;
+        }
     }
     if (is_welcome && http_server_make_room(server, connection)) {
         descriptor_set_up(descriptor);

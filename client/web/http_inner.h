@@ -79,6 +79,7 @@ struct http_connection {
     bool is_ours;               /* MHD has it no more: it has a stream */
     bool is_proxied;
     bool is_metrics;
+    bool by_address;   /* of its listener */
     bool is_suspended; /* in MHD; then we look whether the client has gone */
     bool is_closing;   /* it will be closed in the next turn */
     bool has_had_request;
@@ -95,6 +96,7 @@ struct http_server_listener {
     int descriptor;
     bool is_proxied;
     bool is_metrics;
+    bool by_address;
     uv_poll_t poll;
 };
 

@@ -480,6 +480,7 @@ int http_server_new(const struct http_options *options, struct http_server **out
         server->listeners[i].descriptor = options->listeners[i].descriptor;
         server->listeners[i].is_proxied = options->listeners[i].is_proxied;
         server->listeners[i].is_metrics = options->listeners[i].is_metrics;
+        server->listeners[i].by_address = options->listeners[i].by_address;
     }
 
     int rc = server_start(server, out_reason);

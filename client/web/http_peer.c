@@ -6,6 +6,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include "daemon/device/devices.h"
 #include "daemon/system/list.h"
 
 enum { ADDRESS_4_BYTES = 4, ADDRESS_6_BYTES = 16, NETWORK_6_BYTES = 8 };
@@ -60,6 +61,20 @@ void http_peer_learn_local(int descriptor, struct http_address *address)
     memcpy(address->local, local.sin6_addr.s6_addr, sizeof(address->local));
 }
 
+void http_peer_learn_device(struct devices *devices, uint32_t interface,
+                            struct http_address *address)
+{
+    struct device_query query = {.family = address->family,
+                                 .interface = interface,
+                                 .bytes = address->bytes,
+                                 .local = address->has_local ? address->local : NULL};
+    uint64_t device = 0;
+    enum device_answer answer = devices_find(devices, &query, &device);
+
+    address->device = answer == DEVICE_FOUND ? device : 0;
+    address->is_hidden = answer == DEVICE_HIDDEN;
+}
+
 static bool is_blank(char c)
 {
     return c == ' ' || c == '\t';
@@ -101,8 +116,19 @@ bool http_peer_equals(const struct http_address *a, const struct http_address *b
     return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
+bool http_peer_shares_sender(const struct http_address *a, const struct http_address *b)
+{
+    if (a->device != 0 || b->device != 0) {
+        return a->device == b->device;
+    }
+    return a->is_hidden && b->is_hidden ? http_peer_shares_network(a, b) : http_peer_equals(a, b);
+}
+
 bool http_peer_shares_network(const struct http_address *a, const struct http_address *b)
 {
+    if (a->device != 0 || b->device != 0) {
+        return a->device == b->device;
+    }
     return a->family == 6 && b->family == 6 && memcmp(a->bytes, b->bytes, NETWORK_6_BYTES) == 0;
 }
 
@@ -114,6 +140,9 @@ static size_t network_bytes(const struct http_address *address)
 static size_t row_of(const struct http_address *address)
 {
     size_t hash = 0;
+    if (address->device != 0) {
+        return address->device % HTTP_OWNER_ROWS;
+    }
     for (size_t i = 0; i < network_bytes(address); i++) {
         hash = 31 * hash + address->bytes[i];
     }
@@ -126,8 +155,12 @@ struct http_owner *http_owner_find(struct http_owner *const rows[HTTP_OWNER_ROWS
     size_t bytes = network_bytes(address);
     struct http_owner *owner;
     DL_FOREACH (rows[row_of(address)], owner) {
-        if (owner->network.family == address->family &&
-            memcmp(owner->network.bytes, address->bytes, bytes) == 0) {
+        if (address->device != 0 || owner->network.device != 0) {
+            if (owner->network.device == address->device) {
+                return owner;
+            }
+        } else if (owner->network.family == address->family &&
+                   memcmp(owner->network.bytes, address->bytes, bytes) == 0) {
             return owner;
         }
     }

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * http_peer: addresses of clients, and how many connections each owner has. An owner is an IPv4
- * address or an IPv6 /64, because one guest can have all addresses of a /64.
+ * http_peer: addresses of clients, and how many connections each owner has. An owner is the device
+ * behind an address. If the device is not known, the owner is an IPv4 address or an IPv6 /64,
+ * because one guest can have all addresses of a /64.
  */
 #ifndef CLIENT_WEB_HTTP_PEER_H
 #define CLIENT_WEB_HTTP_PEER_H
@@ -21,21 +22,29 @@ bool http_peer_from_socket(const struct sockaddr *socket_address, struct http_ad
 /* Learns our end of an IPv6 connection. Does nothing for IPv4. */
 void http_peer_learn_local(int descriptor, struct http_address *address);
 
+/* Asks which device is behind the address, and sets out->device and out->is_hidden. `interface` is
+ * the index of the interface of a link-local address; 0: not known. `devices` may be NULL. */
+void http_peer_learn_device(struct devices *devices, uint32_t interface,
+                            struct http_address *address);
+
 /* Reads the last item of an X-Forwarded-For header. False: the item is not a numeric address. */
 bool http_peer_from_forwarded(const char *header, struct http_address *out);
 
 /* Whether two clients have the same address. */
 bool http_peer_equals(const struct http_address *a, const struct http_address *b);
 
-/* Whether two IPv6 addresses are of one /64. */
+/* Whether two clients are one sender: of one device, or of one address. */
+bool http_peer_shares_sender(const struct http_address *a, const struct http_address *b);
+
+/* Whether two clients are of one device; or, if no device is known, of one IPv6 /64. */
 bool http_peer_shares_network(const struct http_address *a, const struct http_address *b);
 
 enum { HTTP_OWNER_ROWS = 1024 };
 
-/* An owner with its connections. Owners stand in rows by their addresses. */
+/* An owner with its connections. Owners stand in rows by their devices or addresses. */
 struct http_owner {
     struct http_owner *prev, *next;
-    struct http_address network; /* of IPv6 the first 8 bytes count */
+    struct http_address network; /* the device counts, or of IPv6 the first 8 bytes */
     size_t count;                /* connections */
 };
 

@@ -279,6 +279,9 @@ static struct refusal check_forwarded(struct http_exchange *exchange, const char
         return refusal_of(MHD_HTTP_BAD_REQUEST,
                           "X-Forwarded-For does not end in a numeric address.\n");
     }
+    if (!connection->by_address) {
+        http_peer_learn_device(connection->server->options.devices, 0, &connection->address);
+    }
     switch (http_connection_enter(connection)) {
     case HTTP_ENTRY_DONE:
         break;

@@ -46,10 +46,10 @@ static bool streams_make_room(const struct live *live, const struct http_address
 {
     const struct live_options *options = &live->options;
     const struct http_owner *others = http_owner_find(live->owners, client);
-    size_t of_network = others == NULL ? 0 : others->count; /* or of its IPv4 address */
+    size_t of_network = others == NULL ? 0 : others->count; /* of its device or IPv4 address */
 
     if (live->stream_count >= options->events ||
-        (client->family == 6 && of_network >= (options->events + 1) / 2)) {
+        ((client->family == 6 || client->device != 0) && of_network >= (options->events + 1) / 2)) {
         return false;
     }
     if (of_network < options->events_per_address) {

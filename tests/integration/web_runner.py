@@ -6,6 +6,7 @@ import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import threading
 import urllib.parse
@@ -55,6 +56,15 @@ class Web:
         with self.changed:
             assert self.changed.wait_for(find, wire.PATIENCE), "".join(self.lines)
             return find()
+
+    def connection(self, source):
+        """A plain connection from `source`."""
+        family = socket.AF_INET6 if ":" in source else socket.AF_INET
+        made = socket.socket(family, socket.SOCK_STREAM)
+        made.settimeout(wire.PATIENCE)
+        made.bind((source, 0))
+        made.connect((self.address, self.port))
+        return made
 
     def request(self, method, path, body=None, source="127.0.0.1", host=None, **headers):
         connection = http.client.HTTPConnection(
@@ -113,7 +123,7 @@ class Events:
 
     def __init__(self, web, path, source, headers):
         self.connection = http.client.HTTPConnection(
-            "127.0.0.1", web.port, timeout=wire.PATIENCE, source_address=(source, 0))
+            web.address, web.port, timeout=wire.PATIENCE, source_address=(source, 0))
         headers = {key.replace("_", "-"): value for key, value in headers.items()}
         self.connection.request("GET", path, headers={"Host": f"{NAME}:{web.port}", **headers})
         self.answer = self.connection.getresponse()
@@ -150,8 +160,8 @@ def fields_of(page, action):
 def make_web(make_gateway, open_folder):  # noqa: F811
     made = []
 
-    def make(config="", daemon=""):
-        gateway = make_gateway(daemon, name=f"gateway{len(made)}.sock")
+    def make(config="", daemon="", words=""):
+        gateway = make_gateway(daemon, words, name=f"gateway{len(made)}.sock")
         web = Web(gateway, open_folder, "reads_per_minute = 0\n" + config)
         made.append(web)
         web.wait_healthy()

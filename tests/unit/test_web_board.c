@@ -504,6 +504,42 @@ static void test_networks(void **state)
     web_board_stop(&fixture);
 }
 
+/* A device with many addresses has POOL_PER_SENDER requests waiting and POOL_PER_NETWORK connections,
+ * and takes turns with others as one phone does. */
+static void test_devices(void **state)
+{
+    (void)state;
+    enum { ADDRESSES = 2 * POOL_PER_SENDER };
+    struct web_board fixture;
+    struct web_board_told told[ADDRESSES];
+    struct web_board_told other = {.count = 0};
+    const struct view view = web_board_tea();
+    const struct board_leave message = {
+        .view = &view, .text = "hello", .bytes = 5, .id = web_board_id, .token = web_board_token};
+    memset(told, 0, sizeof(told));
+    web_board_start(&fixture, 1, false);
+    set_stalls(&fixture, true);
+    for (uint8_t i = 0; i < ADDRESSES; i++) {
+        struct http_address client = web_board_phone((uint8_t)(i + 1));
+        client.device = 7;
+        board_leave(fixture.board, &client, &message, web_board_on_done, &told[i]);
+    }
+    wait_deposits(&fixture, 1);
+    for (unsigned i = 0; i < ADDRESSES; i++) { /* one is under way, and no more may wait */
+        assert_int_equal(told[i].count, i > POOL_PER_SENDER ? 1 : 0);
+    }
+    web_board_leave(&fixture, 99, &other);
+    set_stalls(&fixture, false);
+    web_board_wait(&fixture, &other);
+    assert_int_equal(other.outcome, BOARD_DONE);
+    for (unsigned i = 0; i <= POOL_PER_SENDER; i++) {
+        web_board_wait(&fixture, &told[i]);
+        assert_int_equal(told[i].outcome, BOARD_DONE);
+    }
+    assert_true(other.order < told[1].order); /* the device was served a moment ago */
+    web_board_stop(&fixture);
+}
+
 /* A hearsayd that does not know on_behalf would take all phones for one: nothing is written. */
 static void test_old_server(void **state)
 {
@@ -712,6 +748,7 @@ int main(void)
         cmocka_unit_test(test_stale_connection),
         cmocka_unit_test(test_queue),
         cmocka_unit_test(test_networks),
+        cmocka_unit_test(test_devices),
         cmocka_unit_test(test_old_server),
         cmocka_unit_test(test_stops),
         cmocka_unit_test(test_no_memory),

@@ -96,6 +96,32 @@ static void a_network_is_bounded(void **state)
     assert_int_equal(taken, 3 * LIMIT_NETWORK);
 }
 
+/* All addresses of a device have one bucket; those whose device cannot be seen have one together. */
+static void devices_have_a_bucket(void **state)
+{
+    int taken[3] = {0, 0, 0};
+    (void)state;
+
+    limit_init(&limit);
+    for (uint8_t last = 1; last < 100; last++) {
+        struct http_address clients[3] = {on_link(last), on_link(last), on_link(last)};
+
+        clients[0].device = 7;
+        clients[1].device = 8;
+        clients[2].is_hidden = true;
+        for (int i = 0; i < 3; i++) {
+            taken[i] += limit_take(&limit, &clients[i], &rate, 1, 1000) == 0;
+        }
+    }
+    struct http_address four = v4;
+    four.device = 7;
+    assert_true(limit_take(&limit, &four, &rate, 1, 1000) > 0);
+    assert_int_equal(limit_take(&limit, &v4, &rate, 1, 1000), 0);
+    for (int i = 0; i < 3; i++) {
+        assert_int_equal(taken[i], 3);
+    }
+}
+
 /* From further away an address of IPv6 costs nothing to change: the /64 counts. */
 static void addresses_from_away_count_by_network(void **state)
 {
@@ -189,6 +215,7 @@ int main(void)
         cmocka_unit_test(addresses_from_away_count_by_network),
         cmocka_unit_test(a_full_table_is_shared),
         cmocka_unit_test(a_festival_has_room),
+        cmocka_unit_test(devices_have_a_bucket),
         cmocka_unit_test(no_rate_is_no_limit),
         cmocka_unit_test(full_buckets_are_forgotten),
     };

@@ -219,7 +219,7 @@ static struct place *find_place(const struct pool *pool, const struct http_addre
     return NULL;
 }
 
-/* The place that is idle longest, of a network if `client` is given; NULL: none. */
+/* The place that is idle longest, of a device or network if `client` is given; NULL: none. */
 static struct place *find_idle(const struct pool *pool, const struct http_address *client)
 {
     struct place *found = NULL;
@@ -277,9 +277,25 @@ static struct place *find_place_for(const struct pool *pool, const struct wish *
     return place != NULL ? place : find_idle(pool, NULL);
 }
 
+/* When a connection of the sender was last served: a number of pool->served; 0: it has none. */
+static uint64_t last_served(const struct pool *pool, const struct http_address *client)
+{
+    uint64_t served = 0;
+
+    for (unsigned i = 0; i < pool->options.upstreams; i++) {
+        const struct place *place = &pool->places[i];
+
+        if (place->link != NULL && http_peer_shares_sender(&place->client, client) &&
+            place->served > served) {
+            served = place->served;
+        }
+    }
+    return served;
+}
+
 /*
- * The next request whose place is there: of the phone that was served least recently, and of that
- * the oldest. Phones without a connection come first.
+ * The next request whose place is there: of the sender that was served least recently, and of that
+ * the oldest. Senders without a connection come first.
  */
 static struct wish *choose_wish(const struct pool *pool, struct place **out_place)
 {
@@ -287,8 +303,7 @@ static struct wish *choose_wish(const struct pool *pool, struct place **out_plac
     uint64_t best = UINT64_MAX;
 
     for (struct wish *wish = pool->first; wish != NULL; wish = wish->next) {
-        const struct place *own = find_place(pool, &wish->client);
-        uint64_t served = own != NULL ? own->served : 0;
+        uint64_t served = last_served(pool, &wish->client);
         struct place *place = served < best ? find_place_for(pool, wish) : NULL;
 
         if (place != NULL) {
@@ -364,14 +379,14 @@ static void on_tick(uv_timer_t *timer)
     }
 }
 
-/* Whether one more request of a phone may wait. */
+/* Whether one more request of a phone may wait. All addresses of a device count together. */
 static bool has_room(const struct pool *pool, const struct http_address *client)
 {
     size_t own = 0;
     size_t network = 0;
 
     for (const struct wish *wish = pool->first; wish != NULL; wish = wish->next) {
-        own += http_peer_equals(&wish->client, client);
+        own += http_peer_shares_sender(&wish->client, client);
         network += http_peer_shares_network(&wish->client, client);
     }
     return pool->waiting < POOL_QUEUE_MAX && own < POOL_PER_SENDER && network < POOL_QUEUE_MAX / 2;

@@ -14,8 +14,8 @@ enum {
     POOL_IDLE_MS = 5 * 1000, /* then an idle connection is closed */
     POOL_WAIT_MS = 2 * 1000, /* the longest wait for a connection; then BOARD_BUSY */
     POOL_QUEUE_MAX = 64,     /* requests that wait */
-    POOL_PER_SENDER = 8,     /* of one address */
-    POOL_PER_NETWORK = 8     /* connections for an IPv6 /64 */
+    POOL_PER_SENDER = 8,     /* of one device, or of one address */
+    POOL_PER_NETWORK = 8     /* connections for a device, or for an IPv6 /64 */
 };
 
 struct pool;

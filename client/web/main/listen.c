@@ -166,8 +166,10 @@ static int open_one(const struct web_config_listener *line, struct listen *liste
         return report_failure(line, rc, out_reason);
     }
     listen->places[listen->count] = place;
-    listen->sockets[listen->count++] = (struct http_listener){
-        .descriptor = descriptor, .is_proxied = place.is_proxied, .is_metrics = place.is_metrics};
+    listen->sockets[listen->count++] = (struct http_listener){.descriptor = descriptor,
+                                                              .is_proxied = place.is_proxied,
+                                                              .is_metrics = place.is_metrics,
+                                                              .by_address = place.by_address};
     return 0;
 }
 
@@ -194,6 +196,7 @@ static void copy_words(const struct web_config *config, struct web_config_listen
             memcmp(line->address, place->address, sizeof(line->address)) == 0) {
             place->is_proxied = line->is_proxied;
             place->is_metrics = line->is_metrics;
+            place->by_address = line->by_address;
         }
     }
 }
@@ -222,6 +225,7 @@ static int take_inherited(const struct web_config *config, struct listen *listen
         }
         listen->sockets[i].is_proxied = place.is_proxied;
         listen->sockets[i].is_metrics = place.is_metrics;
+        listen->sockets[i].by_address = place.by_address;
         memset(place.path, 0, sizeof(place.path));
         listen->places[i] = place;
     }

@@ -11,7 +11,9 @@
 
 #include "client/web/main/user.h"
 #include "client/web/route/route.h"
+#include "core/base/alloc.h"
 #include "core/base/err.h"
+#include "daemon/device/devices.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
 #include "daemon/system/reason.h"
@@ -28,6 +30,7 @@ static void close_handles(struct program *program)
     for (size_t i = 0; i < sizeof(program->signals) / sizeof(program->signals[0]); i++) {
         uv_close((uv_handle_t *)&program->signals[i], NULL);
     }
+    devices_close(program->devices);
     uv_close((uv_handle_t *)&program->watchdog, NULL);
     uv_close((uv_handle_t *)&program->tidy, NULL);
 }
@@ -212,9 +215,13 @@ static int make_guests(struct program *program, char *out_reason)
     struct http_options http = http_options_of(program);
     int rc = make_board(program, out_reason);
 
+    if (rc == 0 && (rc = devices_open(alloc_system(), &program->loop, &program->devices)) != 0) {
+        (void)snprintf(out_reason, SETTINGS_REASON_BYTES, "%s", err_text(rc));
+    }
     if (rc != 0) {
         return rc;
     }
+    http.devices = program->devices;
     make_router(program);
     rc = http_server_new(&http, &program->http, out_reason);
     program->router.http = program->http;
@@ -308,6 +315,7 @@ void program_run(struct program *program)
         live_free(program->live);
         board_free(program->board);
     }
+    devices_free(program->devices);
     listen_clean(&program->listen);
     if (uv_loop_close(&program->loop) != 0) {
         log_error("the loop closed with handles left open"); /* a bug; tests look for it */

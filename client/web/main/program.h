@@ -13,13 +13,16 @@
 #include "client/web/setup/config.h"
 #include "client/web/setup/options.h"
 
+struct devices;
+
 struct program {
     uv_loop_t loop;
     struct web_config config;
     const struct web_options *options; /* borrowed */
     struct listen listen;
-    struct board *board; /* NULL: the moderators' page is served */
-    struct live *live;   /* the same */
+    struct board *board;     /* NULL: the moderators' page is served */
+    struct live *live;       /* the same */
+    struct devices *devices; /* the same */
     struct http_server *http;
     struct router router;     /* of the guests' page */
     struct moderate moderate; /* of the moderators' page */

@@ -8,7 +8,8 @@
 enum {
     PROBES = 16,       /* entries that are looked at for one address */
     NETWORK_BYTES = 8, /* of an IPv6 /64 */
-    TEXT_BYTES = 17
+    TEXT_BYTES = 17,
+    DEVICE_KIND = 1 /* of a hash, beside the families 4 and 6, and 64 */
 };
 
 void limit_init(struct limit *limit)
@@ -83,11 +84,19 @@ uint64_t limit_take(struct limit *limit, const struct http_address *client,
                     const struct bucket_rate *rate, uint32_t cost, int64_t now_ms)
 {
     limit->rate = *rate;
+    if (client->device != 0) {
+        uint8_t device[sizeof(client->device)];
+
+        memcpy(device, &client->device, sizeof(device));
+        return bucket_pay(limit, hash_of(limit, DEVICE_KIND, device, sizeof(device)), rate, 1, cost,
+                          now_ms);
+    }
     if (client->family == 4) {
         return bucket_pay(limit, hash_of(limit, 4, client->bytes, 4), rate, 1, cost, now_ms);
     }
     uint64_t network = hash_of(limit, 64, client->bytes, NETWORK_BYTES);
-    bool is_on_link = client->has_local && memcmp(client->bytes, client->local, NETWORK_BYTES) == 0;
+    bool is_on_link = !client->is_hidden && client->has_local &&
+                      memcmp(client->bytes, client->local, NETWORK_BYTES) == 0;
     if (!is_on_link) {
         return bucket_pay(limit, network, rate, 1, cost, now_ms);
     }

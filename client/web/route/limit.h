@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * limit: how often one phone may read. Each address has a token bucket, and so has each IPv6 /64.
- * Addresses are kept as salted hashes only. An IPv6 address on link counts by itself, and its /64
- * has LIMIT_NETWORK times the rate; an address from further away counts by its /64. Addresses
- * beyond LIMIT_ADDRESSES share one bucket of LIMIT_NETWORK times the rate.
+ * limit: how often one phone may read. Each device has a token bucket; where the device is not
+ * known, each address has one, and so has each IPv6 /64. All are kept as salted hashes only. An
+ * IPv6 address on link counts by itself, and its /64 has LIMIT_NETWORK times the rate; an address
+ * from further away counts by its /64. Addresses beyond LIMIT_ADDRESSES share one bucket of
+ * LIMIT_NETWORK times the rate.
  */
 #ifndef CLIENT_WEB_ROUTE_LIMIT_H
 #define CLIENT_WEB_ROUTE_LIMIT_H
@@ -33,8 +34,8 @@ struct limit {
 void limit_init(struct limit *limit);
 
 /*
- * Takes `cost` tokens of an address, and of its /64. 0; or after how many milliseconds there are
- * enough, at least 1. `now_ms` is a monotonic clock. O(1).
+ * Takes `cost` tokens of a device; or of an address, and of its /64. 0; or after how many
+ * milliseconds there are enough, at least 1. `now_ms` is a monotonic clock. O(1).
  */
 uint64_t limit_take(struct limit *limit, const struct http_address *client,
                     const struct bucket_rate *rate, uint32_t cost, int64_t now_ms);

@@ -44,6 +44,7 @@ struct web_config_listener {
     bool is_unix;
     bool is_proxied;     /* a proxy on this machine tells the addresses of the clients */
     bool is_metrics;     /* for /metrics and nothing else; no phone comes here */
+    bool by_address;     /* limits count addresses, not the devices behind them */
     bool is_freebind;    /* bind the address although this machine does not have it yet */
     uint8_t family;      /* 4 or 6; 0: a Unix socket */
     uint8_t address[16]; /* of IPv4 the first 4 */

@@ -31,8 +31,10 @@ static const struct settings_key keys[] = {
          "then a reverse proxy there tells the address of each phone as the last item of the "
          "only X-Forwarded-For. The word metrics makes it a listener for Prometheus, which has "
          "/metrics and no page; guests must not reach it. With the word freebind the program "
-         "listens although this machine does not have the address yet. Sockets of systemd replace "
-         "these lines."},
+         "listens although this machine does not have the address yet. With senders=address limits "
+         "count each address, where they otherwise count the device behind it: for a network "
+         "behind a repeater or a tunnel, which shows all phones as one device; hearsayd's gateway "
+         "line needs the word, too. Sockets of systemd replace these lines."},
     {WEB_KEY("name", names), SETTINGS_TYPE_OWN, .own = &web_type_name, .repeatable = true,
      .standard_note = "hearsay.lan", .example = "hearsay.lan",
      .help = "The name of the page, as phones type it. Requests for other names are refused, "

@@ -108,7 +108,8 @@ static void words_take(char *text, struct web_config_listener *listener)
         bool *field;
     } words[] = {{"proxied", &listener->is_proxied},
                  {"metrics", &listener->is_metrics},
-                 {"freebind", &listener->is_freebind}};
+                 {"freebind", &listener->is_freebind},
+                 {"senders=address", &listener->by_address}};
 
     for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
         if (word_take(text, words[i].word)) {
@@ -160,7 +161,8 @@ static int listener_parse(const struct settings_source *source, const char *key,
         return settings_refuse(source,
                                "`%s` must be a numeric address with a port, such as "
                                "192.168.8.1:80 or [fd00::1]:80, or the path of a socket; the "
-                               "words proxied, metrics and freebind may follow; not `%.160s`",
+                               "words proxied, metrics, freebind and senders=address may follow; "
+                               "not `%.160s`",
                                key, value);
     }
     if (listener.is_metrics && metrics_check(source, key, &listener) != 0) {
@@ -210,16 +212,17 @@ void web_listener_print(const struct web_config_listener *listener, char *out)
     char address[INET6_ADDRSTRLEN] = "";
     const char *word = listener->is_metrics ? " metrics" : listener->is_proxied ? " proxied" : "";
     const char *freebind = listener->is_freebind ? " freebind" : "";
+    const char *senders = listener->by_address ? " senders=address" : "";
 
     if (listener->is_unix) {
-        (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES, "%s%s", listener->path, word);
+        (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES, "%s%s%s", listener->path, word, senders);
         return;
     }
     (void)inet_ntop(listener->family == 6 ? AF_INET6 : AF_INET, listener->address, address,
                     sizeof(address)); /* has room for each address */
     (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES,
-                   listener->family == 6 ? "[%s]:%u%s%s" : "%s:%u%s%s", address,
-                   (unsigned)listener->port, word, freebind);
+                   listener->family == 6 ? "[%s]:%u%s%s%s" : "%s:%u%s%s%s", address,
+                   (unsigned)listener->port, word, freebind, senders);
 }
 
 static void listeners_print(const struct settings_key *key, const void *base, FILE *out)
