@@ -200,8 +200,10 @@ static const struct settings_key keys[] = {
      .unit = "sessions", .standard = "16", .reloadable = true,
      .help = "Most clients of one address connected at a time, but at most an eighth of sessions, "
              "or 1. For this key and the next four: clients of this machine are exempt, unless "
-             "their listener is limited; an IPv6 address on link counts by itself, and its /64 has "
-             "16 times the rates; an IPv6 address from further away counts by its /64."},
+             "their listener is limited; all addresses of a device on link count as one, if the "
+             "kernel's table of neighbours tells the device; otherwise an IPv6 address on link "
+             "counts by itself, and its /64 has 16 times the rates; an IPv6 address from further "
+             "away counts by its /64."},
     {LIMITS_KEY("deposits_per_minute", deposits_per_minute), SETTINGS_TYPE_COUNT, 0, 1000000,
      .unit = "deposits", .standard = "60", .reloadable = true,
      .help = "How many deposits, withdrawals and reports a minute one address may send on average; "

@@ -25,6 +25,7 @@ enum {
     FILL_AGAIN_MS = 60 * 1000,
     MANY_ADDRESSES = 8,
     TELL_AGAIN_MS = 60 * 60 * 1000,
+    STACK_BYTES = 4096, /* what the functions that read a message use at most */
     IPV6_BYTES = 16,
     PREFIX_BYTES = 8
 };
@@ -145,8 +146,9 @@ static void take_datagram(struct devices *devices, size_t count)
             end_dump(devices, message == NEIGHBOUR_DUMPED);
         }
     } while (message != NEIGHBOUR_END && message != NEIGHBOUR_MALFORMED);
+    sodium_memzero(devices->buffer, count); /* it names phones, and so does the stack */
     sodium_memzero(&neighbour, sizeof(neighbour));
-    sodium_memzero(devices->buffer, count); /* it names phones */
+    sodium_stackzero(STACK_BYTES);
 }
 
 /* Messages were lost: the kernel had no room for them (ENOBUFS), or a datagram was cut. */

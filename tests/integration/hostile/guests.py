@@ -49,7 +49,7 @@ class Device:
 
     def __init__(self, number, home, addresses):
         self.home, self.addresses, self.error = home, addresses, ""
-        self.link = f"02:00:00:00:{number // 256:02x}:{number % 256:02x}"
+        self.link = f"02:71:17:5a:{number // 256:02x}:{number % 256:02x}"
         self.network = None
         # A thread has a network of its own, so that `ip` can put the other end of the cable into
         # that of this process.

@@ -4,9 +4,11 @@ neighbour table tells which device is behind an address. (findings of 0.2.0: wit
 phone kept all others from posting.)"""
 
 import contextlib
+import socket
 
 import hearsay_wire as wire
 import pytest
+import traces
 from guests import SERVER4, SERVER6, addresses4, addresses6, make_guests  # noqa: F401 (a fixture)
 from hearsay_wire import pb
 
@@ -89,6 +91,22 @@ def test_twelve_phones_behind_a_repeater(make_daemon, rng, guests, words, expect
             phone.call(pb.Watch(query=watched))
             phone.call(wire.query_of(TOPIC))
         assert sum(count_deposits(phone, rng) for phone in phones) == expected
+
+
+def test_no_link_layer_address_is_kept(make_daemon, rng, guests, sanitized):
+    """Neither the memory nor the log names a phone's link-layer address."""
+    if sanitized:
+        pytest.skip(f"{sanitized} keeps memory that has been freed")
+    daemon, places = serve(make_daemon)
+    device = guests.add(*addresses4(2, 100), *addresses6(2, 0x100))
+    with contextlib.ExitStack() as stack:
+        for source in device.addresses:
+            connect(stack, device, places, source).call(wire.deposit_of(rng, TOPIC))
+        memory = traces.memory_of(daemon.process.pid)
+        assert socket.inet_pton(socket.AF_INET, device.addresses[0]) in memory, "it is looked into"
+        assert bytes.fromhex(device.link.replace(":", "")) not in memory
+    assert device.link.encode() not in memory
+    assert not any(device.link in line for line in daemon.log if line)
 
 
 def test_an_address_without_an_entry_is_its_network(make_daemon, rng, guests):
