@@ -195,11 +195,17 @@ static void read_news(struct devices *devices, unsigned most)
     }
 }
 
+/* The kernel has news, or has lost some: then the socket has an error, at which libuv stops to poll
+ * it. Reading clears the error. */
 static void on_news(uv_poll_t *poll, int status, int events)
 {
-    (void)status; /* recvmsg tells */
+    struct devices *devices = poll->data;
     (void)events;
-    read_news(poll->data, READS_MAX);
+
+    read_news(devices, READS_MAX);
+    if (status != 0 && uv_poll_start(poll, UV_READABLE, on_news) == 0) {
+        note_loss(devices); /* whoever has read the error; and what came meanwhile */
+    }
 }
 
 /* --- open and close --------------------------------------------------------------------------- */

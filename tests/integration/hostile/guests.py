@@ -11,6 +11,7 @@ import contextlib
 import ctypes
 import os
 import shutil
+import socket
 import subprocess
 import threading
 
@@ -91,7 +92,7 @@ class Guests:
             pytest.skip("only root can make devices on a bridge")
         if shutil.which("ip") is None:
             pytest.skip("there is no `ip`")
-        self.home, self.devices = _own_network(), []
+        self.home, self.devices, self.announced = _own_network(), [], 0
         _must("link add guests type bridge mcast_snooping 0", f"address add {SERVER4}/24 dev guests",
               f"address add {SERVER6}/64 dev guests nodad", "link set guests up")
 
@@ -107,6 +108,24 @@ class Guests:
         """The kernel forgets all neighbours."""
         _must("neigh flush dev guests")
 
+    def announce(self, addresses):
+        """The kernel learns a new link-layer address for each of these addresses, and says so to
+        whoever listens."""
+        self.announced += 1
+        _must(*[f"neigh replace {one} lladdr 02:71:17:5b:00:{self.announced:02x} dev guests nud reachable"
+                for one in addresses])
+
+    def introduce(self, device):
+        """The kernel learns the device behind each of its IPv4 addresses, without a daemon."""
+        with socket.create_server((SERVER4, 0)) as listener:
+            for source in device.addresses:
+                with device.inside():
+                    made = socket.socket()
+                    made.bind((source, 0))
+                    made.connect(listener.getsockname())
+                listener.accept()[0].close()
+                made.close()
+
     def add_own(self, addresses):
         """Gives addresses to the access point itself: they have no entry in its neighbour table."""
         _must(*[f"address add {one}/64 dev guests nodad" for one in addresses])
@@ -116,6 +135,17 @@ class Guests:
             device.close()  # the kernel removes its end of the cable, and so the other
         _ip("link del guests")
         os.close(self.home)
+
+
+def unread(pid):
+    """(bytes that wait at a process's netlink socket, messages that it has lost)"""
+    inodes = set()
+    for name in os.listdir(f"/proc/{pid}/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            inodes.add(os.readlink(f"/proc/{pid}/fd/{name}"))
+    with open("/proc/thread-self/net/netlink", encoding="ascii") as file:
+        (fields,) = [line.split() for line in file if f"socket:[{line.split()[-1]}]" in inodes]
+    return int(fields[4]), int(fields[8])
 
 
 def addresses4(count, first):

@@ -4,12 +4,13 @@ neighbour table tells which device is behind an address. (findings of 0.2.0: wit
 phone kept all others from posting.)"""
 
 import contextlib
+import signal
 import socket
 
 import hearsay_wire as wire
 import pytest
 import traces
-from guests import SERVER4, SERVER6, addresses4, addresses6, make_guests  # noqa: F401 (a fixture)
+from guests import SERVER4, SERVER6, addresses4, addresses6, make_guests, unread  # noqa: F401 (a fixture)
 from hearsay_wire import pb
 
 BURST = 4
@@ -91,6 +92,32 @@ def test_twelve_phones_behind_a_repeater(make_daemon, rng, guests, words, expect
             phone.call(pb.Watch(query=watched))
             phone.call(wire.query_of(TOPIC))
         assert sum(count_deposits(phone, rng) for phone in phones) == expected
+
+
+def test_lost_news_are_read_again(make_daemon, rng, guests):
+    """More news than the kernel keeps for a daemon that does not read them: it loses some, among them
+    those of the device, and the daemon reads the whole table again."""
+    daemon, places = serve(make_daemon)
+    device = guests.add(*addresses4(150, 100))
+    with wire.Client(("127.0.0.1", daemon.port)) as client:
+        client.call(pb.Ping())
+        daemon.process.send_signal(signal.SIGSTOP)
+        try:
+            for _ in range(4):
+                guests.announce(addresses6(500, 0x1000))
+            guests.introduce(device)
+            waiting, lost = unread(daemon.process.pid)
+            assert waiting > 0 and lost > 0
+        finally:
+            daemon.process.send_signal(signal.SIGCONT)
+        client.call(pb.Ping())
+    wire.wait_until(lambda: unread(daemon.process.pid)[0] == 0, "the daemon goes on reading")
+    # While its addresses count, each deposits.
+    sources = iter(device.addresses)
+    with contextlib.ExitStack() as stack:
+        wire.wait_until(
+            lambda: count_deposits(connect(stack, device, places, next(sources)), rng) == 0,
+            "all addresses are known to be of one device")
 
 
 def test_no_link_layer_address_is_kept(make_daemon, rng, guests, sanitized):
