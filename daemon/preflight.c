@@ -68,6 +68,9 @@ int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_
         if (config_doubts_distance(&config->hosts[i], sentence)) {
             (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
         }
+        if (config_doubts_here(config, i, sentence)) {
+            (void)fprintf(out, "hearsayd: warning: %s\n", sentence);
+        }
     }
     server_tls_deinit(&tls);
     return out_reason[0] == '\0' ? 0 : PREFLIGHT_REFUSED;

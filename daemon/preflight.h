@@ -18,7 +18,7 @@
  * each error in out_reason (CONFIG_REASON_BYTES). Errors are: a user or group that is not found, a
  * user who is root, files for TLS that this user cannot use, an expired certificate. Writes a
  * warning to `out` if the certificate expires within 14 days, and one for each host whose suggested
- * distance is probably one of bits.
+ * distance is probably one of bits, or whose `here` alone fills a deposit too far.
  */
 enum { PREFLIGHT_REFUSED = 1 };
 int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_reason);

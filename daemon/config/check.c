@@ -9,6 +9,8 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/filter/bloom.h"
+#include "core/profile/encode.h"
 #include "daemon/config/config.h"
 #include "daemon/config/guest.h"
 #include "daemon/config/table.h"
@@ -148,6 +150,53 @@ bool config_doubts_distance(const struct config_host *host, char *out_sentence)
              distance < LEAST ? "less than 0.6 leaves out messages of the same place"
                               : "more than 0.85 lets unrelated messages in");
     return true;
+}
+
+/*
+ * Writes the filter of the here labels that clients add to everything. Those of access points are
+ * none of these, because clients leave out the ones that have no room.
+ */
+static void encode_here(const struct config_host *host, uint64_t *out_filter)
+{
+    static const char of_wifi[] = "wifi:";
+    struct encoder encoder;
+    size_t length = 0;
+
+    encoder_begin(&encoder, &host->profile);
+    for (const char *label = host->here; *label != '\0'; label += length + 1) {
+        length = strcspn(label, "\n");
+        if (strncmp(label, of_wifi, strlen(of_wifi)) != 0) {
+            /* Clients leave out labels without a section, too. */
+            (void)encoder_add(&encoder, label, length);
+        }
+    }
+    encoder_end(&encoder, out_filter);
+}
+
+bool config_doubts_here(const struct config *config, size_t index, char *out_sentence)
+{
+    enum { PPM = 1000000 };
+    const struct config_host *host = &config->hosts[index];
+    uint32_t most_ppm = config->limits.deposit_fill_max_ppm;
+    uint64_t filter[PROFILE_WORDS_MAX];
+    char name[PROFILE_TEXT_MAX];
+
+    encode_here(host, filter);
+    for (uint32_t s = 0; s < host->profile.section_count; s++) {
+        const struct profile_section *section = &host->profile.sections[s];
+        uint32_t set = bloom_union_count_range(filter, filter, section->first_bit, section->bits);
+
+        if (set > section->hashes && (uint64_t)set * PPM > (uint64_t)most_ppm * section->bits) {
+            profile_print_name(section, name);
+            snprintf(out_sentence, CONFIG_REASON_BYTES,
+                     "host %s: the labels of `here` set %u of %u bits%s%s, and a deposit with more "
+                     "than %.1f %% is refused; clients add them to every deposit, so name fewer",
+                     host->name, (unsigned)set, (unsigned)section->bits,
+                     name[0] != '\0' ? " of the section " : "", name, (double)most_ppm / 10000);
+            return true;
+        }
+    }
+    return false;
 }
 
 /* --- several keys at once --------------------------------------------------------------------- */

@@ -242,6 +242,15 @@ uint64_t config_log_bytes(const struct config *config);
  */
 bool config_doubts_distance(const struct config_host *host, char *out_sentence);
 
+/*
+ * Whether the labels of `here` of the host at `index` alone fill a section of its profile further
+ * than `deposit_fill_max` lets a deposit, so that clients at the access point cannot deposit
+ * anything. Labels of access points do not count, because clients leave out those that have no
+ * room. The labels of here_file and here_map are not looked at. If so, writes a sentence for the
+ * operator to out_sentence (CONFIG_REASON_BYTES).
+ */
+bool config_doubts_here(const struct config *config, size_t index, char *out_sentence);
+
 /* Whether a bridge is to connect: there is a `listen` line with the word bridge. */
 bool config_has_bridge(const struct config *config);
 

@@ -290,7 +290,8 @@ static const struct settings_key keys[] = {
              "labels to all that they leave and ask for. Several labels with commas between them, "
              "on any number of lines, 2,047 "
              "bytes together with a separator for each. More labels, and labels with commas, go "
-             "into here_file."},
+             "into here_file. Labels other than wifi: that alone fill a deposit too far cause a "
+             "warning at the start."},
     {HOST_KEY("here_file", here_file), SETTINGS_TYPE_PATH, .standard_note = "none",
      .example = "/run/hearsay/here", .reloadable = true,
      .help =

@@ -258,12 +258,15 @@ static void close_all(struct server *server)
     }
 }
 
-static void warn_of_distances(const struct config *config)
+static void warn_of_hosts(const struct config *config)
 {
     char sentence[CONFIG_REASON_BYTES];
 
     for (size_t i = 0; i < config->host_count; i++) {
         if (config_doubts_distance(&config->hosts[i], sentence)) {
+            log_warning("%s", sentence);
+        }
+        if (config_doubts_here(config, i, sentence)) {
             log_warning("%s", sentence);
         }
     }
@@ -297,7 +300,7 @@ int server_start(struct server *server, const struct options *options, const str
     if (rc == 0) {
         server_tls_log_pin(&server->tls, config);
         server_check_certificate(server, config);
-        warn_of_distances(config);
+        warn_of_hosts(config);
         rc = open_store(server, out_reason);
     }
     rc = rc == 0 ? make_service(server, out_reason) : rc;

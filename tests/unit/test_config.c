@@ -599,12 +599,49 @@ static void test_distances_of_before(void **state)
     }
 }
 
+/* Labels of `here` that alone fill a section too far are told of; those of access points are not.
+ */
+static void test_here_that_fills_a_section(void **state)
+{
+    static const struct {
+        const char *text;
+        const char *said; /* NULL: nothing */
+    } rows[] = {
+        {"[host lobby]\nhere = place:lobby, place:ground-floor\n", NULL},
+        {"[host lobby]\nhere = place:a, place:b, place:c, place:d, place:e, place:f, place:g, "
+         "place:h\n",
+         " bits of the section place, and a deposit with more than 50.0 % is refused"},
+        {"[host lobby]\nprofile = v1:64/8\nhere = a:a, a:b, a:c, a:d, a:e, a:f, a:g, a:h\n",
+         " of 64 bits, and"},
+        {"[host lobby]\nprofile = v1:64/8\nhere = wifi:a, wifi:b, wifi:c, wifi:d, wifi:e, wifi:f, "
+         "wifi:g, wifi:h\n",
+         NULL},
+        {"[host lobby]\nprofile = v1:place=64/4\nhere = b:a, b:b, place:c\n", NULL},
+        {"[limits]\ndeposit_fill_max = 100%\n"
+         "[host lobby]\nhere = place:a, place:b, place:c, place:d, place:e, place:f, place:g, "
+         "place:h\n",
+         NULL},
+    };
+
+    (void)state;
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        config_defaults(&config);
+        assert_int_equal(parse(rows[i].text), 0);
+        assert_int_equal(config_doubts_here(&config, 0, reason), rows[i].said != NULL);
+        if (rows[i].said != NULL) {
+            assert_non_null(strstr(reason, "host lobby: "));
+            assert_non_null(strstr(reason, rows[i].said));
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_defaults),
         cmocka_unit_test(test_finish_fills_in),
         cmocka_unit_test(test_distances_of_before),
+        cmocka_unit_test(test_here_that_fills_a_section),
         cmocka_unit_test(test_table_is_sound),
         cmocka_unit_test(test_every_key),
         cmocka_unit_test(test_forms_of_numbers),
