@@ -73,6 +73,9 @@ struct bits_scan {
     uint32_t floor;        /* in units of 2^-BITS_FLOOR_SHIFT; at most 2^15 */
     const struct bits_phi *phi; /* borrowed; NULL: the test is not by phi, and the next number is
                                    not read */
+    size_t before; /* words at the beginning, and at the end, that are not read, because the query
+                    * has no bits in them */
+    size_t after;
     size_t stride; /* the set bits of a filter in section s, s > 0, are `s * stride` numbers behind
                       its cardinality. Those in section 0 are the rest of the cardinality */
 };
@@ -344,20 +347,21 @@ struct bits_kernels {
 enum { BITS_AHEAD = 6 };
 
 /* Prefetches the block of a place of a list, and its cardinalities. */
-static inline void bits_fetch(const struct bits_list *list, size_t words, size_t place)
+static inline void bits_fetch(const struct bits_list *list, const struct bits_scan *scan,
+                              size_t place)
 {
 #if defined(__GNUC__)
     size_t block = list->places[place].block;
 
-    for (size_t w = 0; w < words; w++) {
-        __builtin_prefetch(list->blocks + (block * words + w) * BITS_BLOCK);
+    for (size_t w = scan->before; w < scan->words - scan->after; w++) {
+        __builtin_prefetch(list->blocks + (block * scan->words + w) * BITS_BLOCK);
     }
     for (size_t r = 0; r < list->rows; r++) {
         __builtin_prefetch(list->cardinalities + r * list->stride + block * BITS_BLOCK);
     }
 #else
     (void)list;
-    (void)words;
+    (void)scan;
     (void)place;
 #endif
 }

@@ -42,9 +42,12 @@ static BITS_INLINE size_t scan_rows(const struct bits_scan *scan, const uint64_t
 {
     struct bits_scan local = *scan; /* a copy, which writing to `out` cannot change */
     const struct phi_test test = phi_test(scan);
+    size_t words = local.words - local.before - local.after;
 
+    local.query += local.before;
+    blocks += local.before * BITS_BLOCK;
     for (size_t block = 0; block < block_count; block++) {
-        lane_counts counts = block_overlaps(local.query, blocks, local.words);
+        lane_counts counts = block_overlaps(local.query, blocks, words);
         uint32_t lanes = by_phi ? reaching_phi(counts, cardinalities, &test)
                                 : reaching(counts, cardinalities, &local);
 
@@ -88,18 +91,20 @@ static BITS_INLINE size_t scan_places(const struct bits_scan *scan, const struct
     struct bits_scan local = *scan; /* copies, which writing to `out` cannot change */
     struct bits_list all = *list;
     const struct phi_test test = phi_test(scan);
+    size_t words = local.words - local.before - local.after;
 
     for (size_t i = from; i < all.count; i++) {
         struct bits_place place = all.places[i];
         const uint64_t *block = all.blocks + place.block * BITS_BLOCK * local.words;
 
         if (i + BITS_AHEAD < all.count) {
-            bits_fetch(&all, local.words, i + BITS_AHEAD);
+            bits_fetch(&all, &local, i + BITS_AHEAD);
         }
         if (place.reach <= local.floor) {
             continue;
         }
-        lane_counts counts = block_overlaps(local.query, block, local.words);
+        lane_counts counts =
+            block_overlaps(local.query + local.before, block + local.before * BITS_BLOCK, words);
         const uint16_t *cardinalities = all.cardinalities + (size_t)place.block * BITS_BLOCK;
         uint32_t lanes = place.lanes & (by_phi ? reaching_phi(counts, cardinalities, &test)
                                                : reaching(counts, cardinalities, &local));

@@ -77,13 +77,22 @@ uint16_t index_probe_floor(const struct index_probe *probe)
 
 struct bits_scan index_probe_scan(const struct index_probe *probe, size_t stride)
 {
-    return (struct bits_scan){
+    struct bits_scan scan = {
         .query = probe->filter,
         .words = bloom_words(probe->part_bits),
         .base = probe->cardinality,
         .phi = is_phi(probe) ? &probe->phi_test : NULL,
         .stride = stride,
     };
+
+    while (scan.before + 1 < scan.words && scan.query[scan.before] == 0) {
+        scan.before++;
+    }
+    while (scan.before + scan.after + 1 < scan.words &&
+           scan.query[scan.words - scan.after - 1] == 0) {
+        scan.after++;
+    }
+    return scan;
 }
 
 /*

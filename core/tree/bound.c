@@ -13,7 +13,8 @@ enum {
      * number of groups that may have an answer is more than this percentage of the node's blocks.
      * Comparing a group reads a whole block, even if the group is small.
      */
-    SWEEP_PERCENT = 50
+    SWEEP_PERCENT = 50,
+    SWEEP_SIFTED_PERCENT = 75 /* the same while blocks are compared in steps */
 };
 
 /* Returns how many of the query's bits lie before a word. */
@@ -25,6 +26,25 @@ static size_t bits_before(const struct walk *walk, size_t word)
         count++;
     }
     return count;
+}
+
+/* Notes which words each step prefetches: those that the next step reads besides its own. */
+static void note_next(struct walk_parts *parts, size_t first, size_t end)
+{
+    const struct bits_step whole = {.first = first, .end = end};
+    const struct bits_step *next = &whole;
+
+    for (size_t s = WALK_STEPS; s-- > 0;) {
+        struct bits_step *step = &parts->steps[s];
+        bool reads = step->end > step->first;
+
+        step->rest = s;
+        step->next_first = reads && !parts->reads_end ? step->end : next->first;
+        step->next_end = reads && parts->reads_end ? step->first : next->end;
+        if (reads) {
+            next = step;
+        }
+    }
 }
 
 /*
@@ -64,25 +84,7 @@ static void divide_words(struct walk *walk, size_t at, size_t set)
         parts->split = (uint32_t)(split > at ? split - at : 0);
         parts->small = (uint8_t)(count - bits_before(walk, small_end));
     }
-}
-
-/* Notes which words each step prefetches: those that the next step reads besides its own. */
-static void note_next(struct walk_parts *parts, size_t words)
-{
-    const struct bits_step whole = {.end = words};
-    const struct bits_step *next = &whole;
-
-    for (size_t s = WALK_STEPS; s-- > 0;) {
-        struct bits_step *step = &parts->steps[s];
-        bool reads = step->end > step->first;
-
-        step->rest = s;
-        step->next_first = reads && !parts->reads_end ? step->end : next->first;
-        step->next_end = reads && parts->reads_end ? step->first : next->end;
-        if (reads) {
-            next = step;
-        }
-    }
+    note_next(parts, first, end);
 }
 
 /* Chooses the main section, and divides the words. The query has 1 to 255 bits. */
@@ -103,7 +105,6 @@ static void make_parts(struct walk *walk)
     }
     divide_words(walk, main_at,
                  by_phi ? phi->sections[walk->parts.main].set : walk->position_count);
-    note_next(&walk->parts, walk->tree->words);
 }
 
 void walk_make_ready(struct walk *walk)
@@ -472,8 +473,10 @@ static bool should_sweep(const struct walk *walk, const struct tree_node *node, 
 {
     bool is_settled = walk->probe->opened >= WALK_SETTLED || walk->probe->query->found != NULL;
 
-    return is_settled && !walk_sifts(walk) && walk->floor > 0 && walk->probe->contains == NULL &&
-           passing * BITS_BLOCK * 100 > node->slot_count * SWEEP_PERCENT;
+    size_t percent = walk_sifts(walk) ? SWEEP_SIFTED_PERCENT : SWEEP_PERCENT;
+
+    return is_settled && walk->floor > 0 && walk->probe->contains == NULL &&
+           passing * BITS_BLOCK * 100 > node->slot_count * percent;
 }
 
 uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,

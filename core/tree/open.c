@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* open: the lowest level of a search. Opens groups, that is, compares their messages with the
  * query. */
+#include <string.h>
+
 #include "core/base/popcount.h"
 #include "core/index/sample.h"
 #include "core/tree/walk.h"
@@ -13,10 +15,16 @@ enum {
     SIFT_PERCENT = 40
 };
 
-/* The number of bytes that comparing one block of filters reads. */
-static uint64_t block_bytes(const struct tree *tree)
+/* The number of words that comparing a filter reads. */
+static size_t scan_words(const struct bits_scan *scan)
 {
-    return BITS_BLOCK * (tree->words * sizeof(uint64_t) + sizeof(uint16_t));
+    return scan->words - scan->before - scan->after;
+}
+
+/* The number of bytes that comparing one block of filters reads. */
+static uint64_t block_bytes(const struct bits_scan *scan)
+{
+    return BITS_BLOCK * (scan_words(scan) * sizeof(uint64_t) + sizeof(uint16_t));
 }
 
 /* A message's filter, in a slot of a node, and how many bits it shares with the query. */
@@ -145,7 +153,7 @@ static void scan_slots(struct walk *walk, const struct tree_node *node, uint32_t
     uint32_t slot = first;
     struct bits_scan scan = index_probe_scan(walk->probe, node->slot_room);
 
-    walk->probe->bytes += (end - slot + BITS_BLOCK - 1) / BITS_BLOCK * block_bytes(tree);
+    walk->probe->bytes += (end - slot + BITS_BLOCK - 1) / BITS_BLOCK * block_bytes(&scan);
     while (slot < end) {
         size_t block_count = (end - slot + BITS_BLOCK - 1) / BITS_BLOCK;
         uint32_t overlaps[BITS_BLOCK];
@@ -200,15 +208,17 @@ static void add_to_batch(struct walk *walk, struct batch *batch, uint32_t slot, 
     const struct tree *tree = walk->tree;
     const struct tree_node *node = batch->node;
     const uint64_t *block = tree_block(tree, node, slot);
+    const struct bits_scan *scan = &batch->scan;
     uint32_t overlaps[BITS_BLOCK];
 
     if (walk->probe->contains != NULL) {
         lanes &= tree->kernels->supersets(walk->probe->contains, block, tree->words);
     }
-    tree->kernels->overlaps(walk->probe->filter, block, tree->words, overlaps);
+    tree->kernels->overlaps(scan->query + scan->before, block + scan->before * BITS_BLOCK,
+                            scan_words(scan), overlaps);
     sample_put(&batch->sample, batch->count, overlaps, &node->cardinalities[slot], lanes);
     batch->slots[batch->count++] = slot;
-    walk->probe->bytes += block_bytes(tree);
+    walk->probe->bytes += block_bytes(scan);
 }
 
 /* Offers the messages in slots first .. end - 1 through a sample. `first` is the first slot of a
@@ -256,8 +266,7 @@ void walk_sweep(struct walk *walk, const struct tree_node *node)
 struct places {
     struct bits_list list;
     uint32_t messages;
-    bool sifts;   /* their `rests` are noted */
-    size_t noted; /* places whose `rests` are noted */
+    bool sifts; /* their `rests` are noted */
     struct bits_place places[PLACES_MAX + 2];
 };
 
@@ -318,24 +327,26 @@ static inline void fetch_counts(const struct walk *walk, const struct tree_node 
 #endif
 }
 
-/* Notes for the blocks of a group that was just listed, the first of which is `block`, how many
- * bits its messages share with the query at most in the words that each step does not read. */
-static inline void note_rests(struct places *places, uint16_t block, const struct kept_node *kept,
-                              uint16_t group)
+/* Notes how many bits the messages of a group share with the query, at most, in the words that each
+ * step does not read, for the blocks of the group: those from number `first` on were just listed,
+ * and the one before may have messages of the group, too. */
+static inline void note_rests(struct places *places, size_t first, uint16_t block,
+                              const struct kept_node *kept, uint16_t group)
 {
-    size_t p = places->list.count;
+    const uint8_t rests[BITS_RESTS] = {kept->shared[WALK_WHOLE][group],
+                                       kept->shared[WALK_SMALL][group],
+                                       kept->shared[WALK_MOST][group]};
 
-    while (p > 0 && places->places[p - 1].block >= block) {
-        uint8_t *rests = places->places[--p].rests;
-        bool noted = p < places->noted;
+    for (size_t p = first; p < places->list.count; p++) {
+        memcpy(places->places[p].rests, rests, sizeof(rests));
+    }
+    if (first > 0 && places->places[first - 1].block == block) {
+        uint8_t *shared = places->places[first - 1].rests;
 
-        for (size_t s = 0; s < WALK_STEPS; s++) {
-            uint8_t rest = kept->shared[s][group];
-
-            rests[s] = noted && rests[s] > rest ? rests[s] : rest;
+        for (size_t s = 0; s < BITS_RESTS; s++) {
+            shared[s] = shared[s] > rests[s] ? shared[s] : rests[s];
         }
     }
-    places->noted = places->list.count;
 }
 
 /*
@@ -354,9 +365,11 @@ static size_t list_groups(struct walk *walk, const struct tree_node *node, const
             kept != NULL ? kept->shared[WALK_WHOLE][groups[i]] : (uint16_t)walk->probe->cardinality;
 
         if (group->used > 0 && may_hold(walk, group, reach, shared)) {
+            size_t first = places->list.count;
+
             list_group(places, group, reach);
             if (places->sifts) {
-                note_rests(places, group->first / BITS_BLOCK, kept, groups[i]);
+                note_rests(places, first, group->first / BITS_BLOCK, kept, groups[i]);
                 fetch_counts(walk, node, group->first / BITS_BLOCK);
             }
             walk->probe->opened++;
@@ -364,6 +377,13 @@ static size_t list_groups(struct walk *walk, const struct tree_node *node, const
     }
     walk->probe->bytes += i * sizeof(*node->groups);
     return i;
+}
+
+static void fetch_listed(const struct bits_scan *scan, const struct places *places)
+{
+    for (size_t p = 0; p < BITS_AHEAD && p < places->list.count; p++) {
+        bits_fetch(&places->list, scan, p);
+    }
 }
 
 /* Compares the query with the listed messages while fewer than k messages are known: offers the
@@ -377,11 +397,12 @@ static void sample_listed(struct walk *walk, const struct tree_node *node,
     batch.scan = index_probe_scan(walk->probe, node->slot_room);
     sample_begin(&batch.sample, walk->tree->kernels, &batch.scan);
     batch.count = 0;
+    fetch_listed(&batch.scan, places);
     for (size_t i = 0; i < places->list.count; i++) {
         const struct bits_place *place = &places->places[i];
 
         if (i + BITS_AHEAD < places->list.count) {
-            bits_fetch(&places->list, walk->tree->words, i + BITS_AHEAD);
+            bits_fetch(&places->list, &batch.scan, i + BITS_AHEAD);
         }
         if (batch.count == SAMPLE_BLOCKS) {
             offer_batch(walk, &batch);
@@ -390,13 +411,6 @@ static void sample_listed(struct walk *walk, const struct tree_node *node,
         add_to_batch(walk, &batch, (uint32_t)place->block * BITS_BLOCK, place->lanes);
     }
     offer_batch(walk, &batch);
-}
-
-static void fetch_listed(const struct walk *walk, const struct places *places)
-{
-    for (size_t p = 0; p < BITS_AHEAD && p < places->list.count; p++) {
-        bits_fetch(&places->list, walk->tree->words, p);
-    }
 }
 
 /*
@@ -428,12 +442,17 @@ static void note_sifted(struct walk *walk, size_t sifted, size_t survived)
 
 static uint32_t count_messages(const struct places *places)
 {
+    uint64_t lanes = 0; /* of up to 8 places */
     uint32_t count = 0;
 
     for (size_t p = 0; p < places->list.count; p++) {
-        count += popcount_word(places->places[p].lanes);
+        if (p % sizeof(lanes) == 0) {
+            count += popcount_word(lanes);
+            lanes = 0;
+        }
+        lanes = lanes << BITS_BLOCK | places->places[p].lanes;
     }
-    return count;
+    return count + popcount_word(lanes);
 }
 
 /*
@@ -478,6 +497,7 @@ static void scan_listed(struct walk *walk, const struct tree_node *node,
     struct bits_scan scan = index_probe_scan(walk->probe, node->slot_room);
     size_t next = 0;
 
+    fetch_listed(&scan, places);
     while (next < places->list.count) {
         uint32_t overlaps[BITS_BLOCK];
         uint32_t lanes = 0;
@@ -509,11 +529,9 @@ void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *
     while (count > 0) {
         places.list.count = 0;
         places.messages = 0;
-        places.noted = 0;
         places.sifts = walk->floor > 0 && kept != NULL && kept->is_split && walk_sifts(walk);
         size_t done = list_groups(walk, node, groups, count, kept, &places);
         size_t read = places.sifts ? sift_listed(walk, node, &places) : 0;
-        fetch_listed(walk, &places);
         if (walk->probe->query->found == NULL && !nearest_is_full(walk->probe->nearest) &&
             places.messages > walk->probe->nearest->k) {
             sample_listed(walk, node, &places);

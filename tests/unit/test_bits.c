@@ -372,6 +372,48 @@ static void check_floors(const struct bits_kernels *kernels, const struct trial 
     }
 }
 
+/* scan and scan_listed leave out words without bits of the query: nothing else changes. Takes such
+ * words of the trial's query away. */
+static void check_ends(const struct bits_kernels *kernels, const struct trial *trial,
+                       struct rng *rng)
+{
+    enum { PLACES = 3 };
+    struct bits_scan whole = {
+        .query = trial->query,
+        .words = trial->words,
+        .base = rng_below(rng, 100),
+        .floor = rng_below(rng, 1 << 14),
+    };
+    struct bits_scan part = whole;
+    struct bits_place places[PLACES];
+    struct bits_list list = {.blocks = trial->blocks,
+                             .cardinalities = trial->cardinalities,
+                             .places = places,
+                             .count = PLACES};
+    uint32_t out[2][BITS_BLOCK] = {{0}};
+    uint32_t lanes[2] = {0, 0};
+
+    part.before = rng_below(rng, (uint32_t)trial->words);
+    part.after = rng_below(rng, (uint32_t)(trial->words - part.before));
+    memset(trial->query, 0, part.before * sizeof(*trial->query));
+    memset(trial->query + trial->words - part.after, 0, part.after * sizeof(*trial->query));
+    size_t found =
+        kernels->scan(&whole, trial->blocks, trial->cardinalities, BLOCKS, out[0], lanes);
+    assert_int_equal(
+        kernels->scan(&part, trial->blocks, trial->cardinalities, BLOCKS, out[1], lanes + 1),
+        found);
+    assert_true(found == BLOCKS || lanes[0] == lanes[1]);
+    assert_true(found == BLOCKS || memcmp(out[0], out[1], sizeof(out[0])) == 0);
+    for (size_t i = 0; i < PLACES; i++) {
+        places[i] = (struct bits_place){
+            .block = (uint16_t)rng_below(rng, BLOCKS), .reach = UINT16_MAX, .lanes = UINT8_MAX};
+    }
+    found = kernels->scan_listed(&whole, &list, 0, out[0], lanes);
+    assert_int_equal(kernels->scan_listed(&part, &list, 0, out[1], lanes + 1), found);
+    assert_true(found == PLACES || lanes[0] == lanes[1]);
+    assert_true(found == PLACES || memcmp(out[0], out[1], sizeof(out[0])) == 0);
+}
+
 static void check_table(const struct bits_kernels *kernels, struct rng *rng)
 {
     for (size_t words = 1; words <= WORDS_MAX; words++) {
@@ -383,6 +425,7 @@ static void check_table(const struct bits_kernels *kernels, struct rng *rng)
             check_rows(kernels, &trial);
             check_unite(kernels, &trial);
             check_floors(kernels, &trial, rng);
+            check_ends(kernels, &trial, rng);
         }
         end_trial(&trial);
     }
