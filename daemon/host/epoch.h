@@ -16,7 +16,7 @@
 
 #include "core/filter/summary.h"
 #include "core/index/index.h"
-#include "daemon/host/worth.h"
+#include "core/index/worth.h"
 #include "daemon/store/persist.h"
 
 struct epoch {

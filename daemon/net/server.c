@@ -45,7 +45,8 @@ static void on_persist_closed(void *context)
     }
 }
 
-void server_finish_if_quiet(struct server *server)
+/* Closes the store if the server is stopping, no session is left, and no work is under way. */
+static void finish_if_quiet(struct server *server)
 {
     if (!server->stopping || server->store_closing || server->sessions.first != NULL ||
         server->service->working > 0) {
@@ -61,7 +62,7 @@ static void on_check(uv_check_t *handle)
 
     server_turn(server);
     server_hasten_tick(server);
-    server_finish_if_quiet(server);
+    finish_if_quiet(server);
 }
 
 static void log_stopping(int number)
@@ -90,7 +91,7 @@ static void on_terminate(uv_signal_t *signal, int number)
     server->persist->interface->cancel_job(server->persist);
     service_save_clock(server->service);
     server_start_ticks(server);
-    server_finish_if_quiet(server);
+    finish_if_quiet(server);
 }
 
 static void on_reload(uv_signal_t *signal, int number)

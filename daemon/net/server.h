@@ -94,9 +94,6 @@ int server_start(struct server *server, const struct options *options, const str
 void server_start_ticks(struct server *server);
 void server_hasten_tick(struct server *server);
 
-/* Closes the store if the server is stopping, no session is left, and no work is under way. */
-void server_finish_if_quiet(struct server *server);
-
 /* Serves until SIGTERM or SIGINT. Then the sessions answer the requests that they have received,
  * and end. Sessions that are left after 3.5 s, or at a second signal, are closed. Returns when the
  * store has committed all operations and is closed. */

@@ -142,10 +142,11 @@ static void on_tick(uv_timer_t *timer)
     if (server->stopping && now_ms - server->stop_since_ms >= STOP_PATIENCE_MS) {
         sessions_close(&server->sessions);
     }
-    if (!server->stopping) {
+    if (server->stopping) {
+        loop_wake(&server->loop); /* the server may end after the next turn */
+    } else {
         (void)uv_timer_start(timer, on_tick, next_tick_ms(server, is_watching), 0);
     }
-    server_finish_if_quiet(server);
 }
 
 void server_start_ticks(struct server *server)

@@ -5,7 +5,7 @@
  *
  * - Structure: SQLite's quick_check reads every table and index.
  * - Values: each row has a checksum. store_check verifies the checksums of all tables except
- *   `message`. store_load_replay verifies the checksums of the messages, because start-up reads
+ *   `message`. store_replay_messages verifies the checksums of the messages, because start-up reads
  *   every message anyway.
  * - Indexes: SQLite's integrity_check compares the indexes of the tables `host` and `tombstone`
  *   with their rows. The table `message` has no index.

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * store_load: the work of start-up between opening a database and its first operation. Hosts get
- * their numbers; messages, rules and epochs are read, and their checksums are verified. Five of the
- * functions implement add_host, replay, replay_rules, replay_removed and replay_epochs of
+ * their numbers; rules and epochs are read, and their checksums are verified. Four of the
+ * functions implement add_host, replay_rules, replay_removed and replay_epochs of
  * persist.h. All block.
  */
 #ifndef DAEMON_STORE_LOAD_H
@@ -41,16 +41,6 @@ int store_load_numbers(const struct store_load *load, struct store_numbers *numb
 /* persist's add_host. */
 int store_load_host(const struct store_load *load, const char *name, const char *profile,
                     uint32_t *out_host, char *out_profile);
-
-/*
- * Calls `visit` for every message in the order of seq, and verifies the checksum of each message,
- * including the payload, before the call. With a second core, a thread reads ahead (ahead.h);
- * `visit` is called on the caller's thread. Returns 0; -ERR_DAMAGED, -ERR_STORAGE or -ERR_NOMEM
- * with a sentence in load->reason; or a nonzero result of `visit`, which ends the replay.
- */
-int store_load_replay(const struct store_load *load,
-                      int (*visit)(void *context, const struct persist_message *message),
-                      void *context);
 
 /* Calls `visit` for every rule, as replay_rules of persist.h does. */
 int store_load_rules(const struct store_load *load,

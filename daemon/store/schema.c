@@ -5,8 +5,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#include <uv.h>
-
 #include "core/base/err.h"
 #include "daemon/store/check.h"
 #include "daemon/store/error.h"
@@ -322,35 +320,15 @@ static int bring_up_to_date(sqlite3 *db, const char *path, char *out_reason)
     return code;
 }
 
-/* What a thread reads while the database is checked. */
-struct beside_work {
-    const struct store_beside *beside;
-    const char *path;
-    const char *vfs;
-};
-
-static void run_beside(void *context)
-{
-    struct beside_work *work = context;
-    sqlite3 *db;
-
-    if (store_schema_connect(work->path, work->vfs, STORE_USE_READER, &db) == SQLITE_OK) {
-        work->beside->run(work->beside->context, db);
-        (void)sqlite3_close(db);
-    }
-}
-
 static int check_with_beside(sqlite3 *db, const char *path, const struct store_beside *beside,
                              char *out_reason)
 {
-    struct beside_work work = {.beside = beside, .path = path, .vfs = store_schema_vfs(db)};
-    uv_thread_t thread;
-    bool has_thread = beside != NULL && uv_available_parallelism() > 1 &&
-                      uv_thread_create(&thread, run_beside, &work) == 0;
+    if (beside != NULL) {
+        beside->begin(beside->context, path, store_schema_vfs(db));
+    }
     int code = check_whole(db, path, out_reason);
-
-    if (has_thread) {
-        (void)uv_thread_join(&thread);
+    if (beside != NULL) {
+        beside->end(beside->context);
     }
     return code;
 }

@@ -52,18 +52,19 @@ int store_schema_open(const char *path, enum store_use use, int page_bytes, sqli
                       char *out_reason);
 
 /*
- * Work that reads the database while store_schema_open_beside checks it: `run` is called on a
- * thread of its own, with a connection that cannot write. The database may turn out to be damaged.
+ * Work that reads the database on another thread while store_schema_open_beside checks it: `begin`
+ * gets what store_schema_connect needs, and `end` is called after the check. The database may turn
+ * out to be damaged.
  */
 struct store_beside {
-    void (*run)(void *context, sqlite3 *db);
+    void (*begin)(void *context, const char *path, const char *vfs);
+    void (*end)(void *context);
     void *context;
 };
 
 /*
- * As store_schema_open, and runs `beside` while it checks the database, if the machine has a second
- * core. `run` has returned when this function returns. It is not called for a new database, for one
- * of the version before, or without a thread.
+ * As store_schema_open, and calls the functions of `beside` before and after the check. They are
+ * not called for a new database, or for one of the version before.
  */
 int store_schema_open_beside(const char *path, enum store_use use, int page_bytes,
                              const struct store_beside *beside, sqlite3 **out_db, char *out_reason);

@@ -9,6 +9,7 @@
 #include "daemon/store/log.h"
 #include "daemon/store/row.h"
 #include "daemon/store/thread/inner.h"
+#include "daemon/store/thread/replay.h"
 #include "tests/count/count.h"
 #include "tests/lib/pass_vfs.h"
 
@@ -50,7 +51,7 @@ static int replay_messages(struct persist *persist,
 {
     struct store_load load = load_of(persist, out_reason);
 
-    return store_load_replay(&load, visit, context);
+    return store_replay_messages(&load, visit, context);
 }
 
 static int replay_epochs(struct persist *persist,

@@ -19,6 +19,7 @@
 #include "daemon/store/load.h"
 #include "daemon/store/ops.h"
 #include "daemon/store/schema.h"
+#include "daemon/store/thread/replay.h"
 #include "tests/fuzz/fuzz.h"
 
 enum {
@@ -294,7 +295,7 @@ static void go_on(sqlite3 *db, uint32_t host, unsigned count)
     if (store_schema_open(fuzz.path, STORE_USE_WRITER_RELAXED, STORE_PAGE_BYTES, &load.db,
                           reason) != 0 ||
         store_load_numbers(&load, fuzz.numbers) != 0 ||
-        store_load_replay(&load, visit_any, &counted) != 0) {
+        store_replay_messages(&load, visit_any, &counted) != 0) {
         (void)fprintf(stderr, "%s\n", reason);
         fuzz_fail(__FILE__, __LINE__, "it opens again");
     }
@@ -335,7 +336,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         rc = store_load_numbers(&load, fuzz.numbers);
     }
     if (rc == 0) {
-        rc = store_load_replay(&load, is_known ? check_message : visit_any, &count);
+        rc = store_replay_messages(&load, is_known ? check_message : visit_any, &count);
     }
     if (rc == 0) {
         go_on(db, host, count);

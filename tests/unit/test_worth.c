@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* When a rebuild is worth its work, by made-up counters. */
-#include "daemon/host/worth.h"
+#include "core/index/worth.h"
 
 #include "tests/lib/check.h"
 

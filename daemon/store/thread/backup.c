@@ -15,6 +15,7 @@
 #include "daemon/store/checksum.h"
 #include "daemon/store/error.h"
 #include "daemon/store/load.h"
+#include "daemon/store/thread/replay.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/statement.h"
 
@@ -321,7 +322,7 @@ static int restore_examine(const struct paths *paths, const char *file, uint64_t
         code = numbers == NULL ? -ERR_NOMEM : store_load_numbers(&load, numbers);
         store_numbers_free(numbers);
         if (code == 0) {
-            code = store_load_replay(&load, count_message, out_messages);
+            code = store_replay_messages(&load, count_message, out_messages);
         }
     }
     if (code == 0 && renew_store_id(db) != SQLITE_OK) {

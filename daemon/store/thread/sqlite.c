@@ -19,6 +19,7 @@
 #include "daemon/store/space.h"
 #include "daemon/store/thread/keep.h"
 #include "daemon/store/thread/reader.h"
+#include "daemon/store/thread/replay.h"
 #include "daemon/store/thread/writer.h"
 #include "daemon/system/log.h"
 
@@ -254,7 +255,7 @@ static int sqlite_replay(struct persist *persist,
 {
     struct store_load load = load_of(persist, out_reason);
 
-    return keep_damaged(persist, store_load_replay(&load, visit, context));
+    return keep_damaged(persist, store_replay_messages(&load, visit, context));
 }
 
 static int replay_epochs(struct persist *persist,
@@ -456,18 +457,45 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
     return 0;
 }
 
-/* Numbers that are loaded on a thread while the database is checked. */
+/* Numbers that are loaded on a thread while the database is checked, if there is a second core. */
 struct early_numbers {
     struct store_numbers *numbers;
+    const char *path;
+    const char *vfs;
+    uv_thread_t thread;
+    bool has_thread;
     bool is_loaded;
 };
 
-static void load_early(void *context, sqlite3 *db)
+static void load_early(void *context)
 {
     struct early_numbers *early = context;
     const char *detail;
+    sqlite3 *db;
 
-    early->is_loaded = store_numbers_load(early->numbers, db, &detail) == SQLITE_OK;
+    if (store_schema_connect(early->path, early->vfs, STORE_USE_READER, &db) == SQLITE_OK) {
+        early->is_loaded = store_numbers_load(early->numbers, db, &detail) == SQLITE_OK;
+        (void)sqlite3_close(db);
+    }
+}
+
+static void begin_early(void *context, const char *path, const char *vfs)
+{
+    struct early_numbers *early = context;
+
+    early->path = path;
+    early->vfs = vfs;
+    early->has_thread =
+        uv_available_parallelism() > 1 && uv_thread_create(&early->thread, load_early, early) == 0;
+}
+
+static void end_early(void *context)
+{
+    struct early_numbers *early = context;
+
+    if (early->has_thread) {
+        (void)uv_thread_join(&early->thread);
+    }
 }
 
 /*
@@ -479,7 +507,7 @@ static int open_database(struct persist_sqlite *store, const struct persist_sqli
                          sqlite3 **out_db, char *out_reason)
 {
     struct early_numbers early = {.numbers = store->numbers};
-    struct store_beside beside = {load_early, &early};
+    struct store_beside beside = {begin_early, end_early, &early};
     bool is_small = options->bytes_max != 0 && options->bytes_max <= SMALL_BYTES_MAX;
     int code = store_schema_open_beside(
         store->path, options->relaxed ? STORE_USE_WRITER_RELAXED : STORE_USE_WRITER,

@@ -19,8 +19,8 @@
  * first queries after a rebuild are observed: `compared_ppm` is the share of the arranged messages
  * that they compare, and only the rest counts as saved, which is at least half.
  */
-#ifndef DAEMON_HOST_WORTH_H
-#define DAEMON_HOST_WORTH_H
+#ifndef CORE_INDEX_WORTH_H
+#define CORE_INDEX_WORTH_H
 
 #include <stdbool.h>
 #include <stddef.h>

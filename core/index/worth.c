@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/host/worth.h"
+#include "core/index/worth.h"
 
 enum {
     PPM = 1000000,

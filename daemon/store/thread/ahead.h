@@ -8,8 +8,8 @@
  * are full, so the memory is bounded: about half a MiB. Without a second core, or without a thread,
  * the caller's thread fills and uses one batch after the other.
  */
-#ifndef DAEMON_STORE_AHEAD_H
-#define DAEMON_STORE_AHEAD_H
+#ifndef DAEMON_STORE_THREAD_AHEAD_H
+#define DAEMON_STORE_THREAD_AHEAD_H
 
 #include <stdbool.h>
 

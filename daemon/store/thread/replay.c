@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "daemon/store/thread/replay.h"
+
+#include <stdio.h>
+
+#include <uv.h>
+
+#include "daemon/store/error.h"
+#include "daemon/store/row.h"
+#include "daemon/store/statement.h"
+#include "daemon/store/thread/ahead.h"
+
+static int refuse_row(const struct store_load *load, int rc, int64_t seq)
+{
+    char detail[64];
+
+    (void)snprintf(detail, sizeof(detail), "the message with seq %lld is not as it was written",
+                   (long long)seq);
+    return store_error_refuse(load->path, rc, detail, load->reason);
+}
+
+/*
+ * The rows of `message` and of `moderation`, each in the order of seq. Few messages have a row in
+ * `moderation`, so reading both tables in step takes less than a search there for each message.
+ */
+struct replay {
+    sqlite3_stmt *message;
+    sqlite3_stmt *moderation;
+    int moderation_rc;   /* SQLITE_ROW: `moderation` is at a row that was not used yet */
+    int64_t damaged_seq; /* of the row that is not as it was written; 0: none */
+};
+
+/* Adds what `moderation` has of the message. */
+static int read_moderation(struct replay *replay, struct persist_message *message)
+{
+    sqlite3_stmt *row = replay->moderation;
+
+    while (replay->moderation_rc == SQLITE_ROW && sqlite3_column_int64(row, 0) < message->seq) {
+        replay->moderation_rc = sqlite3_step(row);
+    }
+    if (replay->moderation_rc == SQLITE_ROW && sqlite3_column_int64(row, 0) == message->seq) {
+        /* store_check, which ran before, has verified the rows of `moderation`. */
+        message->state = (enum persist_state)sqlite3_column_int64(row, 1);
+        message->reports = (uint32_t)sqlite3_column_int64(row, 2);
+        message->destroy_ms = sqlite3_column_int64(row, 3);
+        message->removed_ms = sqlite3_column_int64(row, 4);
+    }
+    return replay->moderation_rc == SQLITE_ROW || replay->moderation_rc == SQLITE_DONE
+               ? SQLITE_ROW
+               : replay->moderation_rc;
+}
+
+static int replay_read(void *context, struct persist_message *out_message)
+{
+    struct replay *replay = context;
+    int rc = sqlite3_step(replay->message);
+
+    if (rc != SQLITE_ROW) {
+        return rc;
+    }
+    rc = store_row_read(replay->message, out_message);
+    if (rc != SQLITE_OK) {
+        replay->damaged_seq = sqlite3_column_int64(replay->message, 0);
+        return rc;
+    }
+    return read_moderation(replay, out_message);
+}
+
+static int open_replay(sqlite3 *db, struct replay *out_replay)
+{
+    int rc = sqlite3_prepare_v2(db, "SELECT " STORE_ROW_COLUMNS " FROM message ORDER BY seq", -1,
+                                &out_replay->message, NULL);
+
+    if (rc == SQLITE_OK) {
+        out_replay->moderation_rc = store_query(
+            db, "SELECT seq, state, reports, destroy_ms, removed_ms FROM moderation ORDER BY seq",
+            STORE_NO_VALUES, &out_replay->moderation);
+    }
+    return rc;
+}
+
+int store_replay_messages(const struct store_load *load,
+                          int (*visit)(void *context, const struct persist_message *message),
+                          void *context)
+{
+    struct replay replay = {.moderation_rc = SQLITE_DONE};
+    struct store_ahead_source source = {replay_read, &replay};
+    int code = 0;
+    int rc = open_replay(load->db, &replay);
+
+    if (rc == SQLITE_OK) {
+        rc = store_ahead_visit(&source, uv_available_parallelism() > 1, visit, context, &code);
+    }
+    if (code == 0 && rc != SQLITE_DONE) {
+        code = replay.damaged_seq != 0
+                   ? refuse_row(load, rc, replay.damaged_seq)
+                   : store_error_refuse(load->path, rc, sqlite3_errmsg(load->db), load->reason);
+    }
+    (void)sqlite3_finalize(replay.moderation);
+    (void)sqlite3_finalize(replay.message);
+    return code;
+}
