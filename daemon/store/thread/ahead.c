@@ -165,15 +165,14 @@ static int visit_beside_thread(struct ahead *ahead,
     return rc;
 }
 
-static int visit_alone(struct ahead *ahead,
-                       int (*visit)(void *context, const struct persist_message *message),
-                       void *context, int *out_code)
+/* Fills and visits one batch. Returns its `rc`. */
+static int visit_next(struct ahead *ahead, struct batch *batch,
+                      int (*visit)(void *context, const struct persist_message *message),
+                      void *context, int *out_code)
 {
-    do {
-        fill(ahead, &ahead->batches[0]);
-        *out_code = visit_batch(&ahead->batches[0], visit, context);
-    } while (ahead->batches[0].rc == SQLITE_ROW && *out_code == 0);
-    return ahead->batches[0].rc;
+    fill(ahead, batch);
+    *out_code = visit_batch(batch, visit, context);
+    return batch->rc;
 }
 
 static bool start_thread(struct ahead *ahead, uv_thread_t *out_thread)
@@ -191,29 +190,47 @@ static bool start_thread(struct ahead *ahead, uv_thread_t *out_thread)
     return false;
 }
 
+/* Visits what is left on a thread. Returns false if there is none; then nothing was visited. */
+static bool visit_rest(struct ahead *ahead,
+                       int (*visit)(void *context, const struct persist_message *message),
+                       void *context, int *out_code, int *out_rc)
+{
+    uv_thread_t thread;
+
+    ahead->batches = make_batches(STORE_AHEAD_BATCHES);
+    bool has_thread = ahead->batches != NULL && start_thread(ahead, &thread);
+    if (has_thread) {
+        *out_rc = visit_beside_thread(ahead, visit, context, out_code);
+        (void)uv_thread_join(&thread);
+        uv_sem_destroy(&ahead->full);
+        uv_sem_destroy(&ahead->free);
+    }
+    if (ahead->batches != NULL) {
+        free_batches(ahead->batches, STORE_AHEAD_BATCHES);
+    }
+    return has_thread;
+}
+
 int store_ahead_visit(const struct store_ahead_source *source, bool has_thread,
                       int (*visit)(void *context, const struct persist_message *message),
                       void *context, int *out_code)
 {
     struct ahead ahead = {.source = source};
-    size_t count = has_thread ? STORE_AHEAD_BATCHES : 1;
-    uv_thread_t thread;
-    int rc;
+    struct batch *first = make_batches(1);
 
     *out_code = 0;
     atomic_init(&ahead.is_over, false);
-    ahead.batches = make_batches(count);
-    if (ahead.batches == NULL) {
+    if (first == NULL) {
         return SQLITE_NOMEM;
     }
-    if (has_thread && start_thread(&ahead, &thread)) {
-        rc = visit_beside_thread(&ahead, visit, context, out_code);
-        (void)uv_thread_join(&thread);
-        uv_sem_destroy(&ahead.full);
-        uv_sem_destroy(&ahead.free);
-    } else {
-        rc = visit_alone(&ahead, visit, context, out_code);
+    /* Few rows are not worth a thread. */
+    int rc = visit_next(&ahead, first, visit, context, out_code);
+    if (rc == SQLITE_ROW && *out_code == 0 && has_thread) {
+        (void)visit_rest(&ahead, visit, context, out_code, &rc); /* or the loop below goes on */
     }
-    free_batches(ahead.batches, count);
+    while (rc == SQLITE_ROW && *out_code == 0) {
+        rc = visit_next(&ahead, first, visit, context, out_code);
+    }
+    free_batches(first, 1);
     return rc;
 }

@@ -5,8 +5,8 @@
  * its message into the index, so two cores need little more than half of the time of one.
  *
  * The thread hands over batches of messages in order, and waits while STORE_AHEAD_BATCHES batches
- * are full, so the memory is bounded: about half a MiB. Without a second core, or without a thread,
- * the caller's thread fills and uses one batch after the other.
+ * are full, so the memory is bounded: about half a MiB. The first batch, and all of them if there
+ * is no second core or no thread, is filled and used by the caller's thread.
  */
 #ifndef DAEMON_STORE_THREAD_AHEAD_H
 #define DAEMON_STORE_THREAD_AHEAD_H

@@ -35,7 +35,9 @@ enum {
      */
     MARKS_MAX = 100000,
     /* A new store for at most this number of bytes has small pages. */
-    SMALL_BYTES_MAX = 16 * 1024 * 1024
+    SMALL_BYTES_MAX = 16 * 1024 * 1024,
+    /* The numbers of a smaller database are loaded without a thread. */
+    EARLY_BYTES_LEAST = 1024 * 1024
 };
 
 /*
@@ -485,8 +487,9 @@ static void begin_early(void *context, const char *path, const char *vfs)
 
     early->path = path;
     early->vfs = vfs;
-    early->has_thread =
-        uv_available_parallelism() > 1 && uv_thread_create(&early->thread, load_early, early) == 0;
+    early->has_thread = store_space_of_file(path) >= EARLY_BYTES_LEAST &&
+                        uv_available_parallelism() > 1 &&
+                        uv_thread_create(&early->thread, load_early, early) == 0;
 }
 
 static void end_early(void *context)
