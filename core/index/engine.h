@@ -126,6 +126,11 @@ struct bits_scan index_probe_scan(const struct index_probe *probe, size_t stride
  */
 void index_probe_ask_phi(struct index_probe *probe);
 
+/* Returns whether any of several messages can still be among the k best. None is more similar than
+ * `most`, and none is newer than newest_ms. The answer "no" is certain, also for ties. */
+bool index_probe_may_be_best(const struct index_probe *probe, struct similarity most,
+                             int64_t newest_ms);
+
 /*
  * Returns whether any of several messages can still be among the k best. Their cardinalities lie
  * between `low` and `high`, none shares more than `shared` bits with the query's filter, and none

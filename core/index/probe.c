@@ -170,9 +170,8 @@ bool index_probe_may_pass(const struct index_probe *probe, uint32_t cardinality,
            (worst == NULL || similarity_compare(rank_of(probe, bits), worst->rank) >= 0);
 }
 
-/* Whether any of several messages can be among the k best. None is more similar than `most`, and
- * none is newer than newest_ms. */
-static bool may_be_best(const struct index_probe *probe, struct similarity most, int64_t newest_ms)
+bool index_probe_may_be_best(const struct index_probe *probe, struct similarity most,
+                             int64_t newest_ms)
 {
     const struct nearest_candidate *worst = nearest_worst(probe->nearest);
 
@@ -197,14 +196,14 @@ bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_
     if (newest_ms < probe->query->since_ms || !bound_rank(&query, &range, &most)) {
         return false;
     }
-    return may_be_best(probe, most, newest_ms);
+    return index_probe_may_be_best(probe, most, newest_ms);
 }
 
 bool index_probe_may_reach(const struct index_probe *probe, uint32_t floor, int64_t newest_ms)
 {
     /* The most similar message may have the rank of the k-th best only if that is 0 or 1: the other
      * bounds are coarse. */
-    return may_be_best(probe, (struct similarity){floor > 0, 1}, newest_ms);
+    return index_probe_may_be_best(probe, (struct similarity){floor > 0, 1}, newest_ms);
 }
 
 static bool may_be_shown(const struct index_probe *probe, const struct index_item *item)
@@ -334,7 +333,7 @@ bool index_probe_offer_counted(struct index_probe *probe, const struct index_ite
         .source = probe->source,
     };
     if (!nearest_wants(probe->nearest, &candidate)) {
-        return may_be_best(probe, similarity, item->deposited_ms);
+        return index_probe_may_be_best(probe, similarity, item->deposited_ms);
     }
     /*
      * The test whether the query excludes the message's id comes last, because this test usually

@@ -14,7 +14,8 @@ enum {
      * Comparing a group reads a whole block, even if the group is small.
      */
     SWEEP_PERCENT = 50,
-    SWEEP_SIFTED_PERCENT = 75 /* the same while blocks are compared in steps */
+    SWEEP_SIFTED_PERCENT = 75, /* the same while blocks are compared in steps */
+    STEP = 64                  /* groups that are tested against the same k-th best */
 };
 
 /* Returns how many of the query's bits lie before a word. */
@@ -309,6 +310,22 @@ static void bound_bits(struct walk *walk, const struct tree_node *node, struct k
     walk->probe->bytes += node->group_count * (sizeof(*node->least) + sizeof(*node->most));
 }
 
+/* Writes, for each lane, the most bits that a message can share with the query in all sections. */
+static void note_shared(const struct bits_section *sections, uint32_t count, size_t lanes,
+                        uint8_t *out)
+{
+    for (uint32_t s = 0; s < count; s++) {
+        const uint8_t *overlaps = sections[s].overlaps;
+        const uint8_t *most = sections[s].most;
+
+        for (size_t lane = 0; lane < lanes; lane++) {
+            uint8_t shared = overlaps[lane] < most[lane] ? overlaps[lane] : most[lane];
+
+            out[lane] = (uint8_t)(s > 0 ? out[lane] + shared : shared);
+        }
+    }
+}
+
 /* Writes the reach of each group by phi: docs/notes/tree.md has the proof. */
 static void bound_phi(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
 {
@@ -338,14 +355,9 @@ static void bound_phi(struct walk *walk, const struct tree_node *node, struct ke
         }
         at += asked->set;
     }
-    if (kept->is_split) {
-        memcpy(kept->shared[WALK_WHOLE], overlaps, lane_words * 64);
-        for (uint32_t s = 1; s < probe->phi.count; s++) {
-            add_lanes(kept->shared[WALK_WHOLE], overlaps + (size_t)s * TREE_GROUPS, lane_words);
-        }
-    }
     walk->tree->kernels->bound_phi(sections, probe->phi.count, probe->phi.spread, walk->floor,
                                    node->group_count, kept->reach);
+    note_shared(sections, probe->phi.count, lane_words * 64, kept->shared[WALK_WHOLE]);
     probe->bytes += (size_t)probe->phi.count * node->group_count *
                     (sizeof(*node->section_least) + sizeof(*node->section_most));
 }
@@ -479,6 +491,22 @@ static bool should_sweep(const struct walk *walk, const struct tree_node *node, 
            passing * BITS_BLOCK * 100 > node->slot_count * percent;
 }
 
+/* Opens groups of a node, from the last to the first in the cases in which search.c, best_node,
+ * takes the last node. */
+static void open_listed(struct walk *walk, const struct tree_node *node,
+                        const struct kept_node *kept, const uint16_t *groups, size_t count)
+{
+    bool may_tie = count > 0 && walk_may_tie(walk, kept->reach[groups[0]]);
+    size_t step = node->is_arranged && !may_tie ? TREE_GROUPS : STEP;
+
+    while (count > 0) {
+        size_t first = count > step ? count - step : 0;
+
+        walk_open(walk, node, groups + first, count - first, kept);
+        count = first;
+    }
+}
+
 uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct kept_node *kept,
                         uint16_t least)
 {
@@ -487,13 +515,19 @@ uint16_t walk_open_best(struct walk *walk, const struct tree_node *node, struct 
     size_t lanes = lane_count(node);
     size_t count = kernels->list_least(kept->reach, lanes, least, groups);
 
+    if (should_sweep(walk, node, count) &&
+        !should_sweep(
+            walk, node,
+            kernels->count_least(kept->reach, lanes, (uint16_t)(1 + walk_tied_most(walk))))) {
+        count = walk_leave_out(walk, node, kept, groups, count);
+    }
     if (should_sweep(walk, node, count)) {
         walk->probe->check_repeats = true; /* some groups may have been opened before */
         walk->cursor->swept++;
         walk_sweep(walk, node);
         return REACH_DONE;
     }
-    walk_open(walk, node, groups, count, kept);
+    open_listed(walk, node, kept, groups, count);
     for (size_t i = 0; i < count; i++) {
         kept->reach[groups[i]] = REACH_DONE;
     }

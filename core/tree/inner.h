@@ -28,6 +28,7 @@
  *   search.c   cursors, and the three phases of a search
  *   bound.c    search: upper bounds of nodes and groups
  *   open.c     search: compares the messages of groups
+ *   tie.c      search: leaves out groups that tie with the k-th best
  *   copy.c     copies all messages out, for a renewal
  *   engine.c   the functions of struct index_engine
  */

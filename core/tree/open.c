@@ -275,21 +275,42 @@ struct places {
  * walk.h. With the metric of bits, the answer is yes without a further test if the reach is at
  * least floor + 2. With a reach of floor + 1, the best message of the group may be no better than
  * the k-th best; and in a search for the newest messages the floor does not bound the time, which
- * decides there. Then index_probe_may_hold decides. With phi, index_probe_may_reach does.
+ * decides there. Then index_probe_may_hold decides. With phi, index_probe_may_reach and
+ * walk_is_tied do.
  */
-static inline bool may_hold(const struct walk *walk, const struct tree_group *group, uint16_t reach,
-                            uint16_t shared)
+static inline bool may_hold(const struct walk *walk, const struct tree_node *node, uint16_t number,
+                            uint16_t reach, uint16_t shared)
 {
     const struct index_probe *probe = walk->probe;
+    const struct tree_group *group = &node->groups[number];
 
     if (reach <= walk->floor || group->newest_ms < probe->query->since_ms) {
         return false;
     }
     if (probe->query->metric == INDEX_METRIC_PHI) {
-        return index_probe_may_reach(probe, reach - 1u, group->newest_ms);
+        return walk_may_reach(walk, reach, group->newest_ms) &&
+               (group->newest_ms >= walk->worst_ms || !walk_may_tie(walk, reach) ||
+                !walk_is_tied(walk, node, number, shared));
     }
     return (reach > walk->floor + 1 && probe->query->order == INDEX_ORDER_SIMILARITY) ||
            index_probe_may_hold(probe, group->low, group->high, shared, group->newest_ms);
+}
+
+size_t walk_leave_out(const struct walk *walk, const struct tree_node *node, struct kept_node *kept,
+                      uint16_t *groups, size_t count)
+{
+    size_t left = 0;
+
+    for (size_t i = 0; i < count; i++) {
+        uint16_t group = groups[i];
+
+        if (may_hold(walk, node, group, kept->reach[group], kept->shared[WALK_WHOLE][group])) {
+            groups[left++] = group;
+        } else {
+            kept->reach[group] = REACH_DONE;
+        }
+    }
+    return left;
 }
 
 /* Adds the blocks of a group, two at most, to a list. Has few branches, because processors cannot
@@ -364,7 +385,7 @@ static size_t list_groups(struct walk *walk, const struct tree_node *node, const
         uint16_t shared =
             kept != NULL ? kept->shared[WALK_WHOLE][groups[i]] : (uint16_t)walk->probe->cardinality;
 
-        if (group->used > 0 && may_hold(walk, group, reach, shared)) {
+        if (group->used > 0 && may_hold(walk, node, groups[i], reach, shared)) {
             size_t first = places->list.count;
 
             list_group(places, group, reach);

@@ -165,11 +165,6 @@ static bool is_by_time(const struct walk *walk)
     return walk->probe->query->order == INDEX_ORDER_NEWEST;
 }
 
-static bool is_too_old(const struct walk *walk, const struct tree_node *node)
-{
-    return node->newest_ms < walk->probe->query->since_ms;
-}
-
 /* Counts the columns of a node. Returns the highest reach of its groups, REACH_DONE or REACH_PLAIN:
  * see tree_cursor.reach. */
 static uint16_t count_node(struct walk *walk, const struct tree_node *node, struct kept_node *kept)
@@ -177,9 +172,6 @@ static uint16_t count_node(struct walk *walk, const struct tree_node *node, stru
     bool must_contain = walk->probe->contains != NULL;
     uint64_t mask[BITS_LANE_WORDS];
 
-    if (is_too_old(walk, node)) {
-        return REACH_DONE;
-    }
     if (must_contain && !walk_keep_containing(walk, node, mask)) {
         return REACH_DONE;
     }
@@ -251,17 +243,41 @@ static void rank_nodes(struct walk *walk)
 
 /* --- open ------------------------------------------------------------------------------------- */
 
-/* Returns the place of the first node with the highest reach; cursor->room if no reach is above the
- * floor. */
+/* Returns the place of the last node with the reach `most`, which one has. */
+static uint32_t last_node(const struct walk *walk, uint16_t most)
+{
+    const struct tree_cursor *cursor = walk->cursor;
+    uint32_t place = cursor->room;
+
+    do {
+        place -= BITS_STRIDE;
+    } while (walk->tree->kernels->largest(cursor->reach + place, BITS_STRIDE) < most);
+    place += BITS_STRIDE;
+    do {
+        place--;
+    } while (cursor->reach[place] < most);
+    return place;
+}
+
+/*
+ * Returns the place of the first node with the highest reach; cursor->room if no reach is above the
+ * floor. Returns the last one if the nodes are not arranged, or if their messages may tie: new
+ * messages come into the last node, and a rebuild keeps the order of equal ones. So the search
+ * finds the newest of those that tie first.
+ */
 static uint32_t best_node(const struct walk *walk)
 {
     const struct tree_cursor *cursor = walk->cursor;
     const struct bits_kernels *kernels = walk->tree->kernels;
     uint16_t most = kernels->largest(cursor->reach, cursor->room);
 
-    /* 1 + what reaches the floor is more */
-    return most > walk->floor ? (uint32_t)kernels->find_least(cursor->reach, cursor->room, most)
-                              : cursor->room;
+    if (most <= walk->floor) { /* 1 + what reaches the floor is more */
+        return cursor->room;
+    }
+    uint32_t first = (uint32_t)kernels->find_least(cursor->reach, cursor->room, most);
+    return walk->tree->nodes[first]->is_arranged && !walk_may_tie(walk, most)
+               ? first
+               : last_node(walk, most);
 }
 
 static void give_up(struct tree_cursor *cursor, struct kept_node *kept)
@@ -402,7 +418,9 @@ static void open_next(struct walk *walk)
         return;
     }
     const struct tree_node *node = walk->tree->nodes[best];
-    if (cursor->reach[best] == REACH_PLAIN && walk->probe->first_look) {
+    if (!walk_may_reach(walk, REACH_MOST, node->newest_ms)) {
+        cursor->reach[best] = REACH_DONE;
+    } else if (cursor->reach[best] == REACH_PLAIN && walk->probe->first_look) {
         walk->looked = true;
     } else if (cursor->reach[best] == REACH_PLAIN) {
         walk_sweep(walk, node);
@@ -466,7 +484,7 @@ static uint32_t newest_node(const struct walk *walk)
             newest = n;
         }
     }
-    return index_probe_may_reach(walk->probe, REACH_MOST - 1, newest_ms) ? newest : cursor->room;
+    return walk_may_reach(walk, REACH_MOST, newest_ms) ? newest : cursor->room;
 }
 
 static void newest_next(struct walk *walk)
@@ -489,13 +507,14 @@ static void visit_node(struct walk *walk, const struct tree_node *node)
 {
     struct kept_node once;
 
-    if (is_by_time(walk)) {
-        if (index_probe_may_reach(walk->probe, REACH_MOST - 1, node->newest_ms)) {
-            open_newest(walk, node);
-        }
+    if (!walk_may_reach(walk, REACH_MOST, node->newest_ms)) {
         return;
     }
-    if (walk->cursor->gives_up && walk->probe->contains == NULL && !is_too_old(walk, node)) {
+    if (is_by_time(walk)) {
+        open_newest(walk, node);
+        return;
+    }
+    if (walk->cursor->gives_up && walk->probe->contains == NULL) {
         walk_sweep(walk, node);
         return;
     }

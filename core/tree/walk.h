@@ -39,8 +39,8 @@ enum walk_step { WALK_WHOLE, WALK_SMALL, WALK_MOST, WALK_STEPS };
 struct kept_node {
     uint16_t reach[TREE_GROUPS]; /* of each group, or REACH_DONE */
     /* For each step and group, the number of bits that the group's union shares with the query in
-     * the words that the step does not read, or more. The first row is of all words; the others are
-     * valid only if `is_split`. */
+     * the words that the step does not read, or more. The first row is of all words: the most bits
+     * that a message of the group can share. The others are valid only if `is_split`. */
     uint8_t shared[WALK_STEPS][TREE_GROUPS];
     uint32_t place;
     bool in_use;
@@ -119,6 +119,7 @@ struct walk {
                      * known */
     uint16_t floor; /* the value of index_probe_floor. It is computed again only after an offer,
                      * because the computation divides */
+    int64_t worst_ms; /* deposit of the k-th best; INT64_MIN: fewer than k are known */
     uint16_t positions[PROFILE_BITS_MAX];
     uint16_t wanted[PROFILE_BITS_MAX];
     struct walk_parts parts;
@@ -127,7 +128,10 @@ struct walk {
 /* Computes the floor anew. */
 static inline void walk_note_floor(struct walk *walk)
 {
+    const struct nearest_candidate *worst = nearest_worst(walk->probe->nearest);
+
     walk->floor = index_probe_floor(walk->probe);
+    walk->worst_ms = worst != NULL ? worst->item.deposited_ms : INT64_MIN;
 }
 
 /* Begins a step of a cursor (tree_cursor_step). Sets all counts to 0. Leaves the arrays of
@@ -155,6 +159,21 @@ static inline bool walk_is_spent(const struct walk *walk)
     return index_probe_work(walk->probe) >= walk->end;
 }
 
+/*
+ * Returns whether a message of some node or group may be among the k best. None is newer than
+ * newest_ms, and none reaches more than `reach`. So messages that are older than `since` are left
+ * out, and, if the k best are equal to the query, all that are older than the k-th best.
+ */
+static inline bool walk_may_reach(const struct walk *walk, uint16_t reach, int64_t newest_ms)
+{
+    const struct index_query *query = walk->probe->query;
+
+    if (walk->floor < REACH_MOST - 1 && reach > 1 && query->order == INDEX_ORDER_SIMILARITY) {
+        return newest_ms >= query->since_ms; /* no rank is 1: the function would say so */
+    }
+    return index_probe_may_reach(walk->probe, reach - 1u, newest_ms);
+}
+
 /* --- search.c --------------------------------------------------------------------------------- */
 
 /* Leaves a twin and all older ones of its entry to a later step. Returns false without memory. */
@@ -170,6 +189,11 @@ bool walk_leave_rest(struct walk *walk, uint32_t twin, uint32_t overlap);
 void walk_open(struct walk *walk, const struct tree_node *node, const uint16_t *groups,
                size_t count, const struct kept_node *kept);
 
+/* Leaves out, of some groups of a node, those that cannot have one of the k best: sets their reach
+ * to REACH_DONE. Returns how many are left. */
+size_t walk_leave_out(const struct walk *walk, const struct tree_node *node, struct kept_node *kept,
+                      uint16_t *groups, size_t count);
+
 /* Returns whether to compare blocks in steps. This is so until it turns out, in this search, that
  * most blocks have to be read whole all the same. */
 bool walk_sifts(const struct walk *walk);
@@ -179,6 +203,33 @@ void walk_sweep(struct walk *walk, const struct tree_node *node);
 
 /* Goes on with the last rest of the cursor, which has one, until it is done or the step is. */
 void walk_resume(struct walk *walk);
+
+/* --- tie.c ------------------------------------------------------------------------------------ */
+
+/* Returns the highest reach of a group that may tie with the k-th best. The bounds by phi of such a
+ * group are above the floor by less than this. */
+static inline uint16_t walk_tied_most(const struct walk *walk)
+{
+    enum { LEAST = 32, PART = 8 };
+
+    return walk->probe->query->metric == INDEX_METRIC_PHI
+               ? (uint16_t)(walk->floor + walk->floor / PART + LEAST)
+               : (uint16_t)(walk->floor + 1);
+}
+
+/* Returns whether messages of no higher reach than this may tie with the k-th best. */
+static inline bool walk_may_tie(const struct walk *walk, uint16_t reach)
+{
+    return walk->worst_ms > INT64_MIN && reach <= walk_tied_most(walk);
+}
+
+/*
+ * Returns whether no message of a group comes before the k-th best because they all tie with it and
+ * are older. For the metric phi, and a group that shares at most `shared` bits with the query.
+ * "false" is no proof.
+ */
+bool walk_is_tied(const struct walk *walk, const struct tree_node *node, size_t group,
+                  uint16_t shared);
 
 /* --- bound.c: groups ruled out ---------------------------------------------------------------- */
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * What peers may leave to make searches slow: many messages with equal filters, which are one entry
- * of the tree. Tests count the comparisons of each step, also when all messages are hidden from the
+ * of the tree, and filters that are nearly equal. Tests count comparisons: of a query, beside those
+ * in a store of usual contexts, and of each step, also when all messages are hidden from the
  * reader. Answers while messages come and go are those of the list. All seeds are fixed.
  */
 #include "core/tree/walk.h"
@@ -137,6 +138,31 @@ static void make_equal(uint32_t i, uint64_t *out)
         set_label(0, label, out);
     }
     set_label(1, 0, out);
+}
+
+/* A scan of access points that nobody else sees. */
+static void make_alone(uint32_t i, uint64_t *out)
+{
+    (void)i;
+    for (uint32_t label = 0; label < LABELS; label++) {
+        set_label(0, rng_below(&world.rng, UINT32_MAX), out);
+    }
+}
+
+/* The same, and one bit. */
+static void make_one_bit(uint32_t i, uint64_t *out)
+{
+    make_equal(i, out);
+    bloom_set(out, i % profile.bits);
+}
+
+/* The same, and each message differs from some other ones in one bit. */
+static void make_neighbours(uint32_t i, uint64_t *out)
+{
+    make_equal(i, out);
+    for (uint32_t bit = 0; i >> bit != 0; bit++) {
+        out[bit % 5] ^= (uint64_t)(i >> bit & 1) << (3 * bit % 64);
+    }
 }
 
 /* ---- searches ---- */
@@ -356,11 +382,161 @@ static void test_entries_that_change_between_steps(void **state)
     }
 }
 
+/* ---- floods ---- */
+
+/* What somebody may leave to make searches slow, and what is asked for. */
+struct flood {
+    const char *name;
+    make_filter *make;
+    make_filter *ask;
+    uint32_t senders;
+    uint32_t usual_percent;  /* messages that are usual ones */
+    bool unlike;             /* each message has another reach */
+    uint32_t hidden_percent; /* messages that have expired */
+    uint32_t seen_percent;   /* of the newest SEEN, that the query excludes */
+};
+
+enum { SEEN = 1000 };
+
+/* The comparisons of a query of each kind: by metric, and without and with a change of the tree
+ * after its first step. */
+struct compared {
+    uint64_t of[2][2];
+};
+
+static void insert_flood(const struct flood *flood, uint32_t count)
+{
+    for (uint32_t i = 0; i < count; i++) {
+        uint64_t filter[WORDS] = {0};
+
+        (rng_chance(&world.rng, flood->usual_percent) ? make_usual : flood->make)(i, filter);
+        insert(filter, 1 + i % flood->senders,
+               rng_chance(&world.rng, flood->hidden_percent) ? NOW_MS : INT64_MAX,
+               DISTANCE_ONE_PPM - (flood->unlike ? i : 0));
+    }
+}
+
+/* A message that nobody asks for comes and goes, so that searches under way have to sweep. */
+static void change_tree(void)
+{
+    uint64_t filter[WORDS] = {0};
+
+    make_alone(0, filter);
+    insert(filter, 1, INT64_MAX, DISTANCE_ONE_PPM);
+    remove_if_there(--world.count);
+}
+
+static uint64_t compared_by(struct question *question, enum index_metric metric, bool changes)
+{
+    struct index_search *search = ask(question, world.index, metric);
+
+    if (changes && index_search_step(search, SEEN, NOW_MS) == INDEX_MORE) {
+        change_tree();
+    }
+    assert_int_equal(index_search_step(search, UINT64_MAX, NOW_MS), 0);
+    uint64_t compared = index_search_comparisons(search);
+    index_search_free(search);
+    return compared;
+}
+
+static struct compared compared_in(const struct flood *flood, uint32_t count, bool in_bulk)
+{
+    enum { QUERIES = 10 };
+    struct compared compared = {{{0}}};
+
+    begin_world(false);
+    insert_flood(flood, count);
+    if (in_bulk) {
+        assert_int_equal(renew_index(world.index), 0);
+    }
+    for (uint32_t i = 0; i < QUERIES; i++) {
+        struct question question;
+
+        begin_question(&question, flood->ask);
+        if (flood->ask != flood->make) {
+            question.query.max_distance_ppm = 780000; /* as clients do by default */
+        }
+        for (uint32_t n = 0; n < SEEN; n++) {
+            if (rng_chance(&world.rng, flood->seen_percent)) {
+                exclude(&question, count - 1 - n);
+            }
+        }
+        for (size_t m = 0; m < 2; m++) {
+            for (size_t c = 0; c < 2; c++) {
+                compared.of[m][c] += compared_by(&question, metrics[m], c == 1) / QUERIES;
+            }
+        }
+        scalable_deinit(&question.seen);
+    }
+    end_world();
+    printf("%-32s%s: by bits %u, %u with changes, by phi %u, %u\n", flood->name,
+           in_bulk ? " arranged" : "", (uint32_t)compared.of[0][0], (uint32_t)compared.of[0][1],
+           (uint32_t)compared.of[1][0], (uint32_t)compared.of[1][1]);
+    return compared;
+}
+
+/*
+ * No flood costs a query more than 4 times what as many usual contexts cost, whether the tree is
+ * arranged or not, and changes or not. All messages of one sender cost more in any case, because
+ * the answer takes only a few of them and the search goes on.
+ */
+static void test_floods_compare_little(void **state)
+{
+    enum { MANY = 1000, TIMES = 4 };
+    const uint32_t count = rng_is_brief() ? 10000 : 100000;
+    static const struct flood usual[] = {
+        {"usual", make_usual, make_usual, MANY, 0, false, 0, 0},
+        {"usual, one sender", make_usual, make_usual, 1, 0, false, 0, 0},
+    };
+    static const struct flood floods[] = {
+        {"equal", make_equal, make_equal, MANY, 0, false, 0, 0},
+        {"equal, usual asked", make_equal, make_usual, MANY, 0, false, 0, 0},
+        {"equal, one sender", make_equal, make_equal, 1, 0, false, 0, 0},
+        {"equal, 90 % expired", make_equal, make_equal, MANY, 0, false, 90, 0},
+        {"equal, 90 % seen", make_equal, make_equal, MANY, 0, false, 0, 90},
+        {"reach unlike", make_equal, make_equal, MANY, 0, true, 0, 0},
+        {"reach unlike, 90 % expired", make_equal, make_equal, MANY, 0, true, 90, 0},
+        {"reach unlike, 90 % seen", make_equal, make_equal, MANY, 0, true, 0, 90},
+        {"reach unlike, bit asked", make_equal, make_one_bit, MANY, 0, true, 0, 0},
+        {"reach unlike, usual asked", make_equal, make_usual, MANY, 0, true, 0, 0},
+        {"reach unlike, half usual", make_equal, make_usual, MANY, 50, true, 0, 0},
+        {"reach unlike, one sender", make_equal, make_equal, 1, 0, true, 0, 0},
+        {"one bit", make_one_bit, make_equal, MANY, 0, false, 0, 0},
+        {"one bit, reach unlike", make_one_bit, make_equal, MANY, 0, true, 0, 0},
+        {"one bit, bit asked", make_one_bit, make_one_bit, MANY, 0, true, 0, 0},
+        {"one bit, usual asked", make_one_bit, make_usual, MANY, 0, true, 0, 0},
+        {"neighbours", make_neighbours, make_equal, MANY, 0, false, 0, 0},
+        {"neighbours, reach unlike", make_neighbours, make_equal, MANY, 0, true, 0, 0},
+        {"neighbours, 90 % expired", make_neighbours, make_equal, MANY, 0, false, 90, 0},
+        {"neighbours, neighbour asked", make_neighbours, make_neighbours, MANY, 0, false, 0, 0},
+        {"neighbours, usual asked", make_neighbours, make_usual, MANY, 0, false, 0, 0},
+        {"neighbours, half usual", make_neighbours, make_usual, MANY, 50, false, 0, 0},
+    };
+
+    (void)state;
+    for (int in_bulk = 0; in_bulk < 2; in_bulk++) {
+        const struct compared most[] = {compared_in(&usual[0], count, in_bulk == 1),
+                                        compared_in(&usual[1], count, in_bulk == 1)};
+
+        for (size_t i = 0; i < sizeof floods / sizeof floods[0]; i++) {
+            const struct compared compared = compared_in(&floods[i], count, in_bulk == 1);
+
+            for (size_t kind = 0; kind < 4; kind++) {
+                const struct compared *usually = &most[floods[i].senders == 1];
+
+                assert_in_range(compared.of[kind / 2][kind % 2], 0,
+                                TIMES * usually->of[kind / 2][kind % 2]);
+            }
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_a_step_ends_within_an_entry),
         cmocka_unit_test(test_entries_that_change_between_steps),
+        cmocka_unit_test(test_floods_compare_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

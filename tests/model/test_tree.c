@@ -668,87 +668,6 @@ static void test_the_newest_compare_little(void **state)
     }
 }
 
-/* ---- many alike ---- */
-
-/* What somebody may leave to make searches slow. */
-struct flood {
-    const char *name;
-    make_filter *make;
-    uint32_t senders;
-    bool unlike; /* each message has another reach */
-};
-
-/* The comparisons of a query for the 10 nearest in a tree with a flood. */
-static uint64_t compared_in_flood(const struct flood *flood, uint32_t count)
-{
-    enum { QUERIES = 10 };
-    uint64_t compared = 0;
-
-    rng_init(&world.rng);
-    begin_world(&wide, 512, bits_select(BITS_AVX512));
-    for (uint32_t i = 0; i < count; i++) {
-        uint64_t filter[WORDS_MAX] = {0};
-        struct index_item item = {
-            .deposited_ms = i,
-            .expires_ms = INT64_MAX,
-            .reach_ppm = DISTANCE_ONE_PPM - (flood->unlike ? i : 0),
-            .sender = 1 + i % flood->senders,
-        };
-
-        memcpy(item.id, &i, sizeof i);
-        flood->make(i, count, filter);
-        assert_int_equal(index_insert(world.index, &item, filter), 0);
-    }
-    assert_int_equal(renew_index(world.index), 0);
-    for (uint32_t i = 0; i < QUERIES; i++) {
-        struct index_part part = {.index = world.index};
-        uint64_t filter[WORDS_MAX] = {0};
-        struct index_query query = {
-            .parts = &part,
-            .part_count = 1,
-            .k = 10,
-            .sender_share = 3,
-            .max_distance_ppm = DISTANCE_ONE_PPM,
-            .since_ms = INT64_MIN,
-            .until_ms = INT64_MAX,
-        };
-        struct index_search *search = NULL;
-
-        flood->make(rng_below(&world.rng, count), count, filter);
-        part.filter = filter;
-        assert_int_equal(index_search_new(alloc_system(), &query, &search), 0);
-        assert_int_equal(index_search_step(search, UINT64_MAX, 0), 0);
-        compared += index_search_comparisons(search) / QUERIES;
-        index_search_free(search);
-    }
-    printf("%s, %u messages: %u compared\n", flood->name, count, (uint32_t)compared);
-    world.tree = NULL;
-    end_world();
-    return compared;
-}
-
-/* Equal filters are compared once, and no flood costs many times what random filters do. */
-static void test_floods_compare_little(void **state)
-{
-    enum { MANY = 1000 };
-    const uint32_t count = rng_is_brief() ? 10000 : 30000;
-    static const struct flood random = {"random", make_noise, MANY, false};
-    static const struct flood equal = {"equal, many senders", make_equal, MANY, false};
-    static const struct flood floods[] = {
-        {"equal, one sender", make_equal, 1, false},
-        {"equal, another reach each", make_equal, MANY, true},
-        {"one bit besides", make_one_bit, MANY, false},
-        {"empty", make_empty, MANY, false},
-    };
-    uint64_t usual = compared_in_flood(&random, count);
-
-    (void)state;
-    assert_in_range(compared_in_flood(&equal, count), 1, 100);
-    for (size_t i = 0; i < sizeof floods / sizeof floods[0]; i++) {
-        assert_in_range(compared_in_flood(&floods[i], count), 1, 4 * usual);
-    }
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -759,7 +678,6 @@ int main(void)
         cmocka_unit_test(test_full_nodes_with_summaries),
         cmocka_unit_test(test_bounds_given_up_and_tried_again),
         cmocka_unit_test(test_the_newest_compare_little),
-        cmocka_unit_test(test_floods_compare_little),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
