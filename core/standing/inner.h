@@ -14,6 +14,7 @@
  *   need.c      how many bits a message must share with a part, by phi
  *   node.c      groups of a node, and what the node keeps of each group
  *   place.c     chooses the group of a part; insert and remove
+ *   hints.c     where similar groups may be, if there are too many to look at all
  *   match.c     finds the queries that messages fit
  *   arrange.c   moves parts to better groups, by what messages have shown
  *   standing.c  queries, and the index as a whole
@@ -36,7 +37,8 @@ enum {
     STANDING_CONTAINING = 0, /* class of the containing groups, whose parts have a `contains`
                               * filter; other groups have classes from 1 on */
     STANDING_NO_CLASS = UINT16_MAX,
-    STANDING_ROOTS = 8 /* roots of spreads that are kept for each message */
+    STANDING_HINTS = 8, /* signatures of a part: see hints.c */
+    STANDING_ROOTS = 8  /* roots of spreads that are kept for each message */
 };
 
 /*
@@ -173,6 +175,9 @@ struct standing {
     size_t part_count;
     size_t phi_count; /* of these, parts of queries by phi */
     size_t bytes;
+    uint32_t *hints; /* hint_room entries, a power of two; NULL in an index of few groups */
+    size_t hint_room;
+    uint64_t looked; /* nodes that parts have looked for a group in */
     uint64_t serial; /* of messages matched */
     uint64_t compared;
     struct standing_hit *found; /* hits in the order in which they are found; hit_room entries */
@@ -289,6 +294,26 @@ void standing_summarise(const struct standing *standing, const struct standing_g
  * in a group. standing_displace_query takes all parts out of their groups. */
 int standing_place_query(struct standing *standing, struct standing_query *query);
 void standing_displace_query(struct standing *standing, struct standing_query *query);
+
+/* --- hints.c ---------------------------------------------------------------------------------- */
+
+/* Computes STANDING_HINTS signatures of a key, of which the positions of the set bits are given.
+ * Parts of different kinds, any numbers, have different signatures. */
+void standing_signatures(const struct standing *standing, const uint16_t *positions, size_t count,
+                         uint32_t kind, uint64_t *out);
+
+/* Makes the table of hints, or makes it larger if there are many parts. Without memory it stays as
+ * it is. */
+void standing_reserve_hints(struct standing *standing);
+void standing_free_hints(struct standing *standing);
+
+/* standing_hint notes the group that a part with these signatures is in. standing_hinted returns
+ * the group that was noted last for a signature, or another group, or NULL. */
+void standing_hint(struct standing *standing, const uint64_t *signatures,
+                   const struct standing_group *group);
+struct standing_group *standing_hinted(const struct standing *standing, uint64_t signature);
+
+/* --- place.c: moves --------------------------------------------------------------------------- */
 
 /*
  * Moves a part to the group that is best for it now, which may be a new group or the old one. The

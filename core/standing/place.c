@@ -19,6 +19,9 @@ enum {
     ASKED_CLASSES = 7,
     SCALE = 16, /* of numbers of bits, for rules_out */
     SHARE_SHIFT = 8,
+    LOOK_ALL = 24, /* in an index of more nodes, a part does not look at all of them, but at the
+                    * hints and, if these lead to no group, at the last LOOK_LAST nodes */
+    LOOK_LAST = 4,
     HEADROOM = 64, /* bits that a group keeps free for parts similar to it */
     SPARSE = 4     /* when a part of a removed query leaves a group and at most this many parts
                       are left, they move to other groups if possible */
@@ -44,8 +47,10 @@ struct seeker {
     uint32_t shares[PROFILE_SECTIONS_MAX]; /* that it shares with a filter, for each of its bits */
     uint32_t share_most;                   /* the largest of them */
     uint64_t mean;                         /* that it shares with the part by chance */
-    uint32_t shared_least;                 /* groups that share fewer bits are not looked at */
-    const struct standing_group *except;   /* not this one */
+    uint32_t shared_least;               /* groups whose keys share fewer bits are not looked at */
+    const struct standing_group *except; /* not this one */
+    bool has_signatures;                 /* the next field is filled in */
+    uint64_t signatures[STANDING_HINTS];
     bool in_place; /* true: the part may join only groups that have memory for
                       another part */
     size_t position_count;
@@ -205,6 +210,22 @@ static bool is_close(const struct standing *standing, struct seeker *seeker)
                : rules_out(standing, seeker->cardinality, seeker->cardinality, seeker->floor);
 }
 
+/*
+ * The fewest bits that a part may share with the key of a group that it joins, by the rules of
+ * may_join. The union has at least the bits of the part.
+ */
+static uint32_t fewest_shared(const struct standing *standing, const struct seeker *seeker)
+{
+    bool contains = seeker->class == STANDING_CONTAINING;
+    uint32_t percent = contains ? 75 : standing->likeness_percent;
+    uint32_t shared = (percent * seeker->key_bits + 99) / 100;
+
+    if (seeker->loose) {
+        return 0;
+    }
+    return contains || shared > seeker->shared_least ? shared : seeker->shared_least;
+}
+
 static void seek_begin(const struct standing *standing, const struct standing_slot *slot,
                        struct seeker *out)
 {
@@ -241,6 +262,22 @@ static void seek_begin(const struct standing *standing, const struct standing_sl
     }
     out->key_bits = out->class == STANDING_CONTAINING ? wanted : cardinality;
     out->position_count = sliced_positions(out->key, standing->words, out->positions);
+    out->shared_least = fewest_shared(standing, out);
+    out->has_signatures = standing->node_count > LOOK_ALL / 2;
+    if (out->has_signatures) {
+        standing_signatures(standing, out->positions, out->position_count,
+                            2u * out->class + out->loose, out->signatures);
+    }
+}
+
+/* Puts a part into the group that was found for it, which has memory for it. */
+static void settle_in(struct standing *standing, const struct seeker *seeker,
+                      struct standing_group *group, const struct standing_slot *slot)
+{
+    standing_put(standing, group, slot);
+    if (seeker->has_signatures) {
+        standing_hint(standing, seeker->signatures, group);
+    }
 }
 
 /*
@@ -334,36 +371,67 @@ static void count_shared(const struct standing *standing, const struct standing_
     }
 }
 
-static void look_in_node(const struct standing *standing, const struct standing_node *node,
+/* Chooses a group instead of the one chosen before if it is more similar, and the part may join. */
+static void consider(const struct standing *standing, struct seeker *seeker,
+                     struct standing_group *group, uint32_t shared, struct choice *choice)
+{
+    uint32_t all = group->key_bits + seeker->key_bits - shared;
+
+    if ((choice->group == NULL || shared * choice->all > choice->shared * all) &&
+        may_join(standing, group, seeker, shared)) {
+        *choice = (struct choice){group, shared, all};
+    }
+}
+
+static void look_in_node(struct standing *standing, const struct standing_node *node,
                          struct seeker *seeker, struct choice *choice)
 {
     uint16_t shared[BITS_LANES];
+    uint16_t lanes[BITS_LANES];
     uint64_t mask[BITS_LANE_WORDS];
 
     if (!place_candidates(node, seeker, mask)) {
         return;
     }
+    standing->looked++;
     count_shared(standing, node, seeker, shared);
-    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-        for (uint64_t left = mask[w]; left != 0; left &= left - 1) {
-            uint32_t lane = w * 64 + sliced_lowest(left);
-            uint32_t all = node->key_bits[lane] + seeker->key_bits - shared[lane];
+    size_t count = standing->options.kernels->list_least(shared, node->lane_words * 64,
+                                                         (uint16_t)seeker->shared_least, lanes);
+    for (size_t i = 0; i < count; i++) {
+        uint32_t lane = lanes[i];
 
-            if ((choice->group == NULL || shared[lane] * choice->all > choice->shared * all) &&
-                may_join(standing, node->groups[lane], seeker, shared[lane])) {
-                *choice = (struct choice){node->groups[lane], shared[lane], all};
-            }
+        if ((mask[lane / 64] >> lane % 64 & 1) != 0) {
+            consider(standing, seeker, node->groups[lane], shared[lane], choice);
         }
     }
 }
 
-/* Returns, of the groups that the part may join, the group that is most similar to the part.
- * Returns NULL if the part may join no group. */
-static struct standing_group *place_seek(const struct standing *standing, struct seeker *seeker)
+static void look_at_hints(const struct standing *standing, struct seeker *seeker,
+                          struct choice *choice)
+{
+    for (uint32_t h = 0; h < STANDING_HINTS; h++) {
+        struct standing_group *group = standing_hinted(standing, seeker->signatures[h]);
+
+        if (group != NULL && group != choice->group && group->class == seeker->class &&
+            group->loose == seeker->loose && group->count < STANDING_GROUP) {
+            consider(standing, seeker, group,
+                     bloom_intersection_count(group->key, seeker->key, standing->words), choice);
+        }
+    }
+}
+
+/* Returns, of the groups that the part may join, the group that is most similar to the part; in an
+ * index of many groups, another similar one. Returns NULL if no such group is found. */
+static struct standing_group *place_seek(struct standing *standing, struct seeker *seeker)
 {
     struct choice choice = {NULL, 0, 0};
+    uint32_t first = 0;
 
-    for (uint32_t n = 0; n < standing->node_count; n++) {
+    if (standing->node_count > LOOK_ALL) {
+        look_at_hints(standing, seeker, &choice);
+        first = choice.group != NULL ? standing->node_count : standing->node_count - LOOK_LAST;
+    }
+    for (uint32_t n = first; n < standing->node_count; n++) {
         look_in_node(standing, standing->nodes[n], seeker, &choice);
     }
     return choice.group;
@@ -397,6 +465,9 @@ static struct standing_group *open_group(struct standing *standing, const struct
     }
     standing_put(standing, group, seeker->slot);
     standing_enter(standing, node, lane, group);
+    if (seeker->has_signatures) {
+        standing_hint(standing, seeker->signatures, group);
+    }
     return group;
 }
 
@@ -405,6 +476,9 @@ static int place_part(struct standing *standing, const struct standing_slot *slo
     struct seeker seeker;
 
     seek_begin(standing, slot, &seeker);
+    if (seeker.has_signatures) {
+        standing_reserve_hints(standing);
+    }
     struct standing_group *group = place_seek(standing, &seeker);
     if (group == NULL) {
         return open_group(standing, &seeker) != NULL ? 0 : -ERR_NOMEM;
@@ -412,7 +486,7 @@ static int place_part(struct standing *standing, const struct standing_slot *slo
     if (!standing_group_grow(standing, group)) {
         return -ERR_NOMEM;
     }
-    standing_put(standing, group, slot);
+    settle_in(standing, &seeker, group, slot);
     return 0;
 }
 
@@ -438,7 +512,7 @@ static void place_dissolve(struct standing *standing, struct standing_group *gro
         struct standing_group *other = place_seek(standing, &seeker);
         if (other != NULL) {
             standing_take(standing, group, i);
-            standing_put(standing, other, &slot);
+            settle_in(standing, &seeker, other, &slot);
         }
     }
 }
@@ -458,7 +532,7 @@ bool standing_move_part(struct standing *standing, struct standing_group *group,
     if (other == NULL || (other != group && !standing_group_grow(standing, other))) {
         other = group; /* the group has a free place: the part was there before */
     }
-    standing_put(standing, other, &moved);
+    settle_in(standing, &seeker, other, &moved);
     bool is_gone = group->count == 0;
     drop_if_empty(standing, group);
     return is_gone;

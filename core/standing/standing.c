@@ -74,6 +74,7 @@ void standing_free(struct standing *standing)
     alloc_release(alloc, standing->nodes);
     alloc_release(alloc, standing->found);
     alloc_release(alloc, standing->hits);
+    standing_free_hints(standing);
     alloc_release(alloc, standing->positions);
     alloc_release(alloc, standing);
 }

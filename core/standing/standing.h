@@ -66,7 +66,8 @@ const uint64_t *standing_part_filter(const struct standing_query *query, uint32_
 
 /*
  * Inserts a query that is not in the index. 0, or -ERR_NOMEM: then the query is not in the index.
- * Looks at each node of the index for each part.
+ * Looks for a group for each part in a limited number of nodes, so that the time of an insert
+ * hardly grows with the index.
  */
 int standing_insert(struct standing *standing, struct standing_query *query);
 
