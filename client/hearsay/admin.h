@@ -25,8 +25,8 @@ enum hearsay_admin_kind {
     HEARSAY_ADMIN_STATS = 1, /* host: NULL means all hosts */
     HEARSAY_ADMIN_REMOVE,    /* id, why, reason; ban: also refuse its payload from now on */
     HEARSAY_ADMIN_RESTORE,   /* id, why, reason: show a message that is hidden or removed */
-    HEARSAY_ADMIN_REPORTED,  /* number: messages at most, 0: as many as fit; pending, withheld; or
-                                all, and after with after_bytes for further pages */
+    HEARSAY_ADMIN_REPORTED,  /* number: messages at most, 0: as many as fit; pending, withheld
+                                or all; after with after_bytes for further pages */
     HEARSAY_ADMIN_BAN,       /* payload_hash, or filter and max_distance */
     HEARSAY_ADMIN_UNBAN,     /* payload_hash, or filter */
     HEARSAY_ADMIN_BANS,      /* number: bans to skip */
@@ -58,7 +58,7 @@ struct hearsay_admin {
                       ones */
     bool all;      /* list all messages but removed ones, the newest first, instead of reported
                       ones */
-    const uint8_t *after; /* with all: `next` or `previous` of another page; NULL: the newest */
+    const uint8_t *after; /* `next` or `previous` of another page of the list; NULL: the first */
     size_t after_bytes;
     const char *word;
     enum hearsay_report_kind why; /* for the list of decisions; 0: not said */
@@ -134,7 +134,7 @@ struct hearsay_admin_reply {
     size_t reported_count;
     uint64_t total;                 /* reported, similar: including those that did not fit; 0 for
                                        all messages */
-    const uint8_t *next;            /* all messages: cursor of older ones; NULL: there are none */
+    const uint8_t *next;            /* cursor of the next page of the list; NULL: there is none */
     size_t next_bytes;              /* at most HEARSAY_CURSOR_BYTES */
     const uint8_t *previous;        /* all messages: cursor of newer ones; NULL: there are none, or
                                        the request had no cursor */

@@ -14,7 +14,15 @@ struct report_job {
     struct persist_op op;
     uint32_t sender;   /* tag of the address that reports */
     bool is_uncounted; /* the report does not count towards hide_after */
+    bool is_own;       /* the sender has left the message itself */
+    bool is_grave;     /* of the kind ILLEGAL or ABOUT_ME, and not is_own */
+    bool is_beyond;    /* the report would hide the message if no bound kept it shown */
     char words[PERSIST_WORDS_BYTES_MAX];
+};
+
+enum {
+    HIDDEN_SHARE = 5, /* one of so many messages that are shown may be hidden by reports an hour */
+    HIDDEN_LEAST = 3  /* or so many, if these are more */
 };
 
 /*
@@ -33,13 +41,14 @@ static void take_report(const struct report_job *job, struct moderated *known)
 {
     const struct persist_message *message = &job->op.message;
 
-    if (known != NULL && known->reports == 0) {
+    if (known != NULL && (known->reports == 0 || (job->is_beyond && !known->is_beyond))) {
         known->is_new = true;
         known->new_kind =
             job->op.words_bytes > 0 ? (uint8_t)(job->words[0] - '0') : (uint8_t)MSG_REPORT_OTHER;
         job->base.host->has_news = true;
     }
     if (known != NULL) {
+        known->is_beyond = message->state != PERSIST_HIDDEN && (known->is_beyond || job->is_beyond);
         known->state = message->state;
         known->reports = message->reports;
     }
@@ -53,8 +62,10 @@ static void take_report_back(const struct report_job *job, struct moderated *kno
 {
     reports_forget(job->base.service->reports, job->base.host->number, job->op.message.id,
                    job->sender);
-    if (known != NULL && job->is_uncounted) {
-        known->uncounted--;
+    if (known != NULL) {
+        known->uncounted -= job->is_uncounted;
+        known->own -= job->is_own;
+        known->grave -= job->is_grave;
     }
     if (known != NULL && known->state == PERSIST_SHOWN && known->reports == 0 &&
         known->reporting == 0) {
@@ -100,50 +111,119 @@ static struct moderated *count_report(struct host *host, const struct index_item
     return known;
 }
 
-/*
- * Called when hide_rate_allows has kept a report from hiding its message. Counts the report as
- * withheld, and logs a warning at most once an hour.
- */
-static void report_withhold(struct service *service, struct host *host)
+/* Messages of the host that guests can see, with expired ones that are not deleted yet. */
+static size_t count_shown(const struct host *host)
 {
-    if (hide_rate_withhold(&host->hide_rate, service_monotonic_ms(service))) {
-        log_warning("host %s: the reports of one network would hide more than hide_per_hour = "
-                    "%" PRIu32 " messages; what it reports stays shown until an operator has "
-                    "looked at it (hearsay admin list)",
+    size_t count = 0;
+
+    for (size_t i = 0; i < host->epoch_count; i++) {
+        count += index_count(host->epochs[i]->index);
+    }
+    return count;
+}
+
+/* How many messages of the host reports may hide in an hour, those of grave kinds left out. */
+static uint32_t hidden_most(const struct host *host)
+{
+    size_t most = count_shown(host) / HIDDEN_SHARE;
+
+    most = most < HIDDEN_LEAST ? HIDDEN_LEAST : most;
+    return most < HIDE_RATE_KEPT ? (uint32_t)most : HIDE_RATE_KEPT;
+}
+
+/*
+ * Called when a bound has kept a report from hiding its message. Counts the report as withheld, and
+ * logs a warning at most once an hour. is_of_host: the bound is that of the host.
+ */
+static void report_withhold(struct service *service, struct host *host, bool is_of_host)
+{
+    if (!hide_rate_withhold(&host->hide_rate, service_monotonic_ms(service))) {
+        return;
+    }
+    if (is_of_host) {
+        log_warning("host %s: reports would hide more than %" PRIu32
+                    " messages in an hour, a fifth of what is shown; further ones stay shown until "
+                    "an operator has looked at them (hearsay admin list)",
+                    host->config.name, hidden_most(host));
+    } else {
+        log_warning("host %s: a message stays shown although enough senders have reported it, "
+                    "because some of them have reported more than hide_per_hour = %" PRIu32
+                    " messages; an operator has to look at it (hearsay admin list)",
                     host->config.name, host->config.hide_per_hour);
     }
 }
 
 /*
- * Whether the store hides the message with this report. known->reporting includes this report. A
- * report does not count if hide_rate_allows does not let its network hide one more message.
+ * Whether a report of the client counts towards hide_after. If it does, the client pays for it: a
+ * sender has hide_per_hour reports an hour that count, because otherwise a few devices could hide
+ * each message of a host. All addresses of an IPv6 /64 on link together have as many as hide
+ * hide_per_hour messages. Clients without limits need not pay.
+ */
+static bool report_pays(struct service *service, struct host *host, const struct requester *client)
+{
+    struct hide_rate *rate = &host->hide_rate;
+    uint32_t per_hour = host->config.hide_per_hour;
+    uint32_t after = host->config.hide_after > 0 ? host->config.hide_after : 1;
+    uint64_t wide = (uint64_t)1 << 32 | client->wide_tag;
+    int64_t now_ms = service_monotonic_ms(service);
+
+    if (client->sender_tag == 0) {
+        return true;
+    }
+    if (!hide_rate_allows(rate, client->sender_tag, per_hour, now_ms) ||
+        (client->wide_tag != 0 && !hide_rate_allows(rate, wide, per_hour * after, now_ms))) {
+        return false;
+    }
+    return hide_rate_note(rate, service->alloc, client->sender_tag, now_ms) == 0 &&
+           (client->wide_tag == 0 || hide_rate_note(rate, service->alloc, wide, now_ms) == 0);
+}
+
+/* Counts the report in the entry of its message, which is not stored yet. */
+static void report_count(struct report_job *job, struct moderated *known, enum msg_report_kind kind)
+{
+    const struct requester *client = job->base.client;
+
+    job->is_own = client->sender_tag != 0 && client->sender_tag == known->sender;
+    job->is_grave = !job->is_own && (kind == MSG_REPORT_ILLEGAL || kind == MSG_REPORT_ABOUT_ME);
+    job->is_uncounted = job->is_own || !report_pays(job->base.service, job->base.host, client);
+    known->uncounted += job->is_uncounted;
+    known->own += job->is_own;
+    known->grave += job->is_grave;
+}
+
+/*
+ * Whether the store hides the message with this report. known->reporting includes this report.
+ * Enough reports of the grave kinds always hide a message, because the law gives no time for them.
+ * Otherwise reports hide a part of the host's messages in an hour, and the operator decides about
+ * the rest: whoever has many devices cannot empty a board.
  */
 static bool report_decide(struct report_job *job, struct moderated *known)
 {
     struct service *service = job->base.service;
     struct host *host = job->base.host;
-    const struct requester *client = job->base.client;
-    bool is_wide = client->wide_tag != 0;
-    uint64_t network = (uint64_t)is_wide << 32 | (is_wide ? client->wide_tag : client->sender_tag);
-    int64_t now_ms = service_monotonic_ms(service);
-    bool is_exempt = client->sender_tag == 0;
     uint32_t hide_after = host->config.hide_after;
-
-    if (hide_after == 0 || known->state != PERSIST_SHOWN) {
-        return false;
-    }
-    job->is_uncounted = !is_exempt && !hide_rate_allows(&host->hide_rate, network,
-                                                        host->config.hide_per_hour, now_ms);
-    known->uncounted += job->is_uncounted ? 1 : 0;
     uint32_t counted = job->op.message.reports - known->uncounted;
-    if (job->is_uncounted && counted < hide_after && counted + known->uncounted >= hide_after) {
-        report_withhold(service, host);
+    int64_t now_ms = service_monotonic_ms(service);
+
+    if (hide_after == 0 || known->state != PERSIST_SHOWN || known->is_hiding) {
+        return known->is_hiding;
     }
-    if (counted < hide_after || known->is_hiding) {
-        return counted >= hide_after;
-    }
-    if (!is_exempt && hide_rate_note(&host->hide_rate, service->alloc, network, now_ms) != 0) {
-        return false; /* out of memory: the operator decides */
+    if (known->grave < hide_after && job->base.client->sender_tag != 0) {
+        bool is_enough = counted >= hide_after;
+
+        if (job->op.message.reports - known->own < hide_after) {
+            return false;
+        }
+        if (!is_enough || !hide_rate_allows(&host->hidden_rate, 0, hidden_most(host), now_ms)) {
+            job->is_beyond = true;
+            report_withhold(service, host, is_enough);
+            return false;
+        }
+        if (hide_rate_note(&host->hidden_rate, service->alloc, 0, now_ms) != 0) {
+            return false; /* out of memory: the operator decides */
+        }
+    } else if (known->grave < hide_after && counted < hide_after) {
+        return false;
     }
     known->is_hiding = true;
     return true;
@@ -227,6 +307,7 @@ void handler_report(struct ask *ask)
      * report is one of the latter.
      */
     job->op.message.reports = known->reports + known->reporting;
+    report_count(job, known, report->kind);
     job->op.message.state = report_decide(job, known) ? PERSIST_HIDDEN : PERSIST_SHOWN;
     submit_report(job, report);
 }

@@ -9,11 +9,15 @@
 #include "core/base/expiry.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
+#include "daemon/handler/review_order.h"
 #include "daemon/system/container.h"
 #include "daemon/watch/wait.h"
 #include "proto/codec/codec.h"
 
 enum { LIST_MAX = 128 /* messages in an answer */ };
+
+static const char cursor_text[] =
+    "this is no cursor of this list; take `next` or `previous` of another page of it";
 
 /* --- what needs a decision -------------------------------------------------------------------- */
 
@@ -21,8 +25,9 @@ struct reported_job {
     struct job base; /* first */
     struct persist_read read;
     uint64_t total;
+    bool has_more; /* the list has messages behind these */
     /* copies of the moderation entries, made when the request arrived */
-    struct moderated moderated[LIST_MAX];
+    struct review_place places[LIST_MAX + 1];
     struct persist_entry entries[LIST_MAX];
 };
 
@@ -32,59 +37,30 @@ static size_t choose_most(uint32_t limit)
     return limit == 0 || limit > LIST_MAX ? LIST_MAX : limit;
 }
 
-/* Orders messages: most reports first, then oldest first. Pending messages have no reports. */
-static int compare_moderated(const void *left, const void *right)
+/*
+ * Chooses the messages of the answer. False: the job was answered with an error. One more message
+ * than the answer may have is looked for, to know whether there is a next page.
+ */
+static bool reported_choose(struct reported_job *job, const struct ask *ask, size_t most)
 {
-    const struct moderated *a = left;
-    const struct moderated *b = right;
+    int chosen = review_choose(&ask->host->moderation, &ask->request->admin,
+                               service_now_ms(ask->service), most + 1, job->places, &job->total);
 
-    if (a->reports != b->reports) {
-        return a->reports > b->reports ? -1 : 1;
+    if (chosen == REVIEW_NO_CURSOR) {
+        job_fail(&job->base, MSG_INVALID, "after", cursor_text);
+        return false;
     }
-    if (a->deposited_ms != b->deposited_ms) {
-        return a->deposited_ms < b->deposited_ms ? -1 : 1;
+    if (chosen < 0) {
+        job_fail_memory(&job->base);
+        return false;
     }
-    return memcmp(a->id, b->id, MESSAGE_ID_BYTES);
-}
-
-static bool is_wanted(const struct moderated *moderated, const struct msg_admin *asked,
-                      int64_t now_ms)
-{
-    if (asked->withheld) {
-        return moderated->state == PERSIST_WITHHELD &&
-               !message_expired(moderated->expires_ms, now_ms);
+    job->has_more = (size_t)chosen > most;
+    job->read.entry_count = job->has_more ? most : (size_t)chosen;
+    for (size_t i = 0; i < job->read.entry_count; i++) {
+        job->entries[i].message.host = ask->host->number;
+        memcpy(job->entries[i].message.id, job->places[i].moderated.id, MESSAGE_ID_BYTES);
     }
-    return moderation_is_open(moderated, now_ms) &&
-           (moderated->state == PERSIST_PENDING) == asked->pending;
-}
-
-/* Chooses the first `most` wanted messages in the order of compare_moderated, by insertion. */
-static void reported_choose(struct reported_job *job, const struct moderation *moderation,
-                            size_t most, const struct msg_admin *asked)
-{
-    int64_t now_ms = service_now_ms(job->base.service);
-    size_t count = 0;
-
-    for (uint32_t i = 0; i < moderation->count; i++) {
-        const struct moderated *one = &moderation->entries[i];
-        if (!is_wanted(one, asked, now_ms)) {
-            continue;
-        }
-        job->total++;
-        if (count == most && compare_moderated(one, &job->moderated[count - 1]) >= 0) {
-            continue;
-        }
-        size_t at = count < most ? count++ : count - 1;
-        for (; at > 0 && compare_moderated(one, &job->moderated[at - 1]) < 0; at--) {
-            job->moderated[at] = job->moderated[at - 1];
-        }
-        job->moderated[at] = *one;
-    }
-    for (size_t i = 0; i < count; i++) {
-        job->entries[i].message.host = job->base.host->number;
-        memcpy(job->entries[i].message.id, job->moderated[i].id, MESSAGE_ID_BYTES);
-    }
-    job->read.entry_count = count;
+    return true;
 }
 
 /*
@@ -115,6 +91,7 @@ static size_t split_reasons(struct service *service, const struct persist_entry 
     return count;
 }
 
+enum { CURSOR_FIELD_BYTES = REVIEW_CURSOR_BYTES + 2 }; /* with its tag and its length */
 enum { REASON_TAG_BYTES = 9 }; /* upper bound for a reason without its text: tags, lengths, kind */
 
 /*
@@ -139,17 +116,20 @@ static size_t describe_entry(struct service *service, const struct persist_entry
 
 /*
  * Fills in messages, in order, until one does not fit the frame. Each message has its payload if
- * the payload fits the rest of the frame. Returns the number of messages.
+ * the payload fits the rest of the frame. Returns the number of messages, and in *out_used how many
+ * places of the list these and the messages between them that have gone take.
  */
-static size_t fill_list(struct reported_job *job, struct msg_reported_message *messages)
+static size_t fill_list(struct reported_job *job, struct msg_reported_message *messages,
+                        size_t *out_used)
 {
     size_t frame_bytes = job->base.service->config.limits.frame_bytes;
-    size_t used = CODEC_ENVELOPE_BYTES_MAX;
+    size_t used = CODEC_ENVELOPE_BYTES_MAX + CURSOR_FIELD_BYTES;
     size_t count = 0;
+    size_t i = 0;
 
-    for (size_t i = 0; i < job->read.entry_count; i++) {
+    for (; i < job->read.entry_count; i++) {
         const struct persist_entry *entry = &job->entries[i];
-        const struct moderated *moderated = &job->moderated[i];
+        const struct moderated *moderated = &job->places[i].moderated;
         if (!entry->found) {
             continue;
         }
@@ -164,8 +144,13 @@ static size_t fill_list(struct reported_job *job, struct msg_reported_message *m
             .payload_omitted = entry->omitted,
             .destroyed_ms = moderated->destroy_ms,
         };
-        used += describe_entry(job->base.service, entry, out);
-        if (used > frame_bytes) {
+        size_t bytes = describe_entry(job->base.service, entry, out);
+        if (count == 0 && used + bytes > frame_bytes) { /* or no page would ever get past it */
+            out->reason_count = 0;
+            bytes = codec_result_bytes_max(0, out->media_type.length);
+        }
+        used += bytes;
+        if (count > 0 && used > frame_bytes) {
             break;
         }
         if (!entry->omitted && entry->message.payload_bytes <= frame_bytes - used) {
@@ -176,6 +161,7 @@ static size_t fill_list(struct reported_job *job, struct msg_reported_message *m
         }
         count++;
     }
+    *out_used = i;
     return count;
 }
 
@@ -194,13 +180,19 @@ static void on_list_read(struct persist_read *read)
         job_fail_memory(&job->base);
         return;
     }
+    uint8_t cursor[REVIEW_CURSOR_BYTES];
+    size_t used = 0;
     struct msg_response response = {
         .id = job->base.request_id,
         .kind = MSG_RESPONSE_REPORTED_LIST,
-        .reported_list = {.message_count = fill_list(job, messages),
+        .reported_list = {.message_count = fill_list(job, messages, &used),
                           .messages = messages,
                           .total = job->total},
     };
+    if (used > 0 && (used < read->entry_count || job->has_more)) {
+        review_write_cursor(&job->places[used - 1], cursor);
+        response.reported_list.next = (struct msg_bytes){cursor, sizeof(cursor)};
+    }
     job_finish(&job->base, &response);
     arena_reset(&service->arena);
 }
@@ -219,12 +211,7 @@ static void on_list_read(struct persist_read *read)
  *    'o' 00 00 00 00 00 00 04 d2   messages with smaller numbers than 1234, which are older
  *    'n' 00 00 00 00 00 00 04 d2   messages with greater numbers, which are newer
  */
-enum {
-    CURSOR_OLDER = 'o',
-    CURSOR_NEWER = 'n',
-    CURSOR_BYTES = 9,
-    CURSOR_FIELD_BYTES = CURSOR_BYTES + 2 /* with its tag and its length */
-};
+enum { CURSOR_OLDER = 'o', CURSOR_NEWER = 'n', CURSOR_BYTES = 9 };
 
 struct page_job {
     struct job base; /* first */
@@ -410,8 +397,7 @@ static void ask_page(struct ask *ask)
                                 .done = on_page_read};
 
     if (asked->after.data != NULL && !read_cursor(&asked->after, &read)) {
-        ask_refuse(ask, MSG_INVALID, "after",
-                   "this is no cursor; take `next` or `previous` of another page");
+        ask_refuse(ask, MSG_INVALID, "after", "%s", cursor_text);
         return;
     }
     struct page_job *job = job_new(ask, sizeof(*job) + most * sizeof(job->entries[0]), 0);
@@ -443,10 +429,6 @@ void handler_reported(struct ask *ask)
         ask_page(ask);
         return;
     }
-    if (asked->after.data != NULL) {
-        ask_refuse(ask, MSG_INVALID, "after", "only the list of all messages has pages");
-        return;
-    }
     struct reported_job *job = job_new(ask, sizeof(*job), 0);
     if (job == NULL) {
         return;
@@ -455,8 +437,9 @@ void handler_reported(struct ask *ask)
     job->read.entries = job->entries;
     job->read.content_limit = ask->service->config.limits.frame_bytes;
     job->read.done = on_list_read;
-    reported_choose(job, &ask->host->moderation, most, asked);
-    job_read(&job->base, &job->read);
+    if (reported_choose(job, ask, most)) {
+        job_read(&job->base, &job->read);
+    }
 }
 
 void handler_wait(struct ask *ask)

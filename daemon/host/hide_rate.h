@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hide_rate: bounds how many messages of one host the reports of one network may hide in an hour. A
- * network is an IPv6 /64 or an IPv4 address. Kept in memory only.
+ * hide_rate: bounds how much reports may hide in an hour. A host has two of them: one counts the
+ * reports of each sender, and of each IPv6 /64 on link, that have counted towards hide_after; the
+ * other one counts the messages that reports have hidden. Kept in memory only.
  *
- * The memory is bounded: HIDE_RATE_KEPT hidings are recorded. If all of them are less than an hour
- * old, hide_rate_allows returns false for every network until the oldest hiding is an hour old.
+ * The memory is bounded: HIDE_RATE_KEPT entries are recorded. If all of them are less than an hour
+ * old, hide_rate_allows returns false for everybody until the oldest one is an hour old.
  */
 #ifndef DAEMON_HOST_HIDE_RATE_H
 #define DAEMON_HOST_HIDE_RATE_H
@@ -22,7 +23,7 @@ struct hide {
 };
 
 struct hide_rate {
-    /* owned: a ring of the latest HIDE_RATE_KEPT hidings; NULL: none yet */
+    /* owned: a ring of the latest HIDE_RATE_KEPT entries; NULL: none yet */
     struct hide *list;
     uint32_t count;
     uint32_t oldest;
@@ -35,15 +36,14 @@ struct hide_rate {
 void hide_rate_deinit(struct hide_rate *rate, const struct alloc *alloc); /* a zeroed one is fine */
 
 /*
- * Whether a report of the network `by` may hide one more message: the network's reports have hidden
- * fewer than `per_hour` messages in the hour before `now_ms` (monotonic clock), and the reports of
- * all networks fewer than HIDE_RATE_KEPT. O(HIDE_RATE_KEPT)
+ * Whether there may be one more entry of `by`: it has fewer than `per_hour` in the hour before
+ * `now_ms` (monotonic clock), and all together have fewer than HIDE_RATE_KEPT. O(HIDE_RATE_KEPT)
  */
 bool hide_rate_allows(const struct hide_rate *rate, uint64_t by, uint32_t per_hour, int64_t now_ms);
 
 /*
- * Records that a report of the network `by` hides a message. Call only after hide_rate_allows
- * returned true. Returns 0, or -ERR_NOMEM with nothing recorded.
+ * Records an entry of `by`. Call only after hide_rate_allows returned true. Returns 0, or
+ * -ERR_NOMEM with nothing recorded.
  */
 int hide_rate_note(struct hide_rate *rate, const struct alloc *alloc, uint64_t by, int64_t now_ms);
 

@@ -51,6 +51,7 @@ void host_deinit(struct host *host)
     moderation_deinit(&host->moderation);
     shares_deinit(&host->shares);
     hide_rate_deinit(&host->hide_rate, host->alloc);
+    hide_rate_deinit(&host->hidden_rate, host->alloc);
     removed_deinit(&host->removed, host->alloc);
     memset(host, 0, sizeof(*host));
 }

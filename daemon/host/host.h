@@ -50,7 +50,8 @@ struct host {
     int64_t told_accept_until_ms;
     struct moderation moderation; /* messages that are hidden, reported, pending or approved */
     bool has_news;                /* an entry of `moderation` may have is_new */
-    struct hide_rate hide_rate;   /* messages that reports have hidden lately */
+    struct hide_rate hide_rate;   /* reports that have counted towards hide_after lately */
+    struct hide_rate hidden_rate; /* messages that they have hidden lately, all by 0 */
     struct removed removed;       /* messages that the operator has removed */
     /* the current epoch: the newest one besides epoch 0; NULL: there is none */
     struct epoch *current;

@@ -50,6 +50,13 @@ bool moderation_is_open(const struct moderated *moderated, int64_t now_ms)
     return needs_decision(moderated) && !message_expired(moderated->expires_ms, now_ms);
 }
 
+uint32_t moderation_senders(const struct moderated *moderated)
+{
+    /* Reports that wait for the store are among those that do not count, but not in `reports`. */
+    return moderated->reports > moderated->uncounted ? moderated->reports - moderated->uncounted
+                                                     : 0;
+}
+
 bool moderation_hides(const struct moderation *moderation, const uint8_t *id)
 {
     const struct moderated *found = moderation_find(moderation, id);

@@ -25,8 +25,15 @@ struct moderated {
     enum persist_state state;
     uint32_t reports;
     uint32_t reporting; /* reports that wait for the store */
-    /* reports since the start that do not count towards hide_after */
+    /*
+     * Reports since the start that do not count towards hide_after: of senders that have had as
+     * many counted ones in the last hour as they may, and of the message's own sender.
+     */
     uint32_t uncounted;
+    uint32_t own;   /* of these, reports of the message's own sender */
+    uint32_t grave; /* reports of the kinds ILLEGAL and ABOUT_ME, without `own` */
+    /* enough senders have reported the message to hide it, and only a bound keeps it shown */
+    bool is_beyond;
     bool is_hiding;  /* a report that will hide the message waits for the store */
     uint32_t bytes;  /* count against the caps */
     uint32_t sender; /* tag of the address that deposited the message; 0: not known */
@@ -65,6 +72,9 @@ struct moderated *moderation_take(struct moderation *moderation, const struct in
 /* Whether the operator has to decide about the message: it is reported, hidden by reports, or
  * pending, and has not expired. */
 bool moderation_is_open(const struct moderated *moderated, int64_t now_ms);
+
+/* How many senders have reported the message, as far as their reports count. */
+uint32_t moderation_senders(const struct moderated *moderated);
 
 /* Whether the message of this id is hidden or pending. */
 bool moderation_hides(const struct moderation *moderation, const uint8_t *id);

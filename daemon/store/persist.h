@@ -78,6 +78,8 @@ struct persist_message {
     uint32_t sender; /* tag of the sender; not stored: 0 in a message that the store finds */
     enum persist_state state; /* deposit: SHOWN or PENDING */
     uint32_t reports;         /* number of reports */
+    uint32_t grave;           /* replay: how many of the reasons that are kept are grave; grave: see
+                                 `words` */
     int64_t destroy_ms; /* WITHHELD: the first expiry at this time or later deletes the message;
                            0: no such time */
     int64_t removed_ms; /* of a message with a destroy_ms: when it was removed; set by the store */

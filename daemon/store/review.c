@@ -92,6 +92,16 @@ static bool reason_is_grave(const char *line)
     return line[0] == '0' + MSG_REPORT_ILLEGAL || line[0] == '0' + MSG_REPORT_ABOUT_ME;
 }
 
+uint32_t store_review_count_grave(const char *reasons, size_t bytes)
+{
+    uint32_t grave = 0;
+
+    for (size_t i = 0; i < bytes; i++) {
+        grave += (i == 0 || reasons[i - 1] == '\n') && reason_is_grave(&reasons[i]);
+    }
+    return grave;
+}
+
 /*
  * Deletes the oldest grave reason if `is_grave` is true, and the oldest reason that is not grave if
  * `is_grave` is false. The row must have such a reason.
@@ -112,18 +122,15 @@ static void drop_reason(struct store_review *row, bool is_grave)
 void store_review_add_reason(struct store_review *row, const char *words, size_t bytes)
 {
     size_t lines = 0;
-    size_t grave = 0;
 
     if (bytes == 0 || bytes > PERSIST_WORDS_BYTES_MAX) {
         return;
     }
     for (size_t i = 0; i < row->reasons_bytes; i++) {
-        if (i == 0 || row->reasons[i - 1] == '\n') {
-            lines++;
-            grave += reason_is_grave(&row->reasons[i]);
-        }
+        lines += row->reasons[i] == '\n';
     }
-    grave += reason_is_grave(words);
+    size_t grave =
+        store_review_count_grave(row->reasons, row->reasons_bytes) + reason_is_grave(words);
     if (lines >= PERSIST_REASONS_KEPT) {
         drop_reason(row, grave > PERSIST_REASONS_GRAVE);
     }

@@ -44,6 +44,9 @@ int store_review_begin(struct store_database *database, int64_t seq,
 int store_review_state(struct store_database *database, int64_t seq, enum persist_state *out_state,
                        uint32_t *out_reports);
 
+/* How many of the reasons, one on each line, are grave (see `words` in persist.h). */
+uint32_t store_review_count_grave(const char *reasons, size_t bytes);
+
 /* Appends the reason of a report. `words` in persist.h says which reason is deleted for it. */
 void store_review_add_reason(struct store_review *row, const char *words, size_t bytes);
 

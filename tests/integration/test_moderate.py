@@ -404,6 +404,25 @@ def all_of(page):
     return re.findall(r'<li id="m-(\w{32})"', page)
 
 
+def test_pages_of_what_was_reported(make_desk, rng):
+    """More than 50 reported messages have a next page, so that none is out of reach."""
+    desk = make_desk()
+    left = {leave_text(desk, rng, f"message {number}.").hex() for number in range(53)}
+    for message in sorted(left):
+        report(desk, bytes.fromhex(message), pb.SPAM)
+    reported = r'<section id="list-0">.*?</section>'
+    first = re.search(reported, desk.log_in().text, re.DOTALL).group(0)
+    assert "53 messages were reported" in first and "3 more follow." in first
+    shown = set(re.findall(r'name="id" value="(\w{32})"', first))
+    place = re.search(r'name="q" value="(\w+)".*?>Next</button>', first, re.DOTALL).group(1)
+    second = re.search(reported, desk.press(do="look", q=place).text, re.DOTALL).group(0)
+    rest = set(re.findall(r'name="id" value="(\w{32})"', second))
+    assert len(shown) == 50 and shown | rest == left and not shown & rest
+    assert "Next" not in second and "follow" not in second
+    for gone in ("0zz", "0", "0" + "00" * 32, "5" + place[1:]):
+        assert desk.press(do="look", q=gone).text.count("message 1") >= 1, "the first page instead"
+
+
 def turns_of(page):
     """Where "Newer" and "Older" lead."""
     forms = re.findall(r'action="/act#all".*?name="p" value="(\w+)".*?>(Newer|Older)</button>', page, re.DOTALL)

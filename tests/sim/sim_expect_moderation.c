@@ -6,8 +6,8 @@
 
 /* --- moderation ------------------------------------------------------------------------------- */
 
-/* Whether the sender's reports may hide one more message of the host in this hour. */
-static bool may_hide(const struct model *model, uint32_t host, uint32_t sender)
+/* How many reports of a sender counted in this hour; M_ALL: how many messages all have hidden. */
+static uint32_t count_hides(const struct model *model, uint32_t host, uint32_t sender)
 {
     uint32_t recent = 0;
 
@@ -15,29 +15,72 @@ static bool may_hide(const struct model *model, uint32_t host, uint32_t sender)
         recent += model->hides[i].host == host && model->hides[i].sender == sender &&
                   model->monotonic_ms - model->hides[i].at_ms < 60 * 60 * 1000;
     }
-    return sender == 0 || recent < model->hosts[host].config->hide_per_hour;
+    return recent;
 }
 
-/* Whether the report, which is on its way, hides the message. */
+static void note_hide(struct model *model, uint32_t host, uint32_t sender)
+{
+    SIM_CHECK(model->hide_count < 2 * M_REPORTERS);
+    model->hides[model->hide_count].host = host;
+    model->hides[model->hide_count].sender = sender;
+    model->hides[model->hide_count++].at_ms = model->monotonic_ms;
+}
+
+/* How many messages reports may hide in an hour: a fifth of what is shown, or 3. */
+static uint32_t hidden_most(const struct model *model, uint32_t host)
+{
+    uint32_t shown = 0;
+
+    for (uint32_t i = 0; i < model->message_count; i++) {
+        const struct m_message *one = &model->messages[i];
+
+        shown += one->served && one->shown && one->host == host;
+    }
+    return shown / 5 > 3 ? shown / 5 : 3;
+}
+
+/* Counts a report, which is on its way; a sender pays for one that counts. */
+static void count_report(struct model *model, struct w_request *request, struct m_message *message)
+{
+    const uint32_t sender = request->client->sender;
+    const struct config_host *config = model->hosts[request->host].config;
+
+    request->is_own = sender != 0 && sender == message->sender;
+    request->is_grave = !request->is_own && request->reason == M_REASON_GRAVE;
+    request->is_uncounted =
+        request->is_own ||
+        (sender != 0 && count_hides(model, request->host, sender) >= config->hide_per_hour);
+    if (!request->is_uncounted && sender != 0) {
+        note_hide(model, request->host, sender);
+    }
+    message->uncounted += request->is_uncounted;
+    message->own += request->is_own;
+    message->grave += request->is_grave;
+}
+
+/* Whether the report hides the message. */
 static bool hides(struct model *model, struct w_request *request, struct m_message *message)
 {
     const uint32_t hide_after = model->hosts[request->host].config->hide_after;
-    const uint32_t sender = request->client->sender;
+    const uint32_t counted = request->reports - message->uncounted;
 
-    request->is_uncounted = false;
-    if (hide_after == 0 || message->state != PERSIST_SHOWN) {
+    request->is_beyond = false;
+    if (hide_after == 0 || message->state != PERSIST_SHOWN || message->is_hiding) {
+        return message->is_hiding;
+    }
+    if (message->grave < hide_after && request->client->sender == 0 && counted < hide_after) {
         return false;
     }
-    request->is_uncounted = !may_hide(model, request->host, sender);
-    message->uncounted += request->is_uncounted ? 1 : 0;
-    if (request->reports - message->uncounted < hide_after) {
-        return false;
-    }
-    if (!message->is_hiding && sender != 0) {
-        SIM_CHECK(model->hide_count < M_REPORTERS);
-        model->hides[model->hide_count].host = request->host;
-        model->hides[model->hide_count].sender = sender;
-        model->hides[model->hide_count++].at_ms = model->monotonic_ms;
+    if (message->grave < hide_after && request->client->sender != 0) {
+        if (request->reports - message->own < hide_after) {
+            return false;
+        }
+        if (counted < hide_after ||
+            count_hides(model, request->host, M_ALL) >= hidden_most(model, request->host)) {
+            request->is_beyond = true;
+            return false;
+        }
+        note_hide(model, request->host, M_ALL);
     }
     message->is_hiding = true;
     return true;
@@ -72,6 +115,7 @@ void expect_report(struct world *world, struct w_request *request)
     message->reporting++;
     request->deposited_ms = message->deposited_ms;
     request->reports = message->reports + message->reporting;
+    count_report(model, request, message);
     request->state = hides(model, request, message) ? PERSIST_HIDDEN : PERSIST_SHOWN;
 }
 
@@ -109,8 +153,10 @@ void expect_report_done(struct world *world, struct w_request *request, struct p
     }
     if (outcome != PERSIST_APPLIED) {
         forget_reporter(model, request);
-        if (message != NULL && request->is_uncounted) {
-            message->uncounted--;
+        if (message != NULL) {
+            message->uncounted -= request->is_uncounted;
+            message->own -= request->is_own;
+            message->grave -= request->is_grave;
         }
         expect_error(request, failed ? MSG_STORAGE : MSG_NOT_FOUND, failed ? "" : "id");
         if (message != NULL && message->state == PERSIST_SHOWN && message->reports == 0 &&
@@ -121,6 +167,8 @@ void expect_report_done(struct world *world, struct w_request *request, struct p
     }
     expect(request, MSG_RESPONSE_REPORT_TAKEN);
     SIM_CHECK(message != NULL);
+    message->is_beyond =
+        message->state != PERSIST_HIDDEN && (message->is_beyond || request->is_beyond);
     if (message->state == PERSIST_HIDDEN && message->shown) {
         message->was_hidden = true;
         message->shown = false;
@@ -203,13 +251,50 @@ static bool is_listed(const struct world *world, const struct w_request *request
             (message->state == PERSIST_SHOWN && message->reports > 0));
 }
 
-static bool is_listed_before(const struct m_message *a, const struct m_message *b)
+static uint32_t count_senders(const struct m_message *message)
 {
-    if (a->reports != b->reports) {
-        return a->reports > b->reports;
+    return message->reports > message->uncounted ? message->reports - message->uncounted : 0;
+}
+
+static bool is_more_urgent(const struct m_message *a, const struct m_message *b)
+{
+    if (a->is_beyond != b->is_beyond) {
+        return a->is_beyond;
     }
-    return a->deposited_ms != b->deposited_ms ? a->deposited_ms < b->deposited_ms
-                                              : memcmp(a->id, b->id, MESSAGE_ID_BYTES) < 0;
+    if (count_senders(a) != count_senders(b)) {
+        return count_senders(a) > count_senders(b);
+    }
+    if (a->deposited_ms != b->deposited_ms) {
+        return (a->deposited_ms > b->deposited_ms) != (a->state == PERSIST_PENDING);
+    }
+    return memcmp(a->id, b->id, MESSAGE_ID_BYTES) < 0;
+}
+
+/* How many messages of its sender come before it. */
+static uint32_t count_before(const struct world *world, const struct w_request *request,
+                             const struct m_message *message)
+{
+    uint32_t count = 0;
+
+    for (uint32_t i = 0; message->sender != 0 && i < world->model.message_count; i++) {
+        const struct m_message *one = &world->model.messages[i];
+
+        count += one->sender == message->sender && (one->grave > 0) == (message->grave > 0) &&
+                 is_listed(world, request, one) && is_more_urgent(one, message);
+    }
+    return count;
+}
+
+static bool is_listed_before(const struct world *world, const struct w_request *request,
+                             const struct m_message *a, const struct m_message *b)
+{
+    uint32_t turn = count_before(world, request, a);
+    uint32_t other = count_before(world, request, b);
+
+    if ((a->grave > 0) != (b->grave > 0)) {
+        return a->grave > 0;
+    }
+    return turn != other ? turn < other : is_more_urgent(a, b);
 }
 
 /* Each time the first of those behind the last one. */
@@ -223,8 +308,9 @@ void expect_reported(struct world *world, struct w_request *request)
         const struct m_message *next = NULL;
         for (uint32_t i = 0; i < model->message_count; i++) {
             const struct m_message *one = &model->messages[i];
-            if (is_listed(world, request, one) && (last == NULL || is_listed_before(last, one)) &&
-                (next == NULL || is_listed_before(one, next))) {
+            if (is_listed(world, request, one) &&
+                (last == NULL || is_listed_before(world, request, last, one)) &&
+                (next == NULL || is_listed_before(world, request, one, next))) {
                 next = one;
             }
         }

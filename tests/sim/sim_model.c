@@ -117,7 +117,11 @@ static void start_message(struct model *model, struct m_message *message)
     message->share_at = 0;
     message->leaving = false;
     message->reporting = 0;
-    message->uncounted = 0;
+    message->uncounted = message->own = message->grave = 0;
+    for (uint32_t i = 0; i < message->reason_count; i++) {
+        message->grave += message->reasons[i] == M_REASON_GRAVE;
+    }
+    message->is_beyond = false;
     message->is_hiding = false;
     message->looked_at =
         message->served && (message->state != PERSIST_SHOWN || message->reports > 0);

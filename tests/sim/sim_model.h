@@ -29,8 +29,10 @@ enum {
     M_RESULTS = 16,
     M_SENDERS = 8, /* addresses; 0: exempt */
     M_REASONS = 16,
+    M_REASON_GRAVE = 3, /* the number of the reason whose kind is ABOUT_ME */
     M_OWN = 63,
     M_REPORTERS = 4096,
+    M_ALL = INT32_MAX, /* the sender of hides of all senders together */
     M_PENDING = 512
 };
 
@@ -57,6 +59,9 @@ struct m_message {
     uint32_t reports;
     uint32_t reporting;          /* that are on their way to the store */
     uint32_t uncounted;          /* of both, those that do not count for hide_after */
+    uint32_t own;                /* of these, those of its own sender */
+    uint32_t grave;              /* of kinds that cannot wait, without own ones */
+    bool is_beyond;              /* only a bound keeps it shown */
     bool is_hiding;              /* one that hides it is on its way */
     bool looked_at;              /* something is known of it besides: reports, or a decision */
     uint32_t reasons[M_REASONS]; /* numbers of texts; 0: none, oldest first */
@@ -146,7 +151,7 @@ struct model {
     struct {
         uint32_t host, sender;
         int64_t at_ms;
-    } hides[M_REPORTERS]; /* messages that reports have hidden */
+    } hides[2 * M_REPORTERS]; /* reports that counted, and by M_ALL what they have hidden */
     uint32_t hide_count;
     uint64_t shared;  /* messages that were counted for senders so far */
     int64_t saved_ms; /* the clock is at least this after a restart */

@@ -109,8 +109,9 @@ struct w_request {
     int64_t cursor;
     /* while it is under way */
     uint32_t attempts;
-    enum persist_state state; /* of the message that it is about: to be, or from before */
-    bool is_uncounted;        /* a report that does not count for hide_after */
+    enum persist_state state;         /* of the message that it is about: to be, or from before */
+    bool is_uncounted;                /* a report that does not count for hide_after */
+    bool is_own, is_grave, is_beyond; /* as of its message */
     uint32_t reports;
     int64_t deposited_ms;
     bool has_failed; /* the storage, at some step */

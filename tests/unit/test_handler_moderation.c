@@ -360,9 +360,9 @@ static void lists_are_in_order(void **state)
     const struct msg_reported_list *found = list(fixture, false, 0);
     assert_int_equal(found->total, 3);
     assert_int_equal(found->message_count, 3);
-    assert_int_equal(found->messages[0].id.data[0], 2); /* most reported, then oldest */
-    assert_int_equal(found->messages[1].id.data[0], 1);
-    assert_int_equal(found->messages[2].id.data[0], 3);
+    assert_int_equal(found->messages[0].id.data[0], 2); /* most reported, then newest */
+    assert_int_equal(found->messages[1].id.data[0], 3);
+    assert_int_equal(found->messages[2].id.data[0], 1);
     assert_true(found->messages[0].hidden && !found->messages[1].hidden);
     found = list(fixture, false, 1);
     assert_true(found->total == 3 && found->message_count == 1);

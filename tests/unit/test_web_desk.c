@@ -58,7 +58,7 @@ static void write_all(struct html *html, const struct desk *desk)
     }
     for (int list = 0; list < DESK_LISTS; list++) {
         for (uint64_t total = 0; total < 13; total += 4) {
-            desk_list(html, desk, (enum desk_list)list,
+            desk_list(html, desk, (enum desk_list)list, true,
                       &(struct hearsay_admin_reply){.reported = all,
                                                     .reported_count = total < 5 ? (size_t)total : 5,
                                                     .total = total});
@@ -172,7 +172,7 @@ static void test_the_worst_lists(void **state)
     for (int list = 0; list < DESK_LISTS; list++) {
         size_t before = count_word(&html, "ILLEGAL");
 
-        desk_list(&html, &desk, (enum desk_list)list,
+        desk_list(&html, &desk, (enum desk_list)list, true,
                   &(struct hearsay_admin_reply){
                       .reported = all, .reported_count = MESSAGES, .total = 1000000});
         assert_true(count_word(&html, "ILLEGAL") > before);
@@ -214,7 +214,7 @@ static void test_nothing_is_hidden(void **state)
     for (size_t i = 0; i < 60; i++) {
         memcpy(text + sizeof(text) - 187 + 3 * i, "ok\n", 3);
     }
-    desk_list(&html, &desk, DESK_REPORTED,
+    desk_list(&html, &desk, DESK_REPORTED, true,
               &(struct hearsay_admin_reply){.reported = both, .reported_count = 2, .total = 2});
     assert_int_equal(count_word(&html, "ILLEGAL"), 2);
     assert_int_equal(count_word(&html, "8</p><p>\xe2\x80\xa6</p>"), 1); /* a cut has a sign */
@@ -233,7 +233,7 @@ static void test_enter_removes(void **state)
     for (int hidden = 0; hidden < 2; hidden++) {
         one.hidden = one.pending = hidden == 1;
         html_init(&html);
-        desk_list(&html, &desk, DESK_REPORTED,
+        desk_list(&html, &desk, DESK_REPORTED, true,
                   &(struct hearsay_admin_reply){.reported = &one, .reported_count = 1, .total = 1});
         html_text(&html, "", 0);
         char *text = strndup(html.bytes, html.count);
@@ -284,7 +284,7 @@ static void test_all_messages(void **state)
         both[0].message.id[0] = on_page == 1 ? 7 : 6;
         act.id = "07070707070707070707070707070707";
         html_init(&html);
-        desk_list(&html, &desk, DESK_REPORTED, &reply);
+        desk_list(&html, &desk, DESK_REPORTED, true, &reply);
         assert_int_equal(desk_all(&html, &desk, &reply, &act, &notice), 2);
         assert_false(html_failed(&html));
         html_text(&html, "", 0);

@@ -35,7 +35,7 @@ static const struct args_option list_options[] = {
     ARGS_ROW("all", 0, ARGS_FLAG, struct moderate_options, all, NULL,
              "all but removed ones, the newest first, whether reported or not"),
     ARGS_RANGE("count", 'k', ARGS_NUMBER, struct moderate_options, count, "N", 1, UINT32_MAX,
-               "so many at most (as many as one answer holds; with --all, no limit)"),
+               "so many at most (no limit)"),
     ARGS_ROW("host", 0, ARGS_TEXT, struct moderate_options, host, "HOST",
              "where they are (the first host)"),
     ARGS_ROW("json", 0, ARGS_FLAG, struct moderate_options, json, NULL,
@@ -133,10 +133,6 @@ static int print_list(const struct cli *cli, const struct moderate_options *chos
             return CLI_NEGATIVE;
         }
     }
-    if (reply->total > reply->reported_count && !chosen->json) {
-        (void)fprintf(cli->out.stream, "and %" PRIu64 " more: decide on these first\n",
-                      reply->total - reply->reported_count);
-    }
     if (reply->reported_count == 0 && !chosen->json) {
         (void)fputs(chosen->pending  ? "nothing waits for review\n"
                     : chosen->hidden ? "nothing is hidden by you\n"
@@ -165,19 +161,21 @@ static int copy_cursor(const struct cli *cli, const struct hearsay_admin_reply *
     return CLI_DONE;
 }
 
-/* Prints all messages, page by page, up to --count. */
-static int list_all(struct cli *cli, const struct moderate_options *chosen,
-                    struct hearsay_admin *admin)
+/* Prints a list, page by page, up to --count. */
+static int list_pages(struct cli *cli, const struct moderate_options *chosen,
+                      struct hearsay_admin *admin)
 {
     uint8_t cursor[HEARSAY_CURSOR_BYTES];
     const struct hearsay_admin_reply *reply = NULL;
     uint32_t left = chosen->count;
+    uint64_t printed = 0;
     int code = admin_connect(cli, chosen->host);
     while (code == CLI_DONE) {
         admin->number = left;
         code = admin_ask(cli, admin, &reply);
         if (code == CLI_DONE && (reply->reported_count > 0 || admin->after == NULL)) {
             code = print_list(cli, chosen, reply);
+            printed += reply->reported_count;
         }
         if (code != CLI_DONE || reply->next == NULL ||
             (chosen->count > 0 && left <= reply->reported_count)) {
@@ -185,6 +183,10 @@ static int list_all(struct cli *cli, const struct moderate_options *chosen,
         }
         left -= chosen->count > 0 ? (uint32_t)reply->reported_count : 0;
         code = copy_cursor(cli, reply, admin, cursor);
+    }
+    if (code == CLI_DONE && reply->total > printed && !chosen->json) {
+        (void)fprintf(cli->out.stream, "and %" PRIu64 " more: decide on these first\n",
+                      reply->total - printed);
     }
     return code;
 }
@@ -198,26 +200,20 @@ static int list_run(struct cli *cli, void *options)
                                   .pending = chosen->pending,
                                   .withheld = chosen->hidden,
                                   .all = chosen->all};
-    const struct hearsay_admin_reply *reply = NULL;
     if (chosen->pending + chosen->reported + chosen->hidden + chosen->all > 1) {
         return cli_misuse(
             cli, "--reported, --pending, --hidden and --all are different lists: choose one");
     }
-    if (chosen->all) {
-        return list_all(cli, chosen, &admin);
-    }
-    int code = admin_call(cli, &admin, &reply);
-    if (code == CLI_DONE) {
-        code = print_list(cli, chosen, reply);
-    }
-    return code;
+    return list_pages(cli, chosen, &admin);
 }
 
 const struct cli_command command_admin_list = {
     .name = "admin list",
     .summary = "show messages that are reported, wait for review, or are hidden; or all",
     .arguments = "[--reported | --pending | --hidden | --all] [OPTION]...",
-    .details = "Most reported first, then oldest first, with the readers' reasons. With --all the\n"
+    .details = "What was reported as illegal or about-me first, then what most readers have\n"
+               "reported, then the newest, with the readers' reasons; one message of each sender\n"
+               "before the second one of any. With --pending the oldest first. With --all the\n"
                "newest first; one that was hidden and is shown again counts as new. Decide with\n"
                "admin restore, admin hide or admin remove.\n",
     .examples = "  hearsay admin list\n"

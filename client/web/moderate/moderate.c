@@ -17,7 +17,7 @@
 #include "daemon/system/log.h"
 
 enum {
-    LIST_MESSAGES = 50,          /* of each list */
+    LIST_MESSAGES = 50,          /* of a page of each list */
     ALL_MESSAGES = 20,           /* of a page of all messages */
     HASH_MORE_BYTES = 64 * 1024, /* that libsodium allocates beside the memory of the hash */
     BUSY_SECONDS = 1
@@ -182,6 +182,45 @@ static int job_write_all(struct job *job, struct hearsay *server, struct hearsay
     }
 }
 
+/*
+ * Writes the page of a list that the form names; if this page has gone, and for the other lists,
+ * the first page. Adds to *total how many messages the list has.
+ */
+static int job_write_list(struct job *job, struct hearsay *server, enum desk_list list,
+                          struct hearsay_admin *request, struct hearsay_error *error,
+                          uint64_t *total)
+{
+    const char *page = job->act.list_page;
+    const struct hearsay_admin_reply *reply = NULL;
+    uint8_t cursor[HEARSAY_CURSOR_BYTES];
+    size_t before = job->html.count;
+    bool is_asked = page != NULL && page[0] == '0' + (char)list;
+
+    request->pending = list == DESK_PENDING;
+    request->withheld = list == DESK_WITHHELD;
+    request->number = LIST_MESSAGES;
+    request->after_bytes = is_asked ? read_page(page + 1, cursor) : 0;
+    for (;;) {
+        request->after = request->after_bytes > 0 ? cursor : NULL;
+        int rc = hearsay_admin(server, request, ACT_CALL_MS, &reply, error);
+        if (request->after != NULL && (rc == HEARSAY_OK ? reply->reported_count == 0
+                                                        : error->status == HEARSAY_ERR_REFUSED)) {
+            request->after_bytes = 0;
+            continue;
+        }
+        if (rc != HEARSAY_OK) {
+            return rc;
+        }
+        size_t shown = desk_list(&job->html, &job->desk, list, request->after == NULL, reply);
+        if (reply->total == 0 || shown == reply->reported_count) {
+            *total += reply->total;
+            return HEARSAY_OK;
+        }
+        html_cut(&job->html, before); /* so that the button leads to the messages behind these */
+        request->number = (uint32_t)shown;
+    }
+}
+
 /* Writes the board and the lists, each as soon as hearsayd has told it. */
 static int job_write_lists(struct job *job, struct hearsay *server, struct hearsay_error *error)
 {
@@ -196,15 +235,8 @@ static int job_write_lists(struct job *job, struct hearsay *server, struct hears
         desk_board(&job->html, &job->desk, reply);
     }
     request.kind = HEARSAY_ADMIN_REPORTED;
-    request.number = LIST_MESSAGES;
     for (int list = DESK_REPORTED; list < DESK_LISTS && rc == HEARSAY_OK; list++) {
-        request.pending = list == DESK_PENDING;
-        request.withheld = list == DESK_WITHHELD;
-        rc = hearsay_admin(server, &request, ACT_CALL_MS, &reply, error);
-        if (rc == HEARSAY_OK) {
-            desk_list(&job->html, &job->desk, (enum desk_list)list, reply);
-            total += reply->total;
-        }
+        rc = job_write_list(job, server, (enum desk_list)list, &request, error, &total);
     }
     if (rc == HEARSAY_OK && total == 0) {
         desk_empty(&job->html, &job->desk);
@@ -398,6 +430,7 @@ static void take_form(struct job *job, const struct form *form)
         .ban = find_value(form, "ban"),
         .mode = find_value(form, "mode"),
         .page = find_value(form, "p"),
+        .list_page = find_value(form, "q"),
     };
     job->password = find_value(form, "password");
     if (token != NULL && login_use(&moderate->login, token, clock_ms(moderate))) {

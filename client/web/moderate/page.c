@@ -502,17 +502,53 @@ static void write_item(struct html *html, const struct desk *desk,
     html_raw(html, "</li>\n");
 }
 
-void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
-               const struct hearsay_admin_reply *reply)
+/* Where the button to another page leads: the field of its form, what stands before the cursor in
+ * the field, and the element that the browser goes to. */
+struct turn {
+    const char *field;
+    const char *before;
+    const char *place;
+};
+
+static void write_turn(struct html *html, const struct desk *desk, const struct turn *turn,
+                       const uint8_t *cursor, size_t bytes, const char *key)
+{
+    static const char digits[] = "0123456789abcdef";
+    char page[2 * HEARSAY_CURSOR_BYTES + 2];
+    size_t count = 0;
+
+    if (cursor == NULL || bytes > HEARSAY_CURSOR_BYTES) {
+        return;
+    }
+    if (turn->before[0] != '\0') {
+        page[count++] = turn->before[0];
+    }
+    for (size_t i = 0; i < bytes; i++) {
+        page[count++] = digits[cursor[i] >> 4];
+        page[count++] = digits[cursor[i] & 15];
+    }
+    page[count] = '\0';
+    form_begin_to(html, desk, "turn", turn->place);
+    write_hidden(html, turn->field, page);
+    write_button(html, desk, "chip", "look", key);
+    html_raw(html, "</form>\n");
+}
+
+size_t desk_list(struct html *html, const struct desk *desk, enum desk_list list, bool is_first,
+                 const struct hearsay_admin_reply *reply)
 {
     static const char *const headings[DESK_LISTS] = {"moderate.reported", "moderate.pending",
                                                      "moderate.withheld"};
+    static const struct turn turns[DESK_LISTS] = {
+        {"q", "0", "list-0"}, {"q", "1", "list-1"}, {"q", "2", "list-2"}};
     size_t shown = 0;
 
     if (reply->total == 0) {
-        return;
+        return 0;
     }
-    html_raw(html, "<section>\n<h2>");
+    html_raw(html, "<section");
+    html_attribute(html, "id", turns[list].place);
+    html_raw(html, ">\n<h2>");
     lang_write_count(html, desk->lang, headings[list], reply->total);
     html_raw(html, "</h2>\n<ol class=\"list\">\n");
     for (; shown < reply->reported_count; shown++) {
@@ -525,12 +561,14 @@ void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
         }
     }
     html_raw(html, "</ol>\n");
-    if (reply->total > shown) {
+    if (is_first && reply->total > shown) {
         html_raw(html, "<p class=\"soft\">");
         lang_write_count(html, desk->lang, "moderate.rest", reply->total - shown);
         html_raw(html, "</p>\n");
     }
+    write_turn(html, desk, &turns[list], reply->next, reply->next_bytes, "moderate.next");
     html_raw(html, "</section>\n");
+    return shown;
 }
 
 /* --- all messages ----------------------------------------------------------------------------- */
@@ -551,30 +589,11 @@ static void write_item_of_all(struct html *html, const struct desk *desk, const 
     html_raw(html, "</li>\n");
 }
 
-static void write_turn(struct html *html, const struct desk *desk, const uint8_t *cursor,
-                       size_t bytes, const char *key)
-{
-    static const char digits[] = "0123456789abcdef";
-    char page[2 * HEARSAY_CURSOR_BYTES + 1];
-
-    if (cursor == NULL || bytes > HEARSAY_CURSOR_BYTES) {
-        return;
-    }
-    for (size_t i = 0; i < bytes; i++) {
-        page[2 * i] = digits[cursor[i] >> 4];
-        page[2 * i + 1] = digits[cursor[i] & 15];
-    }
-    page[2 * bytes] = '\0';
-    form_begin_to(html, desk, "turn", "all");
-    write_hidden(html, "p", page);
-    write_button(html, desk, "chip", "look", key);
-    html_raw(html, "</form>\n");
-}
-
 size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay_admin_reply *reply,
                 const struct desk_act *act, const struct desk_notice *notice)
 {
     static const struct desk_notice nothing = {.key = NULL};
+    static const struct turn turn = {"p", "", "all"};
     char place[PLACE_BYTES];
     size_t start = html->count;
     size_t shown = 0;
@@ -610,8 +629,8 @@ size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay
         }
     }
     html_raw(html, "</ol>\n<div class=\"tools\">\n");
-    write_turn(html, desk, reply->previous, reply->previous_bytes, "moderate.newer");
-    write_turn(html, desk, reply->next, reply->next_bytes, "moderate.older");
+    write_turn(html, desk, &turn, reply->previous, reply->previous_bytes, "moderate.newer");
+    write_turn(html, desk, &turn, reply->next, reply->next_bytes, "moderate.older");
     html_raw(html, "</div>\n</section>\n");
     return shown;
 }

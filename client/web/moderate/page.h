@@ -24,6 +24,8 @@ struct desk_act {
     const char *ban;
     const char *mode; /* of the board */
     const char *page; /* of all messages, whose form was sent: as in struct desk */
+    /* of another list: its number as a digit, then its cursor as digits; NULL: the first pages */
+    const char *list_page;
 };
 
 #define DESK_NEWEST "newest"
@@ -54,9 +56,14 @@ void desk_board(struct html *html, const struct desk *desk,
 /* The lists, worst first: what was reported, what waits for review, what was hidden or removed. */
 enum desk_list { DESK_REPORTED, DESK_PENDING, DESK_WITHHELD, DESK_LISTS };
 
-/* The messages of a list, each with its buttons. Without messages nothing is written. */
-void desk_list(struct html *html, const struct desk *desk, enum desk_list list,
-               const struct hearsay_admin_reply *reply);
+/*
+ * A page of the messages of a list, each with its buttons, and a button for the next page.
+ * is_first: the page is the first one of the list. Without messages nothing is written. Returns how
+ * many messages were written. If these are fewer than those of the reply, the page had no room for
+ * the others, and the button leads past them.
+ */
+size_t desk_list(struct html *html, const struct desk *desk, enum desk_list list, bool is_first,
+                 const struct hearsay_admin_reply *reply);
 
 /*
  * A page of all messages, the newest first, with buttons to the older and the newer page. `notice`

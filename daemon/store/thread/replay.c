@@ -6,6 +6,7 @@
 #include <uv.h>
 
 #include "daemon/store/error.h"
+#include "daemon/store/review.h"
 #include "daemon/store/row.h"
 #include "daemon/store/statement.h"
 #include "daemon/store/thread/ahead.h"
@@ -44,6 +45,8 @@ static int read_moderation(struct replay *replay, struct persist_message *messag
         message->reports = (uint32_t)sqlite3_column_int64(row, 2);
         message->destroy_ms = sqlite3_column_int64(row, 3);
         message->removed_ms = sqlite3_column_int64(row, 4);
+        const char *reasons = (const char *)sqlite3_column_text(row, 5);
+        message->grave = store_review_count_grave(reasons, (size_t)sqlite3_column_bytes(row, 5));
     }
     return replay->moderation_rc == SQLITE_ROW || replay->moderation_rc == SQLITE_DONE
                ? SQLITE_ROW
@@ -72,9 +75,11 @@ static int open_replay(sqlite3 *db, struct replay *out_replay)
                                 &out_replay->message, NULL);
 
     if (rc == SQLITE_OK) {
-        out_replay->moderation_rc = store_query(
-            db, "SELECT seq, state, reports, destroy_ms, removed_ms FROM moderation ORDER BY seq",
-            STORE_NO_VALUES, &out_replay->moderation);
+        out_replay->moderation_rc =
+            store_query(db,
+                        "SELECT seq, state, reports, destroy_ms, removed_ms, reasons"
+                        " FROM moderation ORDER BY seq",
+                        STORE_NO_VALUES, &out_replay->moderation);
     }
     return rc;
 }

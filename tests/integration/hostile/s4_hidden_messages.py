@@ -63,7 +63,7 @@ def hide(watchers, administrator, connect, numbers, rng):
                before["matches_total"] + count * len(watchers.clients) * WATCHES)
     for number, one in zip(numbers, made):
         with contextlib.closing(connect(f"127.0.{1 + number // 200}.{2 + number % 200}")) as reader:
-            reader.call(pb.Report(id=one.id))
+            reader.call(pb.Report(id=one.id, kind=pb.ILLEGAL))  # hides however many
     hidden = figures(administrator)["host/default/hidden"]
     assert hidden == before["host/default/hidden"] + len(made)
     return [one.id for one in made]

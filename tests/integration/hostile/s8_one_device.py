@@ -183,7 +183,7 @@ def count_there(daemon, ids):
 def test_a_network_hides_a_few_in_an_hour(make_daemon, rng):
     """16 addresses of one /64 report 30 messages: 6 are hidden, the rest is the operator's."""
     daemon, address, ipv4 = limited(make_daemon)
-    ids = left_by_others(ipv4, rng, 30)
+    ids = left_by_others(ipv4, rng, 60)[:30]  # a fifth of what is shown is more than PER_HOUR
     report_all(address, devices.DEVICES[:16], ids)
     assert count_there(daemon, ids) == 30 - PER_HOUR
     with daemon.administrator() as administrator:
@@ -197,7 +197,7 @@ def test_a_network_hides_a_few_in_an_hour(make_daemon, rng):
 def test_honest_reports_hide_meanwhile(make_daemon, rng):
     """While one /64 has spent its bound, 5 senders from elsewhere hide a message, as ever."""
     daemon, address, ipv4 = limited(make_daemon)
-    ids = left_by_others(ipv4, rng, 20)
+    ids = left_by_others(ipv4, rng, 60)[:20]
     report_all(address, devices.DEVICES[:16], ids[:10])
     assert count_there(daemon, ids) == 20 - PER_HOUR
     honest = [f"127.0.4.{n + 1}" for n in range(HIDE_AFTER)]
@@ -216,12 +216,108 @@ def test_honest_reports_hide_meanwhile(make_daemon, rng):
 def test_an_ipv4_address_has_a_bound(make_daemon, rng):
     """With IPv4, and for a /64 that is further away, it is the sender's."""
     daemon, address, ipv4 = limited(make_daemon, "hide_after = 1\nhide_per_hour = 2\n")
-    ids = left_by_others(ipv4, rng, 12)
+    ids = left_by_others(ipv4, rng, 40)[:12]
     report_all(ipv4, ["127.0.5.1"], ids[:4])
     report_all(ipv4, ["127.0.5.2"], ids[4:8])
     report_all(address, devices.ELSEWHERE[:1], ids[8:])
     for n in range(0, 12, 4):
         assert count_there(daemon, ids[n:n + 4]) == 2
+
+
+def report_in_turn(address, sources, ids, **fields):
+    """Each message is reported by HIDE_AFTER sources, the next message by the next ones."""
+    clients = [wire.Client(address, source=source) for source in sources]
+    for n, message_id in enumerate(ids):
+        for k in range(HIDE_AFTER):
+            with contextlib.suppress(wire.Refused):
+                clients[(n * HIDE_AFTER + k) % len(clients)].call(pb.Report(id=message_id, **fields))
+    for client in clients:
+        client.close()
+
+
+CROWD = [f"127.0.6.{n + 1}" for n in range(16)]
+
+
+def test_each_reporter_pays(make_daemon, rng):
+    """16 senders have 6 reports an hour each that count, so 5 of them for each message hide 19 at most."""
+    daemon, _, ipv4 = limited(make_daemon)
+    ids = left_by_others(ipv4, rng, 200)
+    report_in_turn(ipv4, CROWD, ids)
+    assert 200 - count_there(daemon, ids) == 16 * PER_HOUR // HIDE_AFTER
+
+
+def test_a_crowd_hides_a_fifth(make_daemon, rng):
+    """Many senders hide a fifth of what is shown; a line of the log says so, and `wait` rings."""
+    daemon, _, ipv4 = limited(make_daemon, "hide_per_hour = 1000\n")
+    ids = left_by_others(ipv4, rng, 40)
+    with daemon.administrator() as administrator:
+        report_in_turn(ipv4, CROWD, ids[:6])
+        assert count_there(daemon, ids) == 34, "a fifth of 34 is 6"
+        assert figures(daemon).get("host/default/hides_withheld") is None
+        assert administrator.call(pb.Wait()).count == 6
+        report_in_turn(ipv4, CROWD[:HIDE_AFTER - 1], ids[20:21])
+        assert administrator.call(pb.Wait()).id == ids[20]
+        waiting = administrator.post(pb.Wait())
+        report_in_turn(ipv4, CROWD, ids[20:21])  # the fifth sender
+        assert administrator.receive().waited.id == ids[20], waiting
+        report_in_turn(ipv4, CROWD, ids[6:20])
+        assert count_there(daemon, ids) == 34
+        listed = administrator.call(pb.Reported(limit=100)).messages
+        assert {m.id for m in listed[:15]} == {*ids[6:21]}, "what a bound keeps shown is first"
+    warnings = [line for line in daemon.log if line and "a fifth of what is shown" in line]
+    assert len(warnings) == 1, "one warning, not one for each message"
+
+
+@pytest.mark.parametrize("kind", [pb.ILLEGAL, pb.ABOUT_ME])
+def test_grave_reports_always_hide(make_daemon, rng, kind):
+    """What cannot wait is hidden by enough senders whatever else they have reported."""
+    daemon, _, ipv4 = limited(make_daemon, "hide_per_hour = 1\n")
+    ids = left_by_others(ipv4, rng, 10)
+    report_in_turn(ipv4, CROWD[:HIDE_AFTER], ids[:5])
+    assert count_there(daemon, ids) == 9
+    report_in_turn(ipv4, CROWD[:HIDE_AFTER - 1], ids[5:], kind=kind)
+    assert count_there(daemon, ids) == 9
+    report_in_turn(ipv4, CROWD[HIDE_AFTER - 1:HIDE_AFTER], ids[5:], kind=kind)
+    assert count_there(daemon, ids) == 4
+
+
+# --- the operator's list --------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", [pb.SPAM, pb.ABOUT_ME])
+@pytest.mark.parametrize("reporters", [1, 3], ids=["one-device", "three-addresses"])
+def test_fillers_do_not_bury_a_report(make_daemon, rng, kind, reporters):
+    """Whoever reports 55 messages of their own does not push what is about somebody out of sight."""
+    daemon, _, ipv4 = limited(make_daemon)
+    with wire.Client(ipv4, source="127.0.7.1") as author:
+        victims = deposit(author, rng)
+    report_all_of(ipv4, "127.0.7.2", [victims], pb.ABOUT_ME)
+    with wire.Client(ipv4, source=CROWD[0]) as filler:
+        ids = [deposit(filler, rng) for _ in range(55)]
+    for source in CROWD[:reporters]:
+        report_all_of(ipv4, source, ids, kind)
+    with daemon.administrator() as administrator:
+        pages = list_pages(administrator, 10)
+    first = 1 if kind == pb.ABOUT_ME and reporters > 1 else 0
+    assert pages[0][first] == victims
+    assert sorted(sum(pages, [])) == sorted([victims, *ids]), "all are on some page, and once"
+    assert len(pages) == 6
+
+
+def report_all_of(address, source, ids, kind):
+    with wire.Client(address, source=source) as client:
+        for message_id in ids:
+            client.call(pb.Report(id=message_id, kind=kind))
+
+
+def list_pages(administrator, limit):
+    """The ids on each page of the list."""
+    pages, after = [], {}
+    while not pages or after:
+        listed = administrator.call(pb.Reported(limit=limit, **after))
+        pages.append([message.id for message in listed.messages])
+        after = {"after": listed.next} if listed.next else {}
+    return pages
 
 
 # --- honest phones --------------------------------------------------------------------------------
