@@ -7,7 +7,8 @@
 enum {
     NEAR_PPM = 220000, /* similarity from which a message is near: the default bound of hosts */
     VERY_NEAR_PPM = 600000, /* and very near */
-    LIST_LINES_MAX = 12     /* of a message in a list */
+    LIST_LINES_MAX = 12,    /* of a message in a list; style.css cuts it off at that height */
+    LIST_LINE_LETTERS = 28  /* about as many fit a line of a screen of 320 pixels */
 };
 
 /* --- one message ------------------------------------------------------------------------------ */
@@ -53,6 +54,33 @@ static void item_write_link(struct html *html, const struct page *page,
     html_raw(html, "</a>");
 }
 
+/*
+ * Whether a text takes more than LIST_LINES_MAX lines on a small screen, so that style.css cuts it
+ * off. No page knows without a script how high a text is, so the widths of glyphs are guessed: a
+ * letter beyond ASCII counts two, a ligature of a whole sentence such as U+FDFD 18, a sign of
+ * cuneiform 4. On a larger screen "Read on" may stand below a text that is whole.
+ */
+static bool text_is_high(const char *text, size_t count)
+{
+    size_t lines = 0;
+    size_t letters = 0; /* of this line */
+
+    for (size_t i = 0; i <= count; i++) {
+        unsigned char byte = i < count ? (unsigned char)text[i] : '\n';
+        unsigned char next = i + 1 < count ? (unsigned char)text[i + 1] : 0;
+
+        if (byte == '\n' || byte == '\r') {
+            lines += (letters + LIST_LINE_LETTERS - 1) / LIST_LINE_LETTERS;
+            letters = 0;
+        } else if (byte < 0x80) {
+            letters++;
+        } else if (byte >= 0xc0) { /* the first byte of a character */
+            letters += byte == 0xef && next == 0xb7 ? 18 : byte == 0xf0 && next == 0x92 ? 4 : 2;
+        }
+    }
+    return lines > LIST_LINES_MAX;
+}
+
 void page_write_item(struct html *html, const struct page *page,
                      const struct board_message *message, bool shows_nearness)
 {
@@ -70,6 +98,7 @@ void page_write_item(struct html *html, const struct page *page,
     if (message->text != NULL) {
         is_whole =
             html_message(html, message->text, message->bytes, PAGE_TEXT_CHARACTERS, LIST_LINES_MAX);
+        is_whole = is_whole && !text_is_high(message->text, message->bytes);
     } else if (message->is_omitted) {
         page_write_element(html, page, "p", "soft", "item.omitted");
         is_whole = false;
