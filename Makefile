@@ -26,6 +26,8 @@ TORTURE_CUTS ?= 50000
 TORTURE_KILLS ?= 100
 TORTURE_ROUNDS ?= 20
 TORTURE_HUB_ROUNDS ?= 20
+# Random faults at a hub: about 90 minutes for 200.
+TORTURE_FAULT_ROUNDS ?= 200
 # Of `make play`: the address of the page, loopback when none is named.
 PLAY_LISTEN ?=
 # Sanitizers are slow, and so are small machines.
@@ -93,6 +95,7 @@ check-all: check check-rest check-asan ## check, all other tests, and most again
 check-rest:
 	@sh scripts/install-packages build test browser hub openwrt
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@sh scripts/take-nats-server $(BUILD)
 	@$(RUN_TESTS) --log check-rest $(addprefix --suite ,$(REST_SUITES)) $(BUILD)
 
 check-asan:
@@ -160,15 +163,19 @@ torture: ## power cuts (TORTURE_CUTS) and kill -9 under load (TORTURE_KILLS), ma
 	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 fault-power crash
 	@sh scripts/beside-load $(BUILD) $(TORTURE_ROUNDS)
 
-torture-hub: ## kill -9 and lost power at a hub, TORTURE_HUB_ROUNDS (20) of each; a hood of 50
+torture-hub: ## kill -9 and lost power at a hub, TORTURE_HUB_ROUNDS (20) of each; a hood of 50; TORTURE_FAULT_ROUNDS (200) random faults with each of two nats-servers
 	@sh scripts/install-packages build test hub
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
+	@sh scripts/take-nats-server $(BUILD)
 	@echo "building and torturing in $(BUILD)"
 	@ninja -C $(BUILD) --quiet
 	@HEARSAY_HUB_ROUNDS=$(TORTURE_HUB_ROUNDS) \
 	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 kill_hub
 	@HEARSAY_HOOD_SITES=50 HEARSAY_HOOD_QUERIES=1000 \
 	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 hood_hub
+	@HEARSAY_FAULT_ROUNDS=$(TORTURE_FAULT_ROUNDS) HEARSAY_REPLICA_ROUNDS=$(TORTURE_FAULT_ROUNDS) \
+	    meson test -C $(BUILD) --no-rebuild --verbose --timeout-multiplier 0 \
+	    hub_replicas hub_replicas_testing hub_faults hub_faults_testing
 
 small: ## as root: a 32-bit hearsayd in 64 MB with 100,000 messages; memory, sizes, bytes written
 	@sh scripts/small $(BUILD_SMALL)

@@ -35,8 +35,9 @@ NODES = ("n1", "n2", "n3")
 STREAMS = [f"h_{n}" for n in range(SHARDS)] + ["o", "rule"]
 
 needs_hub = pytest.mark.skipif(
-    not NATS_SERVER or not os.access(BRIDGE, os.X_OK),
-    reason="there is no nats-server" if not NATS_SERVER else "there is no hearsay-bridge")
+    not NATS_SERVER or not os.access(NATS_SERVER, os.X_OK) or not os.access(BRIDGE, os.X_OK),
+    reason="there is no hearsay-bridge" if not os.access(BRIDGE, os.X_OK)
+    else f"there is no {os.environ.get('NATS_SERVER') or 'nats-server'}")
 
 
 def shard_of(host):

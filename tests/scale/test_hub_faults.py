@@ -1,0 +1,294 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Random faults at a hub of three servers, with operators at every place. No answer that says `complete` lacks a
+message, no decision of an operator is undone or stays undelivered, nothing that was acknowledged is missing, and
+nothing that was withdrawn is back.
+
+HEARSAY_FAULT_ROUNDS in the environment: how many faults (10); with more than 10 they last longer.
+HEARSAY_FAULT_WAIT_S: for how long all places may take to become the same (200 s). NATS_SERVER: which nats-server.
+HEARSAY_TEST_SEED: the seed that a failed run has printed.
+"""
+
+import collections
+import os
+import pathlib
+import random
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+
+import conftest
+import hearsay_wire as wire
+import hub_cluster
+import hub_faults
+import stored_blocks
+from conftest import make_daemon  # noqa: F401
+from hood_sites import HOOD
+from hub_cluster import wait_until
+from hub_site import Site
+from uplink import Uplink
+
+pytestmark = hub_cluster.needs_hub
+ROUNDS = int(os.environ.get("HEARSAY_FAULT_ROUNDS", "10"))
+IS_LONG = ROUNDS > 10
+HOSTS = ["ap1", "ap2", "ap3"] if IS_LONG else ["ap1", "ap2"]
+CONVERGENCE_S = int(os.environ.get("HEARSAY_FAULT_WAIT_S", "200")) * wire.SLOWNESS
+# Between two heads: 30 s in every day's life, as are all other times of a bridge here.
+os.environ.setdefault("HEARSAY_BRIDGE_HEAD_MS", "5000" if IS_LONG else "1000")
+
+
+class World:
+    def __init__(self, daemons, seed, say):
+        self.say = say  # prints a line
+        self.rng = random.Random(seed)
+        self.hub = hub_cluster.Hub(conftest.storage_root(), {host: HOOD for host in HOSTS})
+        self.hub.start().wait_ready().make_streams()
+        self.hub.wait_led()
+        self.sites, self.uplinks = {}, {}
+        for host in HOSTS:
+            self.sites[host] = self._add_site(daemons, host, {host: "owner"})
+            with open(self.sites[host].bridge.config, "a", encoding="utf-8") as file:
+                file.write(f"[hood {HOOD}]\nasks_per_minute = 100000\n")
+        self.reader = self._add_site(daemons, "reader", {host: "replica" for host in HOSTS})
+        self.ledger = hub_faults.Ledger()
+        for site in self.all_sites():
+            site.start()
+        for site in self.all_sites():
+            wait_until(lambda s=site: "connected" in s.bridge.status(), "the hub")
+        self.workers = [hub_faults.Worker(self, host, random.Random(self.rng.random())) for host in HOSTS]
+        self.askers = [hub_faults.Asker(self, host, random.Random(self.rng.random())) for host in HOSTS]
+        self.faults = collections.Counter()
+        self.known_differences = set()
+        self.shares = {}  # fault: (answers, not complete)
+
+    def _add_site(self, daemons, name, roles):
+        site = Site(self.hub, daemons, name, roles,
+                    limits="[limits]\ndeposits_per_minute = 0\nqueries_per_minute = 0\nk = 100\n")
+        self.uplinks[name] = Uplink(self.hub.ports)
+        self.uplinks[name].rewrite(site.bridge.config)
+        return site
+
+    def all_sites(self):
+        return [*self.sites.values(), self.reader]
+
+    # --- faults; each ends with all programs running ---
+
+    def last(self, short, long):
+        """How long the fault lasts, in seconds; a fault is a time in which something is away."""
+        time.sleep(self.rng.uniform(0.2, long if IS_LONG else short))
+
+    def kill_servers(self, count):
+        nodes = self.rng.sample(list(self.hub.nodes.values()), count)
+        for node in nodes:
+            node.kill()
+        self.last(1, 20 if count == 3 else 5)
+        for node in nodes:
+            node.start()
+
+    def stop_server(self):
+        """The process stands still, and goes on as if no time had passed."""
+        node = self.rng.choice(list(self.hub.nodes.values()))
+        node.process.send_signal(hub_cluster.signal.SIGSTOP)
+        try:
+            self.last(3, 35)
+        finally:
+            node.process.send_signal(hub_cluster.signal.SIGCONT)
+
+    def kill_bridge(self, site):
+        site.bridge.kill()
+        self.last(1, 10)
+        site.bridge.start()
+
+    def kill_daemon(self, site):
+        site.daemon.kill()
+        self.last(0.5, 5)
+        site.daemon.start()
+
+    def cut(self, name):
+        self.uplinks[name].cut()
+        self.last(2, 35)
+        self.uplinks[name].mend()
+
+    def wipe(self, host):
+        """What has not reached the hub is lost with the machine, so nothing is on its way when it goes."""
+        worker = self.workers[HOSTS.index(host)]
+        worker.pause()
+        site = self.sites[host]
+        self.wait_same(host)
+        site.lose(with_state=self.rng.random() < 0.5)
+        site.start()
+        worker.go_on()
+
+    def kill_three_programs(self):
+        programs = [node.kill for node in self.hub.nodes.values()]
+        programs += [site.bridge.kill for site in self.all_sites()] + [site.daemon.kill for site in self.all_sites()]
+        for kill in self.rng.sample(programs, 3):
+            kill()
+        self.last(0.5, 5)
+        self.hub.start()
+        for site in self.all_sites():
+            if not site.daemon.is_running():
+                site.daemon.start()
+            if site.bridge.process is None:
+                site.bridge.start()
+
+    def all_faults(self):
+        """Name to fault, in a random order that has each kind once."""
+        host = self.rng.choice(HOSTS)
+        owner = self.sites[host]
+        kinds = {
+            "1 server killed": lambda: self.kill_servers(1),
+            "2 servers killed": lambda: self.kill_servers(2),
+            "3 servers killed": lambda: self.kill_servers(3),
+            "a server stopped": self.stop_server,
+            f"the bridge of {host} killed": lambda: self.kill_bridge(owner),
+            "the reader's bridge killed": lambda: self.kill_bridge(self.reader),
+            f"hearsayd of {host} killed": lambda: self.kill_daemon(owner),
+            "the reader's hearsayd killed": lambda: self.kill_daemon(self.reader),
+            f"the way from {host} to the hub cut": lambda: self.cut(host),
+            "the way from the reader to the hub cut": lambda: self.cut("reader"),
+            f"{host} wiped": lambda: self.wipe(host),
+            "three programs killed": self.kill_three_programs,
+        }
+        names = list(kinds)
+        self.rng.shuffle(names)
+        return [(name, kinds[name]) for name in names]
+
+    # --- what must be ---
+
+    def exported(self, site, host):
+        """The ids that it shows, without those that end soon or have just ended; None while hearsayd is away."""
+        edge = hub_faults.now_ms() + hub_faults.EXPIRY_MS
+        try:
+            return {id for id, message in site.exported(host).items() if message.expires_ms > edge}
+        except (OSError, wire.Ended, wire.Refused):
+            return None
+
+    def compare(self, host):
+        """Kind of fault to lines: what the places show and must not, and the other way round."""
+        messages = self.ledger.of(host, lambda m: m.is_shown is not None)
+        owner, reader = self.exported(self.sites[host], host), self.exported(self.reader, host)
+        if owner is None or reader is None:
+            return {"away": ["hearsayd"]}
+        found = collections.defaultdict(list)
+        for message in messages:
+            name = f"{message.id.hex()} of {host}, decided at {message.decided_at or 'no place'}"
+            at = (message.id in owner, message.id in reader)
+            if message.expires_ms < hub_faults.now_ms() + 2 * hub_faults.EXPIRY_MS or at == (message.is_shown,) * 2:
+                continue
+            if message.decided_at == "reader":
+                kind = "undelivered" if at[1] == message.is_shown else "undone"
+            elif message.decided_at:
+                kind = "undone" if at[0] != message.is_shown else "behind"
+            elif message.is_shown:
+                kind = "behind" if at[0] else "lost"
+            else:
+                kind = "back" if at[0] else "behind"
+            found[kind].append(f"{name}: shown at the owner {at[0]}, at the reader {at[1]}, wanted {message.is_shown}")
+        for id in (owner ^ reader) - {message.id for message in messages}:
+            found["behind"].append(f"{id.hex()} of {host} is not the same at the owner and the reader")
+        return found
+
+    def wait_same(self, host):
+        """Until all places are as promised; seconds. What is not after CONVERGENCE_S is counted, and left out of
+        later rounds."""
+        began = time.monotonic()
+        while found := self.compare(host):
+            if time.monotonic() > began + CONVERGENCE_S:
+                self.note(host, found)
+                break
+            time.sleep(0.1)
+        self.ledger.settle(host)
+        return time.monotonic() - began
+
+    def note(self, host, found):
+        self.faults["not converged"] += 1
+        for kind, lines in found.items():
+            self.faults[kind] += len(lines)
+            print(f"{kind}: {len(lines)}:", *lines[:5], sep="\n  ")
+        with self.ledger.lock:
+            for message in self.ledger.messages.values():
+                if message.host == host and any(message.id.hex() in line for lines in found.values() for line in lines):
+                    message.is_shown = None
+        print(self.sites[host].bridge.status(), self.reader.bridge.status(), sep="\n")
+
+    def look_at_servers(self):
+        """Whether the servers agree about each stream; None: not all say that they are up to date."""
+        streams = {f"h_{hub_cluster.shard_of(host)}" for host in HOSTS} | {"o"}
+        for stream in sorted(streams):
+            if hub_cluster.is_current(self.hub.ask(f"STREAM.INFO.{stream}")):
+                new = set(stored_blocks.differences(self.hub, stream)) - self.known_differences
+                new = {line for line in new if line in stored_blocks.differences(self.hub, stream)}  # not on its way
+                self.known_differences |= new
+                for line in sorted(new)[:3]:
+                    print(f"the servers disagree: {line}")
+                self.faults["servers disagree"] += bool(new)
+
+    def run_round(self, number, name, fault):
+        for worker in self.workers:
+            worker.go_on()
+        before = [(asker.answers, asker.incomplete) for asker in self.askers]
+        began = time.monotonic()
+        fault()
+        time.sleep(0.5)  # some work after it
+        lasted = time.monotonic() - began
+        for worker in self.workers:
+            worker.pause()
+        took = max(self.wait_same(host) for host in HOSTS)
+        self.look_at_servers()
+        self.ledger.forget_expired()
+        for asker, (answers, incomplete) in zip(self.askers, before):
+            assert asker.error is None, asker.error
+            if asker.host not in name and "three programs" not in name:
+                sums = self.shares.setdefault("of others", [0, 0])
+                sums[0] += asker.answers - answers
+                sums[1] += asker.incomplete - incomplete
+            for kind, line in asker.faults:
+                self.faults[kind] += 1
+                print(f"{kind}: {line}")
+            asker.faults = []
+        self.say(f"round {number}: {name}, {lasted:.1f} s; the same everywhere after {took:.1f} s; {dict(+self.faults)}")
+        return took
+
+    def end(self):
+        for each in (*self.workers, *self.askers):
+            each.stop()
+        for site in self.all_sites():
+            site.stop()
+
+    def remove(self):
+        for each in (*self.workers, *self.askers):
+            each.ends = True
+        for site in self.all_sites():
+            site.remove()
+        for uplink in self.uplinks.values():
+            uplink.close()
+        self.hub.remove()
+
+
+def test_faults(make_daemon, request):  # noqa: F811
+    def say(line):  # also while the test runs, because it may run for hours
+        with request.config.pluginmanager.getplugin("capturemanager").global_and_fixture_disabled():
+            print(line, flush=True)
+
+    seed = conftest.seed_of()
+    say(f"\nHEARSAY_TEST_SEED={seed}, nats-server {'.'.join(map(str, hub_cluster.server_version()))}, {ROUNDS} rounds")
+    world = World(make_daemon, seed, say)
+    times, faults, number = [], [], 0
+    try:
+        for worker in world.workers:
+            worker.go_on()
+        wait_until(lambda: all(len(world.ledger.of(host)) > 2 * hub_faults.LEAST_ALIVE for host in HOSTS), "messages")
+        while number < ROUNDS:
+            faults = faults or world.all_faults()
+            number += 1
+            times.append(world.run_round(number, *faults.pop()))
+        world.end()
+    finally:
+        answers = sum(asker.answers for asker in world.askers)
+        others, missing = world.shares.get("of others", (0, 0))
+        say(f"{number} rounds, {world.ledger.counts}, {answers} answers; during faults of others {missing} of "
+            f"{others} not complete; the same everywhere after {sorted(times)[len(times) // 2] if times else 0:.1f} s "
+            f"(median), {max(times, default=0):.1f} s (most); faults: {dict(+world.faults)}")
+        world.remove()
+    assert not +world.faults, world.faults
