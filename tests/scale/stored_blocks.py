@@ -30,13 +30,18 @@ def stored(hub, node, stream):
     return found
 
 
-def differences(hub, stream):
-    """Lines: a number under which servers have different messages, or some have none. Erasing is not compared,
-    because a server may catch up with it later."""
+SOUND = (2, 11, 16)  # the first nats-server whose servers should agree: docs/hub.md
+
+
+def differences(hub, stream, keeps_all=False):
+    """Lines: a number under which servers have different messages; and with `keeps_all`, for a stream from which
+    nothing is removed, one that a server has not. Otherwise that is no difference, because each server rewrites its
+    files when it likes."""
     all_ = {node: stored(hub, node, stream) for node in hub.nodes}
     lines = []
     for number in sorted(set().union(*all_.values())):
         said = {node: found.get(number, "nothing") for node, found in all_.items()}
-        if None not in said.values() and len(set(said.values())) > 1:
+        subjects = set(said.values()) - (set() if keeps_all else {"nothing"})
+        if None not in subjects and len(subjects) > 1:
             lines.append(f"{stream} {number}: {said}")
     return lines
