@@ -264,11 +264,11 @@ def test_a_reader_that_was_away_is_compared_at_once(make_point, make_daemon, hub
     """Not after an hour (120 heads): its server may lack what the hub has acknowledged. Until then `status` of both
     says since when nothing was compared. Of the two readers the one that was away is the one that is compared."""
     uplink = Uplink(hub.ports)
-    other = Site(hub, make_daemon, "reader", {"ap6": "replica"}, clock=clock).start()
-    reader = Site(hub, make_daemon, "reader2", {"ap6": "replica"}, clock=clock)
+    other = Site(hub, make_daemon, "reader", {"ap14": "replica"}, clock=clock).start()
+    reader = Site(hub, make_daemon, "reader2", {"ap14": "replica"}, clock=clock)
     uplink.rewrite(reader.bridge.config)
     reader.start()
-    point = make_point("ap6", clock=clock)
+    point = make_point("ap14", clock=clock)
     point.bridge.env["HEARSAY_BRIDGE_HEAD_MS"] = "100"
     point.start()
     try:
@@ -295,14 +295,14 @@ def test_a_reader_that_was_away_is_compared_at_once(make_point, make_daemon, hub
         assert re.search(r"not compared with its owner since\n    20\d\d-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", text), text
         assert "not compared" not in other.bridge.status()
         with acting_as(BECOMES.pw_uid), wire.Client(reader.socket) as client:
-            change = next(iter(client.call(pb.Changes(host="ap6")).changes))
+            change = next(iter(client.call(pb.Changes(host="ap14")).changes))
             change.message.reports = 3
-            client.call(pb.Apply(host="ap6", changes=[change], **{"as": pb.AS_REPLICA}))
+            client.call(pb.Apply(host="ap14", changes=[change], **{"as": pb.AS_REPLICA}))
         uplink.mend()
         reader.bridge.wait_log("connected to the hub", seen)
-        before = letter_at_hub(hub, "ap6", "-")[0]
+        before = letter_at_hub(hub, "ap14", "-")[0]
         point.bridge.wait_log(FOUND)
-        heads = letter_at_hub(hub, "ap6", "-")[0] - before - len(ids)
+        heads = letter_at_hub(hub, "ap14", "-")[0] - before - len(ids)
         assert heads < 60 * wire.SLOWNESS, heads
         wait_until(lambda: "reader_compared 1\n" in reader.bridge.status("--metrics"), "the comparison")
         point.bridge.stop()
@@ -316,17 +316,17 @@ def test_a_reader_that_was_away_is_compared_at_once(make_point, make_daemon, hub
 def test_a_hub_without_a_quorum_is_a_reason_to_compare(make_point, hub, rng):
     """Two servers are killed and come back, while the bridge stays connected to the third one. The owner says since
     when nothing was compared, and asks a reader as soon as its head is accepted again."""
-    point = make_point("ap7")
+    point = make_point("ap15")
     with open(point.config, encoding="utf-8") as file:
         text = file.read()
     with open(point.config, "w", encoding="utf-8") as file:
         file.write("".join(line for line in text.splitlines(True) if "nats = " not in line or hub.urls[0] in line))
-    reader = CountingReader(hub, "ap7")
+    reader = CountingReader(hub, "ap15")
     try:
         point.start()
         point.wait_published(point.deposit(rng, 3))
         wait_until(lambda: reader.digests and "not compared" not in point.bridge.run("status").stdout, "the first")
-        before, head = reader.digests, letter_at_hub(hub, "ap7", "-")[0]
+        before, head = reader.digests, letter_at_hub(hub, "ap15", "-")[0]
         others = list(hub.nodes.values())[1:]
         for node in others:
             node.kill()
@@ -335,7 +335,7 @@ def test_a_hub_without_a_quorum_is_a_reason_to_compare(make_point, hub, rng):
             node.start()
         hub.wait_led()
         wait_until(lambda: reader.digests > before, "a comparison")
-        assert letter_at_hub(hub, "ap7", "-")[0] - head < 60 * wire.SLOWNESS  # not 120
+        assert letter_at_hub(hub, "ap15", "-")[0] - head < 60 * wire.SLOWNESS  # not 120
         point.bridge.stop()
         assert sum("connected to the hub" in line for line in point.bridge.log if line) == 1
     finally:
