@@ -9,7 +9,6 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "core/filter/bloom.h"
 #include "core/profile/encode.h"
 #include "daemon/config/config.h"
 #include "daemon/config/guest.h"
@@ -153,24 +152,32 @@ bool config_doubts_distance(const struct config_host *host, char *out_sentence)
 }
 
 /*
- * Writes the filter of the here labels that clients add to everything. Those of access points are
+ * Adds the here labels that clients add to everything. Those of access points are
  * none of these, because clients leave out the ones that have no room.
  */
-static void encode_here(const struct config_host *host, uint64_t *out_filter)
+static void encode_here(struct encoder *encoder, const struct config_host *host)
 {
     static const char of_wifi[] = "wifi:";
-    struct encoder encoder;
     size_t length = 0;
 
-    encoder_begin(&encoder, &host->profile);
+    encoder_begin(encoder, &host->profile);
     for (const char *label = host->here; *label != '\0'; label += length + 1) {
         length = strcspn(label, "\n");
         if (strncmp(label, of_wifi, strlen(of_wifi)) != 0) {
             /* Clients leave out labels without a section, too. */
-            (void)encoder_add(&encoder, label, length);
+            (void)encoder_add(encoder, label, length);
         }
     }
-    encoder_end(&encoder, out_filter);
+}
+
+static uint32_t count_marks(const struct encoder *encoder, const struct profile_section *section)
+{
+    uint32_t set = 0;
+
+    for (uint32_t i = 0; i < section->bits; i++) {
+        set += encoder->marks[section->first_bit + i] != 0 ? 1 : 0;
+    }
+    return set;
 }
 
 bool config_doubts_here(const struct config *config, size_t index, char *out_sentence)
@@ -178,13 +185,13 @@ bool config_doubts_here(const struct config *config, size_t index, char *out_sen
     enum { PPM = 1000000 };
     const struct config_host *host = &config->hosts[index];
     uint32_t most_ppm = config->limits.deposit_fill_max_ppm;
-    uint64_t filter[PROFILE_WORDS_MAX];
+    struct encoder encoder;
     char name[PROFILE_TEXT_MAX];
 
-    encode_here(host, filter);
+    encode_here(&encoder, host);
     for (uint32_t s = 0; s < host->profile.section_count; s++) {
         const struct profile_section *section = &host->profile.sections[s];
-        uint32_t set = bloom_union_count_range(filter, filter, section->first_bit, section->bits);
+        uint32_t set = count_marks(&encoder, section);
 
         if (set > section->hashes && (uint64_t)set * PPM > (uint64_t)most_ppm * section->bits) {
             profile_print_name(section, name);
