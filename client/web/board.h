@@ -49,6 +49,8 @@ struct board_list {
     size_t count;
     size_t sealed; /* messages of groups that were left out */
     bool has_older;
+    /* the next page has messages before this time; 0: before the last one of this page */
+    int64_t older_before_ms;
     bool is_partial; /* around here: not all access points have answered */
     int64_t now_ms;  /* by hearsayd's clock */
     int64_t age_ms;  /* how old the answer is; more than the cache's time: hearsayd is away */

@@ -20,6 +20,25 @@ from test_gateway import make_gateway, open_folder  # noqa: F401 (fixtures)
 from web_runner import NAME, fields_of, make_web  # noqa: F401 (a fixture)
 
 
+def test_one_phone_has_a_share_of_the_first_page(make_web):
+    """40 messages of one phone leave 14 of 20 places to the others, who wait; all are on some page."""
+    web = make_web(daemon="[limits]\ndeposits_per_minute = 0\n")
+    honest = {f"honest {number}." for number in range(20)}
+    for number, text in enumerate(sorted(honest)):
+        assert web.leave(text, source=f"127.0.2.{number + 1}").status == 200
+    crowd = {f"crowd {number}." for number in range(40)}
+    for text in sorted(crowd):
+        assert web.leave(text, source="127.0.3.1").status == 200
+    seen, page = [], web.get(source="127.0.4.1").text
+    while page is not None and len(seen) < 9:
+        seen.append(set(re.findall(r"<p dir=\"auto\">((?:honest|crowd) \d+\.)</p>", page)))
+        older = re.search(r'rel="next" href="([^"]+)"', page)
+        page = older and web.get(older[1].replace("&amp;", "&"), source="127.0.4.1").text
+    assert len(seen[0]) == 20 and len(seen[0] & honest) >= 14
+    assert set().union(*seen) >= honest
+    assert len(set().union(*seen) & crowd) >= 30
+
+
 def test_two_phones_see_each_other(make_web):
     web = make_web("cache = 0\n")
     assert "number one" not in web.get().text

@@ -22,6 +22,14 @@ size_t answer_count(const struct hearsay_results *results);
  */
 struct answer *answer_of_results(const struct hearsay_results *results, size_t most,
                                  bool is_by_time, const char *host);
+
+/*
+ * Lets the page behind an answer begin with the newest message that the answer leaves out of a
+ * wider one, by time, so that no message is on no page. Messages that are older than that are on
+ * both.
+ */
+void answer_begin_older(struct answer *answer, const struct hearsay_results *wide);
+
 struct answer *answer_of_message(const struct hearsay_message *message);
 
 /* The labels of `here` that clients of the host add to a context. NULL: no memory. */

@@ -15,6 +15,7 @@ void asks_init(struct asks *asks, size_t views)
 static void ask_free(struct ask *ask)
 {
     free(ask->answer);
+    free(ask->fair);
     free(ask->view);
     free(ask);
 }

@@ -50,8 +50,11 @@ struct ask {
     struct http_address readers[ASK_READERS]; /* ASK_LIST: who has asked, unless it is shared */
     bool is_shared;                           /* ASK_LIST: more than ASK_READERS have asked */
     struct answer *answer;                    /* owned; NULL: none */
-    int64_t answered_ms;                      /* by the loop's clock */
-    bool is_fresh;                            /* nothing has changed since */
+    /* ASK_LIST: a full page with a bounded share of each sender, while a wide answer is awaited
+       that says what it leaves out; owned; NULL: none */
+    struct answer *fair;
+    int64_t answered_ms;    /* by the loop's clock */
+    bool is_fresh;          /* nothing has changed since */
     bool is_watched;        /* ASK_LIST: since before the question hearsayd tells of changes */
     uint64_t ticket;        /* of the request in flight; 0: none */
     bool has_changed;       /* while the request was in flight */

@@ -328,19 +328,48 @@ static const struct hearsay_host *host_of(const struct house *house, const struc
     return hearsay_find_host(link_server(house->link), query_host(name));
 }
 
+/*
+ * Keeps the answer of the first page if hearsayd left messages of a sender out of it and the page
+ * is full all the same: others wait, so that this page is shown, with a share of each sender. A
+ * wider answer, in which a share is larger, then says where the next page begins.
+ */
+static void keep_fair(struct house *house, struct ask *ask, const struct hearsay_results *results,
+                      const char *host)
+{
+    free(ask->fair);
+    ask->fair = NULL;
+    if (results->capped && ask->view->order == VIEW_NEWEST && ask->view->before_ms == INT64_MAX) {
+        ask->fair = answer_of_results(results, house->options.per_page, true, host);
+    }
+    if (ask->fair != NULL && ask->fair->list.count < house->options.per_page) {
+        free(ask->fair);
+        ask->fair = NULL;
+    }
+}
+
 static void take_answer(struct house *house, struct ask *ask, const struct hearsay_reply *reply)
 {
     const struct hearsay_host *host = host_of(house, ask);
+    const char *name = NULL;
     struct answer *answer = NULL;
 
     switch (reply->kind) {
     case HEARSAY_REPLY_RESULTS:
+        name = host != NULL ? host->name : ask->view->host;
+        if (!ask->is_wide) {
+            keep_fair(house, ask, &reply->results, name);
+        }
         if (list_ask_wider(house, ask, &reply->results)) {
             return;
         }
-        answer = answer_of_results(&reply->results, house->options.per_page,
-                                   ask->view->order == VIEW_NEWEST,
-                                   host != NULL ? host->name : ask->view->host);
+        if (ask->fair != NULL) {
+            answer = ask->fair;
+            ask->fair = NULL;
+            answer_begin_older(answer, &reply->results);
+        } else {
+            answer = answer_of_results(&reply->results, house->options.per_page,
+                                       ask->view->order == VIEW_NEWEST, name);
+        }
         if (answer != NULL && list_is_part(house, ask, &reply->results)) {
             answer->list.has_older = true;
         }

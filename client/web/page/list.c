@@ -354,7 +354,8 @@ static void list_write_pages(struct html *html, const struct page *page,
         html_raw(html, "</a></p>\n");
     }
     if (list->has_older && list->count > 0 && page->view->order == VIEW_NEWEST) {
-        view.before_ms = list->messages[list->count - 1].deposited_ms;
+        view.before_ms = list->older_before_ms != 0 ? list->older_before_ms
+                                                    : list->messages[list->count - 1].deposited_ms;
         html_raw(html, "<p><a class=\"button quiet wide\" rel=\"next\"");
         page_write_view_href(html, &view);
         html_raw(html, ">");
