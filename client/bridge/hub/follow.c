@@ -46,7 +46,7 @@ struct follow {
     uint64_t seq;      /* of the last message taken; 0: none */
     uint64_t time_ns;  /* when the stream got it */
     uint64_t number;   /* of the last message of this consumer */
-    uint64_t backlog;  /* how many messages were there when the consumer was made */
+    uint64_t owed;     /* messages that the stream had for the consumer when it was made */
     size_t wanted;     /* of the messages asked for, how many are still to come */
     unsigned beats;    /* heartbeats since the last message, or since messages were asked for */
 };
@@ -108,7 +108,7 @@ static void on_made(void *context, uint64_t tag, enum wire_outcome outcome,
         return;
     }
     follow->state = FOLLOW_READY;
-    follow->backlog = (uint64_t)pending;
+    follow->owed = pending > 0 ? (uint64_t)pending : 0;
     if (pending == 0) {
         note_caught_up(follow);
     }
@@ -153,9 +153,6 @@ static void make_consumer(struct follow *follow)
         .subject = subject, .data = text, .size = text != NULL ? strlen(text) : 0};
 
     wire_forget(follow->wire, follow);
-    if (follow->events->interrupted != NULL) {
-        follow->events->interrupted(follow->context);
-    }
     if (!follow->checks_place) {
         follow->is_caught_up = false;
         follow->events->began(follow->context);
@@ -237,9 +234,9 @@ static void take_state(struct follow *follow, const struct wire_message *message
     if (!is_old) {
         follow->events->took(follow->context, &taken);
     }
-    /* A server that counts too many messages (2.9.10, after a kill) never says that none is left,
-     * and sends no heartbeat as long as new ones come. */
-    if (place->pending == 0 || place->number >= follow->backlog) {
+    /* A server that was killed may count one message too many from then on (2.9.10). Where messages
+     * come all the time there would be neither a count of 0 nor two heartbeats. */
+    if (place->pending == 0 || follow->number >= follow->owed) {
         note_caught_up(follow);
     }
     if (follow->wanted == 0 && follow->state == FOLLOW_PULLING) {
