@@ -37,15 +37,24 @@ struct msg_rule_state {
     int64_t until_ms; /* 0: the rule has no end */
 };
 
+/* Names a decision of an operator at a copy. */
+struct msg_decision_id {
+    struct msg_bytes store_id; /* LIMIT_ID_BYTES */
+    uint64_t number;
+    int64_t time_ms; /* 0 when absent */
+};
+
 /* A change that is read from bytes may have none or several of the three; the reader checks. */
 struct msg_change {
     uint64_t seq;
     bool has_message;
     bool has_gone;
     bool has_rule;
+    bool has_decision; /* beside one of the three */
     struct msg_exported_message message;
     struct msg_gone gone;
     struct msg_rule_state rule;
+    struct msg_decision_id decision;
 };
 
 #endif

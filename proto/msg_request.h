@@ -126,6 +126,7 @@ struct msg_changes {
     uint32_t wait_ms;    /* 0 when absent */
     uint64_t replicated; /* 0 when absent */
     bool no_copy;
+    bool waiting;
 };
 
 struct msg_apply {

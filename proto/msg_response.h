@@ -306,12 +306,15 @@ struct msg_changed {
     size_t change_count;
     uint64_t next;
     bool more;
+    uint32_t waiting;         /* 0 when absent */
+    int64_t waiting_since_ms; /* 0 when absent */
 };
 
 struct msg_applied {
     uint32_t changed;
     uint32_t conflicts;
     uint32_t no_room;
+    uint32_t not_kept;
 };
 
 enum msg_response_kind {

@@ -14,7 +14,8 @@ int hearsay_submit_changes(struct hearsay *server, const struct hearsay_changes 
                                               .after = changes->after,
                                               .limit = changes->limit,
                                               .wait_ms = changes->wait_ms,
-                                              .replicated = changes->replicated}};
+                                              .replicated = changes->replicated,
+                                              .waiting = changes->waiting}};
 
     return client_submit(server, &request, out_ticket, out_error);
 }
@@ -45,6 +46,10 @@ static struct msg_change change_of(const struct hearsay_change *from)
                  .created_ms = from->rule.created_ms,
                  .dropped = from->rule.dropped,
                  .until_ms = from->rule.until_ms},
+        .has_decision = from->decision.store_id != NULL,
+        .decision = {.store_id = calls_bytes(from->decision.store_id, HEARSAY_ID_BYTES),
+                     .number = from->decision.number,
+                     .time_ms = from->decision.time_ms},
     };
 }
 

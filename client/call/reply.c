@@ -446,6 +446,7 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
         shown->applied.changed = response->applied.changed;
         shown->applied.conflicts = response->applied.conflicts;
         shown->applied.no_room = response->applied.no_room;
+        shown->applied.not_kept = response->applied.not_kept;
         return HEARSAY_OK;
     case MSG_RESPONSE_UNKNOWN:
     case MSG_RESPONSE_EPOCH_CHANGED:

@@ -35,6 +35,11 @@ static int translate_change(const struct msg_change *from, struct hearsay_change
         return fail_set(error, HEARSAY_ERR_PROTOCOL, "a change of the answer lacks its content");
     }
     to->seq = from->seq;
+    if (from->has_decision && from->decision.store_id.count == HEARSAY_ID_BYTES) {
+        to->decision.store_id = from->decision.store_id.data;
+        to->decision.number = from->decision.number;
+        to->decision.time_ms = from->decision.time_ms;
+    }
     if (from->has_message) {
         to->kind = HEARSAY_CHANGE_MESSAGE;
         translate_message(&from->message, to);
@@ -73,5 +78,7 @@ int reply_translate_changed(const struct msg_changed *from, struct arena *arena,
     to->change_count = from->change_count;
     to->next = from->next;
     to->more = from->more;
+    to->waiting = from->waiting;
+    to->waiting_since_ms = from->waiting_since_ms;
     return status;
 }

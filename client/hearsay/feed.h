@@ -54,6 +54,11 @@ struct hearsay_change {
         bool dropped;
         int64_t until_ms; /* 0: no end */
     } rule;
+    struct {
+        const uint8_t *store_id; /* HEARSAY_ID_BYTES; NULL: the change names no decision */
+        uint64_t number;
+        int64_t time_ms;
+    } decision;
 };
 
 /* Which changes. */
@@ -63,6 +68,7 @@ struct hearsay_changes {
     uint32_t limit;      /* 0: as many as fit */
     uint32_t wait_ms;    /* how long the server may wait for a change */
     uint64_t replicated; /* all changes up to here are in the copies; 0: nothing new */
+    bool waiting;        /* only decisions of operators at this copy that wait for the owner */
 };
 
 struct hearsay_changed {
@@ -70,6 +76,8 @@ struct hearsay_changed {
     size_t change_count;
     uint64_t next;
     bool more;
+    uint32_t waiting;         /* with `waiting`: how many decisions wait for the owner */
+    int64_t waiting_since_ms; /* when the oldest of them was made; 0: none waits */
 };
 
 /* Who says what is applied. */
@@ -90,7 +98,8 @@ struct hearsay_apply {
 struct hearsay_applied {
     uint32_t changed;
     uint32_t conflicts;
-    uint32_t no_room; /* messages for which there is no room: apply them again later */
+    uint32_t no_room;  /* messages for which there is no room: apply them again later */
+    uint32_t not_kept; /* decisions of operators at this copy that the owner has not kept */
 };
 
 /* Submit a request, as hearsay_submit_query. The answers are replies of the kinds

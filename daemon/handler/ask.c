@@ -103,6 +103,7 @@ void ask_decide(const struct ask *ask, const char *act, struct persist_decision 
         .kind = (uint32_t)asked->kind,
         .uid = ask->client->uid,
         .web = ask->client->is_web,
+        .waits = ask->host->config.is_replica,
     };
     msg_text_copy(out->act, sizeof(out->act), act, strlen(act));
     if (asked->reason.text != NULL) {

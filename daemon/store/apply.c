@@ -2,6 +2,7 @@
 #include "daemon/store/apply.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "core/base/expiry.h"
 #include "daemon/store/decision.h"
@@ -152,9 +153,17 @@ static int apply_decision(struct store_database *database, struct persist_op *op
         return store_database_fail_damaged(op);
     }
     op->outcome = PERSIST_DUPLICATE;
-    if (rc != SQLITE_OK || !here.found ||
-        (here.review.state == op->message.state && here.review.destroy_ms == 0)) {
+    if (rc != SQLITE_OK || !here.found) {
         return rc;
+    }
+    rc = store_copy_note(database, op, here.stored.expires_ms);
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    if (here.review.state == op->message.state && here.review.destroy_ms == 0) {
+        return op->decision_id.number == 0
+                   ? SQLITE_OK
+                   : store_review_change(database, &here.stored, here.stored.seq, &here.review);
     }
     op->message.deposited_ms = here.stored.deposited_ms;
     op->message.expires_ms = here.stored.expires_ms;
@@ -231,6 +240,21 @@ static int apply_gone(struct store_database *database, struct persist_op *op)
 
 /* --- rules ------------------------------------------------------------------------------------ */
 
+/* Takes note of a decision about a rule. `stored`: its state here, which others are told anew;
+ * NULL: they are told what is stored now. */
+static int note_rule(struct store_database *database, const struct persist_op *op,
+                     const struct persist_rule *stored)
+{
+    int64_t days_ms = (int64_t)PERSIST_DROPPED_DAYS * 24 * 60 * 60 * 1000;
+    int rc = SQLITE_OK;
+
+    if (op->as == PERSIST_AS_OPERATOR && op->decision_id.number != 0) {
+        rc = store_copy_note(database, op, op->now_ms + days_ms);
+        rc = rc == SQLITE_OK && stored != NULL ? store_rule_put(database, stored) : rc;
+    }
+    return rc;
+}
+
 static int apply_rule(struct store_database *database, struct persist_op *op)
 {
     const struct persist_rule *rule = op->rule;
@@ -248,10 +272,117 @@ static int apply_rule(struct store_database *database, struct persist_op *op)
         (rc == SQLITE_ROW &&
          (stored.created_ms > rule->created_ms ||
           (stored.created_ms == rule->created_ms && stored.dropped >= rule->dropped)))) {
-        return SQLITE_OK;
+        return rc == SQLITE_ROW ? note_rule(database, op, &stored) : SQLITE_OK;
     }
     op->outcome = PERSIST_APPLIED;
-    return store_rule_put(database, rule);
+    rc = note_rule(database, op, NULL);
+    return rc == SQLITE_OK ? store_rule_put(database, rule) : rc;
+}
+
+/* --- decisions at copies ---------------------------------------------------------------------- */
+
+/* Whether the owner has taken note of this decision, or of a later one of the same copy. */
+static bool is_noted(const struct persist_op *op, const struct store_copy *known)
+{
+    const struct persist_decision_id *id = &op->decision_id;
+
+    return id->number != 0 &&
+           memcmp(known->id.store_id, id->store_id, PERSIST_STORE_ID_BYTES) == 0 &&
+           id->number <= known->id.number && id->time_ms <= known->id.time_ms;
+}
+
+/* Whether the owner's state names the decision that waits. */
+static bool is_confirmed(const struct persist_op *op, const struct store_copy *waiting)
+{
+    return op->decision_id.number == waiting->id.number &&
+           memcmp(op->decision_id.store_id, waiting->id.store_id, PERSIST_STORE_ID_BYTES) == 0;
+}
+
+/* The owner says that the message is gone. Only an eviction leaves a removal to be done: the id may
+ * be deposited again. */
+static int meet_gone(struct store_database *database, struct persist_op *op,
+                     const struct store_copy *waiting, bool *out_is_kept)
+{
+    *out_is_kept = op->why == PERSIST_WHY_EVICTED && waiting->state == STORE_COPY_REMOVED;
+    if (*out_is_kept) {
+        return SQLITE_OK;
+    }
+    op->verdict = waiting->state == PERSIST_APPROVED ? PERSIST_NOT_KEPT : PERSIST_KEPT;
+    return store_copy_drop(database, waiting);
+}
+
+/* What the owner has made of a confirmed decision. */
+static int judge_rule(struct store_database *database, struct persist_op *op)
+{
+    struct persist_rule decided;
+    int rc = store_rule_find(database, op->rule, &decided);
+
+    op->verdict =
+        rc == SQLITE_ROW && (decided.dropped != op->rule->dropped ||
+                             (decided.kind == PERSIST_ACCEPT && decided.number != op->rule->number))
+            ? PERSIST_NOT_KEPT
+            : PERSIST_KEPT;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE || rc == SQLITE_CORRUPT ? SQLITE_OK : rc;
+}
+
+/* The message is applied with what was decided here. The decision waits for as long as the message
+ * lives. */
+static int keep_waiting(struct store_database *database, struct persist_op *op,
+                        const struct store_copy *waiting)
+{
+    struct store_copy longer = *waiting;
+
+    if (op->message.expires_ms > waiting->until_ms) {
+        longer.until_ms = op->message.expires_ms;
+    }
+    if (waiting->state != STORE_COPY_REMOVED) {
+        op->message.state = (enum persist_state)waiting->state;
+    }
+    return longer.until_ms == waiting->until_ms ? SQLITE_OK : store_copy_put(database, &longer);
+}
+
+/*
+ * A state of the owner meets a decision that waits here. *out_is_kept: nothing of the state is to
+ * be applied. Else the state is applied; if it does not name the decision, with what was decided.
+ */
+static int meet_waiting(struct store_database *database, struct persist_op *op,
+                        const struct store_copy *waiting, bool *out_is_kept)
+{
+    bool is_rule = op->change == PERSIST_CHANGE_RULE;
+    int rc = SQLITE_OK;
+
+    if (op->change == PERSIST_CHANGE_GONE) {
+        return meet_gone(database, op, waiting, out_is_kept);
+    }
+    if (!is_confirmed(op, waiting)) {
+        *out_is_kept = is_rule || waiting->state == STORE_COPY_REMOVED;
+        return is_rule ? SQLITE_OK : keep_waiting(database, op, waiting);
+    }
+    if (is_rule) {
+        rc = judge_rule(database, op);
+    } else {
+        op->verdict =
+            (uint32_t)op->message.state == waiting->state ? PERSIST_KEPT : PERSIST_NOT_KEPT;
+    }
+    return rc == SQLITE_OK ? store_copy_drop(database, waiting) : rc;
+}
+
+/* Looks at what is known of decisions at copies. *out_is_done: nothing is to be applied. */
+static int look_at_copy(struct store_database *database, struct persist_op *op, bool *out_is_done)
+{
+    struct store_copy known;
+    int rc = op->as == PERSIST_AS_RESTORE ? SQLITE_DONE : store_copy_find(database, op, &known);
+
+    *out_is_done = false;
+    op->verdict = PERSIST_NO_VERDICT;
+    if (rc != SQLITE_ROW) {
+        return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    }
+    if (op->as == PERSIST_AS_OPERATOR) {
+        *out_is_done = is_noted(op, &known);
+        return SQLITE_OK;
+    }
+    return known.waits ? meet_waiting(database, op, &known, out_is_done) : SQLITE_OK;
 }
 
 /* --- all states ------------------------------------------------------------------------------- */
@@ -259,9 +390,18 @@ static int apply_rule(struct store_database *database, struct persist_op *op)
 int store_apply_state(struct store_database *database, struct persist_op *op,
                       struct store_times *out_times)
 {
-    int rc = SQLITE_MISUSE;
+    bool is_done = false;
+    int rc = look_at_copy(database, op, &is_done);
 
     assert(op->change == PERSIST_CHANGE_RULE || op->message.epoch == 0);
+    op->outcome = PERSIST_DUPLICATE;
+    if (rc == SQLITE_CORRUPT) {
+        return store_database_fail_damaged(op);
+    }
+    if (rc != SQLITE_OK || is_done) {
+        return rc;
+    }
+    rc = SQLITE_MISUSE;
     switch (op->change) {
     case PERSIST_CHANGE_MESSAGE:
         rc = op->as == PERSIST_AS_OPERATOR ? apply_decision(database, op, out_times)

@@ -131,6 +131,13 @@ static bool decision_is_whole(sqlite3_stmt *statement)
     return store_row_read_decision(statement, &decision) == SQLITE_OK;
 }
 
+static bool copy_is_whole(sqlite3_stmt *statement)
+{
+    struct store_copy copy;
+
+    return store_row_read_copy(statement, &copy) == SQLITE_OK;
+}
+
 static bool rule_is_whole(sqlite3_stmt *statement)
 {
     struct persist_rule rule;
@@ -170,7 +177,8 @@ static const struct check {
      "(SELECT coalesce(max(seq), 0) FROM message), (SELECT coalesce(max(seq), 0) FROM tombstone),"
      "(SELECT coalesce(max(seq), 0) FROM evicted),"
      "(SELECT coalesce(max(change_seq), 0) FROM moderation),"
-     "(SELECT coalesce(max(seq), 0) FROM rule)),"
+     "(SELECT coalesce(max(seq), 0) FROM rule),"
+     "(SELECT coalesce(max(number), 0) FROM copy_decision WHERE waits)),"
      " shift_from_ms FROM meta",
      meta_is_whole, true},
     {"a host's row", "SELECT host_id, name, profile, checksum, replicate FROM host", host_is_whole,
@@ -192,6 +200,8 @@ static const struct check {
     {"a reported message is missing",
      "SELECT 1 FROM moderation WHERE seq NOT IN (SELECT seq FROM message) LIMIT 1", NULL, false},
     {"a rule's row", "SELECT " STORE_RULE_COLUMNS " FROM rule", rule_is_whole, false},
+    {"a row of a decision at a copy", "SELECT " STORE_COPY_COLUMNS " FROM copy_decision",
+     copy_is_whole, false},
 };
 
 static int check_rows(sqlite3 *db, const struct check *check, char *out_detail)

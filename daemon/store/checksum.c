@@ -149,6 +149,22 @@ int64_t store_decision_checksum(const struct persist_decision *decision)
     return (int64_t)hash_seeded(decision->reason, strlen(decision->reason), hash);
 }
 
+int64_t store_copy_checksum(const struct store_copy *copy)
+{
+    struct scratch scratch = {.used = 0};
+
+    put_number(&scratch, copy->host);
+    put_number(&scratch, copy->kind);
+    put_bytes(&scratch, copy->id.store_id, PERSIST_STORE_ID_BYTES);
+    put_number(&scratch, copy->id.number);
+    put_number(&scratch, (uint64_t)copy->id.time_ms);
+    put_number(&scratch, (uint64_t)copy->until_ms);
+    put_number(&scratch, copy->state);
+    put_number(&scratch, copy->waits);
+    put_number(&scratch, copy->value_bytes);
+    return (int64_t)hash_seeded(copy->value, copy->value_bytes, scratch_hash(&scratch));
+}
+
 int64_t store_rule_checksum(const struct persist_rule *rule)
 {
     struct scratch scratch = {.used = 0};

@@ -11,6 +11,7 @@
 
 #include "daemon/store/persist.h"
 
+struct store_copy;
 struct store_tombstone;
 
 /*
@@ -28,6 +29,7 @@ int64_t store_moderation_checksum(int64_t seq, int64_t state, int64_t reports, i
                                   int64_t removed_ms, int64_t change_seq, const void *reasons,
                                   size_t reasons_bytes);
 int64_t store_decision_checksum(const struct persist_decision *decision);
+int64_t store_copy_checksum(const struct store_copy *copy);
 int64_t store_rule_checksum(const struct persist_rule *rule);
 int64_t store_meta_checksum(const uint8_t *store_id, int64_t next_seq, int64_t clock_ms,
                             int64_t shift_from_ms);

@@ -17,7 +17,8 @@ static int load_meta(struct store_database *database)
                          " FROM message ORDER BY seq DESC LIMIT 1), 0)),"
                          " (SELECT count(*) FROM tombstone), (SELECT count(*) FROM moderation),"
                          " shift_from_ms, (SELECT count(*) FROM host WHERE replicate),"
-                         " (SELECT coalesce(sum(" STORE_EVICTED_COUNT "), 0) FROM evicted)"
+                         " (SELECT coalesce(sum(" STORE_EVICTED_COUNT "), 0) FROM evicted),"
+                         " (SELECT count(*) FROM copy_decision)"
                          " FROM meta",
                          STORE_NO_VALUES, &statement);
 
@@ -32,6 +33,7 @@ static int load_meta(struct store_database *database)
             .shift_from_ms = sqlite3_column_int64(statement, 5),
             .replicating = sqlite3_column_int64(statement, 6),
             .told_evicted = sqlite3_column_int64(statement, 7),
+            .copied = sqlite3_column_int64(statement, 8),
         };
         rc = SQLITE_OK;
     } else if (rc == SQLITE_ROW || rc == SQLITE_DONE) {

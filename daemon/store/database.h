@@ -45,6 +45,7 @@ struct store_state {
                              for one */
     int64_t told_evicted; /* messages in the table `evicted` */
     int64_t moderated;    /* an upper bound of the rows of `moderation`; 0: no need to search */
+    int64_t copied;       /* an upper bound of the rows of `copy_decision`; 0: no need to search */
     int64_t replicating;  /* hosts that have changes (persist_change) */
     bool removed;         /* the transaction has deleted something whose bytes the log may have */
     bool changed;         /* the commit has to write */

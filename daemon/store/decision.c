@@ -2,6 +2,7 @@
 #include "daemon/store/decision.h"
 
 #include <stdio.h>
+#include <string.h>
 
 #include "daemon/store/row.h"
 
@@ -103,4 +104,119 @@ int store_decision_read(sqlite3 *db, struct persist_read *read)
     read->page_more = rc == SQLITE_ROW;
     (void)sqlite3_finalize(statement);
     return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* --- decisions at copies ---------------------------------------------------------------------- */
+
+int store_copy_put(struct store_database *database, const struct store_copy *copy)
+{
+    database->state.copied++; /* a row that replaces another one is counted, too */
+    database->state.changed = true;
+    return store_row_put_copy(database->statements[STORE_COPY_PUT], copy);
+}
+
+/* Takes the next number, by which the owner will confirm the decision. */
+static int await_owner(struct store_database *database, const struct persist_op *op,
+                       struct store_copy *copy)
+{
+    copy->host = op->decision->host;
+    copy->waits = true;
+    copy->id.number = (uint64_t)database->state.next_seq++;
+    copy->id.time_ms = op->decision->time_ms;
+    memcpy(copy->id.store_id, database->store_id, PERSIST_STORE_ID_BYTES);
+    return store_copy_put(database, copy);
+}
+
+int store_copy_await_message(struct store_database *database, const struct persist_op *op,
+                             uint32_t state, int64_t expires_ms)
+{
+    struct store_copy copy = {.value = op->message.id,
+                              .value_bytes = MESSAGE_ID_BYTES,
+                              .state = state,
+                              .until_ms = expires_ms};
+
+    return op->decision == NULL || !op->decision->waits ? SQLITE_OK
+                                                        : await_owner(database, op, &copy);
+}
+
+int store_copy_await_rule(struct store_database *database, const struct persist_op *op,
+                          const struct persist_rule *rule)
+{
+    struct store_copy copy = {.kind = (uint32_t)rule->kind,
+                              .value = rule->value,
+                              .value_bytes = rule->value_bytes,
+                              .until_ms = rule->until_ms};
+
+    return op->decision == NULL || !op->decision->waits ? SQLITE_OK
+                                                        : await_owner(database, op, &copy);
+}
+
+/* The key of what a PERSIST_APPLY is about. */
+static struct store_copy key_of(const struct persist_op *op)
+{
+    return op->change == PERSIST_CHANGE_RULE
+               ? (struct store_copy){.host = op->rule->host,
+                                     .kind = (uint32_t)op->rule->kind,
+                                     .value = op->rule->value,
+                                     .value_bytes = op->rule->value_bytes}
+               : (struct store_copy){.host = op->message.host,
+                                     .value = op->message.id,
+                                     .value_bytes = MESSAGE_ID_BYTES};
+}
+
+int store_copy_find(struct store_database *database, const struct persist_op *op,
+                    struct store_copy *out_copy)
+{
+    sqlite3_stmt *statement = database->statements[STORE_COPY_FIND];
+    const struct store_copy key = key_of(op);
+
+    if (database->state.copied == 0) {
+        return SQLITE_DONE;
+    }
+    int rc =
+        store_statement_step(statement, STORE_VALUES(STORE_NUMBER(key.host), STORE_NUMBER(key.kind),
+                                                     STORE_BLOB(key.value, key.value_bytes)));
+    if (rc == SQLITE_ROW) {
+        int read = store_row_read_copy(statement, out_copy);
+        rc = read == SQLITE_OK ? rc : read;
+        out_copy->value = key.value;
+    }
+    store_statement_reset(statement);
+    return rc;
+}
+
+int store_copy_note(struct store_database *database, const struct persist_op *op, int64_t until_ms)
+{
+    struct store_copy copy = key_of(op);
+
+    if (op->decision_id.number == 0) {
+        return SQLITE_OK;
+    }
+    copy.id = op->decision_id;
+    copy.until_ms = until_ms;
+    return store_copy_put(database, &copy);
+}
+
+int store_copy_drop(struct store_database *database, const struct store_copy *copy)
+{
+    database->state.changed = true;
+    database->state.removed = true;
+    return store_statement_run(database->statements[STORE_COPY_DROP],
+                               STORE_VALUES(STORE_NUMBER(copy->host), STORE_NUMBER(copy->kind),
+                                            STORE_BLOB(copy->value, copy->value_bytes)));
+}
+
+int store_copy_expire(struct store_database *database, int64_t now_ms)
+{
+    if (database->state.copied == 0) {
+        return SQLITE_OK;
+    }
+    int rc = store_statement_run(database->statements[STORE_COPY_EXPIRE],
+                                 STORE_VALUES(STORE_NUMBER(now_ms)));
+
+    if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
+        database->state.removed = true;
+        database->state.changed = true;
+    }
+    return rc;
 }

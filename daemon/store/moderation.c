@@ -47,6 +47,7 @@ static int ban_removed(struct store_database *database, const struct persist_op 
     rule.value = op->payload_hash;
     rule.value_bytes = sizeof(op->payload_hash);
     int rc = store_rule_decide(database, &rule);
+    rc = rc == SQLITE_OK ? store_copy_await_rule(database, op, &rule) : rc;
     return rc == SQLITE_OK ? store_decision_put(database, op, "ban", 0) : rc;
 }
 
@@ -100,6 +101,9 @@ int store_moderation_remove(struct store_database *database, struct persist_op *
     if (rc == SQLITE_OK) {
         rc = store_decision_put(database, op, NULL, row.reports);
     }
+    if (rc == SQLITE_OK) {
+        rc = store_copy_await_message(database, op, STORE_COPY_REMOVED, stored.expires_ms);
+    }
     return rc == SQLITE_OK ? ban_removed(database, op) : rc;
 }
 
@@ -138,6 +142,12 @@ int store_moderation_withhold(struct store_database *database, struct persist_op
             rc = store_tombstone_put(database, &stored, stored.expires_ms, PERSIST_WHY_REMOVED);
         }
         rc = rc == SQLITE_OK ? store_decision_put(database, op, NULL, row.reports) : rc;
+        if (rc == SQLITE_OK) {
+            rc = store_copy_await_message(database, op,
+                                          is_removal ? (uint32_t)STORE_COPY_REMOVED
+                                                     : (uint32_t)PERSIST_WITHHELD,
+                                          stored.expires_ms);
+        }
     }
     *out_times = (struct store_times){.deposited_ms = stored.deposited_ms,
                                       .expires_ms = stored.expires_ms,
@@ -225,11 +235,14 @@ static int moderation_decide(struct store_database *database, struct persist_op 
                              struct store_review *row, int64_t expires_ms, int64_t checksum,
                              int64_t *seq)
 {
-    int rc = row->state == op->message.state ? SQLITE_OK
-                                             : store_decision_put(database, op, NULL, row->reports);
+    bool is_decision = row->state != op->message.state;
+    int rc = is_decision ? store_decision_put(database, op, NULL, row->reports) : SQLITE_OK;
 
     if (rc == SQLITE_OK && row->state >= PERSIST_HIDDEN && op->message.state < PERSIST_HIDDEN) {
         rc = moderation_show(database, op, expires_ms, checksum, seq);
+    }
+    if (rc == SQLITE_OK && is_decision) { /* takes a number, as moderation_show does */
+        rc = store_copy_await_message(database, op, op->message.state, expires_ms);
     }
     if (rc == SQLITE_OK && row->destroy_ms != 0) {
         rc = store_tombstone_lift(database, &op->message);

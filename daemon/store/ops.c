@@ -109,6 +109,9 @@ static int apply_expire(struct store_database *database, struct persist_op *op)
         rc = store_decision_expire(database, op);
     }
     if (rc == SQLITE_OK) {
+        rc = store_copy_expire(database, op->now_ms);
+    }
+    if (rc == SQLITE_OK) {
         rc = store_evicted_expire(database, op);
     }
     if (rc != SQLITE_OK || database->state.tombstones == 0) {

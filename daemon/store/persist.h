@@ -86,6 +86,17 @@ struct persist_message {
 };
 
 /*
+ * Names a decision that an operator made at a copy of a host. The copy keeps the decision in effect
+ * until the owner has told that it knows it. Later decisions of a copy have higher numbers, and the
+ * time tells a number apart that is given again after the copy was put back from a backup.
+ */
+struct persist_decision_id {
+    uint8_t store_id[PERSIST_STORE_ID_BYTES]; /* of the copy */
+    uint64_t number;                          /* 0: no decision is named */
+    int64_t time_ms;                          /* when it was made, by the clock of the copy */
+};
+
+/*
  * A decision of the operator, as a line of the list of decisions. It has neither text nor address
  * of a guest.
  */
@@ -101,6 +112,8 @@ struct persist_decision {
     char reason[LIMIT_NOTE_BYTES + 1];
     uint32_t uid; /* the user who decided */
     bool web;     /* the decision came by the page of the administrator */
+    bool waits;   /* this store has a copy of the host: the store keeps the decision in effect until
+                     the owner has confirmed it. Not stored with the line */
 };
 
 enum { PERSIST_DECISIONS_KEPT = 10000 }; /* of one host; the oldest one leaves */
@@ -168,8 +181,17 @@ struct persist_change {
      * stays gone.
      */
     struct persist_message message;
-    enum persist_why why;     /* GONE */
-    struct persist_rule rule; /* RULE */
+    enum persist_why why;                   /* GONE */
+    struct persist_rule rule;               /* RULE */
+    struct persist_decision_id decision_id; /* the last decision of a copy that is taken note of; or
+                                               the waiting decision that this change is */
+};
+
+/* What the owner's state has made of a decision that waited here. */
+enum persist_verdict {
+    PERSIST_NO_VERDICT = 0, /* no decision waited, or it still does */
+    PERSIST_KEPT,           /* the owner has confirmed it, or the message is gone there */
+    PERSIST_NOT_KEPT        /* the owner knows it and has decided otherwise, or cannot do it */
 };
 
 /* On whose behalf a state is applied. */
@@ -301,6 +323,13 @@ enum persist_kind {
      * PERSIST_CHANGE_RULE: stores the rule, or the mark of a dropped rule. Nothing is to be done if
      * the store has a newer state of the rule: the one with the greater created_ms counts, and of
      * two with the same time the dropped one.
+     *
+     * PERSIST_AS_REPLICA keeps a decision that waits (persist_decision) in effect, until
+     * decision_id names it, or the message is gone at its owner; `verdict` says what has become of
+     * it. Until then only the times and reports of the message are taken. PERSIST_AS_OPERATOR with
+     * a decision_id takes note of the decision, also if it changes nothing, so that the next change
+     * of the message or rule names it; nothing is to be done for a decision that was taken note of
+     * before, or that is older than one of the same copy.
      */
     PERSIST_APPLY,
     /*
@@ -386,13 +415,14 @@ struct persist_op {
     enum persist_evict evict;
     uint64_t evict_messages;
     uint64_t evict_bytes;
-    const struct persist_epoch *epoch; /* epoch */
-    const char *host_name;             /* host */
-    const char *host_profile;          /* host: its text */
-    bool replicate;                    /* replicate: the host has changes */
-    enum persist_change_kind change;   /* apply */
-    enum persist_as as;                /* apply */
-    enum persist_why why;              /* apply: of PERSIST_CHANGE_GONE */
+    const struct persist_epoch *epoch;      /* epoch */
+    const char *host_name;                  /* host */
+    const char *host_profile;               /* host: its text */
+    bool replicate;                         /* replicate: the host has changes */
+    enum persist_change_kind change;        /* apply */
+    enum persist_as as;                     /* apply */
+    enum persist_why why;                   /* apply: of PERSIST_CHANGE_GONE */
+    struct persist_decision_id decision_id; /* apply */
     void (*done)(struct persist_op *op);
     /*
      * The rule of the operations rule put, rule drop, apply, remove and withhold (the last two:
@@ -418,6 +448,7 @@ struct persist_op {
 
     /* The store fills these before `done`. */
     enum persist_outcome outcome;
+    enum persist_verdict verdict; /* apply */
     /* PERSIST_FAILED, PERSIST_NO_SPACE: a sentence, valid until `done` returns. */
     const char *reason;
     /*
@@ -505,6 +536,10 @@ struct persist_read {
                                        valid until read_release */
     size_t change_count;            /* CHANGES: before the read: number of places; after it: number
                                        of changes found */
+    bool only_waiting; /* CHANGES: only decisions that wait for the owner, in the order of their
+                          numbers, which page_after and page_last are then */
+    uint32_t waiting;  /* CHANGES, only_waiting: filled: how many there are */
+    int64_t waiting_since_ms; /* the same: when the oldest of them was made; 0: there is none */
     struct persist_decision *decisions; /* DECISIONS: places; `entries` is not used */
     size_t decision_count;     /* DECISIONS: before the read: number of places; after it: number of
                                   decisions found */

@@ -436,6 +436,48 @@ int store_row_read_decision(sqlite3_stmt *statement, struct persist_decision *ou
     return SQLITE_OK;
 }
 
+/* --- decisions at copies ---------------------------------------------------------------------- */
+
+int store_row_put_copy(sqlite3_stmt *statement, const struct store_copy *copy)
+{
+    return store_statement_run(
+        statement,
+        STORE_VALUES(STORE_NUMBER(copy->host), STORE_NUMBER(copy->kind),
+                     STORE_BLOB(copy->value, copy->value_bytes),
+                     STORE_BLOB(copy->id.store_id, PERSIST_STORE_ID_BYTES),
+                     STORE_NUMBER(copy->id.number), STORE_NUMBER(copy->id.time_ms),
+                     STORE_NUMBER(copy->until_ms), STORE_NUMBER(copy->state),
+                     STORE_NUMBER(copy->waits), STORE_NUMBER(store_copy_checksum(copy))));
+}
+
+int store_row_read_copy(sqlite3_stmt *statement, struct store_copy *out_copy)
+{
+    struct store_copy copy = {
+        .id = {.number = (uint64_t)sqlite3_column_int64(statement, 4),
+               .time_ms = sqlite3_column_int64(statement, 5)},
+        .until_ms = sqlite3_column_int64(statement, 6),
+        .waits = sqlite3_column_int64(statement, 8) != 0,
+    };
+    int rc = read_u32(statement, 0, &copy.host);
+
+    rc = rc == SQLITE_OK ? read_u32(statement, 1, &copy.kind) : rc;
+    rc = rc == SQLITE_OK ? read_u32(statement, 7, &copy.state) : rc;
+    rc = rc == SQLITE_OK ? read_bytes(statement, 2, SQLITE_BLOB, &copy.value, &copy.value_bytes)
+                         : rc;
+    rc = rc == SQLITE_OK ? read_fixed(statement, 3, PERSIST_STORE_ID_BYTES, copy.id.store_id) : rc;
+    if (rc != SQLITE_OK) {
+        return rc;
+    }
+    if (copy.kind > PERSIST_RESTORED || copy.state > STORE_COPY_REMOVED ||
+        copy.value_bytes > PERSIST_RULE_BYTES_MAX ||
+        (copy.kind == 0 && copy.value_bytes != MESSAGE_ID_BYTES) ||
+        sqlite3_column_int64(statement, 9) != store_copy_checksum(&copy)) {
+        return SQLITE_CORRUPT;
+    }
+    *out_copy = copy;
+    return SQLITE_OK;
+}
+
 /* --- epochs ----------------------------------------------------------------------------------- */
 
 int store_row_put_epoch(sqlite3 *db, const struct persist_epoch *epoch)

@@ -78,6 +78,32 @@ int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
 int store_row_put_decision(sqlite3 *db, const struct persist_decision *decision);
 int store_row_read_decision(sqlite3_stmt *statement, struct persist_decision *out_decision);
 
+/* What a row of the table copy_decision says of a message: the states of persist_state that an
+ * operator can decide for, and: */
+enum { STORE_COPY_REMOVED = PERSIST_WITHHELD + 1 };
+
+/* A row of the table copy_decision. */
+struct store_copy {
+    uint32_t host;
+    uint32_t kind;        /* 0: about a message; else enum persist_rule_kind */
+    const uint8_t *value; /* borrowed: the id of the message, or the value of the rule */
+    size_t value_bytes;
+    struct persist_decision_id id;
+    int64_t until_ms; /* 0: the row has no end */
+    uint32_t state;   /* of a message: APPROVED, WITHHELD or STORE_COPY_REMOVED; of a rule 0 */
+    bool waits;
+};
+
+/*
+ * store_row_put_copy writes a row, or replaces the one of the same host, kind and value, by a
+ * prepared statement. store_row_read_copy reads the current row, and verifies its checksum; the
+ * value is valid until the statement is stepped or reset. Both return an SQLite result code.
+ */
+#define STORE_COPY_COLUMNS \
+    "host_id, kind, value, store_id, number, time_ms, until_ms, state, waits, checksum"
+int store_row_put_copy(sqlite3_stmt *statement, const struct store_copy *copy);
+int store_row_read_copy(sqlite3_stmt *statement, struct store_copy *out_copy);
+
 /*
  * Writes the times of a stored message, and its new checksum, by the prepared statement
  * STORE_SHIFT. `message` is the whole message with its new times.

@@ -18,7 +18,7 @@
 
 enum {
     STORE_APPLICATION_ID = 0x48525359, /* "HRSY", at byte 68 of the file */
-    STORE_VERSION = 5                  /* of the tables, at byte 60 of the file */
+    STORE_VERSION = 6                  /* of the tables, at byte 60 of the file */
 };
 
 /*

@@ -91,6 +91,12 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_RULE_UNTOLD] = ("SELECT " STORE_RULE_COLUMNS " FROM rule WHERE seq IS NULL"
                            " AND host_id = ?4 AND (host_id, kind, value) > (?1, ?2, ?3)"
                            " ORDER BY host_id, kind, value LIMIT 1"),
+    [STORE_COPY_FIND] = ("SELECT " STORE_COPY_COLUMNS " FROM copy_decision"
+                         " WHERE host_id = ?1 AND kind = ?2 AND value = ?3"),
+    [STORE_COPY_PUT] = ("INSERT OR REPLACE INTO copy_decision (" STORE_COPY_COLUMNS ")"
+                        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
+    [STORE_COPY_DROP] = "DELETE FROM copy_decision WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
+    [STORE_COPY_EXPIRE] = "DELETE FROM copy_decision WHERE until_ms > 0 AND until_ms <= ?1",
     [STORE_REPLICATES] = "SELECT coalesce(replicate, 0) FROM host WHERE host_id = ?1",
     /* The order of STORE_TALLY's columns is add_tally's in ops.c. */
     [STORE_TALLY] = ("SELECT host_id, epoch, filter, " CONTENT_BYTES ", coalesce(state, 0)"

@@ -11,21 +11,24 @@
 #include "daemon/store/statement.h"
 
 /*
- * The table of evicted messages (store_row_put_evicted), and the indexes of changes
- * (persist_change). A row of which others are not told is in none of them, so that they cost a host
- * without changes nothing.
+ * The table of the decisions of operators at copies of a host (persist_decision_id), at most one of
+ * each message or rule. At a copy it has those that wait for the owner (waits is 1); at the owner
+ * the last one that it has taken note of. kind is 0 for a message, whose id is the value, and else
+ * the kind of the rule. until_ms is 0 for a row without an end.
  */
-#define CHANGE_TABLES                                                         \
-    "CREATE TABLE evicted ("                                                  \
-    " seq INTEGER PRIMARY KEY,"                                               \
-    " host_id INTEGER NOT NULL,"                                              \
-    " expires_ms INTEGER NOT NULL,"                                           \
-    " checksum INTEGER NOT NULL,"                                             \
-    " messages BLOB NOT NULL) STRICT;"                                        \
-    "CREATE INDEX tombstone_by_seq ON tombstone (seq) WHERE seq IS NOT NULL;" \
-    "CREATE INDEX moderation_by_change ON moderation (change_seq)"            \
-    " WHERE change_seq IS NOT NULL;"                                          \
-    "CREATE INDEX rule_by_seq ON rule (seq) WHERE seq IS NOT NULL;"
+#define COPY_TABLE                 \
+    "CREATE TABLE copy_decision (" \
+    " host_id INTEGER NOT NULL,"   \
+    " kind INTEGER NOT NULL,"      \
+    " value BLOB NOT NULL,"        \
+    " store_id BLOB NOT NULL,"     \
+    " number INTEGER NOT NULL,"    \
+    " time_ms INTEGER NOT NULL,"   \
+    " until_ms INTEGER NOT NULL,"  \
+    " state INTEGER NOT NULL,"     \
+    " waits INTEGER NOT NULL,"     \
+    " checksum INTEGER NOT NULL,"  \
+    " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;"
 
 /*
  * The tables of version STORE_VERSION. A change of a table needs a new version: raise
@@ -47,8 +50,8 @@
  *
  * Columns of changes: host.replicate is 1 for a host that has changes. seq, or change_seq of
  * moderation, is the number of a change of the row; why is an enum persist_why; dropped is 1 for
- * the mark of a dropped rule. Each is NULL else. They stand where ALTER TABLE of the migration puts
- * them.
+ * the mark of a dropped rule. Each is NULL else. A row of which others are not told is in no index
+ * of changes, so that they cost a host without changes nothing. evicted: store_row_put_evicted.
  *
  * Every row has a checksum (checksum.h), because SQLite's check verifies the structure of a file
  * but not the values in it.
@@ -128,16 +131,20 @@ static const char tables[] =
     " until_ms INTEGER NOT NULL,"
     " checksum INTEGER NOT NULL, seq INTEGER, dropped INTEGER,"
     " PRIMARY KEY (host_id, kind, value)) STRICT, WITHOUT ROWID;"
-    "CREATE INDEX rule_by_end ON rule (until_ms) WHERE until_ms > 0;" CHANGE_TABLES;
+    "CREATE INDEX rule_by_end ON rule (until_ms) WHERE until_ms > 0;"
+    "CREATE TABLE evicted ("
+    " seq INTEGER PRIMARY KEY,"
+    " host_id INTEGER NOT NULL,"
+    " expires_ms INTEGER NOT NULL,"
+    " checksum INTEGER NOT NULL,"
+    " messages BLOB NOT NULL) STRICT;"
+    "CREATE INDEX tombstone_by_seq ON tombstone (seq) WHERE seq IS NOT NULL;"
+    "CREATE INDEX moderation_by_change ON moderation (change_seq)"
+    " WHERE change_seq IS NOT NULL;"
+    "CREATE INDEX rule_by_seq ON rule (seq) WHERE seq IS NOT NULL;" COPY_TABLE;
 
-/* What schema 5 adds to schema 4. The rows stay as they are: checksum.h says why their checksums
- * do. */
-static const char migration[] = "ALTER TABLE host ADD COLUMN replicate INTEGER;"
-                                "ALTER TABLE tombstone ADD COLUMN seq INTEGER;"
-                                "ALTER TABLE tombstone ADD COLUMN why INTEGER;"
-                                "ALTER TABLE moderation ADD COLUMN change_seq INTEGER;"
-                                "ALTER TABLE rule ADD COLUMN seq INTEGER;"
-                                "ALTER TABLE rule ADD COLUMN dropped INTEGER;" CHANGE_TABLES;
+/* What schema 6 adds to schema 5. */
+static const char migration[] = COPY_TABLE;
 
 int store_tables_check(sqlite3 *db)
 {

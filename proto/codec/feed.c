@@ -42,11 +42,20 @@ static const struct map_field rule_state_fields[] = {
 };
 static const struct map rule_state_map = MAP_OF("a rule", rule_state, rule_state);
 
+static const struct map_field decision_id_fields[] = {
+    {MAP_FIELD(BYTES, DecisionId, decision_id, store_id), .needed = true,
+     MAP_RANGE(LIMIT_ID_BYTES, LIMIT_ID_BYTES)},
+    {MAP_FIELD(U64, DecisionId, decision_id, number), .needed = true},
+    {MAP_FIELD(I64, DecisionId, decision_id, time_ms)},
+};
+static const struct map decision_id_map = MAP_OF("the id of a decision", decision_id, decision_id);
+
 static const struct map_field change_fields[] = {
     {MAP_FIELD(U64, Change, change, seq)},
     {MAP_MAYBE(Change, change, message, has_message, ExportedMessage, exported_message,
                &codec_exported_message_map)},
     {MAP_MAYBE(Change, change, gone, has_gone, Gone, gone, &gone_map)},
     {MAP_MAYBE(Change, change, rule, has_rule, RuleState, rule_state, &rule_state_map)},
+    {MAP_MAYBE(Change, change, decision, has_decision, DecisionId, decision_id, &decision_id_map)},
 };
 const struct map codec_change_map = MAP_OF("a change", change, change);

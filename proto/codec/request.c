@@ -227,6 +227,7 @@ static const struct map_field changes_fields[] = {
     {MAP_FIELD(U32, Changes, changes, wait_ms), .max = LIMIT_CHANGES_WAIT_MS},
     {MAP_FIELD(U64, Changes, changes, replicated)},
     {MAP_FIELD(BOOL, Changes, changes, no_copy)},
+    {MAP_FIELD(BOOL, Changes, changes, waiting)},
 };
 static const struct map changes_map = MAP_OF("changes", changes, changes);
 

@@ -345,6 +345,8 @@ static const struct map_field changed_fields[] = {
     {QUERY_LIST(Changed, changed, changes, change_count, Change, change)},
     {MAP_FIELD(U64, Changed, changed, next)},
     {MAP_FIELD(BOOL, Changed, changed, more)},
+    {MAP_FIELD(U32, Changed, changed, waiting)},
+    {MAP_FIELD(I64, Changed, changed, waiting_since_ms)},
 };
 static const struct map changed_map = MAP_OF("changed", changed, changed);
 
@@ -352,6 +354,7 @@ static const struct map_field applied_fields[] = {
     {MAP_FIELD(U32, Applied, applied, changed)},
     {MAP_FIELD(U32, Applied, applied, conflicts)},
     {MAP_FIELD(U32, Applied, applied, no_room)},
+    {MAP_FIELD(U32, Applied, applied, not_kept)},
 };
 static const struct map applied_map = MAP_OF("applied", applied, applied);
 

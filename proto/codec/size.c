@@ -56,6 +56,9 @@ size_t codec_change_bytes_max(const struct msg_change *change)
         size = size_add(size, 2 * SIZE_DATA + 2 * SIZE_U32 + 2 * SIZE_64 + SIZE_BOOL);
         size = size_add(size, change->rule.value.count);
     }
+    if (change->has_decision) {
+        size = size_add(size, SIZE_DATA + SIZE_ID + 2 * SIZE_64);
+    }
     return size;
 }
 

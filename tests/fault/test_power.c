@@ -465,13 +465,13 @@ static void test_power_cuts_while_the_clock_is_set(void **state)
     assert_true(moved > 0 && moved < cuts);
 }
 
-/* --- schema 4 is brought up to date ----------------------------------------------------------- */
+/* --- schema 5 is brought up to date ----------------------------------------------------------- */
 
 /* All messages are there after a cut, and the tables are new. Returns whether they were old. */
 static bool opens_old(struct store_fixture *fixture)
 {
     static struct power_messages messages;
-    const bool was_old = store_read_number(fixture, "PRAGMA user_version") == 4;
+    const bool was_old = store_read_number(fixture, "PRAGMA user_version") == 5;
 
     memset(&messages, 0, sizeof(messages));
     store_open(fixture);
@@ -482,7 +482,7 @@ static bool opens_old(struct store_fixture *fixture)
     for (uint32_t i = 0; i < SET_MESSAGES; i++) {
         assert_true(messages.found[i] == (i != 1));
     }
-    assert_int_equal(store_read_number(fixture, "PRAGMA user_version"), 5);
+    assert_int_equal(store_read_number(fixture, "PRAGMA user_version"), 6);
     return was_old;
 }
 

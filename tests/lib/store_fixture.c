@@ -167,17 +167,7 @@ int64_t store_read_number(const struct store_fixture *fixture, const char *sql)
 
 void store_make_old(const struct store_fixture *fixture)
 {
-    store_alter(fixture, "DROP TABLE evicted;"
-                         "DROP INDEX tombstone_by_seq;"
-                         "DROP INDEX moderation_by_change;"
-                         "DROP INDEX rule_by_seq;"
-                         "ALTER TABLE host DROP COLUMN replicate;"
-                         "ALTER TABLE tombstone DROP COLUMN seq;"
-                         "ALTER TABLE tombstone DROP COLUMN why;"
-                         "ALTER TABLE moderation DROP COLUMN change_seq;"
-                         "ALTER TABLE rule DROP COLUMN seq;"
-                         "ALTER TABLE rule DROP COLUMN dropped;"
-                         "PRAGMA user_version = 4");
+    store_alter(fixture, "DROP TABLE copy_decision; PRAGMA user_version = 5");
 }
 
 /* The log is read first: a scrub moves pages from the log into the database, perhaps in between. */

@@ -60,7 +60,7 @@ int store_open_file(const char *path, sqlite3 **out_db);
 void store_alter(const struct store_fixture *fixture, const char *sql);
 int64_t store_read_number(const struct store_fixture *fixture, const char *sql);
 
-/* Gives the closed database the tables of schema 4. It must have no changes (PERSIST_REPLICATE). */
+/* Gives the closed database the tables of schema 5. It must have no decisions of copies. */
 void store_make_old(const struct store_fixture *fixture);
 
 /* Whether the database or its log has these bytes somewhere. */

@@ -284,11 +284,14 @@ static void test_altered_databases(void **state)
         {"PRAGMA user_version = 99", -ERR_VERSION, "Install that version again, or use another"},
         {"PRAGMA user_version = 3", -ERR_VERSION, "save its messages with `hearsay export`"},
         {"PRAGMA user_version = 2", -ERR_VERSION, "move the file and its -wal file away"},
-        {"PRAGMA user_version = 4", -ERR_DAMAGED, "duplicate column"}, /* not its tables */
+        {"PRAGMA user_version = 4", -ERR_VERSION, "save its messages with `hearsay export`"},
+        {"PRAGMA user_version = 5", -ERR_DAMAGED, "already exists"}, /* not its tables */
         {"UPDATE host SET replicate = 1", -ERR_DAMAGED, "a host's row"},
         {"UPDATE tombstone SET seq = 7, why = 1", -ERR_DAMAGED, "a withdrawn message's row"},
         {"INSERT INTO evicted VALUES (1, 1, 5, 6, zeroblob(32))", -ERR_DAMAGED,
          "a row of evicted messages"},
+        {"INSERT INTO copy_decision VALUES (1, 0, zeroblob(16), zeroblob(16), 1, 1, 9, 4, 1, 7)",
+         -ERR_DAMAGED, "a row of a decision at a copy"},
         {"UPDATE moderation SET change_seq = 3", -ERR_DAMAGED, "a reported message's row"},
         {"UPDATE rule SET dropped = 1", -ERR_DAMAGED, "a rule's row"},
         {"PRAGMA user_version = 0", -ERR_DAMAGED, "it has no version"},

@@ -636,7 +636,7 @@ static void test_what_is_told(void **state)
     assert_same();
 }
 
-/* A file of schema 4 is brought up to date once, with all that is in it; then it has changes. */
+/* A file of schema 5 is brought up to date once, with all that is in it; then it has changes. */
 static void test_old_file(void **state)
 {
     struct states before;
@@ -654,7 +654,7 @@ static void test_old_file(void **state)
     store_open(&owner);
     note_states(&owner, &after);
     assert_memory_equal(&before, &after, sizeof(before));
-    assert_int_equal(store_read_number(&owner, "PRAGMA user_version"), 5);
+    assert_int_equal(store_read_number(&owner, "PRAGMA user_version"), 6);
     make_open_deposit(&op, 5, 40);
     assert_int_equal(store_do(&owner, &op), PERSIST_GONE);
     store_reopen(&owner);
@@ -663,7 +663,7 @@ static void test_old_file(void **state)
     assert_same();
 }
 
-/* A file of schema 4 that is damaged, or of other tables, is refused, and stays as it was. */
+/* A file of schema 5 that is damaged, or of other tables, is refused, and stays as it was. */
 static void test_damaged_old_file(void **state)
 {
     static const char *const damages[] = {

@@ -228,6 +228,16 @@ static void put_rule_state(json_t *change, const struct msg_rule_state *rule)
     frame_put(change, "rule", entry);
 }
 
+static void put_decision_id(json_t *change, const struct msg_decision_id *id)
+{
+    json_t *entry = json_object();
+
+    frame_put_bytes(entry, "store_id", id->store_id);
+    frame_put_u64(entry, "number", id->number, 0);
+    frame_put_i64(entry, "time_ms", id->time_ms, 0);
+    frame_put(change, "decision", entry);
+}
+
 void frame_put_feed(json_t *body, const struct msg_change *changes, size_t count)
 {
     json_t *list = frame_put_list(body, "changes", count);
@@ -247,6 +257,9 @@ void frame_put_feed(json_t *body, const struct msg_change *changes, size_t count
         }
         if (changes[i].has_rule) {
             put_rule_state(change, &changes[i].rule);
+        }
+        if (changes[i].has_decision) {
+            put_decision_id(change, &changes[i].decision);
         }
     }
 }

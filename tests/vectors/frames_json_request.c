@@ -115,6 +115,7 @@ static void put_changes(json_t *body, const struct msg_request *request)
     frame_put_u64(body, "wait_ms", request->changes.wait_ms, 0);
     frame_put_u64(body, "replicated", request->changes.replicated, 0);
     frame_put_bool(body, "no_copy", request->changes.no_copy);
+    frame_put_bool(body, "waiting", request->changes.waiting);
 }
 
 static void put_apply(json_t *body, const struct msg_request *request)

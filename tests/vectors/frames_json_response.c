@@ -404,6 +404,8 @@ static void put_changed(json_t *body, const struct msg_response *response)
     frame_put_feed(body, response->changed.changes, response->changed.change_count);
     frame_put_u64(body, "next", response->changed.next, 0);
     frame_put_bool(body, "more", response->changed.more);
+    frame_put_u64(body, "waiting", response->changed.waiting, 0);
+    frame_put_i64(body, "waiting_since_ms", response->changed.waiting_since_ms, 0);
 }
 
 static void put_applied(json_t *body, const struct msg_response *response)
@@ -411,6 +413,7 @@ static void put_applied(json_t *body, const struct msg_response *response)
     frame_put_u64(body, "changed", response->applied.changed, 0);
     frame_put_u64(body, "conflicts", response->applied.conflicts, 0);
     frame_put_u64(body, "no_room", response->applied.no_room, 0);
+    frame_put_u64(body, "not_kept", response->applied.not_kept, 0);
 }
 
 static void put_no_response(json_t *body, const struct msg_response *response)

@@ -41,6 +41,10 @@ void feed_to_letter(const struct hearsay_change *from, struct msg_change *out)
                  .created_ms = from->rule.created_ms,
                  .dropped = from->rule.dropped,
                  .until_ms = from->rule.until_ms},
+        .has_decision = from->decision.store_id != NULL,
+        .decision = {.store_id = bytes_of(from->decision.store_id, HEARSAY_ID_BYTES),
+                     .number = from->decision.number,
+                     .time_ms = from->decision.time_ms},
     };
 }
 
@@ -69,6 +73,11 @@ bool feed_from_letter(const struct msg_change *from, struct hearsay_change *out)
     memset(out, 0, sizeof(*out));
     if (from->has_message + from->has_gone + from->has_rule != 1) {
         return false;
+    }
+    if (from->has_decision) {
+        out->decision.store_id = from->decision.store_id.data;
+        out->decision.number = from->decision.number;
+        out->decision.time_ms = from->decision.time_ms;
     }
     if (from->has_message) {
         take_message(&from->message, out);
@@ -130,6 +139,7 @@ int feed_digest_add(struct feed_digest *digest, const struct msg_change *change,
         return 0;
     }
     letter.change.seq = 0;
+    letter.change.has_decision = false; /* only the owner has it */
     bytes_init(&bytes, alloc_system());
     int rc = letter_encode(&letter, &bytes);
     if (rc == 0) {

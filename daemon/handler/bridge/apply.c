@@ -17,6 +17,13 @@
 #include "daemon/system/log.h"
 #include "daemon/watch/feed.h"
 
+static const char *const rule_names[] = {
+    [PERSIST_BAN_PAYLOAD] = "a ban of a text",
+    [PERSIST_BAN_FILTER] = "a ban of labels",
+    [PERSIST_ACCEPT] = "which messages are accepted",
+    [PERSIST_NOTICE] = "a notice",
+};
+
 static void free_entries(struct job *job)
 {
     struct apply_job *apply = CONTAINER_OF(job, struct apply_job, base);
@@ -126,6 +133,29 @@ static void finish_all(struct apply_job *job)
     job_read(&job->base, &job->read);
 }
 
+/* The owner knows what an operator decided here, and has decided otherwise. */
+static void note_not_kept(struct apply_item *item)
+{
+    const struct persist_op *op = &item->op;
+    const char *host = item->job->base.host->config.name;
+    char hex[2 * MESSAGE_ID_BYTES + 1] = "";
+
+    item->job->applied.not_kept++;
+    if (op->change == PERSIST_CHANGE_RULE) {
+        log_warning(
+            "host %s: the owner does not keep what an operator decided here about %s: it has "
+            "decided otherwise, or has no room",
+            host, rule_names[op->rule->kind]);
+    } else {
+        (void)sodium_bin2hex(hex, sizeof(hex), op->message.id, MESSAGE_ID_BYTES);
+        log_warning("host %s: the owner does not keep what an operator decided here about message "
+                    "%s: %s",
+                    host, hex,
+                    op->change == PERSIST_CHANGE_GONE ? "the message is gone there"
+                                                      : "it has decided otherwise");
+    }
+}
+
 static void on_applied(struct persist_op *op)
 {
     struct apply_item *item = CONTAINER_OF(op, struct apply_item, op);
@@ -134,6 +164,9 @@ static void on_applied(struct persist_op *op)
     if (item->is_counted) {
         service_uncount(job->base.service, job->base.host, host_message_bytes(&op->message));
         usage_subtract(&job->base.host->waiting, host_message_bytes(&op->message));
+    }
+    if (op->verdict == PERSIST_NOT_KEPT) {
+        note_not_kept(item);
     }
     switch (op->outcome) {
     case PERSIST_APPLIED:

@@ -4,6 +4,7 @@
 
 #include "core/base/label.h"
 #include "daemon/handler/bridge/apply.h"
+#include "daemon/system/log.h"
 
 /* No time is later: the end of the year 9999. No message lives longer than ttl_max may be. */
 #define TIME_MAX_MS INT64_C(253402300799999)
@@ -160,6 +161,13 @@ bool apply_fits(const struct ask *ask, const struct msg_change *change, struct m
                       "a change has message, gone or rule, one of them");
         return false;
     }
+    if (change->has_decision &&
+        (change->decision.number == 0 || change->decision.number > INT64_MAX ||
+         !is_time(change->decision.time_ms))) {
+        msg_error_set(out_error, MSG_INVALID, "changes.decision.number",
+                      "the number must be from 1 to 2^63 - 1, and the time from 1970 to 9999");
+        return false;
+    }
     return change->has_message ? check_message(ask, &change->message, out_error)
            : change->has_gone  ? check_gone(ask, &change->gone, out_error)
                                : check_rule(ask, &change->rule, out_error);
@@ -249,6 +257,20 @@ static uint32_t number_notice(struct apply_item *item)
     return 0;
 }
 
+/* There is no room for a rule that an operator has made at a copy. The mark of a dropped rule tells
+ * the copy so: otherwise the copy would wait for ever. */
+static void refuse_rule(struct apply_item *item)
+{
+    log_warning(
+        "host %s: %s that an operator made at a copy has no room here, and is refused: there "
+        "are as many as a host may have",
+        item->job->base.host->config.name,
+        item->rule.kind == PERSIST_NOTICE ? "a notice" : "a ban");
+    item->rule.dropped = true;
+    item->rule.number = 0;
+    item->rule.until_ms = item->op.now_ms + (int64_t)PERSIST_DROPPED_DAYS * 24 * 3600 * 1000;
+}
+
 static void fill_rule(struct apply_item *item, const struct msg_rule_state *rule, uint8_t **at)
 {
     struct apply_job *job = item->job;
@@ -269,12 +291,17 @@ static void fill_rule(struct apply_item *item, const struct msg_rule_state *rule
     if (rule->dropped) {
         return;
     }
+    bool has_room = true;
     if (is_ban && !rules_has(rules, &item->rule)) {
-        item->is_left_out = rules->ban_count + job->bans++ >= RULES_BANS_MAX;
+        has_room = rules->ban_count + job->bans++ < RULES_BANS_MAX;
     } else if (rule->kind == PERSIST_NOTICE) {
         item->rule.number = number_notice(item);
-        item->is_left_out = item->rule.number == 0;
+        has_room = item->rule.number != 0;
     }
+    if (!has_room && item->op.as == PERSIST_AS_OPERATOR) {
+        refuse_rule(item);
+    }
+    item->is_left_out = !has_room && item->op.as != PERSIST_AS_OPERATOR;
 }
 
 /* The line in the list of decisions: the operator of another server has decided. */
@@ -322,8 +349,14 @@ uint8_t *apply_fill(struct apply_item *item, const struct msg_change *change, ui
         op->change = PERSIST_CHANGE_RULE;
         fill_rule(item, &change->rule, &at);
     }
-    if (op->as == PERSIST_AS_OPERATOR) {
-        fill_decision(item, change);
+    if (op->as == PERSIST_AS_OPERATOR &&
+        (!change->has_rule || item->rule.dropped == change->rule.dropped)) {
+        fill_decision(item, change); /* not of a rule that is refused */
+    }
+    if (change->has_decision && op->as != PERSIST_AS_RESTORE) {
+        memcpy(op->decision_id.store_id, change->decision.store_id.data, PERSIST_STORE_ID_BYTES);
+        op->decision_id.number = change->decision.number;
+        op->decision_id.time_ms = change->decision.time_ms;
     }
     return at;
 }

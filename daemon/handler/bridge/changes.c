@@ -68,7 +68,15 @@ static void fill_rule(const struct persist_rule *rule, struct msg_rule_state *ou
  */
 static bool fill_change(const struct persist_change *change, struct msg_change *out)
 {
-    *out = (struct msg_change){.seq = (uint64_t)change->seq};
+    *out = (struct msg_change){.seq = (uint64_t)change->seq,
+                               .has_decision = change->decision_id.number != 0};
+    if (out->has_decision) {
+        out->decision = (struct msg_decision_id){
+            .store_id = {change->decision_id.store_id, PERSIST_STORE_ID_BYTES},
+            .number = change->decision_id.number,
+            .time_ms = change->decision_id.time_ms,
+        };
+    }
     switch (change->kind) {
     case PERSIST_CHANGE_MESSAGE:
         out->has_message = true;
@@ -109,6 +117,8 @@ static void answer_page(struct changes_job *page)
     changed->changes = changes;
     changed->next = (uint64_t)read->page_last;
     changed->more = read->page_more;
+    changed->waiting = read->waiting;
+    changed->waiting_since_ms = read->waiting_since_ms;
     if (changed->next > job->host->feed.told) {
         job->host->feed.told = changed->next;
     }
@@ -206,6 +216,7 @@ static void choose_page(uint32_t frame_bytes, uint32_t wanted, struct changes_jo
     static const uint8_t hash[LIMIT_HASH_BYTES];
     static const struct msg_change bare = {
         .has_message = true,
+        .has_decision = true,
         .message = {.id = {hash, MESSAGE_ID_BYTES}, .withdraw_hash = {hash, LIMIT_HASH_BYTES}},
     };
     size_t overhead = codec_change_bytes_max(&bare);
@@ -272,7 +283,8 @@ void handler_changes(struct ask *ask)
     if (!check_changes(ask)) {
         return;
     }
-    if (ask->client->is_bridge && !asked->no_copy) {
+    bool keeps_copy = ask->client->is_bridge && !asked->no_copy && !asked->waiting;
+    if (keeps_copy) {
         feed_replicated(ask->service, ask->host, asked->after, asked->replicated);
     }
     struct changes_job *page = job_new(ask, sizeof(*page), 0);
@@ -286,7 +298,8 @@ void handler_changes(struct ask *ask)
     page->wait.until_ms = service_monotonic_ms(ask->service) + asked->wait_ms;
     page->wait.done = on_waited;
     page->replicated = asked->replicated;
-    page->keeps_copy = ask->client->is_bridge && !asked->no_copy;
+    page->keeps_copy = keeps_copy;
+    page->read.only_waiting = asked->waiting;
     page->read.kind = PERSIST_READ_CHANGES;
     page->read.page_host = ask->host->number;
     page->read.page_after = (int64_t)asked->after;

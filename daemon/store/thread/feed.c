@@ -60,6 +60,7 @@ struct feed {
     struct store_evictions evictions; /* the current row of SOURCE_EVICTED */
     uint32_t next_eviction;           /* of the row: the first one that is not read yet */
     sqlite3_stmt *tombstone;          /* finds a tombstone by its id */
+    sqlite3_stmt *noted; /* finds the decision of a copy that was taken note of; NULL: none was */
 };
 
 /* Reads the row of evictions that `statement` has stepped to. Returns the number of the first
@@ -240,6 +241,29 @@ static int is_left_out(struct feed *feed, const struct persist_message *message,
     return rc == SQLITE_OK && !*out_is ? is_stored(feed, message, out_is) : rc;
 }
 
+/* Names the last decision of a copy that was taken note of, if the change has one. */
+static int name_decision(const struct feed *feed, struct persist_change *change)
+{
+    bool is_rule = change->kind == PERSIST_CHANGE_RULE;
+    struct store_copy noted;
+
+    if (feed->noted == NULL || change->kind == PERSIST_CHANGE_GONE) {
+        return SQLITE_OK;
+    }
+    int rc = store_statement_step(
+        feed->noted,
+        STORE_VALUES(STORE_NUMBER(feed->read->page_host),
+                     STORE_NUMBER(is_rule ? (uint32_t)change->rule.kind : 0),
+                     STORE_BLOB(is_rule ? change->rule.value : change->message.id,
+                                is_rule ? change->rule.value_bytes : (size_t)MESSAGE_ID_BYTES)));
+    if (rc == SQLITE_ROW) {
+        rc = store_row_read_copy(feed->noted, &noted);
+        change->decision_id = noted.id;
+    }
+    store_statement_reset(feed->noted);
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
 /* Copies what the change points to into the job's memory. */
 static int keep_content(struct persist_read *read, struct persist_change *change)
 {
@@ -297,6 +321,7 @@ static int read_changes(struct feed *feed)
         if (rc == SQLITE_OK && which == SOURCE_EVICTED) {
             rc = is_left_out(feed, &change->message, &is_out);
         }
+        rc = rc == SQLITE_OK ? name_decision(feed, change) : rc;
         bytes += store_keep_bytes(&change->message) + change->rule.value_bytes;
         if (rc != SQLITE_OK || (read->change_count > 0 && bytes > read->page_bytes_limit)) {
             break;
@@ -311,22 +336,165 @@ static int read_changes(struct feed *feed)
     return rc;
 }
 
+/* --- decisions that wait for the owner -------------------------------------------------------- */
+
+/* The message that the decision is about, as it is now. SQLITE_DONE: it is stored no more.
+ * *out_statement has its content, and is the caller's. */
+static int find_message(const struct feed *feed, const struct store_copy *copy,
+                        struct persist_message *out_message, sqlite3_stmt **out_statement)
+{
+    int64_t seq = 0;
+    int rc = SQLITE_DONE;
+
+    while (rc == SQLITE_DONE) {
+        store_numbers_lock(feed->numbers);
+        seq = store_numbers_find(feed->numbers, copy->host, copy->value, seq);
+        store_numbers_unlock(feed->numbers);
+        if (seq == 0) {
+            return SQLITE_DONE;
+        }
+        (void)sqlite3_finalize(*out_statement);
+        rc = store_query(feed->db,
+                         "SELECT " STORE_ROW_COLUMNS STATE_COLUMNS ", seq"
+                         " FROM message LEFT JOIN moderation USING (seq)"
+                         " WHERE seq = ?1 AND id = ?2 AND epoch = 0",
+                         STORE_VALUES(STORE_NUMBER(seq), STORE_BLOB(copy->value, MESSAGE_ID_BYTES)),
+                         out_statement);
+    }
+    if (rc == SQLITE_ROW) {
+        int read = read_message(*out_statement, out_message);
+        rc = read == SQLITE_OK ? rc : read;
+    }
+    return rc;
+}
+
+/* Reads what was decided. SQLITE_DONE: what it is about is no more. */
+static int read_waiting(const struct feed *feed, const struct store_copy *copy,
+                        struct persist_change *out_change, sqlite3_stmt **out_statement)
+{
+    *out_change = (struct persist_change){
+        .seq = (int64_t)copy->id.number, .decision_id = copy->id, .kind = PERSIST_CHANGE_GONE};
+    if (copy->kind != 0) {
+        out_change->kind = PERSIST_CHANGE_RULE;
+        int rc = store_query(feed->db,
+                             "SELECT " STORE_RULE_COLUMNS
+                             " FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
+                             STORE_VALUES(STORE_NUMBER(copy->host), STORE_NUMBER(copy->kind),
+                                          STORE_BLOB(copy->value, copy->value_bytes)),
+                             out_statement);
+        int read = rc == SQLITE_ROW ? store_row_read_rule(*out_statement, &out_change->rule) : rc;
+        return read == SQLITE_OK ? rc : read;
+    }
+    if (copy->state != STORE_COPY_REMOVED) {
+        out_change->kind = PERSIST_CHANGE_MESSAGE;
+        return find_message(feed, copy, &out_change->message, out_statement);
+    }
+    out_change->message.host = copy->host;
+    memcpy(out_change->message.id, copy->value, MESSAGE_ID_BYTES);
+    out_change->message.expires_ms = copy->until_ms;
+    out_change->why = PERSIST_WHY_REMOVED;
+    return SQLITE_ROW;
+}
+
+/* Copies one decision, if there is room for it. */
+static int take_waiting(const struct feed *feed, const struct store_copy *copy, size_t room,
+                        size_t *bytes)
+{
+    struct persist_read *read = feed->read;
+    struct persist_change *change = &read->changes[read->change_count];
+    sqlite3_stmt *statement = NULL;
+
+    if (read->change_count == room) {
+        read->page_more = true;
+        return SQLITE_OK;
+    }
+    int rc = read_waiting(feed, copy, change, &statement);
+    if (rc == SQLITE_ROW) {
+        *bytes += store_keep_bytes(&change->message) + change->rule.value_bytes;
+        read->page_more = read->change_count > 0 && *bytes > read->page_bytes_limit;
+        rc = read->page_more ? SQLITE_OK : keep_content(read, change);
+        read->change_count += rc == SQLITE_OK && !read->page_more;
+    }
+    (void)sqlite3_finalize(statement); /* repeats what step said */
+    read->page_last = read->page_more ? read->page_last : (int64_t)copy->id.number;
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* The decisions of the host that wait: counts all of them, and copies those behind page_after.
+ * There are few at a time, so that the table needs no index by number. */
+static int read_all_waiting(struct feed *feed)
+{
+    struct persist_read *read = feed->read;
+    size_t room = read->change_count;
+    size_t bytes = 0;
+    sqlite3_stmt *statement;
+    int rc = store_query(feed->db,
+                         "SELECT " STORE_COPY_COLUMNS " FROM copy_decision"
+                         " WHERE host_id = ?1 AND waits ORDER BY number",
+                         STORE_VALUES(STORE_NUMBER(read->page_host)), &statement);
+
+    read->change_count = 0;
+    read->page_last = read->page_after;
+    read->page_more = false;
+    read->waiting = 0;
+    read->waiting_since_ms = 0;
+    while (rc == SQLITE_ROW) {
+        struct store_copy copy;
+
+        rc = store_row_read_copy(statement, &copy);
+        if (rc != SQLITE_OK) {
+            break;
+        }
+        read->waiting++;
+        if (read->waiting_since_ms == 0 || copy.id.time_ms < read->waiting_since_ms) {
+            read->waiting_since_ms = copy.id.time_ms;
+        }
+        if ((int64_t)copy.id.number > read->page_after && !read->page_more) {
+            rc = take_waiting(feed, &copy, room, &bytes);
+        }
+        rc = rc == SQLITE_OK ? sqlite3_step(statement) : rc;
+    }
+    (void)sqlite3_finalize(statement); /* repeats what step said */
+    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+}
+
+/* --- the read --------------------------------------------------------------------------------- */
+
+/* Prepares the search for decisions of copies, if the host has taken note of any. */
+static int prepare_noted(struct feed *feed)
+{
+    int64_t count = 0;
+    int rc = store_query_number(
+        feed->db, "SELECT EXISTS (SELECT 1 FROM copy_decision WHERE host_id = ?1 AND NOT waits)",
+        STORE_VALUES(STORE_NUMBER(feed->read->page_host)), &count);
+
+    return rc != SQLITE_OK || count == 0
+               ? rc
+               : sqlite3_prepare_v2(
+                     feed->db,
+                     "SELECT " STORE_COPY_COLUMNS " FROM copy_decision"
+                     " WHERE host_id = ?1 AND kind = ?2 AND value = ?3 AND NOT waits",
+                     -1, &feed->noted, NULL);
+}
+
 int store_feed_read(sqlite3 *db, struct store_numbers *numbers, struct persist_read *read)
 {
     struct feed feed = {.db = db, .numbers = numbers, .read = read};
     /* All sources see the same commits. Otherwise a page could leave a change out. */
     int rc = store_exec(db, "BEGIN");
 
-    if (rc == SQLITE_OK) {
-        rc = open_sources(&feed);
-    }
-    if (rc == SQLITE_OK) {
-        rc = read_changes(&feed);
+    if (rc == SQLITE_OK && read->only_waiting) {
+        rc = read_all_waiting(&feed);
+    } else if (rc == SQLITE_OK) {
+        rc = prepare_noted(&feed);
+        rc = rc == SQLITE_OK ? open_sources(&feed) : rc;
+        rc = rc == SQLITE_OK ? read_changes(&feed) : rc;
     }
     for (int i = 0; i < SOURCES; i++) {
         (void)sqlite3_finalize(feed.sources[i].statement); /* repeats what step said */
     }
     (void)sqlite3_finalize(feed.tombstone); /* repeats what step said */
+    (void)sqlite3_finalize(feed.noted);     /* the same */
     /* After a failure the reader closes the connection, which ends the transaction. */
     return rc == SQLITE_OK ? store_exec(db, "COMMIT") : rc;
 }
