@@ -88,9 +88,9 @@ class Owner:
             assert "error" not in ack, ack
             self.sent -= 1
 
-    def message(self, id, payload=b"hello", state=0, reports=0, expires_ms=None):
+    def message(self, id, payload=b"hello", state=0, reports=0, expires_ms=None, decision=None):
         made = wire.deposit_of(random.Random(id), LABELS, payload=payload)
-        self.send(id.hex(), message=pb.ExportedMessage(
+        self.send(id.hex(), decision=decision, message=pb.ExportedMessage(
             id=id, filter=made.filter, payload=payload, media_type="text/plain", state=state,
             reports=reports, deposited_ms=now_ms() - 1000, expires_ms=expires_ms or now_ms() + HOUR))
 
@@ -231,15 +231,23 @@ def test_hiding_and_rules_are_words_too(hub, reader, owner, rng):
         operator.call(pb.Notice(host="ap1", text="Closed today", lang="en"))
     assert not shown(reader)
     said = wait_until(lambda: len(words(hub)) == 2 and words(hub), "two words").values()
-    rule = next(change.rule for change in said if change.HasField("rule"))
+    noticed = next(change for change in said if change.HasField("rule"))
+    rule = noticed.rule
     assert rule.kind == 4 and b"Closed today" in rule.value
-    hidden = next(change.message for change in said if change.HasField("message"))
-    assert hidden.id == id and hidden.state == 4
+    hidden = next(change for change in said if change.HasField("message"))
+    assert hidden.message.id == id and hidden.message.state == 4
+    assert hidden.decision.number < noticed.decision.number
+    assert hidden.decision.store_id == noticed.decision.store_id != b""
     owner.message(id, reports=1)  # the owner does not know it yet
-    owner.message(id, state=4, reports=1)
-    owner.send(f"{rule.kind}-{xxhash.xxh3_64_hexdigest(rule.value, seed=rule.kind)}", tree="rule", rule=rule)
+    owner.message(id, state=4, reports=1)  # its own operator has hidden the message
     owner.settle()
-    wait_until(lambda: len(words(hub)) == 1, "the end of one word")
+    wait_until(lambda: "has all that the hub has" in reader.bridge.status(), "the reader")
+    assert len(words(hub)) == 2 and not shown(reader)
+    owner.message(id, state=4, reports=1, decision=hidden.decision)
+    owner.send(f"{rule.kind}-{xxhash.xxh3_64_hexdigest(rule.value, seed=rule.kind)}", tree="rule", rule=rule,
+               decision=noticed.decision)
+    owner.settle()
+    wait_until(lambda: not words(hub), "the end of both words")
     assert not shown(reader)
 
 

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <stdlib.h>
+#include <time.h>
 
 #include "client/bridge/hub/erase.h"
 #include "client/bridge/hub/near.h"
@@ -159,6 +160,45 @@ void hub_free(struct hub *hub)
 
 /* --- figures ---------------------------------------------------------------------------------- */
 
+/* The time of day, with the date if it was another day. */
+static void print_since(int64_t since_ms, FILE *out)
+{
+    time_t since = (time_t)(since_ms / 1000);
+    time_t now = time(NULL);
+    struct tm then;
+    struct tm today;
+    char text[32] = "";
+
+    if (localtime_r(&since, &then) != NULL && localtime_r(&now, &today) != NULL) {
+        bool is_today = then.tm_year == today.tm_year && then.tm_yday == today.tm_yday;
+
+        (void)strftime(text, sizeof(text), is_today ? "%H:%M" : "%Y-%m-%d %H:%M", &then);
+    }
+    (void)fprintf(out, "%s", text);
+}
+
+static void print_decisions(const struct follower *follower, FILE *out)
+{
+    const char *host = reader_host(follower->reader);
+    int64_t since_ms;
+    uint32_t waiting = words_waiting(follower->words, &since_ms);
+    uint64_t not_kept = reader_not_kept(follower->reader);
+
+    if (waiting > 0) {
+        (void)fprintf(out, "    %" PRIu32 " decision%s for the owner '%.40s' since ", waiting,
+                      waiting == 1 ? " waits" : "s wait", host);
+        print_since(since_ms, out);
+        (void)fprintf(out, "\n");
+    }
+    if (not_kept > 0) {
+        (void)fprintf(out,
+                      "    %" PRIu64 " decision%s not kept by the owner '%.40s':\n"
+                      "    the log of hearsayd names %s\n",
+                      not_kept, not_kept == 1 ? " was" : "s were", host,
+                      not_kept == 1 ? "it" : "them");
+    }
+}
+
 void hub_print_status(const struct hub *hub, FILE *out)
 {
     if (hub->shared.near == NULL) {
@@ -192,6 +232,7 @@ void hub_print_status(const struct hub *hub, FILE *out)
                           "    certificate: docs/hub.md, \"To take one out\"\n",
                           reader_beyond(follower->reader));
         }
+        print_decisions(follower, out);
         if (reader_left_out(follower->reader) > 0) {
             (void)fprintf(out, "    %" PRIu64 " states left out: the log says why\n",
                           reader_left_out(follower->reader));
@@ -211,6 +252,9 @@ void hub_print_metrics(const struct hub *hub, FILE *out)
     uint64_t compared = 0;
     uint64_t alarms = 0;
     uint64_t renewals = 0;
+    uint64_t waiting = 0;
+    uint64_t not_kept = 0;
+    int64_t since_ms;
 
     if (hub->shared.near == NULL) {
         return;
@@ -219,22 +263,26 @@ void hub_print_metrics(const struct hub *hub, FILE *out)
         pages += pages_total(hub->followers[i].pages);
         renewals += pages_renewals(hub->followers[i].pages);
         words += words_total(hub->followers[i].words);
+        waiting += words_waiting(hub->followers[i].words, &since_ms);
+        not_kept += reader_not_kept(hub->followers[i].reader);
         current += reader_is_whole(hub->followers[i].reader);
         no_room += reader_no_room(hub->followers[i].reader);
         compared += reader_not_compared_since(hub->followers[i].reader) == 0;
         alarms += reader_beyond(hub->followers[i].reader) > 0;
         left_out += reader_left_out(hub->followers[i].reader);
     }
-    (void)fprintf(out,
-                  "hearsay_bridge_reader_hosts %zu\nhearsay_bridge_reader_current %" PRIu64 "\n"
-                  "hearsay_bridge_reader_left_out_total %" PRIu64 "\n"
-                  "hearsay_bridge_reader_no_room %" PRIu64 "\n"
-                  "hearsay_bridge_reader_alarms %" PRIu64 "\n"
-                  "hearsay_bridge_reader_compared %" PRIu64 "\n"
-                  "hearsay_bridge_renewals_total %" PRIu64 "\n"
-                  "hearsay_bridge_pages_total %" PRIu64 "\nhearsay_bridge_words_total %" PRIu64 "\n"
-                  "hearsay_bridge_erased_total %" PRIu64 "\nhearsay_bridge_erase_waiting %" PRIu64
-                  "\n",
-                  hub->config->reader_count, current, left_out, no_room, alarms, compared, renewals,
-                  pages, words, erase_count(hub->shared.erase), erase_waiting(hub->shared.erase));
+    (void)fprintf(
+        out,
+        "hearsay_bridge_reader_hosts %zu\nhearsay_bridge_reader_current %" PRIu64 "\n"
+        "hearsay_bridge_reader_left_out_total %" PRIu64 "\n"
+        "hearsay_bridge_reader_no_room %" PRIu64 "\n"
+        "hearsay_bridge_reader_alarms %" PRIu64 "\n"
+        "hearsay_bridge_reader_compared %" PRIu64 "\n"
+        "hearsay_bridge_renewals_total %" PRIu64 "\n"
+        "hearsay_bridge_pages_total %" PRIu64 "\nhearsay_bridge_words_total %" PRIu64 "\n"
+        "hearsay_bridge_decisions_waiting %" PRIu64 "\n"
+        "hearsay_bridge_decisions_not_kept_total %" PRIu64 "\n"
+        "hearsay_bridge_erased_total %" PRIu64 "\nhearsay_bridge_erase_waiting %" PRIu64 "\n",
+        hub->config->reader_count, current, left_out, no_room, alarms, compared, renewals, pages,
+        words, waiting, not_kept, erase_count(hub->shared.erase), erase_waiting(hub->shared.erase));
 }

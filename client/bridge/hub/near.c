@@ -6,6 +6,7 @@
 
 #include "client/link/link.h"
 #include "core/base/err.h"
+#include "core/base/hash.h"
 #include "daemon/system/log.h"
 
 enum { RETRY_MS = 1000 };
@@ -225,6 +226,13 @@ uint64_t near_messages_max(const struct near *near, const char *host)
         near->is_up ? hearsay_find_host(link_server(near->link), host) : NULL;
 
     return found != NULL ? found->messages : 0;
+}
+
+uint64_t near_store(const struct near *near)
+{
+    return near->is_up ? hash_seeded(hearsay_welcome(link_server(near->link))->store_id,
+                                     HEARSAY_ID_BYTES, 0)
+                       : 0;
 }
 
 bool near_is_up(const struct near *near)

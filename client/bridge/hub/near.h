@@ -38,6 +38,9 @@ void near_forget(struct near *near, const void *context);
 /* Most messages that hearsayd stores of the host; 0: not known. */
 uint64_t near_messages_max(const struct near *near, const char *host);
 
+/* A hash of the store of hearsayd, as in struct state; 0: it is not up. */
+uint64_t near_store(const struct near *near);
+
 bool near_is_up(const struct near *near);
 const char *near_error(const struct near *near); /* why it is not up */
 

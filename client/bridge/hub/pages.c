@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/bridge/feed/feed.h"
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
 #include "core/base/hash.h"
@@ -32,8 +33,7 @@ struct asked {
     struct msg_page_ask ask;
     uint32_t limit;
     uint64_t after;
-    uint64_t count; /* of a digest, so far */
-    uint64_t digest;
+    struct feed_digest digest; /* so far */
     char reply[WIRE_SUBJECT_BYTES];
 };
 
@@ -81,31 +81,12 @@ static void send_changes(struct asked *asked, const struct hearsay_changed *chan
                             .more = changed->more};
 
     for (size_t i = 0; i < changed->change_count; i++) {
-        changes[i] = state_from_call(&changed->changes[i]);
+        feed_to_letter(&changed->changes[i], &changes[i]);
     }
     if (!send_page(asked, &page)) {
         asked->limit = (uint32_t)changed->change_count / 2;
         asked->is_used = asked->limit > 0 && ask_feed(asked);
     }
-}
-
-static void add_digest(struct asked *asked, const struct hearsay_change *call)
-{
-    struct msg_letter letter = {.kind = MSG_LETTER_CHANGE, .change = state_from_call(call)};
-    struct bytes bytes;
-
-    if (call->kind != HEARSAY_CHANGE_MESSAGE ||
-        call->message.deposited_ms >= asked->ask.deposited_before_ms ||
-        call->message.expires_ms <= asked->ask.expires_after_ms) {
-        return;
-    }
-    letter.change.seq = 0;
-    bytes_init(&bytes, alloc_system());
-    if (letter_encode(&letter, &bytes) == 0) {
-        asked->digest ^= hash_seeded(bytes.data, bytes.count, 0);
-        asked->count++;
-    }
-    bytes_deinit(&bytes);
 }
 
 static void on_changed(void *context, const struct hearsay_reply *reply,
@@ -123,13 +104,20 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
         return;
     }
     for (size_t i = 0; i < reply->changed.change_count; i++) {
-        add_digest(asked, &reply->changed.changes[i]);
+        struct msg_change change;
+
+        feed_to_letter(&reply->changed.changes[i], &change);
+        if (feed_digest_add(&asked->digest, &change, asked->ask.deposited_before_ms,
+                            asked->ask.expires_after_ms) != 0) {
+            asked->is_used = false; /* no memory: silent, as above */
+            return;
+        }
     }
     asked->after = reply->changed.next;
     if (reply->changed.more) {
         asked->is_used = ask_feed(asked);
     } else {
-        struct msg_page page = {.count = asked->count, .digest = asked->digest};
+        struct msg_page page = {.count = asked->digest.count, .digest = asked->digest.digest};
 
         asked->is_used = false;
         if (send_page(asked, &page) && asked->is_named) {

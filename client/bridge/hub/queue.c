@@ -98,6 +98,7 @@ static void on_applied(void *context, const struct hearsay_reply *reply,
             queue->span = 2 * sent;
         }
         drop_items(queue, sent);
+        queue->not_kept += reply->applied.not_kept;
         if (reply->applied.no_room > 0) {
             queue->events->no_room(queue->context, reply->applied.no_room);
         }
@@ -111,6 +112,28 @@ static void on_applied(void *context, const struct hearsay_reply *reply,
     }
 }
 
+/* A word that the operator of this very hearsayd has said: hearsayd has what was decided, and
+ * perhaps something later. */
+static bool is_own_word(const struct queue *queue, size_t i)
+{
+    const struct queue_item *item = &queue->items[i];
+
+    return item->is_word && item->state.store != 0 && item->state.store == near_store(queue->near);
+}
+
+static void drop_own_words(struct queue *queue)
+{
+    size_t count = 0;
+
+    while (count < queue->count && is_own_word(queue, count)) {
+        count++;
+    }
+    if (count > 0) {
+        drop_items(queue, count);
+        queue->events->moved(queue->context);
+    }
+}
+
 /* Makes one Apply of the first items. HEARSAY_OK, HEARSAY_ERR_ARGUMENT if it is too large for a
  * frame of hearsayd, or another error. */
 static int send_items(struct queue *queue, size_t count)
@@ -120,7 +143,7 @@ static int send_items(struct queue *queue, size_t count)
         .host = queue->host, .changes = changes, .as = HEARSAY_APPLY_AS_REPLICA};
 
     arena_reset(&queue->arena);
-    while (apply.change_count < count) {
+    while (apply.change_count < count && !is_own_word(queue, apply.change_count)) {
         const struct queue_item *item = &queue->items[apply.change_count];
         struct msg_letter letter;
         struct msg_error error;
@@ -128,7 +151,9 @@ static int send_items(struct queue *queue, size_t count)
         if (letter_decode(item->letter, item->size, &queue->arena, &letter, &error) != 0) {
             break; /* it was read before: there is no memory for so many */
         }
-        changes[apply.change_count++] = state_to_call(&letter.change);
+        /* Only the owner confirms decisions, and an operator's word is not the owner's. */
+        letter.change.has_decision = letter.change.has_decision && !item->is_word;
+        (void)feed_from_letter(&letter.change, &changes[apply.change_count++]);
     }
     if (apply.change_count == 0) {
         return HEARSAY_ERR_NOMEM;
@@ -145,6 +170,9 @@ void queue_go(struct queue *queue)
 {
     int rc = HEARSAY_ERR_ARGUMENT;
 
+    if (queue->sent == 0 && near_is_up(queue->near)) {
+        drop_own_words(queue);
+    }
     while (rc == HEARSAY_ERR_ARGUMENT && queue->sent == 0 && queue->count > 0 &&
            near_is_up(queue->near)) {
         size_t count = queue->count < queue->span ? queue->count : queue->span;
@@ -155,13 +183,6 @@ void queue_go(struct queue *queue)
         } else if (rc != HEARSAY_OK) {
             try_later(queue, "a request could not be made");
         }
-    }
-    if (rc != HEARSAY_OK) {
-        return;
-    }
-    queue->batches++;
-    for (size_t i = 0; i < queue->sent; i++) {
-        queue->events->sent(queue->context, &queue->items[i], queue->batches);
     }
 }
 

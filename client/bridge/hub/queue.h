@@ -24,9 +24,6 @@ struct queue_item {
 };
 
 struct queue_events {
-    /* From now on hearsayd has, or will have, what the item says. `batch`: the number of the Apply;
-     * each has a higher one. */
-    void (*sent)(void *context, const struct queue_item *item, uint64_t batch);
     /* hearsayd had no room for so many messages of an Apply. They are no items any more. */
     void (*no_room)(void *context, uint32_t messages);
     /* There are fewer items than before. */
@@ -41,10 +38,10 @@ struct queue {
     struct queue_item *items;
     size_t count;
     size_t room;
-    size_t sent; /* of the items, in the Apply that is under way; 0: none is */
-    size_t span; /* most items of the next Apply */
-    uint64_t batches;
+    size_t sent;       /* of the items, in the Apply that is under way; 0: none is */
+    size_t span;       /* most items of the next Apply */
     uint64_t left_out; /* states, ever */
+    uint64_t not_kept; /* decisions of operators here that the owner has not kept, ever */
     struct arena arena;
     uv_timer_t retry;
     struct log_gate gate;

@@ -46,6 +46,7 @@ struct reader {
     int64_t head_ms;              /* the owner's time in its last head; 0: there was none */
     uint64_t head_at_ms;          /* steady_ms when the head came */
     int64_t not_compared_since_s; /* wall clock; 0: compared since the last interruption */
+    uint64_t heads;               /* of the owner, ever */
     struct log_gate odd_gate;
 };
 
@@ -112,32 +113,32 @@ static void subject_of_key(const struct reader *reader, char tree, const struct 
     (void)snprintf(out, SUBJECT_BYTES, "%c%s", tree, text + 1);
 }
 
-/* The owner says what the operator said: the word has done its work. */
-static void end_word(struct reader *reader, const struct state *state)
+/* The word about the message or rule of this state is at the hub no more. `subject`: of the state,
+ * or of the word, whose first letter alone differs. */
+static void end_word(struct reader *reader, const struct state *state, const char *subject)
 {
     struct reader_word **at = find_word(reader, state->key);
-    char subject[SUBJECT_BYTES];
+    char word[SUBJECT_BYTES];
 
-    if (*at == NULL || (*at)->state.is_rule || (*at)->state.digest != state->digest) {
-        return;
+    if (*at != NULL) {
+        (void)snprintf(word, sizeof(word), "o%s", subject + 1);
+        (void)erase_subject(reader->shared.erase, state->is_rule ? "rule" : "o", word, (*at)->seq,
+                            NULL, NULL, NULL);
+        drop_word(at);
     }
-    subject_of_key(reader, 'o', state, subject);
-    (void)erase_subject(reader->shared.erase, "o", subject, (*at)->seq, NULL, NULL, NULL);
-    drop_word(at);
+}
+
+/* Whether the owner's state shows that it knows the word, or that the word has nothing to do any
+ * more. An evicted message may be deposited again, so that its removal still matters. */
+static bool is_settled(const struct state *state, const struct reader_word *word)
+{
+    if (state->state == STATE_GONE) {
+        return !state->is_evicted || word->state.state != STATE_GONE;
+    }
+    return state->decision != 0 && state->decision == word->state.decision;
 }
 
 /* --- the queue -------------------------------------------------------------------------------- */
-
-static void on_sent(void *context, const struct queue_item *item, uint64_t batch)
-{
-    struct reader *reader = context;
-    struct table_row *row = item->is_word ? NULL : table_find(&reader->table, item->state.key);
-
-    if (row != NULL) {
-        row->digest = item->state.digest;
-        row->applied = batch;
-    }
-}
 
 static void on_no_room(void *context, uint32_t messages)
 {
@@ -163,7 +164,7 @@ static void on_moved(void *context)
     }
 }
 
-static const struct queue_events queue_events = {on_sent, on_no_room, on_moved};
+static const struct queue_events queue_events = {on_no_room, on_moved};
 
 /* Something was left out: all states of the owner come once more. */
 static void on_again(void *context)
@@ -192,6 +193,7 @@ static void take_head(struct reader *reader, const struct follow_message *messag
         letter.head.as_of_ms <= TIME_MAX_MS) {
         reader->head_ms = letter.head.as_of_ms;
         reader->head_at_ms = steady_ms();
+        reader->heads++;
     }
 }
 
@@ -243,6 +245,7 @@ static bool put_row(struct part *part, const struct state *state,
                             NULL, NULL, NULL);
     }
     row->seq = message->seq;
+    row->decision = state->decision;
     row->until_ms = state->until_ms;
     row->has_payload = state->has_payload;
     row->is_rule = state->is_rule;
@@ -263,6 +266,20 @@ static bool subject_fits(const struct part *part, const struct msg_change *chang
         (part->is_word ? subject_word : subject_state)(part->reader->host, state->key, wanted);
     }
     return strcmp(subject, wanted) == 0;
+}
+
+/* Keeps the word. False: the owner's state, which has come before, names it already. */
+static bool take_word(struct reader *reader, const struct state *state,
+                      const struct follow_message *message)
+{
+    const struct table_row *row = table_find(&reader->table, state->key);
+
+    put_word(reader, state, message);
+    if (row == NULL || state->decision == 0 || row->decision != state->decision) {
+        return true;
+    }
+    end_word(reader, state, message->subject);
+    return false;
 }
 
 static void on_took(void *context, const struct follow_message *message)
@@ -288,15 +305,15 @@ static void on_took(void *context, const struct follow_message *message)
         }
         return;
     }
-    if (part->is_word) {
-        put_word(reader, &state, message);
-    } else if (put_row(part, &state, message)) {
-        end_word(reader, &state);
-    } else {
+    if (part->is_word ? !take_word(reader, &state, message) : !put_row(part, &state, message)) {
         return;
     }
     const struct reader_word *word = part->is_word ? NULL : reader_word(reader, state.key);
 
+    if (word != NULL && is_settled(&state, word)) {
+        end_word(reader, &state, message->subject);
+        word = NULL;
+    }
     if (!queue_add(&reader->queue, &state, message->data, message->size, part->is_word) ||
         /* The owner does not know the word yet. */
         (word != NULL &&
@@ -537,9 +554,14 @@ uint64_t reader_beyond(const struct reader *reader)
     return missing_beyond(&reader->missing);
 }
 
-uint64_t reader_batches(const struct reader *reader)
+uint64_t reader_heads(const struct reader *reader)
 {
-    return reader->queue.batches;
+    return reader->heads;
+}
+
+uint64_t reader_not_kept(const struct reader *reader)
+{
+    return reader->queue.not_kept;
 }
 
 uint64_t reader_left_out(const struct reader *reader)

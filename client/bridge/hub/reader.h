@@ -62,8 +62,13 @@ uint64_t reader_beyond(const struct reader *reader);
 /* How many states hearsayd did not take, and were left out. */
 uint64_t reader_left_out(const struct reader *reader);
 
-/* How many batches were applied; what the owner says of a message or rule, NULL: nothing. */
-uint64_t reader_batches(const struct reader *reader);
+/* How many heads of the owner have come; it asks for words when it writes one. */
+uint64_t reader_heads(const struct reader *reader);
+
+/* How many decisions of operators here the owner has not kept; the log of hearsayd names them. */
+uint64_t reader_not_kept(const struct reader *reader);
+
+/* What the owner says of a message or rule, NULL: nothing. */
 const struct table_row *reader_find(const struct reader *reader, const uint8_t *key);
 
 /* The word of an operator about a message or rule at the hub, as a Letter; NULL: there is none.

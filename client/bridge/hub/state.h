@@ -12,15 +12,16 @@
 #include "proto/msg.h"
 
 /* `state` of a message that is no more. Else it is the state of an ExportedMessage; 0 of a rule. */
-enum { STATE_GONE = 255, STATE_APPROVED = 1, STATE_HIDDEN = 4 };
+enum { STATE_GONE = 255 };
 
 struct state {
     uint8_t key[TABLE_KEY_BYTES]; /* the id of the message; of a rule, a hash of kind and value */
-    uint64_t digest;              /* of all that a rule says; of a message its state only */
+    uint64_t decision;            /* a hash of the id of the decision that it names; 0: of none */
+    uint64_t store;               /* a hash of the store where that was decided; 0: as above */
     int64_t until_ms;             /* 0: has no end */
     uint8_t state;
     bool is_rule;
-    bool is_removed; /* by an operator */
+    bool is_evicted;
     bool has_payload;
 };
 
@@ -31,9 +32,5 @@ bool state_read(const struct msg_change *change, struct state *out);
  * the bytes are none. */
 bool state_decode(const uint8_t *bytes, size_t size, struct arena *arena,
                   struct msg_change *out_change, struct state *out);
-
-/* The same change in the structs of the other. */
-struct hearsay_change state_to_call(const struct msg_change *change);
-struct msg_change state_from_call(const struct hearsay_change *change);
 
 #endif

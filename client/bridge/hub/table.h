@@ -11,10 +11,9 @@ enum { TABLE_KEY_BYTES = 16 };
 
 struct table_row {
     uint8_t key[TABLE_KEY_BYTES];
-    uint64_t seq;     /* in the stream; 0: the row is free */
-    uint64_t digest;  /* of the state */
-    uint64_t applied; /* the number of the Apply that brought it here */
-    int64_t until_ms; /* when its time is over; 0: never */
+    uint64_t seq;      /* in the stream; 0: the row is free */
+    uint64_t decision; /* that the owner has taken note of: as in struct state */
+    int64_t until_ms;  /* when its time is over; 0: never */
     bool has_payload;
     bool is_rule;
 };

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/bridge/feed/feed.h"
 #include "client/bridge/wire/ack.h"
 #include "client/bridge/wire/subject.h"
 #include "core/base/err.h"
@@ -13,7 +14,7 @@
 
 enum {
     WAIT_MS = 5000, /* less than the silence after which link gives hearsayd up */
-    SETTLE_MS = 200,
+    AWAY_MS = 500,  /* between two looks at hearsayd while the hub is away */
     RETRY_MS = 1000,
     ACK_MS = 5000
 };
@@ -30,11 +31,14 @@ struct words {
     struct reader_shared shared;
     struct reader *reader;
     uv_timer_t timer; /* when to read on */
-    uint64_t after;   /* the cursor in the feed */
+    uint64_t after;   /* the cursor: decisions up to it are at the hub */
     uint64_t next;    /* the cursor when all words on their way have arrived */
-    uint64_t batches; /* of the reader, when the feed was asked */
+    uint64_t heads;   /* of the reader, when all decisions were looked at */
     bool is_asking;
-    bool is_ambiguous; /* the page is asked for again */
+    bool is_counting; /* words are on their way: the answer is for `status` only */
+    bool is_taking;   /* a page: words that end at once do not read on */
+    uint32_t waiting; /* decisions, as hearsayd has said last */
+    int64_t since_ms; /* when the oldest of them was made */
     struct word *on_way;
     uint64_t total;
 };
@@ -64,11 +68,13 @@ static void end_word(struct word *word)
     *at = word->next;
     bytes_deinit(&word->letter);
     free(word);
-    if (words->on_way == NULL && !words->is_asking) {
+    if (words->on_way == NULL && !words->is_taking) {
         bool has_failed = words->after == words->next;
 
         words->after = words->next;
-        read_later(words, has_failed ? RETRY_MS : 0);
+        if (!words->is_asking) {
+            read_later(words, has_failed ? RETRY_MS : 0);
+        }
     }
 }
 
@@ -151,53 +157,54 @@ static bool send_word(struct words *words, const struct msg_change *change,
     return true;
 }
 
-/* --- the feed --------------------------------------------------------------------------------- */
+/* --- the decisions that wait ------------------------------------------------------------------ */
 
-enum whose { OF_OWNER, OF_OPERATOR, UNCLEAR };
-
-/* Who made the state that hearsayd here has. */
-static enum whose judge_state(const struct words *words, const struct state *state)
+/* A removed message is overwritten at the hub before the word about it goes there. So the reader
+ * must know what the hub has of it. */
+static bool can_send(const struct words *words, const struct state *state)
 {
-    const struct table_row *row = reader_find(words->reader, state->key);
-    const struct reader_word *word = reader_word(words->reader, state->key);
-
-    if (!state->is_rule && !state->is_removed && state->state != STATE_APPROVED &&
-        state->state != STATE_HIDDEN) {
-        return OF_OWNER;
-    }
-    if (word != NULL && word->state.digest == state->digest) {
-        return OF_OWNER; /* the hub has the word */
-    }
-    if (row == NULL) {
-        return state->is_rule || state->is_removed ? OF_OPERATOR : OF_OWNER;
-    }
-    if (row->digest == state->digest) {
-        return OF_OWNER;
-    }
-    return row->applied > words->batches ? UNCLEAR : OF_OPERATOR;
+    return state->state != STATE_GONE || reader_is_current(words->reader);
 }
 
+/* Sends what the hub does not have. */
 static void take_change(struct words *words, const struct hearsay_change *call)
 {
-    struct msg_change change = state_from_call(call);
+    struct msg_change change;
     struct state state;
 
+    feed_to_letter(call, &change);
+    change.seq = 0;
     if (!state_read(&change, &state)) {
         return;
     }
-    change.seq = 0;
-    switch (judge_state(words, &state)) {
-    case OF_OPERATOR:
-        if (!send_word(words, &change, &state)) {
-            words->is_ambiguous = true;
-        }
-        break;
-    case UNCLEAR:
-        words->is_ambiguous = true;
-        break;
-    case OF_OWNER:
-        break;
+    const struct reader_word *known = reader_word(words->reader, state.key);
+
+    if (known != NULL && known->state.decision == state.decision) {
+        return;
     }
+    if (!can_send(words, &state) || !send_word(words, &change, &state)) {
+        words->next = words->after; /* the page is read once more */
+    }
+}
+
+static void take_page(struct words *words, const struct hearsay_changed *changed)
+{
+    words->next = changed->next;
+    words->is_taking = true;
+    for (size_t i = 0; i < changed->change_count; i++) {
+        take_change(words, &changed->changes[i]);
+    }
+    words->is_taking = false;
+    if (words->on_way != NULL) {
+        read_later(words, RETRY_MS);
+        return;
+    }
+    if (words->next == words->after && changed->change_count > 0) {
+        read_later(words, RETRY_MS);
+        return;
+    }
+    words->after = words->next;
+    read_feed(words, changed->more ? 0 : WAIT_MS);
 }
 
 static void on_changed(void *context, const struct hearsay_reply *reply,
@@ -208,48 +215,40 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
     words->is_asking = false;
     if (reply == NULL) {
         if (near_is_up(words->shared.near)) {
-            log_warning("host %s: no feed of hearsayd: %s", reader_host(words->reader),
-                        error->sentence);
+            log_warning("host %s: hearsayd does not say which decisions wait for the owner: %s",
+                        reader_host(words->reader), error->sentence);
             read_later(words, RETRY_MS);
         }
         return;
     }
-    words->is_ambiguous = false;
-    words->next = reply->changed.next;
-    words->is_asking = true; /* words that end at once do not read on */
-    for (size_t i = 0; i < reply->changed.change_count; i++) {
-        take_change(words, &reply->changed.changes[i]);
-    }
-    words->is_asking = false;
-    if (words->is_ambiguous) {
-        words->next = words->after;
-    }
-    if (words->on_way == NULL) {
-        bool is_same = words->after == words->next && reply->changed.change_count > 0;
-
-        words->after = words->next;
-        if (is_same) {
-            read_later(words, SETTLE_MS);
-        } else {
-            read_feed(words, reply->changed.more ? 0 : WAIT_MS);
-        }
+    words->waiting = reply->changed.waiting;
+    words->since_ms = reply->changed.waiting_since_ms;
+    if (words->is_counting) {
+        read_later(words, words->on_way != NULL ? RETRY_MS : 0);
+    } else if (wire_is_joined(words->shared.wire)) {
+        take_page(words, &reply->changed);
+    } else {
+        words->after = 0; /* the hub may have lost what it had */
+        read_later(words, AWAY_MS);
     }
 }
 
-/* Only when hearsayd has all that the hub has: else what is older there would look like a word. */
+/* The owner asks for words with each head. So all decisions that wait are looked at once more then:
+ * what the hub has lost, or another reader's word has replaced, goes there again. */
 static void read_feed(struct words *words, uint32_t wait_ms)
 {
     struct hearsay_changes changes = {
-        .host = reader_host(words->reader), .after = words->after, .wait_ms = wait_ms};
+        .host = reader_host(words->reader), .wait_ms = wait_ms, .waiting = true};
 
-    if (words->is_asking || words->on_way != NULL || !near_is_up(words->shared.near)) {
+    if (words->is_asking || !near_is_up(words->shared.near)) {
         return;
     }
-    if (!reader_is_current(words->reader) || !wire_is_joined(words->shared.wire)) {
-        read_later(words, SETTLE_MS);
-        return;
+    words->is_counting = words->on_way != NULL;
+    if (!words->is_counting && words->heads != reader_heads(words->reader)) {
+        words->heads = reader_heads(words->reader);
+        words->after = 0;
     }
-    words->batches = reader_batches(words->reader);
+    changes.after = words->after;
     words->is_asking = near_changes(words->shared.near, &changes, on_changed, words);
     if (!words->is_asking) {
         read_later(words, RETRY_MS);
@@ -306,4 +305,10 @@ void words_free(struct words *words)
 uint64_t words_total(const struct words *words)
 {
     return words->total;
+}
+
+uint32_t words_waiting(const struct words *words, int64_t *out_since_ms)
+{
+    *out_since_ms = words->since_ms;
+    return words->waiting;
 }

@@ -265,6 +265,9 @@ static void on_owned(void *context)
     if (compare_head(&host->compare)) {
         compare_if_published(host);
     }
+    /* What the hub has of operators' words is asked for with each head: a word that has not come
+     * costs one interval. */
+    restore_poll(&host->restore);
     ask_feed(host);
 }
 

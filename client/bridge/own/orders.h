@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* orders: brings each word of an operator into hearsayd as it comes from the hub. */
+/*
+ * orders: brings each word of an operator into hearsayd as it comes from the hub. A subscription of
+ * core NATS brings a message at most once, and may get lost: it only makes words faster, and
+ * restore_poll gets the others.
+ */
 #ifndef CLIENT_BRIDGE_OWN_ORDERS_H
 #define CLIENT_BRIDGE_OWN_ORDERS_H
 

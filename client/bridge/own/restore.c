@@ -277,6 +277,13 @@ void restore_words(struct restore *restore)
     }
 }
 
+void restore_poll(struct restore *restore)
+{
+    if (restore->stage == RESTORE_IDLE) {
+        restore_words(restore);
+    }
+}
+
 void restore_words_later(struct restore *restore)
 {
     restore->wants_words = restore->stage != RESTORE_IDLE;

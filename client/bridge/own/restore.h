@@ -49,6 +49,7 @@ void restore_begin(struct restore *restore, enum claim_copies copies);
 /* Only the operator's words, of an owner that was away; or later, after a failure. */
 void restore_words(struct restore *restore);
 void restore_words_later(struct restore *restore);
-void restore_end(struct restore *restore); /* without `done` */
+void restore_poll(struct restore *restore); /* the words, unless something is asked for already */
+void restore_end(struct restore *restore);  /* without `done` */
 
 #endif
