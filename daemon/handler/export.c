@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* Export: sends the stored messages of a host that are not hidden, page by page. */
+/* Export: sends the stored messages of a host that are neither hidden nor expired, page by page. */
+#include "core/base/expiry.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
@@ -69,11 +70,16 @@ static void on_exported(struct persist_read *read)
         job_fail_memory(job);
         return;
     }
+    const int64_t now_ms = service_now_ms(service);
     for (size_t i = 0; i < read->entry_count; i++) {
-        fill_exported(&read->entries[i].message, &messages[i]);
+        const struct persist_message *message = &read->entries[i].message;
+
+        if (!message_expired(message->expires_ms,
+                             now_ms)) { /* the store deletes it a little later */
+            fill_exported(message, &messages[response.exported.message_count++]);
+        }
     }
     response.exported.messages = messages;
-    response.exported.message_count = read->entry_count;
     if (read->page_more) {
         write_cursor(read->page_last, cursor);
         response.exported.next = (struct msg_bytes){cursor, CURSOR_BYTES};

@@ -53,6 +53,22 @@ static void export_is_for_the_administrator(void **state)
     read_fixture_expect_page(fixture, 1, (const uint32_t[]){1});
 }
 
+/* What has expired is not shown, also if the store has not deleted it yet. The cursor goes past it.
+ */
+static void export_leaves_out_what_has_expired(void **state)
+{
+    struct read_fixture *fixture = *state;
+
+    read_fixture_deposit(fixture, 1, "one", 100);
+    read_fixture_deposit(fixture, 2, "two", 2);
+    read_fixture_deposit(fixture, 3, "three", 100);
+    read_fixture_advance(fixture, 3000);
+    read_fixture_export_page(fixture, NULL, 2);
+    read_fixture_expect_page(fixture, 1, (const uint32_t[]){1});
+    export_next_page(fixture, 2);
+    read_fixture_expect_page(fixture, 1, (const uint32_t[]){3});
+}
+
 /* A message is exported with all that is needed to deposit it elsewhere. */
 static void export_is_complete(void **state)
 {
@@ -266,6 +282,7 @@ int main(void)
 #define TEST(name) cmocka_unit_test_setup_teardown(name, setup, teardown)
     const struct CMUnitTest tests[] = {
         TEST(export_is_for_the_administrator),
+        TEST(export_leaves_out_what_has_expired),
         TEST(export_is_complete),
         TEST(export_without_hash),
         TEST(export_goes_page_by_page),
