@@ -28,6 +28,7 @@
  *   search.c   cursors, and the three phases of a search
  *   bound.c    search: upper bounds of nodes and groups
  *   open.c     search: compares the messages of groups
+ *   rest.c     search: what a step leaves of an entry to the next step
  *   tie.c      search: leaves out groups that tie with the k-th best
  *   copy.c     copies all messages out, for a renewal
  *   engine.c   the functions of struct index_engine
@@ -610,6 +611,8 @@ int tree_cursor_visit(void *engine, void *cursor, index_visit *visit, void *cont
  */
 void tree_cursors_replaced(struct tree *tree, uint32_t place, uint32_t old_count,
                            uint32_t new_count);
+
+/* --- rest.c ----------------------------------------------------------------------------------- */
 
 /* Updates all cursors before a twin is removed; `older` is the next older one of its entry, or 0. A
  * cursor that would go on with the twin goes on with that one. O(rests of all cursors) */

@@ -174,7 +174,7 @@ static inline bool walk_may_reach(const struct walk *walk, uint16_t reach, int64
     return index_probe_may_reach(walk->probe, reach - 1u, newest_ms);
 }
 
-/* --- search.c --------------------------------------------------------------------------------- */
+/* --- rest.c ----------------------------------------------------------------------------------- */
 
 /* Leaves a twin and all older ones of its entry to a later step. Returns false without memory. */
 bool walk_leave_rest(struct walk *walk, uint32_t twin, uint32_t overlap);
