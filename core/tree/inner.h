@@ -26,6 +26,7 @@
  *   arrange.c  rebuild, step 2: forms groups of similar messages
  *   order.c    rebuild, step 3: orders the groups
  *   search.c   cursors, and the three phases of a search
+ *   ready.c    search: what is computed of the query once
  *   bound.c    search: upper bounds of nodes and groups
  *   open.c     search: compares the messages of groups
  *   rest.c     search: what a step leaves of an entry to the next step

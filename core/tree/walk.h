@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * walk: the inner header of searches. It declares what search.c, bound.c, open.c and copy.c share.
+ * walk: the inner header of searches. It declares what the files of a search share.
  *
  * The floor of a search is index_probe_floor: a message below the floor cannot be among the k
  * best. The reach of a node or group is an upper bound: 1 + the highest floor that one of its
@@ -231,13 +231,18 @@ static inline bool walk_may_tie(const struct walk *walk, uint16_t reach)
 bool walk_is_tied(const struct walk *walk, const struct tree_node *node, size_t group,
                   uint16_t shared);
 
-/* --- bound.c: groups ruled out ---------------------------------------------------------------- */
+/* --- ready.c: what is computed of the query once ---------------------------------------------- */
 
 /* Computes the positions of the query's bits and the parts of its words, unless they are there. */
 void walk_make_ready(struct walk *walk);
 
 /* Returns whether bounds can be computed for the query: it has 1 .. 255 bits. */
 bool walk_can_bound(const struct walk *walk);
+
+/* Returns in how many planes (bits.h) the numbers of shared bits fit, at most BITS_PLANES_MAX. */
+size_t walk_planes(const struct walk *walk);
+
+/* --- bound.c: groups ruled out ---------------------------------------------------------------- */
 
 /*
  * Returns whether counting the columns of a node is expected to take more time than it saves: see
@@ -251,11 +256,9 @@ bool walk_keep_containing(struct walk *walk, const struct tree_node *node, uint6
 
 /*
  * walk_count counts, for each group of a node, the bits that are set both in the group's union and
- * in the query. Writes the numbers as planes (bits.h); walk_planes returns how many planes, at most
- * BITS_PLANES_MAX.
+ * in the query. Writes the numbers as walk_planes planes.
  */
 void walk_count(struct walk *walk, const struct tree_node *node, uint64_t *planes);
-size_t walk_planes(const struct walk *walk);
 
 /* Counts the columns of a node and writes the reach of each group to `kept`. If `mask` is not NULL,
  * a group that is not in the mask gets REACH_DONE. Returns the highest reach. */
