@@ -356,12 +356,13 @@ static const struct settings_key keys[] = {
              "looked at it; 0: reports never hide it."},
     {HOST_KEY("hide_per_hour", hide_per_hour), SETTINGS_TYPE_COUNT, 1, 1000, .unit = "messages",
      .standard = "6", .reloadable = true,
-     .help = "How many reports of one sender (an address, or a /64 that is not on link) count for "
-             "hide_after in an hour; all senders of an IPv6 /64 on link have as many together as "
-             "hide so many messages. Further ones are in the operator's list (hearsay admin list), "
-             "but do not count, unless their kind is illegal or about-me. All reports together hide "
-             "3 messages in an hour, or a fifth of what is shown if that is more. The log has one "
-             "warning an hour."},
+     .help =
+         "How many reports of one sender (an address, or a /64 that is not on link) count for "
+         "hide_after in an hour; all senders of an IPv6 /64 on link have as many together as "
+         "hide so many messages. Further ones are in the operator's list (hearsay admin list), "
+         "but do not count, unless their kind is illegal or about-me. All reports together hide "
+         "3 messages in an hour, or a fifth of what is shown if that is more. The log has one "
+         "warning an hour."},
     {HOST_KEY("remove_after", remove_after_s), SETTINGS_TYPE_DURATION, 0, YEARS, .standard = "24h",
      .reloadable = true,
      .help = "How long after hearsay admin remove the message is destroyed. Until then nobody sees "

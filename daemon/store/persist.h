@@ -460,8 +460,8 @@ struct persist_op {
     struct persist_removed *removed;
     uint32_t limit;
     uint32_t removed_count;
-    /* expire: when the message expires that is the next one, at the earliest; INT64_MAX: there is no
-     * message. Only if removed_count < limit */
+    /* expire: when the message expires that is the next one, at the earliest; INT64_MAX: there is
+     * no message. Only if removed_count < limit */
     int64_t next_ms;
     uint32_t destroyed_count; /* expire: of these, the first ones, whose destroy_ms has come */
     /* remove, withhold: BLAKE2b-256 of the payload of the message */

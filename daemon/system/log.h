@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * log: writes one line for each event to standard error: `level: text`. Callers put no addresses,
- * labels or payloads of clients into a line; daemon/device/devices.h says the only exception. If standard error is the journal (JOURNAL_STREAM), a
- * line begins with the priority <n> of sd-daemon(3), otherwise with the time in UTC.
+ * labels or payloads of clients into a line; daemon/device/devices.h says the only exception. If
+ * standard error is the journal (JOURNAL_STREAM), a line begins with the priority <n> of
+ * sd-daemon(3), otherwise with the time in UTC.
  */
 #ifndef DAEMON_SYSTEM_LOG_H
 #define DAEMON_SYSTEM_LOG_H

@@ -144,17 +144,20 @@ static void get_read(struct world *world, struct w_request *request, const struc
     }
 }
 
-static void export_read(struct w_request *request, const struct w_held_read *held)
+static void export_read(struct world *world, struct w_request *request,
+                        const struct w_held_read *held)
 {
     if (held->read->failed) {
         expect_error(request, MSG_STORAGE, "");
         return;
     }
     expect(request, MSG_RESPONSE_EXPORTED);
-    request->expected.count = held->count;
+    request->expected.count = 0;
     request->expected.more = held->more;
     for (uint32_t i = 0; i < held->count; i++) {
-        request->expected.results[i].message = held->found[i];
+        if (world->model.messages[held->found[i]].expires_ms > world->model.now_ms) {
+            request->expected.results[request->expected.count++].message = held->found[i];
+        }
     }
 }
 
@@ -467,7 +470,7 @@ void expect_read_done(struct world *world, struct w_held_read *held)
         get_read(world, request, held);
         return;
     case MSG_REQUEST_EXPORT:
-        export_read(request, held);
+        export_read(world, request, held);
         return;
     case MSG_REQUEST_RESTORE:
         expect_restore_read(world, request, held);

@@ -504,8 +504,8 @@ static void test_networks(void **state)
     web_board_stop(&fixture);
 }
 
-/* A device with many addresses has POOL_PER_SENDER requests waiting and POOL_PER_NETWORK connections,
- * and takes turns with others as one phone does. */
+/* A device with many addresses has POOL_PER_SENDER requests waiting and POOL_PER_NETWORK
+ * connections, and takes turns with others as one phone does. */
 static void test_devices(void **state)
 {
     (void)state;

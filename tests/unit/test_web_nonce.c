@@ -96,7 +96,8 @@ static void a_network_is_bounded(void **state)
     assert_int_equal(taken, 3 * LIMIT_NETWORK);
 }
 
-/* All addresses of a device have one bucket; those whose device cannot be seen have one together. */
+/* All addresses of a device have one bucket; those whose device cannot be seen have one together.
+ */
 static void devices_have_a_bucket(void **state)
 {
     int taken[3] = {0, 0, 0};

@@ -15,9 +15,9 @@
 #include "daemon/store/checksum.h"
 #include "daemon/store/error.h"
 #include "daemon/store/load.h"
-#include "daemon/store/thread/replay.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/statement.h"
+#include "daemon/store/thread/replay.h"
 
 enum { SLICE_PAGES = 256 }; /* 1 MiB at most; the writer commits operations between two slices */
 
