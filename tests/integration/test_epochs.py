@@ -175,7 +175,8 @@ def test_nothing_is_left_of_an_epoch_that_is_over(make_daemon):
         wire.wait_until(lambda: client.refused(pb.Summary(epoch=epoch.number)), "the end")
         assert client.refused(pb.Query(k=1, parts=[part(HERE, epoch)])).code == "UNKNOWN_EPOCH"
     with daemon.administrator() as administrator:
-        wire.wait_until(lambda: not administrator.call(pb.Export()).messages, "the sweep")
+        wire.wait_until(lambda: {figure.name: figure.value for figure in administrator.call(pb.Stats()).figures}[
+            "messages"] == 0, "the sweep")
     daemon.stop()
     assert held() == [False, False, False]
 

@@ -172,7 +172,9 @@ def test_too_many_waits_are_answered_at_once(make_bridge):  # noqa: F811
             assert answer.id in numbers[192:]
 
 
-FEED_FIELDS = {"Changed": {"changes", "next", "more"}, "Change": {"seq", "message", "gone", "rule"},
+FEED_FIELDS = {"Changed": {"changes", "next", "more", "waiting", "waiting_since_ms"},
+               "Change": {"seq", "message", "gone", "rule", "decision"},
+               "DecisionId": {"store_id", "number", "time_ms"},
                "Gone": {"id", "until_ms", "why"},
                "RuleState": {"kind", "value", "number", "created_ms", "dropped", "until_ms"},
                "ExportedMessage": {"id", "epoch", "filter", "media_type", "payload",

@@ -209,7 +209,7 @@ def test_clones_do_not_bury_the_rest(limited, rng):
     others, clones, owners = {}, {}, {}
     for i in range(12):
         with wire.Client(address, source=f"127.0.1.{i + 1}") as client:
-            made = deposit(rng)
+            made = wire.deposit_of(rng, nearest[:1])
             others[made.id] = (made, client.call(made))
     with wire.Client(address, source="127.0.2.1") as client:
         for _ in range(50):
