@@ -329,7 +329,7 @@ class Phone:
     def __init__(self, address, source, rng):
         self.address, self.source, self.rng = address, source, rng
         self.client = wire.Client(address, source=source)
-        self.labels = [f"topic:{source}", "wifi:02:00:00:00:00:01"]
+        self.labels = [f"topic:{source}", f"topic:{source} again", f"topic:{source} too", "wifi:02:00:00:00:00:01"]
         self.ids = []
 
     def act(self):
