@@ -549,7 +549,7 @@ static void test_summaries_have_a_limit(void **state)
     assert_true(summary_limit_admits(&limit, "large", SUMMARY_BYTES_MAX, 62000));
     assert_false(summary_limit_admits(&limit, "large", SUMMARY_BYTES_MAX + 1, 70000));
     for (int i = 0; i < 2 * SUMMARY_OVER_MAX; i++) { /* the latest are named */
-        char name[16];
+        char name[24];
 
         (void)snprintf(name, sizeof(name), "host-%d", i);
         assert_false(summary_limit_admits(&limit, name, SUMMARY_BYTES_MAX + 1, 80000 + i));
