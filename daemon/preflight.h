@@ -17,8 +17,9 @@
  * Checks a configuration at the Unix time `now_ms`. Returns 0, or PREFLIGHT_REFUSED with a line for
  * each error in out_reason (CONFIG_REASON_BYTES). Errors are: a user or group that is not found, a
  * user who is root, files for TLS that this user cannot use, an expired certificate. Writes a
- * warning to `out` if the certificate expires within 14 days, and one for each host whose suggested
- * distance is probably one of bits, or whose `here` alone fills a deposit too far.
+ * warning to `out` if the certificate expires within 14 days. Also writes a warning for each host
+ * whose suggested distance was probably chosen for the metric by bits, and for each host whose
+ * labels of `here` alone fill a section further than deposit_fill_max.
  */
 enum { PREFLIGHT_REFUSED = 1 };
 int preflight(const struct config *config, int64_t now_ms, FILE *out, char *out_reason);

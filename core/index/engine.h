@@ -126,16 +126,19 @@ struct bits_scan index_probe_scan(const struct index_probe *probe, size_t stride
  */
 void index_probe_ask_phi(struct index_probe *probe);
 
-/* Returns whether any of several messages can still be among the k best. None is more similar than
- * `most`, and none is newer than newest_ms. The answer "no" is certain, also for ties. */
+/*
+ * Returns whether one of several messages can still be among the k best. The caller knows that no
+ * message of them is more similar than `most`, and that no message is newer than newest_ms. If the
+ * function returns false, no message can, not even one that ties with the k-th best.
+ */
 bool index_probe_may_be_best(const struct index_probe *probe, struct similarity most,
                              int64_t newest_ms);
 
 /*
- * Returns whether any of several messages can still be among the k best. Their cardinalities lie
- * between `low` and `high`, none shares more than `shared` bits with the query's filter, and none
- * is newer than newest_ms. The answer "no" is certain, also for ties; "yes" is not. docs/tree.md
- * has the proof.
+ * The same, if the caller knows that the cardinalities lie between `low` and `high`, that no
+ * message shares more than `shared` bits with the query's filter, and that no message is newer than
+ * newest_ms. If the function returns true, there need not be such a message. docs/tree.md has the
+ * proof.
  */
 bool index_probe_may_hold(const struct index_probe *probe, uint32_t low, uint32_t high,
                           uint32_t shared, int64_t newest_ms);

@@ -174,7 +174,7 @@ static inline bool walk_may_reach(const struct walk *walk, uint16_t reach, int64
     return index_probe_may_reach(walk->probe, reach - 1u, newest_ms);
 }
 
-/* --- rest.c ----------------------------------------------------------------------------------- */
+/* --- rest.c: what a step leaves of an entry to the next step ---------------------------------- */
 
 /* Leaves a twin and all older ones of its entry to a later step. Returns false without memory. */
 bool walk_leave_rest(struct walk *walk, uint32_t twin, uint32_t overlap);
@@ -204,7 +204,8 @@ void walk_sweep(struct walk *walk, const struct tree_node *node);
 /* Goes on with the last rest of the cursor, which has one, until it is done or the step is. */
 void walk_resume(struct walk *walk);
 
-/* --- tie.c ------------------------------------------------------------------------------------ */
+/* --- tie.c: groups that tie with the k-th best -------------------------------------------------
+ */
 
 /* Returns the highest reach of a group that may tie with the k-th best. The bounds by phi of such a
  * group are above the floor by less than this. */

@@ -4,9 +4,9 @@
  * addresses and link-layer addresses are salted hashes, so that the memory of the program names
  * neither. A device is an interface and a link-layer address.
  *
- * The table has a fixed number of entries, because whoever fills the kernel's table must not make
- * the program grow. When it is full, further addresses are left out, and the table says that it is
- * incomplete until it was filled again from the kernel's table.
+ * The table has a fixed number of entries: a guest can fill the kernel's table, and must not make
+ * this program grow by that. When our table is full, it leaves further addresses out and says that
+ * it is incomplete, until it has been filled again from the kernel's table.
  */
 #ifndef DAEMON_DEVICE_NEIGHBOUR_TABLE_H
 #define DAEMON_DEVICE_NEIGHBOUR_TABLE_H

@@ -154,10 +154,10 @@ static void report_withhold(struct service *service, struct host *host, bool is_
 }
 
 /*
- * Whether a report of the client counts towards hide_after. If it does, the client pays for it: a
- * sender has hide_per_hour reports an hour that count, because otherwise a few devices could hide
- * each message of a host. All addresses of an IPv6 /64 on link together have as many as hide
- * hide_per_hour messages. Clients without limits need not pay.
+ * Whether a report of the client counts towards hide_after. If it does, the report is one of the
+ * hide_per_hour reports of its sender that count in an hour; otherwise a few devices could hide all
+ * messages of a host. All addresses of an IPv6 /64 on link together have as many reports as are
+ * needed to hide hide_per_hour messages. Reports of clients without limits always count.
  */
 static bool report_pays(struct service *service, struct host *host, const struct requester *client)
 {

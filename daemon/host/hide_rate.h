@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * hide_rate: bounds how much reports may hide in an hour. A host has two of them: one counts the
- * reports of each sender, and of each IPv6 /64 on link, that have counted towards hide_after; the
- * other one counts the messages that reports have hidden. Kept in memory only.
+ * hide_rate: bounds how much reports may hide in an hour. A host has two of these tables. The first
+ * one counts the reports that counted towards hide_after, for each sender and for each IPv6 /64 on
+ * link. The second one counts the messages that reports have hidden. Both are in memory only, and
+ * gone after a restart.
  *
  * The memory is bounded: HIDE_RATE_KEPT entries are recorded. If all of them are less than an hour
  * old, hide_rate_allows returns false for everybody until the oldest one is an hour old.

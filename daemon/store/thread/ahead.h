@@ -23,9 +23,9 @@ enum {
 };
 
 /*
- * Where the rows come from. `read` is called on the thread: it sets *out_message, whose pointers
- * are valid until the next call, and returns SQLITE_ROW; or it returns SQLITE_DONE, or another
- * result code, after which it is not called again.
+ * The rows that are read ahead. The thread calls `read` for each row. If there is another row,
+ * `read` sets *out_message and returns SQLITE_ROW; the pointers in *out_message are valid until the
+ * next call. Otherwise `read` returns SQLITE_DONE or a code of an error, and is not called again.
  */
 struct store_ahead_source {
     int (*read)(void *context, struct persist_message *out_message);
