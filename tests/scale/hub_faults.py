@@ -9,6 +9,7 @@ import types
 
 import hearsay_wire as wire
 from hearsay_wire import pb
+from pausable import Pausable
 from test_bridge_around import hood_query, key_of
 
 WORDS = [f"topic:w{n}" for n in range(60)]
@@ -68,43 +69,16 @@ class Ledger:
                     message.is_settled = True
 
 
-class Worker:
+class Worker(Pausable):
     """One operation after another at a host: at its owner, or as an operator at the reader. Rests while paused."""
 
     def __init__(self, world, host, rng):
         self.world, self.host, self.rng = world, host, rng
-        self.may_work, self.rests, self.ends = threading.Event(), threading.Event(), False
-        self.error = None
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+        super().__init__()
 
-    def pause(self):
-        self.may_work.clear()
-        assert self.rests.wait(3 * wire.PATIENCE)
-        assert self.error is None, self.error
-
-    def go_on(self):
-        self.rests.clear()
-        self.may_work.set()
-
-    def stop(self):
-        self.ends = True
-        self.may_work.set()
-        self.thread.join(3 * wire.PATIENCE)
-
-    def _run(self):
-        try:
-            while not self.ends:
-                if not self.may_work.is_set():
-                    self.rests.set()
-                    self.may_work.wait()
-                    continue
-                self._work()
-                time.sleep(0.03)  # people are not faster; it is no wait for something
-        except Exception as error:  # pylint: disable=broad-except
-            self.error = repr(error)
-        finally:
-            self.rests.set()
+    def work(self):
+        self._work()
+        time.sleep(0.03)  # people are not faster; it is no wait for something
 
     def _work(self):
         kind = self.rng.choices(["deposit", "withdraw", "owner", "reader"], [5, 1, 1, 2])[0]

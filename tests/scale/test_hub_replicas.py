@@ -11,7 +11,6 @@ import pathlib
 import random
 import signal
 import sys
-import threading
 import time
 
 import pytest
@@ -24,6 +23,7 @@ import hub_cluster
 import stored_blocks
 from hub_cluster import wait_until
 from nats_wire import NoAnswer, Refused
+from pausable import Pausable
 
 pytestmark = hub_cluster.needs_hub
 ROUNDS = int(os.environ.get("HEARSAY_REPLICA_ROUNDS", "3"))
@@ -33,42 +33,21 @@ STREAM = {"name": "T", "subjects": ["t.>"], "num_replicas": 3, "storage": "file"
           "max_msgs_per_subject": 256, "max_bytes": 100_000_000, "allow_direct": True}
 
 
-class Publisher:
+class Publisher(Pausable):
     """Publishes messages, each to a subject of its own, and keeps which of them a quorum has
     acknowledged."""
 
     def __init__(self, hub, name):
         self.hub, self.name, self.acknowledged = hub, name, []
-        self.may_work, self.rests, self.ends = threading.Event(), threading.Event(), False
         self.count = 0
-        self.thread = threading.Thread(target=self._run, daemon=True)
-        self.thread.start()
+        super().__init__()
 
-    def pause(self):
-        self.may_work.clear()
-        assert self.rests.wait(3 * wire.PATIENCE)
-
-    def go_on(self):
-        self.rests.clear()
-        self.may_work.set()
-
-    def stop(self):
-        self.ends = True
-        self.may_work.set()
-        self.thread.join(3 * wire.PATIENCE)
-
-    def _run(self):
-        while not self.ends:
-            if not self.may_work.is_set():
-                self.rests.set()
-                self.may_work.wait()
-                continue
-            try:
-                with self.hub.connect("reader") as nats:
-                    self._publish(nats)
-            except (OSError, NoAnswer, Refused, KeyError):  # KeyError: an answer to what was given up
-                time.sleep(0.1)  # the server is away: the next one, or once more
-        self.rests.set()
+    def work(self):
+        try:
+            with self.hub.connect("reader") as nats:
+                self._publish(nats)
+        except (OSError, NoAnswer, Refused, KeyError):  # KeyError: an answer to what was given up
+            time.sleep(0.1)  # the server is away: the next one, or once more
 
     def _publish(self, nats):
         inbox = f"{nats.inbox}.{self.name}"
