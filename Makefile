@@ -54,7 +54,7 @@ INSTALL_LOG = $(BUILD)/meson-logs/install-log.txt
 
 # Each recipe uses all processors by itself.
 .NOTPARALLEL:
-.PHONY: all build demo demo-hub torture-hub play check check-all check-rest check-asan test bench count count-update peers eval reproduce fuzz torture small matrix check-release lint deb install uninstall clean format help
+.PHONY: all build demo demo-hub torture-hub play check check-all check-rest build-for-asan check-asan test bench count count-update peers eval reproduce fuzz torture small matrix check-release lint deb install uninstall clean format help
 
 all: build
 
@@ -97,6 +97,11 @@ check-rest:
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
 	@sh scripts/take-nats-server $(BUILD)
 	@$(RUN_TESTS) --log check-rest $(addprefix --suite ,$(REST_SUITES)) $(BUILD)
+
+# So that .ci/run can build the sanitized half while the other suites run, which mostly wait.
+build-for-asan:
+	@sh scripts/configure --tests $(BUILD_ASAN) $(ASAN_ARGS) $(MESON_ARGS)
+	@$(RUN_TESTS) --build-only $(addprefix --suite ,$(ASAN_SUITES)) $(BUILD_ASAN)
 
 check-asan:
 	@sh scripts/install-packages build test

@@ -17,7 +17,7 @@ struct rng {
 void rng_init(struct rng *rng);
 
 /* Whether a part of a test's random work is enough, as it takes very long where it runs:
- * HEARSAY_TEST_BRIEF is in the environment, as under valgrind. */
+ * HEARSAY_TEST_BRIEF is in the environment, as under valgrind and, for a few tests, sanitizers. */
 bool rng_is_brief(void);
 
 uint64_t rng_next(struct rng *rng);

@@ -52,7 +52,7 @@ static void run(const struct index_engine *engine, const struct bits_kernels *ke
                 const struct profile *profile, uint32_t messages, uint32_t steps)
 {
     begin_world(engine, kernels, profile);
-    steps /= rng_is_brief() ? 4 : 1;
+    steps /= rng_is_brief() ? 8 : 1;
     for (uint32_t i = 0; i < messages; i++) {
         insert_message(&world.stores[0]);
     }
@@ -115,9 +115,7 @@ static void test_random_operations(void **state)
     (void)state;
     rng_init(&world.rng);
     for (const struct index_engine *const *e = all_engines(); *e != NULL; e++) {
-        const int last = rng_is_brief() ? BITS_SCALAR : BITS_AVX512;
-
-        for (int level = BITS_SCALAR; level <= last; level++) {
+        for (int level = BITS_SCALAR; level <= BITS_AVX512; level++) {
             const struct bits_kernels *kernels = bits_table((enum bits_level)level);
 
             if (kernels == NULL) {

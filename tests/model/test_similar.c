@@ -344,7 +344,7 @@ static void test_small_worlds(void **state)
     struct world *world = new_world();
 
     (void)state;
-    for (int i = 0; i < WORLDS; i++) {
+    for (int i = 0; i < (rng_is_brief() ? WORLDS / 5 : WORLDS); i++) {
         size_t count = rng_below(&world->rng, rng_chance(&world->rng, 10) ? 3 : 150);
 
         world->within_ppm = distances[rng_below(&world->rng, sizeof distances / sizeof *distances)];
