@@ -294,7 +294,7 @@ static void begin(struct world *world, bool with_payload, bool has_cache)
     memset(world, 0, sizeof(*world));
     world->with_payload = with_payload;
     world->fixture = server_fixture_new();
-    world->fixture->service_fails = true;
+    world->fixture->service_alloc = &world->fixture->alloc.alloc;
     if (!has_cache) {
         world->fixture->config.limits.cache_bytes = 0;
     }

@@ -17,6 +17,7 @@
 #include "daemon/net/session.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/lib/host_count.h"
+#include "tests/lib/keep_alloc.h"
 #include "tests/lib/server_fixture.h"
 #include "tests/reference/check.h"
 
@@ -26,7 +27,7 @@ enum {
     FILTER_BYTES = 64,
     FILTER_WORDS = FILTER_BYTES / 8,
     STEPS_MAX = 200,
-    ASKED_MAX = 512
+    ASKED_MAX = 256
 };
 
 /* What a client asked, by the number of the request. */
@@ -602,6 +603,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     play.fixture->config.limits.requests_in_flight = 8;
     play.fixture->config.limits.payload_bytes = 400;
     play.fixture->config.limits.messages_max = MESSAGES - 2;
+    play.fixture->config.limits.addresses = 16; /* a small table is made sooner */
+    play.fixture->service_alloc = keep_alloc();
     server_fixture_start(play.fixture, false);
     for (unsigned i = 0; i < STEPS_MAX && play.input.left > 0; i++) {
         step(&play);

@@ -10,25 +10,31 @@
 #include "daemon/net/server_open.h"
 #include "daemon/system/list.h"
 #include "tests/lib/check.h"
+#include "tests/lib/keep_alloc.h"
 
 enum { FILTER_BYTES = 64, PAYLOAD_BYTES = 1000 };
 
 struct server_fixture *server_fixture_new(void)
 {
-    struct server_fixture *fixture = calloc(1, sizeof(*fixture));
+    struct server_fixture *fixture = alloc_zeroed(keep_alloc(), 1, sizeof(*fixture));
 
     assert_non_null(fixture);
     (void)signal(SIGPIPE, SIG_IGN); /* as in main.c */
     fake_clock_init(&fixture->clock);
     fixture->clock.is_single = true;
-    loop_directory_make(fixture->directory);
-    (void)snprintf(fixture->path, sizeof(fixture->path), "%s/socket", fixture->directory);
     config_defaults(&fixture->config);
-    (void)snprintf(fixture->config.data, sizeof(fixture->config.data), "%s", fixture->directory);
+    (void)snprintf(fixture->config.data, sizeof(fixture->config.data), "/nonexistent");
     assert_int_equal(config_finish(&fixture->config, fixture->reason), 0);
     fixture->persist = fake_persist_new();
+    fixture->service_alloc = alloc_system();
     fail_alloc_init(&fixture->alloc);
     return fixture;
+}
+
+void server_fixture_make_directory(struct server_fixture *fixture)
+{
+    loop_directory_make(fixture->directory);
+    (void)snprintf(fixture->path, sizeof(fixture->path), "%s/socket", fixture->directory);
 }
 
 static void on_check(uv_check_t *handle)
@@ -41,6 +47,7 @@ static void listen_on_path(struct server_fixture *fixture)
     struct server *server = &fixture->server;
     struct config_listener config = {.kind = CONFIG_LISTENER_UNIX};
 
+    server_fixture_make_directory(fixture);
     (void)snprintf(config.path, sizeof(config.path), "%s", fixture->path);
     assert_int_equal(listener_bind(&server->listeners[0], &server->home, &config, fixture->reason),
                      0);
@@ -52,7 +59,7 @@ void server_fixture_start(struct server_fixture *fixture, bool listens)
     struct server *server = &fixture->server;
     struct service_options options = fake_clock_options(&fixture->clock);
 
-    options.alloc = fixture->service_fails ? &fixture->alloc.alloc : alloc_system();
+    options.alloc = fixture->service_alloc;
     options.config = &fixture->config;
     options.persist = fixture->persist;
     server->alloc = &fixture->alloc.alloc;
@@ -98,8 +105,10 @@ void server_fixture_free(struct server_fixture *fixture)
     sessions_deinit(&server->sessions);
     assert_int_equal(fixture->alloc.live_blocks, 0);
     fake_persist_free(fixture->persist);
-    loop_directory_remove(fixture->directory);
-    free(fixture);
+    if (fixture->directory[0] != '\0') {
+        loop_directory_remove(fixture->directory);
+    }
+    alloc_release(keep_alloc(), fixture);
 }
 
 void server_fixture_turn(struct server_fixture *fixture, const struct peer *peer)

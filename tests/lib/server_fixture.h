@@ -19,15 +19,18 @@ struct server_fixture {
     struct config config;
     struct persist *persist;
     struct fail_alloc alloc;
-    bool service_fails; /* the service's memory is of that allocator, too; before the start */
+    const struct alloc *service_alloc; /* borrowed: of the service; before the start */
     struct fake_clock clock;
-    char directory[LOOP_PATH_BYTES];
+    char directory[LOOP_PATH_BYTES]; /* "": none was made */
     char path[LOOP_PATH_BYTES + 16]; /* for a Unix socket, in that directory */
     char reason[CONFIG_REASON_BYTES];
 };
 
 /* Owned; server_fixture_free. Its configuration is at the defaults and may be changed. */
 struct server_fixture *server_fixture_new(void);
+
+/* Makes `directory` and sets `path`, which a start with a listener does by itself. */
+void server_fixture_make_directory(struct server_fixture *fixture);
 
 /* The loop and the service; with `listens`, a listener on the Unix socket, too. */
 void server_fixture_start(struct server_fixture *fixture, bool listens);

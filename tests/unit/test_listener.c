@@ -30,6 +30,7 @@ static int setup(void **state)
 {
     struct server_fixture *fixture = server_fixture_new();
 
+    server_fixture_make_directory(fixture);
     server_fixture_start(fixture, false);
     *state = fixture;
     return 0;
