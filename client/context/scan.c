@@ -1,17 +1,30 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * scan: reads the output of WiFi scanners. There are two formats. The first line that is not blank
- * decides between them.
+ * scan: reads the output of WiFi scanners. The first line that has one of these forms decides which
+ * form the others have.
  *
- * Output of `iw dev wlan0 scan`; only the lines with "BSS" and "signal:" are used:
+ * `iw dev wlan0 scan`; only the lines with "BSS" and "signal:" are used:
  *
  *   BSS a4:2b:8c:01:02:03(on wlan0) -- associated
  *       TSF: 7134812 usec (0d, 00:00:07)
  *       signal: -54.00 dBm
  *
- * Output of `nmcli -t -f BSSID,SIGNAL device wifi list`:
+ * `nmcli -t -f BSSID,SIGNAL device wifi list`:
  *
  *   A4\:2B\:8C\:01\:02\:03:77
+ *
+ * `wpa_cli scan_results`, with tabs; a header may stand before:
+ *
+ *   a4:2b:8c:01:02:03	2412	-54	[WPA2-PSK-CCMP][ESS]	cafe
+ *
+ * `iwinfo wlan0 scan`, and with "Signal level=-54 dBm" `iwlist wlan0 scan`:
+ *
+ *   Cell 01 - Address: A4:2B:8C:01:02:03
+ *             ESSID: "cafe"
+ *             Signal: -54 dBm  Quality: 56/70
+ *
+ * These programs print much of what access points say of themselves, some of it as it comes. So an
+ * access point that cannot be read is left out and counted, and the scan goes on.
  */
 #include <inttypes.h>
 #include <string.h>
@@ -19,22 +32,43 @@
 #include "client/context/build.h"
 #include "client/fail.h"
 
-enum scan_form { SCAN_UNKNOWN, SCAN_IW, SCAN_NMCLI };
+enum scan_form { SCAN_UNKNOWN, SCAN_IW, SCAN_NMCLI, SCAN_WPA_CLI, SCAN_CELLS };
 
-struct scan {
-    struct hearsay_error *error; /* borrowed, or NULL */
-    enum scan_form form;
-    size_t line; /* from 1 */
-    bool open;   /* iw: an access point's lines are being read */
-    uint8_t bssid[CONTEXT_BSSID_BYTES];
-    int strength_dbm;
-    struct sightings sightings;
-};
+/* So many strengths that are all numbers of channels are channels. */
+enum { CHANNELS_TOLD = 5 };
 
-/* A line without what ends it. */
+static const char not_a_scan[] = "not of a scanner that is read here: `iw dev wlan0 scan`, `nmcli "
+                                 "-t -f BSSID,SIGNAL device wifi list`, "
+                                 "`wpa_cli scan_results`, OpenWrt's `iwinfo wlan0 scan`, `iwlist "
+                                 "wlan0 scan`, Android's `termux-wifi-scaninfo`";
+
+/* A line without what ends it, or its end. */
 struct piece {
     const char *text;
     size_t length;
+    size_t number; /* of the line, from 1 */
+};
+
+/* The access point whose lines are being read (iw, cells). */
+struct entry {
+    bool is_open;
+    bool is_wrong;     /* it has been counted as one that cannot be read */
+    bool has_strength; /* its line was there: another one is a name's */
+    bool has_beacon;   /* iw: so was the line "beacon interval" */
+    int strength_dbm;
+    uint8_t bssid[CONTEXT_BSSID_BYTES];
+    struct piece first; /* its first line */
+};
+
+struct scan {
+    enum scan_form form;
+    struct entry entry;
+    bool expects_strength;      /* an entry before had one */
+    bool expects_beacon;        /* the first entry of iw had that line */
+    size_t percents, channels;  /* nmcli: strengths but for 100; of these, numbers of channels */
+    bool is_of_channels;        /* nmcli: a number is above 100, so all are those of channels */
+    struct hearsay_error wrong; /* the first thing that could not be read */
+    struct sightings sightings;
 };
 
 static bool scan_begins(const struct piece *piece, const char *prefix)
@@ -49,10 +83,16 @@ static void scan_skip(struct piece *piece, size_t count)
     piece->length -= count;
 }
 
-static bool skip_minus(struct piece *piece)
+static bool scan_has(const struct piece *piece, const char *part)
 {
-    bool is_there = scan_begins(piece, "-");
-    scan_skip(piece, is_there ? 1 : 0);
+    return memmem(piece->text, piece->length, part, strlen(part)) != NULL;
+}
+
+/* Moves behind `prefix` if the piece begins with it. */
+static bool skip_text(struct piece *piece, const char *prefix)
+{
+    bool is_there = scan_begins(piece, prefix);
+    scan_skip(piece, is_there ? strlen(prefix) : 0);
     return is_there;
 }
 
@@ -61,6 +101,14 @@ static void skip_blanks(struct piece *piece)
     while (piece->length > 0 && (piece->text[0] == ' ' || piece->text[0] == '\t')) {
         scan_skip(piece, 1);
     }
+}
+
+/* Moves behind the next tab. Returns false if there is none. */
+static bool skip_field(struct piece *piece)
+{
+    const char *tab = memchr(piece->text, '\t', piece->length);
+    scan_skip(piece, tab != NULL ? (size_t)(tab + 1 - piece->text) : piece->length);
+    return tab != NULL;
 }
 
 /*
@@ -84,52 +132,42 @@ static bool read_number(struct piece *piece, int *out)
     return true;
 }
 
-static int scan_wrong(const struct scan *scan, const struct piece *line, const char *wanted)
+/* Reads an address, as all but nmcli print it. */
+static bool read_address(struct piece *piece, uint8_t out[CONTEXT_BSSID_BYTES])
 {
-    int shown = line->length < 80 ? (int)line->length : 80;
-    return fail_set(scan->error, HEARSAY_ERR_ARGUMENT, "line %zu of the scan, \"%.*s\": %s",
-                    scan->line, shown, line->text, wanted);
-}
-
-static int note_sighting(struct scan *scan)
-{
-    if (!sightings_note(&scan->sightings, scan->bssid, scan->strength_dbm)) {
-        return fail_set(scan->error, HEARSAY_ERR_ARGUMENT,
-                        "line %zu of the scan: over %d access points", scan->line,
-                        HEARSAY_SCAN_SIGHTINGS_MAX);
-    }
-    return HEARSAY_OK;
-}
-
-/* --- iw --------------------------------------------------------------------------------------- */
-
-/*
- * Reads a signal strength of iw: "-54.00 dBm", rounded to whole dBm with halves up, or "77/100",
- * which drivers without units report. iw prints a whole number and hundredths with a sign each, so
- * it writes -54.5 dBm as "-54.-50 dBm".
- */
-static bool read_iw_signal(struct piece rest, int *out_dbm)
-{
-    int whole = 0;
-    skip_blanks(&rest);
-    bool negative = skip_minus(&rest);
-    if (!read_number(&rest, &whole)) {
+    if (piece->length < CONTEXT_BSSID_LENGTH ||
+        !context_parse_bssid(piece->text, CONTEXT_BSSID_LENGTH, out)) {
         return false;
     }
-    if (!negative && scan_begins(&rest, "/100") && rest.length == 4 && whole <= 100) {
+    scan_skip(piece, CONTEXT_BSSID_LENGTH);
+    return true;
+}
+
+/*
+ * Reads a strength: "-54.00 dBm", rounded to whole dBm with halves up, or "77/100", which drivers
+ * without units report. iw prints a whole number and hundredths with a sign each, so it writes
+ * -54.5 dBm as "-54.-50 dBm".
+ */
+static bool read_strength(struct piece *piece, int *out_dbm)
+{
+    int whole = 0;
+    int hundredths = 0;
+    bool negative = skip_text(piece, "-");
+    if (!read_number(piece, &whole)) {
+        return false;
+    }
+    if (!negative && whole <= 100 && skip_text(piece, "/100")) {
         *out_dbm = context_percent_to_dbm(whole);
         return true;
     }
-    int hundredths = 0;
-    if (scan_begins(&rest, ".")) {
-        scan_skip(&rest, 1);
-        negative = skip_minus(&rest) || negative;
-        size_t before = rest.length;
-        if (!read_number(&rest, &hundredths) || before - rest.length != 2) {
+    if (skip_text(piece, ".")) {
+        negative = skip_text(piece, "-") || negative;
+        size_t before = piece->length;
+        if (!read_number(piece, &hundredths) || before - piece->length != 2) {
             return false;
         }
     }
-    if (!scan_begins(&rest, " dBm") || rest.length != 4) {
+    if (!skip_text(piece, " dBm")) {
         return false;
     }
     int centi = 100 * whole + hundredths;
@@ -140,87 +178,253 @@ static bool read_iw_signal(struct piece rest, int *out_dbm)
     return true;
 }
 
-static int end_iw_sighting(struct scan *scan)
+/* --- what is read, and what cannot be --------------------------------------------------------- */
+
+/* Counts an access point that cannot be read. */
+static void leave_out(struct scan *scan, const struct piece *line, const char *wanted)
 {
-    if (!scan->open) {
-        return HEARSAY_OK;
+    struct hearsay_left_out *left_out = &scan->sightings.left_out;
+    int shown = line->length < 80 ? (int)line->length : 80;
+    if (left_out->unreadable++ == 0) {
+        left_out->unreadable_line = line->number;
+        (void)fail_set(&scan->wrong, HEARSAY_ERR_ARGUMENT, "line %zu of the scan, \"%.*s\": %s",
+                       line->number, shown, line->text, wanted);
     }
-    scan->open = false;
-    return note_sighting(scan);
 }
 
-static int read_iw_line(struct scan *scan, const struct piece *line)
+static void note_sighting(struct scan *scan, const struct piece *line,
+                          const uint8_t bssid[CONTEXT_BSSID_BYTES], int strength_dbm)
 {
-    struct piece rest = *line;
-    if (scan_begins(line, "BSS ")) {
-        int status = end_iw_sighting(scan);
-        if (status != HEARSAY_OK) {
-            return status;
-        }
-        scan_skip(&rest, strlen("BSS "));
-        size_t length = rest.length < CONTEXT_BSSID_LENGTH ? rest.length : CONTEXT_BSSID_LENGTH;
-        bool ended = rest.length == length || rest.text[length] == '(' || rest.text[length] == ' ';
-        if (!ended || !context_parse_bssid(rest.text, length, scan->bssid)) {
-            return scan_wrong(scan, line,
-                              "not an access point's address such as "
-                              "\"BSS a4:2b:8c:01:02:03(on wlan0)\"");
-        }
-        scan->open = true;
-        scan->strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
-        return HEARSAY_OK;
+    if (!sightings_note(&scan->sightings, bssid, strength_dbm)) {
+        leave_out(scan, line, "there are over 1,024 access points, and those before are read");
+    }
+}
+
+/* --- iw and cells: several lines for each access point ---------------------------------------- */
+
+static void leave_entry_out(struct scan *scan, const struct piece *line, const char *wanted)
+{
+    if (!scan->entry.is_wrong) {
+        scan->entry.is_wrong = true;
+        leave_out(scan, line, wanted);
+    }
+}
+
+/*
+ * Notes the access point whose lines have ended. Of iw one that lacks a line that the first one has
+ * is no access point but part of a name: a device may call itself by a line feed and a line of iw,
+ * and iw prints names of WPS as they are. Such a name is too short for all lines.
+ */
+static void end_entry(struct scan *scan, bool is_cut)
+{
+    struct entry *entry = &scan->entry;
+    if (!entry->is_open) {
+        return;
+    }
+    entry->is_open = false;
+    if (scan->sightings.noted == 0 && !entry->is_wrong) {
+        scan->expects_beacon = entry->has_beacon;
+    }
+    if (is_cut && scan->expects_strength && !entry->has_strength) {
+        leave_entry_out(scan, &entry->first,
+                        "the scan ends within an access point: it was cut off");
+    } else if (scan->expects_beacon && !entry->has_beacon) {
+        leave_entry_out(scan, &entry->first, "this access point lacks most of its lines");
+    }
+    if (!entry->is_wrong) {
+        scan->expects_strength = scan->expects_strength || entry->has_strength;
+        note_sighting(scan, &entry->first, entry->bssid, entry->strength_dbm);
+    }
+}
+
+static void begin_entry(struct scan *scan, const struct piece *line)
+{
+    end_entry(scan, false);
+    scan->entry =
+        (struct entry){.is_open = true, .strength_dbm = HEARSAY_WIFI_NO_STRENGTH, .first = *line};
+}
+
+/* A strength, up to the end of the piece or a blank. */
+static void take_strength(struct scan *scan, const struct piece *line, struct piece rest,
+                          const char *wanted)
+{
+    struct entry *entry = &scan->entry;
+    if (entry->has_strength) {
+        return;
     }
     skip_blanks(&rest);
-    if (scan->open && scan_begins(&rest, "signal:")) {
-        scan_skip(&rest, strlen("signal:"));
-        if (!read_iw_signal(rest, &scan->strength_dbm)) {
-            return scan_wrong(scan, line, "not a strength such as \"signal: -54.00 dBm\"");
-        }
+    if (skip_text(&rest, "unknown")) {
+        return; /* iwinfo */
     }
-    return HEARSAY_OK;
+    if (!read_strength(&rest, &entry->strength_dbm) || (rest.length > 0 && rest.text[0] != ' ')) {
+        leave_entry_out(scan, line, wanted);
+    }
+    entry->has_strength = true;
 }
 
-/* --- nmcli ------------------------------------------------------------------------------------ */
-
-static int read_nmcli_line(struct scan *scan, const struct piece *line)
+static void read_iw_line(struct scan *scan, const struct piece *line)
 {
-    static const char wanted[] = "neither of iw (\"BSS a4:2b:8c:01:02:03(on wlan0)\") nor of "
-                                 "nmcli -t -f BSSID,SIGNAL (\"A4\\:2B\\:8C\\:01\\:02\\:03:77\")";
-    char plain[CONTEXT_BSSID_LENGTH + 8];
-    struct piece rest = {plain, 0};
+    struct entry *entry = &scan->entry;
+    struct piece rest = *line;
+    if (skip_text(&rest, "BSS ")) {
+        begin_entry(scan, line);
+        if (!read_address(&rest, entry->bssid) ||
+            (rest.length > 0 && rest.text[0] != '(' && rest.text[0] != ' ')) {
+            leave_entry_out(scan, line,
+                            "not an access point's address such as "
+                            "\"BSS a4:2b:8c:01:02:03(on wlan0)\"");
+        }
+        return;
+    }
+    skip_blanks(&rest);
+    if (entry->is_open && skip_text(&rest, "signal:")) {
+        take_strength(scan, line, rest, "not a strength such as \"signal: -54.00 dBm\"");
+    } else if (entry->is_open && !entry->has_strength && scan_begins(&rest, "beacon interval:")) {
+        entry->has_beacon = true; /* iw prints it before the strength */
+    }
+}
+
+static void read_cell_line(struct scan *scan, const struct piece *line)
+{
+    static const char wanted[] = "not a strength such as \"Signal: -54 dBm\"";
+    struct piece rest = *line;
+    skip_blanks(&rest);
+    if (skip_text(&rest, "Cell ")) {
+        int number = 0;
+        begin_entry(scan, line);
+        if (!read_number(&rest, &number) || !skip_text(&rest, " - Address: ") ||
+            !read_address(&rest, scan->entry.bssid)) {
+            leave_entry_out(scan, line,
+                            "not an access point's address such as "
+                            "\"Cell 01 - Address: A4:2B:8C:01:02:03\"");
+        }
+        return;
+    }
+    if (!scan->entry.is_open) {
+        return;
+    }
+    if (scan_begins(&rest, "Quality")) { /* iwlist has both in one line */
+        const char *signal = memmem(rest.text, rest.length, "Signal", strlen("Signal"));
+        scan_skip(&rest, signal != NULL ? (size_t)(signal - rest.text) : 0);
+    }
+    if (skip_text(&rest, "Signal: ") || skip_text(&rest, "Signal level=") ||
+        skip_text(&rest, "Signal level:")) {
+        take_strength(scan, line, rest, wanted);
+    }
+}
+
+/* --- nmcli and wpa_cli: a line for each access point ------------------------------------------ */
+
+/* Whether a percentage is also the number of a channel of 2.4 or 5 GHz. 100 is both too often to
+ * tell anything. */
+static bool is_channel(int percent)
+{
+    return (percent >= 1 && percent <= 14) || (percent >= 36 && percent <= 64 && percent % 4 == 0);
+}
+
+/* "A4\:2B\:8C\:01\:02\:03:77" without its backslashes, which escape colons; "": no such line. */
+static struct piece without_backslashes(const struct piece *line, char *room, size_t room_bytes)
+{
+    struct piece plain = {room, 0, line->number};
     for (size_t i = 0; i < line->length; i++) {
         if (line->text[i] == '\\') {
-            continue; /* a backslash escapes a colon within the BSSID */
+            continue;
         }
-        if (rest.length == sizeof(plain)) {
-            return scan_wrong(scan, line, wanted);
+        if (plain.length == room_bytes) {
+            return (struct piece){room, 0, line->number};
         }
-        plain[rest.length++] = line->text[i];
+        room[plain.length++] = line->text[i];
     }
-    if (rest.length < CONTEXT_BSSID_LENGTH ||
-        !context_parse_bssid(plain, CONTEXT_BSSID_LENGTH, scan->bssid)) {
-        return scan_wrong(scan, line, wanted);
-    }
-    scan_skip(&rest, CONTEXT_BSSID_LENGTH);
-    scan->strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
-    if (rest.length > 0) {
-        int percent = 0;
-        bool parted = scan_begins(&rest, ":");
-        scan_skip(&rest, 1);
-        if (!parted || !read_number(&rest, &percent) || rest.length != 0 || percent > 100) {
-            return scan_wrong(scan, line, "the strength is not a number from 0 to 100");
-        }
-        scan->strength_dbm = context_percent_to_dbm(percent);
-    }
-    return note_sighting(scan);
+    return plain;
 }
 
-/* --- both ------------------------------------------------------------------------------------- */
-
-static int read_line(struct scan *scan, struct piece line)
+static void read_nmcli_line(struct scan *scan, const struct piece *line)
 {
+    char room[CONTEXT_BSSID_LENGTH + 8];
+    uint8_t bssid[CONTEXT_BSSID_BYTES];
+    struct piece rest = without_backslashes(line, room, sizeof(room));
+    int strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
+    if (!read_address(&rest, bssid)) {
+        leave_out(scan, line, not_a_scan);
+        return;
+    }
+    if (rest.length > 0) {
+        int percent = 0;
+        if (!skip_text(&rest, ":") || !read_number(&rest, &percent) || rest.length != 0) {
+            leave_out(scan, line, "the strength is not a number from 0 to 100");
+            return;
+        }
+        scan->percents += percent != 100;
+        scan->channels += is_channel(percent);
+        if (percent > 100) {
+            scan->is_of_channels = true;
+            return;
+        }
+        strength_dbm = context_percent_to_dbm(percent);
+    }
+    note_sighting(scan, line, bssid, strength_dbm);
+}
+
+static void read_wpa_cli_line(struct scan *scan, const struct piece *line)
+{
+    uint8_t bssid[CONTEXT_BSSID_BYTES];
+    struct piece rest = *line;
+    int strength = 0;
+    if (scan_begins(line, "Selected interface") || scan_begins(line, "bssid / ")) {
+        return;
+    }
+    if (!read_address(&rest, bssid) || !skip_field(&rest) || !skip_field(&rest)) {
+        leave_out(scan, line,
+                  "not an access point such as \"a4:2b:8c:01:02:03<tab>2412<tab>-54<tab>...\"");
+        return;
+    }
+    bool negative = skip_text(&rest, "-");
+    if (!read_number(&rest, &strength) || (rest.length > 0 && rest.text[0] != '\t')) {
+        leave_out(scan, line, "the third field is not a strength in dBm such as -54");
+        return;
+    }
+    strength = strength == HEARSAY_WIFI_NO_STRENGTH ? HEARSAY_WIFI_DBM_MAX : strength;
+    note_sighting(scan, line, bssid, negative ? -strength : strength);
+}
+
+/* --- all of them ------------------------------------------------------------------------------ */
+
+static enum scan_form form_of(const struct piece *line)
+{
+    char room[CONTEXT_BSSID_LENGTH + 8];
+    uint8_t bssid[CONTEXT_BSSID_BYTES];
+    struct piece rest = *line;
+    if (scan_begins(line, "BSS ")) {
+        return SCAN_IW;
+    }
+    if (scan_begins(line, "Selected interface") || scan_begins(line, "bssid / ") ||
+        (read_address(&rest, bssid) && scan_begins(&rest, "\t"))) {
+        return SCAN_WPA_CLI;
+    }
+    rest = without_backslashes(line, room, sizeof(room));
+    if (read_address(&rest, bssid)) {
+        return SCAN_NMCLI;
+    }
+    rest = *line;
+    skip_blanks(&rest);
+    return scan_begins(&rest, "Cell ") || scan_has(line, "Scan completed") ||
+                   scan_has(line, "No scan results")
+               ? SCAN_CELLS
+               : SCAN_UNKNOWN;
+}
+
+static void read_line(struct scan *scan, struct piece line)
+{
+    static void (*const readers[])(struct scan *, const struct piece *) = {
+        [SCAN_IW] = read_iw_line,
+        [SCAN_NMCLI] = read_nmcli_line,
+        [SCAN_WPA_CLI] = read_wpa_cli_line,
+        [SCAN_CELLS] = read_cell_line,
+    };
     if (line.length > HEARSAY_SCAN_LINE_BYTES_MAX) {
         line.length = HEARSAY_SCAN_LINE_BYTES_MAX;
-        return scan_wrong(scan, &line, "too long, over 4096 bytes");
+        leave_out(scan, &line, "too long, over 4096 bytes");
+        return;
     }
     if (line.length > 0 && line.text[line.length - 1] == '\r') {
         line.length--;
@@ -228,39 +432,57 @@ static int read_line(struct scan *scan, struct piece line)
     struct piece rest = line;
     skip_blanks(&rest);
     if (rest.length == 0) {
-        return HEARSAY_OK;
+        return;
     }
     if (scan->form == SCAN_UNKNOWN) {
-        scan->form = scan_begins(&line, "BSS ") ? SCAN_IW : SCAN_NMCLI;
+        scan->form = form_of(&line);
     }
-    return scan->form == SCAN_IW ? read_iw_line(scan, &line) : read_nmcli_line(scan, &line);
+    if (scan->form == SCAN_UNKNOWN) {
+        leave_out(scan, &line, not_a_scan);
+    } else {
+        readers[scan->form](scan, &line);
+    }
+}
+
+/* Whether nothing of the scan can be used. Then the reason is in *out_error. */
+static bool is_refused(const struct scan *scan, struct hearsay_error *out_error)
+{
+    if (scan->is_of_channels ||
+        (scan->channels >= CHANNELS_TOLD && scan->channels == scan->percents)) {
+        (void)fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                       "the scan has channels where strengths should be; ask for "
+                       "`nmcli -t -f BSSID,SIGNAL device wifi list`");
+        return true;
+    }
+    if (scan->sightings.noted == 0 && scan->sightings.left_out.unreadable > 0) {
+        (void)fail_set(out_error, HEARSAY_ERR_ARGUMENT, "%s", scan->wrong.sentence);
+        return true;
+    }
+    return false;
 }
 
 int hearsay_context_add_scan(struct hearsay_context *context, const char *text, size_t byte_count,
                              size_t *out_sightings, struct hearsay_error *out_error)
 {
+    struct scan scan = {.form = SCAN_UNKNOWN};
+    size_t at = 0;
+    size_t number = 0;
     if (byte_count > HEARSAY_SCAN_BYTES_MAX) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the scan has over %d bytes",
                         HEARSAY_SCAN_BYTES_MAX);
     }
-    struct scan scan = {.error = out_error};
-    size_t at = 0;
     while (at < byte_count) {
         const char *newline = memchr(text + at, '\n', byte_count - at);
         size_t length = newline != NULL ? (size_t)(newline - (text + at)) : byte_count - at;
-        scan.line++;
-        int status = read_line(&scan, (struct piece){text + at, length});
-        if (status != HEARSAY_OK) {
-            return status;
-        }
+        read_line(&scan, (struct piece){text + at, length, ++number});
         at += length + 1;
     }
-    int status = end_iw_sighting(&scan);
-    if (status == HEARSAY_OK) {
-        status = sightings_add(&scan.sightings, context, out_error);
+    end_entry(&scan, byte_count > 0 && text[byte_count - 1] != '\n');
+    if (is_refused(&scan, out_error)) {
+        return HEARSAY_ERR_ARGUMENT;
     }
-    if (status == HEARSAY_OK && out_sightings != NULL) {
+    if (out_sightings != NULL) {
         *out_sightings = scan.sightings.noted;
     }
-    return status;
+    return sightings_add(&scan.sightings, context, out_error);
 }

@@ -126,6 +126,10 @@ int sightings_add(struct sightings *sightings, struct hearsay_context *context,
     left_out->weaker += count - taken;
     left_out->no_address += sightings->left_out.no_address;
     left_out->no_strength += sightings->left_out.no_strength;
+    if (left_out->unreadable == 0) {
+        left_out->unreadable_line = sightings->left_out.unreadable_line;
+    }
+    left_out->unreadable += sightings->left_out.unreadable;
     return status;
 }
 

@@ -158,18 +158,23 @@ struct hearsay_left_out {
     size_t weaker;      /* access points, because so many others are stronger */
     size_t no_address;  /* sightings, because no access point can have the address */
     size_t no_strength; /* strengths that cannot be; the sightings count without a strength */
+    size_t unreadable;  /* access points that could not be read, lines that are of none included */
+    size_t unreadable_line; /* the line of the first of these, from 1; 0: there is none */
 };
 
 HEARSAY_API void hearsay_context_left_out(const struct hearsay_context *context,
                                           struct hearsay_left_out *out_left_out);
 
 /*
- * Adds the access points in the output of `iw dev DEVICE scan` or of `nmcli -t -f BSSID,SIGNAL
- * device wifi list`, as hearsay_context_add_sightings does. The first line of the text that is not
- * blank decides between the two formats. `text` has byte_count bytes. Lines of iw with other
- * information are ignored. Percentages are converted to dBm by the inverse of NetworkManager's
- * formula. *out_sightings is the number of sightings in the scan, those that are left out included;
- * out_sightings may be NULL. ERR_ARGUMENT for a wrong line names the line, and no label is added.
+ * Adds the access points in the output of `iw dev DEVICE scan`, `nmcli -t -f BSSID,SIGNAL device
+ * wifi list`, `wpa_cli scan_results`, `iwinfo DEVICE scan` or `iwlist DEVICE scan`, as
+ * hearsay_context_add_sightings does. The first line that has one of these forms decides. `text` has
+ * byte_count bytes, at most HEARSAY_SCAN_BYTES_MAX. Percentages are converted to dBm by the inverse
+ * of NetworkManager's formula. *out_sightings is the number of sightings that could be read, those
+ * that are left out for another reason included; out_sightings may be NULL. What cannot be read is
+ * counted by hearsay_context_left_out. If something is there and nothing can be read, and if nmcli
+ * printed channels instead of strengths, the result is ERR_ARGUMENT with a sentence that names the
+ * first line that cannot be read, and no label is added.
  */
 HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const char *text,
                                          size_t byte_count, size_t *out_sightings,

@@ -3,6 +3,7 @@
  * What scanners print: all that comes out are well-formed labels; the same scan twice is the same
  * context, and so is one whose lines end the other way. What is refused names a line that is there.
  */
+#include "client/cli/input/scan_json.h"
 #include "client/hearsay.h"
 #include "core/base/label.h"
 #include "tests/fuzz/fuzz.h"
@@ -94,6 +95,23 @@ static void check_twin(const struct hearsay_context *context, const char *text, 
     hearsay_context_free(twin);
 }
 
+static void read_json(const char *text, size_t size)
+{
+    struct hearsay_context *context = new_context();
+    struct hearsay_error error = {.status = 0};
+    size_t sightings = 0;
+    size_t unreadable = 0;
+
+    if (scan_json_add(context, text, size, &sightings, &unreadable, &error) == HEARSAY_OK) {
+        FUZZ_CHECK(sightings <= HEARSAY_SCAN_SIGHTINGS_MAX);
+        FUZZ_CHECK(sightings > 0 || unreadable == 0);
+    } else {
+        FUZZ_CHECK(error.status == HEARSAY_ERR_ARGUMENT && error.sentence[0] != '\0');
+    }
+    check_labels(context);
+    hearsay_context_free(context);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     struct hearsay_context *context = new_context();
@@ -125,6 +143,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         check_labels(context);
     }
     hearsay_context_free(context);
+    if (scan_json_is(text, size)) {
+        read_json(text, size);
+    }
     free(text);
     return 0;
 }

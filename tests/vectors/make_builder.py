@@ -94,6 +94,40 @@ SCANS = [
      "BSS 10:22:33:44:55:02(on wlan0)\n\tsignal: -54.-51 dBm\n"
      "BSS 10:22:33:44:55:03(on wlan0)\n\tsignal: 0.-60 dBm\n",
      [("10:22:33:44:55:01", -54), ("10:22:33:44:55:02", -55), ("10:22:33:44:55:03", -1)]),
+    ("wpa_cli", "Selected interface 'wlan0'\nbssid / frequency / signal level / flags / ssid\n"
+     "a4:2b:8c:01:02:03\t2412\t-54\t[WPA2-PSK-CCMP][ESS]\tcafe\n3c:37:86:5e:11:f0\t5180\t-71\t[ESS]\t\n",
+     [("a4:2b:8c:01:02:03", -54), ("3c:37:86:5e:11:f0", -71)]),
+    ("iwinfo", 'Cell 01 - Address: A4:2B:8C:01:02:03\n          ESSID: "cafe"\n'
+     "          Mode: Master  Channel: 1\n          Signal: -54 dBm  Quality: 56/70\n"
+     'Cell 02 - Address: 3C:37:86:5E:11:F0\n          ESSID: "x"\n          Signal: unknown  Quality: 0/70\n',
+     [("a4:2b:8c:01:02:03", -54), ("3c:37:86:5e:11:f0", None)]),
+    ("iwlist", "wlan0     Scan completed :\n          Cell 01 - Address: A4:2B:8C:01:02:03\n"
+     '                    ESSID:"Signal level=-1 dBm"\n                    Quality=56/70  Signal level=-54 dBm  \n'
+     "          Cell 02 - Address: 3C:37:86:5E:11:F0\n                    Quality:30/100  Signal level:77/100\n",
+     [("a4:2b:8c:01:02:03", -54), ("3c:37:86:5e:11:f0", -54)]),
+    ("iwlist, none", "wlan0     No scan results\n", []),
+]
+# Scans with something that cannot be read: how much of it, and the line of the first.
+SCANS_WITH_ODD = [
+    ("a device's name is a line of iw", 1, 5,
+     "BSS a4:2b:8c:01:02:03(on wlan0)\n\tbeacon interval: 100 TUs\n\tsignal: -54.00 dBm\n"
+     "\t\t * Device name: x\nBSS 10:22:33:44:55:66(on w)\n\tsignal: -1.00 dBm\nsignal: loud\n"
+     "BSS a6:2b:8c:01:02:04(on wlan0)\n\tbeacon interval: 100 TUs\n\tsignal: -60.00 dBm\n\tsignal: -1.00 dBm\n",
+     [("a4:2b:8c:01:02:03", -54), ("a6:2b:8c:01:02:04", -60)]),
+    ("iw, an odd address, an odd strength", 2, 1,
+     "BSS nonsense(on wlan0)\n\tsignal: -54.00 dBm\nBSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54.00 dBm\n"
+     "BSS a6:2b:8c:01:02:04(on wlan0)\n\tsignal: loud\n", [("a4:2b:8c:01:02:03", -54)]),
+    ("iw, cut off", 1, 3,
+     "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54.00 dBm\nBSS a6:2b:8c:01:02:04(on wlan0)\n\tsign",
+     [("a4:2b:8c:01:02:03", -54)]),
+    ("another program's line before", 1, 1,
+     "scan aborted!\nBSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54.00 dBm\n", [("a4:2b:8c:01:02:03", -54)]),
+    ("nmcli, an odd address", 1, 2, "A4\\:2B\\:8C\\:01\\:02\\:03:77\nnonsense:5\n", [("a4:2b:8c:01:02:03", -54)]),
+    ("wpa_cli, an odd strength", 1, 1, "a4:2b:8c:01:02:03\t2412\tloud\t[ESS]\t\n3c:37:86:5e:11:f0\t5180\t-71\t\t\n",
+     [("3c:37:86:5e:11:f0", -71)]),
+    ("iwinfo, an odd address, an odd strength", 2, 2,
+     "Cell 01 - Address: A4:2B:8C:01:02:03\nCell 02 - Address: here\n  Signal: -54 dBm\n"
+     "Cell 03 - Address: 3C:37:86:5E:11:F0\n  Signal: loud\n", [("a4:2b:8c:01:02:03", None)]),
 ]
 # The strongest ones, whatever the order. At the edge of the 32 strongest ones three are equally strong, and some have
 # no strength; one is seen twice.
@@ -111,8 +145,9 @@ SCANS += [
      "".join(b + "\n" for b, _ in CROWD[:31]) + "".join(f"{b}:30\n" for b, _ in CROWD[31:40]),
      [(b, None) for b, _ in CROWD[:31]] + [(b, -82) for b, _ in CROWD[31:40]]),
 ]
+# Nothing of these can be read: the line that the sentence names; 0: it names none.
 SCANS_REFUSED = [
-    (2, "BSS a4:2b:8c:01:02:03(on wlan0)\nBSS nonsense(on wlan0)\n"),
+    (1, "BSS nonsense(on wlan0)\n"),
     (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: strong\n"),
     (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54 dB\n"),
     (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54.--50 dBm\n"),
@@ -121,10 +156,13 @@ SCANS_REFUSED = [
     (2, "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: 101/100\n"),
     (1, "BSS a4:2b:8c:01:02:03:04(on wlan0)\n"),
     (1, "BSSID              SIGNAL\nA4:2B:8C:01:02:03  77\n"),
-    (3, "A4\\:2B\\:8C\\:01\\:02\\:03:77\n\nA4\\:2B\\:8C\\:01\\:02\\:03:101\n"),
+    (0, "A4\\:2B\\:8C\\:01\\:02\\:03:77\n\nA4\\:2B\\:8C\\:01\\:02\\:03:149\n"),
+    (0, "".join(f"10:22:33:44:55:{i:02x}:{channel}\n" for i, channel in enumerate((1, 6, 11, 36, 44, 100)))),
     (1, "A4\\:2B\\:8C\\:01\\:02\\:03:\n"),
     (1, "A4\\:2B\\:8C\\:01\\:02\\:03:-54\n"),
     (1, "cafe:A4\\:2B\\:8C\\:01\\:02\\:03:77\n"),
+    (1, "a4:2b:8c:01:02:03\t2412\tloud\t[ESS]\tcafe\n"),
+    (1, "Cell 01 - Address: here\n"),
     (1, "command failed: Device or resource busy (-16)\n"),
 ]
 
@@ -138,8 +176,9 @@ def refused(make, *arguments):
     raise AssertionError(f"{arguments} became {made}")
 
 
-def scan_case(about, text, seen):
+def scan_case(about, text, seen, unreadable=0, line=0):
     found, left_out = labels.scan(seen)
+    left_out.update(unreadable=unreadable, unreadable_line=line)
     return {"about": about, "text": text, "seen": seen, "labels": found, "left_out": left_out}
 
 
@@ -161,7 +200,9 @@ def make():
         "topics": [{"topic": t, "labels": labels.topic(t)} for t in TOPICS],
         "topics_refused": TOPICS_REFUSED,
         "percent_to_dbm": [labels.percent_to_dbm(p) for p in PERCENT],
-        "scans": [scan_case(*case) for case in SCANS],
+        "scans": [scan_case(*case) for case in SCANS]
+                 + [scan_case(about, text, seen, unreadable, line)
+                    for about, unreadable, line, text, seen in SCANS_WITH_ODD],
         "scans_refused": [{"line": line, "text": text} for line, text in SCANS_REFUSED],
     }
 

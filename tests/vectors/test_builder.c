@@ -162,15 +162,18 @@ static void test_percent(void **state)
     }
 }
 
-/* What a scan becomes, whether it is read as text or given as sightings. */
-static void check_scan(struct hearsay_context *context, const json_t *entry)
+/* What a scan becomes, whether it is read as text or given as sightings, all of which can be read.
+ */
+static void check_scan(struct hearsay_context *context, const json_t *entry, bool is_text)
 {
-    static const char *const names[] = {"weaker", "no_address", "no_strength"};
+    static const char *const names[] = {"weaker", "no_address", "no_strength", "unreadable",
+                                        "unreadable_line"};
     struct hearsay_left_out left_out;
 
     hearsay_context_left_out(context, &left_out);
-    const size_t counts[] = {left_out.weaker, left_out.no_address, left_out.no_strength};
-    for (size_t i = 0; i < 3; i++) {
+    const size_t counts[] = {left_out.weaker, left_out.no_address, left_out.no_strength,
+                             left_out.unreadable, left_out.unreadable_line};
+    for (size_t i = 0; i < (is_text ? 5 : 3); i++) {
         const json_t *count = json_object_get(json_object_get(entry, "left_out"), names[i]);
         assert_int_equal(counts[i], json_integer_value(count));
     }
@@ -197,7 +200,7 @@ static void test_scans(void **state)
         assert_int_equal(hearsay_context_add_scan(context, text, strlen(text), &count, &error),
                          HEARSAY_OK);
         assert_int_equal(count, json_array_size(seen));
-        check_scan(context, entry);
+        check_scan(context, entry, true);
         json_array_foreach(seen, i, pair)
         {
             const json_t *dbm = json_array_get(pair, 1);
@@ -208,14 +211,15 @@ static void test_scans(void **state)
         }
         assert_int_equal(hearsay_context_add_sightings(context, sightings, count, &error),
                          HEARSAY_OK);
-        check_scan(context, entry);
+        check_scan(context, entry, false);
     }
     json_array_foreach(cases("scans_refused"), at, entry)
     {
         const char *text = string_of(entry, "text");
         char line[32];
-        (void)snprintf(line, sizeof(line), "line %d ",
-                       (int)json_integer_value(json_object_get(entry, "line")));
+        int number = (int)json_integer_value(json_object_get(entry, "line"));
+        (void)snprintf(line, sizeof(line), number > 0 ? "line %d " : "the scan has channels",
+                       number);
         assert_int_equal(hearsay_context_add_scan(context, text, strlen(text), NULL, &error),
                          HEARSAY_ERR_ARGUMENT);
         if (strstr(error.sentence, line) != error.sentence) {

@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "client/cli/input/scan_json.h"
 #include "client/cli/term/clock.h"
 #include "client/cli/term/number.h"
 #include "client/cli/term/when.h"
@@ -109,13 +110,38 @@ static int add_time(const struct cli *cli, struct hearsay_context *context, cons
 
 /* --- the scan --------------------------------------------------------------------------------- */
 
+/* A scan of which nothing can be used is an answer that is missing, not a wrong command: its exit
+ * code is 1. */
+static int add_scan_text(const struct cli *cli, struct hearsay_context *context, const char *text,
+                         size_t byte_count)
+{
+    struct hearsay_error error;
+    size_t sightings = 0;
+    size_t unreadable = 0;
+    int status = scan_json_is(text, byte_count)
+                     ? scan_json_add(context, text, byte_count, &sightings, &unreadable, &error)
+                     : hearsay_context_add_scan(context, text, byte_count, &sightings, &error);
+    if (status != HEARSAY_OK) {
+        int code = cli_report(cli, &error);
+        return status == HEARSAY_ERR_ARGUMENT ? CLI_NEGATIVE : code;
+    }
+    if (sightings == 0) {
+        cli_complain(
+            cli, "the scan saw no access point; without --scan, the rest of the context is used");
+        return CLI_NEGATIVE;
+    }
+    if (unreadable > 0) {
+        cli_complain(cli, "access points left out: %zu that could not be read", unreadable);
+    }
+    return CLI_DONE;
+}
+
 static int add_scan(const struct cli *cli, struct hearsay_context *context, const char *path)
 {
     int fd = cli_open(cli, path);
     if (fd < 0) {
         return CLI_USAGE;
     }
-    struct hearsay_error error;
     char *text = malloc(HEARSAY_SCAN_BYTES_MAX + 1);
     ssize_t count = text != NULL ? cli_read(fd, text, HEARSAY_SCAN_BYTES_MAX + 1) : -1;
     int reason = text != NULL ? errno : ENOMEM;
@@ -125,13 +151,9 @@ static int add_scan(const struct cli *cli, struct hearsay_context *context, cons
         free(text);
         return reason == ENOMEM ? CLI_NEGATIVE : CLI_USAGE;
     }
-    int code = CLI_DONE;
-    size_t sightings = 0;
-    if (hearsay_context_add_scan(context, text, (size_t)count, &sightings, &error) != HEARSAY_OK) {
-        code = cli_report(cli, &error);
-    } else if (sightings == 0) {
-        cli_complain(cli, "the scan saw no access point");
-    }
+    int code = count > HEARSAY_SCAN_BYTES_MAX
+                   ? cli_misuse(cli, "the scan has over %d bytes", HEARSAY_SCAN_BYTES_MAX)
+                   : add_scan_text(cli, context, text, (size_t)count);
     free(text);
     return code;
 }
@@ -141,6 +163,7 @@ void sensed_count_left_out(const struct hearsay_left_out *left_out, struct hears
     total->weaker += left_out->weaker;
     total->no_address += left_out->no_address;
     total->no_strength += left_out->no_strength;
+    total->unreadable += left_out->unreadable;
 }
 
 void sensed_say_left_out(const struct cli *cli, const struct hearsay_left_out *left_out)
@@ -167,6 +190,10 @@ void sensed_say_left_out(const struct cli *cli, const struct hearsay_left_out *l
     }
     if (length > 0) {
         cli_complain(cli, "%s", text);
+    }
+    if (left_out->unreadable > 0) {
+        cli_complain(cli, "%s%zu that could not be read, the first in line %zu of the scan",
+                     access_points, left_out->unreadable, left_out->unreadable_line);
     }
 }
 
