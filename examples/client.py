@@ -40,12 +40,19 @@ class ClientError(Exception):
 # --- from labels to filters ---
 
 
+# The characters that Unicode calls Default_Ignorable_Code_Point: they cannot be seen.
+IGNORABLE = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+                       "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+                       "\U000e0000-\U000e0fff]")
+
+
 def normal_label(label):
     """The label as all clients write it."""
     attribute, colon, value = label.partition(":")
     if attribute == "topic":
-        value = unicodedata.normalize("NFC", value.strip("\t\n\v\f\r "))
-        value = unicodedata.normalize("NFC", value.casefold())
+        value = unicodedata.normalize("NFKC", IGNORABLE.sub("", value))
+        value = unicodedata.normalize("NFKC", value.casefold())
+        value = re.sub("[\u2018\u2019\u02bc]", "'", re.sub("[\t\n\v\f\r ]+", " ", value)).lstrip("# ").rstrip(" ")
     elif attribute == "wifi":
         value = value.lower()
     label = attribute + colon + value

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topic: converts topics to labels. Topics that differ only in upper and lower case or in Unicode
- * composition become the same label. The rules are those of Unicode and do not depend on a locale.
+ * topic: converts topics to labels, so that topics that look the same become the same label: what
+ * differs only in upper and lower case, in Unicode composition and compatibility (full width,
+ * no-break blanks), in characters that cannot be seen, in the kind of apostrophe, in the number of
+ * blanks, or in a "#" before it. The rules are those of Unicode and do not depend on a locale.
+ * docs/contexts.md has them for other clients.
  */
 #include <stdlib.h>
 #include <string.h>
@@ -21,15 +24,13 @@ static bool is_space(char byte)
 
 #if HEARSAY_UTF8PROC
 
-/*
- * Converts text to NFC; with UTF8PROC_CASEFOLD in `more`, applies full case folding first. Returns
- * 0 with *out_text owned (free), or the error of utf8proc.
- */
-static utf8proc_ssize_t topic_map(const char *text, size_t length, int more, char **out_text)
+/* Converts text to NFKC, with `more`. Returns 0 with *out_text owned (free), or the error of
+ * utf8proc. */
+static utf8proc_ssize_t topic_map(const char *text, size_t length, utf8proc_option_t more,
+                                  char **out_text)
 {
     utf8proc_uint8_t *mapped = NULL;
-    utf8proc_option_t options =
-        (utf8proc_option_t)(UTF8PROC_STABLE | UTF8PROC_COMPOSE | (utf8proc_option_t)more);
+    utf8proc_option_t options = UTF8PROC_STABLE | UTF8PROC_COMPOSE | UTF8PROC_COMPAT | more;
     utf8proc_ssize_t size =
         utf8proc_map((const utf8proc_uint8_t *)text, (utf8proc_ssize_t)length, &mapped, options);
     if (size < 0) {
@@ -40,14 +41,14 @@ static utf8proc_ssize_t topic_map(const char *text, size_t length, int more, cha
 }
 
 /*
- * Converts a topic to the form used in labels. Returns HEARSAY_OK with *out_folded owned (free), or
- * an error.
+ * Converts a topic to NFKC(toCasefold(NFKC(text))) without default-ignorable characters. Returns
+ * HEARSAY_OK with *out_folded owned (free), or an error.
  */
 static int topic_fold(const char *topic, size_t length, char **out_folded,
                       struct hearsay_error *out_error)
 {
     char *composed = NULL;
-    utf8proc_ssize_t failed = topic_map(topic, length, 0, &composed);
+    utf8proc_ssize_t failed = topic_map(topic, length, UTF8PROC_IGNORE, &composed);
     if (failed == 0) {
         failed = topic_map(composed, strlen(composed), UTF8PROC_CASEFOLD, out_folded);
     }
@@ -66,7 +67,7 @@ static int topic_fold(const char *topic, size_t length, char **out_folded,
 
 /*
  * Converts a topic of ASCII characters to lower case. This equals full case folding, and ASCII text
- * is always in NFC. Other characters are refused, because only utf8proc converts them correctly.
+ * is always in NFKC. Other characters are refused, because only utf8proc converts them correctly.
  */
 static int topic_fold(const char *topic, size_t length, char **out_folded,
                       struct hearsay_error *out_error)
@@ -92,12 +93,55 @@ static int topic_fold(const char *topic, size_t length, char **out_folded,
 
 #endif
 
+/* Moves *text behind an apostrophe as keyboards of phones write it: U+2018, U+2019, U+02BC. */
+static bool skip_apostrophe(const char **text)
+{
+    static const char *const apostrophes[] = {"\u2018", "\u2019", "\u02bc"};
+    for (size_t i = 0; i < sizeof(apostrophes) / sizeof(apostrophes[0]); i++) {
+        size_t length = strlen(apostrophes[i]);
+        if (strncmp(*text, apostrophes[i], length) == 0) {
+            *text += length;
+            return true;
+        }
+    }
+    return false;
+}
+
+/*
+ * What Unicode's folding leaves: the text without "#" and white space before it and white space
+ * behind it, with one blank for all white space within, and with one kind of apostrophe. Changes
+ * the text in place.
+ */
+static void topic_tidy(char *text)
+{
+    const char *from = text;
+    char *to = text;
+    while (*from == '#' || is_space(*from)) {
+        from++;
+    }
+    while (*from != '\0') {
+        if (is_space(*from)) {
+            from += strspn(from, " \t\n\v\f\r");
+            *to++ = ' ';
+        } else if (skip_apostrophe(&from)) {
+            *to++ = '\'';
+        } else {
+            *to++ = *from++;
+        }
+    }
+    to -= to > text && to[-1] == ' ';
+    *to = '\0';
+}
+
 static int add_folded(struct hearsay_context *context, const char *folded,
                       struct hearsay_error *out_error)
 {
     static const char attribute[] = "topic:";
     char label[LABEL_BYTES_MAX + 1];
     size_t length = strlen(folded);
+    if (length == 0) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the topic is empty");
+    }
     if (length > LABEL_BYTES_MAX - (sizeof(attribute) - 1)) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
                         "the topic \"%.60s\" takes %zu bytes; there is room for %zu", folded,
@@ -112,16 +156,6 @@ int hearsay_context_add_topic(struct hearsay_context *context, const char *topic
                               struct hearsay_error *out_error)
 {
     size_t length = strlen(topic);
-    while (length > 0 && is_space(topic[0])) {
-        topic++;
-        length--;
-    }
-    while (length > 0 && is_space(topic[length - 1])) {
-        length--;
-    }
-    if (length == 0) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the topic is empty");
-    }
     if (length > CONTEXT_TOPIC_BYTES || !label_is_utf8(topic, length)) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the topic \"%.60s\" is %s", topic,
                         length > CONTEXT_TOPIC_BYTES ? "too long" : "not UTF-8");
@@ -129,6 +163,7 @@ int hearsay_context_add_topic(struct hearsay_context *context, const char *topic
     char *folded = NULL;
     int status = topic_fold(topic, length, &folded, out_error);
     if (status == HEARSAY_OK) {
+        topic_tidy(folded);
         status = add_folded(context, folded, out_error);
     }
     free(folded);

@@ -125,9 +125,11 @@ HEARSAY_API int hearsay_context_add_time(struct hearsay_context *context, int64_
                                          struct hearsay_error *out_error);
 
 /*
- * Adds a topic in UTF-8 as topic:TEXT. TEXT is the topic without ASCII white space at its ends,
- * converted by NFC, full case folding, and NFC again. A library that was built without utf8proc
- * refuses topics that are not ASCII. The locale has no effect.
+ * Adds a topic in UTF-8 as topic:TEXT. TEXT is the topic without characters that cannot be seen,
+ * converted by NFKC, full case folding, and NFKC again, without "#" and blanks before it, with one
+ * blank for all white space within it and with one kind of apostrophe (docs/contexts.md, "Topics").
+ * A library that was built without utf8proc refuses topics that are not ASCII. The locale has no
+ * effect.
  */
 HEARSAY_API int hearsay_context_add_topic(struct hearsay_context *context, const char *topic,
                                           struct hearsay_error *out_error);

@@ -117,9 +117,16 @@ def moment(unix_ms):
             f"time:w{hour.isoweekday()}T{hour.hour:02d}"]
 
 
+# Unicode's Default_Ignorable_Code_Point, which Python does not know.
+IGNORABLE = re.compile("[\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f"
+                       "\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufff8\U0001bca0-\U0001bca3\U0001d173-\U0001d17a"
+                       "\U000e0000-\U000e0fff]")
+
+
 def topic(text):
-    composed = unicodedata.normalize("NFC", text.strip("\t\n\v\f\r "))
-    folded = unicodedata.normalize("NFC", composed.casefold())
+    composed = unicodedata.normalize("NFKC", IGNORABLE.sub("", text))
+    folded = unicodedata.normalize("NFKC", composed.casefold())
+    folded = re.sub("[\u2018\u2019\u02bc]", "'", re.sub("[\t\n\v\f\r ]+", " ", folded)).lstrip("# ").rstrip(" ")
     label = "topic:" + folded
     if not folded or "\0" in folded or len(label.encode()) > 240:
         raise ValueError(text)

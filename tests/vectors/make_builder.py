@@ -51,8 +51,10 @@ TOPICS = ["coffee", "Coffee", "COFFEE", "  coffee\t\n", "flat white", "Straße",
           "\u0915\u093c", "가", "\u1100\u1161", "각", "\u1100\u1161\u11a8", "Ꭰ", "ꭰ", "ԵՒ",
           "\u0587", "q\u0307\u0323", "q\u0323\u0307", "日本語", "☕", "🎉 Party", "\u00a0x\u00a0",
           "\U00010400", "\U0001e900", "\u1e9b\u0323", "ŉ", "\u0390", "\u1fd3", "a" * 234,
-          "A" * 234, "ß" * 117, "\ufb03" * 78, "\u200dz", "x:y@2"]
-TOPICS_REFUSED = ["", " ", "\t\r\n", "a" * 235, "ß" * 118, "\u1f80" * 60]
+          "A" * 234, "ß" * 117, "\ufb03" * 78, "\u200dz", "x:y@2", "#tea", " # Tea", "##tea", "c#", "\uff03\uff54\uff45\uff41",
+          "rock \u2018n\u2019 roll", "rock 'n' roll", "\u02bcs", "flat  \t white", "flat\u00a0white", "flat\u3000\u2003white",
+          "\u2615\ufe0f", "sh\u00ady", "\ufeffx\u200b\u2060", "\U0001f468\u200d\U0001f469", "\u00bd", "\u2460", "\u1e9e\u200d\u0301"]
+TOPICS_REFUSED = ["", " ", "\t\r\n", "#", " # ", "\u200b", "\u3164", "a" * 235, "ß" * 118, "\u1f80" * 60]
 
 PERCENT = list(range(101))
 
