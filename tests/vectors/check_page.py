@@ -41,22 +41,34 @@ def check_wifi():
 
 
 def composed(text):
-    return unicodedata.normalize("NFC", text)
+    return unicodedata.normalize("NFKC", text)
+
+
+def characters(text):
+    """What "U+0009 to U+000D and U+0020" names."""
+    ranges = re.findall(r"U\+(\w{4,5})(?:\s+to\s+U\+(\w{4,5}))?", text)
+    return {chr(n) for first, last in ranges for n in range(int(first, 16), int(last or first, 16) + 1)}
 
 
 def check_topics():
-    first, last, one = (chr(int(n, 16)) for n in rule(
-        r"white space at both ends \(U\+(....) to U\+(....) and U\+(....)\)"))
-    rule(r"NFC\(toCasefold\(NFC\(text\)\)\)")
+    unseen = characters(rule(r"1\. Remove [^:]*: (U\+[^.]*)\.\n")[0])
+    rule(r"2\. NFKC\(toCasefold\(NFKC\(text\)\)\)\.")
+    space = "".join(characters(rule(r"3\. One blank \(U\+0020\) for each run of (U\+.*?)\.\n")[0]))
+    apostrophes = "".join(characters(rule(r"4\. An apostrophe \(U\+0027\) for each (U\+.*?), as")[0]))
+    rule(r"5\. Remove all `#` and blanks at the beginning, and a blank at the end\.")
     rule(r"with status\nC or F")
-    space = one + "".join(chr(n) for n in range(ord(first), ord(last) + 1))
     lowered = 0
+
+    def by_the_page(topic, fold):
+        text = composed("".join(c for c in topic if c not in unseen))
+        text = re.sub(f"[{apostrophes}]", "'", re.sub(f"[{space}]+", " ", composed(fold(text))))
+        return ["topic:" + text.lstrip("# ").removesuffix(" ")]
+
     for case in BUILDER["topics"]:
-        text = composed(case["topic"].strip(space))
-        wanted = ["topic:" + composed(text.casefold())]  # Python's is C and F
+        wanted = by_the_page(case["topic"], str.casefold)  # Python's is C and F
         if case["labels"] != wanted:
             yield f"{case['topic']!r} makes {wanted} by the page"
-        lowered += case["labels"] == ["topic:" + composed(text.lower())]
+        lowered += case["labels"] == by_the_page(case["topic"], str.lower)
     rule(r"It is not lower case")
     if lowered == len(BUILDER["topics"]):
         yield "no topic of the vectors shows that lower case is another thing"
