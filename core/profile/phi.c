@@ -53,23 +53,39 @@ void phi_ask(struct phi_query *out, const struct profile *profile, const uint64_
     }
 }
 
-/* One bit of the root after the other, from the highest. */
+/* The least k so that 2^k is above the root. */
+static uint32_t root_bits(uint64_t square)
+{
+#if defined(__GNUC__)
+    return square == 0 ? 0 : (65 - (uint32_t)__builtin_clzll(square)) / 2;
+#else
+    uint32_t bits = 0;
+
+    for (; square > 0; square >>= 2) {
+        bits++;
+    }
+    return bits;
+#endif
+}
+
+/*
+ * Newton's method from above: each step is at least the root, rounded down, and at most the step
+ * before, until it is the root. The first step is from the power of two 2^k above the root, so that
+ * it needs no division; it is at most a quarter above the root, so that four divisions are usually
+ * enough.
+ */
 uint64_t phi_root(uint64_t square)
 {
-    uint64_t root = 0;
-    uint64_t bit = UINT64_C(1) << 62;
+    uint32_t shift = root_bits(square);
+    uint64_t next = ((UINT64_C(1) << shift) + (square >> shift)) / 2;
+    uint64_t root = next + 1;
 
-    while (bit > square) {
-        bit >>= 2;
+    if (square == 0) {
+        return 0;
     }
-    for (; bit != 0; bit >>= 2) {
-        uint64_t more = root + bit;
-
-        root >>= 1;
-        if (square >= more) {
-            square -= more;
-            root += bit;
-        }
+    while (next < root) {
+        root = next;
+        next = (root + square / root) / 2;
     }
     return root;
 }
@@ -152,19 +168,26 @@ void phi_count(const struct profile *profile, const uint64_t *filter, uint16_t *
     }
 }
 
-bool phi_counted(const struct profile *profile, const uint16_t *query, const uint16_t *message,
+void phi_size(const struct profile *profile, const uint16_t *counts, uint32_t *out_spreads)
+{
+    for (uint32_t s = 0; s < profile->section_count; s++) {
+        out_spreads[s] = phi_spread(counts[s], profile->sections[s].bits);
+    }
+}
+
+bool phi_counted(const struct profile *profile, struct phi_sized query, struct phi_sized message,
                  uint32_t overlap, uint32_t least, struct similarity *out_similarity)
 {
     struct sums sums = {(int64_t)SCALE * overlap, 0};
     uint64_t spread = 0;
 
     for (uint32_t s = 0; s < profile->section_count; s++) {
-        uint32_t bits = profile->sections[s].bits;
+        uint64_t product = (uint64_t)query.counts[s] * message.counts[s];
 
-        if (query[s] > 0) {
-            sums.shared -= (int64_t)((uint64_t)SCALE * query[s] * message[s] / bits);
-            sums.spread += phi_spread(message[s], bits);
-            spread += phi_spread(query[s], bits);
+        if (query.counts[s] > 0) {
+            sums.shared -= (int64_t)(SCALE * product / profile->sections[s].bits);
+            sums.spread += message.spreads[s];
+            spread += query.spreads[s];
         }
     }
     if (!may_reach(spread, sums, least)) {

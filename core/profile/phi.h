@@ -80,11 +80,22 @@ bool phi_reaches(const struct phi_query *query, const uint16_t *counts, uint32_t
 /* V(n) of one section of `bits` bits: the spread of a filter with `set` bits there. */
 uint32_t phi_spread(uint32_t set, uint32_t bits);
 
+/* What phi_counted needs to know about a filter: one number for each section of the profile. The
+ * arrays belong to the caller. */
+struct phi_sized {
+    const uint16_t *counts;  /* set bits (phi_count) */
+    const uint32_t *spreads; /* V of these numbers (phi_size) */
+};
+
+/* Writes the spread of a filter in each section; `counts` are its set bits (phi_count). */
+void phi_size(const struct profile *profile, const uint16_t *counts, uint32_t *out_spreads);
+
 /*
  * Returns whether the similarity of a message is at least `least` / 2^24, at most 1, and writes the
- * similarity if so. `query` and `message` have the set bits by section (phi_count).
+ * similarity if so. The call is for whoever compares a filter with many others: the spreads are
+ * known, and the root is taken only if the message is clearly not below `least`.
  */
-bool phi_counted(const struct profile *profile, const uint16_t *query, const uint16_t *message,
+bool phi_counted(const struct profile *profile, struct phi_sized query, struct phi_sized message,
                  uint32_t overlap, uint32_t least, struct similarity *out_similarity);
 
 /* The smallest phi, in 2^-24, that is within a distance in millionths. 0: every phi is. */

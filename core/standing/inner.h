@@ -55,6 +55,8 @@ struct standing_need {
 /* What the needs by phi of a node's words of lanes are made of: for each word, the smallest numbers
  * of its groups. All 0 for a word that has no group by phi. */
 struct standing_needs {
+    uint64_t least[BITS_LANE_WORDS]; /* in 2^-16 of a bit: what the sum of the products is added to,
+                                      * for its rounding */
     uint32_t asked[BITS_LANE_WORDS];
     uint32_t roots[BITS_LANE_WORDS];
     uint32_t slopes[PROFILE_SECTIONS_MAX][BITS_LANE_WORDS];
@@ -78,7 +80,7 @@ struct standing_slot {
     uint32_t max_distance_ppm;
     uint32_t part;
     uint32_t least;         /* by phi: the smallest phi that is within the distance (phi_least) */
-    const uint16_t *counts; /* by phi: set bits of the part by section; else NULL. The query's */
+    struct phi_sized sized; /* by phi: of the part; else NULL. The query's `sizes` */
 };
 
 struct standing_group {
@@ -162,7 +164,8 @@ struct standing_query {
                                     * in this group */
     uint64_t *filters;             /* for each part its filter, then its `contains` filter */
     struct standing_need *needs;   /* by phi one for each part, else NULL */
-    uint16_t *counts;              /* by phi, for each part its set bits by section, else NULL */
+    uint32_t *sizes;               /* by phi, for each part its spreads by section, and behind them
+                                    * its set bits by section in halves of the words; else NULL */
 };
 
 struct standing {
@@ -225,9 +228,13 @@ void standing_spread_of(const struct standing *standing, const uint64_t *filter,
 uint32_t standing_need_for(const struct standing *standing, const struct standing_need *need,
                            struct standing_spread *spread);
 
-/* The same for all words of lanes of a node, in 2^-16 of a bit. Rounding down gives the number. */
-void standing_needs_for(const struct standing *standing, const struct standing_node *node,
-                        struct standing_spread *spread, uint64_t *out_needs);
+/* What a sum of products is added to for its rounding; 0 if a need asks for no section. */
+uint64_t standing_need_least(const struct standing *standing, uint32_t asked);
+
+/* The same for all words of lanes of a node, in 2^-16 of a bit. Rounding down gives the number.
+ * Returns a number that has the bits of all needs. */
+uint64_t standing_needs_for(const struct standing *standing, const struct standing_node *node,
+                            struct standing_spread *spread, uint64_t *out_needs);
 
 /* --- node.c ----------------------------------------------------------------------------------- */
 

@@ -45,14 +45,14 @@ static bool is_near_by_phi(const struct standing *standing, const struct pair *p
                            struct similarity *out_rank)
 {
     const struct profile *profile = &standing->profile;
-    const uint16_t *counts = pair->slot->counts;
+    struct phi_sized part = pair->slot->sized;
+    struct phi_sized message = {pair->spread->counts, pair->spread->spreads};
     struct similarity reached;
 
-    return phi_counted(profile, counts, pair->spread->counts, pair->overlap, pair->slot->least,
-                       out_rank) &&
+    return phi_counted(profile, part, message, pair->overlap, pair->slot->least, out_rank) &&
            (pair->deposit->reach_ppm >= DISTANCE_ONE_PPM ||
-            phi_counted(profile, pair->spread->counts, counts, pair->overlap,
-                        phi_least(pair->deposit->reach_ppm), &reached));
+            phi_counted(profile, message, part, pair->overlap, phi_least(pair->deposit->reach_ppm),
+                        &reached));
 }
 
 /* The same by bits. */
@@ -73,8 +73,8 @@ static bool pair_fits(const struct standing *standing, const struct pair *pair,
     struct similarity rank;
 
     if (slot->scope != pair->deposit->scope ||
-        !(slot->counts != NULL ? is_near_by_phi(standing, pair, &rank)
-                               : is_near_by_bits(pair, &rank)) ||
+        !(slot->sized.counts != NULL ? is_near_by_phi(standing, pair, &rank)
+                                     : is_near_by_bits(pair, &rank)) ||
         (slot->contains != NULL &&
          !bloom_is_subset(slot->contains, pair->deposit->filter, standing->words))) {
         return false;
@@ -314,9 +314,11 @@ static void make_probes(struct standing *standing, const struct standing_deposit
     }
 }
 
-/* The needs by phi of a node's words of lanes, for each message of a batch. */
+/* The needs by phi of a node's words of lanes, for each message of a batch, and the planes that the
+ * largest of a message's needs takes. */
 struct batch_needs {
     uint64_t words[STANDING_BATCH][BITS_LANE_WORDS];
+    size_t planes[STANDING_BATCH];
 };
 
 /* Computes the needs of a node for all messages of a batch. They are computed before the first of
@@ -325,21 +327,18 @@ static void compute_needs(struct standing *standing, const struct standing_node 
                           uint32_t count, struct batch_needs *out)
 {
     for (uint32_t d = 0; d < count; d++) {
-        standing_needs_for(standing, node, &standing->spreads[d], out->words[d]);
+        uint64_t any = standing_needs_for(standing, node, &standing->spreads[d], out->words[d]);
+
+        out->planes[d] = bits_planes((size_t)(any >> BITS_FLOOR_SHIFT));
     }
 }
 
 /* How many planes the thresholds of a node take. */
 static size_t threshold_planes(const struct standing_node *node, const struct standing_probe *probe,
-                               const uint64_t *needs)
+                               size_t by_phi)
 {
     size_t planes = probe->planes; /* base * floor / 2^16 is at most half of the base */
-    uint64_t all = 0;
 
-    for (uint32_t w = 0; w < BITS_LANE_WORDS && node->has_phi; w++) {
-        all |= needs[w];
-    }
-    size_t by_phi = bits_planes(all >> BITS_FLOOR_SHIFT);
     planes = planes > by_phi ? planes : by_phi;
     return 1 + (planes > node->plane_count ? planes : node->plane_count);
 }
@@ -373,7 +372,7 @@ static bool match_node(struct standing *standing, const struct standing_node *no
         reach.count = probe->column_count;
         reach.base = probe->cardinality;
         reach.more = node->has_phi ? needs.words[d] : zeros;
-        reach.planes = threshold_planes(node, probe, reach.more);
+        reach.planes = threshold_planes(node, probe, node->has_phi ? needs.planes[d] : 0);
         if (standing->options.kernels->lanes_reaching(&reach, mask) &&
             !open_lanes(standing, node, mask, probe, opening)) {
             return false;

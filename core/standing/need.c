@@ -68,14 +68,12 @@ void standing_spread_of(const struct standing *standing, const uint64_t *filter,
                         struct standing_spread *out)
 {
     phi_count(&standing->profile, filter, out->counts);
-    for (uint32_t s = 0; s < standing->profile.section_count; s++) {
-        out->spreads[s] = phi_spread(out->counts[s], standing->profile.sections[s].bits);
-    }
+    phi_size(&standing->profile, out->counts, out->spreads);
     memset(out->roots, 0, sizeof(out->roots));
 }
 
 /* The root of the spread of a message over some sections, in 2^-SPREAD_SHIFT. */
-static uint64_t root_over(const struct standing *standing, struct standing_spread *spread,
+static uint32_t root_over(const struct standing *standing, struct standing_spread *spread,
                           uint32_t asked)
 {
     uint32_t at = asked % STANDING_ROOTS;
@@ -99,14 +97,13 @@ static uint64_t root_product(uint64_t part, uint64_t message)
 }
 
 /*
- * Rounds a sum up to the next whole number of bits, after taking away what the floors in X and the
- * root in phi may take away. A message with phi > 0 shares at least one bit.
+ * A sum is rounded up to the next whole number of bits, after taking away what the floors in X and
+ * the root in phi may take away. That is less than one bit, because a profile has few sections.
  */
-static uint64_t round_need(const struct standing *standing, uint32_t asked, uint64_t sum)
+uint64_t standing_need_least(const struct standing *standing, uint32_t asked)
 {
-    uint64_t rounding = (standing->profile.section_count + 1) * (uint64_t)ROUNDING;
-
-    return asked == 0 ? 0 : ONE + (sum > rounding ? sum - rounding : 0);
+    _Static_assert((PROFILE_SECTIONS_MAX + 1) * ROUNDING < ONE, "the rounding is below one bit");
+    return asked == 0 ? 0 : ONE - (standing->profile.section_count + 1) * (uint64_t)ROUNDING;
 }
 
 uint32_t standing_need_for(const struct standing *standing, const struct standing_need *need,
@@ -117,25 +114,41 @@ uint32_t standing_need_for(const struct standing *standing, const struct standin
     for (uint32_t s = 0; s < standing->profile.section_count; s++) {
         sum += (uint64_t)need->slopes[s] * spread->counts[s];
     }
-    return (uint32_t)(round_need(standing, need->asked, sum) >> BITS_FLOOR_SHIFT);
+    return (uint32_t)((standing_need_least(standing, need->asked) + sum) >> BITS_FLOOR_SHIFT);
 }
 
-void standing_needs_for(const struct standing *standing, const struct standing_node *node,
-                        struct standing_spread *spread, uint64_t *out_needs)
+uint64_t standing_needs_for(const struct standing *standing, const struct standing_node *node,
+                            struct standing_spread *spread, uint64_t *out_needs)
 {
     const struct standing_needs *by_phi = &node->by_phi;
     uint32_t sums[BITS_LANE_WORDS] = {0}; /* a slope times the bits of a message is at most the bits
                                            * of the part, so 32 bits are enough */
+    uint32_t roots[BITS_LANE_WORDS];
+    uint32_t asked = 0;
+    uint32_t root = 0;
+    uint64_t any = 0;
 
     for (uint32_t s = 0; s < standing->profile.section_count; s++) {
+        const uint32_t *slopes = by_phi->slopes[s];
+        uint32_t set = spread->counts[s];
+
+        if (set == 0) {
+            continue;
+        }
         for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-            sums[w] += by_phi->slopes[s][w] * spread->counts[s];
+            sums[w] += slopes[w] * set;
         }
     }
     for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
-        uint32_t asked = by_phi->asked[w];
-        uint64_t root = root_product(by_phi->roots[w], root_over(standing, spread, asked));
-
-        out_needs[w] = round_need(standing, asked, sums[w] + root);
+        if (by_phi->asked[w] != asked) { /* most words of a node ask for the same sections */
+            asked = by_phi->asked[w];
+            root = root_over(standing, spread, asked);
+        }
+        roots[w] = root;
     }
+    for (uint32_t w = 0; w < BITS_LANE_WORDS; w++) {
+        out_needs[w] = by_phi->least[w] + sums[w] + root_product(by_phi->roots[w], roots[w]);
+        any |= out_needs[w];
+    }
+    return any;
 }

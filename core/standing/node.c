@@ -66,6 +66,7 @@ static void repair_need(const struct standing *standing, struct standing_node *n
         standing_need_lower(standing, &need, NULL);
     }
     by_phi->asked[word] = need.asked;
+    by_phi->least[word] = standing_need_least(standing, need.asked);
     by_phi->roots[word] = need.root;
     for (uint32_t s = 0; s < standing->profile.section_count; s++) {
         by_phi->slopes[s][word] = need.slopes[s];

@@ -97,30 +97,33 @@ static void release_query(const struct alloc *alloc, struct standing_query *quer
     alloc_release(alloc, query->places);
     alloc_release(alloc, query->filters);
     alloc_release(alloc, query->needs);
-    alloc_release(alloc, query->counts);
+    alloc_release(alloc, query->sizes);
     alloc_release(alloc, query);
 }
 
-/* Makes what a query by phi has besides. The filters are in their places. False without memory. */
+/* Makes what a query by phi has besides. The filters are in their places. False without memory.
+ * Spreads and set bits of a part are side by side, because a match reads both. */
 static bool add_needs(const struct standing *standing, struct standing_query *query)
 {
     const struct alloc *alloc = standing->options.alloc;
     size_t sections = standing->profile.section_count;
-
+    size_t part_words = sections + (sections + 1) / 2;
     uint32_t least = phi_least(query->max_distance_ppm);
 
     query->needs = alloc_zeroed(alloc, query->part_count, sizeof(*query->needs));
-    query->counts = alloc_zeroed(alloc, query->part_count * sections, sizeof(*query->counts));
-    if (query->needs == NULL || query->counts == NULL) {
+    query->sizes = alloc_zeroed(alloc, query->part_count * part_words, sizeof(*query->sizes));
+    if (query->needs == NULL || query->sizes == NULL) {
         return false;
     }
     for (uint32_t p = 0; p < query->part_count; p++) {
-        uint16_t *counts = query->counts + p * sections;
+        uint32_t *spreads = query->sizes + p * part_words;
+        uint16_t *counts = (uint16_t *)(void *)(spreads + sections);
 
         phi_count(&standing->profile, standing_part_filter(query, p), counts);
+        phi_size(&standing->profile, counts, spreads);
         standing_need_of(standing, counts, least, &query->needs[p]);
         query->slots[p].least = least;
-        query->slots[p].counts = counts;
+        query->slots[p].sized = (struct phi_sized){counts, spreads};
     }
     return true;
 }

@@ -418,6 +418,8 @@ static void make_ranges(struct rng *rng, struct numbers *numbers, uint32_t lane)
 static struct similarity some_phi(struct rng *rng, const struct numbers *numbers, uint32_t lane)
 {
     uint16_t counts[PROFILE_SECTIONS_MAX] = {0};
+    uint32_t asked_spreads[PROFILE_SECTIONS_MAX];
+    uint32_t spreads[PROFILE_SECTIONS_MAX];
     struct similarity phi = {0, PHI_ONE};
     uint32_t overlap = 0;
 
@@ -431,7 +433,10 @@ static struct similarity some_phi(struct rng *rng, const struct numbers *numbers
         counts[s] = (uint16_t)set;
         overlap += set < shared ? set : shared;
     }
-    (void)phi_counted(&numbers->profile, numbers->asked, counts, overlap, 0, &phi);
+    phi_size(&numbers->profile, numbers->asked, asked_spreads);
+    phi_size(&numbers->profile, counts, spreads);
+    (void)phi_counted(&numbers->profile, (struct phi_sized){numbers->asked, asked_spreads},
+                      (struct phi_sized){counts, spreads}, overlap, 0, &phi);
     return phi;
 }
 

@@ -67,6 +67,27 @@ static struct similarity phi_of(const struct phi_query *query, const struct prof
                           bloom_intersection_count(filter, message, bloom_words(profile->bits)));
 }
 
+/* phi_counted refuses exactly what is below, and else says what phi is. */
+static void check_counted(const struct profile *profile, const struct phi_query *query,
+                          const uint16_t *counts, uint32_t overlap, uint32_t least,
+                          struct similarity phi)
+{
+    uint16_t asked[PROFILE_SECTIONS_MAX] = {0};
+    uint32_t asked_spreads[PROFILE_SECTIONS_MAX];
+    uint32_t spreads[PROFILE_SECTIONS_MAX];
+    struct similarity found = phi;
+
+    for (uint32_t s = 0; s < query->count; s++) {
+        asked[query->sections[s].number] = (uint16_t)query->sections[s].set;
+    }
+    phi_size(profile, asked, asked_spreads);
+    phi_size(profile, counts, spreads);
+    bool reached = phi_counted(profile, (struct phi_sized){asked, asked_spreads},
+                               (struct phi_sized){counts, spreads}, overlap, least, &found);
+    assert_true(reached == (phi.shared >= least));
+    assert_true(found.shared == phi.shared && found.all == phi.all);
+}
+
 /* phi_reaches refuses only what is below, and else says the same as phi_similarity. */
 static void check_reaches(struct rng *rng, const struct profile *profile,
                           const struct phi_query *query, const uint64_t *message, uint32_t overlap)
@@ -85,6 +106,7 @@ static void check_reaches(struct rng *rng, const struct profile *profile,
     } else {
         assert_true(phi.shared < least);
     }
+    check_counted(profile, query, counts, overlap, least, phi);
 }
 
 /* A block of messages as `scan` takes it, and what phi says. */
@@ -481,9 +503,38 @@ static void test_small_sections(void **state)
     assert_true(bounded > ROUNDS / 20 && met > bounded / 4);
 }
 
+/* The root is the largest number whose square is not above. */
+static void check_root(uint64_t square)
+{
+    uint64_t root = phi_root(square);
+
+    assert_true(root <= UINT32_MAX && root * root <= square);
+    assert_true(root == UINT32_MAX || (root + 1) * (root + 1) > square);
+}
+
+static void test_roots(void **state)
+{
+    struct rng rng;
+
+    (void)state;
+    rng_init(&rng);
+    check_root(UINT64_MAX);
+    for (uint64_t square = 0; square < 5000; square++) {
+        check_root(square);
+    }
+    for (int round = 0; round < ROUNDS; round++) {
+        uint64_t root = rng_next(&rng) >> (32 + rng_below(&rng, 32));
+
+        check_root(rng_next(&rng) >> rng_below(&rng, 64));
+        check_root(root * root);
+        check_root(root * root - (root > 0));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_roots),
         cmocka_unit_test(test_scans),
         cmocka_unit_test(test_bounds),
         cmocka_unit_test(test_small_sections),
