@@ -14,8 +14,13 @@
 #include "core/base/label.h"
 #include "core/profile/profile.h"
 
-/* With as many positions of labels as 3/5 of a section's bits, about 45 % of the bits are set. */
-enum { ROOM_NUMERATOR = 3, ROOM_DENOMINATOR = 5 };
+/*
+ * With as many positions of labels as 3/5 of a section's bits, about 45 % of the bits are set. Few
+ * labels are added in any case, because a device nearby hears only a part of what the access point
+ * hears: with more of them its context is no longer like a scan of the same place. HERE_MOST is the
+ * most that one access point can have, so that the strongest one always counts.
+ */
+enum { ROOM_NUMERATOR = 3, ROOM_DENOMINATOR = 5, HERE_MOST = 18 };
 
 static const char wifi[] = "wifi:";
 
@@ -40,7 +45,7 @@ static bool fits_profile(const struct profile *profile, const char *label)
            profile_section_of(profile, label, length) != NULL;
 }
 
-/* How many more labels of access points the context has room for. */
+/* How many labels of access points may be added to the context. */
 static size_t count_room(const struct hearsay_context *context, const struct profile *profile)
 {
     const struct profile_section *section = profile_section_of(profile, wifi, strlen(wifi));
@@ -55,7 +60,8 @@ static size_t count_room(const struct hearsay_context *context, const struct pro
         used += profile_section_of(profile, labels[i], strlen(labels[i])) == section ? 1 : 0;
     }
     size_t most = (size_t)ROOM_NUMERATOR * section->bits / (ROOM_DENOMINATOR * section->hashes);
-    return most > used ? most - used : 0;
+    size_t room = most > used ? most - used : 0;
+    return room < HERE_MOST ? room : HERE_MOST;
 }
 
 static bool is_of_access_point(const char *label, const char *address, size_t length)

@@ -190,10 +190,10 @@ HEARSAY_API int hearsay_context_add_scan(struct hearsay_context *context, const 
  * profile has no section are left out.
  *
  * Call it when all other labels are in the context, because the labels of access points (wifi:)
- * take only the room that is left in their section: as long as the labels of the section, times its
- * hashes, are at most 3/5 of its bits. That is 108 labels in the section wifi=362/2, which set 45 %
- * of it. Access points are added in the order of host->here, the strongest ones first, each with
- * all its labels; the first one that does not fit, and those after it, are left out.
+ * give way to them: at most 18 are added, and only as long as the labels of their section, times
+ * its hashes, are at most 3/5 of its bits. That is 108 labels in the section wifi=362/2, which set
+ * 45 % of it. Access points are added in the order of host->here, the strongest ones first, each
+ * with all its labels; the first one that does not fit, and those after it, are left out.
  *
  * On a connection that stays, the labels may change: see hearsay_here, and
  * HEARSAY_REPLY_HERE_CHANGED.

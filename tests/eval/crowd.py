@@ -14,6 +14,7 @@ NEWEST = 20
 LINES = 100  # pairs of lines of here_map, side by side
 HEARD = (8, 24, 60, 96, 120, 200)  # labels of an access point that scans
 HEARD_PLACES = 200
+HERE_MOST = 18  # here labels of access points that are added to a context
 ROOM = (3, 5)  # of a section's bits, for labels times hashes, beyond which here labels of access points give way
 
 
@@ -101,12 +102,14 @@ def cut(heard, count):
 
 
 def add_here(encoder, context, here):
-    """The context with here labels of access points, which take only the room that is left; see docs/protocol.md."""
+    """The context with here labels of access points, which are few and take only the room that is left; see
+    docs/protocol.md."""
     _, bits, hashes = encoder.sections["wifi"]
     found = list(context)
     for some in here:
         more = [label for label in some if label not in found]
-        if (len(found) + len(more)) * hashes * ROOM[1] > bits * ROOM[0]:
+        after = len(found) + len(more)
+        if after * hashes * ROOM[1] > bits * ROOM[0] or after - len(context) > HERE_MOST:
             break
         found += more
     return found

@@ -386,12 +386,13 @@ static void test_here_gives_way(void **state)
     (void)state;
     static const char sections[] = "v1:wifi=320/2,any=192/3";
 
-    assert_int_equal(wifi_beside(sections, 0), 96);
-    assert_int_equal(wifi_beside(sections, 64), 64 + 30); /* 32 would be the most */
+    assert_int_equal(wifi_beside(sections, 0), 18);
+    assert_int_equal(wifi_beside(sections, 64), 64 + 18);
+    assert_int_equal(wifi_beside(sections, 80), 80 + 15); /* 96 would be the most */
     assert_int_equal(wifi_beside(sections, 93), 96);
     assert_int_equal(wifi_beside(sections, 94), 94);
     assert_int_equal(wifi_beside(sections, 200), 200); /* what the device has sensed stays */
-    assert_int_equal(wifi_beside("v1:1024/2", 0), HERE_ACCESS_POINTS * HERE_LEVELS);
+    assert_int_equal(wifi_beside("v1:1024/2", 0), 18);
     assert_int_equal(wifi_beside("v1:512/4", 70), 70 + 3); /* 76, and the two others count */
     assert_int_equal(wifi_beside("v1:wifi=1/2,any=63/3", 0), 0);
     assert_int_equal(wifi_beside("v1:place=32/2,topic=32/2", 0), 0);
