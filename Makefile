@@ -38,7 +38,7 @@ export PREFIX # scripts/configure takes it over without building anew
 # Of `make matrix`, `make peers` and `make reproduce`: which rows, all when none is named; see
 # scripts/matrix, scripts/peers, scripts/reproduce.
 BUILD_MATRIX ?= build-matrix
-# Of `make peers`: the sources of other libraries, and a program that asks them.
+# Of `make peers`: the sources of other libraries, programs that ask them, and as root a Debian of 0.7 GB with pgvector.
 BUILD_PEERS ?= build-peers
 # Of `make check-release`: 3 GB for each release of Debian.
 BUILD_RELEASE ?= build-release
@@ -142,7 +142,7 @@ eval: ## build, and evaluate contexts on real data (EVAL_ARGS); see docs/evaluat
 	@/usr/bin/python3 -B tests/eval/run.py --hearsayd $(BUILD)/daemon/hearsayd \
 	    --hearsay $(BUILD)/client/hearsay $(or $(EVAL_ARGS),--dir $(BUILD)/eval)
 
-peers: ## beside other libraries, which it installs and fetches; ROWS="campus words"; see docs/notes/peers.md
+peers: ## beside other libraries, and as root beside pgvector, which it installs and fetches; ROWS="campus server"; see docs/notes/peers.md
 	@sh scripts/install-packages build test bench peers
 	@sh scripts/configure --tests $(BUILD) $(MESON_ARGS)
 	@echo "building in $(BUILD) and $(BUILD_PEERS), and measuring"

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * peers: asks libraries for nearest neighbours what the tree and the list are asked, with the same
- * filters. All take turns after each query; then each is asked alone. Times are processor times of
+ * filters, in the default profile and by the default metric. First each library is asked with every
+ * effort, to find the least with which it finds enough. With this one it takes turns with the
+ * others: after each query, and then after each pass of all queries. Times are processor times of
  * one thread. scripts/peers builds this program. The exit status is 1 if an answer of the tree is
  * not the list's.
  */
@@ -12,39 +14,52 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "core/filter/bloom.h"
 #include "core/index/engine.h"
 #include "core/index/index.h"
+#include "core/profile/phi.h"
 #include "tests/bench/bench.h"
+#include "tests/bench/defaults.h"
 #include "tests/bench/filters.h"
 #include "tests/bench/options.h"
 #include "tests/bench/stats.h"
 #include "tests/peers/peers.h"
 #include "tests/reference/engines.h"
 
-enum { ROUNDS = 3, SIDES_MAX = 16, NAME_BYTES = 48 };
+/*
+ * ROUNDS: of turns after a query, and of turns after a pass. SLACK: by how many units of 2^-24 a
+ * result may be farther than the k-th nearest, because libraries compute with floats.
+ */
+enum { ROUNDS = 5, SIDES_MAX = 16, NAME_BYTES = 64, SLACK = 4 };
 
 static const struct peer *const libraries[] = {
 #ifdef PEERS_HNSWLIB
-    &peer_hnswlib,
+    &peer_hnswlib,    &peer_hnswlib_once,
 #endif
 #ifdef PEERS_USEARCH
     &peer_usearch,
 #endif
 #ifdef PEERS_FAISS
-    &peer_faiss_flat, &peer_faiss_hnsw,
+    &peer_faiss_hnsw,
 #endif
-#ifdef PEERS_RDKIT
-    &peer_rdkit,
-#endif
-    &peer_rows,       &peer_bitbound,
+    &peer_rows,
 };
 enum { LIBRARIES = sizeof(libraries) / sizeof(libraries[0]) };
 
 struct options {
     struct filters_options filters;
-    uint32_t hashes;
+    struct profile profile;
+    enum index_metric metric;
     uint32_t k;
-    uint32_t seconds; /* for building one index of a library */
+    uint32_t seconds;   /* for building one index of a library */
+    const char *only;   /* libraries whose names begin so, or NULL: all */
+    uint32_t per_mille; /* the recall that an effort must have */
+};
+
+/* What is right: for each query of the list, how many results, and the last one's similarity. */
+struct truth {
+    struct similarity kth;
+    size_t wanted;
 };
 
 /* One row of the table: an engine of ours or a library with one effort. */
@@ -52,54 +67,85 @@ struct side {
     char name[NAME_BYTES];
     struct index *index;   /* of ours, or NULL */
     const struct peer *of; /* of a library, or NULL */
-    void *made;            /* its index, shared by the rows of its efforts */
+    void *made;            /* its index */
     uint32_t effort;
-    double build_s; /* processor time */
-    double bytes;   /* for each filter: of ours as they count themselves, of others the growth of
-                     the process */
-    double *turn_ns;
-    double alone_ns;
-    uint64_t right; /* results that are as near as the k-th nearest */
-    uint64_t whole; /* answers whose k-th result is as near as the k-th nearest */
+    double build_s;  /* processor time */
+    double bytes;    /* for each filter: of ours as they count themselves, of others the growth of
+                      the process */
+    double *turn_ns; /* of each query */
+    double alone_ns[ROUNDS]; /* of each pass, the median of its queries */
+    double recall;           /* the share of results as near as the k-th nearest */
 };
 
 struct run {
     const struct options *options;
     struct filters filters;
+    struct peers_metric metric;
     struct side sides[SIDES_MAX];
     size_t count;
-    uint64_t wanted; /* results in all answers of the list */
+    struct truth *truth; /* of each query */
+    double *ns;          /* room for a number of each query */
 };
 
-/* A similarity as a fraction: the bits that two filters share, and all bits of the two. */
-struct ratio {
-    uint32_t shared;
-    uint32_t all;
-};
-
-static struct ratio compare_filters(const uint64_t *a, const uint64_t *b)
+static int make_metric(struct run *run)
 {
-    struct ratio ratio = {0, 0};
+    const struct profile *profile = &run->options->profile;
+
+    run->metric.is_phi = run->options->metric == INDEX_METRIC_PHI;
+    run->metric.section_count = run->metric.is_phi ? profile->section_count : 1;
+    run->metric.sections[0].bits = PEERS_BITS;
+    if (profile->bits != PEERS_BITS || profile->section_count > PEERS_SECTIONS) {
+        return bench_fail("the profile must have %u bits and at most %u sections", PEERS_BITS,
+                          PEERS_SECTIONS);
+    }
+    for (uint32_t s = 0; run->metric.is_phi && s < profile->section_count; s++) {
+        run->metric.sections[s].first_bit = profile->sections[s].first_bit;
+        run->metric.sections[s].bits = profile->sections[s].bits;
+    }
+    return 0;
+}
+
+static const uint64_t *query_filter(const struct run *run, size_t q)
+{
+    return run->filters.queries.words + q * PEERS_WORDS;
+}
+
+/* The similarity of a stored filter, computed anew by what hearsay says it is. */
+static struct similarity similarity_to(const struct run *run, size_t q, uint64_t number)
+{
+    const uint64_t *query = query_filter(run, q);
+    const uint64_t *stored = filters_stored(&run->filters, number);
+    struct phi_query asked;
+    uint32_t shared = 0;
+    uint32_t all = 0;
 
     for (size_t i = 0; i < PEERS_WORDS; i++) {
-        ratio.shared += (uint32_t)__builtin_popcountll(a[i] & b[i]);
-        ratio.all += (uint32_t)__builtin_popcountll(a[i] | b[i]);
+        shared += (uint32_t)__builtin_popcountll(query[i] & stored[i]);
+        all += (uint32_t)__builtin_popcountll(query[i] | stored[i]);
     }
-    return ratio;
+    if (!run->metric.is_phi) {
+        return similarity_of(shared, all);
+    }
+    phi_ask(&asked, &run->options->profile, query);
+    return phi_similarity(&asked, stored, shared);
 }
 
-static bool is_as_near(struct ratio ratio, struct ratio as)
+static bool is_as_near(struct similarity similarity, struct similarity kth)
 {
-    return (uint64_t)ratio.shared * as.all >= (uint64_t)as.shared * ratio.all;
+    const uint32_t floor = similarity_floor(kth);
+
+    return similarity_floor(similarity) + SLACK >= floor;
 }
 
-static size_t ask_index(struct index *index, const uint64_t *filter, uint32_t k, uint64_t *out)
+static size_t ask_index(const struct run *run, struct index *index, const uint64_t *filter,
+                        uint64_t *out)
 {
     const struct index_part part = {.index = index, .filter = filter};
-    const struct index_query query = filters_query(&part, 1, k);
+    struct index_query query = filters_query(&part, 1, run->options->k);
     struct index_search *search = NULL;
     uint32_t count = 0;
 
+    query.metric = run->options->metric;
     if (index_search_new(alloc_system(), &query, &search) != 0) {
         return 0;
     }
@@ -116,81 +162,120 @@ static size_t ask_index(struct index *index, const uint64_t *filter, uint32_t k,
 static size_t ask_side(const struct run *run, const struct side *side, size_t q, uint64_t *out,
                        double *out_ns)
 {
-    const uint64_t *filter = run->filters.queries.words + q * PEERS_WORDS;
+    const uint64_t *filter = query_filter(run, q);
     const uint32_t k = run->options->k;
     const int64_t begin = stats_cpu_ns();
     const size_t count = side->index != NULL
-                             ? ask_index(side->index, filter, k, out)
+                             ? ask_index(run, side->index, filter, out)
                              : side->of->ask(side->made, filter, side->effort, k, out);
 
     *out_ns = (double)(stats_cpu_ns() - begin);
     return count;
 }
 
-/* Counts the right results of one answer. `kth`: the similarity of the list's last result. */
-static void judge_answer(const struct run *run, struct side *side, size_t q, const uint64_t *found,
-                         size_t count, struct ratio kth, size_t wanted)
+/* Asks one side all queries, writes the median time, and returns how many results are right. */
+static size_t pass(struct run *run, const struct side *side, bool judged, double *out_median_ns)
 {
-    const uint64_t *filter = run->filters.queries.words + q * PEERS_WORDS;
+    const size_t queries = run->filters.queries.count;
+    uint64_t found[PEERS_K_MAX];
     size_t right = 0;
 
-    for (size_t i = 0; i < count; i++) {
-        right += is_as_near(compare_filters(filter, filters_stored(&run->filters, found[i])), kth);
+    for (size_t q = 0; q < queries; q++) {
+        const size_t count = ask_side(run, side, q, found, &run->ns[q]);
+
+        for (size_t i = 0; judged && i < count; i++) {
+            right += is_as_near(similarity_to(run, q, found[i]), run->truth[q].kth);
+        }
     }
-    side->right += right;
-    side->whole += right == wanted;
+    *out_median_ns = stats_median(run->ns, queries);
+    return right;
 }
 
-static int ask_in_turns(struct run *run)
+static double recall_of(struct run *run, const struct side *side, double *out_ns)
+{
+    size_t wanted = 0;
+
+    for (size_t q = 0; q < run->filters.queries.count; q++) {
+        wanted += run->truth[q].wanted;
+    }
+    return (double)pass(run, side, true, out_ns) / (double)wanted;
+}
+
+static int find_truth(struct run *run)
+{
+    uint64_t found[PEERS_K_MAX];
+    double ns = 0;
+
+    for (size_t q = 0; q < run->filters.queries.count; q++) {
+        const size_t count = ask_side(run, &run->sides[0], q, found, &ns);
+
+        if (count == 0) {
+            return bench_fail("the list has no answer");
+        }
+        run->truth[q] = (struct truth){similarity_to(run, q, found[count - 1]), count};
+    }
+    return 0;
+}
+
+/*
+ * Asks a library with each effort, the first pass of which fills the caches, and leaves it with the
+ * least that finds enough, or with the greatest.
+ */
+static void choose_effort(struct run *run, struct side *side)
+{
+    bool is_enough = false;
+    double ns = 0;
+
+    if (side->of == NULL || side->of->efforts[0] == 0) {
+        side->recall = recall_of(run, side, &ns);
+        return;
+    }
+    printf("%s, us [recall]:", side->of->name);
+    for (size_t e = 0; e < PEERS_EFFORTS && side->of->efforts[e] != 0; e++) {
+        struct side tried = *side;
+
+        tried.effort = side->of->efforts[e];
+        (void)pass(run, &tried, false, &ns);
+        tried.recall = recall_of(run, &tried, &ns);
+        printf(" %s %u %.0f [%.4f]%s", side->of->effort_name, tried.effort, ns / 1000, tried.recall,
+               e + 1 < PEERS_EFFORTS ? "," : "\n");
+        if (!is_enough) {
+            side->effort = tried.effort;
+            side->recall = tried.recall;
+            is_enough = tried.recall * 1000 >= run->options->per_mille;
+        }
+    }
+    snprintf(side->name, sizeof(side->name), "%s, %s %u", side->of->name, side->of->effort_name,
+             side->effort);
+    (void)fflush(stdout);
+}
+
+static void ask_in_turns(struct run *run)
 {
     uint64_t found[PEERS_K_MAX];
     double ns[SIDES_MAX][ROUNDS];
 
     for (size_t q = 0; q < run->filters.queries.count; q++) {
-        struct ratio kth = {0, 0};
-        size_t wanted = 0;
-
         for (size_t round = 0; round < ROUNDS; round++) {
             for (size_t s = 0; s < run->count; s++) {
-                const size_t count = ask_side(run, &run->sides[s], q, found, &ns[s][round]);
-
-                if (round == 0 && s == 0) {
-                    if (count == 0) {
-                        return bench_fail("the list has no answer");
-                    }
-                    wanted = count;
-                    run->wanted += count;
-                    kth = compare_filters(run->filters.queries.words + q * PEERS_WORDS,
-                                          filters_stored(&run->filters, found[count - 1]));
-                }
-                if (round == 0) {
-                    judge_answer(run, &run->sides[s], q, found, count, kth, wanted);
-                }
+                (void)ask_side(run, &run->sides[s], q, found, &ns[s][round]);
             }
         }
         for (size_t s = 0; s < run->count; s++) {
             run->sides[s].turn_ns[q] = stats_median(ns[s], ROUNDS);
         }
     }
-    return 0;
 }
 
-static int ask_alone(struct run *run)
+/* Each side asks all queries twice, of which the second pass counts; then comes the next side. */
+static void ask_alone(struct run *run)
 {
-    const size_t count = run->filters.queries.count;
-    uint64_t found[PEERS_K_MAX];
-    double *ns = calloc(count, sizeof(*ns));
-
-    for (size_t s = 0; ns != NULL && s < run->count; s++) {
-        for (int round = 0; round < 2; round++) { /* the first one fills the caches */
-            for (size_t q = 0; q < count; q++) {
-                (void)ask_side(run, &run->sides[s], q, found, &ns[q]);
-            }
+    for (size_t round = 0; round < ROUNDS; round++) {
+        for (size_t s = 0; s < run->count; s++) {
+            (void)pass(run, &run->sides[s], false, &run->sides[s].alone_ns[round]);
+            (void)pass(run, &run->sides[s], false, &run->sides[s].alone_ns[round]);
         }
-        run->sides[s].alone_ns = stats_median(ns, count);
     }
-    free(ns);
-    return ns != NULL ? 0 : bench_fail("memory is short");
 }
 
 /* Returns the resident bytes of the process; 0 if they cannot be read. */
@@ -219,13 +304,13 @@ static double process_cpu_s(void)
     return (double)now.tv_sec + (double)now.tv_nsec / 1e9;
 }
 
-static struct side *add_side(struct run *run, const struct side *from)
+static int add_side(struct run *run, const struct side *from)
 {
     struct side *side = &run->sides[run->count++];
 
     *side = *from;
     side->turn_ns = calloc(run->filters.queries.count, sizeof(*side->turn_ns));
-    return side->turn_ns != NULL ? side : NULL;
+    return side->turn_ns != NULL ? 0 : bench_fail("memory is short");
 }
 
 static int add_engine(struct run *run, const struct index_engine *engine)
@@ -243,90 +328,123 @@ static int add_engine(struct run *run, const struct index_engine *engine)
     }
     side.build_s = process_cpu_s() - side.build_s;
     side.bytes = (double)index_bytes(side.index) / (double)count;
-    return add_side(run, &side) != NULL ? 0 : bench_fail("memory is short");
+    return add_side(run, &side);
 }
 
-/* Adds a row for each effort. A library that is too slow is left out, and the table says so. */
+/* A library that is too slow is left out, and it is said. */
 static int add_library(struct run *run, const struct peer *peer)
 {
     const size_t count = run->filters.stored.count;
     const double bytes = resident_bytes();
     struct side side = {.of = peer, .build_s = process_cpu_s()};
 
-    side.made = peer->build(filters_stored(&run->filters, 0), count, run->options->seconds);
+    side.made =
+        peer->build(&run->metric, filters_stored(&run->filters, 0), count, run->options->seconds);
     side.build_s = process_cpu_s() - side.build_s;
     if (side.made == NULL) {
-        printf("%s: left out, not built within %u s\n", peer->name, run->options->seconds);
+        printf("%s: left out: not built within %u s, or without use here\n", peer->name,
+               run->options->seconds);
         return 0;
     }
     side.bytes = (resident_bytes() - bytes) / (double)count;
-    for (size_t e = 0; e == 0 || (e < PEERS_EFFORTS && peer->efforts[e] != 0); e++) {
-        side.effort = peer->efforts[e];
-        if (side.effort != 0) {
-            snprintf(side.name, sizeof(side.name), "%s %u", peer->name, side.effort);
-        } else {
-            snprintf(side.name, sizeof(side.name), "%s", peer->name);
-        }
-        if (add_side(run, &side) == NULL) {
-            return bench_fail("memory is short");
-        }
-    }
-    return 0;
+    snprintf(side.name, sizeof(side.name), "%s", peer->name);
+    return add_side(run, &side);
 }
 
 static void print_table(struct run *run)
 {
     const size_t queries = run->filters.queries.count;
-    double list_ns = 0;
+    const double list_alone_ns = stats_median(run->sides[0].alone_ns, ROUNDS);
+    const double list_ns = stats_median(run->sides[0].turn_ns, queries);
 
-    printf("\n%s, N = %zu, %u bits, d = %u, k = %u, %zu queries, kernels %s\n\n",
-           run->options->filters.workload, run->filters.stored.count, PEERS_BITS,
-           run->options->hashes, run->options->k, queries, bench_kernels()->name);
-    printf("| | us in turns | / list | us alone | / list | recall | k-th right | build, s of CPU | "
-           "bytes |\n|---|---|---|---|---|---|---|---|---|\n");
+    printf("\n| | us in turns | / list | us alone | / list | recall | build, s of CPU | bytes |\n"
+           "|---|---|---|---|---|---|---|---|\n");
     for (size_t s = 0; s < run->count; s++) {
         struct side *side = &run->sides[s];
         const double ns = stats_median(side->turn_ns, queries);
+        const double alone_ns = stats_median(side->alone_ns, ROUNDS);
 
-        list_ns = s == 0 ? ns : list_ns;
-        printf("| %s | %.1f | %.3f | %.1f | %.3f | %.3f | %.0f %% | %.1f | %.0f |\n", side->name,
-               ns / 1000, ns / list_ns, side->alone_ns / 1000,
-               side->alone_ns / run->sides[0].alone_ns, (double)side->right / (double)run->wanted,
-               100 * (double)side->whole / (double)queries, side->build_s, side->bytes);
+        printf("| %s | %.1f | %.3f | %.1f | %.3f | %.4f | %.1f | %.0f |\n", side->name, ns / 1000,
+               ns / list_ns, alone_ns / 1000, alone_ns / list_alone_ns, side->recall, side->build_s,
+               side->bytes);
     }
+}
+
+static void print_head(const struct run *run)
+{
+    char profile[PROFILE_TEXT_MAX];
+
+    profile_print(&run->options->profile, profile);
+    printf("\n%s, levels %s, N = %zu, %s, by %s, k = %u, %zu queries, kernels %s\n",
+           run->options->filters.workload, run->options->filters.levels ? "on" : "off",
+           run->filters.stored.count, profile, run->metric.is_phi ? "phi" : "bits", run->options->k,
+           run->filters.queries.count, bench_kernels()->name);
 }
 
 static void free_sides(struct run *run)
 {
     for (size_t s = 0; s < run->count; s++) {
         struct side *side = &run->sides[s];
-        const bool is_last = s + 1 == run->count || run->sides[s + 1].made != side->made;
 
-        if (side->made != NULL && is_last) {
+        if (side->made != NULL) {
             side->of->destroy(side->made);
         }
         index_free(side->index);
         free(side->turn_ns);
     }
+    free(run->truth);
+    free(run->ns);
 }
 
-static int measure(struct run *run)
+static int build_all(struct run *run)
 {
+    const char *only = run->options->only;
     int rc = add_engine(run, &list_engine);
 
     rc = rc == 0 ? add_engine(run, &tree_engine) : rc;
     for (size_t i = 0; rc == 0 && i < LIBRARIES; i++) {
-        rc = add_library(run, libraries[i]);
-    }
-    rc = rc == 0 ? ask_in_turns(run) : rc;
-    rc = rc == 0 ? ask_alone(run) : rc;
-    if (rc == 0) {
-        print_table(run);
-        if (run->sides[1].whole != run->filters.queries.count) {
-            rc = bench_fail("the tree's answers are not the list's");
+        if (only == NULL || strncmp(only, libraries[i]->name, strlen(only)) == 0) {
+            rc = add_library(run, libraries[i]);
         }
     }
     return rc;
+}
+
+static int measure(struct run *run)
+{
+    const size_t queries = run->filters.queries.count;
+
+    run->truth = calloc(queries, sizeof(*run->truth));
+    run->ns = calloc(queries, sizeof(*run->ns));
+    if (run->truth == NULL || run->ns == NULL || queries == 0) {
+        return bench_fail(queries == 0 ? "there is nothing to ask" : "memory is short");
+    }
+    print_head(run);
+    if (build_all(run) != 0) {
+        return -1;
+    }
+    fprintf(stderr, "peers: all is built\n");
+    if (find_truth(run) != 0) {
+        return -1;
+    }
+    for (size_t s = 0; s < run->count; s++) {
+        choose_effort(run, &run->sides[s]);
+    }
+    ask_in_turns(run);
+    ask_alone(run);
+    print_table(run);
+    return run->sides[1].recall < 1 ? bench_fail("the tree's answers are not the list's") : 0;
+}
+
+static int parse_metric(char *text, void *destination)
+{
+    enum index_metric *metric = destination;
+
+    if (strcmp(text, "phi") != 0 && strcmp(text, "bits") != 0) {
+        return bench_fail("--metric takes phi or bits, not %s", text);
+    }
+    *metric = strcmp(text, "phi") == 0 ? INDEX_METRIC_PHI : INDEX_METRIC_BITS;
+    return 0;
 }
 
 static enum options_outcome read_options(int argc, char **argv, struct options *options)
@@ -338,25 +456,43 @@ static enum options_outcome read_options(int argc, char **argv, struct options *
          .size = &options->filters.count,
          .least = 1,
          .most = FILTERS_COUNT_MAX,
-         .help = "filters to store"},
+         .help = "filters to store (default: 100000 made up, or all there are)"},
+        {.name = "queries",
+         .value = "FILE",
+         .text = &options->filters.queries_file,
+         .help = "raw filters to ask for (default: the workload's own)"},
         {.name = "query-count",
          .value = "N",
          .size = &options->filters.query_count,
          .least = 1,
          .most = FILTERS_COUNT_MAX,
-         .help = "queries (default: 100)"},
-        {.name = "d",
-         .value = "D",
-         .u32 = &options->hashes,
-         .least = 1,
-         .most = PROFILE_HASHES_MAX,
-         .help = "hashes of a label (default: 4)"},
+         .help = "queries (default: 500)"},
+        {.name = "profile",
+         .value = "PROFILE",
+         .profile = &options->profile,
+         .help = "how labels become filters, of 512 bits (default: hearsayd's)"},
+        {.name = "metric",
+         .value = "phi|bits",
+         .parse = parse_metric,
+         .destination = &options->metric,
+         .help = "of the similarity (default: that of a query)"},
         {.name = "k",
          .value = "K",
          .u32 = &options->k,
          .least = 1,
          .most = PEERS_K_MAX,
          .help = "answers wanted (default: 10)"},
+        {.name = "recall",
+         .value = "N",
+         .u32 = &options->per_mille,
+         .least = 1,
+         .most = 1000,
+         .help = "how many of 1,000 results an effort must find (default: 999)"},
+        {.name = "only",
+         .value = "NAME",
+         .text = &options->only,
+         .help = "libraries whose names begin so beside the list and the tree,\n"
+                 "such as hnswlib"},
         {.name = "seconds",
          .value = "N",
          .u32 = &options->seconds,
@@ -377,22 +513,23 @@ static enum options_outcome read_options(int argc, char **argv, struct options *
 
 int main(int argc, char **argv)
 {
-    struct options options = {.filters = filters_standard, .hashes = 4, .k = 10, .seconds = 150};
+    struct options options = {
+        .filters = filters_standard, .k = 10, .seconds = 150, .per_mille = 999};
     struct run run = {.options = &options};
-    struct profile profile;
-    char text[PROFILE_TEXT_MAX];
 
     /* A constant threshold: otherwise the index of a library could take room that an earlier one
      * left, and would not count. */
     (void)mallopt(M_MMAP_THRESHOLD, 128 * 1024);
-    options.filters.query_count = 100;
+    options.filters.query_count = 500;
+    options.filters.levels = true;
+    options.metric = bench_default_metric();
+    bench_default_profile(&options.profile);
     const enum options_outcome outcome = read_options(argc, argv, &options);
     if (outcome != OPTIONS_RUN) {
         return outcome == OPTIONS_HELP ? 0 : 2;
     }
-    snprintf(text, sizeof(text), "v1:%u/%u", PEERS_BITS, options.hashes);
-    int rc = bench_profile(text, &profile);
-    rc = rc == 0 ? filters_make(&options.filters, &profile, &run.filters) : rc;
+    int rc = make_metric(&run);
+    rc = rc == 0 ? filters_make(&options.filters, &options.profile, &run.filters) : rc;
     rc = rc == 0 ? measure(&run) : rc;
     free_sides(&run);
     filters_deinit(&run.filters);

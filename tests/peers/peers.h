@@ -7,6 +7,7 @@
 #ifndef TESTS_PEERS_PEERS_H
 #define TESTS_PEERS_PEERS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,19 +15,39 @@
 extern "C" {
 #endif
 
-enum { PEERS_WORDS = 8, PEERS_BYTES = 64, PEERS_BITS = 512, PEERS_EFFORTS = 2, PEERS_K_MAX = 100 };
+enum {
+    PEERS_WORDS = 8,
+    PEERS_BYTES = 64,
+    PEERS_BITS = 512,
+    PEERS_SECTIONS = 4, /* of a profile at most */
+    PEERS_EFFORTS = 9,
+    PEERS_K_MAX = 100
+};
+
+/* How the libraries measure distances: by phi or by bits, which have one section. */
+struct peers_metric {
+    bool is_phi;
+    uint32_t section_count;
+    struct {
+        uint32_t first_bit;
+        uint32_t bits;
+    } sections[PEERS_SECTIONS];
+};
 
 struct peer {
     const char *name;
-    /* How much a search tries, a number of the library's own; 0: there is no such number, or no
-     * further one. Each effort is a row of the table. */
+    /* What the numbers of `efforts` are, such as "ef". */
+    const char *effort_name;
+    /* How much a search tries, a number of the library's own, from little to much; 0 ends them.
+     * Without any, a search takes no such number and is exact. */
     uint32_t efforts[PEERS_EFFORTS];
     /*
      * Makes an index of filters 0 .. count - 1 with as many threads as there are processors. The
-     * filters live as long as the index. Gives up after about `seconds` of the processor: then, and
-     * on failure, returns NULL.
+     * filters live as long as the index, and `metric` is the same for all indexes of a process.
+     * Gives up after about `seconds` of the processor: then, and on failure, returns NULL.
      */
-    void *(*build)(const uint64_t *filters, size_t count, double seconds);
+    void *(*build)(const struct peers_metric *metric, const uint64_t *filters, size_t count,
+                   double seconds);
     /*
      * Writes the numbers of at most k filters, the nearest ones that the library finds, in any
      * order, and returns how many.
@@ -37,12 +58,10 @@ struct peer {
 
 /* Each is there if the script that builds the program found its library. */
 extern const struct peer peer_hnswlib;
+extern const struct peer peer_hnswlib_once; /* a graph of different filters, if some are equal */
 extern const struct peer peer_usearch;
-extern const struct peer peer_faiss_flat;
 extern const struct peer peer_faiss_hnsw;
-extern const struct peer peer_rdkit;
-extern const struct peer peer_rows;     /* no library: each filter, with the widest POPCNT */
-extern const struct peer peer_bitbound; /* no library: the same, by bounds of cardinalities */
+extern const struct peer peer_rows; /* no library: all filters, with the widest POPCNT */
 
 #ifdef __cplusplus
 }
