@@ -34,7 +34,11 @@ enum {
     HTTP_REQUEST_SECONDS = 10, /* for head and body together */
     HTTP_ANSWER_SECONDS = 30,  /* for the client to take an answer */
     HTTP_LISTENERS_MAX = 8,
-    HTTP_STREAM_BYTES = 16 * 1024 /* most bytes that wait for one stream's client */
+    HTTP_STREAM_BYTES = 16 * 1024, /* most bytes that wait for one stream's client */
+    HTTP_POOL_BYTES = 6 * 1024,    /* of MHD for a connection: both heads, 25 headers of 64 bytes */
+    /* What the kernel may keep for one client, of each direction; it takes twice that. */
+    HTTP_SEND_BYTES = 32 * 1024,
+    HTTP_RECEIVE_BYTES = 8 * 1024
 };
 
 struct devices;
@@ -174,6 +178,9 @@ struct http_stream *http_stream_begin(struct http_exchange *exchange,
 /* Sends bytes, which are copied. False: more than HTTP_STREAM_BYTES wait, or memory is out: then
  * the stream is closed when the loop turns, and `closed` is called. */
 bool http_stream_send(struct http_stream *stream, const void *bytes, size_t count);
+
+/* Closes the stream when the loop turns, and throws away what waits. Then `closed` is called. */
+void http_stream_abort(struct http_stream *stream);
 
 /* Ends the stream. `closed` is called when the client has taken what waits, HTTP_ANSWER_SECONDS
  * later at most. */

@@ -35,9 +35,14 @@ size_t http_server_connections(const struct http_server *server)
     return server->connection_count;
 }
 
+bool http_server_may_trim(const struct http_server *server)
+{
+    return server->ended_count >= TRIM_CONNECTIONS;
+}
+
 void http_server_trim(struct http_server *server)
 {
-    if (server->ended_count < TRIM_CONNECTIONS) {
+    if (!http_server_may_trim(server)) {
         return;
     }
     server->ended_count = 0;

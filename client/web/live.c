@@ -14,55 +14,46 @@
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* The streams of an address, but for those that are ending. */
-struct live_count {
-    size_t count;
-    struct live_stream *oldest;
-};
-
-static struct live_count streams_count(const struct live *live, const struct http_address *client)
+/* Makes a place for a stream that is counted already: where its address has too many, of the oldest
+ * one of the address, because a page that is loaded again leaves a stream behind that is not known
+ * to be dead; else of one of the holder with most. False: none gives way. */
+static bool streams_make_room(struct live *live, const struct live_stream *newcomer)
 {
-    struct live_count count = {.count = 0};
+    struct fair_choice own = {.newcomer = fair_share(newcomer->holder)};
+    struct fair_choice all = own;
+    size_t own_count = 1;
     struct live_view *view;
     struct live_stream *stream;
 
-    DL_FOREACH (live->views, view) {
-        DL_FOREACH (view->streams, stream) {
-            if (stream->is_ending || !http_peer_equals(&stream->client, client)) {
-                continue;
-            }
-            count.count++;
-            if (count.oldest == NULL || stream->began_ms < count.oldest->began_ms) {
-                count.oldest = stream;
-            }
-        }
-    }
-    return count;
-}
-
-/* Whether a client may have one more stream. A page that is loaded again leaves a stream behind
- * that is not known to be dead: so the oldest one of an address makes room. */
-static bool streams_make_room(const struct live *live, const struct http_address *client)
-{
-    const struct live_options *options = &live->options;
-    const struct http_owner *others = http_owner_find(live->owners, client);
-    size_t of_network = others == NULL ? 0 : others->count; /* of its device or IPv4 address */
-
-    if (live->stream_count >= options->events ||
-        ((client->family == 6 || client->device != 0) && of_network >= (options->events + 1) / 2)) {
-        return false;
-    }
-    if (of_network < options->events_per_address) {
+    if (own.newcomer.held <= live->options.events_per_address &&
+        live->stream_count <= live->options.events) {
         return true;
     }
-    struct live_count count = streams_count(live, client);
-    if (count.count >= options->events_per_address) {
-        if (count.oldest == NULL) {
-            return false;
+    DL_FOREACH (live->views, view) {
+        DL_FOREACH (view->streams, stream) {
+            struct fair_candidate candidate = {
+                .thing = stream,
+                .share = fair_share(stream->holder),
+                .age = (uint64_t)(newcomer->began_ms - stream->began_ms)};
+
+            if (stream->is_ending) {
+                continue;
+            }
+            fair_consider(&all, &candidate);
+            if (http_peer_shares_address(&stream->client, &newcomer->client)) {
+                own_count++;
+                fair_consider(&own, &candidate);
+            }
         }
-        live_stream_end(count.oldest);
     }
-    return true;
+    stream = own_count > live->options.events_per_address ? own.victim.thing
+             : live->stream_count > live->options.events  ? all.victim.thing
+                                                          : NULL;
+    if (stream != NULL) {
+        live_stream_drop(stream);
+    }
+    return live->stream_count <= live->options.events &&
+           (own_count <= live->options.events_per_address || stream != NULL);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
@@ -120,6 +111,9 @@ static void live_tick(uv_timer_t *timer)
     bool was_clock_set = live_note_clock(live);
 
     DL_FOREACH_SAFE (live->views, view, after) {
+        if (view->is_ending) {
+            continue; /* with its last stream */
+        }
         if (view->streams == NULL && live_now_ms(live) - view->used_ms >= LIVE_LIFE_MS) {
             live_view_free(view);
             continue;
@@ -228,42 +222,61 @@ static void request_read_place(const struct http_request *request, struct live_s
     }
 }
 
+/* Frees a stream, and its view if that gave way and has no other. */
+static void stream_free(struct live_stream *stream)
+{
+    struct live_view *view = stream->view;
+
+    live_stream_leave(stream);
+    if (view != NULL) {
+        DL_DELETE(view->streams, stream);
+        if (view->is_ending && view->streams == NULL) {
+            live_view_free(view);
+        }
+    }
+    free(stream);
+}
+
 static void stream_closed(void *context)
 {
-    struct live_stream *stream = context;
-
-    struct live *live = stream->view->live;
-
-    DL_DELETE(stream->view->streams, stream);
-    http_owner_leave(live->owners, alloc_system(), stream->owner);
-    live->stream_count--;
-    free(stream);
+    stream_free(context);
 }
 
 static const struct http_stream_events stream_events = {.closed = stream_closed};
 
-/* Makes a stream of a view, and counts it. NULL: no memory. */
-static struct live_stream *stream_new(struct live_view *view, const struct http_address *client,
-                                      bool is_near)
+/* Makes a stream, and counts it. NULL: no memory. */
+static struct live_stream *stream_new(struct live *live, const struct http_address *client)
 {
-    struct live *live = view->live;
     struct live_stream *stream = calloc(1, sizeof(*stream));
-    struct http_owner *owner =
-        stream == NULL ? NULL : http_owner_enter(live->owners, alloc_system(), client);
+    struct fair_holder *holder =
+        stream == NULL ? NULL : http_peer_enter(&live->holders, alloc_system(), client);
 
-    if (owner == NULL) {
+    if (holder == NULL) {
         free(stream);
         return NULL;
     }
-    *stream = (struct live_stream){.view = view,
+    *stream = (struct live_stream){.live = live,
                                    .client = *client,
-                                   .owner = owner,
-                                   .is_near = is_near,
+                                   .holder = holder,
                                    .began_ms = live_now_ms(live),
                                    .spoke_ms = live_now_ms(live)};
     live->stream_count++;
-    DL_APPEND(view->streams, stream);
     return stream;
+}
+
+/* Gives a stream its view. False: there is no place for it. */
+static bool stream_enter(struct live_stream *stream, const struct view *asked)
+{
+    if (!streams_make_room(stream->live, stream)) {
+        return false;
+    }
+    stream->view = live_view_find(stream->live, asked, stream);
+    if (stream->view == NULL) {
+        return false;
+    }
+    stream->is_near = asked->order == VIEW_NEAREST;
+    DL_APPEND(stream->view->streams, stream);
+    return true;
 }
 
 static void exchange_refuse(struct http_exchange *exchange)
@@ -280,23 +293,24 @@ void live_begin(struct live *live, struct http_exchange *exchange,
                 const struct http_request *request, const struct view *view)
 {
     static const char hello[] = "retry: 5000\n\n";
-    struct live_stream *stream = NULL;
-    struct live_view *shared = NULL;
+    struct live_stream *stream;
+    struct live_view *shared;
 
     if (request->method == HTTP_HEAD) {
         http_answer(exchange,
                     &(struct http_answer){.status = 200, .type = "text/event-stream", .body = ""});
         return;
     }
-    if (!live->is_stopping && streams_make_room(live, &request->client)) {
-        shared = live_view_find(live, view);
-        stream = shared == NULL ? NULL
-                                : stream_new(shared, &request->client, view->order == VIEW_NEAREST);
+    stream = live->is_stopping ? NULL : stream_new(live, &request->client);
+    if (stream != NULL && !stream_enter(stream, view)) {
+        stream_free(stream);
+        stream = NULL;
     }
     if (stream == NULL) {
         exchange_refuse(exchange);
         return;
     }
+    shared = stream->view;
     request_read_place(request, stream);
     shared->used_ms = stream->began_ms;
     if (shared->list_ms == 0) {
@@ -304,7 +318,7 @@ void live_begin(struct live *live, struct http_exchange *exchange,
     }
     stream->http = http_stream_begin(exchange, &stream_events, stream);
     if (stream->http == NULL) {
-        stream_closed(stream);
+        stream_free(stream);
         return;
     }
     if (stream->since_ms > 0 && shared->list_ms > stream->began_ms + LIVE_SOON_MS) {

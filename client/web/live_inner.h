@@ -86,6 +86,7 @@ struct live_view {
     char store[LIVE_STORE_BYTES]; /* of the ring; "": hearsayd was never there */
     struct live_stream *streams;
     struct board_watch *watch; /* NULL: none */
+    bool is_ending;            /* it gave way: it is freed with its last stream */
     bool has_begun;            /* the watch has */
     bool is_known;             /* last_seq is of `store` */
     bool skips;                /* the watch was begun without catching up */
@@ -108,16 +109,17 @@ struct live_view {
 struct live_stream {
     struct live_stream *prev;
     struct live_stream *next;
-    struct live_view *view;
+    struct live *live;
+    struct live_view *view; /* NULL: of none yet */
     struct http_stream *http;
     struct http_address client;
-    struct http_owner *owner;
-    struct live_place place; /* where the client says that it was */
-    bool is_near;            /* its page is sorted by nearness */
-    bool is_settled;         /* sent_seq is known */
-    bool is_behind;          /* it lacks matches that a watch has to tell again */
-    bool is_ending;          /* nothing is sent any more */
-    size_t caught_bytes;     /* of the events that it had missed and got */
+    struct fair_holder *holder; /* NULL: not counted */
+    struct live_place place;    /* where the client says that it was */
+    bool is_near;               /* its page is sorted by nearness */
+    bool is_settled;            /* sent_seq is known */
+    bool is_behind;             /* it lacks matches that a watch has to tell again */
+    bool is_ending;             /* nothing is sent any more */
+    size_t caught_bytes;        /* of the events that it had missed and got */
     uint64_t sent_seq;
     uint64_t early_from; /* what came while it was behind: matches with a larger number, up to */
     uint64_t early_to;   /* this one, were sent without their number */
@@ -133,8 +135,8 @@ struct live {
     uv_timer_t timer;
     bool is_stopping;
     struct live_view *views;
-    struct http_owner *owners[HTTP_OWNER_ROWS]; /* of streams */
-    size_t stream_count;
+    struct fair_table holders; /* of streams */
+    size_t stream_count;       /* those that are counted */
     bool has_offset;
     int64_t offset_ms; /* of hearsayd's clock to the loop's */
 };
@@ -144,6 +146,12 @@ int64_t live_now_ms(const struct live *live);
 /* Sends an event, unless the stream is ending. */
 void live_stream_send(struct live_stream *stream, const char *event, size_t bytes);
 void live_stream_end(struct live_stream *stream);
+
+/* Ends a stream that gives way to another one: its client gets nothing that waits. */
+void live_stream_drop(struct live_stream *stream);
+
+/* Stops counting a stream. */
+void live_stream_leave(struct live_stream *stream);
 
 /*
  * Sends an event that a stream has missed. If a stream has missed more than LIVE_CAUGHT_BYTES, it
@@ -158,8 +166,12 @@ void live_stream_send_gone(struct live_stream *stream, uint64_t seq);
 /* Finds out where a stream goes on, and sends what it lacks. The view's watch has begun. */
 void live_stream_settle(struct live_stream *stream);
 
-/* The view with a ring for what a client looks at. NULL: no memory, or too many are in use. */
-struct live_view *live_view_find(struct live *live, const struct view *asked);
+/* The view for what a client looks at; `newcomer` is its stream, which is counted and in no view
+ * yet. If all views are in use, one gives way: it is of those that hold most streams, and all of
+ * its streams end. The view of all messages always has a place. NULL: no memory, or nobody holds as
+ * many streams as the newcomer. */
+struct live_view *live_view_find(struct live *live, const struct view *asked,
+                                 const struct live_stream *newcomer);
 void live_view_free(struct live_view *view);
 
 /* Begins the watch of a view that has none, or sets the time of the next try. The watch catches up

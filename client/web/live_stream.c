@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "client/web/live_inner.h"
+#include "core/base/alloc.h"
 
 static const char gone_event[] = "event: gone\ndata: {}\n\n";
 
@@ -19,12 +20,28 @@ void live_stream_send(struct live_stream *stream, const char *event, size_t byte
     stream->spoke_ms = live_now_ms(stream->view->live);
 }
 
+void live_stream_leave(struct live_stream *stream)
+{
+    struct live *live = stream->live;
+
+    live->stream_count -= stream->holder != NULL;
+    fair_leave(&live->holders, alloc_system(), stream->holder);
+    stream->holder = NULL;
+}
+
 void live_stream_end(struct live_stream *stream)
 {
     if (!stream->is_ending) {
         stream->is_ending = true;
         http_stream_end(stream->http);
     }
+}
+
+void live_stream_drop(struct live_stream *stream)
+{
+    stream->is_ending = true;
+    live_stream_leave(stream);
+    http_stream_abort(stream->http);
 }
 
 void live_stream_send_gone(struct live_stream *stream, uint64_t seq)

@@ -240,29 +240,78 @@ void live_view_free(struct live_view *view)
     free(view);
 }
 
-/* Takes the place of the view that is unused for longest. False: all are in use. */
-static bool views_make_room(struct live *live)
+/* Whether a view is of all messages of a place. */
+static bool view_is_plain(const struct live_view *view)
 {
-    struct live_view *oldest = NULL;
+    return view->view.topic_count == 0 && !view->view.is_now;
+}
+
+/* What the holder with least has of those that look at a view: a view that somebody looks at who
+ * has no other stays, however many streams the others have. */
+static struct fair_share view_share(const struct live_view *view)
+{
+    struct fair_share least = {.held = UINT64_MAX};
+    const struct live_stream *stream;
+
+    DL_FOREACH (view->streams, stream) {
+        struct fair_share share = fair_share(stream->holder);
+
+        if (stream->holder != NULL && share.held < least.held) {
+            least = share;
+        }
+    }
+    return least;
+}
+
+/* Ends a view with all of its streams. */
+static void view_drop(struct live_view *view)
+{
+    struct live_stream *stream;
+
+    if (view->streams == NULL) {
+        live_view_free(view);
+        return;
+    }
+    board_unwatch(view->watch);
+    view->watch = NULL;
+    live_list_forget(view);
+    view->is_ending = true;
+    DL_FOREACH (view->streams, stream) {
+        live_stream_drop(stream);
+    }
+}
+
+/* Makes a place for a view: of the view that is unused for longest, or of one that gives way.
+ * False: none does. */
+static bool views_make_room(struct live *live, bool is_plain, const struct live_stream *newcomer)
+{
+    struct fair_choice choice = {.newcomer = {0}};
     struct live_view *view;
     size_t count = 0;
 
+    if (!is_plain) {
+        choice.newcomer = fair_share(newcomer->holder);
+    }
     DL_FOREACH (live->views, view) {
-        count++;
-        if (view->streams == NULL && (oldest == NULL || view->used_ms < oldest->used_ms)) {
-            oldest = view;
+        count += !view->is_ending;
+        if (!view->is_ending && (view->streams == NULL || !view_is_plain(view))) {
+            fair_consider(&choice, &(struct fair_candidate){.thing = view,
+                                                            .share = view_share(view),
+                                                            .age = (uint64_t)-view->used_ms});
         }
     }
     if (count < live->options.views) {
         return true;
     }
-    if (oldest != NULL) {
-        live_view_free(oldest);
+    if (choice.victim.thing == NULL) {
+        return false;
     }
-    return oldest != NULL;
+    view_drop(choice.victim.thing);
+    return true;
 }
 
-struct live_view *live_view_find(struct live *live, const struct view *asked)
+struct live_view *live_view_find(struct live *live, const struct view *asked,
+                                 const struct live_stream *newcomer)
 {
     struct live_view *view;
     struct view wanted = *asked;
@@ -270,18 +319,20 @@ struct live_view *live_view_find(struct live *live, const struct view *asked)
     wanted.order = VIEW_NEWEST;
     wanted.before_ms = INT64_MAX;
     DL_FOREACH (live->views, view) {
-        if (view_equal(&view->view, &wanted)) {
+        if (!view->is_ending && view_equal(&view->view, &wanted)) {
             return view;
         }
     }
-    if (!views_make_room(live)) {
+    view = calloc(1, sizeof(*view));
+    if (view == NULL) {
         return NULL;
     }
-    view = calloc(1, sizeof(*view));
-    if (view != NULL) {
-        view->live = live;
-        view->view = wanted;
-        DL_APPEND(live->views, view);
+    view->live = live;
+    view->view = wanted;
+    if (!views_make_room(live, view_is_plain(view), newcomer)) {
+        free(view);
+        return NULL;
     }
+    DL_APPEND(live->views, view);
     return view;
 }

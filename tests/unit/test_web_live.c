@@ -444,36 +444,76 @@ static void an_address_keeps_its_newest_streams(void **state)
     assert_false(third->is_ended);
 }
 
-static void streams_are_limited(void **state)
+/* Of all streams, one of whoever has most makes room; at equal shares, the oldest one. */
+static void whoever_has_most_streams_gives_way(void **state)
 {
-    struct http_exchange exchange;
-
     (void)state;
-    for (unsigned phone = 0; phone < 8; phone++) {
+    for (unsigned phone = 0; phone < 7; phone++) {
         (void)web_live_open(phone, -1);
+        web_live.clock_ms++;
     }
-    exchange = web_live_ask(9, &web_live.plain, NULL);
-    assert_int_equal(exchange.status, 503);
-    assert_true(exchange.retry_after_s > 0);
-    web_live_close(&web_live.streams[0]);
+    (void)web_live_open(6, -1);
     (void)web_live_open(9, -1);
+    assert_true(web_live.streams[6].is_ended);
+    web_live_reap();
+    (void)web_live_open(10, -1);
+    assert_true(web_live.streams[0].is_ended);
+    for (size_t i = 1; i < web_live.stream_count; i++) {
+        assert_true(web_live.streams[i].is_ended == (i == 6));
+    }
 }
 
-static void a_network_has_half_of_all_streams(void **state)
+/* Of IPv6 from further away, a /64 is one address. */
+static void off_link_a_network_is_one_address(void **state)
 {
     struct http_request request = {.path = "/events", .query = "", .client = {.family = 6}};
 
     (void)state;
-    for (unsigned i = 0; i < 6; i++) {
+    for (unsigned i = 0; i < 4; i++) {
         struct http_exchange exchange = {.status = 0};
         request.client.bytes[15] = (uint8_t)i;
+        request.client.bytes[7] = i == 3;
         live_begin(web_live.live, &exchange, &request, &web_live.plain);
-        assert_int_equal(exchange.status, i < 4 ? 200 : 503);
+        assert_int_equal(exchange.status, 200);
+        web_live.clock_ms++;
     }
-    struct http_exchange exchange = {.status = 0};
-    request.client.bytes[7] = 1;
-    live_begin(web_live.live, &exchange, &request, &web_live.plain);
-    assert_int_equal(exchange.status, 200);
+    for (size_t i = 0; i < 4; i++) {
+        assert_true(web_live.streams[i].is_ended == (i == 0));
+    }
+}
+
+/* Of the views, one of those who hold most streams gives way, but not one that somebody looks at
+ * who has fewer, and never that of all messages; which in turn always gets a place. */
+static void a_view_of_whoever_has_most_gives_way(void **state)
+{
+    struct view view = web_live.plain;
+    struct live_options options = {.events = 100, .events_per_address = 100, .views = 4};
+    struct live *live = web_live.live;
+
+    (void)state;
+    web_live.live->options = options;
+    (void)web_live_open(9, -1); /* 0: the plain view, of somebody who has another one */
+    view.topic_count = 1;
+    for (unsigned i = 0; i < 3; i++) {
+        (void)snprintf(view.topics[0], sizeof(view.topics[0]), "topic %u", i);
+        (void)web_live_ask(1, &view, NULL); /* 1, 3, 5 */
+        (void)web_live_ask(2, &view, NULL); /* 2, 4, 6 */
+        web_live.clock_ms++;
+    }
+    (void)web_live_ask(3, &view, NULL); /* 7: looks at the last of these and nothing else */
+    view.topics[0][0] = 'x';
+    (void)web_live_ask(4, &view, NULL); /* 8 */
+    for (size_t i = 0; i < 9; i++) {
+        assert_true(web_live.streams[i].is_ended == (i == 1 || i == 2));
+    }
+    web_live_reap();
+    web_live_close(&web_live.streams[0]);
+    view.topics[0][0] = 'y';
+    assert_int_equal(web_live_ask(5, &view, NULL).status, 200); /* 9: the plain one is unused */
+    live->options.events_per_address = 1;
+    assert_int_equal(web_live_ask(9, &web_live.plain, NULL).status, 200); /* 10 */
+    assert_true(web_live.streams[3].is_ended && web_live.streams[4].is_ended);
+    assert_false(web_live.streams[5].is_ended);
 }
 
 static void views_are_limited_and_unused_ones_make_room(void **state)
@@ -604,8 +644,9 @@ int main(void)
         LIVE_TEST(a_quiet_stream_gets_comments_and_ends),
         LIVE_TEST(a_slow_stream_does_not_hold_others_up),
         LIVE_TEST(an_address_keeps_its_newest_streams),
-        LIVE_TEST(streams_are_limited),
-        LIVE_TEST(a_network_has_half_of_all_streams),
+        LIVE_TEST(whoever_has_most_streams_gives_way),
+        LIVE_TEST(off_link_a_network_is_one_address),
+        LIVE_TEST(a_view_of_whoever_has_most_gives_way),
         LIVE_TEST(views_are_limited_and_unused_ones_make_room),
         LIVE_TEST(few_watches_catch_up_at_once),
         LIVE_TEST(pages_are_live_before_they_catch_up),

@@ -102,6 +102,11 @@ bool http_stream_send(struct http_stream *stream, const void *bytes, size_t coun
     return true;
 }
 
+void http_stream_abort(struct http_stream *stream)
+{
+    stream->is_ended = true;
+}
+
 void http_stream_end(struct http_stream *stream)
 {
     assert_false(stream->is_ended);
