@@ -10,6 +10,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
 #include "client/web/http_inner.h"
 
 enum {
@@ -93,6 +96,9 @@ void http_stream_take_over(struct http_stream *stream)
         (void)close(descriptor);
         return;
     }
+    /* An event need not wait until the client has acknowledged the one before. Fails for what is
+     * not TCP. */
+    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     connection->mhd = NULL;
     connection->is_ours = true;
     connection->server->ended_count++;

@@ -58,6 +58,24 @@ static bool streams_make_room(struct live *live, const struct live_stream *newco
 
 /* --- the whole -------------------------------------------------------------------------------- */
 
+static int64_t min_ms(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max_ms(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* When a stream has something to do next. */
+static int64_t stream_next(const struct live_stream *stream)
+{
+    return min_ms(stream->began_ms + LIVE_LIFE_MS, stream->spoke_ms + LIVE_COMMENT_MS);
+}
+
+static void live_tick(uv_timer_t *timer);
+
 static void stream_tick(struct live_stream *stream, int64_t now_ms)
 {
     if (now_ms - stream->began_ms >= LIVE_LIFE_MS) {
@@ -67,24 +85,48 @@ static void stream_tick(struct live_stream *stream, int64_t now_ms)
     }
 }
 
-/* One watch at most may catch up in a tick; watches for new messages only cost nothing. So a view
- * that has lost its watch gets such a one at once, and catches up when it may. */
-static void view_tick(struct live_view *view, int64_t now_ms, bool *may_catch_up)
+void live_wake(struct live *live, int64_t at_ms)
 {
+    int64_t wait_ms = at_ms - live_now_ms(live);
+
+    if (!live->is_stopping &&
+        (!uv_is_active((uv_handle_t *)&live->timer) || at_ms < live->timer_ms)) {
+        live->timer_ms = at_ms;
+        (void)uv_timer_start(&live->timer, live_tick, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
+    }
+}
+
+void live_wake_soon(struct live *live)
+{
+    if (live->views != NULL) {
+        live_wake(live, live->ticked_ms + LIVE_TICK_MS);
+    }
+}
+
+/* Returns when a view has something to do next. */
+static int64_t view_tick(struct live_view *view, int64_t now_ms)
+{
+    bool is_connected = board_is_connected(view->live->options.board);
+    int64_t next_ms = view->used_ms + LIVE_LIFE_MS;
     struct live_stream *stream;
 
+    if (view->streams != NULL) {
+        next_ms = INT64_MAX;
+    }
     DL_FOREACH (view->streams, stream) {
         stream_tick(stream, now_ms);
+        next_ms = min_ms(next_ms, stream->is_ending ? INT64_MAX : stream_next(stream));
     }
     live_list_tick(view, now_ms);
     live_list_tell_host(view);
-    if (view->watch == NULL && now_ms >= view->watch_ms) {
-        bool catches_up = view->is_known && *may_catch_up;
-        *may_catch_up = *may_catch_up && !catches_up;
-        live_view_watch(view, catches_up);
-    } else if (view->has_begun && *may_catch_up) {
-        *may_catch_up = !live_view_catch_up(view);
+    if (view->streams == NULL || !is_connected) {
+        return next_ms;
     }
+    if (view->watch == NULL && now_ms >= view->watch_ms) {
+        live_view_watch(view);
+    }
+    next_ms = view->is_listing ? next_ms : min_ms(next_ms, view->list_ms);
+    return view->watch == NULL ? min_ms(next_ms, view->watch_ms) : next_ms;
 }
 
 /* Whether hearsayd's clock was set since the last tick. */
@@ -107,31 +149,32 @@ static void live_tick(uv_timer_t *timer)
     struct live *live = timer->data;
     struct live_view *view;
     struct live_view *after;
-    bool may_catch_up = true;
+    int64_t next_ms = INT64_MAX;
     bool was_clock_set = live_note_clock(live);
 
+    live->ticked_ms = live_now_ms(live);
     DL_FOREACH_SAFE (live->views, view, after) {
         if (view->is_ending) {
             continue; /* with its last stream */
         }
-        if (view->streams == NULL && live_now_ms(live) - view->used_ms >= LIVE_LIFE_MS) {
+        if (view->streams == NULL && live->ticked_ms - view->used_ms >= LIVE_LIFE_MS) {
             live_view_free(view);
             continue;
         }
-        view_tick(view, live_now_ms(live), &may_catch_up);
+        next_ms = min_ms(next_ms, view_tick(view, live->ticked_ms));
         if (was_clock_set) {
             live_list_let_look(view);
         }
     }
-    if (!may_catch_up && live->views != NULL) {
-        /* The last view is the first of the next tick, so that none waits for ever. */
-        view = DL_LAST(live->views);
-        DL_DELETE(live->views, view);
-        DL_PREPEND(live->views, view);
+    if (next_ms != INT64_MAX) {
+        live_wake(live, max_ms(next_ms, live->ticked_ms + LIVE_TICK_MS));
     }
-    if (live->views == NULL) {
-        (void)uv_timer_stop(timer); /* cannot fail */
-    }
+}
+
+/* hearsayd has said something: perhaps notices, or that the host takes other deposits. */
+static void live_news(void *context)
+{
+    live_wake_soon(context);
 }
 
 int live_new(const struct live_options *options, struct live **out_live)
@@ -144,6 +187,7 @@ int live_new(const struct live_options *options, struct live **out_live)
     live->options = *options;
     (void)uv_timer_init(options->loop, &live->timer); /* cannot fail */
     live->timer.data = live;
+    board_on_news(options->board, live_news, live);
     *out_live = live;
     return 0;
 }
@@ -157,6 +201,7 @@ void live_stop(struct live *live)
         return;
     }
     live->is_stopping = true;
+    board_on_news(live->options.board, NULL, NULL);
     uv_close((uv_handle_t *)&live->timer, NULL);
     DL_FOREACH (live->views, view) {
         board_unwatch(view->watch);
@@ -219,6 +264,27 @@ static void request_read_place(const struct http_request *request, struct live_s
     }
     if ((field = form_find(&form, "since")) != NULL) {
         stream->since_ms = time_read(field->value);
+    }
+}
+
+/* Finds out from which time on a stream lacks messages: that of its place or of its page, else now.
+ * A place of another store, or of a time to come, says that its page is wrong. */
+static void stream_find_since(struct live_stream *stream)
+{
+    const struct live_place *place = &stream->place;
+    int64_t now_ms = 0;
+    bool has_clock = board_now_ms(stream->live->options.board, &now_ms);
+
+    if (place->store[0] != '\0') {
+        bool is_here =
+            strcmp(place->store, stream->view->store) == 0 && place->ms <= now_ms + LIVE_SLACK_MS;
+
+        stream->since_ms = is_here ? place->ms + 1 : now_ms;
+        if (!is_here) {
+            live_stream_send_gone(stream);
+        }
+    } else if (stream->since_ms == 0 && has_clock) {
+        stream->since_ms = now_ms;
     }
 }
 
@@ -313,24 +379,20 @@ void live_begin(struct live *live, struct http_exchange *exchange,
     shared = stream->view;
     request_read_place(request, stream);
     shared->used_ms = stream->began_ms;
-    if (shared->list_ms == 0) {
-        shared->list_ms = stream->began_ms + LIVE_SOON_MS;
-    }
     stream->http = http_stream_begin(exchange, &stream_events, stream);
     if (stream->http == NULL) {
         stream_free(stream);
         return;
     }
-    if (stream->since_ms > 0 && shared->list_ms > stream->began_ms + LIVE_SOON_MS) {
+    live_stream_send(stream, hello, sizeof(hello) - 1);
+    live_view_check_store(shared);
+    stream_find_since(stream);
+    if (shared->watch == NULL && shared->watch_ms <= stream->began_ms) {
+        live_view_watch(shared);
+    }
+    if (shared->list_ms == 0 || shared->list_ms > stream->began_ms + LIVE_SOON_MS) {
         shared->list_ms = stream->began_ms + LIVE_SOON_MS;
     }
-    live_stream_send(stream, hello, sizeof(hello) - 1);
-    if (shared->has_begun) {
-        live_stream_settle(stream);
-    } else if (shared->watch == NULL && !shared->is_known && shared->watch_ms <= stream->began_ms) {
-        live_view_watch(shared, false);
-    }
-    if (!uv_is_active((uv_handle_t *)&live->timer)) {
-        (void)uv_timer_start(&live->timer, live_tick, LIVE_TICK_MS, LIVE_TICK_MS);
-    }
+    live_wake(live, shared->list_ms);
+    live_wake(live, stream->began_ms + LIVE_TICK_MS); /* notices, and a watch that is refused */
 }

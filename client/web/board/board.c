@@ -95,6 +95,11 @@ uint64_t board_version(const struct board *board)
     return house_version(board->house);
 }
 
+void board_on_news(struct board *board, void (*news)(void *context), void *context)
+{
+    house_on_news(board->house, news, context);
+}
+
 /* --- reading ---------------------------------------------------------------------------------- */
 
 void board_list(struct board *board, const struct view *view, const struct http_address *client,

@@ -441,6 +441,9 @@ static void on_rested(void *context)
         house_watch_end_all(house);
     }
     house_send(house);
+    if (house->news != NULL) {
+        house->news(house->news_context);
+    }
 }
 
 static void on_greeted(void *context)
@@ -615,6 +618,12 @@ bool house_is_connected(const struct house *house)
 const struct hearsay_error *house_why(const struct house *house)
 {
     return &house->why;
+}
+
+void house_on_news(struct house *house, void (*news)(void *context), void *context)
+{
+    house->news = news;
+    house->news_context = context;
 }
 
 uint64_t house_version(const struct house *house)

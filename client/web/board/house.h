@@ -36,6 +36,7 @@ const struct hearsay *house_server(const struct house *house);
 bool house_is_connected(const struct house *house);
 const struct hearsay_error *house_why(const struct house *house); /* why it is not */
 uint64_t house_version(const struct house *house);
+void house_on_news(struct house *house, void (*news)(void *context), void *context);
 
 /* Asks a question: as board_list, board_get and board_place. `key` is borrowed for the call. */
 void house_ask(struct house *house, const struct ask *key, board_done *done, void *context);

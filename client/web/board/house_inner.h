@@ -30,6 +30,8 @@ struct house {
     struct board_watch *watches;      /* owned */
     size_t watch_filters;             /* of all watches at hearsayd */
     uint64_t version;
+    void (*news)(void *context); /* of house_on_news */
+    void *news_context;
 };
 
 /* Lets hearsayd tell of changes to the view of a list, unless a watch does so already. False: no
