@@ -37,8 +37,11 @@ enum {
     HTTP_STREAM_BYTES = 16 * 1024, /* most bytes that wait for one stream's client */
     HTTP_POOL_BYTES = 6 * 1024,    /* of MHD for a connection: both heads, 25 headers of 64 bytes */
     /* What the kernel may keep for one client, of each direction; it takes twice that. */
-    HTTP_SEND_BYTES = 32 * 1024,
-    HTTP_RECEIVE_BYTES = 8 * 1024
+    HTTP_SEND_BYTES = 16 * 1024,
+    HTTP_RECEIVE_BYTES = 8 * 1024,
+    /* Answers that clients have not taken yet: together as much for each connection, or one MiB. */
+    HTTP_ANSWER_BYTES = 16 * 1024,
+    HTTP_ANSWERS_LEAST = 1024 * 1024
 };
 
 struct devices;
@@ -147,6 +150,9 @@ int http_server_new(const struct http_options *options, struct http_server **out
  * must run until nothing is left under way, and http_server_free called then. */
 void http_server_stop(struct http_server *server);
 void http_server_free(struct http_server *server); /* NULL is fine */
+
+/* The most memory that the program and the kernel use for this many connections. */
+uint64_t http_memory_most(unsigned connections);
 
 /* Connections that are open. */
 size_t http_server_connections(const struct http_server *server);

@@ -126,6 +126,15 @@ void http_connection_end(struct http_connection *connection)
     }
 }
 
+static void consider(struct fair_choice *choice, struct http_connection *connection)
+{
+    fair_consider(choice, &(struct fair_candidate){.thing = connection,
+                                                   .share = fair_share(connection->holder),
+                                                   .rank = connection->phase == HTTP_PHASE_IDLE,
+                                                   .age = uv_now(connection->server->options.loop) -
+                                                          connection->idle_since_ms});
+}
+
 /*
  * Ends one connection where there is no place for a newcomer: of the sender that has most, in
  * whatever phase its connections are, first those that are idle and then the oldest. A phase that
@@ -135,22 +144,55 @@ static void server_make_room(struct http_server *server, const struct http_conne
 {
     struct fair_choice choice = {.newcomer = fair_share(newcomer->holder)};
     struct http_connection *connection;
-    uint64_t now_ms = uv_now(server->options.loop);
     if (server->connection_count - server->closing_count < server->options.connections) {
         return;
     }
     DL_FOREACH (server->connections, connection) {
         if (!connection->is_closing) {
-            fair_consider(&choice,
-                          &(struct fair_candidate){.thing = connection,
-                                                   .share = fair_share(connection->holder),
-                                                   .rank = connection->phase == HTTP_PHASE_IDLE,
-                                                   .age = now_ms - connection->idle_since_ms});
+            consider(&choice, connection);
         }
     }
     if (choice.victim.thing != NULL) {
         http_connection_end(choice.victim.thing);
     }
+}
+
+static uint64_t answers_most(unsigned connections)
+{
+    uint64_t bytes = (uint64_t)connections * HTTP_ANSWER_BYTES;
+    return bytes > HTTP_ANSWERS_LEAST ? bytes : HTTP_ANSWERS_LEAST;
+}
+
+void http_server_bound_answers(struct http_server *server, struct http_connection *last)
+{
+    uint64_t most = answers_most(server->options.connections);
+    uint64_t held = server->answer_bytes;
+    while (held > most) {
+        struct fair_choice choice = {.newcomer = fair_share(last->holder)};
+        struct http_connection *connection;
+        held = 0;
+        DL_FOREACH (server->connections, connection) {
+            if (connection->exchange.answer_bytes > 0 && !connection->is_closing) {
+                held += connection->exchange.answer_bytes;
+                if (connection != last) {
+                    consider(&choice, connection);
+                }
+            }
+        }
+        if (held <= most) {
+            return; /* the rest goes when the loop turns */
+        }
+        http_connection_end(choice.victim.thing != NULL ? choice.victim.thing : last);
+    }
+}
+
+uint64_t http_memory_most(unsigned connections)
+{
+    const uint64_t each =
+        2 * HTTP_SEND_BYTES + 2 * HTTP_RECEIVE_BYTES + /* of the kernel */
+        HTTP_POOL_BYTES + sizeof(struct http_connection) + HTTP_TARGET_BYTES +
+        (HTTP_STREAM_BYTES > HTTP_BODY_BYTES ? HTTP_STREAM_BYTES : HTTP_BODY_BYTES);
+    return connections * each + answers_most(connections);
 }
 
 struct http_connection *http_connection_new(const struct http_server_listener *listener,

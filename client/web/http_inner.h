@@ -57,6 +57,7 @@ struct http_exchange {
     bool is_answered;              /* by the program, or by us */
     unsigned status;               /* of the answer */
     struct MHD_Response *response; /* owned until MHD has it; NULL: none, or MHD has it */
+    size_t answer_bytes;           /* of memory that the answer takes until it has ended */
     struct http_stream *stream;    /* owned; NULL: the answer is none */
     struct http_request request;
 };
@@ -110,6 +111,7 @@ struct http_server {
     size_t connection_count;
     size_t closing_count; /* of these */
     size_t ended_count;   /* in MHD, since the last trim */
+    size_t answer_bytes;  /* of all exchanges */
     struct http_figures figures;
     bool has_ended; /* connections that are ours wait to be closed */
     struct fair_table holders;
@@ -177,6 +179,10 @@ enum http_entry {
     HTTP_ENTRY_NOMEM
 };
 enum http_entry http_connection_enter(struct http_connection *connection);
+
+/* Ends connections while the answers that clients have not taken use too much memory; not that of
+ * the last answer, unless its sender has most. */
+void http_server_bound_answers(struct http_server *server, struct http_connection *last);
 
 /* Ends a connection that is late or has to make room, in whatever phase it is: its client gets
  * nothing more of an answer. */

@@ -260,17 +260,25 @@ static void test_slow_second(void **state)
     web_http_stop(&web);
 }
 
+/* Lets the client's kernel keep few bytes, so that the server waits for the client to read. */
+static void take_little(int client)
+{
+    int bytes = 4096;
+    assert_int_equal(setsockopt(client, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+}
+
 /* A client that does not take its answer is closed after HTTP_ANSWER_SECONDS. */
 static void test_slow_reader(void **state)
 {
     (void)state;
-    enum { BODY_BYTES = 16 * 1024 * 1024 };
+    enum { BODY_BYTES = HTTP_ANSWERS_LEAST };
     struct web_http web;
     web_http_start(&web, NULL);
     web.body = calloc(BODY_BYTES, 1);
     web.body_bytes = BODY_BYTES;
     assert_non_null(web.body);
     int client = web_http_connect(&web, 0);
+    take_little(client);
     (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     web_http_await(&web, &web.request_count, 1);
     web_http_settle(&web);
@@ -443,13 +451,14 @@ static int enter_phase(struct web_http *web, enum http_phase phase, size_t befor
         [HTTP_PHASE_ANSWERING] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
         [HTTP_PHASE_STREAMING] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
     };
-    static char body[4 * 1024 * 1024]; /* more than two kernels keep */
+    static char body[HTTP_ANSWERS_LEAST / 4]; /* more than the kernel keeps */
     web->manner = phase == HTTP_PHASE_STREAMING ? WEB_HTTP_STREAM
                   : phase == HTTP_PHASE_WAITING ? WEB_HTTP_LATER
                                                 : WEB_HTTP_NOW;
     web->body = phase == HTTP_PHASE_ANSWERING ? body : NULL;
     web->body_bytes = sizeof(body);
     int client = web_http_connect(web, 2);
+    take_little(client);
     (void)web_http_say(web, client, requests[phase]);
     web_http_await_connections(web, before + 1);
     while (web->server->connections->prev->phase != phase) { /* the last one */
@@ -496,6 +505,36 @@ static void test_all_busy(void **state)
         web_http_await_connections(&web, 0);
         web_http_stop(&web);
     }
+}
+
+/* Answers that clients do not take have a bound together: one of whoever has most makes room. */
+static void test_unread_answers(void **state)
+{
+    (void)state;
+    enum { MANY = 6 };
+    struct web_http web;
+    static char body[HTTP_ANSWERS_LEAST / 4];
+    int clients[MANY];
+    web_http_start(&web, NULL);
+    web.body = body;
+    web.body_bytes = sizeof(body);
+    for (size_t i = 0; i < MANY; i++) {
+        clients[i] = web_http_connect(&web, i == 0 ? 3 : 2);
+        take_little(clients[i]);
+        (void)web_http_say(&web, clients[i], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+        web_http_await(&web, &web.request_count, i + 1);
+        web_http_pass(1);
+        assert_true(web.server->answer_bytes <= HTTP_ANSWERS_LEAST + sizeof(body));
+    }
+    web_http_await_connections(&web, 4);
+    assert_int_equal(web.server->connections->address.bytes[3], 3);
+    assert_int_equal(web.server->answer_bytes, HTTP_ANSWERS_LEAST);
+    for (size_t i = 0; i < MANY; i++) {
+        (void)close(clients[i]);
+    }
+    web_http_await_connections(&web, 0);
+    assert_int_equal(web.server->answer_bytes, 0);
+    web_http_stop(&web);
 }
 
 /* Of IPv6 from further away, as behind a proxy, a /64 counts as one address. */
@@ -741,6 +780,7 @@ int main(void)
         cmocka_unit_test(test_one_address),
         cmocka_unit_test(test_all_taken),
         cmocka_unit_test(test_all_busy),
+        cmocka_unit_test(test_unread_answers),
         cmocka_unit_test(test_network),
         cmocka_unit_test(test_kernel_buffers),
         cmocka_unit_test(test_stream_that_sends),
