@@ -18,6 +18,17 @@ void http_server_want_turn(struct http_server *server)
     }
 }
 
+void http_server_watch_deadline(struct http_server *server, uint64_t at_ms)
+{
+    uv_timer_t *timer = &server->deadlines;
+    uint64_t now_ms = uv_now(server->options.loop);
+    if (!server->is_stopped &&
+        (!uv_is_active((const uv_handle_t *)timer) || at_ms < server->deadline_ms)) {
+        server->deadline_ms = at_ms;
+        (void)uv_timer_start(timer, server->on_deadlines, at_ms > now_ms ? at_ms - now_ms : 0, 0);
+    }
+}
+
 void http_connection_set_deadline(struct http_connection *connection, unsigned seconds)
 {
     connection->deadline_ms = uv_now(connection->server->options.loop) + (uint64_t)seconds * 1000;

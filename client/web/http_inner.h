@@ -126,8 +126,9 @@ struct http_server {
     uv_handle_t *handles[HTTP_HANDLES_MAX]; /* those below, and the listeners' */
     size_t handle_count;
     uv_poll_t daemon_poll, hangup_poll;
-    uv_timer_t turn;      /* MHD wants to run */
-    uv_timer_cb on_turn;  /* lets MHD run */
+    uv_timer_t turn;     /* MHD wants to run */
+    uv_timer_cb on_turn; /* lets MHD run */
+    uv_timer_cb on_deadlines;
     uv_timer_t deadlines; /* looks for connections that are late; rests while none can be */
     uint64_t deadline_ms; /* of uv_now, when `deadlines` looks next */
 };

@@ -150,17 +150,6 @@ static void on_deadlines(uv_timer_t *timer)
     }
 }
 
-void http_server_watch_deadline(struct http_server *server, uint64_t at_ms)
-{
-    uint64_t now_ms = uv_now(server->options.loop);
-    if (server->is_stopped ||
-        (uv_is_active((const uv_handle_t *)&server->deadlines) && server->deadline_ms <= at_ms)) {
-        return;
-    }
-    server->deadline_ms = at_ms;
-    (void)uv_timer_start(&server->deadlines, on_deadlines, at_ms > now_ms ? at_ms - now_ms : 0, 0);
-}
-
 /* What MHD calls. */
 
 static struct http_connection *connection_of(struct MHD_Connection *mhd)
@@ -501,6 +490,7 @@ int http_server_new(const struct http_options *options, struct http_server **out
     server->options = *options;
     server->options.listeners = NULL; /* borrowed for the call only */
     server->on_turn = on_turn;
+    server->on_deadlines = on_deadlines;
     server->hangups = -1;
     server->listener_count = options->listener_count;
     for (size_t i = 0; i < options->listener_count; i++) {

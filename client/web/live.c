@@ -74,32 +74,12 @@ static int64_t stream_next(const struct live_stream *stream)
     return min_ms(stream->began_ms + LIVE_LIFE_MS, stream->spoke_ms + LIVE_COMMENT_MS);
 }
 
-static void live_tick(uv_timer_t *timer);
-
 static void stream_tick(struct live_stream *stream, int64_t now_ms)
 {
     if (now_ms - stream->began_ms >= LIVE_LIFE_MS) {
         live_stream_end(stream);
     } else if (now_ms - stream->spoke_ms >= LIVE_COMMENT_MS) {
         live_stream_send(stream, ":\n\n", 3);
-    }
-}
-
-void live_wake(struct live *live, int64_t at_ms)
-{
-    int64_t wait_ms = at_ms - live_now_ms(live);
-
-    if (!live->is_stopping &&
-        (!uv_is_active((uv_handle_t *)&live->timer) || at_ms < live->timer_ms)) {
-        live->timer_ms = at_ms;
-        (void)uv_timer_start(&live->timer, live_tick, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
-    }
-}
-
-void live_wake_soon(struct live *live)
-{
-    if (live->views != NULL) {
-        live_wake(live, live->ticked_ms + LIVE_TICK_MS);
     }
 }
 
@@ -187,6 +167,7 @@ int live_new(const struct live_options *options, struct live **out_live)
     live->options = *options;
     (void)uv_timer_init(options->loop, &live->timer); /* cannot fail */
     live->timer.data = live;
+    live->on_timer = live_tick;
     board_on_news(options->board, live_news, live);
     *out_live = live;
     return 0;

@@ -20,6 +20,24 @@ void live_stream_send(struct live_stream *stream, const char *event, size_t byte
     stream->spoke_ms = live_now_ms(stream->view->live);
 }
 
+void live_wake(struct live *live, int64_t at_ms)
+{
+    int64_t wait_ms = at_ms - live_now_ms(live);
+
+    if (!live->is_stopping &&
+        (!uv_is_active((uv_handle_t *)&live->timer) || at_ms < live->timer_ms)) {
+        live->timer_ms = at_ms;
+        (void)uv_timer_start(&live->timer, live->on_timer, wait_ms > 0 ? (uint64_t)wait_ms : 0, 0);
+    }
+}
+
+void live_wake_soon(struct live *live)
+{
+    if (live->views != NULL) {
+        live_wake(live, live->ticked_ms + LIVE_TICK_MS);
+    }
+}
+
 void live_stream_leave(struct live_stream *stream)
 {
     struct live *live = stream->live;
