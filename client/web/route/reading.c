@@ -111,7 +111,8 @@ static void list_done(void *context, const struct board_reply *reply)
     page.now_ms = reply->list->now_ms;
     struct sheet_parts parts = {
         .list = reply->list, .page = &page, .form = &form, .now_ms = router_now_ms(router)};
-    visit_answer_sheet(visit, sheets_take(&router->sheets, &parts));
+    visit_answer_sheet(visit, &(struct http_answer){.status = 200},
+                       sheets_take(&router->sheets, &parts));
 }
 
 static void list_place_done(void *context, const struct board_reply *reply)
@@ -203,17 +204,33 @@ void reading_message(struct visit *visit)
 
 /* --- about, poster, codes --------------------------------------------------------------------- */
 
-void reading_about(struct visit *visit)
+/* Reads the view of a page of the configuration: which messages the reader looked at does not
+ * matter there, so that all readers get one page. */
+static bool fixed_view(struct visit *visit)
+{
+    if (!reading_view(visit)) {
+        return false;
+    }
+    visit->view.topic_count = 0;
+    visit->view.is_now = false;
+    visit->view.order = VIEW_NEWEST;
+    visit->view.before_ms = INT64_MAX;
+    return true;
+}
+
+static void write_about(const struct visit *visit, const struct page *page,
+                        const struct page_error *error, struct html *html)
 {
     const char *rules = visit->router->config->rules;
-    struct page page;
-    struct html html;
 
-    if (reading_view(visit)) {
-        html_init(&html);
-        visit_page(visit, &page);
-        page_write_about(&html, &page, rules[0] != '\0' ? rules : NULL);
-        visit_answer_page(visit, 200, 0, &html);
+    (void)error;
+    page_write_about(html, page, rules[0] != '\0' ? rules : NULL);
+}
+
+void reading_about(struct visit *visit)
+{
+    if (fixed_view(visit)) {
+        visit_answer_fixed(visit, &(struct http_answer){.status = 200}, NULL, write_about);
     }
 }
 
@@ -255,62 +272,74 @@ static bool write_code(const struct visit *visit, bool is_join, char *out_svg)
     return qr_svg(text, out_svg) == 0;
 }
 
-static void answer_code(struct visit *visit, bool is_join)
+static void write_join_code(const struct visit *visit, const struct page *page,
+                            const struct page_error *error, struct html *html)
 {
     char svg[QR_SVG_BYTES];
 
-    if (!write_code(visit, is_join, svg)) {
-        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
-        return;
-    }
-    visit_answer(visit, &(struct http_answer){
-                            .status = 200,
-                            .type = "image/svg+xml",
-                            .body = svg,
-                            .body_bytes = strlen(svg),
-                        });
+    (void)page;
+    (void)error;
+    html_raw(html, write_code(visit, true, svg) ? svg : "");
 }
 
-void reading_join_code(struct visit *visit)
+static void write_page_code(const struct visit *visit, const struct page *page,
+                            const struct page_error *error, struct html *html)
 {
-    answer_code(visit, true);
+    char svg[QR_SVG_BYTES];
+
+    (void)page;
+    (void)error;
+    html_raw(html, write_code(visit, false, svg) ? svg : "");
 }
 
-void reading_page_code(struct visit *visit)
-{
-    answer_code(visit, false);
-}
-
-void reading_text_code(struct visit *visit)
+static void write_text_code(const struct visit *visit, const struct page *page,
+                            const struct page_error *error, struct html *html)
 {
     char url[PAGE_URL_BYTES];
     char code[QR_SVG_BYTES];
 
+    (void)page;
+    (void)error;
     write_url(visit, url);
-    if (qr_terminal(url, code) != 0) {
-        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
-        return;
-    }
-    visit_answer_text(visit, 200, code);
+    html_raw(html, qr_terminal(url, code) == 0 ? code : "");
 }
 
-void reading_poster(struct visit *visit)
+static void answer_code(struct visit *visit, const char *type, visit_write *write)
+{
+    visit_answer_fixed(visit, &(struct http_answer){.status = 200, .type = type}, NULL, write);
+}
+
+void reading_join_code(struct visit *visit)
+{
+    if (visit->router->config->wifi_ssid[0] == '\0') {
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+    } else {
+        answer_code(visit, "image/svg+xml", write_join_code);
+    }
+}
+
+void reading_page_code(struct visit *visit)
+{
+    answer_code(visit, "image/svg+xml", write_page_code);
+}
+
+void reading_text_code(struct visit *visit)
+{
+    answer_code(visit, "text/plain; charset=utf-8", write_text_code);
+}
+
+static void write_poster(const struct visit *visit, const struct page *page,
+                         const struct page_error *error, struct html *html)
 {
     const struct web_config *config = visit->router->config;
     char join[QR_SVG_BYTES];
     char open[QR_SVG_BYTES];
     char url[PAGE_URL_BYTES];
-    struct page page;
-    struct html html;
 
-    if (!reading_view(visit)) {
-        return;
-    }
+    (void)error;
     write_url(visit, url);
-    html_init(&html);
-    visit_page(visit, &page);
     page_write_poster(
-        &html, &page,
+        html, page,
         &(struct page_poster){
             .join_svg = write_code(visit, true, join) ? join : NULL,
             .open_svg = write_code(visit, false, open) ? open : NULL,
@@ -318,7 +347,13 @@ void reading_poster(struct visit *visit)
             .password = config->wifi_password[0] != '\0' ? config->wifi_password : NULL,
             .url = url,
         });
-    visit_answer_page(visit, 200, 0, &html);
+}
+
+void reading_poster(struct visit *visit)
+{
+    if (fixed_view(visit)) {
+        visit_answer_fixed(visit, &(struct http_answer){.status = 200}, NULL, write_poster);
+    }
 }
 
 /* --- files ------------------------------------------------------------------------------------ */

@@ -50,6 +50,21 @@ static void sheet_free(struct sheet *sheet)
     sheet->used = 0;
 }
 
+/* Gives back what a page that was written does not need. False: the page has failed or is empty. */
+static bool html_settle(struct html *html)
+{
+    if (html_failed(html) || html->count == 0) {
+        html_deinit(html);
+        return false;
+    }
+    char *fitting = realloc(html->bytes, html->count);
+    if (fitting != NULL) { /* else it stays a little too large */
+        html->bytes = fitting;
+        html->room = html->count;
+    }
+    return true;
+}
+
 const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *parts)
 {
     struct sheet wanted = sheet_of(parts);
@@ -72,17 +87,36 @@ const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *
     html_init(&wanted.html);
     page_write_list(&wanted.html, parts->page,
                     &(struct page_list){.list = parts->list, .form = parts->form});
-    if (html_failed(&wanted.html)) {
-        html_deinit(&wanted.html);
+    if (!html_settle(&wanted.html)) {
         return NULL;
-    }
-    char *fitting = realloc(wanted.html.bytes, wanted.html.count);
-    if (fitting != NULL) { /* else it stays a little too large */
-        wanted.html.bytes = fitting;
-        wanted.html.room = wanted.html.count;
     }
     wanted.used = ++sheets->last_used;
     *oldest = wanted;
+    return &oldest->html;
+}
+
+const struct html *sheets_take_fixed(struct sheets *sheets, const uint8_t key[SHEET_KEY_BYTES],
+                                     void (*write)(void *context, struct html *html), void *context)
+{
+    struct sheet_fixed *oldest = &sheets->fixed[0];
+
+    for (size_t i = 0; i < SHEETS_FIXED_MAX; i++) {
+        struct sheet_fixed *page = &sheets->fixed[i];
+
+        if (page->used > 0 && memcmp(page->key, key, SHEET_KEY_BYTES) == 0) {
+            page->used = ++sheets->last_used;
+            return &page->html;
+        }
+        oldest = page->used < oldest->used ? page : oldest;
+    }
+    html_deinit(&oldest->html);
+    oldest->used = 0;
+    write(context, &oldest->html);
+    if (!html_settle(&oldest->html)) {
+        return NULL;
+    }
+    oldest->used = ++sheets->last_used;
+    memcpy(oldest->key, key, SHEET_KEY_BYTES);
     return &oldest->html;
 }
 
@@ -90,5 +124,14 @@ void sheets_clear(struct sheets *sheets)
 {
     for (size_t i = 0; i < SHEETS_MAX; i++) {
         sheet_free(&sheets->all[i]);
+    }
+}
+
+void sheets_clear_all(struct sheets *sheets)
+{
+    sheets_clear(sheets);
+    for (size_t i = 0; i < SHEETS_FIXED_MAX; i++) {
+        html_deinit(&sheets->fixed[i].html);
+        sheets->fixed[i].used = 0;
     }
 }

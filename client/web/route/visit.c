@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 enum { RETRY_AWAY_S = 5, RETRY_BUSY_S = 2, RETRY_LIMITED_S_MAX = 3600 };
 
 struct visit *visit_new(struct router *router, struct http_exchange *exchange,
@@ -245,8 +247,9 @@ void visit_answer_text(struct visit *visit, unsigned status, const char *text)
                         });
 }
 
-/* Answers with a page whose bytes are `bytes`, which are taken. Puts the phone's own values in. */
-static void answer_bytes(struct visit *visit, unsigned status, uint64_t retry_after_s,
+/* Answers with a page whose bytes are `bytes`, which are taken. Puts the phone's own values in.
+ * `head` has no body, and for HTML no type. */
+static void answer_bytes(struct visit *visit, const struct http_answer *head,
                          const struct html *html, char *bytes)
 {
     const char *const values[HTML_HOLE_KINDS] = {
@@ -254,16 +257,14 @@ static void answer_bytes(struct visit *visit, unsigned status, uint64_t retry_af
         [HTML_HOLE_SEED] = visit->seed,
         [HTML_HOLE_KEY] = visit->key,
     };
+    struct http_answer answer = *head;
 
     html_fill(html, values, bytes);
-    visit_answer(visit, &(struct http_answer){
-                            .status = status,
-                            .type = "text/html; charset=utf-8",
-                            .retry_after_s = (uint32_t)retry_after_s,
-                            .body = bytes,
-                            .body_bytes = html->count,
-                            .is_given = true,
-                        });
+    answer.type = head->type != NULL ? head->type : "text/html; charset=utf-8";
+    answer.body = bytes;
+    answer.body_bytes = html->count;
+    answer.is_given = true;
+    visit_answer(visit, &answer);
 }
 
 static void answer_no_memory(struct visit *visit)
@@ -274,16 +275,19 @@ static void answer_no_memory(struct visit *visit)
 void visit_answer_page(struct visit *visit, unsigned status, uint64_t retry_after_s,
                        struct html *html)
 {
+    struct http_answer head = {.status = status, .retry_after_s = (uint32_t)retry_after_s};
+
     if (html_failed(html)) {
         html_deinit(html);
         answer_no_memory(visit);
         return;
     }
-    answer_bytes(visit, status, retry_after_s, html, html->bytes);
+    answer_bytes(visit, &head, html, html->bytes);
     html_init(html);
 }
 
-void visit_answer_sheet(struct visit *visit, const struct html *sheet)
+void visit_answer_sheet(struct visit *visit, const struct http_answer *head,
+                        const struct html *sheet)
 {
     char *copy = sheet != NULL ? malloc(sheet->count) : NULL;
 
@@ -292,7 +296,62 @@ void visit_answer_sheet(struct visit *visit, const struct html *sheet)
         return;
     }
     memcpy(copy, sheet->bytes, sheet->count);
-    answer_bytes(visit, 200, 0, sheet, copy);
+    answer_bytes(visit, head, sheet, copy);
+}
+
+/* What the writer of a fixed page needs. */
+struct fixed {
+    const struct visit *visit;
+    const struct page *page;
+    const struct page_error *error;
+    visit_write *write;
+};
+
+static void fixed_write(void *context, struct html *html)
+{
+    const struct fixed *fixed = context;
+
+    fixed->write(fixed->visit, fixed->page, fixed->error, html);
+}
+
+/* Hashes all that a fixed page consists of, but for the configuration. */
+static void fixed_hash(const struct fixed *fixed, uint8_t out_key[SHEET_KEY_BYTES])
+{
+    static const struct page_error none = {.notice = PAGE_NO_NOTICE};
+    const struct page_error *error = fixed->error != NULL ? fixed->error : &none;
+    const struct page *page = fixed->page;
+    uint64_t numbers[] = {
+        (uintptr_t)fixed->write, (uintptr_t)page->lang, page->ttl_max_s,          error->notice,
+        error->seconds,          error->excess,         error->is_excess_of_bytes};
+    char url[VIEW_URL_BYTES];
+    const char *const texts[] = {url,          page->view->language, page->view->at, page->store,
+                                 error->field, error->sentence,      error->host};
+    crypto_generichash_state state;
+
+    view_write(page->view, url);
+    /* None of these can fail: the length is within the bounds of BLAKE2b. */
+    (void)crypto_generichash_init(&state, NULL, 0, SHEET_KEY_BYTES);
+    (void)crypto_generichash_update(&state, (const uint8_t *)numbers, sizeof(numbers));
+    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+        const char *text = texts[i] != NULL ? texts[i] : "";
+
+        (void)crypto_generichash_update(&state, (const uint8_t *)text, strlen(text) + 1);
+    }
+    (void)crypto_generichash_final(&state, out_key, SHEET_KEY_BYTES);
+}
+
+void visit_answer_fixed(struct visit *visit, const struct http_answer *head,
+                        const struct page_error *error, visit_write *write)
+{
+    struct page page;
+    uint8_t key[SHEET_KEY_BYTES];
+    struct fixed fixed = {visit, &page, error, write};
+
+    visit_page(visit, &page);
+    page.now_ms = 0;
+    fixed_hash(&fixed, key);
+    visit_answer_sheet(visit, head,
+                       sheets_take_fixed(&visit->router->sheets, key, fixed_write, &fixed));
 }
 
 void visit_redirect_to_list(struct visit *visit)
@@ -315,19 +374,33 @@ uint64_t visit_retry_s(unsigned status, const struct page_error *error)
     return status == 503 ? RETRY_AWAY_S : 0;
 }
 
+static void write_error(const struct visit *visit, const struct page *page,
+                        const struct page_error *error, struct html *html)
+{
+    (void)visit;
+    page_write_error(html, page, error, NULL);
+}
+
 void visit_fail(struct visit *visit, unsigned status, const struct page_error *error)
 {
+    uint64_t retry_s = visit_retry_s(status, error);
     struct page page;
     struct page_form form;
     struct html html;
 
+    if (visit->text == NULL && error->kept == NULL && error->until_ms == 0) {
+        visit_answer_fixed(
+            visit, &(struct http_answer){.status = status, .retry_after_s = (uint32_t)retry_s},
+            error, write_error);
+        return;
+    }
     html_init(&html);
     visit_page(visit, &page);
     if (visit->text != NULL) {
         visit_form(visit, &form);
     }
     page_write_error(&html, &page, error, visit->text != NULL ? &form : NULL);
-    visit_answer_page(visit, status, visit_retry_s(status, error), &html);
+    visit_answer_page(visit, status, retry_s, &html);
 }
 
 static uint64_t seconds_of(uint64_t ms)

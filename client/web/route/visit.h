@@ -94,9 +94,22 @@ uint32_t visit_bytes_max(const struct visit *visit);
 void visit_answer(struct visit *visit, const struct http_answer *answer);
 void visit_answer_text(struct visit *visit, unsigned status, const char *text);
 void visit_answer_page(struct visit *visit, unsigned status, uint64_t retry_after_s,
-                       struct html *html);                              /* frees what html has */
-void visit_answer_sheet(struct visit *visit, const struct html *sheet); /* NULL: no memory */
+                       struct html *html); /* frees what html has */
+
+/* Answers with a copy of a page; NULL: no memory. `head` has no body, and for HTML no type. */
+void visit_answer_sheet(struct visit *visit, const struct http_answer *head,
+                        const struct html *sheet);
 void visit_redirect_to_list(struct visit *visit);
+
+/*
+ * Answers with a page that has nothing of this phone and no time, and is written once until the
+ * configuration is read again. `write` gets the page without hearsayd's clock. `error` is what the
+ * page says besides the view; NULL: nothing. `head` is as for visit_answer_sheet.
+ */
+typedef void visit_write(const struct visit *visit, const struct page *page,
+                         const struct page_error *error, struct html *html);
+void visit_answer_fixed(struct visit *visit, const struct http_answer *head,
+                        const struct page_error *error, visit_write *write);
 
 /* Answers with a page about an error; with the form to send again, where a text was sent. */
 void visit_fail(struct visit *visit, unsigned status, const struct page_error *error);
