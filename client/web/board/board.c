@@ -7,7 +7,6 @@
 
 #include <sodium.h>
 
-#include "client/web/board/answer.h"
 #include "client/web/board/ask.h"
 #include "client/web/board/house.h"
 #include "client/web/board/pool.h"
@@ -109,11 +108,14 @@ void board_list(struct board *board, const struct view *view, const struct http_
     house_ask(board->house, &key, done, context);
 }
 
-void board_get(struct board *board, const char *host, const uint8_t *id, board_done *done,
-               void *context)
+void board_get(struct board *board, const char *host, const uint8_t *id,
+               const struct http_address *client, board_done *done, void *context)
 {
     struct ask key = {.kind = ASK_GET};
 
+    if (client != NULL) {
+        key.client = *client;
+    }
     (void)snprintf(key.host, sizeof(key.host), "%s", host != NULL ? host : "");
     memcpy(key.id, id, sizeof(key.id));
     house_ask(board->house, &key, done, context);
@@ -141,58 +143,15 @@ void board_unwatch(struct board_watch *watch)
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* Writes, unless it is known already that hearsayd is away or does not tell phones apart. */
-static void write_or_refuse(struct board *board, const struct pool_write *what, board_done *done,
-                            void *context)
+void board_write(struct board *board, const struct board_write *write, board_done *done,
+                 void *context)
 {
-    struct hearsay_error error;
-    struct board_reply reply = {.outcome = BOARD_AWAY, .error = house_why(board->house)};
-
     if (board->is_stopped || !house_is_connected(board->house)) {
-        done(context, &reply);
-        return;
+        done(context,
+             &(struct board_reply){.outcome = BOARD_AWAY, .error = house_why(board->house)});
+    } else {
+        pool_write(board->pool, write, done, context);
     }
-    if (!hearsay_has_capability(house_server(board->house), "on_behalf")) {
-        answer_fault(&error, HEARSAY_ERR_REFUSED, HEARSAY_CODE_UNSUPPORTED,
-                     "hearsayd does not tell phones apart: it is too old, or the listener is not "
-                     "marked `gateway`");
-        reply.outcome = BOARD_REFUSED;
-        reply.error = &error;
-        done(context, &reply);
-        return;
-    }
-    pool_write(board->pool, what, done, context);
-}
-
-void board_leave(struct board *board, const struct http_address *client,
-                 const struct board_leave *leave, board_done *done, void *context)
-{
-    struct pool_write what = {.kind = POOL_LEAVE, .client = client, .leave = leave};
-
-    write_or_refuse(board, &what, done, context);
-}
-
-void board_withdraw(struct board *board, const struct http_address *client, const char *host,
-                    const uint8_t *id, const uint8_t *token, board_done *done, void *context)
-{
-    struct pool_write what = {
-        .kind = POOL_WITHDRAW, .client = client, .host = host, .id = id, .token = token};
-
-    write_or_refuse(board, &what, done, context);
-}
-
-void board_report(struct board *board, const struct http_address *client, const char *host,
-                  const uint8_t *id, enum hearsay_report_kind kind, const char *reason,
-                  board_done *done, void *context)
-{
-    struct pool_write what = {.kind = POOL_REPORT,
-                              .client = client,
-                              .host = host,
-                              .id = id,
-                              .report_kind = kind,
-                              .reason = reason};
-
-    write_or_refuse(board, &what, done, context);
 }
 
 void board_forget(struct board *board, const void *context)

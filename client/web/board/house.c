@@ -15,25 +15,8 @@ enum {
     RETRY_MOST_MS = 60 * 1000,
     SETTLED_MS = 10 * 1000, /* after the end of a connection this old, no wait comes first */
     TICK_MS = 1000,
-    WATCHED_MS = 20 * 1000, /* how long a watched list is given while no query may go out */
-    PLACE_MS = ASK_KEEP_MS, /* how long labels are given again, if hearsayd tells of no change */
-    /* Of the HOUSE_QUERIES_PER_SECOND that go out in any second at most, some are for ASK_LOOK
-       only. */
-    LOOK_PER_SECOND = 7,
-    LOOK_BURST = 1,
-    QUERY_BURST = 7,
-    REST_PER_SECOND = 30, /* of the others, lists that are not ASK_SHARED */
-    REST_BURST = 6,
-    HOUSE_HOOD_COST = 4 /* a question of a hood counts this many times, as at hearsayd */
+    PLACE_MS = ASK_KEEP_MS /* how long labels are given again, if hearsayd tells of no change */
 };
-
-static const struct bucket_rate query_rate = {
-    .per_minute = (HOUSE_QUERIES_PER_SECOND - LOOK_PER_SECOND - LOOK_BURST - QUERY_BURST) * 60,
-    .burst = QUERY_BURST};
-static const struct bucket_rate look_rate = {.per_minute = LOOK_PER_SECOND * 60,
-                                             .burst = LOOK_BURST};
-static const struct bucket_rate rest_rate = {.per_minute = REST_PER_SECOND * 60,
-                                             .burst = REST_BURST};
 
 static void house_connect(struct house *house);
 static void house_send(struct house *house);
@@ -58,8 +41,7 @@ static void ask_refuse(struct house *house, struct ask *ask, enum board_outcome 
         .error = outcome == BOARD_BUSY || outcome == BOARD_NO_MEMORY ? NULL : error};
 
     ask_land(&house->asks, ask);
-    ask_unqueue(&house->asks, ask, 0);
-    ask_give(&house->asks, ask, &reply);
+    ask_give(ask, &reply);
 }
 
 /* While hearsayd is away: the last answer, if it is not too old. */
@@ -68,9 +50,8 @@ static void answer_away(struct house *house, struct ask *ask)
     int64_t now_ms = loop_now(house);
 
     ask_land(&house->asks, ask);
-    ask_unqueue(&house->asks, ask, 0);
     if (ask->answer != NULL && now_ms - ask->answered_ms <= ASK_KEEP_MS) {
-        ask_give_answer(&house->asks, ask, now_ms, clock_now(house));
+        ask_give_answer(ask, now_ms, clock_now(house));
     } else {
         ask_refuse(house, ask, BOARD_AWAY, &house->why);
     }
@@ -82,7 +63,7 @@ static void answer_all_away(struct house *house)
     struct ask *ask = house->asks.first;
 
     while (ask != NULL) {
-        if (ask->waiters == NULL && ask->ticket == 0 && ask->turn == 0) {
+        if (ask->waiters == NULL && ask->ticket == 0 && ask->item.holder == NULL) {
             ask = ask->next;
             continue;
         }
@@ -113,9 +94,6 @@ static int submit_list(struct house *house, struct ask *ask, uint64_t *out_ticke
     if (status != HEARSAY_OK) {
         return status;
     }
-    /* The watch comes before the query, so that no change is missed. */
-    ask->is_watched = ask->view->before_ms == INT64_MAX && house_watch_list(house, ask) &&
-                      !ask->view->is_hood; /* no watch sees the other hosts */
     query.k = list_k(house, ask);
     query.until_ms = ask->view->before_ms;
     query.order =
@@ -145,86 +123,42 @@ static void on_send(uv_timer_t *timer)
     house_send(timer->data);
 }
 
-/* Takes a token for a list that a phone waits for and that was not answered on this connection.
- * False: there is none. */
-static bool list_pays_first(struct house *house, const struct ask *ask, uint32_t cost)
+/* The question to send next: of those that are no lists, as long as not too many are under way;
+ * else a list. NULL: none may go out now. */
+static struct ask *next_ask(const struct house *house)
 {
-    struct bucket_rate first_rate = {.per_minute = house->options.views,
-                                     .burst = house->options.views};
+    const size_t *under_way = house->asks.under_way;
+    struct ask *ask = NULL;
 
-    return ask->rank != ASK_LOOK && ask->answered_ms < house->greeted_ms &&
-           bucket_take(&house->first, &first_rate, cost, loop_now(house)) == 0;
+    if (under_way[ASK_GET] + under_way[ASK_PLACE] < HOUSE_SMALL_AT_A_TIME) {
+        ask = asks_next(&house->asks, false);
+    }
+    if (ask == NULL && under_way[ASK_LIST] < HOUSE_LISTS_AT_A_TIME) {
+        ask = asks_next(&house->asks, true);
+    }
+    return ask;
 }
 
-/* Takes a token for a question, if it is a list. Returns 0, or for how many ms there is none. */
-static uint64_t ask_pay(struct house *house, const struct ask *ask)
-{
-    int64_t now_ms = loop_now(house);
-    struct bucket rest = house->rest;
-    uint32_t cost = ask->kind == ASK_LIST && ask->view->is_hood ? HOUSE_HOOD_COST : 1;
-    uint64_t wait_ms = 0;
-
-    if (ask->rank == ASK_SMALL ||
-        (ask->rank == ASK_LOOK && bucket_take(&house->look, &look_rate, cost, now_ms) == 0) ||
-        list_pays_first(house, ask, cost)) {
-        return 0;
-    }
-    if (ask->rank > ASK_SHARED) {
-        wait_ms = bucket_take(&rest, &rest_rate, cost, now_ms);
-    }
-    if (wait_ms == 0) {
-        wait_ms = bucket_take(&house->queries, &query_rate, cost, now_ms);
-    }
-    if (wait_ms == 0) {
-        house->rest = rest;
-    }
-    return wait_ms;
-}
-
-/* Forbids ranks of which as many questions are under way as may be at a time. */
-static void forbid_full(bool may_send[ASK_RANKS], const size_t under_way[ASK_KINDS])
-{
-    if (under_way[ASK_LIST] >= HOUSE_QUERIES_AT_A_TIME) {
-        may_send[ASK_SHARED] = may_send[ASK_OWN] = may_send[ASK_LOOK] = false;
-    }
-    if (under_way[ASK_GET] + under_way[ASK_PLACE] >= HOUSE_SMALL_AT_A_TIME) {
-        may_send[ASK_SMALL] = false;
-    }
-}
-
-/* Sends questions in turn, as many as may go out now. An answer lets the next ones go. */
+/* Sends as many questions as may go out now. An answer lets the next ones go. */
 static void house_send(struct house *house)
 {
-    bool may_send[ASK_RANKS] = {true, true, true, true};
-    uint64_t pause_ms = UINT64_MAX;
     struct hearsay_error error;
     struct ask *ask;
 
-    forbid_full(may_send, house->asks.under_way);
-    while (house->is_greeted && (ask = asks_next(&house->asks, may_send)) != NULL) {
-        uint64_t wait_ms = ask_pay(house, ask);
-        if (wait_ms > 0) {
-            may_send[ask->rank] = false;
-            pause_ms = wait_ms < pause_ms ? wait_ms : pause_ms;
-            continue;
-        }
+    while (house->is_greeted && (ask = next_ask(house)) != NULL) {
         uint64_t ticket = 0;
         int status = ask_submit(house, ask, &ticket, &error);
+
         if (status == HEARSAY_FULL) {
-            pause_ms = 1;
-            break;
+            (void)uv_timer_start(&house->send, on_send, 1, 0);
+            return;
         }
         if (status != HEARSAY_OK) {
             ask_refuse(house, ask, answer_outcome(&error), &error);
             continue;
         }
-        ask_unqueue(&house->asks, ask, ticket);
-        ask->has_changed = false;
-        forbid_full(may_send, house->asks.under_way);
+        ask_sent(&house->asks, ask, ticket);
         link_submitted(house->link);
-    }
-    if (pause_ms != UINT64_MAX) {
-        (void)uv_timer_start(&house->send, on_send, pause_ms, 0);
     }
 }
 
@@ -235,42 +169,34 @@ static bool is_current(const struct house *house, const struct ask *ask)
     return ask->answer != NULL && ask->is_fresh && loop_now(house) - ask->answered_ms <= most_ms;
 }
 
-/* A list that cannot be asked for now is given again if the list is watched and has got no message
- * since. Only what was hidden or withdrawn meanwhile, or has expired, is still in the list. */
-static void give_watched(struct house *house, struct ask *ask)
+/* Queues a question that somebody waits for. If there are too many, who has most is told to come
+ * again: perhaps whoever asks now. */
+static void queue_ask(struct house *house, struct ask *ask, const struct http_address *client)
 {
-    if (ask->turn != 0 && ask->answer != NULL && ask->is_fresh && ask->is_watched &&
-        loop_now(house) - ask->answered_ms <= WATCHED_MS) {
-        ask_unqueue(&house->asks, ask, 0);
-        ask_give_answer(&house->asks, ask, ask->answered_ms, clock_now(house));
+    struct ask *victim = ask_queue(&house->asks, ask, client, loop_now(house));
+
+    ask->pins++; /* a reader who is told now may ask for more */
+    if (victim != NULL) {
+        ask_refuse(house, victim, BOARD_BUSY, NULL);
     }
+    house_send(house);
+    ask->pins--;
 }
 
 void house_ask(struct house *house, const struct ask *key, board_done *done, void *context)
 {
-    struct board_reply reply = {.outcome = BOARD_BUSY};
     struct ask *ask = house->is_stopped ? NULL : asks_take(&house->asks, key);
-    bool is_known = ask != NULL && is_current(house, ask);
-    bool is_asked = ask != NULL && house->is_greeted && !is_known && ask->ticket == 0;
 
-    if (house->is_stopped) {
-        reply.outcome = BOARD_AWAY;
-        reply.error = &house->why;
-    }
-    if (ask == NULL || (is_asked && !ask_queue(&house->asks, ask, &key->client, loop_now(house))) ||
-        !ask_add_waiter(&house->asks, ask, done, context)) {
-        done(context, &reply);
-        return;
-    }
-    if (!house->is_greeted) {
+    if (ask == NULL || !ask_add_waiter(ask, done, context)) {
+        done(context,
+             &(struct board_reply){.outcome = house->is_stopped ? BOARD_AWAY : BOARD_NO_MEMORY,
+                                   .error = house->is_stopped ? &house->why : NULL});
+    } else if (!house->is_greeted) {
         answer_away(house, ask);
-    } else if (is_known) {
-        ask_give_answer(&house->asks, ask, loop_now(house), clock_now(house));
-    } else if (is_asked) {
-        ask->pins++; /* a reader who is told now may ask for more */
-        house_send(house);
-        give_watched(house, ask);
-        ask->pins--;
+    } else if (is_current(house, ask)) {
+        ask_give_answer(ask, loop_now(house), clock_now(house));
+    } else if (ask->ticket == 0) {
+        queue_ask(house, ask, &key->client);
     }
 }
 
@@ -307,17 +233,13 @@ static bool list_ask_wider(struct house *house, struct ask *ask,
                            const struct hearsay_results *results)
 {
     uint32_t k = list_k(house, ask);
+    struct hearsay_error error;
 
     if (ask->is_wide || !list_is_part(house, ask, results)) {
         return false;
     }
     ask->is_wide = true;
-    if (list_k(house, ask) <= k) {
-        return false;
-    }
-    ask_land(&house->asks, ask);
-    ask_enqueue(&house->asks, ask, loop_now(house));
-    return true;
+    return list_k(house, ask) > k && ask_submit(house, ask, &ask->ticket, &error) == HEARSAY_OK;
 }
 
 /* Returns the host that a question is about, or NULL if hearsayd has no host of this name. */
@@ -395,7 +317,6 @@ static void take_answer(struct house *house, struct ask *ask, const struct hears
         ask_refuse(house, ask, BOARD_NO_MEMORY, NULL);
         return;
     }
-    ask->is_watched = ask->is_watched && house_watch_has_begun(house, ask->view);
     ask_take_answer(&house->asks, ask, answer, loop_now(house), clock_now(house));
 }
 
@@ -536,7 +457,7 @@ static void on_tick(uv_timer_t *timer)
     int64_t now_ms = loop_now(house);
     struct ask *ask;
 
-    while ((ask = asks_oldest(&house->asks)) != NULL && now_ms - ask->asked_ms > ASK_PATIENCE_MS) {
+    while ((ask = asks_find_late(&house->asks, now_ms - ASK_PATIENCE_MS)) != NULL) {
         ask_refuse(house, ask, BOARD_BUSY, NULL);
     }
     asks_age(&house->asks, now_ms);

@@ -1,16 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * house: the connection through which all phones read. Connects in the background, and again after
- * 1 to 60 s, less up to half by chance. Each question is sent once for all who wait for its answer.
- * At most HOUSE_QUERIES_PER_SECOND queries a second go out. Besides, lists that were not answered
- * on this connection have as many queries as there are views, and as many each minute: phones that
- * come at once, each at another place, need not wait for each other. Lists that several phones look
- * at go first; the other lists leave them a part of these queries. So one phone that asks for ever
- * new lists delays only those who ask for lists that nobody else looks at. Other questions cost
- * hearsayd little, so only their number at a time has a limit.
- *
- * A list of the newest messages is watched: when hearsayd tells of a message that fits, the cached
- * list is dropped at once.
+ * 1 to 60 s, less up to half by chance. Each question is sent once for all who wait for its answer,
+ * which is given again for a while. A few questions are under way at a time; behind them senders
+ * take turns (queue.h), so that one phone that asks for ever new lists delays nobody by more than
+ * one of its lists. How often a sender may ask is not decided here.
  */
 #ifndef CLIENT_WEB_BOARD_HOUSE_H
 #define CLIENT_WEB_BOARD_HOUSE_H
@@ -19,8 +13,7 @@
 #include "client/web/board/ask.h"
 
 enum {
-    HOUSE_QUERIES_PER_SECOND = 50,
-    HOUSE_QUERIES_AT_A_TIME = 4,
+    HOUSE_LISTS_AT_A_TIME = 4,
     HOUSE_SMALL_AT_A_TIME = 256 /* questions that are no lists */
 };
 

@@ -5,7 +5,6 @@
 
 #include "client/link/link.h"
 #include "client/web/board/house.h"
-#include "core/base/bucket.h"
 
 enum { HOUSE_HOSTS_MAX = 64 };
 
@@ -21,30 +20,17 @@ struct house {
     int64_t retry_ms;                 /* the longest wait before the next attempt; 0: none */
     uv_timer_t retry;                 /* to connect again */
     uv_timer_t tick;                  /* every second */
-    uv_timer_t send;                  /* when queries may go out again */
-    struct bucket queries;            /* that went out */
-    struct bucket rest;               /* queries that went out for lists that are not shared */
-    struct bucket look;               /* queries that went out for open pages only */
-    struct bucket first;              /* queries for lists that were not there yet */
+    uv_timer_t send;                  /* when the connection takes more again */
     uint64_t epochs[HOUSE_HOSTS_MAX]; /* numbers of the current ones */
     struct board_watch *watches;      /* owned */
     size_t watch_filters;             /* of all watches at hearsayd */
     uint64_t version;
 };
 
-/* Lets hearsayd tell of changes to the view of a list, unless a watch does so already. False: no
- * more watches are allowed. Cached lists that are not shared have half of those that pages leave.
- */
-bool house_watch_list(struct house *house, const struct ask *ask);
-
-/* Whether hearsayd has answered that it tells of changes to a view. */
-bool house_watch_has_begun(const struct house *house, const struct view *view);
-
 /* Takes a reply that concerns watches. False: the reply is of something else. */
 bool house_watch_reply(struct house *house, const struct hearsay_reply *reply);
 
-/* Ends watches: all; those of places; those of an hour that is over; those of views that nobody
- * asks for any more. */
+/* Ends watches: all; those of places; those of an hour that is over. */
 void house_watch_end_all(struct house *house);
 void house_watch_end_places(struct house *house);
 void house_watch_tick(struct house *house);

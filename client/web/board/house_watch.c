@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* house_watch: the watches of the house connection: those of pages, and those of cached views. */
+/* house_watch: the watches of the house connection, which open pages have. */
 #include <stdlib.h>
 
 #include "client/web/board/house_inner.h"
@@ -9,20 +9,17 @@ struct board_watch {
     struct board_watch *next;
     struct house *house;
     struct view view;
-    const struct board_watch_events *events; /* NULL: of a cached view, or of nobody any more */
+    const struct board_watch_events *events; /* NULL: of nobody any more */
     void *context;
-    uint64_t ticket;     /* of the request to begin; 0: answered */
-    uint64_t watch_id;   /* 0: not begun */
-    uint64_t end_ticket; /* of the request to end, of a watch that still tells; 0: none */
-    uint64_t last_seq;   /* of the last match */
+    uint64_t ticket;   /* of the request to begin; 0: answered */
+    uint64_t watch_id; /* 0: not begun */
+    uint64_t last_seq; /* of the last match */
     size_t filters;
     int64_t hour;
-    bool is_over;   /* nobody's: ends as soon as it has a number */
     bool is_doomed; /* being ended */
 };
 
-/* Takes a watch out of the list. Lists of its view are not watched any more, unless another watch
- * has begun that tells of the same. */
+/* Takes a watch out of the list, and frees it. */
 static void unlink_watch(struct board_watch *watch)
 {
     struct board_watch **link = &watch->house->watches;
@@ -32,9 +29,7 @@ static void unlink_watch(struct board_watch *watch)
     }
     *link = watch->next;
     watch->house->watch_filters -= watch->filters;
-    if (!house_watch_has_begun(watch->house, &watch->view)) {
-        asks_unwatch_view(&watch->house->asks, &watch->view);
-    }
+    free(watch);
 }
 
 /* Tells hearsayd that a watch is over, and frees the watch; later, if it has no number yet. */
@@ -43,12 +38,8 @@ static void let_go(struct board_watch *watch)
     struct house *house = watch->house;
     uint64_t ticket = 0;
 
-    if (house->is_greeted && watch->end_ticket != 0) {
-        return;
-    }
+    watch->events = NULL;
     if (house->is_greeted && watch->ticket != 0) {
-        watch->events = NULL;
-        watch->is_over = true;
         return;
     }
     if (house->is_greeted && watch->watch_id != 0) {
@@ -57,7 +48,6 @@ static void let_go(struct board_watch *watch)
         link_submitted(house->link);
     }
     unlink_watch(watch);
-    free(watch);
 }
 
 /* Frees a watch, and tells the owner. */
@@ -66,7 +56,6 @@ static void watch_end(struct board_watch *watch)
     const struct board_watch_events *events = watch->events;
     void *context = watch->context;
 
-    watch->events = NULL;
     let_go(watch);
     if (events != NULL) {
         events->ended(context);
@@ -105,72 +94,37 @@ void house_watch_end_places(struct house *house)
     end_doomed(house);
 }
 
-static bool is_asked(const struct house *house, const struct view *view)
-{
-    for (const struct ask *ask = house->asks.first; ask != NULL; ask = ask->next) {
-        if (ask->kind == ASK_LIST && ask->view->before_ms == INT64_MAX &&
-            (ask->answer != NULL || ask->ticket != 0) && ask_same_labels(ask->view, view)) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void house_watch_tick(struct house *house)
 {
     int64_t hour = query_hour(hearsay_now_ms(link_server(house->link)));
 
     for (struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
-        bool is_late = watch->view.is_now && watch->hour != hour;
-        bool is_idle = watch->events == NULL && !watch->is_over && watch->ticket == 0 &&
-                       watch->end_ticket == 0 && !is_asked(house, &watch->view);
-
-        if (is_late) {
+        watch->is_doomed = watch->view.is_now && watch->hour != hour && watch->events != NULL;
+        if (watch->is_doomed) {
             asks_drop_view(&house->asks, &watch->view);
         }
-        watch->is_doomed = !watch->is_over && (is_late || is_idle);
     }
     end_doomed(house);
 }
 
-/* Ends watches of cached views until `filters` more are allowed. */
-static bool make_room(struct house *house, size_t filters)
+struct board_watch *house_watch(struct house *house, const struct view *view, uint64_t after_seq,
+                                const struct board_watch_events *events, void *context)
 {
-    size_t most = hearsay_welcome(link_server(house->link))->limits.watches_per_session;
-    struct board_watch *watch = house->watches;
-
-    while (watch != NULL && house->watch_filters + filters > most) {
-        if (watch->events == NULL && !watch->is_over && watch->ticket == 0 &&
-            watch->end_ticket == 0) {
-            let_go(watch);
-            watch = house->watches;
-        } else {
-            watch = watch->next;
-        }
-    }
-    return house->watch_filters + filters <= most;
-}
-
-static struct board_watch *watch_begin(struct house *house, const struct view *view,
-                                       uint64_t after_seq, const struct board_watch_events *events,
-                                       void *context)
-{
-    struct hearsay *server = link_server(house->link);
+    struct hearsay *server = house->is_greeted ? link_server(house->link) : NULL;
     struct query_parts parts;
     struct hearsay_query query;
     struct hearsay_error error;
 
-    if (query_fill(server, view, &parts, &query, &error) != HEARSAY_OK) {
+    if (server == NULL || query_fill(server, view, &parts, &query, &error) != HEARSAY_OK) {
         return NULL;
     }
     size_t most = hearsay_welcome(server)->limits.watches_per_session;
-    bool has_room = events != NULL ? make_room(house, query.part_count)
-                                   : house->watch_filters + query.part_count <= most;
+    bool has_room = house->watch_filters + query.part_count <= most;
     struct board_watch *watch = has_room ? calloc(1, sizeof(*watch)) : NULL;
     if (watch == NULL) {
         return NULL;
     }
-    query.with_payload = events != NULL;
+    query.with_payload = true;
     query.hood = false; /* a watch sees one host */
     if (hearsay_submit_watch(server, &query, after_seq, &watch->ticket, &error) != HEARSAY_OK) {
         free(watch);
@@ -190,56 +144,11 @@ static struct board_watch *watch_begin(struct house *house, const struct view *v
     return watch;
 }
 
-struct board_watch *house_watch(struct house *house, const struct view *view, uint64_t after_seq,
-                                const struct board_watch_events *events, void *context)
-{
-    return house->is_greeted ? watch_begin(house, view, after_seq, events, context) : NULL;
-}
-
 void house_unwatch(struct board_watch *watch)
 {
-    if (watch != NULL && watch->house->is_greeted) {
-        watch->events = NULL;
+    if (watch != NULL) {
         let_go(watch);
-    } else if (watch != NULL) {
-        unlink_watch(watch);
-        free(watch);
     }
-}
-
-/* Filters of watches that are there for lists only: no page has them. */
-static size_t filters_of_lists(const struct house *house)
-{
-    size_t count = 0;
-
-    for (const struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
-        count += watch->events == NULL ? watch->filters : 0;
-    }
-    return count;
-}
-
-bool house_watch_list(struct house *house, const struct ask *ask)
-{
-    size_t most = hearsay_welcome(link_server(house->link))->limits.watches_per_session;
-
-    for (struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
-        if (!watch->is_over && ask_same_labels(&watch->view, ask->view)) {
-            return true;
-        }
-    }
-    return (ask->is_shared || house->watch_filters + filters_of_lists(house) < most) &&
-           watch_begin(house, ask->view, HEARSAY_NO_SEQ, NULL, NULL) != NULL;
-}
-
-bool house_watch_has_begun(const struct house *house, const struct view *view)
-{
-    const struct board_watch *watch = house->watches;
-
-    while (watch != NULL && (watch->is_over || watch->ticket != 0 || watch->watch_id == 0 ||
-                             !ask_same_labels(&watch->view, view))) {
-        watch = watch->next;
-    }
-    return watch != NULL;
 }
 
 static void take_match(struct house *house, const struct hearsay_match *match)
@@ -247,7 +156,7 @@ static void take_match(struct house *house, const struct hearsay_match *match)
     struct board_watch *watch = house->watches;
     struct board_message message;
 
-    while (watch != NULL && (watch->watch_id != match->watch_id || watch->is_over)) {
+    while (watch != NULL && watch->watch_id != match->watch_id) {
         watch = watch->next;
     }
     if (watch == NULL) {
@@ -262,38 +171,6 @@ static void take_match(struct house *house, const struct hearsay_match *match)
     }
 }
 
-/* A watch of a page has begun: the one for lists of the same view is needed no more, and ends. What
- * it tells until then still counts: it may have come before the other watch began. */
-static void take_over_lists(const struct board_watch *begun)
-{
-    struct house *house = begun->house;
-
-    for (struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
-        if (watch->events == NULL && !watch->is_over && watch->watch_id != 0 &&
-            watch->end_ticket == 0 && ask_same_labels(&watch->view, &begun->view) &&
-            hearsay_submit_unwatch(link_server(house->link), watch->watch_id, &watch->end_ticket,
-                                   NULL) == HEARSAY_OK) {
-            house->watch_filters -= watch->filters;
-            watch->filters = 0;
-            link_submitted(house->link);
-        }
-    }
-}
-
-/* hearsayd has ended a watch: it is freed, if let_go has not done so. */
-static void take_unwatched(struct house *house, uint64_t ticket)
-{
-    struct board_watch *watch = house->watches;
-
-    while (watch != NULL && (watch->end_ticket == 0 || watch->end_ticket != ticket)) {
-        watch = watch->next;
-    }
-    if (watch != NULL) {
-        unlink_watch(watch);
-        free(watch);
-    }
-}
-
 static void take_begun(struct board_watch *watch, const struct hearsay_watching *watching)
 {
     watch->ticket = 0;
@@ -301,10 +178,9 @@ static void take_begun(struct board_watch *watch, const struct hearsay_watching 
     if (watch->last_seq > watching->seq) {
         watch->last_seq = watching->seq; /* the store was set back */
     }
-    if (watch->is_over) {
+    if (watch->events == NULL) {
         let_go(watch);
-    } else if (watch->events != NULL) {
-        take_over_lists(watch);
+    } else {
         watch->events->begun(watch->context, watching->seq);
     }
 }
@@ -315,10 +191,6 @@ bool house_watch_reply(struct house *house, const struct hearsay_reply *reply)
 
     if (reply->kind == HEARSAY_REPLY_MATCH) {
         take_match(house, &reply->match);
-        return true;
-    }
-    if (reply->kind == HEARSAY_REPLY_UNWATCHED) {
-        take_unwatched(house, reply->ticket);
         return true;
     }
     while (watch != NULL && (watch->ticket == 0 || watch->ticket != reply->ticket)) {

@@ -198,7 +198,8 @@ void reading_message(struct visit *visit)
         visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
     } else if (reading_view(visit) && reading_may_read(visit, 1)) {
         visit_name_host(visit);
-        board_get(visit->router->board, visit_host_at(visit), id, message_done, visit);
+        board_get(visit->router->board, visit_host_at(visit), id, &visit->request->client,
+                  message_done, visit);
     }
 }
 
