@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * board: the messages of hearsayd, as the pages need them. Reads go through one connection for all
- * phones, the house connection, and are cached. Writes go through a connection that speaks for the
+ * phones, and are cached. Writes go through a connection that speaks for the
  * phone's address, so that the limits are those of the phone. No function blocks. On the loop's
  * thread.
  */
@@ -131,8 +131,9 @@ void board_write(struct board *board, const struct board_write *write, board_don
                  void *context);
 
 /*
- * A standing query with the messages of a view, through the house connection. `order`, `before_ms`
- * and `language` of the view do not matter. The callbacks never run before board_watch returns.
+ * A standing query with the messages of a view, through the connection for reads. `order`,
+ * `before_ms` and `language` of the view do not matter. The callbacks never run before board_watch
+ * returns.
  */
 struct board_watch;
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "client/web/board/house.h"
+#include "client/web/board/inner.h"
 #include "tests/lib/check.h"
 #include "tests/unit/web_board_fixture.h"
 
@@ -189,7 +189,7 @@ static void test_few_places_are_kept(void **state)
 static void test_small_questions_do_not_stop_lists(void **state)
 {
     (void)state;
-    enum { PHONES = HOUSE_SMALL_AT_A_TIME + 50 };
+    enum { PHONES = BOARD_SMALL_AT_A_TIME + 50 };
     struct web_board fixture;
     static struct web_board_told told[PHONES];
     struct web_board_told shown = {.count = 0};

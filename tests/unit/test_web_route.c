@@ -76,7 +76,7 @@ static void fixed_pages_are_written_once(void **state)
     request.query = "l=de";
     assert_int_equal(web_route_send(&request), 200);
     assert_int_equal(web_route.written - before, 4);
-    sheets_clear_all(&web_route.router.sheets);
+    sheets_clear(&web_route.router.sheets, true);
     assert_int_equal(web_route_get("/about"), 200);
     assert_int_equal(web_route.written - before, 5);
 }
@@ -289,7 +289,7 @@ static void a_list_is_shared_with_its_equals(void **state)
     web_route.loop.time += 1000;
     assert_int_equal(web_route_send(&request), 200);
     assert_int_equal(web_route_count_sheets(), 1); /* those of the second before are gone */
-    sheets_clear(&web_route.router.sheets);
+    sheets_clear(&web_route.router.sheets, false);
     assert_int_equal(web_route_send(&request), 200);
     assert_int_equal(web_route.written - before, 13); /* one of them for /stay */
     assert_int_equal(web_route_send(&request), 200);
@@ -322,7 +322,7 @@ static void a_list_without_memory(void **state)
 
     web_route.board.keeps_list = true;
     for (unsigned n = 1; n < 100; n++) {
-        sheets_clear(&web_route.router.sheets);
+        sheets_clear(&web_route.router.sheets, false);
         web_route.fail_at = n;
         assert_true(web_route_get("/") == 200 || web_route.exchange.status == 503);
         if (web_route.fail_at > 0) {

@@ -336,7 +336,7 @@ int web_route_setup(void **state)
     char reason[SETTINGS_REASON_BYTES];
     web_config_defaults(WEB_SECTION_WEB, &web_route.config);
     assert_int_equal(web_config_finish(&web_route.config, reason), 0);
-    sheets_clear_all(&web_route.router.sheets);
+    sheets_clear(&web_route.router.sheets, true);
     memset(&web_route.router, 0, sizeof(web_route.router));
     web_route.router.loop = &web_route.loop;
     web_route.router.config = &web_route.config;

@@ -80,7 +80,7 @@ static void on_reload(uv_signal_t *signal, int number)
     rc = rc == 0 ? web_config_check_reload(&program->config, &fresh, reason) : rc;
     if (rc == 0) {
         program->config = fresh;
-        sheets_clear_all(&program->router.sheets); /* they have the title of before */
+        sheets_clear(&program->router.sheets, true); /* they have the title of before */
         log_set_level(fresh.log_level);
         log_info("configuration reloaded");
     } else {
@@ -103,7 +103,7 @@ static void on_tidy(uv_timer_t *timer)
     struct program *program = timer->data;
 
     if (program->board != NULL) {
-        sheets_clear(&program->router.sheets);
+        sheets_clear(&program->router.sheets, false);
         limit_tidy(&program->router.limit, router_now_ms(&program->router));
         portal_tidy(&program->router.portal, router_now_ms(&program->router));
     } else {
@@ -314,7 +314,7 @@ void program_run(struct program *program)
     notify_ready("serving");
     (void)uv_run(&program->loop, UV_RUN_DEFAULT); /* until all handles are closed */
     http_server_free(program->http);
-    sheets_clear_all(&program->router.sheets);
+    sheets_clear(&program->router.sheets, true);
     if (program->board != NULL) {
         live_free(program->live);
         board_free(program->board);

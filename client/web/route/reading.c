@@ -10,6 +10,7 @@
 
 enum {
     STATIC_MAX_AGE_S = 86400,
+    SECOND_MS = 1000,
     MESSAGE_PATH_BYTES = 3,
     READING_HOOD_COST = 4 /* tokens of a list of a hood, as at hearsayd */
 };
@@ -95,6 +96,18 @@ static void list_failed(struct visit *visit, const struct board_reply *reply)
     visit_answer_page(visit, failure.status, visit_retry_s(failure.status, &failure.error), &html);
 }
 
+struct list_parts {
+    const struct page *page;
+    struct page_list list;
+};
+
+static void write_list(void *context, struct html *html)
+{
+    const struct list_parts *parts = context;
+
+    page_write_list(html, parts->page, &parts->list);
+}
+
 static void list_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
@@ -109,10 +122,25 @@ static void list_done(void *context, const struct board_reply *reply)
     visit_page(visit, &page);
     visit_form(visit, &form);
     page.now_ms = reply->list->now_ms;
-    struct sheet_parts parts = {
-        .list = reply->list, .page = &page, .form = &form, .now_ms = router_now_ms(router)};
+    /* The version of the list stands for the view, too, but for its language and what follows. */
+    const uint64_t numbers[] = {reply->list->version,
+                                (uintptr_t)page.lang,
+                                page.is_clock_trusted,
+                                page.asks_to_stay,
+                                page.notices_version,
+                                form.needs_work,
+                                form.bytes_max,
+                                form.ttl_default_s,
+                                form.ttl_max_s,
+                                form.accept,
+                                (uint64_t)form.accept_until_ms};
+    const char *const texts[] = {visit->view.language, page.store, page.here};
+    const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
+                                      sizeof(texts) / sizeof(texts[0]),
+                                      1 + router_now_ms(router) / SECOND_MS};
+    struct list_parts list = {&page, {.list = reply->list, .form = &form}};
     visit_answer_sheet(visit, &(struct http_answer){.status = 200},
-                       sheets_take(&router->sheets, &parts));
+                       sheets_take(&router->sheets, &parts, write_list, &list));
 }
 
 static void list_place_done(void *context, const struct board_reply *reply)
@@ -231,7 +259,7 @@ static void write_about(const struct visit *visit, const struct page *page,
 void reading_about(struct visit *visit)
 {
     if (fixed_view(visit)) {
-        visit_answer_fixed(visit, &(struct http_answer){.status = 200}, NULL, write_about);
+        visit_answer_fixed(visit, "about", &(struct http_answer){.status = 200}, NULL, write_about);
     }
 }
 
@@ -258,8 +286,8 @@ static void write_url(const struct visit *visit, char *out_url)
                    digits[0] != '\0' ? "?p=" : "", digits);
 }
 
-/* Writes the code of the page, or of the WiFi. False: there is none. */
-static bool write_code(const struct visit *visit, bool is_join, char *out_svg)
+/* Makes the code of the page, or of the WiFi. False: there is none. */
+static bool make_code(const struct visit *visit, bool is_join, char *out_svg)
 {
     const struct web_config *config = visit->router->config;
     char text[QR_TEXT_BYTES];
@@ -273,60 +301,39 @@ static bool write_code(const struct visit *visit, bool is_join, char *out_svg)
     return qr_svg(text, out_svg) == 0;
 }
 
-static void write_join_code(const struct visit *visit, const struct page *page,
-                            const struct page_error *error, struct html *html)
+static void write_code(const struct visit *visit, const struct page *page,
+                       const struct page_error *error, struct html *html)
 {
-    char svg[QR_SVG_BYTES];
-
-    (void)page;
-    (void)error;
-    html_raw(html, write_code(visit, true, svg) ? svg : "");
-}
-
-static void write_page_code(const struct visit *visit, const struct page *page,
-                            const struct page_error *error, struct html *html)
-{
-    char svg[QR_SVG_BYTES];
-
-    (void)page;
-    (void)error;
-    html_raw(html, write_code(visit, false, svg) ? svg : "");
-}
-
-static void write_text_code(const struct visit *visit, const struct page *page,
-                            const struct page_error *error, struct html *html)
-{
+    const char *path = visit->request->path;
     char url[PAGE_URL_BYTES];
     char code[QR_SVG_BYTES];
+    bool is_there;
 
     (void)page;
     (void)error;
-    write_url(visit, url);
-    html_raw(html, qr_terminal(url, code) == 0 ? code : "");
-}
-
-static void answer_code(struct visit *visit, const char *type, visit_write *write)
-{
-    visit_answer_fixed(visit, &(struct http_answer){.status = 200, .type = type}, NULL, write);
-}
-
-void reading_join_code(struct visit *visit)
-{
-    if (visit->router->config->wifi_ssid[0] == '\0') {
-        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+    if (strcmp(path, "/qr/page.txt") == 0) {
+        write_url(visit, url);
+        is_there = qr_terminal(url, code) == 0;
     } else {
-        answer_code(visit, "image/svg+xml", write_join_code);
+        is_there = make_code(visit, strcmp(path, "/qr/join.svg") == 0, code);
     }
+    html_raw(html, is_there ? code : "");
 }
 
-void reading_page_code(struct visit *visit)
+void reading_code(struct visit *visit)
 {
-    answer_code(visit, "image/svg+xml", write_page_code);
-}
+    const char *path = visit->request->path;
 
-void reading_text_code(struct visit *visit)
-{
-    answer_code(visit, "text/plain; charset=utf-8", write_text_code);
+    if (strcmp(path, "/qr/join.svg") == 0 && visit->router->config->wifi_ssid[0] == '\0') {
+        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
+        return;
+    }
+    visit_answer_fixed(visit, path,
+                       &(struct http_answer){.status = 200,
+                                             .type = strstr(path, ".svg") != NULL
+                                                         ? "image/svg+xml"
+                                                         : "text/plain; charset=utf-8"},
+                       NULL, write_code);
 }
 
 static void write_poster(const struct visit *visit, const struct page *page,
@@ -342,8 +349,8 @@ static void write_poster(const struct visit *visit, const struct page *page,
     page_write_poster(
         html, page,
         &(struct page_poster){
-            .join_svg = write_code(visit, true, join) ? join : NULL,
-            .open_svg = write_code(visit, false, open) ? open : NULL,
+            .join_svg = make_code(visit, true, join) ? join : NULL,
+            .open_svg = make_code(visit, false, open) ? open : NULL,
             .ssid = config->wifi_ssid[0] != '\0' ? config->wifi_ssid : NULL,
             .password = config->wifi_password[0] != '\0' ? config->wifi_password : NULL,
             .url = url,
@@ -353,7 +360,8 @@ static void write_poster(const struct visit *visit, const struct page *page,
 void reading_poster(struct visit *visit)
 {
     if (fixed_view(visit)) {
-        visit_answer_fixed(visit, &(struct http_answer){.status = 200}, NULL, write_poster);
+        visit_answer_fixed(visit, "poster", &(struct http_answer){.status = 200}, NULL,
+                           write_poster);
     }
 }
 

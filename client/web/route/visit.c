@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
 enum { RETRY_AWAY_S = 5, RETRY_BUSY_S = 2, RETRY_LIMITED_S_MAX = 3600 };
 
 struct visit *visit_new(struct router *router, struct http_exchange *exchange,
@@ -314,44 +312,26 @@ static void fixed_write(void *context, struct html *html)
     fixed->write(fixed->visit, fixed->page, fixed->error, html);
 }
 
-/* Hashes all that a fixed page consists of, but for the configuration. */
-static void fixed_hash(const struct fixed *fixed, uint8_t out_key[SHEET_KEY_BYTES])
-{
-    static const struct page_error none = {.notice = PAGE_NO_NOTICE};
-    const struct page_error *error = fixed->error != NULL ? fixed->error : &none;
-    const struct page *page = fixed->page;
-    uint64_t numbers[] = {
-        (uintptr_t)fixed->write, (uintptr_t)page->lang, page->ttl_max_s,          error->notice,
-        error->seconds,          error->excess,         error->is_excess_of_bytes};
-    char url[VIEW_URL_BYTES];
-    const char *const texts[] = {url,          page->view->language, page->view->at, page->store,
-                                 error->field, error->sentence,      error->host};
-    crypto_generichash_state state;
-
-    view_write(page->view, url);
-    /* None of these can fail: the length is within the bounds of BLAKE2b. */
-    (void)crypto_generichash_init(&state, NULL, 0, SHEET_KEY_BYTES);
-    (void)crypto_generichash_update(&state, (const uint8_t *)numbers, sizeof(numbers));
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
-        const char *text = texts[i] != NULL ? texts[i] : "";
-
-        (void)crypto_generichash_update(&state, (const uint8_t *)text, strlen(text) + 1);
-    }
-    (void)crypto_generichash_final(&state, out_key, SHEET_KEY_BYTES);
-}
-
-void visit_answer_fixed(struct visit *visit, const struct http_answer *head,
+void visit_answer_fixed(struct visit *visit, const char *name, const struct http_answer *head,
                         const struct page_error *error, visit_write *write)
 {
+    static const struct page_error none = {.notice = PAGE_NO_NOTICE};
+    const struct page_error *shown = error != NULL ? error : &none;
     struct page page;
-    uint8_t key[SHEET_KEY_BYTES];
     struct fixed fixed = {visit, &page, error, write};
+    char url[VIEW_URL_BYTES];
 
     visit_page(visit, &page);
     page.now_ms = 0;
-    fixed_hash(&fixed, key);
+    view_write(&visit->view, url);
+    const uint64_t numbers[] = {(uintptr_t)page.lang, page.ttl_max_s, shown->notice,
+                                shown->seconds,       shown->excess,  shown->is_excess_of_bytes};
+    const char *const texts[] = {name,       url,          visit->view.language, visit->view.at,
+                                 page.store, shown->field, shown->sentence,      shown->host};
+    const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
+                                      sizeof(texts) / sizeof(texts[0]), 0};
     visit_answer_sheet(visit, head,
-                       sheets_take_fixed(&visit->router->sheets, key, fixed_write, &fixed));
+                       sheets_take(&visit->router->sheets, &parts, fixed_write, &fixed));
 }
 
 void visit_redirect_to_list(struct visit *visit)
@@ -390,8 +370,9 @@ void visit_fail(struct visit *visit, unsigned status, const struct page_error *e
 
     if (visit->text == NULL && error->kept == NULL && error->until_ms == 0) {
         visit_answer_fixed(
-            visit, &(struct http_answer){.status = status, .retry_after_s = (uint32_t)retry_s},
-            error, write_error);
+            visit, "error",
+            &(struct http_answer){.status = status, .retry_after_s = (uint32_t)retry_s}, error,
+            write_error);
         return;
     }
     html_init(&html);
@@ -422,39 +403,29 @@ static int64_t until_of(const struct visit *visit, const struct board_reply *rep
 
 struct visit_failure visit_failure_of(const struct visit *visit, const struct board_reply *reply)
 {
+    static const struct visit_failure rows[] = {
+        [BOARD_DONE] = {503, {.notice = PAGE_AWAY}}, /* does not come here */
+        [BOARD_AWAY] = {503, {.notice = PAGE_AWAY}},
+        [BOARD_BUSY] = {503, {.notice = PAGE_LIMITED, .seconds = RETRY_BUSY_S}},
+        [BOARD_LIMITED] = {429, {.notice = PAGE_LIMITED}},
+        [BOARD_GONE] = {404, {.notice = PAGE_GONE}},
+        [BOARD_REMOVED] = {410, {.notice = PAGE_REMOVED}},
+        [BOARD_WRONG_CODE] = {403, {.notice = PAGE_WRONG_CODE}},
+        [BOARD_CLOSED] = {403, {.notice = PAGE_CLOSED}},
+        [BOARD_FULL] = {507, {.notice = PAGE_FULL}},
+        [BOARD_REFUSED] = {400, {.notice = PAGE_REFUSED, .sentence = ""}},
+        [BOARD_NO_MEMORY] = {503, {.notice = PAGE_LIMITED, .seconds = RETRY_BUSY_S}},
+    };
+    struct visit_failure failure = rows[reply->outcome];
 
-    switch (reply->outcome) {
-    case BOARD_BUSY:
-        return (struct visit_failure){503, {.notice = PAGE_LIMITED, .seconds = RETRY_BUSY_S}};
-    case BOARD_LIMITED:
-        return (struct visit_failure){
-            429,
-            {.notice = PAGE_LIMITED,
-             .seconds = seconds_of(reply->error != NULL ? reply->error->retry_after_ms : 0)}};
-    case BOARD_GONE:
-        return (struct visit_failure){404, {.notice = PAGE_GONE}};
-    case BOARD_REMOVED:
-        return (struct visit_failure){410, {.notice = PAGE_REMOVED}};
-    case BOARD_WRONG_CODE:
-        return (struct visit_failure){403, {.notice = PAGE_WRONG_CODE}};
-    case BOARD_CLOSED:
-        return (struct visit_failure){403,
-                                      {.notice = PAGE_CLOSED, .until_ms = until_of(visit, reply)}};
-    case BOARD_FULL:
-        return (struct visit_failure){507,
-                                      {.notice = PAGE_FULL, .until_ms = until_of(visit, reply)}};
-    case BOARD_REFUSED:
-        return (struct visit_failure){
-            400,
-            {.notice = PAGE_REFUSED,
-             .sentence = reply->error != NULL ? reply->error->sentence : ""}};
-    case BOARD_NO_MEMORY:
-        return (struct visit_failure){503, {.notice = PAGE_LIMITED, .seconds = RETRY_BUSY_S}};
-    case BOARD_AWAY:
-    case BOARD_DONE:
-        break;
+    if (reply->outcome == BOARD_LIMITED) {
+        failure.error.seconds = seconds_of(reply->error != NULL ? reply->error->retry_after_ms : 0);
+    } else if (reply->outcome == BOARD_CLOSED || reply->outcome == BOARD_FULL) {
+        failure.error.until_ms = until_of(visit, reply);
+    } else if (reply->outcome == BOARD_REFUSED && reply->error != NULL) {
+        failure.error.sentence = reply->error->sentence;
     }
-    return (struct visit_failure){503, {.notice = PAGE_AWAY}};
+    return failure;
 }
 
 void visit_fail_reply(struct visit *visit, const struct board_reply *reply)

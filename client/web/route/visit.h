@@ -104,11 +104,12 @@ void visit_redirect_to_list(struct visit *visit);
 /*
  * Answers with a page that has nothing of this phone and no time, and is written once until the
  * configuration is read again. `write` gets the page without hearsayd's clock. `error` is what the
- * page says besides the view; NULL: nothing. `head` is as for visit_answer_sheet.
+ * page says besides the view; NULL: nothing. `head` is as for visit_answer_sheet. `name` tells
+ * fixed pages apart.
  */
 typedef void visit_write(const struct visit *visit, const struct page *page,
                          const struct page_error *error, struct html *html);
-void visit_answer_fixed(struct visit *visit, const struct http_answer *head,
+void visit_answer_fixed(struct visit *visit, const char *name, const struct http_answer *head,
                         const struct page_error *error, visit_write *write);
 
 /* Answers with a page about an error; with the form to send again, where a text was sent. */

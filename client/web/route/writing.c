@@ -421,7 +421,7 @@ static void withdraw_done(void *context, const struct board_reply *reply)
     struct visit *visit = context;
 
     if (reply->outcome == BOARD_DONE) {
-        sheets_clear(&visit->router->sheets);
+        sheets_clear(&visit->router->sheets, false);
         answer_done(visit, PAGE_WITHDRAWN);
     } else if (reply->outcome == BOARD_WRONG_CODE) {
         answer_wrong_code(visit);

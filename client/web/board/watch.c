@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* house_watch: the watches of the house connection, which open pages have. */
+/* watch: the watches of the connection for reading, which open pages have. */
 #include <stdlib.h>
 
-#include "client/web/board/house_inner.h"
+#include "client/web/board/inner.h"
 #include "client/web/board/query.h"
 
 struct board_watch {
     struct board_watch *next;
-    struct house *house;
+    struct board *board;
     struct view view;
     const struct board_watch_events *events; /* NULL: of nobody any more */
     void *context;
@@ -22,30 +22,30 @@ struct board_watch {
 /* Takes a watch out of the list, and frees it. */
 static void unlink_watch(struct board_watch *watch)
 {
-    struct board_watch **link = &watch->house->watches;
+    struct board_watch **link = &watch->board->watches;
 
     while (*link != watch) {
         link = &(*link)->next;
     }
     *link = watch->next;
-    watch->house->watch_filters -= watch->filters;
+    watch->board->watch_filters -= watch->filters;
     free(watch);
 }
 
 /* Tells hearsayd that a watch is over, and frees the watch; later, if it has no number yet. */
 static void let_go(struct board_watch *watch)
 {
-    struct house *house = watch->house;
+    struct board *board = watch->board;
     uint64_t ticket = 0;
 
     watch->events = NULL;
-    if (house->is_greeted && watch->ticket != 0) {
+    if (board->is_greeted && watch->ticket != 0) {
         return;
     }
-    if (house->is_greeted && watch->watch_id != 0) {
+    if (board->is_greeted && watch->watch_id != 0) {
         /* Where that fails the connection is lost, and the watch with it. */
-        (void)hearsay_submit_unwatch(link_server(house->link), watch->watch_id, &ticket, NULL);
-        link_submitted(house->link);
+        (void)hearsay_submit_unwatch(link_server(board->link), watch->watch_id, &ticket, NULL);
+        link_submitted(board->link);
     }
     unlink_watch(watch);
 }
@@ -63,54 +63,54 @@ static void watch_end(struct board_watch *watch)
 }
 
 /* Ends all doomed watches. A callback may begin others, and end some of these. */
-static void end_doomed(struct house *house)
+static void end_doomed(struct board *board)
 {
-    struct board_watch *watch = house->watches;
+    struct board_watch *watch = board->watches;
 
     while (watch != NULL) {
         if (watch->is_doomed) {
             watch->is_doomed = false;
             watch_end(watch);
-            watch = house->watches;
+            watch = board->watches;
         } else {
             watch = watch->next;
         }
     }
 }
 
-void house_watch_end_all(struct house *house)
+void watch_end_all(struct board *board)
 {
-    for (struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
+    for (struct board_watch *watch = board->watches; watch != NULL; watch = watch->next) {
         watch->is_doomed = true;
     }
-    end_doomed(house);
+    end_doomed(board);
 }
 
-void house_watch_end_places(struct house *house)
+void watch_end_places(struct board *board)
 {
-    for (struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
+    for (struct board_watch *watch = board->watches; watch != NULL; watch = watch->next) {
         watch->is_doomed = watch->view.place[0] != '\0';
     }
-    end_doomed(house);
+    end_doomed(board);
 }
 
-void house_watch_tick(struct house *house)
+void watch_tick(struct board *board)
 {
-    int64_t hour = query_hour(hearsay_now_ms(link_server(house->link)));
+    int64_t hour = query_hour(hearsay_now_ms(link_server(board->link)));
 
-    for (struct board_watch *watch = house->watches; watch != NULL; watch = watch->next) {
+    for (struct board_watch *watch = board->watches; watch != NULL; watch = watch->next) {
         watch->is_doomed = watch->view.is_now && watch->hour != hour && watch->events != NULL;
         if (watch->is_doomed) {
-            asks_drop_view(&house->asks, &watch->view);
+            asks_drop_view(&board->asks, &watch->view);
         }
     }
-    end_doomed(house);
+    end_doomed(board);
 }
 
-struct board_watch *house_watch(struct house *house, const struct view *view, uint64_t after_seq,
+struct board_watch *board_watch(struct board *board, const struct view *view, uint64_t after_seq,
                                 const struct board_watch_events *events, void *context)
 {
-    struct hearsay *server = house->is_greeted ? link_server(house->link) : NULL;
+    struct hearsay *server = board->is_greeted ? link_server(board->link) : NULL;
     struct query_parts parts;
     struct hearsay_query query;
     struct hearsay_error error;
@@ -119,7 +119,7 @@ struct board_watch *house_watch(struct house *house, const struct view *view, ui
         return NULL;
     }
     size_t most = hearsay_welcome(server)->limits.watches_per_session;
-    bool has_room = house->watch_filters + query.part_count <= most;
+    bool has_room = board->watch_filters + query.part_count <= most;
     struct board_watch *watch = has_room ? calloc(1, sizeof(*watch)) : NULL;
     if (watch == NULL) {
         return NULL;
@@ -130,30 +130,30 @@ struct board_watch *house_watch(struct house *house, const struct view *view, ui
         free(watch);
         return NULL;
     }
-    watch->house = house;
+    watch->board = board;
     watch->view = *view;
     watch->events = events;
     watch->context = context;
     watch->filters = query.part_count;
     watch->last_seq = after_seq == HEARSAY_NO_SEQ ? 0 : after_seq;
     watch->hour = query_hour(hearsay_now_ms(server));
-    watch->next = house->watches;
-    house->watches = watch;
-    house->watch_filters += watch->filters;
-    link_submitted(house->link);
+    watch->next = board->watches;
+    board->watches = watch;
+    board->watch_filters += watch->filters;
+    link_submitted(board->link);
     return watch;
 }
 
-void house_unwatch(struct board_watch *watch)
+void board_unwatch(struct board_watch *watch)
 {
     if (watch != NULL) {
         let_go(watch);
     }
 }
 
-static void take_match(struct house *house, const struct hearsay_match *match)
+static void take_match(struct board *board, const struct hearsay_match *match)
 {
-    struct board_watch *watch = house->watches;
+    struct board_watch *watch = board->watches;
     struct board_message message;
 
     while (watch != NULL && watch->watch_id != match->watch_id) {
@@ -162,8 +162,8 @@ static void take_match(struct house *house, const struct hearsay_match *match)
     if (watch == NULL) {
         return; /* was on its way when the watch ended */
     }
-    asks_drop_view(&house->asks, &watch->view);
-    house->version++;
+    asks_drop_view(&board->asks, &watch->view);
+    board->version++;
     if (watch->events != NULL && match->seq > watch->last_seq &&
         answer_borrow(&match->result, &message)) {
         watch->last_seq = match->seq;
@@ -185,12 +185,12 @@ static void take_begun(struct board_watch *watch, const struct hearsay_watching 
     }
 }
 
-bool house_watch_reply(struct house *house, const struct hearsay_reply *reply)
+bool watch_reply(struct board *board, const struct hearsay_reply *reply)
 {
-    struct board_watch *watch = house->watches;
+    struct board_watch *watch = board->watches;
 
     if (reply->kind == HEARSAY_REPLY_MATCH) {
-        take_match(house, &reply->match);
+        take_match(board, &reply->match);
         return true;
     }
     while (watch != NULL && (watch->ticket == 0 || watch->ticket != reply->ticket)) {

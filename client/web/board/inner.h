@@ -1,16 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* house_inner: what house.c and house_watch.c share. */
-#ifndef CLIENT_WEB_BOARD_HOUSE_INNER_H
-#define CLIENT_WEB_BOARD_HOUSE_INNER_H
+/* inner: what board.c and watch.c share. */
+#ifndef CLIENT_WEB_BOARD_INNER_H
+#define CLIENT_WEB_BOARD_INNER_H
 
 #include "client/link/link.h"
-#include "client/web/board/house.h"
+#include "client/web/board.h"
+#include "client/web/board/ask.h"
 
-enum { HOUSE_HOSTS_MAX = 64 };
+enum {
+    BOARD_LISTS_AT_A_TIME = 4,
+    BOARD_SMALL_AT_A_TIME = 256, /* questions that are no lists */
+    BOARD_HOSTS_MAX = 64
+};
 
-struct house {
+struct board {
     struct board_options options;
-    struct asks asks;
+    struct pool *pool; /* owned: for writes */
+    struct asks asks;  /* for reads */
     struct link *link; /* owned; NULL: none */
     bool is_greeted;   /* the link is */
     bool is_stopped;
@@ -21,18 +27,18 @@ struct house {
     uv_timer_t retry;                 /* to connect again */
     uv_timer_t tick;                  /* every second */
     uv_timer_t send;                  /* when the connection takes more again */
-    uint64_t epochs[HOUSE_HOSTS_MAX]; /* numbers of the current ones */
+    uint64_t epochs[BOARD_HOSTS_MAX]; /* numbers of the current ones */
     struct board_watch *watches;      /* owned */
     size_t watch_filters;             /* of all watches at hearsayd */
     uint64_t version;
 };
 
 /* Takes a reply that concerns watches. False: the reply is of something else. */
-bool house_watch_reply(struct house *house, const struct hearsay_reply *reply);
+bool watch_reply(struct board *board, const struct hearsay_reply *reply);
 
 /* Ends watches: all; those of places; those of an hour that is over. */
-void house_watch_end_all(struct house *house);
-void house_watch_end_places(struct house *house);
-void house_watch_tick(struct house *house);
+void watch_end_all(struct board *board);
+void watch_end_places(struct board *board);
+void watch_tick(struct board *board);
 
 #endif
