@@ -91,6 +91,9 @@ void board_free(struct board *board); /* after the loop has nothing under way; N
 const struct hearsay_welcome *board_welcome(const struct board *board);
 bool board_is_connected(const struct board *board);
 
+/* Whether a question for a place would be sent at once. */
+bool board_has_room(const struct board *board);
+
 /* hearsayd's clock now, in Unix milliseconds; false: not known yet. */
 bool board_now_ms(const struct board *board, int64_t *out_now_ms);
 

@@ -19,6 +19,7 @@ struct world {
     size_t given[GIVEN_MAX]; /* the numbers of the requests, in the order in which they came */
     size_t count;
     size_t gone;
+    size_t room; /* for streams */
 };
 
 static struct http_exchange *exchange_of(struct world *world, size_t number)
@@ -32,7 +33,13 @@ static void on_request(void *context, struct http_exchange *exchange,
     struct world *world = context;
 
     assert_ptr_equal(exchange, request);
+    world->room -= strcmp(request->path, "/events") == 0;
     world->given[world->count++] = (size_t)(request - world->requests);
+}
+
+static bool has_room(const void *context)
+{
+    return ((const struct world *)context)->room > 0;
 }
 
 static void on_gone(void *context, struct http_exchange *exchange)
@@ -47,7 +54,8 @@ static void world_init(struct world *world)
 {
     memset(world, 0, sizeof(*world));
     assert_int_equal(uv_loop_init(&world->loop), 0);
-    world->ticks = (struct ticks){.request = on_request, .gone = on_gone, .context = world};
+    world->ticks = (struct ticks){
+        .request = on_request, .gone = on_gone, .has_room = has_room, .context = world};
     ticks_init(&world->ticks, &world->loop);
 }
 
@@ -58,11 +66,19 @@ static void world_end(struct world *world)
     assert_int_equal(uv_loop_close(&world->loop), 0);
 }
 
-/* A request comes, of an address of the device; 0: the device is not known. */
+/* A request comes for a page, of an address of the device; 0: the device is not known. */
 static void send_request(struct world *world, size_t number, uint8_t address, uint64_t device)
 {
     world->requests[number].client =
         (struct http_address){.family = 4, .bytes = {192, 0, 2, address}, .device = device};
+    world->requests[number].path = "/";
+    ticks_request(&world->ticks, exchange_of(world, number), &world->requests[number]);
+}
+
+static void send_stream(struct world *world, size_t number, uint8_t address)
+{
+    world->requests[number] = (struct http_request){
+        .path = "/events", .client = {.family = 4, .bytes = {192, 0, 2, address}}};
     ticks_request(&world->ticks, exchange_of(world, number), &world->requests[number]);
 }
 
@@ -111,6 +127,45 @@ static void all_are_given(void **state)
     world_end(&world);
 }
 
+/* An answer to the board wakes the loop. */
+static void on_answer(uv_timer_t *timer)
+{
+    (void)timer;
+}
+
+/* Of streams some begin in a tick, in the order in which they came, and only while the board has
+ * room; pages do not wait for them. */
+static void streams_wait_for_pages(void **state)
+{
+    enum { STREAMS = TICKS_STREAMS + 6, PAGE = STREAMS };
+    static struct world world;
+    uv_timer_t answer;
+    (void)state;
+
+    world_init(&world);
+    world.room = TICKS_STREAMS + 2;
+    for (size_t i = 0; i < STREAMS; i++) {
+        send_stream(&world, i, (uint8_t)i);
+    }
+    assert_int_equal(world.count, TICKS_STREAMS);
+    send_request(&world, PAGE, 100, 0);
+    assert_int_equal(world.given[TICKS_STREAMS], PAGE);
+    (void)uv_run(&world.loop, UV_RUN_NOWAIT);
+    assert_int_equal(world.count, TICKS_STREAMS + 1 + 2);
+    assert_int_equal(uv_run(&world.loop, UV_RUN_DEFAULT), 0); /* it does not spin: no room */
+    assert_int_equal(world.count, TICKS_STREAMS + 1 + 2);
+    ticks_gone(&world.ticks, exchange_of(&world, STREAMS - 2));
+    world.room = STREAMS;
+    assert_int_equal(uv_timer_init(&world.loop, &answer), 0);
+    assert_int_equal(uv_timer_start(&answer, on_answer, 0, 0), 0);
+    (void)uv_run(&world.loop, UV_RUN_DEFAULT);
+    uv_close((uv_handle_t *)&answer, NULL);
+    assert_int_equal(world.count, STREAMS);
+    assert_int_equal(world.given[STREAMS - 1], STREAMS - 1);
+    assert_int_equal(world.gone, 0);
+    world_end(&world);
+}
+
 /* Who goes while the request waits is not given; who goes later is told to the program. */
 static void who_goes_is_not_given(void **state)
 {
@@ -138,6 +193,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_sender_has_one_request_in_a_tick),
         cmocka_unit_test(all_are_given),
+        cmocka_unit_test(streams_wait_for_pages),
         cmocka_unit_test(who_goes_is_not_given),
     };
 

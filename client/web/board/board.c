@@ -609,6 +609,11 @@ bool board_is_connected(const struct board *board)
     return board->is_greeted;
 }
 
+bool board_has_room(const struct board *board)
+{
+    return board->asks.small.count == 0;
+}
+
 bool board_now_ms(const struct board *board, int64_t *out_now_ms)
 {
     const struct hearsay *server = board_server(board);

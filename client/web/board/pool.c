@@ -341,6 +341,7 @@ static void on_tick(uv_timer_t *timer)
     struct pool *pool = timer->data;
     int64_t now_ms = loop_now(pool);
     struct queue_item *late;
+    bool has_links = false;
 
     pool_serve(pool);
     while ((late = queue_find_late(&pool->queue, now_ms - POOL_WAIT_MS + 1)) != NULL) {
@@ -353,8 +354,9 @@ static void on_tick(uv_timer_t *timer)
         if (place->link != NULL && place->wish == NULL && now_ms - place->idle_ms >= POOL_IDLE_MS) {
             place_close(place);
         }
+        has_links = has_links || place->link != NULL;
     }
-    if (pool->queue.first == NULL && pool_connections(pool) == 0) {
+    if (pool->queue.first == NULL && !has_links) {
         (void)uv_timer_stop(&pool->tick);
     }
 }
@@ -416,16 +418,6 @@ void pool_forget(struct pool *pool, const void *context)
             wish->done = NULL; /* what was sent is done all the same */
         }
     }
-}
-
-size_t pool_connections(const struct pool *pool)
-{
-    size_t count = 0;
-
-    for (unsigned i = 0; i < pool->options.upstreams; i++) {
-        count += pool->places[i].link != NULL;
-    }
-    return count;
 }
 
 /* --- begin and end ---------------------------------------------------------------------------- */

@@ -38,7 +38,4 @@ void pool_write(struct pool *pool, const struct board_write *write, board_done *
                 void *context);
 void pool_forget(struct pool *pool, const void *context);
 
-/* Connections that are open, idle ones included. */
-size_t pool_connections(const struct pool *pool);
-
 #endif

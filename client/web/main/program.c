@@ -46,7 +46,6 @@ static void on_terminate(uv_signal_t *signal, int number)
     log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
     notify_stopping("closing all connections");
     http_server_stop(program->http);
-    turns_stop(&program->router.turns);
     if (program->board != NULL) {
         ticks_stop(&program->ticks);
         live_stop(program->live);
@@ -220,8 +219,10 @@ static int make_guests(struct program *program, char *out_reason)
         return rc;
     }
     make_router(program);
-    program->ticks =
-        (struct ticks){.request = route_request, .gone = route_gone, .context = &program->router};
+    program->ticks = (struct ticks){.request = route_request,
+                                    .gone = route_gone,
+                                    .has_room = route_takes_stream,
+                                    .context = &program->router};
     ticks_init(&program->ticks, &program->loop);
     http.devices = program->devices;
     http.request = ticks_request;

@@ -181,20 +181,13 @@ static void events_place_done(void *context, const struct board_reply *reply)
     visit_free(visit);
 }
 
-static void events_turn(void *context)
-{
-    struct visit *visit = context;
-
-    board_place(visit->router->board, visit->view.host, &visit->request->client, events_place_done,
-                visit);
-}
-
 void reading_events(struct visit *visit)
 {
     if (reading_view(visit) && reading_may_read(visit, 1)) {
         visit->view.is_hood = false; /* live messages are those of the host */
         visit_name_host(visit);
-        turns_wait(&visit->router->turns, visit->router->loop, &visit->turn, events_turn, visit);
+        board_place(visit->router->board, visit->view.host, &visit->request->client,
+                    events_place_done, visit);
     }
 }
 

@@ -111,3 +111,10 @@ void route_gone(void *context, struct http_exchange *exchange)
         visit_free(visit);
     }
 }
+
+bool route_takes_stream(const void *context)
+{
+    const struct router *router = context;
+
+    return board_has_room(router->board);
+}

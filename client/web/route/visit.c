@@ -35,7 +35,6 @@ void visit_choose_language(struct visit *visit, const char *tag)
 void visit_free(struct visit *visit)
 {
     if (visit != NULL) {
-        turns_leave(&visit->router->turns, &visit->turn);
         free(visit->body);
         free(visit);
     }

@@ -22,7 +22,6 @@ struct visit {
     struct http_exchange *exchange;     /* borrowed */
     const struct http_request *request; /* borrowed */
     const struct lang *lang;
-    struct turn turn; /* of a stream that waits */
     struct view view; /* the default one until it has been read */
     char *body;       /* owned: what `form` points into; NULL: no form was sent */
     struct form form;
