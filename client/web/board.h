@@ -100,6 +100,10 @@ bool board_now_ms(const struct board *board, int64_t *out_now_ms);
 /* A number that increases whenever the answer to a view may have changed; for live updates. */
 uint64_t board_version(const struct board *board);
 
+/* `news` is called whenever hearsayd has said something: it may be connected again, and what
+ * board_welcome and board_now_ms tell may be new. NULL: no more. One listener. */
+void board_on_news(struct board *board, void (*news)(void *context), void *context);
+
 /* The messages of a view, for a phone; `client` NULL: for open pages. `done` may be called before
  * the function returns. */
 void board_list(struct board *board, const struct view *view, const struct http_address *client,

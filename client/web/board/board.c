@@ -428,6 +428,9 @@ static void on_rested(void *context)
         watch_end_all(board);
     }
     board_send(board);
+    if (board->news != NULL) {
+        board->news(board->news_context);
+    }
 }
 
 static void on_greeted(void *context)
@@ -628,4 +631,10 @@ bool board_now_ms(const struct board *board, int64_t *out_now_ms)
 uint64_t board_version(const struct board *board)
 {
     return board->version;
+}
+
+void board_on_news(struct board *board, void (*news)(void *context), void *context)
+{
+    board->news = news;
+    board->news_context = context;
 }

@@ -31,6 +31,8 @@ struct board {
     struct board_watch *watches;      /* owned */
     size_t watch_filters;             /* of all watches at hearsayd */
     uint64_t version;
+    void (*news)(void *context); /* of board_on_news */
+    void *news_context;
 };
 
 /* Takes a reply that concerns watches. False: the reply is of something else. */

@@ -13,6 +13,9 @@
 
 enum { IPV4_BYTES = 4, TICK_MS = 250 };
 
+#define MIX 0x9E3779B97F4A7C15U /* 2^64 by the golden ratio: spreads addresses that differ little \
+                                 */
+
 /* One request of a phone to write, until it is answered. */
 struct wish {
     struct queue_item item; /* the first member: what the queue has is a wish */
@@ -76,49 +79,42 @@ static void wish_answer_plain(struct wish *wish, enum board_outcome outcome)
 
 /* --- what hearsayd has refused ---------------------------------------------------------------- */
 
+/* Where a refusal of a sender is noted, in the place of that of another one, if need be. */
+static struct refused *refused_of(struct pool *pool, const struct fair_key *sender)
+{
+    uint64_t mixed = (sender->words[0] ^ sender->words[1] ^ sender->words[2]) * MIX;
+
+    return &pool->refused[(mixed >> 32) % POOL_REFUSED_MAX];
+}
+
 static void note_refusal(struct pool *pool, const struct http_address *client,
                          uint64_t retry_after_ms)
 {
+    uint64_t wait_ms = retry_after_ms < POOL_REFUSED_MS ? retry_after_ms : POOL_REFUSED_MS;
     struct fair_key sender;
-    struct refused *found = &pool->refused[0];
 
     http_peer_sender_key(client, &sender);
-    for (size_t i = 0; i < POOL_REFUSED_MAX; i++) {
-        struct refused *each = &pool->refused[i];
-
-        if (memcmp(&each->sender, &sender, sizeof(sender)) == 0) {
-            found = each;
-            break;
-        }
-        found = each->until_ms < found->until_ms ? each : found;
-    }
-    found->sender = sender;
-    found->until_ms =
-        loop_now(pool) +
-        (int64_t)(retry_after_ms < POOL_REFUSED_MS ? retry_after_ms : POOL_REFUSED_MS);
+    *refused_of(pool, &sender) =
+        (struct refused){.sender = sender, .until_ms = loop_now(pool) + (int64_t)wait_ms};
 }
 
 /* Answers a wish of a sender that comes earlier than hearsayd said. False: hearsayd decides. */
 static bool answer_refused(struct pool *pool, struct wish *wish)
 {
     struct hearsay_error error;
-    struct board_reply reply = {.outcome = BOARD_LIMITED, .error = &error};
     struct fair_key sender;
 
     http_peer_sender_key(&wish->write.client, &sender);
-    for (size_t i = 0; i < POOL_REFUSED_MAX; i++) {
-        const struct refused *each = &pool->refused[i];
-
-        if (each->until_ms > loop_now(pool) &&
-            memcmp(&each->sender, &sender, sizeof(sender)) == 0) {
-            answer_fault(&error, HEARSAY_ERR_REFUSED, HEARSAY_CODE_RATE_LIMITED,
-                         "hearsayd said when to try again");
-            error.retry_after_ms = (uint64_t)(each->until_ms - loop_now(pool));
-            wish_answer(wish, &reply);
-            return true;
-        }
+    const struct refused *refused = refused_of(pool, &sender);
+    if (refused->until_ms <= loop_now(pool) ||
+        memcmp(&refused->sender, &sender, sizeof(sender)) != 0) {
+        return false;
     }
-    return false;
+    answer_fault(&error, HEARSAY_ERR_REFUSED, HEARSAY_CODE_RATE_LIMITED,
+                 "hearsayd said when to try again");
+    error.retry_after_ms = (uint64_t)(refused->until_ms - loop_now(pool));
+    wish_answer(wish, &(struct board_reply){.outcome = BOARD_LIMITED, .error = &error});
+    return true;
 }
 
 /* --- connections ------------------------------------------------------------------------------ */

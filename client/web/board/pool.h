@@ -17,7 +17,7 @@ enum {
     POOL_IDLE_MS = 5 * 1000,     /* then an idle connection is closed */
     POOL_WAIT_MS = 2 * 1000,     /* the longest wait for a connection; then BOARD_BUSY */
     POOL_QUEUE_MAX = 64,         /* requests that wait; above it, who has most gives way */
-    POOL_REFUSED_MAX = 256,      /* senders of which a refusal is remembered */
+    POOL_REFUSED_MAX = 1024,     /* senders of which a refusal is remembered */
     POOL_REFUSED_MS = 60 * 1000, /* for how long, at most */
 };
 

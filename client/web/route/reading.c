@@ -17,27 +17,24 @@ enum {
 
 /* --- what a reader asks for ------------------------------------------------------------------- */
 
+/* The smaller one; 0 stands for no bound. */
+static uint32_t lower(uint32_t a, uint32_t b)
+{
+    return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
 /* The slower one of the configuration's rate and of hearsayd's. */
 static struct bucket_rate read_rate(const struct router *router)
 {
     const struct hearsay_welcome *welcome = board_welcome(router->board);
-    struct bucket_rate rate = {
-        .per_minute = router->config->reads_per_minute,
-        .burst = router->config->reads_burst,
+    const struct hearsay_limits *limits = welcome != NULL ? &welcome->limits : NULL;
+    uint32_t own = router->config->reads_per_minute;
+
+    return (struct bucket_rate){
+        .per_minute = lower(own, limits != NULL ? limits->queries_per_minute : 0),
+        .burst = lower(own > 0 ? router->config->reads_burst : 0,
+                       limits != NULL ? limits->query_burst : 0),
     };
-
-    if (welcome != NULL && welcome->limits.queries_per_minute > 0) {
-        bool is_open = rate.per_minute == 0;
-
-        if (is_open || welcome->limits.queries_per_minute < rate.per_minute) {
-            rate.per_minute = welcome->limits.queries_per_minute;
-        }
-        if (welcome->limits.query_burst > 0 &&
-            (is_open || welcome->limits.query_burst < rate.burst)) {
-            rate.burst = welcome->limits.query_burst;
-        }
-    }
-    return rate;
 }
 
 bool reading_may_read(struct visit *visit, uint32_t cost)
@@ -240,13 +237,12 @@ static bool fixed_view(struct visit *visit)
     return true;
 }
 
-static void write_about(const struct visit *visit, const struct page *page,
-                        const struct page_error *error, struct html *html)
+static void write_about(void *context, struct html *html)
 {
-    const char *rules = visit->router->config->rules;
+    const struct visit_fixed *fixed = context;
+    const char *rules = fixed->visit->router->config->rules;
 
-    (void)error;
-    page_write_about(html, page, rules[0] != '\0' ? rules : NULL);
+    page_write_about(html, fixed->page, rules[0] != '\0' ? rules : NULL);
 }
 
 void reading_about(struct visit *visit)
@@ -294,16 +290,14 @@ static bool make_code(const struct visit *visit, bool is_join, char *out_svg)
     return qr_svg(text, out_svg) == 0;
 }
 
-static void write_code(const struct visit *visit, const struct page *page,
-                       const struct page_error *error, struct html *html)
+static void write_code(void *context, struct html *html)
 {
+    const struct visit *visit = ((const struct visit_fixed *)context)->visit;
     const char *path = visit->request->path;
     char url[PAGE_URL_BYTES];
     char code[QR_SVG_BYTES];
     bool is_there;
 
-    (void)page;
-    (void)error;
     if (strcmp(path, "/qr/page.txt") == 0) {
         write_url(visit, url);
         is_there = qr_terminal(url, code) == 0;
@@ -329,18 +323,18 @@ void reading_code(struct visit *visit)
                        NULL, write_code);
 }
 
-static void write_poster(const struct visit *visit, const struct page *page,
-                         const struct page_error *error, struct html *html)
+static void write_poster(void *context, struct html *html)
 {
+    const struct visit_fixed *fixed = context;
+    const struct visit *visit = fixed->visit;
     const struct web_config *config = visit->router->config;
     char join[QR_SVG_BYTES];
     char open[QR_SVG_BYTES];
     char url[PAGE_URL_BYTES];
 
-    (void)error;
     write_url(visit, url);
     page_write_poster(
-        html, page,
+        html, fixed->page,
         &(struct page_poster){
             .join_svg = make_code(visit, true, join) ? join : NULL,
             .open_svg = make_code(visit, false, open) ? open : NULL,

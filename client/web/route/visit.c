@@ -296,28 +296,14 @@ void visit_answer_sheet(struct visit *visit, const struct http_answer *head,
     answer_bytes(visit, head, sheet, copy);
 }
 
-/* What the writer of a fixed page needs. */
-struct fixed {
-    const struct visit *visit;
-    const struct page *page;
-    const struct page_error *error;
-    visit_write *write;
-};
-
-static void fixed_write(void *context, struct html *html)
-{
-    const struct fixed *fixed = context;
-
-    fixed->write(fixed->visit, fixed->page, fixed->error, html);
-}
-
 void visit_answer_fixed(struct visit *visit, const char *name, const struct http_answer *head,
-                        const struct page_error *error, visit_write *write)
+                        const struct page_error *error,
+                        void (*write)(void *context, struct html *html))
 {
     static const struct page_error none = {.notice = PAGE_NO_NOTICE};
     const struct page_error *shown = error != NULL ? error : &none;
     struct page page;
-    struct fixed fixed = {visit, &page, error, write};
+    struct visit_fixed fixed = {visit, &page, error};
     char url[VIEW_URL_BYTES];
 
     visit_page(visit, &page);
@@ -329,8 +315,7 @@ void visit_answer_fixed(struct visit *visit, const char *name, const struct http
                                  page.store, shown->field, shown->sentence,      shown->host};
     const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
                                       sizeof(texts) / sizeof(texts[0]), 0};
-    visit_answer_sheet(visit, head,
-                       sheets_take(&visit->router->sheets, &parts, fixed_write, &fixed));
+    visit_answer_sheet(visit, head, sheets_take(&visit->router->sheets, &parts, write, &fixed));
 }
 
 void visit_redirect_to_list(struct visit *visit)
@@ -353,11 +338,11 @@ uint64_t visit_retry_s(unsigned status, const struct page_error *error)
     return status == 503 ? RETRY_AWAY_S : 0;
 }
 
-static void write_error(const struct visit *visit, const struct page *page,
-                        const struct page_error *error, struct html *html)
+static void write_error(void *context, struct html *html)
 {
-    (void)visit;
-    page_write_error(html, page, error, NULL);
+    const struct visit_fixed *fixed = context;
+
+    page_write_error(html, fixed->page, fixed->error, NULL);
 }
 
 void visit_fail(struct visit *visit, unsigned status, const struct page_error *error)

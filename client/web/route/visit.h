@@ -102,14 +102,18 @@ void visit_redirect_to_list(struct visit *visit);
 
 /*
  * Answers with a page that has nothing of this phone and no time, and is written once until the
- * configuration is read again. `write` gets the page without hearsayd's clock. `error` is what the
- * page says besides the view; NULL: nothing. `head` is as for visit_answer_sheet. `name` tells
- * fixed pages apart.
+ * configuration is read again. `write` gets a struct visit_fixed. `name` tells fixed pages apart,
+ * and `error` is what the page says besides the view; NULL: nothing. `head` is as for
+ * visit_answer_sheet.
  */
-typedef void visit_write(const struct visit *visit, const struct page *page,
-                         const struct page_error *error, struct html *html);
+struct visit_fixed {
+    const struct visit *visit;
+    const struct page *page; /* without hearsayd's clock */
+    const struct page_error *error;
+};
 void visit_answer_fixed(struct visit *visit, const char *name, const struct http_answer *head,
-                        const struct page_error *error, visit_write *write);
+                        const struct page_error *error,
+                        void (*write)(void *context, struct html *html));
 
 /* Answers with a page about an error; with the form to send again, where a text was sent. */
 void visit_fail(struct visit *visit, unsigned status, const struct page_error *error);
