@@ -208,7 +208,7 @@ static void view_check_due(struct live_view *view)
         known->is_due = false;
         check->view = view;
         memcpy(check->id, known->id, sizeof(check->id));
-        board_get(view->live->options.board, view->view.host, check->id, check_done, check);
+        board_get(view->live->options.board, view->view.host, check->id, NULL, check_done, check);
     }
 }
 

@@ -214,9 +214,10 @@ void board_list(struct board *board, const struct view *view, const struct http_
     }
 }
 
-void board_get(struct board *board, const char *host, const uint8_t *id, board_done *done,
-               void *context)
+void board_get(struct board *board, const char *host, const uint8_t *id,
+               const struct http_address *client, board_done *done, void *context)
 {
+    assert_null(client);
     (void)board;
     (void)host;
     web_live.get_count++;
