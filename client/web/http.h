@@ -125,11 +125,10 @@ struct http_figures {
 struct http_options {
     uv_loop_t *loop; /* borrowed */
     const struct http_listener *listeners;
-    size_t listener_count; /* 1 .. HTTP_LISTENERS_MAX */
-    unsigned connections;  /* of all clients */
-    /* Of one; of a device, and of an IPv6 /64 whose devices are not known, half of all at most. */
-    unsigned connections_per_address;
-    struct devices *devices; /* borrowed: tells devices; NULL: none is known */
+    size_t listener_count;            /* 1 .. HTTP_LISTENERS_MAX */
+    unsigned connections;             /* of all clients; whoever has most gives way to a newcomer */
+    unsigned connections_per_address; /* off link, a /64 of IPv6 is one address */
+    struct devices *devices;          /* borrowed: tells devices; NULL: none is known */
     /* Whether a client that no proxy stands before may connect; NULL: all may. */
     bool (*allows)(void *context, const struct http_address *client);
     /* A request has come. Answers with http_answer or http_stream_begin, now or later. */
