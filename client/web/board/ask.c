@@ -147,7 +147,9 @@ static struct queue *queue_of(struct asks *asks, const struct ask *ask)
 
 static struct ask *ask_of(struct queue_item *item)
 {
-    return item != NULL ? (struct ask *)((char *)item - offsetof(struct ask, item)) : NULL;
+    void *ask = item != NULL ? (char *)item - offsetof(struct ask, item) : NULL;
+
+    return ask;
 }
 
 struct ask *asks_find_late(const struct asks *asks, int64_t before_ms)
