@@ -27,6 +27,7 @@ void asks_deinit(struct asks *asks)
         struct ask *ask = asks->first;
 
         asks->first = ask->next;
+        ask_land(asks, ask);
         ask_free(ask);
     }
 }
