@@ -27,6 +27,7 @@ void asks_deinit(struct asks *asks)
         struct ask *ask = asks->first;
 
         asks->first = ask->next;
+        ask_land(asks, ask);
         ask_free(ask);
     }
 }
@@ -147,7 +148,9 @@ static struct queue *queue_of(struct asks *asks, const struct ask *ask)
 
 static struct ask *ask_of(struct queue_item *item)
 {
-    return item != NULL ? (struct ask *)((char *)item - offsetof(struct ask, item)) : NULL;
+    void *ask = item != NULL ? (char *)item - offsetof(struct ask, item) : NULL;
+
+    return ask;
 }
 
 struct ask *asks_find_late(const struct asks *asks, int64_t before_ms)

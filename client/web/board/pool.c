@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "client/link/link.h"
 #include "client/web/board/answer.h"
 #include "client/web/board/queue.h"
@@ -13,8 +15,9 @@
 
 enum { IPV4_BYTES = 4, TICK_MS = 250 };
 
-#define MIX 0x9E3779B97F4A7C15U /* 2^64 by the golden ratio: spreads addresses that differ little \
-                                 */
+#define MIX                                                                               \
+    0x9E3779B97F4A7C15U /* 2^64 by the golden ratio: spreads addresses that differ little \
+                         */
 
 /* One request of a phone to write, until it is answered. */
 struct wish {
@@ -38,9 +41,9 @@ struct place {
     int64_t idle_ms; /* since when it is idle, by the loop's clock */
 };
 
-/* A sender that hearsayd has refused because of its rate. */
+/* A sender that hearsayd has refused because of its rate. No address is kept. */
 struct refused {
-    struct fair_key sender;
+    uint64_t sender;  /* a keyed hash */
     int64_t until_ms; /* by the loop's clock */
 };
 
@@ -51,6 +54,7 @@ struct pool {
     struct place *places; /* owned; options.upstreams of them */
     struct queue queue;   /* of wishes, which are owned */
     struct refused refused[POOL_REFUSED_MAX];
+    uint8_t key[crypto_shorthash_KEYBYTES]; /* of the hashes there */
     bool has_timer;
     uv_timer_t tick; /* while anything waits or is idle */
     bool is_stopped;
@@ -80,34 +84,36 @@ static void wish_answer_plain(struct wish *wish, enum board_outcome outcome)
 /* --- what hearsayd has refused ---------------------------------------------------------------- */
 
 /* Where a refusal of a sender is noted, in the place of that of another one, if need be. */
-static struct refused *refused_of(struct pool *pool, const struct fair_key *sender)
+static struct refused *refused_of(struct pool *pool, const struct http_address *client,
+                                  uint64_t *out_sender)
 {
-    uint64_t mixed = (sender->words[0] ^ sender->words[1] ^ sender->words[2]) * MIX;
+    uint8_t hash[crypto_shorthash_BYTES];
+    struct fair_key sender;
 
-    return &pool->refused[(mixed >> 32) % POOL_REFUSED_MAX];
+    http_peer_sender_key(client, &sender);
+    (void)crypto_shorthash(hash, (const uint8_t *)&sender, sizeof(sender), pool->key);
+    memcpy(out_sender, hash, sizeof(*out_sender));
+    return &pool->refused[*out_sender % POOL_REFUSED_MAX];
 }
 
 static void note_refusal(struct pool *pool, const struct http_address *client,
                          uint64_t retry_after_ms)
 {
     uint64_t wait_ms = retry_after_ms < POOL_REFUSED_MS ? retry_after_ms : POOL_REFUSED_MS;
-    struct fair_key sender;
+    uint64_t sender;
+    struct refused *refused = refused_of(pool, client, &sender);
 
-    http_peer_sender_key(client, &sender);
-    *refused_of(pool, &sender) =
-        (struct refused){.sender = sender, .until_ms = loop_now(pool) + (int64_t)wait_ms};
+    *refused = (struct refused){sender, loop_now(pool) + (int64_t)wait_ms};
 }
 
 /* Answers a wish of a sender that comes earlier than hearsayd said. False: hearsayd decides. */
 static bool answer_refused(struct pool *pool, struct wish *wish)
 {
     struct hearsay_error error;
-    struct fair_key sender;
+    uint64_t sender;
+    const struct refused *refused = refused_of(pool, &wish->write.client, &sender);
 
-    http_peer_sender_key(&wish->write.client, &sender);
-    const struct refused *refused = refused_of(pool, &sender);
-    if (refused->until_ms <= loop_now(pool) ||
-        memcmp(&refused->sender, &sender, sizeof(sender)) != 0) {
+    if (refused->sender != sender || refused->until_ms <= loop_now(pool)) {
         return false;
     }
     answer_fault(&error, HEARSAY_ERR_REFUSED, HEARSAY_CODE_RATE_LIMITED,
@@ -429,6 +435,7 @@ int pool_new(const struct board_options *options, pool_written *written, void *c
         free(places);
         return -ERR_NOMEM;
     }
+    randombytes_buf(pool->key, sizeof(pool->key));
     pool->options = *options;
     pool->places = places;
     pool->written = written;

@@ -54,6 +54,7 @@ static void on_prepare(uv_prepare_t *prepare)
     struct ticks *ticks = prepare->data;
     struct tick_wait *next;
 
+    memset(ticks->seen, 0, ticks->seen_count * sizeof(ticks->seen[0])); /* no address stays */
     ticks->seen_count = 0;
     ticks->stream_count = 0;
     for (struct tick_wait *wait = ticks->pages; wait != NULL; wait = next) {
