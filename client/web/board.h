@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * board: the messages of hearsayd, as the pages need them. Reads go through one connection for all
- * phones, the house connection, and are cached. Writes go through a connection that speaks for the
+ * phones, and are cached. Writes go through a connection that speaks for the
  * phone's address, so that the limits are those of the phone. No function blocks. On the loop's
  * thread.
  */
@@ -60,7 +60,7 @@ struct board_list {
 enum board_outcome {
     BOARD_DONE,
     BOARD_AWAY,    /* hearsayd is not there */
-    BOARD_BUSY,    /* no connection was free in time: try again later */
+    BOARD_BUSY,    /* hearsayd had no time for it, or others have less waiting: try again later */
     BOARD_LIMITED, /* RATE_LIMITED: `error` says how long to wait */
     BOARD_GONE,    /* NOT_FOUND */
     BOARD_REMOVED, /* by the operator */
@@ -76,7 +76,7 @@ struct board_reply {
     const struct hearsay_error *error;      /* NULL with BOARD_DONE, BOARD_BUSY, BOARD_NO_MEMORY */
     const struct board_list *list;          /* of board_list */
     const struct board_message *message;    /* of board_get */
-    const struct hearsay_deposited *stored; /* of board_leave */
+    const struct hearsay_deposited *stored; /* of BOARD_LEAVE */
     const char *place;                      /* of board_place: labels, a line feed behind each */
 };
 
@@ -91,46 +91,56 @@ void board_free(struct board *board); /* after the loop has nothing under way; N
 const struct hearsay_welcome *board_welcome(const struct board *board);
 bool board_is_connected(const struct board *board);
 
+/* Whether a question for a place would be sent at once. */
+bool board_has_room(const struct board *board);
+
 /* hearsayd's clock now, in Unix milliseconds; false: not known yet. */
 bool board_now_ms(const struct board *board, int64_t *out_now_ms);
 
 /* A number that increases whenever the answer to a view may have changed; for live updates. */
 uint64_t board_version(const struct board *board);
 
+/* `news` is called whenever hearsayd has said something: it may be connected again, and what
+ * board_welcome and board_now_ms tell may be new. NULL: no more. One listener. */
+void board_on_news(struct board *board, void (*news)(void *context), void *context);
+
 /* The messages of a view, for a phone; `client` NULL: for open pages. `done` may be called before
  * the function returns. */
 void board_list(struct board *board, const struct view *view, const struct http_address *client,
                 board_done *done, void *context);
 
-/* One message by its id. */
-void board_get(struct board *board, const char *host, const uint8_t *id, board_done *done,
-               void *context);
+/* One message by its id; `client` as for board_list. */
+void board_get(struct board *board, const char *host, const uint8_t *id,
+               const struct http_address *client, board_done *done, void *context);
 
 /* The here labels of a phone's address. */
 void board_place(struct board *board, const char *host, const struct http_address *client,
                  board_done *done, void *context);
 
-/* A message to leave. Borrowed for the call. */
-struct board_leave {
-    const struct view *view; /* host, place, topics and is_now are its context */
-    const char *text;
+enum board_write_kind { BOARD_LEAVE, BOARD_WITHDRAW, BOARD_REPORT };
+
+/* What a phone writes. What it points to is borrowed until `done` is called, or board_forget. */
+struct board_write {
+    enum board_write_kind kind;
+    struct http_address client;
+    const char *host;        /* not of BOARD_LEAVE */
+    const struct view *view; /* BOARD_LEAVE: host, place, topics and is_now are its context */
+    const char *text;        /* BOARD_LEAVE: `bytes` of it; BOARD_REPORT: the reason, with a NUL */
     size_t bytes;
-    uint32_t ttl_s;       /* 0: the default */
+    uint32_t ttl_s;       /* BOARD_LEAVE; 0: the default */
     const uint8_t *id;    /* HEARSAY_ID_BYTES: the same form sent twice is one message */
-    const uint8_t *token; /* HEARSAY_TOKEN_BYTES: shown again to withdraw */
+    const uint8_t *token; /* HEARSAY_TOKEN_BYTES: shown again to withdraw; not of BOARD_REPORT */
+    enum hearsay_report_kind report_kind;
 };
 
-void board_leave(struct board *board, const struct http_address *client,
-                 const struct board_leave *leave, board_done *done, void *context);
-void board_withdraw(struct board *board, const struct http_address *client, const char *host,
-                    const uint8_t *id, const uint8_t *token, board_done *done, void *context);
-void board_report(struct board *board, const struct http_address *client, const char *host,
-                  const uint8_t *id, enum hearsay_report_kind kind, const char *reason,
-                  board_done *done, void *context);
+/* Writes. `done` may be called before the function returns. */
+void board_write(struct board *board, const struct board_write *write, board_done *done,
+                 void *context);
 
 /*
- * A standing query with the messages of a view, through the house connection. `order`, `before_ms`
- * and `language` of the view do not matter. The callbacks never run before board_watch returns.
+ * A standing query with the messages of a view, through the connection for reads. `order`,
+ * `before_ms` and `language` of the view do not matter. The callbacks never run before board_watch
+ * returns.
  */
 struct board_watch;
 

@@ -34,7 +34,14 @@ enum {
     HTTP_REQUEST_SECONDS = 10, /* for head and body together */
     HTTP_ANSWER_SECONDS = 30,  /* for the client to take an answer */
     HTTP_LISTENERS_MAX = 8,
-    HTTP_STREAM_BYTES = 16 * 1024 /* most bytes that wait for one stream's client */
+    HTTP_STREAM_BYTES = 16 * 1024, /* most bytes that wait for one stream's client */
+    HTTP_POOL_BYTES = 6 * 1024,    /* of MHD for a connection: both heads, 25 headers of 64 bytes */
+    /* What the kernel may keep for one client, of each direction; it takes twice that. */
+    HTTP_SEND_BYTES = 16 * 1024,
+    HTTP_RECEIVE_BYTES = 8 * 1024,
+    /* Answers that clients have not taken yet: together as much for each connection, or one MiB. */
+    HTTP_ANSWER_BYTES = 16 * 1024,
+    HTTP_ANSWERS_LEAST = 1024 * 1024
 };
 
 struct devices;
@@ -118,11 +125,10 @@ struct http_figures {
 struct http_options {
     uv_loop_t *loop; /* borrowed */
     const struct http_listener *listeners;
-    size_t listener_count; /* 1 .. HTTP_LISTENERS_MAX */
-    unsigned connections;  /* of all clients */
-    /* Of one; of a device, and of an IPv6 /64 whose devices are not known, half of all at most. */
-    unsigned connections_per_address;
-    struct devices *devices; /* borrowed: tells devices; NULL: none is known */
+    size_t listener_count;            /* 1 .. HTTP_LISTENERS_MAX */
+    unsigned connections;             /* of all clients; whoever has most gives way to a newcomer */
+    unsigned connections_per_address; /* off link, a /64 of IPv6 is one address */
+    struct devices *devices;          /* borrowed: tells devices; NULL: none is known */
     /* Whether a client that no proxy stands before may connect; NULL: all may. */
     bool (*allows)(void *context, const struct http_address *client);
     /* A request has come. Answers with http_answer or http_stream_begin, now or later. */
@@ -143,6 +149,9 @@ int http_server_new(const struct http_options *options, struct http_server **out
  * must run until nothing is left under way, and http_server_free called then. */
 void http_server_stop(struct http_server *server);
 void http_server_free(struct http_server *server); /* NULL is fine */
+
+/* The most memory that the program and the kernel use for this many connections. */
+uint64_t http_memory_most(unsigned connections);
 
 /* Connections that are open. */
 size_t http_server_connections(const struct http_server *server);
@@ -174,6 +183,9 @@ struct http_stream *http_stream_begin(struct http_exchange *exchange,
 /* Sends bytes, which are copied. False: more than HTTP_STREAM_BYTES wait, or memory is out: then
  * the stream is closed when the loop turns, and `closed` is called. */
 bool http_stream_send(struct http_stream *stream, const void *bytes, size_t count);
+
+/* Closes the stream when the loop turns, and throws away what waits. Then `closed` is called. */
+void http_stream_abort(struct http_stream *stream);
 
 /* Ends the stream. `closed` is called when the client has taken what waits, HTTP_ANSWER_SECONDS
  * later at most. */

@@ -35,9 +35,14 @@ size_t http_server_connections(const struct http_server *server)
     return server->connection_count;
 }
 
+bool http_server_may_trim(const struct http_server *server)
+{
+    return server->ended_count >= TRIM_CONNECTIONS;
+}
+
 void http_server_trim(struct http_server *server)
 {
-    if (server->ended_count < TRIM_CONNECTIONS) {
+    if (!http_server_may_trim(server)) {
         return;
     }
     server->ended_count = 0;
@@ -126,22 +131,27 @@ static struct MHD_Response *response_new(const struct http_answer *answer)
 
 /* Keeps an answer until MHD asks for it. NULL closes the connection. */
 static void exchange_set_response(struct http_exchange *exchange, unsigned status,
-                                  struct MHD_Response *response)
+                                  struct MHD_Response *response, size_t bytes)
 {
+    struct http_server *server = exchange->connection->server;
     exchange->is_answered = true;
     exchange->status = status;
-    http_figures_note(&exchange->connection->server->figures, status, exchange->began_ns);
+    http_figures_note(&server->figures, status, exchange->began_ns);
     exchange->response = response;
+    exchange->answer_bytes = response == NULL ? 0 : bytes;
+    server->answer_bytes += exchange->answer_bytes;
     if (response == NULL) {
         http_connection_close(exchange->connection);
     }
     http_connection_resume(exchange->connection);
+    http_server_bound_answers(server, exchange->connection);
 }
 
 void http_answer(struct http_exchange *exchange, const struct http_answer *answer)
 {
     assert(!exchange->is_answered);
-    exchange_set_response(exchange, answer->status, response_new(answer));
+    exchange_set_response(exchange, answer->status, response_new(answer),
+                          answer->is_static ? 0 : answer->body_bytes);
 }
 
 void http_exchange_refuse(struct http_exchange *exchange, unsigned status, const char *sentence)
@@ -161,7 +171,7 @@ void http_exchange_refuse(struct http_exchange *exchange, unsigned status, const
         MHD_destroy_response(response);
         response = NULL;
     }
-    exchange_set_response(exchange, status, response);
+    exchange_set_response(exchange, status, response, 0);
 }
 
 bool http_exchange_queue(struct http_exchange *exchange)
@@ -212,6 +222,7 @@ void http_exchange_end(struct http_exchange *exchange)
     struct http_connection *connection = exchange->connection;
     const struct alloc *alloc = connection->server->alloc;
     exchange_report_end(exchange);
+    connection->server->answer_bytes -= exchange->answer_bytes;
     if (exchange->response != NULL) {
         MHD_destroy_response(exchange->response);
     }

@@ -5,14 +5,11 @@
 #include <sys/socket.h>
 
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 
 #include <microhttpd.h>
 
 #include "client/web/http_inner.h"
 #include "daemon/system/list.h"
-
-enum { SEND_BYTES = 32 * 1024 /* what the kernel keeps for one client; it takes twice that */ };
 
 void http_server_want_turn(struct http_server *server)
 {
@@ -21,9 +18,21 @@ void http_server_want_turn(struct http_server *server)
     }
 }
 
+void http_server_watch_deadline(struct http_server *server, uint64_t at_ms)
+{
+    uv_timer_t *timer = &server->deadlines;
+    uint64_t now_ms = uv_now(server->options.loop);
+    if (!server->is_stopped &&
+        (!uv_is_active((const uv_handle_t *)timer) || at_ms < server->deadline_ms)) {
+        server->deadline_ms = at_ms;
+        (void)uv_timer_start(timer, server->on_deadlines, at_ms > now_ms ? at_ms - now_ms : 0, 0);
+    }
+}
+
 void http_connection_set_deadline(struct http_connection *connection, unsigned seconds)
 {
     connection->deadline_ms = uv_now(connection->server->options.loop) + (uint64_t)seconds * 1000;
+    http_server_watch_deadline(connection->server, connection->deadline_ms);
 }
 
 void http_connection_suspend(struct http_connection *connection)
@@ -47,13 +56,14 @@ void http_connection_resume(struct http_connection *connection)
     http_server_want_turn(connection->server);
 }
 
-/* How many connections are counted for one address. */
-static size_t address_count(const struct http_server *server, const struct http_address *address)
+/* How many connections are counted for the address of a connection, this one included. */
+static size_t address_count(const struct http_connection *connection)
 {
-    const struct http_connection *connection;
-    size_t count = 0;
-    DL_FOREACH (server->connections, connection) {
-        count += connection->owner != NULL && http_peer_equals(&connection->address, address);
+    const struct http_connection *other;
+    size_t count = 1;
+    DL_FOREACH (connection->server->connections, other) {
+        count += other != connection && other->holder != NULL &&
+                 http_peer_shares_address(&other->address, &connection->address);
     }
     return count;
 }
@@ -77,24 +87,23 @@ static void connection_learn_device(struct http_connection *connection, const st
 enum http_entry http_connection_enter(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
-    const struct http_address *address = &connection->address;
-    const struct http_owner *others = http_owner_find(server->owners, address);
-    size_t half = server->options.connections / 2 + server->options.connections % 2;
-    if (others != NULL &&
-        (((address->family == 6 || address->device != 0) && others->count >= half) ||
-         (others->count >= server->options.connections_per_address &&
-          address_count(server, address) >= server->options.connections_per_address))) {
+    size_t most = server->options.connections_per_address;
+    connection->holder = http_peer_enter(&server->holders, server->alloc, &connection->address);
+    if (connection->holder == NULL) {
+        return HTTP_ENTRY_NOMEM;
+    }
+    if (fair_share(connection->holder).held > most && address_count(connection) > most) {
+        http_connection_leave(connection);
         return HTTP_ENTRY_FULL;
     }
-    connection->owner = http_owner_enter(server->owners, server->alloc, address);
-    return connection->owner == NULL ? HTTP_ENTRY_NOMEM : HTTP_ENTRY_DONE;
+    return HTTP_ENTRY_DONE;
 }
 
 void http_connection_leave(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
-    http_owner_leave(server->owners, server->alloc, connection->owner);
-    connection->owner = NULL;
+    fair_leave(&server->holders, server->alloc, connection->holder);
+    connection->holder = NULL;
 }
 
 void http_connection_close(struct http_connection *connection)
@@ -119,55 +128,82 @@ void http_connection_abort(struct http_connection *connection)
     http_connection_close(connection);
 }
 
+void http_connection_end(struct http_connection *connection)
+{
+    if (connection->phase == HTTP_PHASE_IDLE) {
+        http_connection_close(connection);
+    } else {
+        http_connection_abort(connection);
+    }
+}
+
+static void consider(struct fair_choice *choice, struct http_connection *connection)
+{
+    fair_consider(choice, &(struct fair_candidate){.thing = connection,
+                                                   .share = fair_share(connection->holder),
+                                                   .rank = connection->phase == HTTP_PHASE_IDLE,
+                                                   .age = uv_now(connection->server->options.loop) -
+                                                          connection->idle_since_ms});
+}
+
 /*
- * Returns the idle connection that is to be closed for a new connection: one of the network that
- * has the most connections, idle or not. If there are several, returns the one that has been idle
- * longest. Returns NULL if no connection is idle.
+ * Ends one connection where there is no place for a newcomer: of the sender that has most, in
+ * whatever phase its connections are, first those that are idle and then the oldest. A phase that
+ * nobody may be displaced from would be the one that an attacker chooses.
  */
-static struct http_connection *server_find_victim(struct http_server *server)
+static void server_make_room(struct http_server *server, const struct http_connection *newcomer)
 {
-    struct http_connection *victim = NULL;
+    struct fair_choice choice = {.newcomer = fair_share(newcomer->holder)};
     struct http_connection *connection;
-    size_t most = 0;
-    DL_FOREACH (server->connections, connection) {
-        size_t count = connection->owner == NULL ? 0 : connection->owner->count;
-        if (connection->phase != HTTP_PHASE_IDLE || connection->is_closing) {
-            continue;
-        }
-        if (victim == NULL || count > most ||
-            (count == most && connection->idle_since_ms < victim->idle_since_ms)) {
-            victim = connection;
-            most = count;
-        }
-    }
-    return victim;
-}
-
-bool http_server_make_room(struct http_server *server, const struct http_connection *newcomer)
-{
     if (server->connection_count - server->closing_count < server->options.connections) {
-        return true;
+        return;
     }
-    struct http_connection *victim = server_find_victim(server);
-    if (victim == NULL) {
-        return false;
+    DL_FOREACH (server->connections, connection) {
+        if (!connection->is_closing) {
+            consider(&choice, connection);
+        }
     }
-    if (newcomer->owner != NULL &&
-        (victim->owner == NULL ? 0 : victim->owner->count) < newcomer->owner->count - 1) {
-        return false;
+    if (choice.victim.thing != NULL) {
+        http_connection_end(choice.victim.thing);
     }
-    http_connection_close(victim);
-    return true;
 }
 
-static void descriptor_set_up(int descriptor)
+static uint64_t answers_most(unsigned connections)
 {
-    unsigned user_timeout_ms = HTTP_ANSWER_SECONDS * 1000;
-    int send_bytes = SEND_BYTES;
-    /* If a call fails, the kernel only buffers more bytes, and keeps them longer. */
-    (void)setsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes));
-    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms,
-                     sizeof(user_timeout_ms));
+    uint64_t bytes = (uint64_t)connections * HTTP_ANSWER_BYTES;
+    return bytes > HTTP_ANSWERS_LEAST ? bytes : HTTP_ANSWERS_LEAST;
+}
+
+void http_server_bound_answers(struct http_server *server, struct http_connection *last)
+{
+    uint64_t most = answers_most(server->options.connections);
+    uint64_t held = server->answer_bytes;
+    while (held > most) {
+        struct fair_choice choice = {.newcomer = fair_share(last->holder)};
+        struct http_connection *connection;
+        held = 0;
+        DL_FOREACH (server->connections, connection) {
+            if (connection->exchange.answer_bytes > 0 && !connection->is_closing) {
+                held += connection->exchange.answer_bytes;
+                if (connection != last) {
+                    consider(&choice, connection);
+                }
+            }
+        }
+        if (held <= most) {
+            return; /* the rest goes when the loop turns */
+        }
+        http_connection_end(choice.victim.thing != NULL ? choice.victim.thing : last);
+    }
+}
+
+uint64_t http_memory_most(unsigned connections)
+{
+    const uint64_t each =
+        2 * HTTP_SEND_BYTES + 2 * HTTP_RECEIVE_BYTES + /* of the kernel */
+        HTTP_POOL_BYTES + sizeof(struct http_connection) + HTTP_TARGET_BYTES +
+        (HTTP_STREAM_BYTES > HTTP_BODY_BYTES ? HTTP_STREAM_BYTES : HTTP_BODY_BYTES);
+    return connections * each + answers_most(connections);
 }
 
 struct http_connection *http_connection_new(const struct http_server_listener *listener,
@@ -198,8 +234,8 @@ struct http_connection *http_connection_new(const struct http_server_listener *l
             is_welcome = http_connection_enter(connection) == HTTP_ENTRY_DONE;
         }
     }
-    if (is_welcome && http_server_make_room(server, connection)) {
-        descriptor_set_up(descriptor);
+    if (is_welcome) {
+        server_make_room(server, connection);
         return connection;
     }
     server->figures.refused++;

@@ -57,6 +57,7 @@ struct http_exchange {
     bool is_answered;              /* by the program, or by us */
     unsigned status;               /* of the answer */
     struct MHD_Response *response; /* owned until MHD has it; NULL: none, or MHD has it */
+    size_t answer_bytes;           /* of memory that the answer takes until it has ended */
     struct http_stream *stream;    /* owned; NULL: the answer is none */
     struct http_request request;
 };
@@ -87,7 +88,7 @@ struct http_connection {
     uint64_t deadline_ms;        /* of uv_now, when the connection is closed */
     uint64_t idle_since_ms;      /* of uv_now */
     struct http_address address; /* of the client; behind a proxy only during a request */
-    struct http_owner *owner;    /* NULL: not counted */
+    struct fair_holder *holder;  /* NULL: not counted */
     struct http_exchange exchange;
 };
 
@@ -110,9 +111,10 @@ struct http_server {
     size_t connection_count;
     size_t closing_count; /* of these */
     size_t ended_count;   /* in MHD, since the last trim */
+    size_t answer_bytes;  /* of all exchanges */
     struct http_figures figures;
     bool has_ended; /* connections that are ours wait to be closed */
-    struct http_owner *owners[HTTP_OWNER_ROWS];
+    struct fair_table holders;
     struct http_connection *adding; /* is being given to MHD, which has not begun with it */
     int hangups; /* an epoll descriptor with the suspended connections and those that are ours */
     struct http_server_listener listeners[HTTP_LISTENERS_MAX];
@@ -124,9 +126,11 @@ struct http_server {
     uv_handle_t *handles[HTTP_HANDLES_MAX]; /* those below, and the listeners' */
     size_t handle_count;
     uv_poll_t daemon_poll, hangup_poll;
-    uv_timer_t turn;      /* MHD wants to run */
-    uv_timer_cb on_turn;  /* lets MHD run */
-    uv_timer_t deadlines; /* looks for connections that are late */
+    uv_timer_t turn;     /* MHD wants to run */
+    uv_timer_cb on_turn; /* lets MHD run */
+    uv_timer_cb on_deadlines;
+    uv_timer_t deadlines; /* looks for connections that are late; rests while none can be */
+    uint64_t deadline_ms; /* of uv_now, when `deadlines` looks next */
 };
 
 struct http_header {
@@ -151,6 +155,7 @@ void http_connection_free(struct http_connection *connection);
 void http_figures_note(struct http_figures *figures, unsigned status, uint64_t began_ns);
 
 /* Gives memory back to the system if many connections have ended. */
+bool http_server_may_trim(const struct http_server *server);
 void http_server_trim(struct http_server *server);
 
 /* Closes the connections that are ours and have ended. */
@@ -159,24 +164,32 @@ void http_server_reap(struct http_server *server);
 /* Lets MHD run when the loop turns. */
 void http_server_want_turn(struct http_server *server);
 
+/* Lets `deadlines` look at `at_ms` of uv_now, or up to a second later. */
+void http_server_watch_deadline(struct http_server *server, uint64_t at_ms);
+
 /* Closes a connection when the loop turns. The client gets what the kernel has already taken. */
 void http_connection_close(struct http_connection *connection);
 
 /* The same, and the kernel throws away what the client has not taken. */
 void http_connection_abort(struct http_connection *connection);
 
-/* Counts a connection for the owner of its address. */
+/* Counts a connection for the sender that its address is of. */
 enum http_entry {
     HTTP_ENTRY_DONE,
-    HTTP_ENTRY_FULL, /* the address or its /64 has as many as it may have */
+    HTTP_ENTRY_FULL, /* the address has as many as it may have */
     HTTP_ENTRY_NOMEM
 };
 enum http_entry http_connection_enter(struct http_connection *connection);
 
-/* Makes room for a newcomer. False: nobody has more than the newcomer and is idle. */
-bool http_server_make_room(struct http_server *server, const struct http_connection *newcomer);
+/* Ends connections while the answers that clients have not taken use too much memory; not that of
+ * the last answer, unless its sender has most. */
+void http_server_bound_answers(struct http_server *server, struct http_connection *last);
 
-/* Stops counting a connection for its owner. */
+/* Ends a connection that is late or has to make room, in whatever phase it is: its client gets
+ * nothing more of an answer. */
+void http_connection_end(struct http_connection *connection);
+
+/* Stops counting a connection for its sender. */
 void http_connection_leave(struct http_connection *connection);
 
 /* Sets the time by which the client must have done its part, from now. */

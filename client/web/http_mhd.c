@@ -15,6 +15,8 @@
 #include <sys/socket.h>
 
 #include <microhttpd.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 
 #include "client/web/http_inner.h"
 #include "client/web/http_request.h"
@@ -23,12 +25,7 @@
 #include "daemon/system/list.h"
 #include "daemon/system/reason.h"
 
-enum {
-    ACCEPTS_A_TURN = 16,
-    HANGUPS_A_TURN = 16,
-    POOL_BYTES = 6 * 1024, /* of MHD for one connection: both heads, and 25 headers of 64 bytes */
-    DEADLINES_PERIOD_MS = 1000
-};
+enum { ACCEPTS_A_TURN = 16, HANGUPS_A_TURN = 16, DEADLINES_PERIOD_MS = 1000 };
 
 /* MHD 0.9.75 has the older of the two names. */
 #if MHD_VERSION >= 0x00097701
@@ -65,6 +62,12 @@ static void server_drop_failed(struct http_server *server)
     }
 }
 
+/* Lets `deadlines` listen again after a pause, or give memory back. */
+static void server_look_soon(struct http_server *server)
+{
+    http_server_watch_deadline(server, uv_now(server->options.loop) + DEADLINES_PERIOD_MS);
+}
+
 /* Lets MHD do all that it can do at once, and plans when it must run again. */
 static void server_run(struct http_server *server)
 {
@@ -72,6 +75,9 @@ static void server_run(struct http_server *server)
     (void)MHD_run(server->daemon); /* fails in modes that we do not use */
     server_drop_failed(server);
     http_server_reap(server);
+    if (http_server_may_trim(server)) {
+        server_look_soon(server);
+    }
     if (!server->is_stopping && MHD_get_timeout(server->daemon, &wait_ms) == MHD_YES) {
         (void)uv_timer_start(&server->turn, server->on_turn, wait_ms, 0);
     }
@@ -94,8 +100,9 @@ static void on_daemon_event(uv_poll_t *poll, int status, int events)
     server_run(poll->data);
 }
 
-/* Clients have gone while their connections were suspended in MHD or had a stream; or they take
- * more of a stream. Nothing is freed before MHD runs. */
+/* Clients have gone while their connections were suspended in MHD or had a stream; or they send
+ * beside a stream, which nobody would read; or they take more of a stream. Nothing is freed before
+ * MHD runs. */
 static void on_hangups(uv_poll_t *poll, int status, int events)
 {
     (void)status;
@@ -108,7 +115,7 @@ static void on_hangups(uv_poll_t *poll, int status, int events)
         if (connection->is_ours && hangups[i].events == EPOLLOUT) {
             http_stream_flush(connection->exchange.stream);
         } else {
-            http_connection_close(connection);
+            http_connection_end(connection);
         }
     }
 }
@@ -120,15 +127,16 @@ static void on_deadlines(uv_timer_t *timer)
 {
     struct http_server *server = timer->data;
     uint64_t now_ms = uv_now(server->options.loop);
+    uint64_t next_ms = HTTP_NO_DEADLINE;
     struct http_connection *connection;
     DL_FOREACH (server->connections, connection) {
-        if (connection->deadline_ms > now_ms) {
+        if (connection->is_closing) {
             continue;
         }
-        if (connection->phase == HTTP_PHASE_IDLE) {
-            http_connection_close(connection);
-        } else {
-            http_connection_abort(connection);
+        if (connection->deadline_ms <= now_ms) {
+            http_connection_end(connection);
+        } else if (connection->deadline_ms < next_ms) {
+            next_ms = connection->deadline_ms;
         }
     }
     if (server->is_paused) {
@@ -136,16 +144,9 @@ static void on_deadlines(uv_timer_t *timer)
         listeners_watch(server, true);
     }
     http_server_trim(server);
-    if (server->connections == NULL) {
-        (void)uv_timer_stop(timer);
-    }
-}
-
-static void server_watch_deadlines(struct http_server *server)
-{
-    if (!uv_is_active((const uv_handle_t *)&server->deadlines)) {
-        (void)uv_timer_start(&server->deadlines, on_deadlines, DEADLINES_PERIOD_MS,
-                             DEADLINES_PERIOD_MS);
+    if (next_ms != HTTP_NO_DEADLINE) {
+        uint64_t soonest_ms = now_ms + DEADLINES_PERIOD_MS;
+        http_server_watch_deadline(server, next_ms > soonest_ms ? next_ms : soonest_ms);
     }
 }
 
@@ -290,7 +291,7 @@ static bool listener_accept(struct http_server_listener *listener)
         if (errno == EMFILE || errno == ENFILE || errno == ENOMEM || errno == ENOBUFS) {
             server->is_paused = true;
             listeners_watch(server, false);
-            server_watch_deadlines(server);
+            server_look_soon(server);
         }
         return errno == EINTR || errno == ECONNABORTED;
     }
@@ -311,7 +312,6 @@ static void on_clients(uv_poll_t *poll, int status, int events)
     struct http_server_listener *listener = CONTAINER_OF(poll, struct http_server_listener, poll);
     for (int i = 0; i < ACCEPTS_A_TURN && listener_accept(listener); i++) {
     }
-    server_watch_deadlines(listener->server);
     server_run(listener->server);
 }
 
@@ -329,7 +329,22 @@ static void listeners_watch(struct http_server *server, bool is_watched)
 
 /* Beginning and ending. */
 
-static int listener_check(const struct http_server_listener *listener, char *out_reason)
+/* Sets what accepted sockets inherit: how much the kernel keeps of one client, which it doubles,
+ * and how long. Nobody reads what a client sends while it takes an answer. */
+static void listener_set_up(const struct http_server_listener *listener)
+{
+    unsigned user_timeout_ms = HTTP_ANSWER_SECONDS * 1000;
+    int send_bytes = HTTP_SEND_BYTES;
+    int receive_bytes = HTTP_RECEIVE_BYTES;
+    /* If a call fails, the kernel only buffers more bytes, and keeps them longer. */
+    (void)setsockopt(listener->descriptor, SOL_SOCKET, SO_SNDBUF, &send_bytes, sizeof(send_bytes));
+    (void)setsockopt(listener->descriptor, SOL_SOCKET, SO_RCVBUF, &receive_bytes,
+                     sizeof(receive_bytes));
+    (void)setsockopt(listener->descriptor, IPPROTO_TCP, TCP_USER_TIMEOUT, &user_timeout_ms,
+                     sizeof(user_timeout_ms));
+}
+
+static int listener_begin(const struct http_server_listener *listener, char *out_reason)
 {
     struct sockaddr_storage address;
     socklen_t bytes = sizeof(address);
@@ -341,6 +356,7 @@ static int listener_check(const struct http_server_listener *listener, char *out
     if (address.ss_family == AF_UNIX && !listener->is_proxied) {
         return reason_set(out_reason, "a Unix socket must be proxied: its clients have no address");
     }
+    listener_set_up(listener);
     return 0;
 }
 
@@ -352,8 +368,9 @@ static int server_start_daemon(struct http_server *server, char *out_reason)
         MHD_USE_EPOLL | MHD_ALLOW_SUSPEND_RESUME | MHD_USE_NO_LISTEN_SOCKET, 0, NULL, NULL, on_step,
         server, MHD_OPTION_NOTIFY_CONNECTION, on_connection, server, MHD_OPTION_NOTIFY_COMPLETED,
         on_completed, server, MHD_OPTION_URI_LOG_CALLBACK, on_target, server,
-        MHD_OPTION_CONNECTION_LIMIT, limit, MHD_OPTION_CONNECTION_MEMORY_LIMIT, (size_t)POOL_BYTES,
-        MHD_OPTION_CONNECTION_TIMEOUT, 0U, STRICT_OPTION, 1, MHD_OPTION_END);
+        MHD_OPTION_CONNECTION_LIMIT, limit, MHD_OPTION_CONNECTION_MEMORY_LIMIT,
+        (size_t)HTTP_POOL_BYTES, MHD_OPTION_CONNECTION_TIMEOUT, 0U, STRICT_OPTION, 1,
+        MHD_OPTION_END);
     if (server->daemon == NULL) {
         return reason_set(out_reason, "cannot start libmicrohttpd: %s", strerror(errno));
     }
@@ -452,7 +469,7 @@ static int server_start(struct http_server *server, char *out_reason)
 {
     int rc = 0;
     for (size_t i = 0; rc == 0 && i < server->listener_count; i++) {
-        rc = listener_check(&server->listeners[i], out_reason);
+        rc = listener_begin(&server->listeners[i], out_reason);
     }
     if (rc == 0) {
         rc = server_start_daemon(server, out_reason);
@@ -473,6 +490,7 @@ int http_server_new(const struct http_options *options, struct http_server **out
     server->options = *options;
     server->options.listeners = NULL; /* borrowed for the call only */
     server->on_turn = on_turn;
+    server->on_deadlines = on_deadlines;
     server->hangups = -1;
     server->listener_count = options->listener_count;
     for (size_t i = 0; i < options->listener_count; i++) {

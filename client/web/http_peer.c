@@ -7,9 +7,10 @@
 #include <netinet/in.h>
 
 #include "daemon/device/devices.h"
-#include "daemon/system/list.h"
 
 enum { ADDRESS_4_BYTES = 4, ADDRESS_6_BYTES = 16, NETWORK_6_BYTES = 8 };
+
+enum { KEY_DEVICE = 1, KEY_NETWORK = 64 }; /* kinds of keys; of an address its family */
 
 static const uint8_t mapped_prefix[12] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xff, 0xff};
 
@@ -116,12 +117,57 @@ bool http_peer_equals(const struct http_address *a, const struct http_address *b
     return a->family == b->family && memcmp(a->bytes, b->bytes, sizeof(a->bytes)) == 0;
 }
 
+/* Whether all addresses of the /64 of an IPv6 address count as one. */
+static bool is_wide(const struct http_address *address)
+{
+    bool is_on_link =
+        address->has_local && memcmp(address->bytes, address->local, NETWORK_6_BYTES) == 0;
+
+    return address->family == 6 && (!is_on_link || address->is_hidden);
+}
+
+static void network_key(const struct http_address *address, struct fair_key *out_key)
+{
+    *out_key = (struct fair_key){.words[0] = KEY_NETWORK};
+    memcpy(&out_key->words[1], address->bytes, NETWORK_6_BYTES);
+}
+
+void http_peer_sender_key(const struct http_address *address, struct fair_key *out_key)
+{
+    if (address->device != 0) {
+        *out_key = (struct fair_key){.words = {KEY_DEVICE, address->device}};
+    } else if (is_wide(address)) {
+        network_key(address, out_key);
+    } else {
+        *out_key = (struct fair_key){.words[0] = address->family};
+        memcpy(&out_key->words[1], address->bytes, sizeof(address->bytes));
+    }
+}
+
+struct fair_holder *http_peer_enter(struct fair_table *table, const struct alloc *alloc,
+                                    const struct http_address *address)
+{
+    bool has_network = address->device == 0 && address->family == 6;
+    struct fair_key sender;
+    struct fair_key network;
+
+    http_peer_sender_key(address, &sender);
+    network_key(address, &network);
+    return fair_enter(table, alloc, &sender, has_network ? &network : NULL);
+}
+
+bool http_peer_shares_address(const struct http_address *a, const struct http_address *b)
+{
+    return http_peer_equals(a, b) || (a->device == 0 && http_peer_shares_sender(a, b));
+}
+
 bool http_peer_shares_sender(const struct http_address *a, const struct http_address *b)
 {
-    if (a->device != 0 || b->device != 0) {
-        return a->device == b->device;
-    }
-    return a->is_hidden && b->is_hidden ? http_peer_shares_network(a, b) : http_peer_equals(a, b);
+    struct fair_key keys[2];
+
+    http_peer_sender_key(a, &keys[0]);
+    http_peer_sender_key(b, &keys[1]);
+    return memcmp(&keys[0], &keys[1], sizeof(keys[0])) == 0;
 }
 
 bool http_peer_shares_network(const struct http_address *a, const struct http_address *b)
@@ -130,65 +176,4 @@ bool http_peer_shares_network(const struct http_address *a, const struct http_ad
         return a->device == b->device;
     }
     return a->family == 6 && b->family == 6 && memcmp(a->bytes, b->bytes, NETWORK_6_BYTES) == 0;
-}
-
-static size_t network_bytes(const struct http_address *address)
-{
-    return address->family == 4 ? ADDRESS_4_BYTES : NETWORK_6_BYTES;
-}
-
-static size_t row_of(const struct http_address *address)
-{
-    size_t hash = 0;
-    if (address->device != 0) {
-        return address->device % HTTP_OWNER_ROWS;
-    }
-    for (size_t i = 0; i < network_bytes(address); i++) {
-        hash = 31 * hash + address->bytes[i];
-    }
-    return hash % HTTP_OWNER_ROWS;
-}
-
-struct http_owner *http_owner_find(struct http_owner *const rows[HTTP_OWNER_ROWS],
-                                   const struct http_address *address)
-{
-    size_t bytes = network_bytes(address);
-    struct http_owner *owner;
-    DL_FOREACH (rows[row_of(address)], owner) {
-        if (address->device != 0 || owner->network.device != 0) {
-            if (owner->network.device == address->device) {
-                return owner;
-            }
-        } else if (owner->network.family == address->family &&
-                   memcmp(owner->network.bytes, address->bytes, bytes) == 0) {
-            return owner;
-        }
-    }
-    return NULL;
-}
-
-struct http_owner *http_owner_enter(struct http_owner *rows[HTTP_OWNER_ROWS],
-                                    const struct alloc *alloc, const struct http_address *address)
-{
-    struct http_owner *owner = http_owner_find(rows, address);
-    if (owner == NULL) {
-        owner = alloc_zeroed(alloc, 1, sizeof(*owner));
-        if (owner == NULL) {
-            return NULL;
-        }
-        owner->network = *address;
-        DL_APPEND(rows[row_of(address)], owner);
-    }
-    owner->count++;
-    return owner;
-}
-
-void http_owner_leave(struct http_owner *rows[HTTP_OWNER_ROWS], const struct alloc *alloc,
-                      struct http_owner *owner)
-{
-    if (owner == NULL || --owner->count > 0) {
-        return;
-    }
-    DL_DELETE(rows[row_of(&owner->network)], owner);
-    alloc_release(alloc, owner);
 }

@@ -1,9 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/*
- * http_peer: addresses of clients, and how many connections each owner has. An owner is the device
- * behind an address. If the device is not known, the owner is an IPv4 address or an IPv6 /64,
- * because one guest can have all addresses of a /64.
- */
+/* http_peer: addresses of clients, and which of them are one sender. */
 #ifndef CLIENT_WEB_HTTP_PEER_H
 #define CLIENT_WEB_HTTP_PEER_H
 
@@ -14,6 +10,7 @@
 
 #include "client/web/http.h"
 #include "core/base/alloc.h"
+#include "core/base/fair.h"
 
 /* Converts the address of a socket's other end. An IPv4 address that is mapped into IPv6 becomes
  * IPv4. False: the socket is neither IPv4 nor IPv6. Without out->local. */
@@ -33,31 +30,22 @@ bool http_peer_from_forwarded(const char *header, struct http_address *out);
 /* Whether two clients have the same address. */
 bool http_peer_equals(const struct http_address *a, const struct http_address *b);
 
-/* Whether two clients are one sender: of one device, or of one address. */
+/* What counts as one holder wherever something has run out (core/base/fair.h): the device of a
+ * client. If the device is not known: an IPv4 address; an IPv6 address on link; or of IPv6 from
+ * further away the /64, because one guest there can have all addresses of a /64. */
+void http_peer_sender_key(const struct http_address *address, struct fair_key *out_key);
+
+/* Counts one more thing of a client, as fair_enter: an IPv6 address on link is in its /64. */
+struct fair_holder *http_peer_enter(struct fair_table *table, const struct alloc *alloc,
+                                    const struct http_address *address);
+
+/* Whether two clients count as one address: off link, a /64 is one address. */
+bool http_peer_shares_address(const struct http_address *a, const struct http_address *b);
+
+/* Whether two clients are one sender: their keys are the same. */
 bool http_peer_shares_sender(const struct http_address *a, const struct http_address *b);
 
 /* Whether two clients are of one device; or, if no device is known, of one IPv6 /64. */
 bool http_peer_shares_network(const struct http_address *a, const struct http_address *b);
-
-enum { HTTP_OWNER_ROWS = 1024 };
-
-/* An owner with its connections. Owners stand in rows by their devices or addresses. */
-struct http_owner {
-    struct http_owner *prev, *next;
-    struct http_address network; /* the device counts, or of IPv6 the first 8 bytes */
-    size_t count;                /* connections */
-};
-
-/* Finds the owner of an address. NULL: the owner has no connection. O(owners in a row). */
-struct http_owner *http_owner_find(struct http_owner *const rows[HTTP_OWNER_ROWS],
-                                   const struct http_address *address);
-
-/* Counts one more connection of an address. NULL: memory is out. */
-struct http_owner *http_owner_enter(struct http_owner *rows[HTTP_OWNER_ROWS],
-                                    const struct alloc *alloc, const struct http_address *address);
-
-/* Counts one connection less. The owner is freed with its last one. NULL is fine. */
-void http_owner_leave(struct http_owner *rows[HTTP_OWNER_ROWS], const struct alloc *alloc,
-                      struct http_owner *owner);
 
 #endif

@@ -10,6 +10,9 @@
 #include <sys/epoll.h>
 #include <sys/socket.h>
 
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+
 #include "client/web/http_inner.h"
 
 enum {
@@ -47,11 +50,11 @@ static size_t head_write(char *out_head)
     return used;
 }
 
-/* Watches whether the client goes, and whether it takes more where the kernel is full. */
+/* Watches whether the client goes or sends, and whether it takes more where the kernel is full. */
 static bool stream_watch(const struct http_stream *stream, int operation, int descriptor)
 {
     struct http_connection *connection = stream->connection;
-    struct epoll_event event = {.events = EPOLLRDHUP, .data.ptr = connection};
+    struct epoll_event event = {.events = EPOLLIN | EPOLLRDHUP, .data.ptr = connection};
     event.events |= stream->is_full ? (uint32_t)EPOLLOUT : 0;
     return epoll_ctl(connection->server->hangups, operation, descriptor, &event) == 0;
 }
@@ -93,6 +96,9 @@ void http_stream_take_over(struct http_stream *stream)
         (void)close(descriptor);
         return;
     }
+    /* An event need not wait until the client has acknowledged the one before. Fails for what is
+     * not TCP. */
+    (void)setsockopt(descriptor, IPPROTO_TCP, TCP_NODELAY, &(int){1}, sizeof(int));
     connection->mhd = NULL;
     connection->is_ours = true;
     connection->server->ended_count++;
@@ -229,6 +235,11 @@ bool http_stream_send(struct http_stream *stream, const void *bytes, size_t coun
         http_stream_flush(stream);
     }
     return true;
+}
+
+void http_stream_abort(struct http_stream *stream)
+{
+    http_connection_abort(stream->connection);
 }
 
 void http_stream_end(struct http_stream *stream)

@@ -14,58 +14,65 @@
 
 /* --- limits ----------------------------------------------------------------------------------- */
 
-/* The streams of an address, but for those that are ending. */
-struct live_count {
-    size_t count;
-    struct live_stream *oldest;
-};
-
-static struct live_count streams_count(const struct live *live, const struct http_address *client)
+/* Makes a place for a stream that is counted already: where its address has too many, of the oldest
+ * one of the address, because a page that is loaded again leaves a stream behind that is not known
+ * to be dead; else of one of the holder with most. False: none gives way. */
+static bool streams_make_room(struct live *live, const struct live_stream *newcomer)
 {
-    struct live_count count = {.count = 0};
+    struct fair_choice own = {.newcomer = fair_share(newcomer->holder)};
+    struct fair_choice all = own;
+    size_t own_count = 1;
     struct live_view *view;
     struct live_stream *stream;
 
-    DL_FOREACH (live->views, view) {
-        DL_FOREACH (view->streams, stream) {
-            if (stream->is_ending || !http_peer_equals(&stream->client, client)) {
-                continue;
-            }
-            count.count++;
-            if (count.oldest == NULL || stream->began_ms < count.oldest->began_ms) {
-                count.oldest = stream;
-            }
-        }
-    }
-    return count;
-}
-
-/* Whether a client may have one more stream. A page that is loaded again leaves a stream behind
- * that is not known to be dead: so the oldest one of an address makes room. */
-static bool streams_make_room(const struct live *live, const struct http_address *client)
-{
-    const struct live_options *options = &live->options;
-    const struct http_owner *others = http_owner_find(live->owners, client);
-    size_t of_network = others == NULL ? 0 : others->count; /* of its device or IPv4 address */
-
-    if (live->stream_count >= options->events ||
-        ((client->family == 6 || client->device != 0) && of_network >= (options->events + 1) / 2)) {
-        return false;
-    }
-    if (of_network < options->events_per_address) {
+    if (own.newcomer.held <= live->options.events_per_address &&
+        live->stream_count <= live->options.events) {
         return true;
     }
-    struct live_count count = streams_count(live, client);
-    if (count.count >= options->events_per_address) {
-        if (count.oldest == NULL) {
-            return false;
+    DL_FOREACH (live->views, view) {
+        DL_FOREACH (view->streams, stream) {
+            struct fair_candidate candidate = {
+                .thing = stream,
+                .share = fair_share(stream->holder),
+                .age = (uint64_t)(newcomer->began_ms - stream->began_ms)};
+
+            if (stream->is_ending) {
+                continue;
+            }
+            fair_consider(&all, &candidate);
+            if (http_peer_shares_address(&stream->client, &newcomer->client)) {
+                own_count++;
+                fair_consider(&own, &candidate);
+            }
         }
-        live_stream_end(count.oldest);
     }
-    return true;
+    stream = own_count > live->options.events_per_address ? own.victim.thing
+             : live->stream_count > live->options.events  ? all.victim.thing
+                                                          : NULL;
+    if (stream != NULL) {
+        live_stream_drop(stream);
+    }
+    return live->stream_count <= live->options.events &&
+           (own_count <= live->options.events_per_address || stream != NULL);
 }
 
 /* --- the whole -------------------------------------------------------------------------------- */
+
+static int64_t min_ms(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t max_ms(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* When a stream has something to do next. */
+static int64_t stream_next(const struct live_stream *stream)
+{
+    return min_ms(stream->began_ms + LIVE_LIFE_MS, stream->spoke_ms + LIVE_COMMENT_MS);
+}
 
 static void stream_tick(struct live_stream *stream, int64_t now_ms)
 {
@@ -76,24 +83,30 @@ static void stream_tick(struct live_stream *stream, int64_t now_ms)
     }
 }
 
-/* One watch at most may catch up in a tick; watches for new messages only cost nothing. So a view
- * that has lost its watch gets such a one at once, and catches up when it may. */
-static void view_tick(struct live_view *view, int64_t now_ms, bool *may_catch_up)
+/* Returns when a view has something to do next. */
+static int64_t view_tick(struct live_view *view, int64_t now_ms)
 {
+    bool is_connected = board_is_connected(view->live->options.board);
+    int64_t next_ms = view->used_ms + LIVE_LIFE_MS;
     struct live_stream *stream;
 
+    if (view->streams != NULL) {
+        next_ms = INT64_MAX;
+    }
     DL_FOREACH (view->streams, stream) {
         stream_tick(stream, now_ms);
+        next_ms = min_ms(next_ms, stream->is_ending ? INT64_MAX : stream_next(stream));
     }
     live_list_tick(view, now_ms);
     live_list_tell_host(view);
-    if (view->watch == NULL && now_ms >= view->watch_ms) {
-        bool catches_up = view->is_known && *may_catch_up;
-        *may_catch_up = *may_catch_up && !catches_up;
-        live_view_watch(view, catches_up);
-    } else if (view->has_begun && *may_catch_up) {
-        *may_catch_up = !live_view_catch_up(view);
+    if (view->streams == NULL || !is_connected) {
+        return next_ms;
     }
+    if (view->watch == NULL && now_ms >= view->watch_ms) {
+        live_view_watch(view);
+    }
+    next_ms = view->is_listing ? next_ms : min_ms(next_ms, view->list_ms);
+    return view->watch == NULL ? min_ms(next_ms, view->watch_ms) : next_ms;
 }
 
 /* Whether hearsayd's clock was set since the last tick. */
@@ -116,28 +129,32 @@ static void live_tick(uv_timer_t *timer)
     struct live *live = timer->data;
     struct live_view *view;
     struct live_view *after;
-    bool may_catch_up = true;
+    int64_t next_ms = INT64_MAX;
     bool was_clock_set = live_note_clock(live);
 
+    live->ticked_ms = live_now_ms(live);
     DL_FOREACH_SAFE (live->views, view, after) {
-        if (view->streams == NULL && live_now_ms(live) - view->used_ms >= LIVE_LIFE_MS) {
+        if (view->is_ending) {
+            continue; /* with its last stream */
+        }
+        if (view->streams == NULL && live->ticked_ms - view->used_ms >= LIVE_LIFE_MS) {
             live_view_free(view);
             continue;
         }
-        view_tick(view, live_now_ms(live), &may_catch_up);
+        next_ms = min_ms(next_ms, view_tick(view, live->ticked_ms));
         if (was_clock_set) {
             live_list_let_look(view);
         }
     }
-    if (!may_catch_up && live->views != NULL) {
-        /* The last view is the first of the next tick, so that none waits for ever. */
-        view = DL_LAST(live->views);
-        DL_DELETE(live->views, view);
-        DL_PREPEND(live->views, view);
+    if (next_ms != INT64_MAX) {
+        live_wake(live, max_ms(next_ms, live->ticked_ms + LIVE_TICK_MS));
     }
-    if (live->views == NULL) {
-        (void)uv_timer_stop(timer); /* cannot fail */
-    }
+}
+
+/* hearsayd has said something: perhaps notices, or that the host takes other deposits. */
+static void live_news(void *context)
+{
+    live_wake_soon(context);
 }
 
 int live_new(const struct live_options *options, struct live **out_live)
@@ -150,6 +167,8 @@ int live_new(const struct live_options *options, struct live **out_live)
     live->options = *options;
     (void)uv_timer_init(options->loop, &live->timer); /* cannot fail */
     live->timer.data = live;
+    live->on_timer = live_tick;
+    board_on_news(options->board, live_news, live);
     *out_live = live;
     return 0;
 }
@@ -163,6 +182,7 @@ void live_stop(struct live *live)
         return;
     }
     live->is_stopping = true;
+    board_on_news(live->options.board, NULL, NULL);
     uv_close((uv_handle_t *)&live->timer, NULL);
     DL_FOREACH (live->views, view) {
         board_unwatch(view->watch);
@@ -228,42 +248,82 @@ static void request_read_place(const struct http_request *request, struct live_s
     }
 }
 
+/* Finds out from which time on a stream lacks messages: that of its place or of its page, else now.
+ * A place of another store, or of a time to come, says that its page is wrong. */
+static void stream_find_since(struct live_stream *stream)
+{
+    const struct live_place *place = &stream->place;
+    int64_t now_ms = 0;
+    bool has_clock = board_now_ms(stream->live->options.board, &now_ms);
+
+    if (place->store[0] != '\0') {
+        bool is_here =
+            strcmp(place->store, stream->view->store) == 0 && place->ms <= now_ms + LIVE_SLACK_MS;
+
+        stream->since_ms = is_here ? place->ms + 1 : now_ms;
+        if (!is_here) {
+            live_stream_send_gone(stream);
+        }
+    } else if (stream->since_ms == 0 && has_clock) {
+        stream->since_ms = now_ms;
+    }
+}
+
+/* Frees a stream, and its view if that gave way and has no other. */
+static void stream_free(struct live_stream *stream)
+{
+    struct live_view *view = stream->view;
+
+    live_stream_leave(stream);
+    if (view != NULL) {
+        DL_DELETE(view->streams, stream);
+        if (view->is_ending && view->streams == NULL) {
+            live_view_free(view);
+        }
+    }
+    free(stream);
+}
+
 static void stream_closed(void *context)
 {
-    struct live_stream *stream = context;
-
-    struct live *live = stream->view->live;
-
-    DL_DELETE(stream->view->streams, stream);
-    http_owner_leave(live->owners, alloc_system(), stream->owner);
-    live->stream_count--;
-    free(stream);
+    stream_free(context);
 }
 
 static const struct http_stream_events stream_events = {.closed = stream_closed};
 
-/* Makes a stream of a view, and counts it. NULL: no memory. */
-static struct live_stream *stream_new(struct live_view *view, const struct http_address *client,
-                                      bool is_near)
+/* Makes a stream, and counts it. NULL: no memory. */
+static struct live_stream *stream_new(struct live *live, const struct http_address *client)
 {
-    struct live *live = view->live;
     struct live_stream *stream = calloc(1, sizeof(*stream));
-    struct http_owner *owner =
-        stream == NULL ? NULL : http_owner_enter(live->owners, alloc_system(), client);
+    struct fair_holder *holder =
+        stream == NULL ? NULL : http_peer_enter(&live->holders, alloc_system(), client);
 
-    if (owner == NULL) {
+    if (holder == NULL) {
         free(stream);
         return NULL;
     }
-    *stream = (struct live_stream){.view = view,
+    *stream = (struct live_stream){.live = live,
                                    .client = *client,
-                                   .owner = owner,
-                                   .is_near = is_near,
+                                   .holder = holder,
                                    .began_ms = live_now_ms(live),
                                    .spoke_ms = live_now_ms(live)};
     live->stream_count++;
-    DL_APPEND(view->streams, stream);
     return stream;
+}
+
+/* Gives a stream its view. False: there is no place for it. */
+static bool stream_enter(struct live_stream *stream, const struct view *asked)
+{
+    if (!streams_make_room(stream->live, stream)) {
+        return false;
+    }
+    stream->view = live_view_find(stream->live, asked, stream);
+    if (stream->view == NULL) {
+        return false;
+    }
+    stream->is_near = asked->order == VIEW_NEAREST;
+    DL_APPEND(stream->view->streams, stream);
+    return true;
 }
 
 static void exchange_refuse(struct http_exchange *exchange)
@@ -280,43 +340,40 @@ void live_begin(struct live *live, struct http_exchange *exchange,
                 const struct http_request *request, const struct view *view)
 {
     static const char hello[] = "retry: 5000\n\n";
-    struct live_stream *stream = NULL;
-    struct live_view *shared = NULL;
+    struct live_stream *stream;
+    struct live_view *shared;
 
     if (request->method == HTTP_HEAD) {
         http_answer(exchange,
                     &(struct http_answer){.status = 200, .type = "text/event-stream", .body = ""});
         return;
     }
-    if (!live->is_stopping && streams_make_room(live, &request->client)) {
-        shared = live_view_find(live, view);
-        stream = shared == NULL ? NULL
-                                : stream_new(shared, &request->client, view->order == VIEW_NEAREST);
+    stream = live->is_stopping ? NULL : stream_new(live, &request->client);
+    if (stream != NULL && !stream_enter(stream, view)) {
+        stream_free(stream);
+        stream = NULL;
     }
     if (stream == NULL) {
         exchange_refuse(exchange);
         return;
     }
+    shared = stream->view;
     request_read_place(request, stream);
     shared->used_ms = stream->began_ms;
-    if (shared->list_ms == 0) {
-        shared->list_ms = stream->began_ms + LIVE_SOON_MS;
-    }
     stream->http = http_stream_begin(exchange, &stream_events, stream);
     if (stream->http == NULL) {
-        stream_closed(stream);
+        stream_free(stream);
         return;
     }
-    if (stream->since_ms > 0 && shared->list_ms > stream->began_ms + LIVE_SOON_MS) {
+    live_stream_send(stream, hello, sizeof(hello) - 1);
+    live_view_check_store(shared);
+    stream_find_since(stream);
+    if (shared->watch == NULL && shared->watch_ms <= stream->began_ms) {
+        live_view_watch(shared);
+    }
+    if (shared->list_ms == 0 || shared->list_ms > stream->began_ms + LIVE_SOON_MS) {
         shared->list_ms = stream->began_ms + LIVE_SOON_MS;
     }
-    live_stream_send(stream, hello, sizeof(hello) - 1);
-    if (shared->has_begun) {
-        live_stream_settle(stream);
-    } else if (shared->watch == NULL && !shared->is_known && shared->watch_ms <= stream->began_ms) {
-        live_view_watch(shared, false);
-    }
-    if (!uv_is_active((uv_handle_t *)&live->timer)) {
-        (void)uv_timer_start(&live->timer, live_tick, LIVE_TICK_MS, LIVE_TICK_MS);
-    }
+    live_wake(live, shared->list_ms);
+    live_wake(live, stream->began_ms + LIVE_TICK_MS); /* notices, and a watch that is refused */
 }

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * live: Server-Sent Events for open pages. All phones with equal views share one watch at hearsayd.
- * The id of an event is STORE-SEQ: 8 hexadecimal digits of the store and the host, and the
- * message's number. Who comes again with an id of this store gets what was missed, from a ring of
- * the last matches or by a catching-up watch; an id of another store is answered by `event: gone`.
+ * live: Server-Sent Events for open pages. All phones with equal views share one watch at hearsayd,
+ * which tells when their list has changed, and get what has changed in it. The id of an event is
+ * STORE-MS: 8 hexadecimal digits of the store and the host, and the time of the newest message, by
+ * hearsayd's clock. Who comes again with an id of this store gets what came since and is in
+ * the list; an id of another store is answered by `event: gone`.
  */
 #ifndef CLIENT_WEB_LIVE_H
 #define CLIENT_WEB_LIVE_H
@@ -27,7 +28,7 @@ struct live_options {
     uv_loop_t *loop;     /* borrowed */
     struct board *board; /* borrowed */
     unsigned events;     /* streams of all phones */
-    unsigned views;      /* views with a ring; the oldest unused one makes room */
+    unsigned views;      /* views that streams have; an unused one makes room */
     unsigned events_per_address;
 };
 

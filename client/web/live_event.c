@@ -25,7 +25,7 @@ void live_write_store(const struct hearsay_welcome *welcome, const char *host, c
 
 bool live_place_read(const char *text, struct live_place *out_place)
 {
-    struct live_place place = {.seq = 0};
+    struct live_place place = {.ms = 0};
     size_t at = 0;
 
     for (; at < LIVE_STORE_BYTES - 1; at++) {
@@ -38,11 +38,11 @@ bool live_place_read(const char *text, struct live_place *out_place)
         return false;
     }
     for (; text[at] != '\0'; at++) {
-        unsigned digit = (unsigned)(text[at] - '0');
-        if (text[at] < '0' || text[at] > '9' || place.seq > (UINT64_MAX - digit) / 10) {
+        int digit = text[at] - '0';
+        if (digit < 0 || digit > 9 || place.ms > (INT64_MAX - digit) / 10) {
             return false;
         }
-        place.seq = place.seq * 10 + digit;
+        place.ms = place.ms * 10 + digit;
     }
     *out_place = place;
     return true;
@@ -80,19 +80,11 @@ static void event_write_id(struct html *html, const uint8_t *id)
     html_json(html, text, sizeof(text) - 1);
 }
 
-char *live_event_new(const char *store, uint64_t seq, const struct board_message *message,
-                     size_t *out_bytes)
+char *live_event_new(const struct board_message *message, size_t *out_bytes)
 {
     struct html html;
 
     html_init(&html);
-    if (store != NULL) {
-        html_raw(&html, "id: ");
-        html_raw(&html, store);
-        html_raw(&html, "-");
-        html_number(&html, seq);
-        html_raw(&html, "\n");
-    }
     html_raw(&html, "event: message\ndata: {\"id\":");
     event_write_id(&html, message->id);
     if (message->text != NULL) {
@@ -138,44 +130,4 @@ char *live_event_house(const struct hearsay_notice *notices, size_t count, size_
     }
     *out_bytes = html.count;
     return html.bytes; /* taken over */
-}
-
-/* --- the ring --------------------------------------------------------------------------------- */
-
-const struct live_entry *live_ring_at(const struct live_ring *ring, size_t index)
-{
-    return &ring->entries[(ring->first + index) % LIVE_RING];
-}
-
-void live_ring_clear(struct live_ring *ring, uint64_t from_seq)
-{
-    for (size_t i = 0; i < ring->count; i++) {
-        free(live_ring_at(ring, i)->event);
-    }
-    *ring = (struct live_ring){.from_seq = from_seq};
-}
-
-void live_ring_add(struct live_ring *ring, const struct live_entry *entry)
-{
-    struct live_entry *oldest = &ring->entries[ring->first];
-
-    if (ring->count == LIVE_RING) {
-        ring->from_seq = oldest->seq;
-        free(oldest->event);
-        ring->first = (ring->first + 1) % LIVE_RING;
-        ring->count--;
-    }
-    ring->entries[(ring->first + ring->count) % LIVE_RING] = *entry;
-    ring->count++;
-}
-
-void live_ring_remove(struct live_ring *ring, const uint8_t *id)
-{
-    for (size_t i = 0; i < ring->count; i++) {
-        struct live_entry *entry = &ring->entries[(ring->first + i) % LIVE_RING];
-        if (memcmp(entry->id, id, sizeof(entry->id)) == 0) {
-            free(entry->event);
-            entry->event = NULL;
-        }
-    }
 }

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * The list of a view tells what a watch does not: what came between a page and its stream, and
- * which messages have gone. A message that is not in the list may have been pushed out by others,
- * or may be in a list by nearness only: so hearsayd is asked for it before phones take it away.
+ * What streams get is what makes their page agree with the first page as it is loaded: the messages
+ * that came into the list, and those that left it because of the share of their sender, which says
+ * nothing about whose they are. A message that is not in the list may also have been pushed out by
+ * others, or may be in a list by nearness only: so hearsayd is asked for it before phones take it
+ * away.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -21,79 +23,127 @@ static bool id_is_equal(const uint8_t *a, const uint8_t *b)
     return memcmp(a, b, HEARSAY_ID_BYTES) == 0;
 }
 
-static bool known_has(const struct live_view *view, const uint8_t *id)
+static struct live_known *known_find(struct live_view *view, const uint8_t *id)
 {
     for (size_t i = 0; i < view->known_count; i++) {
         if (id_is_equal(view->known[i].id, id)) {
-            return true;
+            return &view->known[i];
         }
     }
-    return false;
+    return NULL;
 }
 
-void live_list_note(struct live_view *view, const uint8_t *id)
+/* Notes that phones may show a message; the one that was noted first makes room. */
+static void known_note(struct live_view *view, const struct board_message *message, bool is_near)
 {
-    if (known_has(view, id)) {
-        return;
-    }
-    if (view->known_count == LIVE_KNOWN) {
+    struct live_known *known = known_find(view, message->id);
+
+    if (known == NULL && view->known_count == LIVE_KNOWN) {
         memmove(&view->known[0], &view->known[1], (LIVE_KNOWN - 1) * sizeof(view->known[0]));
         view->known_count--;
     }
-    struct live_known *known = &view->known[view->known_count++];
-    known->is_due = false;
-    memcpy(known->id, id, sizeof(known->id));
+    if (known == NULL) {
+        known = &view->known[view->known_count++];
+        *known = (struct live_known){.deposited_ms = message->deposited_ms};
+        memcpy(known->id, message->id, sizeof(known->id));
+    }
+    known->is_near = known->is_near || is_near;
 }
 
 static void known_remove(struct live_view *view, const uint8_t *id)
 {
-    for (size_t i = 0; i < view->known_count; i++) {
-        if (id_is_equal(view->known[i].id, id)) {
-            memmove(&view->known[i], &view->known[i + 1],
-                    (view->known_count - i - 1) * sizeof(view->known[0]));
-            view->known_count--;
-            return;
-        }
+    struct live_known *known = known_find(view, id);
+
+    if (known != NULL) {
+        size_t behind = (size_t)(&view->known[view->known_count] - known) - 1;
+
+        memmove(known, known + 1, behind * sizeof(*known));
+        view->known_count--;
     }
 }
 
 /* --- what streams lack ------------------------------------------------------------------------ */
 
-/* Whether a message must still be sent to a stream: the message was deposited after the stream's
- * page was made, or no watch of hearsayd reports messages to this view. */
-static bool stream_lacks(const struct live_stream *stream, const struct board_message *message)
-{
-    const struct live_view *view = stream->view;
+/* A message of the list that is to be sent. */
+struct live_item {
+    const struct board_message *message;
+    bool is_new; /* to the view */
+    char *event; /* owned; NULL: not written yet */
+    size_t bytes;
+};
 
-    if (stream->since_ms > 0) {
-        return message->deposited_ms >= stream->since_ms;
-    }
-    return !view->has_begun && view->has_listed && !known_has(view, message->id);
+/* Whether a message must still be sent to a stream. */
+static bool stream_lacks(const struct live_stream *stream, const struct live_item *item)
+{
+    return stream->since_ms > 0 ? item->message->deposited_ms >= stream->since_ms : item->is_new;
 }
 
-static void stream_send_list(struct live_stream *stream, const struct board_list *list)
+/* Sends what a stream lacks, the oldest first, at once, so that no part waits for the client's
+ * answer to another one. `items` are in the order of the list. The last event has the id, which
+ * says that the client has all messages up to that time. */
+static void stream_send_list(struct live_stream *stream, struct live_item *items, size_t count,
+                             int64_t newest_ms)
 {
-    uint64_t newest = stream->sent_seq;
-    size_t sent = 0;
+    char text[SINCE_BYTES_MAX];
+    char id[64];
+    size_t used = 0;
+    size_t last = 0; /* where the last event begins */
+    int id_bytes =
+        snprintf(id, sizeof(id), "id: %s-%lld\n", stream->view->store, (long long)newest_ms);
 
-    for (size_t i = list->count; i-- > 0;) { /* the oldest first */
-        size_t bytes = 0;
-        char *event;
+    for (size_t i = count; i-- > 0;) {
+        struct live_item *item = &items[i];
 
-        if (!stream_lacks(stream, &list->messages[i])) {
+        if (!stream_lacks(stream, item)) {
             continue;
         }
-        event = live_event_new(NULL, 0, &list->messages[i], &bytes);
-        sent += bytes;
-        if (event == NULL || sent > SINCE_BYTES_MAX) {
-            free(event);
-            live_stream_send_gone(stream, newest);
-            break;
+        if (item->event == NULL) {
+            item->event = live_event_new(item->message, &item->bytes);
         }
-        live_stream_send(stream, event, bytes);
-        free(event);
+        if (item->event == NULL || item->bytes + (size_t)id_bytes > sizeof(text) - used) {
+            live_stream_send_gone(stream);
+            stream->since_ms = 0;
+            return;
+        }
+        last = used;
+        memcpy(text + used, item->event, item->bytes);
+        used += item->bytes;
     }
     stream->since_ms = 0;
+    if (used > 0) {
+        memmove(text + last + id_bytes, text + last, used - last);
+        memcpy(text + last, id, (size_t)id_bytes);
+        live_stream_send(stream, text, used + (size_t)id_bytes);
+    }
+}
+
+/* Sends what came into the list since the last one. A message that only moved up, from behind the
+ * end of the list, is not new. */
+static void view_send_list(struct live_view *view, const struct board_list *list)
+{
+    int64_t as_of_ms = list->now_ms - list->age_ms - LIVE_SLACK_MS;
+    struct live_item *items = calloc(list->count + 1, sizeof(*items));
+    struct live_stream *stream;
+
+    for (size_t i = 0; items != NULL && i < list->count; i++) {
+        const struct board_message *message = &list->messages[i];
+
+        items[i].message = message;
+        items[i].is_new = view->new_ms > 0 && message->deposited_ms >= view->new_ms &&
+                          known_find(view, message->id) == NULL;
+    }
+    DL_FOREACH (view->streams, stream) {
+        if (items == NULL) { /* no memory: all load their list again */
+            live_stream_send_gone(stream);
+        } else if (!stream->is_ending && list->count > 0) {
+            stream_send_list(stream, items, list->count, list->messages[0].deposited_ms);
+        }
+    }
+    for (size_t i = 0; items != NULL && i < list->count; i++) {
+        free(items[i].event);
+    }
+    free(items);
+    view->new_ms = as_of_ms;
 }
 
 /* --- what has gone ---------------------------------------------------------------------------- */
@@ -108,7 +158,6 @@ static void view_send_out(struct live_view *view, const uint8_t *id)
         bytes += (size_t)snprintf(event + bytes, sizeof(event) - bytes, "%02x", id[i]);
     }
     bytes += (size_t)snprintf(event + bytes, sizeof(event) - bytes, "\"}\n\n");
-    live_ring_remove(&view->ring, id);
     known_remove(view, id);
     DL_FOREACH (view->streams, stream) {
         live_stream_send(stream, event, bytes);
@@ -159,7 +208,7 @@ static void view_check_due(struct live_view *view)
         known->is_due = false;
         check->view = view;
         memcpy(check->id, known->id, sizeof(check->id));
-        board_get(view->live->options.board, view->view.host, check->id, check_done, check);
+        board_get(view->live->options.board, view->view.host, check->id, NULL, check_done, check);
     }
 }
 
@@ -174,32 +223,59 @@ static bool list_has(const struct board_list *list, const uint8_t *id)
 }
 /* --- looking ---------------------------------------------------------------------------------- */
 
-static void view_note_list(struct live_view *view, const struct board_list *list)
+static void view_note_list(struct live_view *view, const struct board_list *list, bool is_near)
 {
     for (size_t i = list->count; i-- > 0;) {
-        live_list_note(view, list->messages[i].id);
+        known_note(view, &list->messages[i], is_near);
     }
+}
+
+/* Takes away known messages that are not in the list, or asks hearsayd for them. Where the list has
+ * older messages than one of these, the page of a reader has it no more: it went, or its sender has
+ * more than a share. */
+static void view_send_left(struct live_view *view, const struct board_list *list)
+{
+    bool is_whole = !list->has_older;
+    int64_t oldest_ms = list->count > 0 ? list->messages[list->count - 1].deposited_ms : INT64_MAX;
+
+    for (size_t i = view->known_count; i-- > 0;) {
+        struct live_known *known = &view->known[i];
+
+        if (list_has(list, known->id)) {
+            known->is_due = false;
+        } else if (!known->is_near && (is_whole || known->deposited_ms > oldest_ms)) {
+            uint8_t id[HEARSAY_ID_BYTES];
+
+            memcpy(id, known->id, sizeof(id)); /* the entry goes */
+            view_send_out(view, id);
+        } else {
+            known->is_due = true;
+        }
+    }
+    view_check_due(view);
+}
+
+static void view_plan_list(struct live_view *view, int64_t at_ms)
+{
+    if (at_ms < view->list_ms) {
+        view->list_ms = at_ms;
+    }
+    live_wake(view->live, view->list_ms);
 }
 
 static void list_done(void *context, const struct board_reply *reply)
 {
     struct live_view *view = context;
-    struct live_stream *stream;
 
     view->is_listing = false;
     if (reply->outcome != BOARD_DONE || reply->list->age_ms > STALE_MS) {
-        view->list_ms = live_now_ms(view->live) + LIVE_POLL_MS;
+        view_plan_list(view, live_now_ms(view->live) + LIVE_POLL_MS);
         return;
     }
-    DL_FOREACH (view->streams, stream) {
-        stream_send_list(stream, reply->list);
-    }
-    for (size_t i = 0; i < view->known_count; i++) {
-        view->known[i].is_due = !list_has(reply->list, view->known[i].id);
-    }
-    view_check_due(view);
-    view_note_list(view, reply->list);
-    view->has_listed = true;
+    view_send_left(view, reply->list);
+    view_send_list(view, reply->list);
+    view_note_list(view, reply->list, false);
+    live_wake(view->live, view->list_ms);
 }
 
 static void near_done(void *context, const struct board_reply *reply)
@@ -208,7 +284,7 @@ static void near_done(void *context, const struct board_reply *reply)
 
     view->is_near_listing = false;
     if (reply->outcome == BOARD_DONE) {
-        view_note_list(view, reply->list);
+        view_note_list(view, reply->list, true);
     }
 }
 
@@ -236,10 +312,17 @@ void live_list_tick(struct live_view *view, int64_t now_ms)
         !board_is_connected(board)) {
         return;
     }
+    view->listed_ms = now_ms;
     view->list_ms = now_ms + (view->has_begun ? LIVE_LIST_MS : LIVE_POLL_MS);
     view->is_listing = true;
     view_look_near(view);
     board_list(board, &view->view, NULL, list_done, view);
+}
+
+void live_list_changed(struct live_view *view)
+{
+    view_plan_list(view, view->listed_ms + LIVE_TICK_MS);
+    live_list_tick(view, live_now_ms(view->live));
 }
 
 void live_list_let_look(struct live_view *view)
@@ -309,5 +392,5 @@ void live_list_forget(struct live_view *view)
         }
     }
     view->known_count = 0;
-    view->has_listed = false;
+    view->new_ms = 0;
 }

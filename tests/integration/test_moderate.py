@@ -1,7 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The moderators' page: hearsay-web --moderate in front of a real hearsayd, by raw HTTP."""
 
+import contextlib
 import grp
+import http.client
 import os
 import pathlib
 import re
@@ -11,6 +13,7 @@ import socket
 import subprocess
 import sys
 import threading
+import urllib.parse
 
 import pytest
 
@@ -202,6 +205,41 @@ def test_passwords_are_checked_one_by_one(make_desk):
     for phone in phones:
         phone.join(wire.PATIENCE)
     assert statuses.count(403) in range(1, 4) and statuses.count(429) == 7 - statuses.count(403)
+
+
+def test_who_had_wrong_passwords_gives_way(make_desk):
+    """While one password is checked, one waits: that of a client without a wrong one goes before."""
+    desk = make_desk()
+    guessers = ("127.0.0.2", "127.0.0.3")
+    for source in guessers:
+        assert desk.log_in("wrong", source=source).status == 403
+    tickets, sent = [desk.ticket() for _ in range(3)], []
+    for source, password, ticket in zip((*guessers, "127.0.0.4"), ("wrong", "wrong", PASSWORD), tickets):
+        one = http.client.HTTPConnection("127.0.0.1", desk.port, timeout=wire.PATIENCE,
+                                         source_address=(source, 0))
+        address = f"127.0.0.1:{desk.port}"
+        one.request("POST", "/act", urllib.parse.urlencode({"t": ticket, "password": password}),
+                    {"Host": address, "Origin": f"http://{address}",
+                     "Content-Type": FORM})
+        sent.append(one)
+    statuses = [one.getresponse().status for one in sent]
+    assert statuses == [403, 429, 200], statuses
+    for one in sent:
+        one.close()
+
+
+def test_begun_bodies_keep_nobody_out(make_desk):
+    """128 connections of 16 addresses that begin a form and never end it."""
+    desk = make_desk()
+    head = (f"POST /act HTTP/1.1\r\nHost: 127.0.0.1:{desk.port}\r\nContent-Length: 10\r\n"
+            f"Content-Type: {FORM}\r\n\r\na")
+    with contextlib.ExitStack() as stack:
+        for number in range(128):
+            made = stack.enter_context(desk.connection(f"127.0.1.{number // 8 + 1}"))
+            with contextlib.suppress(ConnectionError):  # it may be the one that gives way
+                made.sendall(head.encode())
+        assert desk.log_in(source="127.0.0.9").status == 200
+        assert desk.press(source="127.0.0.9", do="look").status == 200
 
 
 def test_a_double_tap_logs_in(make_desk):

@@ -142,7 +142,7 @@ static void test_get_and_place(void **state)
     const struct http_address client = web_board_phone(9);
     web_board_start(&fixture, 2, false);
     struct web_board_told told = {.count = 0};
-    board_get(fixture.board, "", web_board_id, web_board_on_done, &told);
+    board_get(fixture.board, "", web_board_id, NULL, web_board_on_done, &told);
     web_board_wait(&fixture, &told);
     assert_int_equal(told.outcome, BOARD_DONE);
     assert_string_equal(told.text, "one");
@@ -208,8 +208,9 @@ static void test_away_and_back(void **state)
 enum { FIRST_WAIT_MS = 1000, LONG_MS = 60 * 1000 };
 
 static uint64_t clock_ahead_ms;
-static unsigned waits_none; /* one shot timers of 0 ms */
-static unsigned waits_long; /* and of FIRST_WAIT_MS */
+static uint64_t clock_stands_ms; /* 0: it goes. Else nobody waits too long, however slow we are */
+static unsigned waits_none;      /* one shot timers of 0 ms */
+static unsigned waits_long;      /* and of FIRST_WAIT_MS */
 
 uint64_t __real_uv_now(const uv_loop_t *loop);
 uint64_t __wrap_uv_now(const uv_loop_t *loop);
@@ -218,7 +219,7 @@ int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb on_time, uint64_t ms, u
 
 uint64_t __wrap_uv_now(const uv_loop_t *loop)
 {
-    return __real_uv_now(loop) + clock_ahead_ms;
+    return (clock_stands_ms > 0 ? clock_stands_ms : __real_uv_now(loop)) + clock_ahead_ms;
 }
 
 int __wrap_uv_timer_start(uv_timer_t *timer, uv_timer_cb on_time, uint64_t ms, uint64_t repeat_ms)
@@ -362,19 +363,26 @@ static void test_outcomes(void **state)
         {MSG_STORAGE, BOARD_REFUSED, BOARD_REFUSED, BOARD_REFUSED},
     };
     struct web_board fixture;
-    const struct http_address client = web_board_phone(7);
     web_board_start(&fixture, 2, false);
+    clock_stands_ms = uv_now(&fixture.loop);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const uint8_t phone = (uint8_t)(7 + i); /* one whose refusal is not remembered */
+        struct board_write write = {.kind = BOARD_WITHDRAW,
+                                    .client = web_board_phone(phone),
+                                    .host = "",
+                                    .id = web_board_id,
+                                    .token = web_board_token};
         struct web_board_told told[3];
         memset(told, 0, sizeof(told));
         (void)pthread_mutex_lock(&fixture.world.lock);
         fixture.world.refusal = rows[i].code;
         (void)pthread_mutex_unlock(&fixture.world.lock);
-        web_board_leave(&fixture, 7, &told[0]);
-        board_withdraw(fixture.board, &client, "", web_board_id, web_board_token, web_board_on_done,
-                       &told[1]);
-        board_report(fixture.board, &client, "", web_board_id, HEARSAY_REPORT_SPAM, "spam",
-                     web_board_on_done, &told[2]);
+        web_board_leave(&fixture, phone, &told[0]);
+        board_write(fixture.board, &write, web_board_on_done, &told[1]);
+        write.kind = BOARD_REPORT;
+        write.report_kind = HEARSAY_REPORT_SPAM;
+        write.text = "spam";
+        board_write(fixture.board, &write, web_board_on_done, &told[2]);
         for (unsigned j = 0; j < 3; j++) {
             web_board_wait(&fixture, &told[j]);
         }
@@ -383,8 +391,9 @@ static void test_outcomes(void **state)
         assert_int_equal(told[2].outcome, rows[i].report);
         assert_int_equal(told[0].retry_after_ms, rows[i].code != 0 ? 5000 : 0);
     }
-    /* one connection, and others where the epoch was over: a message once, others as well */
-    assert_true(web_board_look(&fixture, &fixture.world.hellos) <= 4);
+    /* one connection of each phone, and others where the epoch was over: of each request one */
+    assert_true(web_board_look(&fixture, &fixture.world.hellos) <= 7 + 3);
+    clock_stands_ms = 0;
     web_board_stop(&fixture);
 }
 
@@ -423,14 +432,13 @@ static void set_stalls(struct web_board *fixture, bool stalls)
     (void)pthread_mutex_unlock(&fixture->world.lock);
 }
 
-/* Phones take turns, whoever has sent more; who waits too long, or has too many waiting, is told.
- */
+/* Phones take turns, whoever has sent more; who waits too long is told. */
 static void test_queue(void **state)
 {
     (void)state;
     struct web_board fixture;
     struct web_board_told told[4];
-    struct web_board_told more[POOL_PER_SENDER + 1];
+    struct web_board_told more[3];
     memset(told, 0, sizeof(told));
     memset(more, 0, sizeof(more));
     web_board_start(&fixture, 1, false);
@@ -445,23 +453,21 @@ static void test_queue(void **state)
         web_board_wait(&fixture, &told[i]);
         assert_int_equal(told[i].outcome, BOARD_DONE);
     }
-    assert_true(told[3].order < told[1].order); /* phone 2 before the second one of phone 1 */
+    assert_true(told[3].order < told[2].order); /* phone 2 before the second one that waits */
     assert_true(told[1].order < told[2].order);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.hellos), 3);
 
     set_stalls(&fixture, true);
     struct web_board_told stalled = {.count = 0};
     struct web_board_told busy = {.count = 0};
     web_board_leave(&fixture, 3, &stalled);
     wait_deposits(&fixture, 5);
-    for (unsigned i = 0; i <= POOL_PER_SENDER; i++) {
+    for (unsigned i = 0; i < 3; i++) {
         web_board_leave(&fixture, 4, &more[i]);
     }
-    assert_int_equal(more[POOL_PER_SENDER].count, 1); /* at once: too many of one phone */
-    assert_int_equal(more[POOL_PER_SENDER].outcome, BOARD_BUSY);
     web_board_leave(&fixture, 5, &busy);
     board_forget(fixture.board, &more[0]);
     web_board_wait(&fixture, &busy);
+    web_board_wait(&fixture, &more[2]);
     assert_int_equal(busy.outcome, BOARD_BUSY);
     assert_int_equal(more[1].outcome, BOARD_BUSY);
     assert_int_equal(more[0].count, 0);
@@ -472,71 +478,123 @@ static void test_queue(void **state)
     web_board_stop(&fixture);
 }
 
-/* All phones of an IPv6 /64 have POOL_PER_NETWORK connections together; others find theirs. */
-static void test_networks(void **state)
+/* When as many requests wait as may, the newest one of who has most gives way to a newcomer, here
+ * of a device with many addresses, and of a /64 from elsewhere. */
+static void test_who_has_most_gives_way(void **state)
 {
     (void)state;
-    enum { PHONES = POOL_PER_NETWORK + 2 };
+    enum { DEVICE = POOL_QUEUE_MAX - 2, PHONES = DEVICE + 3, MORE = 3 };
     struct web_board fixture;
-    struct web_board_told told[PHONES];
+    static struct web_board_told told[PHONES];
     struct web_board_told other = {.count = 0};
-    struct http_address client = {.family = 6, .bytes = {0x20, 0x01}};
-    const struct view view = web_board_tea();
-    const struct board_leave message = {
-        .view = &view, .text = "hello", .bytes = 5, .id = web_board_id, .token = web_board_token};
+    struct web_board_told first = {.count = 0};
     memset(told, 0, sizeof(told));
-    web_board_start(&fixture, 32, false);
+    web_board_start(&fixture, 1, false);
+    clock_stands_ms = uv_now(&fixture.loop);
     set_stalls(&fixture, true);
-    for (uint8_t i = 0; i < PHONES; i++) {
-        client.bytes[15] = (uint8_t)(i + 1);
-        board_leave(fixture.board, &client, &message, web_board_on_done, &told[i]);
+    web_board_leave(&fixture, 99, &first);
+    wait_deposits(&fixture, 1);
+    for (unsigned i = 0; i < PHONES; i++) { /* two of the /64 fill the queue, one is too many */
+        struct http_address client = web_board_phone((uint8_t)(i + 1));
+        client.device = 7;
+        if (i >= DEVICE) {
+            client = (struct http_address){.family = 6, .bytes = {0x20, 0x01, [15] = (uint8_t)i}};
+        }
+        const struct board_write message = web_board_message(client);
+        board_write(fixture.board, &message, web_board_on_done, &told[i]);
     }
-    web_board_leave(&fixture, 99, &other);
-    /* the lock of the world lets deposits arrive one after another: each is heard, then waits */
-    wait_deposits(&fixture, POOL_PER_NETWORK + 1);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.hellos), POOL_PER_NETWORK + 1);
+    for (unsigned i = 0; i < PHONES; i++) {
+        assert_int_equal(told[i].count, i == DEVICE - 1 ? 1 : 0);
+    }
+    assert_int_equal(told[DEVICE - 1].outcome, BOARD_BUSY);
+    web_board_leave(&fixture, 98, &other);
+    assert_int_equal(other.count, 0);
+    assert_int_equal(told[DEVICE - 2].count, 1);
     set_stalls(&fixture, false);
     web_board_wait(&fixture, &other);
-    for (unsigned i = 0; i < PHONES; i++) {
-        web_board_wait(&fixture, &told[i]);
-        assert_int_equal(told[i].outcome, BOARD_DONE);
-    }
+    assert_int_equal(other.outcome, BOARD_DONE);
+    assert_int_equal(told[1].count, 0); /* before the second one of the device */
+    assert_int_equal(told[DEVICE + 1].count, 0);
+    web_board_wait(&fixture, &told[DEVICE - MORE]);
+    assert_int_equal(told[DEVICE - MORE].outcome, BOARD_DONE);
+    clock_stands_ms = 0;
     web_board_stop(&fixture);
 }
 
-/* A device with many addresses has POOL_PER_SENDER requests waiting and POOL_PER_NETWORK
- * connections, and takes turns with others as one phone does. */
-static void test_devices(void **state)
+/* A device has one connection at a time, whatever address it writes from: others find theirs. */
+static void test_a_sender_has_one_connection(void **state)
 {
     (void)state;
-    enum { ADDRESSES = 2 * POOL_PER_SENDER };
+    enum { ADDRESSES = 4 };
     struct web_board fixture;
     struct web_board_told told[ADDRESSES];
     struct web_board_told other = {.count = 0};
-    const struct view view = web_board_tea();
-    const struct board_leave message = {
-        .view = &view, .text = "hello", .bytes = 5, .id = web_board_id, .token = web_board_token};
     memset(told, 0, sizeof(told));
-    web_board_start(&fixture, 1, false);
+    web_board_start(&fixture, 32, false);
+    clock_stands_ms = uv_now(&fixture.loop);
     set_stalls(&fixture, true);
     for (uint8_t i = 0; i < ADDRESSES; i++) {
         struct http_address client = web_board_phone((uint8_t)(i + 1));
         client.device = 7;
-        board_leave(fixture.board, &client, &message, web_board_on_done, &told[i]);
-    }
-    wait_deposits(&fixture, 1);
-    for (unsigned i = 0; i < ADDRESSES; i++) { /* one is under way, and no more may wait */
-        assert_int_equal(told[i].count, i > POOL_PER_SENDER ? 1 : 0);
+        const struct board_write message = web_board_message(client);
+        board_write(fixture.board, &message, web_board_on_done, &told[i]);
     }
     web_board_leave(&fixture, 99, &other);
+    wait_deposits(&fixture, 2); /* of each one: each is heard, then waits */
+    assert_int_equal(web_board_look(&fixture, &fixture.world.hellos), 2);
     set_stalls(&fixture, false);
     web_board_wait(&fixture, &other);
-    assert_int_equal(other.outcome, BOARD_DONE);
-    for (unsigned i = 0; i <= POOL_PER_SENDER; i++) {
+    for (unsigned i = 0; i < ADDRESSES; i++) {
         web_board_wait(&fixture, &told[i]);
         assert_int_equal(told[i].outcome, BOARD_DONE);
     }
-    assert_true(other.order < told[1].order); /* the device was served a moment ago */
+    clock_stands_ms = 0;
+    web_board_stop(&fixture);
+}
+
+/* Whoever hearsayd has told when to try again is told so at once until then, for all that counts
+ * with the same rate, and from all addresses of the device. Others are asked for. */
+static void test_refusals_are_remembered(void **state)
+{
+    (void)state;
+    struct web_board fixture;
+    struct web_board_told told = {.count = 0};
+    struct http_address client = web_board_phone(7);
+    client.device = 7;
+    struct board_write message = web_board_message(client);
+    web_board_start(&fixture, 2, false);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    fixture.world.refusal = MSG_RATE_LIMITED;
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+    board_write(fixture.board, &message, web_board_on_done, &told);
+    web_board_wait(&fixture, &told);
+    assert_int_equal(told.outcome, BOARD_LIMITED);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    fixture.world.refusal = 0;
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+    unsigned hellos = web_board_look(&fixture, &fixture.world.hellos);
+    for (unsigned kind = BOARD_LEAVE; kind <= BOARD_REPORT; kind++) {
+        message.kind = (enum board_write_kind)kind;
+        message.host = "";
+        message.client.bytes[3]++;
+        told.count = 0;
+        board_write(fixture.board, &message, web_board_on_done, &told);
+        assert_int_equal(told.count, 1);
+        assert_int_equal(told.outcome, BOARD_LIMITED);
+        assert_in_range(told.retry_after_ms, 1, 5000);
+    }
+    assert_int_equal(web_board_look(&fixture, &fixture.world.hellos), hellos);
+    told.count = 0;
+    web_board_leave(&fixture, 7, &told); /* the address, of another device or of none */
+    web_board_wait(&fixture, &told);
+    assert_int_equal(told.outcome, BOARD_DONE);
+    clock_ahead_ms += 5001;
+    message.kind = BOARD_LEAVE;
+    told.count = 0;
+    board_write(fixture.board, &message, web_board_on_done, &told);
+    web_board_wait(&fixture, &told);
+    assert_int_equal(told.outcome, BOARD_DONE);
+    clock_ahead_ms = 0;
     web_board_stop(&fixture);
 }
 
@@ -549,10 +607,10 @@ static void test_old_server(void **state)
     struct web_board_told told = {.count = 0};
     web_board_start(&fixture, 2, true);
     web_board_leave(&fixture, 1, &told);
-    assert_int_equal(told.count, 1);
+    web_board_wait(&fixture, &told);
     assert_int_equal(told.outcome, BOARD_REFUSED);
     assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
-    assert_int_equal(web_board_look(&fixture, &fixture.world.hellos), 0);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.deposits), 0);
     web_board_stop(&fixture);
 }
 
@@ -660,19 +718,25 @@ static void ask_everything(struct web_board *fixture)
     const struct http_address client = web_board_phone(7);
     const struct view view = web_board_tea();
     struct web_board_watcher watcher = {.begun = 0};
+    struct board_write write = {.kind = BOARD_WITHDRAW,
+                                .client = client,
+                                .host = "",
+                                .id = web_board_id,
+                                .token = web_board_token};
     struct web_board_told told[6];
     memset(told, 0, sizeof(told));
 
     struct board_watch *watch =
         board_watch(fixture->board, &view, HEARSAY_NO_SEQ, &web_board_events, &watcher);
     board_list(fixture->board, &view, NULL, web_board_on_done, &told[0]);
-    board_get(fixture->board, "", web_board_id, web_board_on_done, &told[1]);
+    board_get(fixture->board, "", web_board_id, &client, web_board_on_done, &told[1]);
     board_place(fixture->board, "", &client, web_board_on_done, &told[2]);
     web_board_leave(fixture, 7, &told[3]);
-    board_withdraw(fixture->board, &client, "", web_board_id, web_board_token, web_board_on_done,
-                   &told[4]);
-    board_report(fixture->board, &client, "", web_board_id, HEARSAY_REPORT_SPAM, "spam",
-                 web_board_on_done, &told[5]);
+    board_write(fixture->board, &write, web_board_on_done, &told[4]);
+    write.kind = BOARD_REPORT;
+    write.report_kind = HEARSAY_REPORT_SPAM;
+    write.text = "spam";
+    board_write(fixture->board, &write, web_board_on_done, &told[5]);
     for (unsigned i = 0; i < 6; i++) {
         web_board_wait(fixture, &told[i]);
     }
@@ -747,8 +811,9 @@ int main(void)
         cmocka_unit_test(test_outcomes),
         cmocka_unit_test(test_stale_connection),
         cmocka_unit_test(test_queue),
-        cmocka_unit_test(test_networks),
-        cmocka_unit_test(test_devices),
+        cmocka_unit_test(test_who_has_most_gives_way),
+        cmocka_unit_test(test_a_sender_has_one_connection),
+        cmocka_unit_test(test_refusals_are_remembered),
         cmocka_unit_test(test_old_server),
         cmocka_unit_test(test_stops),
         cmocka_unit_test(test_no_memory),

@@ -260,17 +260,25 @@ static void test_slow_second(void **state)
     web_http_stop(&web);
 }
 
+/* Lets the client's kernel keep few bytes, so that the server waits for the client to read. */
+static void take_little(int client)
+{
+    int bytes = 4096;
+    assert_int_equal(setsockopt(client, SOL_SOCKET, SO_RCVBUF, &bytes, sizeof(bytes)), 0);
+}
+
 /* A client that does not take its answer is closed after HTTP_ANSWER_SECONDS. */
 static void test_slow_reader(void **state)
 {
     (void)state;
-    enum { BODY_BYTES = 16 * 1024 * 1024 };
+    enum { BODY_BYTES = HTTP_ANSWERS_LEAST };
     struct web_http web;
     web_http_start(&web, NULL);
     web.body = calloc(BODY_BYTES, 1);
     web.body_bytes = BODY_BYTES;
     assert_non_null(web.body);
     int client = web_http_connect(&web, 0);
+    take_little(client);
     (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
     web_http_await(&web, &web.request_count, 1);
     web_http_settle(&web);
@@ -433,62 +441,188 @@ static void test_all_taken(void **state)
     web_http_stop(&web);
 }
 
-/* When all are taken and none is idle, a newcomer is closed. */
+/* Brings a connection of 127.0.0.2 into a phase. */
+static int enter_phase(struct web_http *web, enum http_phase phase, size_t before)
+{
+    static const char *const requests[] = {
+        [HTTP_PHASE_IDLE] = "GET / HTTP/1.1\r\nX: ",
+        [HTTP_PHASE_BODY] = "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 9\r\n\r\na",
+        [HTTP_PHASE_WAITING] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+        [HTTP_PHASE_ANSWERING] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+        [HTTP_PHASE_STREAMING] = "GET / HTTP/1.1\r\nHost: h\r\n\r\n",
+    };
+    static char body[HTTP_ANSWERS_LEAST / 4]; /* more than the kernel keeps */
+    web->manner = phase == HTTP_PHASE_STREAMING ? WEB_HTTP_STREAM
+                  : phase == HTTP_PHASE_WAITING ? WEB_HTTP_LATER
+                                                : WEB_HTTP_NOW;
+    web->body = phase == HTTP_PHASE_ANSWERING ? body : NULL;
+    web->body_bytes = sizeof(body);
+    int client = web_http_connect(web, 2);
+    take_little(client);
+    (void)web_http_say(web, client, requests[phase]);
+    web_http_await_connections(web, before + 1);
+    while (web->server->connections->prev->phase != phase) { /* the last one */
+        (void)uv_run(&web->loop, UV_RUN_NOWAIT);
+    }
+    return client;
+}
+
+/* When all are taken, one of whoever has most gives way, in whatever phase its connections are; and
+ * one of a newcomer's own, if nobody has more than the newcomer. */
 static void test_all_busy(void **state)
 {
     (void)state;
-    const struct web_http_setup setup = {.connections = 2};
+    enum { ALL = 3 };
+    const struct web_http_setup setup = {.connections = ALL};
     struct web_http web;
-    int clients[2];
-    web_http_start(&web, &setup);
-    web.manner = WEB_HTTP_LATER;
-    for (size_t i = 0; i < 2; i++) {
-        clients[i] = web_http_connect(&web, 2);
+    int clients[ALL];
+    for (enum http_phase phase = HTTP_PHASE_IDLE; phase <= HTTP_PHASE_STREAMING; phase++) {
+        web_http_start(&web, &setup);
+        for (size_t i = 0; i < ALL; i++) {
+            clients[i] = enter_phase(&web, phase, i);
+            web_http_pass(1);
+        }
+        web.manner = WEB_HTTP_NOW;
+        web.body = NULL;
+        for (unsigned last = 3; last < 5; last++) { /* of which others have 1 at the end */
+            int newcomer = web_http_connect(&web, last);
+            (void)web_http_say(&web, newcomer, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+            web_http_assert_has(web_http_read_answer(&web, newcomer, false), " 200 ");
+            assert_int_equal(http_server_connections(web.server), ALL);
+            if (last == 4) {
+                (void)close(clients[0]); /* it gave way, as the oldest one */
+                clients[0] = newcomer;
+            } else {
+                clients[1] = newcomer;
+            }
+        }
+        const struct http_connection *kept = web.server->connections;
+        assert_int_equal(kept->phase, phase);
+        assert_int_equal(kept->address.bytes[3], 2);
+        for (size_t i = 0; i < ALL; i++) {
+            (void)close(clients[i]);
+        }
+        web_http_await_connections(&web, 0);
+        web_http_stop(&web);
+    }
+}
+
+/* Answers that clients do not take have a bound together: one of whoever has most makes room. */
+static void test_unread_answers(void **state)
+{
+    (void)state;
+    enum { MANY = 6 };
+    struct web_http web;
+    static char body[HTTP_ANSWERS_LEAST / 4];
+    int clients[MANY];
+    web_http_start(&web, NULL);
+    web.body = body;
+    web.body_bytes = sizeof(body);
+    for (size_t i = 0; i < MANY; i++) {
+        clients[i] = web_http_connect(&web, i == 0 ? 3 : 2);
+        take_little(clients[i]);
         (void)web_http_say(&web, clients[i], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
         web_http_await(&web, &web.request_count, i + 1);
+        web_http_pass(1);
+        assert_true(web.server->answer_bytes <= HTTP_ANSWERS_LEAST + sizeof(body));
     }
-    int newcomer = web_http_connect(&web, 3);
-    assert_string_equal(web_http_read(&web, newcomer, NULL), "");
-    assert_int_equal(http_server_connections(web.server), 2);
-    (void)close(newcomer);
-    (void)close(clients[0]);
-    (void)close(clients[1]);
-    web_http_await(&web, &web.gone_count, 2);
+    web_http_await_connections(&web, 4);
+    assert_int_equal(web.server->connections->address.bytes[3], 3);
+    assert_int_equal(web.server->answer_bytes, HTTP_ANSWERS_LEAST);
+    for (size_t i = 0; i < MANY; i++) {
+        (void)close(clients[i]);
+    }
+    web_http_await_connections(&web, 0);
+    assert_int_equal(web.server->answer_bytes, 0);
     web_http_stop(&web);
 }
 
-/* Behind a proxy, an IPv6 /64 has half of all connections at most, however many addresses it
- * uses. */
+/* Of IPv6 from further away, as behind a proxy, a /64 counts as one address. */
 static void test_network(void **state)
 {
     (void)state;
     const struct web_http_setup setup = {
         .is_proxied = true, .connections = 8, .connections_per_address = 2};
     struct web_http web;
-    int clients[6];
+    int clients[4];
     char request[128];
     web_http_start(&web, &setup);
     web.manner = WEB_HTTP_LATER;
     for (size_t i = 0; i < 4; i++) {
         clients[i] = web_http_connect(&web, 0);
         (void)snprintf(request, sizeof(request),
-                       "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 2001:db8::%zu\r\n\r\n",
-                       i + 1);
+                       "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 2001:db8:0:%d::%zu\r\n\r\n",
+                       i == 3, i + 1);
         (void)web_http_say(&web, clients[i], request);
-        web_http_await(&web, &web.request_count, i + 1);
+        if (i == 2) {
+            web_http_assert_has(web_http_read_answer(&web, clients[i], false), "HTTP/1.1 429 ");
+        } else {
+            web_http_await(&web, &web.request_count, i < 2 ? i + 1 : 3);
+        }
     }
-    clients[4] = web_http_connect(&web, 0);
-    (void)web_http_say(&web, clients[4],
-                       "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 2001:db8::9\r\n\r\n");
-    web_http_assert_has(web_http_read_answer(&web, clients[4], false), "HTTP/1.1 429 ");
-    clients[5] = web_http_connect(&web, 0);
-    (void)web_http_say(&web, clients[5],
-                       "GET / HTTP/1.1\r\nHost: h\r\nX-Forwarded-For: 2001:db8:0:1::1\r\n\r\n");
-    web_http_await(&web, &web.request_count, 5);
-    for (size_t i = 0; i < 6; i++) {
+    for (size_t i = 0; i < 4; i++) {
         (void)close(clients[i]);
     }
-    web_http_await(&web, &web.gone_count, 5);
+    web_http_await(&web, &web.gone_count, 3);
+    web_http_stop(&web);
+}
+
+/* What the kernel keeps of a client is bounded, also of what nobody reads. */
+static void test_kernel_buffers(void **state)
+{
+    (void)state;
+    struct web_http web;
+    int bytes = 0;
+    socklen_t size = sizeof(bytes);
+    web_http_start(&web, NULL);
+    int client = web_http_connect(&web, 0);
+    web_http_await_connections(&web, 1);
+    int descriptor = web.server->connections->descriptor;
+    assert_int_equal(getsockopt(descriptor, SOL_SOCKET, SO_RCVBUF, &bytes, &size), 0);
+    assert_int_equal(bytes, 2 * HTTP_RECEIVE_BYTES);
+    assert_int_equal(getsockopt(descriptor, SOL_SOCKET, SO_SNDBUF, &bytes, &size), 0);
+    assert_int_equal(bytes, 2 * HTTP_SEND_BYTES);
+    (void)close(client);
+    web_http_await_connections(&web, 0);
+    web_http_stop(&web);
+}
+
+/* Nobody reads what a client sends beside its stream, so the stream is closed. */
+static void test_stream_that_sends(void **state)
+{
+    (void)state;
+    struct web_http web;
+    web_http_start(&web, NULL);
+    web.manner = WEB_HTTP_STREAM;
+    int client = web_http_connect(&web, 0);
+    (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    (void)web_http_read(&web, client, "\r\n\r\n");
+    (void)web_http_say(&web, client, "x");
+    web_http_await(&web, &web.closed_count, 1);
+    web_http_await_connections(&web, 0);
+    (void)close(client);
+    web_http_stop(&web);
+}
+
+/* While nothing can be late, no timer wakes the process: without connections, and with streams. */
+static void test_rest(void **state)
+{
+    (void)state;
+    struct web_http web;
+    web_http_start(&web, NULL);
+    const uv_handle_t *timer = (const uv_handle_t *)&web.server->deadlines;
+    assert_false(uv_is_active(timer));
+    web.manner = WEB_HTTP_STREAM;
+    int client = web_http_connect(&web, 0);
+    (void)web_http_say(&web, client, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    (void)web_http_read(&web, client, "\r\n\r\n");
+    assert_true(uv_is_active(timer)); /* of the request that the stream was */
+    web_http_pass(HTTP_REQUEST_SECONDS * 1000);
+    web_http_settle(&web);
+    assert_false(uv_is_active(timer));
+    assert_int_equal(http_server_connections(web.server), 1);
+    (void)close(client);
+    web_http_await_connections(&web, 0);
     web_http_stop(&web);
 }
 
@@ -646,7 +780,11 @@ int main(void)
         cmocka_unit_test(test_one_address),
         cmocka_unit_test(test_all_taken),
         cmocka_unit_test(test_all_busy),
+        cmocka_unit_test(test_unread_answers),
         cmocka_unit_test(test_network),
+        cmocka_unit_test(test_kernel_buffers),
+        cmocka_unit_test(test_stream_that_sends),
+        cmocka_unit_test(test_rest),
         cmocka_unit_test(test_pipelined),
         cmocka_unit_test(test_gone_at_each_byte),
         cmocka_unit_test(test_no_descriptors),

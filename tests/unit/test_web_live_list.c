@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * Live updates and lists: a stream gets from its view's list what no watch reports, once; a message
- * that went leaves, and one that others pushed out of the list stays.
+ * Live updates and lists: streams get what makes their page agree with its first page as it is
+ * loaded; a message that went leaves, and one that others pushed out of the list stays.
  */
 #include "client/web/live.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "client/web/live_inner.h"
@@ -27,15 +28,18 @@ static struct http_stream *stream_open_since(unsigned phone, const char *query)
 static void a_stream_gets_what_came_behind_its_page(void **state)
 {
     (void)state;
-    struct http_stream *without = web_live_open(1, -1);
-    struct http_stream *since = stream_open_since(2, "since=1002");
-    struct http_stream *wrong = stream_open_since(3, "since=1002x");
-    web_live_watch_begins(3);
+    web_live_set_list(1, (unsigned[]){1}, false);
+    web_live_pass(1000);
     web_live_set_list(3, (unsigned[]){3, 2, 1}, false);
+    web_live_pass(1000);
+    struct http_stream *without = web_live_open(1, NULL);
+    struct http_stream *since = stream_open_since(2, "since=1000500");
+    struct http_stream *wrong = stream_open_since(3, "since=1000500x");
+    web_live_watch_begins();
     web_live_pass(LIVE_SOON_MS);
-    assert_string_equal(web_live_got(since), "l2 l3");
+    assert_string_equal(web_live_got(since), "m2 m3");
     web_live_pass(2 * LIVE_LIST_MS);
-    assert_string_equal(web_live_got(since), "l2 l3 : :");
+    assert_string_equal(web_live_got(since), "m2 m3 : :");
     assert_string_equal(web_live_got(without), ": :");
     assert_string_equal(web_live_got(wrong), ": :");
     (void)stream_open_since(4, "since=1");
@@ -50,7 +54,7 @@ static void who_lacks_too_much_of_the_list_loads_it(void **state)
 
     (void)state;
     struct http_stream *since = stream_open_since(2, "since=1");
-    web_live_watch_begins(3);
+    web_live_watch_begins();
     web_live_set_list(3, (unsigned[]){3, 2, 1}, false);
     memset(text, 'x', sizeof(text));
     memcpy(text, "m9", 2);
@@ -59,85 +63,125 @@ static void who_lacks_too_much_of_the_list_loads_it(void **state)
         web_live.listed[i].bytes = sizeof(text);
     }
     web_live_pass(LIVE_SOON_MS);
-    assert_string_equal(web_live_got(since), "l9 G");
+    assert_string_equal(web_live_got(since), "G");
 }
 
-/* A message that was withdrawn, hidden or removed leaves within a minute, of the ring, too. */
+/* One device posts 40 messages while others post: of the list, which has a share of them, streams
+ * get what came, and what is no more in it goes, so that each shows as many as a page does. */
+static void a_page_shows_the_share_of_a_sender(void **state)
+{
+    enum { SHARE = 3, OTHERS = 7 };
+    unsigned numbers[SHARE + OTHERS];
+    char shown[256] = {0};
+    size_t shown_count = 0;
+
+    (void)state;
+    for (size_t i = 0; i < OTHERS; i++) {
+        numbers[SHARE + i] = 200 + (unsigned)i;
+    }
+    web_live_set_list(OTHERS, numbers + SHARE, false);
+    web_live_pass(1000);
+    struct http_stream *stream = stream_open_since(2, "since=1");
+    web_live_watch_begins();
+    web_live_pass(LIVE_SOON_MS);
+    for (unsigned i = 1; i <= 40; i++) { /* the newest SHARE of them are in the list */
+        size_t own = i < SHARE ? i : SHARE;
+        for (size_t j = 0; j < own; j++) {
+            numbers[j] = i - (unsigned)j;
+        }
+        memmove(numbers + own, numbers + SHARE, OTHERS * sizeof(numbers[0]));
+        web_live_set_list(own + OTHERS, numbers, true);
+        memmove(numbers + SHARE, numbers + own, OTHERS * sizeof(numbers[0]));
+        web_live_watch_matches();
+        web_live_pass(LIVE_TICK_MS);
+    }
+    stream->sent[stream->count] = '\0';
+    for (const char *at = stream->sent; (at = strstr(at, "{\"id\":\"")) != NULL; at++) {
+        char id[3] = {at[7], at[8], '\0'};
+        shown[strtoul(id, NULL, 16)] = strncmp(at - 21, "event: message", 14) == 0; /* or `out` */
+    }
+    for (size_t i = 0; i < sizeof(shown); i++) {
+        shown_count += shown[i] != 0;
+    }
+    assert_int_equal(shown_count, SHARE + OTHERS);
+    assert_true(shown[38] && shown[39] && shown[40]);
+    assert_int_equal(web_live.get_count, 0);
+}
+
+/* A message that moves up into the list because another one went is not new. */
+static void a_message_that_moves_up_is_not_new(void **state)
+{
+    (void)state;
+    web_live_set_list(3, (unsigned[]){3, 2, 1}, false);
+    web_live_pass(60 * 1000);
+    web_live_set_list(2, (unsigned[]){3, 2}, true);
+    struct http_stream *stream = web_live_open(1, NULL);
+    web_live_watch_begins();
+    web_live_pass(LIVE_SOON_MS);
+    web_live_set_list(2, (unsigned[]){3, 1}, true);
+    web_live_watch_matches();
+    web_live_pass(LIVE_TICK_MS);
+    assert_string_equal(web_live_got(stream), "-02");
+}
+
+/* Many messages at once are one list, and the next list comes after a while. */
+static void many_messages_share_a_list(void **state)
+{
+    (void)state;
+    struct http_stream *stream = web_live_open(1, NULL);
+    web_live_watch_begins();
+    for (unsigned number = 1; number <= 20; number++) {
+        web_live_leave(number);
+    }
+    assert_int_equal(web_live.list_count, 1);
+    assert_string_equal(web_live_got(stream), "m1");
+    web_live_pass(LIVE_TICK_MS);
+    assert_int_equal(web_live.list_count, 2);
+    assert_non_null(strstr(web_live_got(stream), "m1 m2 m3 m4 m5"));
+}
+
+/* A message that was withdrawn, hidden or removed leaves within a minute. */
 static void a_message_that_went_leaves(void **state)
 {
     (void)state;
-    struct http_stream *stream = web_live_open(1, -1);
-    web_live_watch_begins(1);
-    web_live_watch_matches(2);
-    web_live_watch_matches(3);
+    struct http_stream *stream = web_live_open(1, NULL);
+    web_live_watch_begins();
     web_live_set_list(3, (unsigned[]){3, 2, 1}, true);
-    web_live_pass(LIVE_SOON_MS);
-    assert_string_equal(web_live_got(stream), "m2 m3");
+    web_live_watch_matches();
+    assert_string_equal(web_live_got(stream), "m1 m2 m3");
+    web_live_pass(1000);
     web_live_set_list(2, (unsigned[]){3, 1}, true);
-    web_live.gone_id = 2;
-    web_live_pass(LIVE_LIST_MS + LIVE_TICK_MS);
-    assert_string_equal(web_live_got(stream), "m2 m3 : -02");
-    assert_int_equal(web_live.get_count, 1);
-    web_live_pass(LIVE_LIST_MS);
-    assert_int_equal(web_live.get_count, 1);
-    assert_string_equal(web_live_got(web_live_open(2, 1)), "m3");
-}
-
-/* More messages than are asked for at a time are hidden at once: all leave. */
-static void many_messages_that_went_leave(void **state)
-{
-    enum { FIRST = 2, MANY = 3 * LIVE_CHECKS };
-
-    (void)state;
-    struct http_stream *stream = web_live_open(1, -1);
-    web_live_watch_begins(1);
-    for (uint64_t seq = FIRST; seq < FIRST + MANY; seq++) {
-        web_live_watch_matches(seq);
-    }
-    web_live_set_list(1, (unsigned[]){1}, false);
-    web_live.gone_id = FIRST;
-    web_live.gone_last = FIRST + MANY - 1;
-    web_live_pass(LIVE_SOON_MS);
+    web_live_pass(LIVE_LIST_MS + LIVE_SOON_MS);
     assert_non_null(strstr(web_live_got(stream), "-02"));
-    assert_non_null(strstr(web_live_got(stream), "-19"));
-    assert_int_equal(web_live.get_count, MANY);
+    assert_int_equal(web_live.get_count, 0);
 }
 
-/* Messages that are there, but not in the list, do not keep one behind them from leaving. */
-static void messages_that_are_there_do_not_keep_others(void **state)
+/* Others that are newer push messages out of the list: they have not gone. If they go later, they
+ * leave, also if there are more than are asked for at a time. */
+static void messages_that_were_pushed_out_leave_when_they_go(void **state)
 {
-    enum { FIRST = 2, LAST = FIRST + LIVE_CHECKS };
+    enum { MANY = 3 * LIVE_CHECKS };
+    unsigned numbers[MANY];
 
     (void)state;
-    struct http_stream *stream = web_live_open(1, -1);
-    web_live_watch_begins(1);
-    for (uint64_t seq = FIRST; seq <= LAST; seq++) {
-        web_live_watch_matches(seq);
+    struct http_stream *stream = web_live_open(1, NULL);
+    web_live_watch_begins();
+    for (unsigned i = 0; i < MANY; i++) {
+        numbers[i] = MANY - i;
     }
-    web_live_set_list(1, (unsigned[]){1}, false);
-    web_live.gone_id = LAST;
-    web_live_pass(LIVE_SOON_MS);
-    assert_int_equal(web_live.get_count, LIVE_CHECKS + 1);
-    assert_non_null(strstr(web_live_got(stream), "-0a"));
-}
-
-/* Others that are newer push a message out of the list: it has not gone. If it goes later, it
- * leaves. */
-static void a_message_that_was_pushed_out_leaves_when_it_goes(void **state)
-{
-    (void)state;
-    struct http_stream *stream = web_live_open(1, -1);
-    web_live_watch_begins(1);
-    web_live_set_list(3, (unsigned[]){5, 4, 1}, true);
-    web_live_pass(LIVE_SOON_MS);
-    web_live_set_list(3, (unsigned[]){7, 5, 3}, true);
-    web_live_pass(LIVE_LIST_MS);
-    assert_int_equal(web_live.get_count, 2);
+    web_live_set_list(MANY, numbers, true);
+    web_live_watch_matches();
+    web_live_pass(1000);
+    web_live_set_list(2, (unsigned[]){101, 100}, true);
+    web_live_pass(LIVE_LIST_MS + LIVE_SOON_MS);
+    assert_int_equal(web_live.get_count, MANY);
     assert_null(strchr(web_live_got(stream), '-'));
     web_live.gone_id = 1;
+    web_live.gone_last = MANY - 1;
     web_live_pass(LIVE_LIST_MS);
     assert_non_null(strstr(web_live_got(stream), "-01"));
-    assert_null(strstr(web_live_got(stream), "-04"));
+    assert_non_null(strstr(web_live_got(stream), "-17"));
+    assert_null(strstr(web_live_got(stream), "-18"));
 }
 
 /* A message that only pages sorted by nearness show leaves them when it goes. */
@@ -149,7 +193,7 @@ static void a_message_that_is_near_leaves_when_it_goes(void **state)
     (void)state;
     near.order = VIEW_NEAREST;
     exchange = web_live_ask(1, &near, NULL);
-    web_live_watch_begins(1);
+    web_live_watch_begins();
     web_live_set_list(2, (unsigned[]){5, 4}, true);
     web_live_set_near(2);
     web_live_pass(LIVE_SOON_MS + LIVE_LIST_MS);
@@ -159,38 +203,23 @@ static void a_message_that_is_near_leaves_when_it_goes(void **state)
     assert_non_null(strstr(web_live_got(exchange.stream), "-02"));
 }
 
-/* hearsayd refuses the watch: what is new comes from the list. */
-static void without_a_watch_the_list_tells_what_is_new(void **state)
-{
-    (void)state;
-    struct http_stream *stream = web_live_open(1, -1);
-    web_live_watch_ends();
-    web_live_set_list(2, (unsigned[]){2, 1}, false);
-    web_live_pass(LIVE_SOON_MS);
-    assert_string_equal(web_live_got(stream), "");
-    web_live_set_list(3, (unsigned[]){3, 2, 1}, false);
-    web_live_pass(LIVE_LIST_MS);
-    assert_non_null(strstr(web_live_got(stream), "l3"));
-    assert_null(strstr(web_live_got(stream), "l2"));
-}
-
-/* There are too many watches: the page loads its list, and then the list tells what is new, soon.
- */
+/* There are too many watches: the list tells what is new, soon, until there is a watch. */
 static void views_beyond_the_watches_are_looked_at(void **state)
 {
     (void)state;
     web_live.has_too_many = true;
-    struct http_stream *stream = web_live_open(1, 5);
-    assert_string_equal(web_live_got(stream), "G");
     web_live_set_list(2, (unsigned[]){2, 1}, false);
+    web_live_pass(1000);
+    struct http_stream *stream = web_live_open(1, NULL);
     web_live_pass(LIVE_SOON_MS);
     web_live_set_list(3, (unsigned[]){3, 2, 1}, false);
-    web_live_pass(LIVE_POLL_MS + LIVE_TICK_MS);
-    assert_string_equal(web_live_got(stream), "G l3");
+    web_live_pass(LIVE_POLL_MS);
+    assert_string_equal(web_live_got(stream), "m3");
     web_live.has_too_many = false;
     web_live_pass(LIVE_RETRY_MS);
-    web_live_watch_begins(7);
-    web_live_watch_matches(8);
+    web_live_watch_begins();
+    web_live_pass(1000);
+    web_live_leave(8);
     assert_non_null(strstr(web_live_got(stream), "m8"));
 }
 
@@ -198,14 +227,16 @@ static void views_beyond_the_watches_are_looked_at(void **state)
 static void pages_look_when_the_clock_was_set(void **state)
 {
     (void)state;
-    struct http_stream *stream = web_live_open(1, -1);
-    web_live_watch_begins(1);
+    struct http_stream *stream = web_live_open(1, NULL);
+    web_live_watch_begins();
     web_live_pass(2 * LIVE_TICK_MS);
     web_live.offset_ms += LIVE_SHIFT_MS;
+    web_live_say();
     web_live_pass(2 * LIVE_TICK_MS);
     stream->sent[stream->count] = '\0';
     assert_null(strstr(stream->sent, "event: look\n"));
     web_live.offset_ms += LIVE_SHIFT_MS + 1;
+    web_live_say();
     web_live_pass(LIVE_TICK_MS);
     size_t count = stream->count;
     stream->sent[count] = '\0';
@@ -219,16 +250,16 @@ static void pages_look_when_the_clock_was_set(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        LIVE_TEST(views_beyond_the_watches_are_looked_at),
         LIVE_TEST(a_stream_gets_what_came_behind_its_page),
         LIVE_TEST(who_lacks_too_much_of_the_list_loads_it),
+        LIVE_TEST(a_page_shows_the_share_of_a_sender),
+        LIVE_TEST(a_message_that_moves_up_is_not_new),
+        LIVE_TEST(many_messages_share_a_list),
         LIVE_TEST(a_message_that_went_leaves),
-        LIVE_TEST(pages_look_when_the_clock_was_set),
-        LIVE_TEST(many_messages_that_went_leave),
-        LIVE_TEST(messages_that_are_there_do_not_keep_others),
-        LIVE_TEST(a_message_that_was_pushed_out_leaves_when_it_goes),
+        LIVE_TEST(messages_that_were_pushed_out_leave_when_they_go),
         LIVE_TEST(a_message_that_is_near_leaves_when_it_goes),
-        LIVE_TEST(without_a_watch_the_list_tells_what_is_new),
+        LIVE_TEST(views_beyond_the_watches_are_looked_at),
+        LIVE_TEST(pages_look_when_the_clock_was_set),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

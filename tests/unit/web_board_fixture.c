@@ -302,13 +302,25 @@ struct http_address web_board_phone(uint8_t last)
 const uint8_t web_board_id[HEARSAY_ID_BYTES] = {1};
 const uint8_t web_board_token[HEARSAY_TOKEN_BYTES] = {2};
 
+struct board_write web_board_message(struct http_address client)
+{
+    static struct view view; /* borrowed until the board is done */
+
+    view = web_board_tea();
+    return (struct board_write){.kind = BOARD_LEAVE,
+                                .client = client,
+                                .view = &view,
+                                .text = "hello",
+                                .bytes = 5,
+                                .id = web_board_id,
+                                .token = web_board_token};
+}
+
 void web_board_leave(struct web_board *fixture, uint8_t phone, struct web_board_told *told)
 {
-    const struct view view = web_board_tea();
-    const struct http_address client = web_board_phone(phone);
-    const struct board_leave message = {
-        .view = &view, .text = "hello", .bytes = 5, .id = web_board_id, .token = web_board_token};
-    board_leave(fixture->board, &client, &message, web_board_on_done, told);
+    const struct board_write message = web_board_message(web_board_phone(phone));
+
+    board_write(fixture->board, &message, web_board_on_done, told);
 }
 
 unsigned web_board_look(struct web_board *fixture, const unsigned *number)

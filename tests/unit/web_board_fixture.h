@@ -122,7 +122,10 @@ struct http_address web_board_phone(uint8_t last);
 /* Asks for a list, and waits for it. */
 struct web_board_told web_board_list(struct web_board *fixture, const struct view *view);
 
-/* A phone leaves a message about tea; does not wait. */
+/* A message about tea. */
+struct board_write web_board_message(struct http_address client);
+
+/* A phone leaves it; does not wait. */
 void web_board_leave(struct web_board *fixture, uint8_t phone, struct web_board_told *told);
 
 #endif

@@ -14,6 +14,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
+#include "client/web/http_inner.h"
 #include "core/base/alloc.h"
 #include "daemon/system/reason.h"
 #include "tests/lib/check.h"
@@ -22,7 +23,8 @@ enum { PATIENCE_S = 60, BACKLOG = 1024 };
 
 static uint64_t passed_ms;
 static const struct alloc *server_alloc;
-static size_t send_room = SIZE_MAX; /* bytes that sockets take */
+static struct http_server *timed_server; /* NULL: none runs */
+static size_t send_room = SIZE_MAX;      /* bytes that sockets take */
 
 uint64_t __real_uv_now(const uv_loop_t *loop);
 uint64_t __wrap_uv_now(const uv_loop_t *loop);
@@ -62,6 +64,13 @@ void web_http_let_send(size_t most)
 void web_http_pass(unsigned ms)
 {
     passed_ms += ms;
+    /* the loop's own time did not go on */
+    uv_timer_t *timer = timed_server == NULL ? NULL : &timed_server->deadlines;
+    if (timer != NULL && uv_is_active((const uv_handle_t *)timer)) {
+        uint64_t now_ms = uv_now(timer->loop);
+        uint64_t due_ms = timed_server->deadline_ms;
+        (void)uv_timer_start(timer, timer->timer_cb, due_ms > now_ms ? due_ms - now_ms : 0, 0);
+    }
 }
 
 static void request_answer(struct web_http *web, struct http_exchange *exchange,
@@ -198,10 +207,12 @@ void web_http_start(struct web_http *web, const struct web_http_setup *setup)
     if (rc != 0) {
         fail_msg("http_server_new: %d, %s", rc, reason);
     }
+    timed_server = web->server;
 }
 
 void web_http_stop(struct web_http *web)
 {
+    timed_server = NULL;
     http_server_stop(web->server);
     assert_int_equal(uv_run(&web->loop, UV_RUN_DEFAULT), 0);
     assert_int_equal(http_server_connections(web->server), 0);

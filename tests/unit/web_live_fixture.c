@@ -32,16 +32,10 @@ int uv_timer_init(uv_loop_t *loop, uv_timer_t *timer)
 int uv_timer_start(uv_timer_t *timer, uv_timer_cb callback, uint64_t timeout, uint64_t repeat)
 {
     assert_ptr_equal(timer, timer_handle);
-    assert_int_equal(timeout, repeat);
+    assert_int_equal(repeat, 0);
     timer_callback = callback;
+    web_live.timer_ms = web_live.clock_ms + timeout;
     web_live.timer_runs = true;
-    return 0;
-}
-
-int uv_timer_stop(uv_timer_t *timer)
-{
-    assert_ptr_equal(timer, timer_handle);
-    web_live.timer_runs = false;
     return 0;
 }
 
@@ -60,12 +54,17 @@ void uv_close(uv_handle_t *handle, uv_close_cb callback)
 
 void web_live_pass(int64_t ms)
 {
-    for (int64_t passed = 0; passed < ms; passed += LIVE_TICK_MS) {
-        web_live.clock_ms += LIVE_TICK_MS;
-        if (web_live.timer_runs) {
-            timer_callback(timer_handle);
+    uint64_t until_ms = web_live.clock_ms + (uint64_t)ms;
+
+    while (web_live.timer_runs && web_live.timer_ms <= until_ms) {
+        if (web_live.clock_ms < web_live.timer_ms) {
+            web_live.clock_ms = web_live.timer_ms;
         }
+        web_live.timer_runs = false;
+        web_live.timer_count++;
+        timer_callback(timer_handle);
     }
+    web_live.clock_ms = until_ms;
 }
 
 /* --- HTTP ------------------------------------------------------------------------------------- */
@@ -100,6 +99,11 @@ bool http_stream_send(struct http_stream *stream, const void *bytes, size_t coun
     memcpy(stream->sent + stream->count, bytes, count);
     stream->count += count;
     return true;
+}
+
+void http_stream_abort(struct http_stream *stream)
+{
+    stream->is_ended = true;
 }
 
 void http_stream_end(struct http_stream *stream)
@@ -140,6 +144,21 @@ bool board_now_ms(const struct board *board, int64_t *out_now_ms)
     return true;
 }
 
+static void (*news_callback)(void *context);
+static void *news_context;
+
+void board_on_news(struct board *board, void (*news)(void *context), void *context)
+{
+    (void)board;
+    news_callback = news;
+    news_context = context;
+}
+
+void web_live_say(void)
+{
+    news_callback(news_context);
+}
+
 bool board_is_connected(const struct board *board)
 {
     (void)board;
@@ -152,6 +171,7 @@ struct board_watch *board_watch(struct board *board, const struct view *view, ui
     struct board_watch *watch = &web_live.watches[web_live.watch_count];
 
     (void)board;
+    assert_true(after_seq == HEARSAY_NO_SEQ);
     if (web_live.has_too_many) {
         return NULL;
     }
@@ -159,7 +179,7 @@ struct board_watch *board_watch(struct board *board, const struct view *view, ui
     assert_true(web_live.is_connected && web_live.watch_count < WEB_LIVE_WATCHES_MAX);
     assert_int_equal(view->order, VIEW_NEWEST);
     assert_true(view->before_ms == INT64_MAX);
-    *watch = (struct board_watch){.events = events, .context = context, .after_seq = after_seq};
+    *watch = (struct board_watch){.events = events, .context = context};
     return watch;
 }
 
@@ -179,6 +199,7 @@ void board_list(struct board *board, const struct view *view, const struct http_
                 board_done *done, void *context)
 {
     const struct board_list near = {.messages = &nearest, .count = 1};
+    struct board_list now = list;
 
     (void)board;
     assert_null(client);
@@ -188,13 +209,15 @@ void board_list(struct board *board, const struct view *view, const struct http_
     }
     web_live.list_count++;
     if (has_list) {
-        done(context, &(struct board_reply){.outcome = BOARD_DONE, .list = &list});
+        now.now_ms = (int64_t)web_live.clock_ms + web_live.offset_ms;
+        done(context, &(struct board_reply){.outcome = BOARD_DONE, .list = &now});
     }
 }
 
-void board_get(struct board *board, const char *host, const uint8_t *id, board_done *done,
-               void *context)
+void board_get(struct board *board, const char *host, const uint8_t *id,
+               const struct http_address *client, board_done *done, void *context)
 {
+    assert_null(client);
     (void)board;
     (void)host;
     web_live.get_count++;
@@ -209,21 +232,41 @@ void board_forget(struct board *board, const void *context)
     (void)context;
 }
 
+static int64_t deposited_ms[256]; /* of each number; 0: not yet */
+
 void web_live_set_list(size_t count, const unsigned *numbers, bool has_older)
 {
     static char texts[WEB_LIVE_LISTED_MAX][16];
 
     assert_true(count <= WEB_LIVE_LISTED_MAX);
     for (size_t i = 0; i < count; i++) {
+        int64_t *ms = &deposited_ms[numbers[i]];
+
+        if (*ms == 0) {
+            *ms = (int64_t)(web_live.clock_ms + count - 1 - i) + web_live.offset_ms;
+        }
         (void)snprintf(texts[i], sizeof(texts[i]), "m%u", numbers[i]);
         web_live.listed[i] = (struct board_message){.media_type = "text/plain",
                                                     .text = texts[i],
                                                     .bytes = strlen(texts[i]),
-                                                    .deposited_ms = 1000 + (int64_t)numbers[i]};
+                                                    .deposited_ms = *ms,
+                                                    .expires_ms = *ms + 9000,
+                                                    .similarity_ppm = 250000};
         web_live.listed[i].id[0] = (uint8_t)numbers[i];
     }
     list = (struct board_list){.messages = web_live.listed, .count = count, .has_older = has_older};
     has_list = true;
+}
+
+void web_live_leave(unsigned number)
+{
+    unsigned numbers[WEB_LIVE_LISTED_MAX] = {number};
+
+    for (size_t i = 0; i < list.count; i++) {
+        numbers[i + 1] = web_live.listed[i].id[0];
+    }
+    web_live_set_list(list.count + 1, numbers, list.has_older);
+    web_live_watch_matches();
 }
 
 void web_live_set_near(unsigned number)
@@ -238,28 +281,18 @@ static struct board_watch *watch_last(void)
     return &web_live.watches[web_live.watch_count - 1];
 }
 
-void web_live_watch_begins(uint64_t seq)
+void web_live_watch_begins(void)
 {
     struct board_watch *watch = watch_last();
 
-    watch->events->begun(watch->context, seq);
+    watch->events->begun(watch->context, 1);
 }
 
-void web_live_watch_matches(uint64_t seq)
+void web_live_watch_matches(void)
 {
     struct board_watch *watch = watch_last();
-    char text[32];
-    struct board_message message = {.media_type = "text/plain",
-                                    .text = text,
-                                    .deposited_ms = 1000 + (int64_t)seq,
-                                    .expires_ms = 9000 + (int64_t)seq,
-                                    .similarity_ppm = 250000};
 
-    (void)snprintf(text, sizeof(text), "m%u", (unsigned)seq);
-    message.bytes = strlen(text);
-    message.id[0] = (uint8_t)seq;
-    message.id[1] = (uint8_t)(seq >> 8);
-    watch->events->match(watch->context, seq, &message);
+    watch->events->match(watch->context, 1, &web_live.listed[0]);
 }
 
 void web_live_watch_ends(void)
@@ -295,6 +328,10 @@ int web_live_setup(void **state)
     web_live.is_connected = true;
     web_live.has_too_many = false;
     has_list = false;
+    list = (struct board_list){.count = 0};
+    memset(deposited_ms, 0, sizeof(deposited_ms));
+    web_live.timer_count = 0;
+    web_live.offset_ms = 0;
     web_live.list_count = 0;
     web_live.get_count = 0;
     web_live.gone_id = 0;
@@ -334,18 +371,35 @@ struct http_exchange web_live_ask(unsigned phone, const struct view *view, const
     return exchange;
 }
 
-struct http_stream *web_live_open(unsigned phone, int64_t seq)
+struct http_stream *web_live_open(unsigned phone, const char *last)
 {
-    char last[40];
-
-    (void)snprintf(last, sizeof(last), "%s-%lld", web_live.store, (long long)seq);
-    struct http_exchange exchange = web_live_ask(phone, &web_live.plain, seq < 0 ? NULL : last);
+    struct http_exchange exchange = web_live_ask(phone, &web_live.plain, last);
 
     assert_int_equal(exchange.status, 200);
     return exchange.stream;
 }
 
-const char *web_live_got(const struct http_stream *stream)
+/* Cuts the event at `text` off, and its id, which is written to out_id. Returns the event, and in
+ * *out_next what follows. */
+static char *event_cut(char *text, char **out_next, char out_id[40])
+{
+    char *end = strstr(text, "\n\n");
+
+    assert_non_null(end);
+    *end = '\0';
+    *out_next = end + 2;
+    if (strncmp(text, "id: ", 4) == 0) {
+        char *line_end = strchr(text, '\n');
+        assert_non_null(line_end);
+        *line_end = '\0';
+        (void)snprintf(out_id, 40, "%s", text + 4);
+        assert_memory_equal(out_id, web_live.store, LIVE_STORE_BYTES - 1);
+        text = line_end + 1;
+    }
+    return text;
+}
+
+static const char *stream_read(const struct http_stream *stream, char out_id[40])
 {
     static char text[4096];
     static char copy[WEB_LIVE_SENT_BYTES];
@@ -354,38 +408,42 @@ const char *web_live_got(const struct http_stream *stream)
     memcpy(copy, stream->sent, stream->count);
     copy[stream->count] = '\0';
     assert_memory_equal(copy, "retry: 5000\n\n", 13);
-    text[0] = '\0';
-    for (char *event = copy + 13; *event != '\0';) {
-        char *end = strstr(event, "\n\n");
-        assert_non_null(end);
-        *end = '\0';
+    text[0] = out_id[0] = '\0';
+    for (char *next = copy + 13; *next != '\0';) {
+        const char *event = event_cut(next, &next, out_id);
         if (strcmp(event, ":") == 0) {
             used += (size_t)snprintf(text + used, sizeof(text) - used, ": ");
         } else if (strcmp(event, "event: house\ndata: []") == 0) {
-            assert_null(strstr(end + 2, event)); /* each stream gets it once */
+            assert_null(strstr(next, event)); /* each stream gets it once */
         } else if (strcmp(event, "event: gone\ndata: {}") == 0) {
             used += (size_t)snprintf(text + used, sizeof(text) - used, "G ");
         } else if (strncmp(event, "event: out\ndata: {\"id\":\"", 24) == 0) {
             used += (size_t)snprintf(text + used, sizeof(text) - used, "-%.2s ", event + 24);
             assert_string_equal(event + 26, "000000000000000000000000000000\"}");
-        } else if (strncmp(event, "event: message\n", 15) == 0) {
-            used +=
-                (size_t)snprintf(text + used, sizeof(text) - used, "l%u ",
-                                 (unsigned)strtoul(strstr(event, "\"text\":\"m") + 9, NULL, 10));
         } else {
-            char *middle = strstr(event, "\nevent: message\ndata: {\"id\":\"");
-            char expected[40];
-            assert_non_null(middle);
-            unsigned seq = (unsigned)strtoul(strstr(middle, "\"text\":\"m") + 9, NULL, 10);
-            *middle = '\0';
-            (void)snprintf(expected, sizeof(expected), "id: %s-%u", web_live.store, seq);
-            assert_string_equal(event, expected);
-            used += (size_t)snprintf(text + used, sizeof(text) - used, "m%u ", seq);
+            assert_memory_equal(event, "event: message\n", 15);
+            used +=
+                (size_t)snprintf(text + used, sizeof(text) - used, "m%u ",
+                                 (unsigned)strtoul(strstr(event, "\"text\":\"m") + 9, NULL, 10));
         }
-        event = end + 2;
     }
     if (used > 0) {
         text[used - 1] = '\0';
     }
     return text;
+}
+
+const char *web_live_got(const struct http_stream *stream)
+{
+    char id[40];
+
+    return stream_read(stream, id);
+}
+
+const char *web_live_last_id(const struct http_stream *stream)
+{
+    static char id[40];
+
+    (void)stream_read(stream, id);
+    return id;
 }

@@ -17,7 +17,7 @@ enum {
     WEB_LIVE_STREAMS_MAX = 300,
     WEB_LIVE_SENT_BYTES = 64 * 1024,
     WEB_LIVE_WATCHES_MAX = 600,
-    WEB_LIVE_LISTED_MAX = 4
+    WEB_LIVE_LISTED_MAX = 40
 };
 
 struct http_exchange {
@@ -39,7 +39,6 @@ struct http_stream {
 struct board_watch {
     const struct board_watch_events *events;
     void *context;
-    uint64_t after_seq;
     bool is_over;
 };
 
@@ -51,6 +50,8 @@ struct web_live {
     uint64_t clock_ms;
     int64_t offset_ms; /* of hearsayd's clock to the loop's */
     bool timer_runs;
+    uint64_t timer_ms;                                /* when it ends */
+    size_t timer_count;                               /* how often it has ended */
     struct http_stream streams[WEB_LIVE_STREAMS_MAX]; /* all that were begun */
     size_t stream_count;
     struct board_watch watches[WEB_LIVE_WATCHES_MAX]; /* all that were begun */
@@ -72,14 +73,20 @@ extern struct web_live web_live;
 int web_live_setup(void **state);
 int web_live_teardown(void **state);
 
-/* Lets time go on by ticks of the timer. */
+/* Lets time go on. */
 void web_live_pass(int64_t ms);
+
+/* hearsayd has said something. */
+void web_live_say(void);
 
 /* A phone asks for a view; `last`: its Last-Event-ID, or NULL. */
 struct http_exchange web_live_ask(unsigned phone, const struct view *view, const char *last);
 
-/* A phone gets a stream of the plain view, behind message `seq`; -1: it does not come again. */
-struct http_stream *web_live_open(unsigned phone, int64_t seq);
+/* A phone gets a stream of the plain view; `last`: its Last-Event-ID, or NULL. */
+struct http_stream *web_live_open(unsigned phone, const char *last);
+
+/* The id of the last event of a stream that has one. Lives until the next call. */
+const char *web_live_last_id(const struct http_stream *stream);
 
 /* The phone closes its stream. */
 void web_live_close(struct http_stream *stream);
@@ -87,22 +94,26 @@ void web_live_close(struct http_stream *stream);
 /* As the loop does when it turns: who was ended is closed. */
 void web_live_reap(void);
 
-/* What a stream got, in short: m and the number of a match, G for gone, : for a comment, l and the
- * number of a message of the list, -01 for a message that went. Checks the ids of the events.
- * Returns a text that lives until the next call. */
+/* What a stream got, in short: m and the number of a message, G for gone, : for a comment, -01 for
+ * a message that went. Checks the ids of the events. Returns a text that lives until the next call.
+ */
 const char *web_live_got(const struct http_stream *stream);
 
-/* hearsayd begins the last watch, reports match m`seq` to it, or ends it. */
-void web_live_watch_begins(uint64_t seq);
-void web_live_watch_matches(uint64_t seq);
+/* hearsayd begins the last watch, tells it of a message, or ends it. */
+void web_live_watch_begins(void);
+void web_live_watch_matches(void);
 void web_live_watch_ends(void);
 
 /* hearsayd ends all watches. */
 void web_live_watches_end(void);
 
 /* hearsayd answers lists at once from now on; until then lists wait for ever. The list has these
- * messages, as m1, m2 ..., of ids 1, 2 ..., the newest first. */
+ * messages, as m1, m2 ..., of ids 1, 2 ..., the newest first. Those that were in no list before are
+ * deposited now, the last one first and a millisecond between two. */
 void web_live_set_list(size_t count, const unsigned *numbers, bool has_older);
+
+/* A message is left: the list has it first, and the last watch tells of it. */
+void web_live_leave(unsigned number);
 
 /* The list by nearness has the message m`number` only. */
 void web_live_set_near(unsigned number);

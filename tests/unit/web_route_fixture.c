@@ -79,7 +79,9 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
     exchange->body[bytes] = '\0';
     if (answer->is_given) {
         free((void *)(uintptr_t)answer->body);
-        show_own(exchange->body);
+        if (strncmp(answer->type, "text/html", strlen("text/html")) == 0) {
+            show_own(exchange->body);
+        }
     }
 }
 
@@ -140,6 +142,12 @@ bool board_is_connected(const struct board *unused)
     return !web_route.board.is_away;
 }
 
+bool board_has_room(const struct board *unused)
+{
+    (void)unused;
+    return true;
+}
+
 bool board_now_ms(const struct board *unused, int64_t *out_now_ms)
 {
     (void)unused;
@@ -166,52 +174,38 @@ void board_list(struct board *unused, const struct view *view, const struct http
     board_answer(done, context);
 }
 
-void board_get(struct board *unused, const char *host, const uint8_t *id, board_done *done,
-               void *context)
+void board_get(struct board *unused, const char *host, const uint8_t *id,
+               const struct http_address *client, board_done *done, void *context)
 {
     (void)unused;
     (void)host;
+    assert_non_null(client);
     memcpy(web_route.board.id, id, sizeof(web_route.board.id));
     board_answer(done, context);
 }
 
-void board_leave(struct board *unused, const struct http_address *client,
-                 const struct board_leave *leave, board_done *done, void *context)
+void board_write(struct board *unused, const struct board_write *write, board_done *done,
+                 void *context)
 {
-    (void)unused;
-    (void)client;
-    web_route.board.leaves++;
-    web_route.board.view = *leave->view;
-    web_route.board.ttl_s = leave->ttl_s;
-    memcpy(web_route.board.id, leave->id, sizeof(web_route.board.id));
-    memcpy(web_route.board.token, leave->token, sizeof(web_route.board.token));
-    assert_true(leave->bytes < sizeof(web_route.board.text));
-    memcpy(web_route.board.text, leave->text, leave->bytes);
-    web_route.board.text[leave->bytes] = '\0';
-    board_answer(done, context);
-}
+    struct web_route_board *board = &web_route.board;
 
-void board_withdraw(struct board *unused, const struct http_address *client, const char *host,
-                    const uint8_t *id, const uint8_t *token, board_done *done, void *context)
-{
     (void)unused;
-    (void)client;
-    (void)host;
-    memcpy(web_route.board.id, id, sizeof(web_route.board.id));
-    memcpy(web_route.board.token, token, sizeof(web_route.board.token));
-    board_answer(done, context);
-}
-
-void board_report(struct board *unused, const struct http_address *client, const char *host,
-                  const uint8_t *id, enum hearsay_report_kind kind, const char *reason,
-                  board_done *done, void *context)
-{
-    (void)unused;
-    (void)client;
-    (void)host;
-    (void)id;
-    web_route.board.kind = kind;
-    snprintf(web_route.board.reason, sizeof(web_route.board.reason), "%s", reason);
+    memcpy(board->id, write->id, sizeof(board->id));
+    if (write->token != NULL) {
+        memcpy(board->token, write->token, sizeof(board->token));
+    }
+    if (write->kind == BOARD_LEAVE) {
+        board->leaves++;
+        board->view = *write->view;
+        board->ttl_s = write->ttl_s;
+        assert_true(write->bytes < sizeof(board->text));
+        memcpy(board->text, write->text, write->bytes);
+        board->text[write->bytes] = '\0';
+    } else if (write->kind == BOARD_REPORT) {
+        board->kind = write->report_kind;
+        snprintf(board->reason, sizeof(board->reason), "%s",
+                 write->text != NULL ? write->text : "");
+    }
     board_answer(done, context);
 }
 
@@ -348,7 +342,7 @@ int web_route_setup(void **state)
     char reason[SETTINGS_REASON_BYTES];
     web_config_defaults(WEB_SECTION_WEB, &web_route.config);
     assert_int_equal(web_config_finish(&web_route.config, reason), 0);
-    sheets_clear(&web_route.router.sheets);
+    sheets_clear(&web_route.router.sheets, true);
     memset(&web_route.router, 0, sizeof(web_route.router));
     web_route.router.loop = &web_route.loop;
     web_route.router.config = &web_route.config;

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/board/ask.h"
 
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -26,6 +27,7 @@ void asks_deinit(struct asks *asks)
         struct ask *ask = asks->first;
 
         asks->first = ask->next;
+        ask_land(asks, ask);
         ask_free(ask);
     }
 }
@@ -59,19 +61,17 @@ static void ask_remove(struct asks *asks, struct ask **link)
 
     *link = ask->next;
     asks->counts[ask->kind]--;
-    ask_unqueue(asks, ask, 0);
+    ask_land(asks, ask);
     ask_free(ask);
 }
 
-/* Frees the question of a kind that was asked least recently, a list that is not shared before
- * those that are. False: none may go. */
+/* Frees the question of a kind that was asked least recently. False: none may go. */
 static bool make_room(struct asks *asks, enum ask_kind kind)
 {
     struct ask **found = NULL;
 
     for (struct ask **link = &asks->first; *link != NULL; link = &(*link)->next) {
-        if ((*link)->kind == kind && may_go(*link) &&
-            (found == NULL || (*found)->is_shared || !(*link)->is_shared)) {
+        if ((*link)->kind == kind && may_go(*link)) {
             found = link;
         }
     }
@@ -82,37 +82,6 @@ static bool make_room(struct asks *asks, enum ask_kind kind)
     return true;
 }
 
-static bool has_reader(const struct ask *ask, const struct http_address *client)
-{
-    for (size_t i = 0; i < ASK_READERS; i++) {
-        if (http_peer_equals(&ask->readers[i], client)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* Notes which phone asks for a list. One phone may have several addresses and open pages: so it
- * takes more than ASK_READERS addresses to make a list shared, and open pages do not count. When
- * the list becomes shared, the addresses are forgotten, and a list that waits goes earlier. */
-static void note_reader(struct ask *ask, const struct http_address *client)
-{
-    if (ask->kind != ASK_LIST || ask->is_shared || client->family == 0 || has_reader(ask, client)) {
-        return;
-    }
-    for (size_t i = 0; i < ASK_READERS; i++) {
-        if (ask->readers[i].family == 0) {
-            ask->readers[i] = *client;
-            return;
-        }
-    }
-    ask->is_shared = true;
-    memset(ask->readers, 0, sizeof(ask->readers));
-    if (ask->rank == ASK_OWN) {
-        ask->rank = ASK_SHARED;
-    }
-}
-
 static struct ask *ask_copy(const struct ask *key)
 {
     struct ask *ask = calloc(1, sizeof(*ask));
@@ -121,6 +90,9 @@ static struct ask *ask_copy(const struct ask *key)
         return NULL;
     }
     *ask = *key;
+    if (key->kind != ASK_PLACE) {
+        ask->client = (struct http_address){.family = 0};
+    }
     if (key->kind == ASK_LIST) {
         ask->view = malloc(sizeof(*ask->view));
         if (ask->view == NULL) {
@@ -128,8 +100,6 @@ static struct ask *ask_copy(const struct ask *key)
             return NULL;
         }
         *ask->view = *key->view;
-        ask->client = (struct http_address){.family = 0};
-        note_reader(ask, &key->client);
     }
     return ask;
 }
@@ -144,13 +114,9 @@ struct ask *asks_take(struct asks *asks, const struct ask *key)
     struct ask *ask = *link;
     if (ask != NULL) {
         *link = ask->next;
-        note_reader(ask, &key->client);
     } else {
         while (asks->counts[key->kind] >= asks->kept[key->kind] && make_room(asks, key->kind)) {
             /* until there is room, or readers wait for each */
-        }
-        if (asks->counts[key->kind] >= asks->limits[key->kind]) {
-            return NULL;
         }
         ask = ask_copy(key);
         if (ask == NULL) {
@@ -173,109 +139,72 @@ struct ask *asks_find_ticket(const struct asks *asks, uint64_t ticket)
     return ask;
 }
 
-struct ask *asks_oldest(const struct asks *asks)
-{
-    struct ask *found = NULL;
+/* --- the order of questions ------------------------------------------------------------------- */
 
-    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
-        if (ask->turn != 0 && (found == NULL || ask->turn < found->turn)) {
-            found = ask;
-        }
-    }
-    return found;
+static struct queue *queue_of(struct asks *asks, const struct ask *ask)
+{
+    return ask->kind == ASK_LIST ? &asks->lists : &asks->small;
 }
 
-/* Whether as many lists of ASK_OWN wait as may wait for a client, or for all. */
-static bool own_is_full(const struct asks *asks, const struct http_address *client)
+static struct ask *ask_of(struct queue_item *item)
 {
-    size_t of_client = 0;
-    size_t of_all = 0;
+    void *ask = item != NULL ? (char *)item - offsetof(struct ask, item) : NULL;
 
-    for (const struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
-        bool waits = ask->turn != 0 && ask->rank == ASK_OWN;
-        of_all += waits;
-        of_client += waits && has_reader(ask, client);
-    }
-    return of_client >= ASK_OWN_MAX || 2 * of_all >= asks->limits[ASK_LIST];
+    return ask;
 }
 
-static enum ask_rank rank_for(const struct ask *ask, const struct http_address *client)
+struct ask *asks_find_late(const struct asks *asks, int64_t before_ms)
 {
-    if (ask->kind != ASK_LIST) {
-        return ASK_SMALL;
-    }
-    if (client->family == 0) {
-        return ASK_LOOK;
-    }
-    return ask->is_shared ? ASK_SHARED : ASK_OWN;
+    struct queue_item *item = queue_find_late(&asks->lists, before_ms);
+
+    return ask_of(item != NULL ? item : queue_find_late(&asks->small, before_ms));
 }
 
-bool ask_queue(struct asks *asks, struct ask *ask, const struct http_address *client,
-               int64_t now_ms)
+struct ask *ask_queue(struct asks *asks, struct ask *ask, const struct http_address *client,
+                      int64_t now_ms)
 {
-    enum ask_rank rank = rank_for(ask, client);
+    struct queue *queue = queue_of(asks, ask);
 
-    if (ask->turn != 0) {
-        ask->rank = rank < ask->rank ? rank : ask->rank;
-        return true;
-    }
-    if (rank == ASK_OWN && own_is_full(asks, client)) {
-        return false;
+    if (ask->item.holder != NULL) {
+        queue_share(queue, &ask->item, client);
+        return NULL;
     }
     ask->is_wide = false;
-    ask->rank = rank;
-    ask_enqueue(asks, ask, now_ms);
-    return true;
+    if (queue_enter(queue, &ask->item, client, now_ms) != 0) {
+        return ask;
+    }
+    return asks->counts[ask->kind] > asks->limits[ask->kind]
+               ? ask_of(queue_victim(queue, &ask->item))
+               : NULL;
 }
 
-void ask_enqueue(struct asks *asks, struct ask *ask, int64_t now_ms)
+struct ask *asks_next(const struct asks *asks, bool is_list)
 {
-    ask->turn = ++asks->last_turn;
-    ask->asked_ms = now_ms;
-    asks->queued++;
+    return ask_of(is_list ? asks->lists.first : asks->small.first);
 }
 
-void ask_unqueue(struct asks *asks, struct ask *ask, uint64_t ticket)
+void ask_sent(struct asks *asks, struct ask *ask, uint64_t ticket)
 {
-    asks->queued -= ask->turn != 0;
-    ask->turn = 0;
+    queue_serve(queue_of(asks, ask), &ask->item);
     ask->ticket = ticket;
-    asks->under_way[ask->kind] += ticket != 0;
+    ask->has_changed = false;
+    asks->under_way[ask->kind]++;
 }
 
 void ask_land(struct asks *asks, struct ask *ask)
 {
+    queue_leave(queue_of(asks, ask), &ask->item);
     asks->under_way[ask->kind] -= ask->ticket != 0;
     ask->ticket = 0;
 }
 
-struct ask *asks_next(const struct asks *asks, const bool may_send[ASK_RANKS])
-{
-    struct ask *found = NULL;
-
-    if (asks->queued == 0) {
-        return NULL;
-    }
-    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
-        if (ask->turn != 0 && may_send[ask->rank] &&
-            (found == NULL || ask->rank < found->rank ||
-             (ask->rank == found->rank && ask->turn < found->turn))) {
-            found = ask;
-        }
-    }
-    return found;
-}
-
 /* --- those who wait --------------------------------------------------------------------------- */
 
-bool ask_add_waiter(struct asks *asks, struct ask *ask, board_done *done, void *context)
+bool ask_add_waiter(struct ask *ask, board_done *done, void *context)
 {
     struct waiter **link = &ask->waiters;
-
-    if (asks->waiter_count >= ASK_WAITERS_MAX) {
-        return false;
-    }
     struct waiter *waiter = calloc(1, sizeof(*waiter));
+
     if (waiter == NULL) {
         return false;
     }
@@ -285,12 +214,11 @@ bool ask_add_waiter(struct asks *asks, struct ask *ask, board_done *done, void *
         link = &(*link)->next;
     }
     *link = waiter;
-    asks->waiter_count++;
     return true;
 }
 
 /* Takes the first due waiter out of the list; NULL: none. */
-static struct waiter *take_due(struct asks *asks, struct ask *ask)
+static struct waiter *take_due(struct ask *ask)
 {
     struct waiter **link = &ask->waiters;
 
@@ -300,12 +228,11 @@ static struct waiter *take_due(struct asks *asks, struct ask *ask)
     struct waiter *waiter = *link;
     if (waiter != NULL) {
         *link = waiter->next;
-        asks->waiter_count--;
     }
     return waiter;
 }
 
-void ask_give(struct asks *asks, struct ask *ask, const struct board_reply *reply)
+void ask_give(struct ask *ask, const struct board_reply *reply)
 {
     struct waiter *waiter;
 
@@ -313,7 +240,7 @@ void ask_give(struct asks *asks, struct ask *ask, const struct board_reply *repl
         waiter->is_due = true;
     }
     ask->pins++;
-    while ((waiter = take_due(asks, ask)) != NULL) {
+    while ((waiter = take_due(ask)) != NULL) {
         board_done *done = waiter->done;
         void *context = waiter->context;
 
@@ -323,7 +250,7 @@ void ask_give(struct asks *asks, struct ask *ask, const struct board_reply *repl
     ask->pins--;
 }
 
-void ask_give_answer(struct asks *asks, struct ask *ask, int64_t now_ms, int64_t clock_ms)
+void ask_give_answer(struct ask *ask, int64_t now_ms, int64_t clock_ms)
 {
     struct answer *answer = ask->answer;
     struct board_reply reply = {.outcome = BOARD_DONE};
@@ -333,7 +260,7 @@ void ask_give_answer(struct asks *asks, struct ask *ask, int64_t now_ms, int64_t
     reply.list = ask->kind == ASK_LIST ? &answer->list : NULL;
     reply.message = ask->kind == ASK_GET ? &answer->message : NULL;
     reply.place = ask->kind == ASK_PLACE ? answer->place : NULL;
-    ask_give(asks, ask, &reply);
+    ask_give(ask, &reply);
 }
 
 void ask_take_answer(struct asks *asks, struct ask *ask, struct answer *answer, int64_t now_ms,
@@ -345,7 +272,7 @@ void ask_take_answer(struct asks *asks, struct ask *ask, struct answer *answer, 
     ask->answered_ms = now_ms;
     ask->is_fresh = !ask->has_changed;
     ask_land(asks, ask);
-    ask_give_answer(asks, ask, now_ms, clock_ms);
+    ask_give_answer(ask, now_ms, clock_ms);
 }
 
 void asks_forget(struct asks *asks, const void *context)
@@ -361,7 +288,6 @@ void asks_forget(struct asks *asks, const void *context)
                 continue;
             }
             *link = waiter->next;
-            asks->waiter_count--;
             free(waiter);
         }
     }
@@ -434,15 +360,6 @@ void asks_drop_view(struct asks *asks, const struct view *view)
         if (ask->kind == ASK_LIST && ask->view->before_ms == INT64_MAX &&
             ask_same_labels(ask->view, view)) {
             ask_drop(ask);
-        }
-    }
-}
-
-void asks_unwatch_view(struct asks *asks, const struct view *view)
-{
-    for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
-        if (ask->kind == ASK_LIST && ask_same_labels(ask->view, view)) {
-            ask->is_watched = false;
         }
     }
 }

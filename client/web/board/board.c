@@ -1,4 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * Connects in the background, and again after 1 to 60 s, less up to half by chance. Each question
+ * is sent once for all who wait for its answer, which is given again for a while. A few questions
+ * are under way at a time; behind them senders take turns (queue.h), so that one phone that asks
+ * for ever new lists delays nobody by more than one of its lists. How often a sender may ask is not
+ * decided here.
+ */
 #include "client/web/board.h"
 
 #include <stdio.h>
@@ -7,95 +14,206 @@
 
 #include <sodium.h>
 
-#include "client/web/board/answer.h"
-#include "client/web/board/ask.h"
-#include "client/web/board/house.h"
+#include "client/web/board/inner.h"
 #include "client/web/board/pool.h"
+#include "client/web/board/query.h"
 #include "core/base/err.h"
 
-struct board {
-    struct house *house; /* owned: reads */
-    struct pool *pool;   /* owned: writes */
-    bool is_stopped;
+enum {
+    RETRY_FIRST_MS = 1000,
+    RETRY_MOST_MS = 60 * 1000,
+    SETTLED_MS = 10 * 1000, /* after the end of a connection this old, no wait comes first */
+    TICK_MS = 1000,
+    PLACE_MS = ASK_KEEP_MS /* how long labels are given again, if hearsayd tells of no change */
 };
 
-/* What a phone has written or withdrawn is seen by the next reader. */
-static void on_written(void *context, const struct view *left, const uint8_t *id)
-{
-    const struct board *board = context;
+static void board_connect(struct board *board);
+static void board_send(struct board *board);
 
-    house_drop(board->house, left, id);
+static int64_t loop_now(const struct board *board)
+{
+    return (int64_t)uv_now(board->options.loop);
 }
 
-int board_new(const struct board_options *options, struct board **out_board)
+/* The connection that was greeted last, perhaps lost since; NULL: none yet. */
+static const struct hearsay *board_server(const struct board *board)
 {
-    struct board *board = calloc(1, sizeof(*board));
-    int rc = board == NULL || sodium_init() < 0 ? -ERR_NOMEM : 0;
+    return board->is_greeted ? link_server(board->link) : board->known;
+}
 
-    if (rc == 0) {
-        rc = pool_new(options, on_written, board, &board->pool);
+static int64_t clock_now(const struct board *board)
+{
+    return board_server(board) != NULL ? hearsay_now_ms(board_server(board)) : 0;
+}
+
+/* --- replies to readers ----------------------------------------------------------------------- */
+
+static void ask_refuse(struct board *board, struct ask *ask, enum board_outcome outcome,
+                       const struct hearsay_error *error)
+{
+    struct board_reply reply = {
+        .outcome = outcome,
+        .error = outcome == BOARD_BUSY || outcome == BOARD_NO_MEMORY ? NULL : error};
+
+    ask_land(&board->asks, ask);
+    ask_give(ask, &reply);
+}
+
+/* While hearsayd is away: the last answer, if it is not too old. */
+static void answer_away(struct board *board, struct ask *ask)
+{
+    int64_t now_ms = loop_now(board);
+
+    ask_land(&board->asks, ask);
+    if (ask->answer != NULL && now_ms - ask->answered_ms <= ASK_KEEP_MS) {
+        ask_give_answer(ask, now_ms, clock_now(board));
+    } else {
+        ask_refuse(board, ask, BOARD_AWAY, &board->why);
     }
-    if (rc == 0) {
-        rc = house_new(options, &board->house);
-        if (rc != 0) {
-            pool_free(board->pool); /* nothing of the pool is under way yet */
+}
+
+/* Answers all who wait, as while hearsayd is away. */
+static void answer_all_away(struct board *board)
+{
+    struct ask *ask = board->asks.first;
+
+    while (ask != NULL) {
+        if (ask->waiters == NULL && ask->ticket == 0 && ask->item.holder == NULL) {
+            ask = ask->next;
+            continue;
         }
-    }
-    if (rc != 0) {
-        free(board);
-        return rc;
-    }
-    *out_board = board;
-    return 0;
-}
-
-void board_stop(struct board *board)
-{
-    board->is_stopped = true;
-    pool_stop(board->pool);
-    house_stop(board->house);
-}
-
-void board_free(struct board *board)
-{
-    if (board != NULL) {
-        house_free(board->house);
-        pool_free(board->pool);
-        free(board);
+        answer_away(board, ask);
+        ask = board->asks.first; /* a reader may have changed the list */
     }
 }
 
-/* --- what is known ---------------------------------------------------------------------------- */
+/* --- sending ---------------------------------------------------------------------------------- */
 
-const struct hearsay_welcome *board_welcome(const struct board *board)
+/* How many messages a list asks for: one more than a page shows, or as many as may be. */
+static uint32_t list_k(const struct board *board, const struct ask *ask)
 {
-    const struct hearsay *server = house_server(board->house);
+    uint32_t most = hearsay_welcome(link_server(board->link))->limits.k_max;
+    uint32_t page = board->options.per_page + 1;
 
-    return server != NULL ? hearsay_welcome(server) : NULL;
+    return most > 0 && (ask->is_wide || page > most) ? most : page;
 }
 
-bool board_is_connected(const struct board *board)
+static int submit_list(struct board *board, struct ask *ask, uint64_t *out_ticket,
+                       struct hearsay_error *error)
 {
-    return house_is_connected(board->house);
-}
+    struct hearsay *server = link_server(board->link);
+    struct query_parts parts;
+    struct hearsay_query query;
+    int status = query_fill(server, ask->view, &parts, &query, error);
 
-bool board_now_ms(const struct board *board, int64_t *out_now_ms)
-{
-    const struct hearsay *server = house_server(board->house);
-
-    if (server == NULL) {
-        return false;
+    if (status != HEARSAY_OK) {
+        return status;
     }
-    *out_now_ms = hearsay_now_ms(server);
-    return true;
+    query.k = list_k(board, ask);
+    query.until_ms = ask->view->before_ms;
+    query.order =
+        ask->view->order == VIEW_NEAREST ? HEARSAY_ORDER_SIMILARITY : HEARSAY_ORDER_NEWEST;
+    return hearsay_submit_query(server, &query, out_ticket, error);
 }
 
-uint64_t board_version(const struct board *board)
+static int ask_submit(struct board *board, struct ask *ask, uint64_t *out_ticket,
+                      struct hearsay_error *error)
 {
-    return house_version(board->house);
+    struct hearsay *server = link_server(board->link);
+
+    switch (ask->kind) {
+    case ASK_LIST:
+        return submit_list(board, ask, out_ticket, error);
+    case ASK_GET:
+        return hearsay_submit_get(server, query_host(ask->host), ask->id, out_ticket, error);
+    default:
+        return hearsay_submit_here_of(server, query_host(ask->host), ask->client.bytes,
+                                      ask->client.family == 4 ? 4 : sizeof(ask->client.bytes),
+                                      out_ticket, error);
+    }
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
+static void on_send(uv_timer_t *timer)
+{
+    board_send(timer->data);
+}
+
+/* The question to send next: of those that are no lists, as long as not too many are under way;
+ * else a list. NULL: none may go out now. */
+static struct ask *next_ask(const struct board *board)
+{
+    const size_t *under_way = board->asks.under_way;
+    struct ask *ask = NULL;
+
+    if (under_way[ASK_GET] + under_way[ASK_PLACE] < BOARD_SMALL_AT_A_TIME) {
+        ask = asks_next(&board->asks, false);
+    }
+    if (ask == NULL && under_way[ASK_LIST] < BOARD_LISTS_AT_A_TIME) {
+        ask = asks_next(&board->asks, true);
+    }
+    return ask;
+}
+
+/* Sends as many questions as may go out now. An answer lets the next ones go. */
+static void board_send(struct board *board)
+{
+    struct hearsay_error error;
+    struct ask *ask;
+
+    while (board->is_greeted && (ask = next_ask(board)) != NULL) {
+        uint64_t ticket = 0;
+        int status = ask_submit(board, ask, &ticket, &error);
+
+        if (status == HEARSAY_FULL) {
+            (void)uv_timer_start(&board->send, on_send, 1, 0);
+            return;
+        }
+        if (status != HEARSAY_OK) {
+            ask_refuse(board, ask, answer_outcome(&error), &error);
+            continue;
+        }
+        ask_sent(&board->asks, ask, ticket);
+        link_submitted(board->link);
+    }
+}
+
+static bool is_current(const struct board *board, const struct ask *ask)
+{
+    int64_t most_ms = ask->kind == ASK_PLACE ? PLACE_MS : (int64_t)board->options.cache_ms;
+
+    return ask->answer != NULL && ask->is_fresh && loop_now(board) - ask->answered_ms <= most_ms;
+}
+
+/* Queues a question that somebody waits for. If there are too many, who has most is told to come
+ * again: perhaps whoever asks now. */
+static void queue_ask(struct board *board, struct ask *ask, const struct http_address *client)
+{
+    struct ask *victim = ask_queue(&board->asks, ask, client, loop_now(board));
+
+    ask->pins++; /* a reader who is told now may ask for more */
+    if (victim != NULL) {
+        ask_refuse(board, victim, BOARD_BUSY, NULL);
+    }
+    board_send(board);
+    ask->pins--;
+}
+
+static void board_ask(struct board *board, const struct ask *key, board_done *done, void *context)
+{
+    struct ask *ask = board->is_stopped ? NULL : asks_take(&board->asks, key);
+
+    if (ask == NULL || !ask_add_waiter(ask, done, context)) {
+        done(context,
+             &(struct board_reply){.outcome = board->is_stopped ? BOARD_AWAY : BOARD_NO_MEMORY,
+                                   .error = board->is_stopped ? &board->why : NULL});
+    } else if (!board->is_greeted) {
+        answer_away(board, ask);
+    } else if (is_current(board, ask)) {
+        ask_give_answer(ask, loop_now(board), clock_now(board));
+    } else if (ask->ticket == 0) {
+        queue_ask(board, ask, &key->client);
+    }
+}
 
 void board_list(struct board *board, const struct view *view, const struct http_address *client,
                 board_done *done, void *context)
@@ -106,17 +224,20 @@ void board_list(struct board *board, const struct view *view, const struct http_
     if (client != NULL) {
         key.client = *client;
     }
-    house_ask(board->house, &key, done, context);
+    board_ask(board, &key, done, context);
 }
 
-void board_get(struct board *board, const char *host, const uint8_t *id, board_done *done,
-               void *context)
+void board_get(struct board *board, const char *host, const uint8_t *id,
+               const struct http_address *client, board_done *done, void *context)
 {
     struct ask key = {.kind = ASK_GET};
 
+    if (client != NULL) {
+        key.client = *client;
+    }
     (void)snprintf(key.host, sizeof(key.host), "%s", host != NULL ? host : "");
     memcpy(key.id, id, sizeof(key.id));
-    house_ask(board->house, &key, done, context);
+    board_ask(board, &key, done, context);
 }
 
 void board_place(struct board *board, const char *host, const struct http_address *client,
@@ -125,78 +246,395 @@ void board_place(struct board *board, const char *host, const struct http_addres
     struct ask key = {.kind = ASK_PLACE, .client = *client};
 
     (void)snprintf(key.host, sizeof(key.host), "%s", host != NULL ? host : "");
-    house_ask(board->house, &key, done, context);
-}
-
-struct board_watch *board_watch(struct board *board, const struct view *view, uint64_t after_seq,
-                                const struct board_watch_events *events, void *context)
-{
-    return house_watch(board->house, view, after_seq, events, context);
-}
-
-void board_unwatch(struct board_watch *watch)
-{
-    house_unwatch(watch);
+    board_ask(board, &key, done, context);
 }
 
 /* --- writing ---------------------------------------------------------------------------------- */
 
-/* Writes, unless it is known already that hearsayd is away or does not tell phones apart. */
-static void write_or_refuse(struct board *board, const struct pool_write *what, board_done *done,
-                            void *context)
+/* What a phone has written or withdrawn is seen by the next reader. Lists of other places stay as
+ * they are for the time of the cache. */
+static void on_written(void *context, const struct view *left, const uint8_t *id)
 {
-    struct hearsay_error error;
-    struct board_reply reply = {.outcome = BOARD_AWAY, .error = house_why(board->house)};
+    struct board *board = context;
 
-    if (board->is_stopped || !house_is_connected(board->house)) {
-        done(context, &reply);
-        return;
+    board->version++;
+    if (left != NULL) {
+        asks_drop_place(&board->asks, left);
+    } else {
+        asks_drop_message(&board->asks, id);
     }
-    if (!hearsay_has_capability(house_server(board->house), "on_behalf")) {
-        answer_fault(&error, HEARSAY_ERR_REFUSED, HEARSAY_CODE_UNSUPPORTED,
-                     "hearsayd does not tell phones apart: it is too old, or the listener is not "
-                     "marked `gateway`");
-        reply.outcome = BOARD_REFUSED;
-        reply.error = &error;
-        done(context, &reply);
-        return;
+}
+
+void board_write(struct board *board, const struct board_write *write, board_done *done,
+                 void *context)
+{
+    if (board->is_stopped || !board->is_greeted) {
+        done(context, &(struct board_reply){.outcome = BOARD_AWAY, .error = &board->why});
+    } else {
+        pool_write(board->pool, write, done, context);
     }
-    pool_write(board->pool, what, done, context);
-}
-
-void board_leave(struct board *board, const struct http_address *client,
-                 const struct board_leave *leave, board_done *done, void *context)
-{
-    struct pool_write what = {.kind = POOL_LEAVE, .client = client, .leave = leave};
-
-    write_or_refuse(board, &what, done, context);
-}
-
-void board_withdraw(struct board *board, const struct http_address *client, const char *host,
-                    const uint8_t *id, const uint8_t *token, board_done *done, void *context)
-{
-    struct pool_write what = {
-        .kind = POOL_WITHDRAW, .client = client, .host = host, .id = id, .token = token};
-
-    write_or_refuse(board, &what, done, context);
-}
-
-void board_report(struct board *board, const struct http_address *client, const char *host,
-                  const uint8_t *id, enum hearsay_report_kind kind, const char *reason,
-                  board_done *done, void *context)
-{
-    struct pool_write what = {.kind = POOL_REPORT,
-                              .client = client,
-                              .host = host,
-                              .id = id,
-                              .report_kind = kind,
-                              .reason = reason};
-
-    write_or_refuse(board, &what, done, context);
 }
 
 void board_forget(struct board *board, const void *context)
 {
-    house_forget(board->house, context);
+    asks_forget(&board->asks, context);
     pool_forget(board->pool, context);
+}
+
+/* --- what comes from hearsayd ----------------------------------------------------------------- */
+
+/* Whether hearsayd may have left messages out of a page of the newest ones: because of the share of
+ * a sender, or because sealed messages, which are not shown, took their places. */
+static bool list_is_part(const struct board *board, const struct ask *ask,
+                         const struct hearsay_results *results)
+{
+    return ask->view->order == VIEW_NEWEST &&
+           (results->capped || (results->result_count >= list_k(board, ask) &&
+                                answer_count(results) <= board->options.per_page));
+}
+
+/* Asks once more, for as many messages as may be, where the page would miss some of the newest
+ * ones: of more messages, a sender's share is larger. Returns false: the answer is taken. */
+static bool list_ask_wider(struct board *board, struct ask *ask,
+                           const struct hearsay_results *results)
+{
+    uint32_t k = list_k(board, ask);
+    struct hearsay_error error;
+
+    if (ask->is_wide || !list_is_part(board, ask, results)) {
+        return false;
+    }
+    ask->is_wide = true;
+    return list_k(board, ask) > k && ask_submit(board, ask, &ask->ticket, &error) == HEARSAY_OK;
+}
+
+/* Returns the host that a question is about, or NULL if hearsayd has no host of this name. */
+static const struct hearsay_host *host_of(const struct board *board, const struct ask *ask)
+{
+    const char *name = ask->kind == ASK_LIST ? ask->view->host : ask->host;
+
+    return hearsay_find_host(link_server(board->link), query_host(name));
+}
+
+/*
+ * Keeps the answer of the first page if hearsayd left messages of a sender out of it and the page
+ * is full all the same: others wait, so that this page is shown, with a share of each sender. A
+ * wider answer, in which a share is larger, then says where the next page begins.
+ */
+static void keep_fair(struct board *board, struct ask *ask, const struct hearsay_results *results,
+                      const char *host)
+{
+    free(ask->fair);
+    ask->fair = NULL;
+    if (results->capped && ask->view->order == VIEW_NEWEST && ask->view->before_ms == INT64_MAX) {
+        ask->fair = answer_of_results(results, board->options.per_page, true, host);
+    }
+    if (ask->fair != NULL && ask->fair->list.count < board->options.per_page) {
+        free(ask->fair);
+        ask->fair = NULL;
+    }
+}
+
+static void take_answer(struct board *board, struct ask *ask, const struct hearsay_reply *reply)
+{
+    const struct hearsay_host *host = host_of(board, ask);
+    const char *name = NULL;
+    struct answer *answer = NULL;
+
+    switch (reply->kind) {
+    case HEARSAY_REPLY_RESULTS:
+        name = host != NULL ? host->name : ask->view->host;
+        if (!ask->is_wide) {
+            keep_fair(board, ask, &reply->results, name);
+        }
+        if (list_ask_wider(board, ask, &reply->results)) {
+            return;
+        }
+        if (ask->fair != NULL) {
+            answer = ask->fair;
+            ask->fair = NULL;
+            answer_begin_older(answer, &reply->results);
+        } else {
+            answer = answer_of_results(&reply->results, board->options.per_page,
+                                       ask->view->order == VIEW_NEWEST, name);
+        }
+        if (answer != NULL && list_is_part(board, ask, &reply->results)) {
+            answer->list.has_older = true;
+        }
+        break;
+    case HEARSAY_REPLY_MESSAGE:
+        answer = answer_of_message(&reply->message);
+        break;
+    case HEARSAY_REPLY_HERE:
+        answer = host != NULL ? answer_of_labels(host, &reply->here) : NULL;
+        break;
+    default: /* an error */
+        ask->is_fresh = false;
+        if ((reply->error.code == HEARSAY_CODE_NOT_FOUND ||
+             reply->error.code == HEARSAY_CODE_REMOVED) &&
+            ask->pins == 0) {
+            free(ask->answer); /* gone: not shown again while hearsayd is away */
+            ask->answer = NULL;
+        }
+        ask_refuse(board, ask, answer_outcome(&reply->error), &reply->error);
+        return;
+    }
+    if (answer == NULL) {
+        ask_refuse(board, ask, BOARD_NO_MEMORY, NULL);
+        return;
+    }
+    ask_take_answer(&board->asks, ask, answer, loop_now(board), clock_now(board));
+}
+
+static void on_replied(void *context, const struct hearsay_reply *reply)
+{
+    struct board *board = context;
+
+    if (reply->kind == HEARSAY_REPLY_HERE_CHANGED) {
+        board->version++;
+        asks_drop_answers(&board->asks, ASK_PLACE);
+        watch_end_places(board);
+        return;
+    }
+    if (watch_reply(board, reply)) {
+        return;
+    }
+    struct ask *ask = asks_find_ticket(&board->asks, reply->ticket);
+    if (ask != NULL) {
+        take_answer(board, ask, reply);
+    }
+}
+
+/* Notes the current epochs. True: one has changed. */
+static bool note_epochs(struct board *board)
+{
+    const struct hearsay_welcome *welcome = hearsay_welcome(link_server(board->link));
+    bool has_changed = false;
+
+    for (size_t i = 0; i < welcome->host_count && i < BOARD_HOSTS_MAX; i++) {
+        has_changed = has_changed || board->epochs[i] != welcome->hosts[i].epoch.number;
+        board->epochs[i] = welcome->hosts[i].epoch.number;
+    }
+    return has_changed;
+}
+
+static void on_rested(void *context)
+{
+    struct board *board = context;
+
+    if (note_epochs(board)) {
+        board->version++;
+        asks_drop_answers(&board->asks, ASK_LIST);
+        watch_end_all(board);
+    }
+    board_send(board);
+    if (board->news != NULL) {
+        board->news(board->news_context);
+    }
+}
+
+static void on_greeted(void *context)
+{
+    struct board *board = context;
+
+    hearsay_close(board->known);
+    board->known = NULL;
+    board->is_greeted = true;
+    board->retry_ms = RETRY_FIRST_MS;
+    board->greeted_ms = loop_now(board);
+    board->version++;
+    for (int kind = 0; kind < ASK_KINDS; kind++) {
+        asks_drop_answers(&board->asks, (enum ask_kind)kind);
+    }
+    (void)note_epochs(board);
+    hearsay_take_here_changes(link_server(board->link));
+}
+
+/* --- connecting ------------------------------------------------------------------------------- */
+
+static void on_retry(uv_timer_t *timer)
+{
+    board_connect(timer->data);
+}
+
+/* Waits for the next attempt, not at all if retry_ms is 0. Up to half of the wait is random. */
+static void retry_later(struct board *board, const struct hearsay_error *why)
+{
+    uint32_t half = (uint32_t)board->retry_ms / 2;
+    uint64_t wait_ms = half + randombytes_uniform(half + 1);
+
+    if (why != &board->why) {
+        board->why = *why;
+    }
+    if (board->retry_ms > 0 && wait_ms < RETRY_FIRST_MS) {
+        wait_ms = RETRY_FIRST_MS;
+    }
+    if (why->retry_after_ms > wait_ms) {
+        wait_ms = why->retry_after_ms < RETRY_MOST_MS ? why->retry_after_ms : RETRY_MOST_MS;
+    }
+    if (board->retry_ms == 0) {
+        board->retry_ms = RETRY_FIRST_MS;
+    } else {
+        board->retry_ms = board->retry_ms < RETRY_MOST_MS / 2 ? 2 * board->retry_ms : RETRY_MOST_MS;
+    }
+    (void)uv_timer_start(&board->retry, on_retry, wait_ms, 0);
+}
+
+static void on_lost(void *context, const struct hearsay_error *why)
+{
+    struct board *board = context;
+    struct hearsay *server = link_detach(board->link);
+
+    board->link = NULL;
+    if (board->is_greeted) {
+        board->known = server; /* its Welcome is still read */
+        if (loop_now(board) - board->greeted_ms >= SETTLED_MS) {
+            board->retry_ms = 0; /* as after an idle time; a failed attempt waits again */
+        }
+    } else {
+        hearsay_close(server);
+    }
+    board->is_greeted = false;
+    (void)uv_timer_stop(&board->send);
+    retry_later(board, why);
+    watch_end_all(board);
+    answer_all_away(board);
+}
+
+static const struct link_events board_events = {on_greeted, on_replied, on_rested, on_lost};
+
+static void board_connect(struct board *board)
+{
+    struct hearsay_connect connection;
+    struct hearsay_error error;
+
+    hearsay_connect_init(&connection);
+    connection.server = board->options.server;
+    connection.agent = "hearsay-web/" HEARSAY_VERSION;
+    if (link_open(board->options.loop, &connection, &board_events, board, &board->link, &error) !=
+        HEARSAY_OK) {
+        board->link = NULL;
+        retry_later(board, &error);
+    }
+}
+
+/* --- time ------------------------------------------------------------------------------------- */
+
+static void on_tick(uv_timer_t *timer)
+{
+    struct board *board = timer->data;
+    int64_t now_ms = loop_now(board);
+    struct ask *ask;
+
+    while ((ask = asks_find_late(&board->asks, now_ms - ASK_PATIENCE_MS)) != NULL) {
+        ask_refuse(board, ask, BOARD_BUSY, NULL);
+    }
+    asks_age(&board->asks, now_ms);
+    if (board->is_greeted) {
+        watch_tick(board);
+    }
+}
+
+/* --- begin and end ---------------------------------------------------------------------------- */
+
+int board_new(const struct board_options *options, struct board **out_board)
+{
+    struct board *board = calloc(1, sizeof(*board));
+    int rc = board == NULL || sodium_init() < 0
+                 ? -ERR_NOMEM
+                 : pool_new(options, on_written, board, &board->pool);
+
+    if (rc != 0) {
+        free(board);
+        return rc;
+    }
+    board->options = *options;
+    asks_init(&board->asks, options->views);
+    answer_fault(&board->why, HEARSAY_ERR_CONNECT, HEARSAY_CODE_NONE,
+                 "hearsayd was not reached yet");
+    board->retry_ms = RETRY_FIRST_MS;
+    /* None of these can fail. */
+    (void)uv_timer_init(options->loop, &board->retry);
+    (void)uv_timer_init(options->loop, &board->tick);
+    (void)uv_timer_init(options->loop, &board->send);
+    board->retry.data = board;
+    board->tick.data = board;
+    board->send.data = board;
+    (void)uv_timer_start(&board->tick, on_tick, TICK_MS, TICK_MS);
+    board_connect(board);
+    *out_board = board;
+    return 0;
+}
+
+void board_stop(struct board *board)
+{
+    if (board->is_stopped) {
+        return;
+    }
+    board->is_stopped = true;
+    pool_stop(board->pool);
+    if (board->is_greeted) {
+        board->known = link_detach(board->link);
+    } else {
+        link_close(board->link);
+    }
+    board->link = NULL;
+    board->is_greeted = false;
+    answer_fault(&board->why, HEARSAY_ERR_LOST, HEARSAY_CODE_NONE, "hearsay-web stops");
+    uv_close((uv_handle_t *)&board->retry, NULL);
+    uv_close((uv_handle_t *)&board->tick, NULL);
+    uv_close((uv_handle_t *)&board->send, NULL);
+    watch_end_all(board);
+    answer_all_away(board);
+}
+
+void board_free(struct board *board)
+{
+    if (board != NULL) {
+        pool_free(board->pool);
+        asks_deinit(&board->asks);
+        hearsay_close(board->known);
+        free(board);
+    }
+}
+
+/* --- what is known ---------------------------------------------------------------------------- */
+
+const struct hearsay_welcome *board_welcome(const struct board *board)
+{
+    const struct hearsay *server = board_server(board);
+
+    return server != NULL ? hearsay_welcome(server) : NULL;
+}
+
+bool board_is_connected(const struct board *board)
+{
+    return board->is_greeted;
+}
+
+bool board_has_room(const struct board *board)
+{
+    return board->asks.small.count == 0;
+}
+
+bool board_now_ms(const struct board *board, int64_t *out_now_ms)
+{
+    const struct hearsay *server = board_server(board);
+
+    if (server == NULL) {
+        return false;
+    }
+    *out_now_ms = hearsay_now_ms(server);
+    return true;
+}
+
+uint64_t board_version(const struct board *board)
+{
+    return board->version;
+}
+
+void board_on_news(struct board *board, void (*news)(void *context), void *context)
+{
+    board->news = news;
+    board->news_context = context;
 }

@@ -4,13 +4,30 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "client/link/link.h"
 #include "client/web/board/answer.h"
-#include "client/web/board/wish.h"
+#include "client/web/board/queue.h"
+#include "client/web/board/write.h"
 #include "client/web/http_peer.h"
 #include "core/base/err.h"
 
 enum { IPV4_BYTES = 4, TICK_MS = 250 };
+
+#define MIX                                                                               \
+    0x9E3779B97F4A7C15U /* 2^64 by the golden ratio: spreads addresses that differ little \
+                         */
+
+/* One request of a phone to write, until it is answered. */
+struct wish {
+    struct queue_item item; /* the first member: what the queue has is a wish */
+    struct board_write write;
+    uint8_t id[HEARSAY_ID_BYTES];
+    board_done *done; /* NULL: forgotten, and what `write` points to is gone */
+    void *context;
+    bool is_retried;
+};
 
 /* A connection on behalf of a phone. */
 struct place {
@@ -21,8 +38,13 @@ struct place {
     uint64_t ticket;   /* of `wish`; 0: not sent yet */
     bool is_greeted;
     bool was_used;   /* an earlier request was done: the connection may be stale */
-    uint64_t served; /* the number of the last request, of all requests of the pool */
     int64_t idle_ms; /* since when it is idle, by the loop's clock */
+};
+
+/* A sender that hearsayd has refused because of its rate. No address is kept. */
+struct refused {
+    uint64_t sender;  /* a keyed hash */
+    int64_t until_ms; /* by the loop's clock */
 };
 
 struct pool {
@@ -30,9 +52,9 @@ struct pool {
     pool_written *written;
     void *context;        /* of that */
     struct place *places; /* owned; options.upstreams of them */
-    struct wish *first;   /* owned: the queue, by age */
-    size_t waiting;
-    uint64_t served; /* requests that were given a connection */
+    struct queue queue;   /* of wishes, which are owned */
+    struct refused refused[POOL_REFUSED_MAX];
+    uint8_t key[crypto_shorthash_KEYBYTES]; /* of the hashes there */
     bool has_timer;
     uv_timer_t tick; /* while anything waits or is idle */
     bool is_stopped;
@@ -43,6 +65,62 @@ static void pool_serve(struct pool *pool);
 static int64_t loop_now(const struct pool *pool)
 {
     return (int64_t)uv_now(pool->options.loop);
+}
+
+/* Tells the reader, unless forgotten, and frees the wish, which waits no more. */
+static void wish_answer(struct wish *wish, const struct board_reply *reply)
+{
+    if (wish->done != NULL) {
+        wish->done(wish->context, reply);
+    }
+    free(wish);
+}
+
+static void wish_answer_plain(struct wish *wish, enum board_outcome outcome)
+{
+    wish_answer(wish, &(struct board_reply){.outcome = outcome});
+}
+
+/* --- what hearsayd has refused ---------------------------------------------------------------- */
+
+/* Where a refusal of a sender is noted, in the place of that of another one, if need be. */
+static struct refused *refused_of(struct pool *pool, const struct http_address *client,
+                                  uint64_t *out_sender)
+{
+    uint8_t hash[crypto_shorthash_BYTES];
+    struct fair_key sender;
+
+    http_peer_sender_key(client, &sender);
+    (void)crypto_shorthash(hash, (const uint8_t *)&sender, sizeof(sender), pool->key);
+    memcpy(out_sender, hash, sizeof(*out_sender));
+    return &pool->refused[*out_sender % POOL_REFUSED_MAX];
+}
+
+static void note_refusal(struct pool *pool, const struct http_address *client,
+                         uint64_t retry_after_ms)
+{
+    uint64_t wait_ms = retry_after_ms < POOL_REFUSED_MS ? retry_after_ms : POOL_REFUSED_MS;
+    uint64_t sender;
+    struct refused *refused = refused_of(pool, client, &sender);
+
+    *refused = (struct refused){sender, loop_now(pool) + (int64_t)wait_ms};
+}
+
+/* Answers a wish of a sender that comes earlier than hearsayd said. False: hearsayd decides. */
+static bool answer_refused(struct pool *pool, struct wish *wish)
+{
+    struct hearsay_error error;
+    uint64_t sender;
+    const struct refused *refused = refused_of(pool, &wish->write.client, &sender);
+
+    if (refused->sender != sender || refused->until_ms <= loop_now(pool)) {
+        return false;
+    }
+    answer_fault(&error, HEARSAY_ERR_REFUSED, HEARSAY_CODE_RATE_LIMITED,
+                 "hearsayd said when to try again");
+    error.retry_after_ms = (uint64_t)(refused->until_ms - loop_now(pool));
+    wish_answer(wish, &(struct board_reply){.outcome = BOARD_LIMITED, .error = &error});
+    return true;
 }
 
 /* --- connections ------------------------------------------------------------------------------ */
@@ -60,29 +138,14 @@ static void place_close(struct place *place)
     place_clear(place);
 }
 
-/* Frees the place of a lost connection, and answers its request. */
-static void place_fail(struct place *place, const struct hearsay_error *why)
-{
-    struct wish *wish = place->wish;
-    struct board_reply reply = {.outcome = answer_outcome(why), .error = why};
-
-    place_clear(place);
-    if (wish != NULL) {
-        wish_answer(wish, &reply);
-    }
-}
-
-/* Puts a request back to the head of the queue, once, for a fresh connection. */
+/* Lets a wish wait for a fresh connection, once. */
 static bool wish_retry(struct pool *pool, struct wish *wish)
 {
-    if (wish == NULL || wish->is_retried || pool->is_stopped) {
+    if (wish == NULL || wish->done == NULL || wish->is_retried || pool->is_stopped) {
         return false;
     }
     wish->is_retried = true;
-    wish->next = pool->first;
-    pool->first = wish;
-    pool->waiting++;
-    return true;
+    return queue_enter(&pool->queue, &wish->item, &wish->write.client, loop_now(pool)) == 0;
 }
 
 static void place_done(struct place *place, const struct board_reply *reply)
@@ -98,17 +161,23 @@ static void place_done(struct place *place, const struct board_reply *reply)
 
 static void place_refuse(struct place *place, const struct hearsay_error *error)
 {
-    struct board_reply reply = {.outcome = wish_outcome(place->wish, error), .error = error};
+    struct board_reply reply = {.outcome = write_outcome(place->wish->write.kind, error),
+                                .error = error};
 
+    if (reply.outcome == BOARD_LIMITED) {
+        note_refusal(place->pool, &place->client, error->retry_after_ms);
+    }
     place_done(place, &reply);
 }
 
 static void place_submit(struct place *place)
 {
     struct hearsay_error error;
-    int status = wish_submit(place->wish, link_server(place->link), &place->ticket, &error);
 
-    if (status != HEARSAY_OK) {
+    if (place->wish->done == NULL) { /* its phone has gone, with all that was to be sent */
+        place_done(place, &(struct board_reply){.outcome = BOARD_AWAY});
+    } else if (write_submit(&place->wish->write, link_server(place->link), &place->ticket,
+                            &error) != HEARSAY_OK) {
         place_refuse(place, &error);
     } else {
         link_submitted(place->link);
@@ -136,15 +205,17 @@ static void on_replied(void *context, const struct hearsay_reply *reply)
 {
     struct place *place = context;
     struct board_reply shown = {.outcome = BOARD_DONE};
+    struct wish *wish = place->wish;
 
-    if (place->wish == NULL || reply->ticket == 0 || reply->ticket != place->ticket) {
+    if (wish == NULL || reply->ticket == 0 || reply->ticket != place->ticket) {
         return;
     }
     if (reply->kind != HEARSAY_REPLY_ERROR) {
         shown.stored = reply->kind == HEARSAY_REPLY_DEPOSITED ? &reply->deposited : NULL;
-        place->pool->written(place->pool->context, place->wish->view, place->wish->id);
+        place->pool->written(place->pool->context, wish->done != NULL ? wish->write.view : NULL,
+                             wish->id);
         place_done(place, &shown);
-    } else if (is_stale(&reply->error) && wish_retry(place->pool, place->wish)) {
+    } else if (is_stale(&reply->error) && wish_retry(place->pool, wish)) {
         place_close(place);
         pool_serve(place->pool);
     } else {
@@ -164,14 +235,12 @@ static void on_lost(void *context, const struct hearsay_error *why)
 {
     struct place *place = context;
     struct pool *pool = place->pool;
-    bool is_stale_link = place->was_used;
     struct wish *wish = place->wish;
+    bool is_waiting_again = place->was_used && wish_retry(pool, wish);
 
-    link_close(place->link);
-    if (is_stale_link && wish_retry(pool, wish)) {
-        place_clear(place);
-    } else {
-        place_fail(place, why);
+    place_close(place);
+    if (wish != NULL && !is_waiting_again) {
+        wish_answer(wish, &(struct board_reply){.outcome = answer_outcome(why), .error = why});
     }
     pool_serve(pool);
 }
@@ -185,7 +254,7 @@ static void place_open(struct place *place, struct wish *wish)
     struct hearsay_error error;
     struct pool *pool = place->pool;
 
-    place->client = wish->client;
+    place->client = wish->write.client;
     place->wish = wish;
     hearsay_connect_init(&connection);
     connection.server = pool->options.server;
@@ -199,132 +268,48 @@ static void place_open(struct place *place, struct wish *wish)
     }
     if (link_open(pool->options.loop, &connection, &place_events, place, &place->link, &error) !=
         HEARSAY_OK) {
-        place->link = NULL;
-        place_fail(place, &error);
+        place_clear(place);
+        wish_answer(wish,
+                    &(struct board_reply){.outcome = answer_outcome(&error), .error = &error});
     }
 }
 
 /* --- the queue -------------------------------------------------------------------------------- */
 
-/* The place of a phone; NULL: none. */
-static struct place *find_place(const struct pool *pool, const struct http_address *client)
-{
-    for (unsigned i = 0; i < pool->options.upstreams; i++) {
-        struct place *place = &pool->places[i];
-
-        if (place->link != NULL && http_peer_equals(&place->client, client)) {
-            return place;
-        }
-    }
-    return NULL;
-}
-
-/* The place that is idle longest, of a device or network if `client` is given; NULL: none. */
-static struct place *find_idle(const struct pool *pool, const struct http_address *client)
+/*
+ * A place for a wish: that of its sender, a free one, or the one that is idle longest, whose
+ * connection is closed for it. NULL: the wish has to wait.
+ */
+static struct place *find_place(const struct pool *pool, const struct wish *wish)
 {
     struct place *found = NULL;
 
     for (unsigned i = 0; i < pool->options.upstreams; i++) {
         struct place *place = &pool->places[i];
+        bool is_free = place->link == NULL;
 
-        if (place->link == NULL || place->wish != NULL ||
-            (client != NULL && !http_peer_shares_network(&place->client, client))) {
-            continue;
+        if (!is_free && http_peer_shares_sender(&place->client, &wish->write.client)) {
+            return place->wish == NULL ? place : NULL;
         }
-        if (found == NULL || place->idle_ms < found->idle_ms) {
+        if ((is_free || place->wish == NULL) &&
+            (found == NULL ||
+             (found->link != NULL && (is_free || place->idle_ms < found->idle_ms)))) {
             found = place;
         }
     }
     return found;
 }
 
-static size_t count_network(const struct pool *pool, const struct http_address *client)
+/* The first wish in the queue that has a place. */
+static struct wish *choose_wish(const struct pool *pool, struct place **out_place)
 {
-    size_t count = 0;
-
-    for (unsigned i = 0; i < pool->options.upstreams; i++) {
-        count += pool->places[i].link != NULL &&
-                 http_peer_shares_network(&pool->places[i].client, client);
-    }
-    return count;
-}
-
-static struct place *find_free(const struct pool *pool)
-{
-    for (unsigned i = 0; i < pool->options.upstreams; i++) {
-        if (pool->places[i].link == NULL) {
-            return &pool->places[i];
+    for (struct queue_item *item = pool->queue.first; item != NULL; item = item->next) {
+        *out_place = find_place(pool, (struct wish *)item);
+        if (*out_place != NULL) {
+            return (struct wish *)item;
         }
     }
     return NULL;
-}
-
-/*
- * A place for a request: that of its phone, a free one, or one whose idle connection is closed for
- * it. NULL: the request has to wait.
- */
-static struct place *find_place_for(const struct pool *pool, const struct wish *wish)
-{
-    struct place *place = find_place(pool, &wish->client);
-
-    if (place != NULL) {
-        return place->wish == NULL ? place : NULL;
-    }
-    if (count_network(pool, &wish->client) >= POOL_PER_NETWORK) {
-        return find_idle(pool, &wish->client);
-    }
-    place = find_free(pool);
-    return place != NULL ? place : find_idle(pool, NULL);
-}
-
-/* When a connection of the sender was last served: a number of pool->served; 0: it has none. */
-static uint64_t last_served(const struct pool *pool, const struct http_address *client)
-{
-    uint64_t served = 0;
-
-    for (unsigned i = 0; i < pool->options.upstreams; i++) {
-        const struct place *place = &pool->places[i];
-
-        if (place->link != NULL && http_peer_shares_sender(&place->client, client) &&
-            place->served > served) {
-            served = place->served;
-        }
-    }
-    return served;
-}
-
-/*
- * The next request whose place is there: of the sender that was served least recently, and of that
- * the oldest. Senders without a connection come first.
- */
-static struct wish *choose_wish(const struct pool *pool, struct place **out_place)
-{
-    struct wish *found = NULL;
-    uint64_t best = UINT64_MAX;
-
-    for (struct wish *wish = pool->first; wish != NULL; wish = wish->next) {
-        uint64_t served = last_served(pool, &wish->client);
-        struct place *place = served < best ? find_place_for(pool, wish) : NULL;
-
-        if (place != NULL) {
-            found = wish;
-            best = served;
-            *out_place = place;
-        }
-    }
-    return found;
-}
-
-static void wish_unqueue(struct pool *pool, struct wish *wish)
-{
-    struct wish **link = &pool->first;
-
-    while (*link != wish) {
-        link = &(*link)->next;
-    }
-    *link = wish->next;
-    wish->next = NULL;
-    pool->waiting--;
 }
 
 /* Begins as many of the requests that wait as have a place. */
@@ -334,11 +319,13 @@ static void pool_serve(struct pool *pool)
     struct wish *wish;
 
     while (!pool->is_stopped && (wish = choose_wish(pool, &place)) != NULL) {
-        wish_unqueue(pool, wish);
-        if (place->link != NULL && !http_peer_equals(&place->client, &wish->client)) {
+        queue_serve(&pool->queue, &wish->item);
+        if (answer_refused(pool, wish)) {
+            continue;
+        }
+        if (place->link != NULL && !http_peer_equals(&place->client, &wish->write.client)) {
             place_close(place);
         }
-        place->served = ++pool->served;
         if (place->link == NULL) {
             place_open(place, wish);
         } else {
@@ -353,19 +340,15 @@ static void pool_serve(struct pool *pool)
 /* Answers requests that have waited too long, and closes idle connections. */
 static void on_tick(uv_timer_t *timer)
 {
-    struct board_reply busy = {.outcome = BOARD_BUSY};
     struct pool *pool = timer->data;
     int64_t now_ms = loop_now(pool);
+    struct queue_item *late;
+    bool has_links = false;
 
     pool_serve(pool);
-    for (struct wish *wish = pool->first; wish != NULL;) {
-        if (now_ms - wish->queued_ms < POOL_WAIT_MS) {
-            wish = wish->next;
-            continue;
-        }
-        wish_unqueue(pool, wish);
-        wish_answer(wish, &busy);
-        wish = pool->first; /* a reader may have changed the queue */
+    while ((late = queue_find_late(&pool->queue, now_ms - POOL_WAIT_MS + 1)) != NULL) {
+        queue_leave(&pool->queue, late);
+        wish_answer_plain((struct wish *)late, BOARD_BUSY);
     }
     for (unsigned i = 0; i < pool->options.upstreams; i++) {
         struct place *place = &pool->places[i];
@@ -373,46 +356,15 @@ static void on_tick(uv_timer_t *timer)
         if (place->link != NULL && place->wish == NULL && now_ms - place->idle_ms >= POOL_IDLE_MS) {
             place_close(place);
         }
+        has_links = has_links || place->link != NULL;
     }
-    if (pool->first == NULL && pool_connections(pool) == 0) {
+    if (pool->queue.first == NULL && !has_links) {
         (void)uv_timer_stop(&pool->tick);
     }
 }
 
-/* Whether one more request of a phone may wait. All addresses of a device count together. */
-static bool has_room(const struct pool *pool, const struct http_address *client)
+static void tick_start(struct pool *pool)
 {
-    size_t own = 0;
-    size_t network = 0;
-
-    for (const struct wish *wish = pool->first; wish != NULL; wish = wish->next) {
-        own += http_peer_shares_sender(&wish->client, client);
-        network += http_peer_shares_network(&wish->client, client);
-    }
-    return pool->waiting < POOL_QUEUE_MAX && own < POOL_PER_SENDER && network < POOL_QUEUE_MAX / 2;
-}
-
-void pool_write(struct pool *pool, const struct pool_write *what, board_done *done, void *context)
-{
-    struct board_reply reply = {.outcome = BOARD_NO_MEMORY};
-
-    if (pool->is_stopped || !has_room(pool, what->client)) {
-        reply.outcome = BOARD_BUSY;
-        done(context, &reply);
-        return;
-    }
-    struct wish *wish = wish_new(what, done, context);
-    if (wish == NULL) {
-        done(context, &reply);
-        return;
-    }
-    struct wish **end = &pool->first;
-    while (*end != NULL) {
-        end = &(*end)->next;
-    }
-    *end = wish;
-    pool->waiting++;
-    wish->queued_ms = loop_now(pool);
     if (!pool->has_timer) {
         (void)uv_timer_init(pool->options.loop, &pool->tick); /* cannot fail */
         pool->tick.data = pool;
@@ -421,13 +373,45 @@ void pool_write(struct pool *pool, const struct pool_write *what, board_done *do
     if (!uv_is_active((const uv_handle_t *)&pool->tick)) {
         (void)uv_timer_start(&pool->tick, on_tick, TICK_MS, TICK_MS);
     }
+}
+
+void pool_write(struct pool *pool, const struct board_write *write, board_done *done, void *context)
+{
+    struct wish *wish = calloc(1, sizeof(*wish));
+
+    if (wish == NULL) {
+        done(context, &(struct board_reply){.outcome = BOARD_NO_MEMORY});
+        return;
+    }
+    wish->write = *write;
+    memcpy(wish->id, write->id, sizeof(wish->id));
+    wish->done = done;
+    wish->context = context;
+    if (answer_refused(pool, wish)) {
+        return;
+    }
+    if (queue_enter(&pool->queue, &wish->item, &write->client, loop_now(pool)) != 0) {
+        wish_answer_plain(wish, BOARD_NO_MEMORY);
+        return;
+    }
+    tick_start(pool);
     pool_serve(pool);
+    if (pool->queue.count > POOL_QUEUE_MAX) {
+        struct queue_item *victim = queue_victim(&pool->queue, &wish->item);
+
+        queue_leave(&pool->queue, victim);
+        wish_answer_plain((struct wish *)victim, BOARD_BUSY);
+    }
 }
 
 void pool_forget(struct pool *pool, const void *context)
 {
-    for (struct wish *wish = pool->first; wish != NULL; wish = wish->next) {
-        wish->done = wish->context == context ? NULL : wish->done;
+    for (struct queue_item *item = pool->queue.first, *next; item != NULL; item = next) {
+        next = item->next;
+        if (((struct wish *)item)->context == context) {
+            queue_leave(&pool->queue, item);
+            free(item);
+        }
     }
     for (unsigned i = 0; i < pool->options.upstreams; i++) {
         struct wish *wish = pool->places[i].wish;
@@ -436,16 +420,6 @@ void pool_forget(struct pool *pool, const void *context)
             wish->done = NULL; /* what was sent is done all the same */
         }
     }
-}
-
-size_t pool_connections(const struct pool *pool)
-{
-    size_t count = 0;
-
-    for (unsigned i = 0; i < pool->options.upstreams; i++) {
-        count += pool->places[i].link != NULL;
-    }
-    return count;
 }
 
 /* --- begin and end ---------------------------------------------------------------------------- */
@@ -461,6 +435,7 @@ int pool_new(const struct board_options *options, pool_written *written, void *c
         free(places);
         return -ERR_NOMEM;
     }
+    randombytes_buf(pool->key, sizeof(pool->key));
     pool->options = *options;
     pool->places = places;
     pool->written = written;
@@ -494,10 +469,10 @@ void pool_stop(struct pool *pool)
             wish_answer(wish, &reply);
         }
     }
-    while (pool->first != NULL) {
-        struct wish *wish = pool->first;
+    while (pool->queue.first != NULL) {
+        struct wish *wish = (struct wish *)pool->queue.first;
 
-        wish_unqueue(pool, wish);
+        queue_leave(&pool->queue, &wish->item);
         wish_answer(wish, &reply);
     }
 }

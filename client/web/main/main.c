@@ -13,6 +13,7 @@
 #include <sodium.h>
 
 #include "client/web/main/look.h"
+#include "client/web/main/memory.h"
 #include "client/web/main/program.h"
 #include "client/web/moderate/password.h"
 #include "client/web/setup/options.h"
@@ -100,6 +101,9 @@ int main(int argc, char **argv)
         return EXIT_USAGE;
     }
     if (web_options_answer(&options, &config, stdout)) {
+        if (options.common.action == SETTINGS_CHECK_CONFIG && !moderates) {
+            memory_print(&config, stdout);
+        }
         return streams_finish("hearsay-web") ? EXIT_SUCCESS : EXIT_FAILURE;
     }
 

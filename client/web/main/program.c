@@ -46,8 +46,8 @@ static void on_terminate(uv_signal_t *signal, int number)
     log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
     notify_stopping("closing all connections");
     http_server_stop(program->http);
-    turns_stop(&program->router.turns);
     if (program->board != NULL) {
+        ticks_stop(&program->ticks);
         live_stop(program->live);
         board_stop(program->board);
     }
@@ -79,7 +79,7 @@ static void on_reload(uv_signal_t *signal, int number)
     rc = rc == 0 ? web_config_check_reload(&program->config, &fresh, reason) : rc;
     if (rc == 0) {
         program->config = fresh;
-        sheets_clear(&program->router.sheets); /* they have the title of before */
+        sheets_clear(&program->router.sheets, true); /* they have the title of before */
         log_set_level(fresh.log_level);
         log_info("configuration reloaded");
     } else {
@@ -102,7 +102,7 @@ static void on_tidy(uv_timer_t *timer)
     struct program *program = timer->data;
 
     if (program->board != NULL) {
-        sheets_clear(&program->router.sheets);
+        sheets_clear(&program->router.sheets, false);
         limit_tidy(&program->router.limit, router_now_ms(&program->router));
         portal_tidy(&program->router.portal, router_now_ms(&program->router));
     } else {
@@ -203,9 +203,6 @@ static struct http_options http_options_of(struct program *program)
         .listener_count = program->listen.count,
         .connections = program->config.connections,
         .connections_per_address = program->config.connections_per_address,
-        .request = route_request,
-        .gone = route_gone,
-        .context = &program->router,
     };
 }
 
@@ -221,8 +218,16 @@ static int make_guests(struct program *program, char *out_reason)
     if (rc != 0) {
         return rc;
     }
-    http.devices = program->devices;
     make_router(program);
+    program->ticks = (struct ticks){.request = route_request,
+                                    .gone = route_gone,
+                                    .has_room = route_takes_stream,
+                                    .context = &program->router};
+    ticks_init(&program->ticks, &program->loop);
+    http.devices = program->devices;
+    http.request = ticks_request;
+    http.gone = ticks_gone;
+    http.context = &program->ticks;
     rc = http_server_new(&http, &program->http, out_reason);
     program->router.http = program->http;
     return rc;
@@ -310,7 +315,7 @@ void program_run(struct program *program)
     notify_ready("serving");
     (void)uv_run(&program->loop, UV_RUN_DEFAULT); /* until all handles are closed */
     http_server_free(program->http);
-    sheets_clear(&program->router.sheets);
+    sheets_clear(&program->router.sheets, true);
     if (program->board != NULL) {
         live_free(program->live);
         board_free(program->board);

@@ -10,6 +10,7 @@
 #include "client/web/main/listen.h"
 #include "client/web/moderate/moderate.h"
 #include "client/web/route/router.h"
+#include "client/web/route/ticks.h"
 #include "client/web/setup/config.h"
 #include "client/web/setup/options.h"
 
@@ -25,6 +26,7 @@ struct program {
     struct devices *devices; /* the same */
     struct http_server *http;
     struct router router;     /* of the guests' page */
+    struct ticks ticks;       /* the same */
     struct moderate moderate; /* of the moderators' page */
     uv_signal_t signals[3];
     uv_timer_t watchdog;

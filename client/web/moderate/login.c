@@ -104,6 +104,17 @@ int64_t login_wait_ms(const struct login *login, const struct http_address *clie
     return own_ms > together_ms ? own_ms : together_ms;
 }
 
+size_t login_wrong_of(const struct login *login, const struct http_address *client, int64_t now_ms)
+{
+    size_t count = 0;
+
+    for (size_t i = 0; i < LOGIN_WRONG_KEPT && i < login->wrong_count; i++) {
+        count += now_ms - login->wrong[i].came_ms < LOGIN_WRONG_MS &&
+                 is_same_owner(&login->wrong[i].client, client);
+    }
+    return count;
+}
+
 void login_count_wrong(struct login *login, const struct http_address *client, int64_t now_ms)
 {
     login->wrong[login->wrong_count++ % LOGIN_WRONG_KEPT] =

@@ -68,6 +68,9 @@ void login_end(struct login *login, const char *token);
  * an IPv6 /64 count as one, because one device can have them all.
  */
 int64_t login_wait_ms(const struct login *login, const struct http_address *client, int64_t now_ms);
+/* How many wrong passwords of a client, and of its /64, are less than LOGIN_WRONG_MS old. */
+size_t login_wrong_of(const struct login *login, const struct http_address *client, int64_t now_ms);
+
 void login_count_wrong(struct login *login, const struct http_address *client, int64_t now_ms);
 
 /* Forgets the addresses of the wrong passwords that do not count any more. */

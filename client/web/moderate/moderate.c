@@ -366,18 +366,39 @@ static void check_done(uv_work_t *work, int status)
     }
 }
 
+static void answer_limited(struct job *job, uint64_t seconds)
+{
+    answer_login(
+        job, 429,
+        &(struct desk_notice){.key = "moderate.limited", .seconds = seconds, .is_bad = true});
+}
+
+/* Lets the password that waits give way to the next one if its client has gone, or has had more
+ * wrong passwords. False: there is no place. */
+static bool make_room(struct moderate *moderate, const struct job *next)
+{
+    struct job *waiting = moderate->waiting;
+    int64_t now_ms = clock_ms(moderate);
+
+    if (waiting != NULL && (waiting->exchange == NULL ||
+                            login_wrong_of(&moderate->login, &waiting->client, now_ms) >
+                                login_wrong_of(&moderate->login, &next->client, now_ms))) {
+        moderate->waiting = NULL;
+        answer_limited(waiting, BUSY_SECONDS);
+    }
+    return moderate->waiting == NULL;
+}
+
 /* Goes on with a form that has a password. */
 static void log_in(struct job *job)
 {
     struct moderate *moderate = job->moderate;
     int64_t wait_ms = login_wait_ms(&moderate->login, &job->client, clock_ms(moderate));
 
-    if (wait_ms > 0 || moderate->waiting != NULL) {
-        answer_login(job, 429,
-                     &(struct desk_notice){.key = "moderate.limited",
-                                           .seconds = wait_ms > 0 ? (uint64_t)wait_ms / 1000 + 1
-                                                                  : BUSY_SECONDS,
-                                           .is_bad = true});
+    if (wait_ms > 0) {
+        answer_limited(job, (uint64_t)wait_ms / 1000 + 1);
+    } else if (!make_room(moderate, job)) {
+        answer_limited(job, BUSY_SECONDS);
     } else if (moderate->is_checking) {
         moderate->waiting = job;
     } else {

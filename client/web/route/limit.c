@@ -5,11 +5,12 @@
 
 #include <sodium.h>
 
+#include "client/web/http_peer.h"
+
 enum {
     PROBES = 16,       /* entries that are looked at for one address */
     NETWORK_BYTES = 8, /* of an IPv6 /64 */
-    TEXT_BYTES = 17,
-    DEVICE_KIND = 1 /* of a hash, beside the families 4 and 6, and 64 */
+    NETWORK_KIND = 164 /* of a key of this file, beside those of http_peer_sender_key */
 };
 
 void limit_init(struct limit *limit)
@@ -18,16 +19,14 @@ void limit_init(struct limit *limit)
     randombytes_buf(limit->salt, sizeof(limit->salt));
 }
 
-/* The salted hash of an address or of a network, never 0. */
-static uint64_t hash_of(const struct limit *limit, uint8_t kind, const uint8_t *bytes, size_t count)
+/* The salted hash of a key, never 0. */
+static uint64_t hash_of(const struct limit *limit, const struct fair_key *key)
 {
-    uint8_t text[TEXT_BYTES] = {kind};
     uint8_t hash[crypto_generichash_BYTES_MIN];
     uint64_t number;
 
-    memcpy(text + 1, bytes, count);
     /* Cannot fail: all lengths are within the bounds of BLAKE2b. */
-    (void)crypto_generichash(hash, sizeof(hash), text, sizeof(text), limit->salt,
+    (void)crypto_generichash(hash, sizeof(hash), (const uint8_t *)key, sizeof(*key), limit->salt,
                              sizeof(limit->salt));
     memcpy(&number, hash, sizeof(number));
     return number != 0 ? number : 1;
@@ -71,10 +70,11 @@ static struct bucket *bucket_of(struct limit *limit, uint64_t hash, const struct
     return &free_entry->bucket;
 }
 
-static uint64_t bucket_pay(struct limit *limit, uint64_t hash, const struct bucket_rate *rate,
-                           uint32_t factor, uint32_t cost, int64_t now_ms)
+static uint64_t bucket_pay(struct limit *limit, const struct fair_key *key,
+                           const struct bucket_rate *rate, uint32_t factor, uint32_t cost,
+                           int64_t now_ms)
 {
-    struct bucket *bucket = bucket_of(limit, hash, rate, now_ms);
+    struct bucket *bucket = bucket_of(limit, hash_of(limit, key), rate, now_ms);
     struct bucket_rate own = rate_times(rate, bucket != NULL ? factor : LIMIT_NETWORK);
 
     return bucket_take(bucket != NULL ? bucket : &limit->others, &own, cost, now_ms);
@@ -83,26 +83,17 @@ static uint64_t bucket_pay(struct limit *limit, uint64_t hash, const struct buck
 uint64_t limit_take(struct limit *limit, const struct http_address *client,
                     const struct bucket_rate *rate, uint32_t cost, int64_t now_ms)
 {
-    limit->rate = *rate;
-    if (client->device != 0) {
-        uint8_t device[sizeof(client->device)];
+    struct fair_key sender;
+    struct fair_key network = {.words[0] = NETWORK_KIND};
 
-        memcpy(device, &client->device, sizeof(device));
-        return bucket_pay(limit, hash_of(limit, DEVICE_KIND, device, sizeof(device)), rate, 1, cost,
-                          now_ms);
+    limit->rate = *rate;
+    http_peer_sender_key(client, &sender);
+    uint64_t wait_ms = bucket_pay(limit, &sender, rate, 1, cost, now_ms);
+    if (wait_ms > 0 || client->family != 6 || client->device != 0) {
+        return wait_ms;
     }
-    if (client->family == 4) {
-        return bucket_pay(limit, hash_of(limit, 4, client->bytes, 4), rate, 1, cost, now_ms);
-    }
-    uint64_t network = hash_of(limit, 64, client->bytes, NETWORK_BYTES);
-    bool is_on_link = !client->is_hidden && client->has_local &&
-                      memcmp(client->bytes, client->local, NETWORK_BYTES) == 0;
-    if (!is_on_link) {
-        return bucket_pay(limit, network, rate, 1, cost, now_ms);
-    }
-    uint64_t wait_ms = bucket_pay(limit, hash_of(limit, 6, client->bytes, sizeof(client->bytes)),
-                                  rate, 1, cost, now_ms);
-    return wait_ms > 0 ? wait_ms : bucket_pay(limit, network, rate, LIMIT_NETWORK, cost, now_ms);
+    memcpy(&network.words[1], client->bytes, NETWORK_BYTES);
+    return bucket_pay(limit, &network, rate, LIMIT_NETWORK, cost, now_ms);
 }
 
 void limit_tidy(struct limit *limit, int64_t now_ms)

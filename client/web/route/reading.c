@@ -10,33 +10,31 @@
 
 enum {
     STATIC_MAX_AGE_S = 86400,
+    SECOND_MS = 1000,
     MESSAGE_PATH_BYTES = 3,
     READING_HOOD_COST = 4 /* tokens of a list of a hood, as at hearsayd */
 };
 
 /* --- what a reader asks for ------------------------------------------------------------------- */
 
+/* The smaller one; 0 stands for no bound. */
+static uint32_t lower(uint32_t a, uint32_t b)
+{
+    return a == 0 || (b > 0 && b < a) ? b : a;
+}
+
 /* The slower one of the configuration's rate and of hearsayd's. */
 static struct bucket_rate read_rate(const struct router *router)
 {
     const struct hearsay_welcome *welcome = board_welcome(router->board);
-    struct bucket_rate rate = {
-        .per_minute = router->config->reads_per_minute,
-        .burst = router->config->reads_burst,
+    const struct hearsay_limits *limits = welcome != NULL ? &welcome->limits : NULL;
+    uint32_t own = router->config->reads_per_minute;
+
+    return (struct bucket_rate){
+        .per_minute = lower(own, limits != NULL ? limits->queries_per_minute : 0),
+        .burst = lower(own > 0 ? router->config->reads_burst : 0,
+                       limits != NULL ? limits->query_burst : 0),
     };
-
-    if (welcome != NULL && welcome->limits.queries_per_minute > 0) {
-        bool is_open = rate.per_minute == 0;
-
-        if (is_open || welcome->limits.queries_per_minute < rate.per_minute) {
-            rate.per_minute = welcome->limits.queries_per_minute;
-        }
-        if (welcome->limits.query_burst > 0 &&
-            (is_open || welcome->limits.query_burst < rate.burst)) {
-            rate.burst = welcome->limits.query_burst;
-        }
-    }
-    return rate;
 }
 
 bool reading_may_read(struct visit *visit, uint32_t cost)
@@ -95,6 +93,18 @@ static void list_failed(struct visit *visit, const struct board_reply *reply)
     visit_answer_page(visit, failure.status, visit_retry_s(failure.status, &failure.error), &html);
 }
 
+struct list_parts {
+    const struct page *page;
+    struct page_list list;
+};
+
+static void write_list(void *context, struct html *html)
+{
+    const struct list_parts *parts = context;
+
+    page_write_list(html, parts->page, &parts->list);
+}
+
 static void list_done(void *context, const struct board_reply *reply)
 {
     struct visit *visit = context;
@@ -109,9 +119,25 @@ static void list_done(void *context, const struct board_reply *reply)
     visit_page(visit, &page);
     visit_form(visit, &form);
     page.now_ms = reply->list->now_ms;
-    struct sheet_parts parts = {
-        .list = reply->list, .page = &page, .form = &form, .now_ms = router_now_ms(router)};
-    visit_answer_sheet(visit, sheets_take(&router->sheets, &parts));
+    /* The version of the list stands for the view, too, but for its language and what follows. */
+    const uint64_t numbers[] = {reply->list->version,
+                                (uintptr_t)page.lang,
+                                page.is_clock_trusted,
+                                page.asks_to_stay,
+                                page.notices_version,
+                                form.needs_work,
+                                form.bytes_max,
+                                form.ttl_default_s,
+                                form.ttl_max_s,
+                                form.accept,
+                                (uint64_t)form.accept_until_ms};
+    const char *const texts[] = {visit->view.language, page.store, page.here};
+    const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
+                                      sizeof(texts) / sizeof(texts[0]),
+                                      1 + router_now_ms(router) / SECOND_MS};
+    struct list_parts list = {&page, {.list = reply->list, .form = &form}};
+    visit_answer_sheet(visit, &(struct http_answer){.status = 200},
+                       sheets_take(&router->sheets, &parts, write_list, &list));
 }
 
 static void list_place_done(void *context, const struct board_reply *reply)
@@ -152,20 +178,13 @@ static void events_place_done(void *context, const struct board_reply *reply)
     visit_free(visit);
 }
 
-static void events_turn(void *context)
-{
-    struct visit *visit = context;
-
-    board_place(visit->router->board, visit->view.host, &visit->request->client, events_place_done,
-                visit);
-}
-
 void reading_events(struct visit *visit)
 {
     if (reading_view(visit) && reading_may_read(visit, 1)) {
         visit->view.is_hood = false; /* live messages are those of the host */
         visit_name_host(visit);
-        turns_wait(&visit->router->turns, visit->router->loop, &visit->turn, events_turn, visit);
+        board_place(visit->router->board, visit->view.host, &visit->request->client,
+                    events_place_done, visit);
     }
 }
 
@@ -197,23 +216,39 @@ void reading_message(struct visit *visit)
         visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
     } else if (reading_view(visit) && reading_may_read(visit, 1)) {
         visit_name_host(visit);
-        board_get(visit->router->board, visit_host_at(visit), id, message_done, visit);
+        board_get(visit->router->board, visit_host_at(visit), id, &visit->request->client,
+                  message_done, visit);
     }
 }
 
 /* --- about, poster, codes --------------------------------------------------------------------- */
 
+/* Reads the view of a page of the configuration: which messages the reader looked at does not
+ * matter there, so that all readers get one page. */
+static bool fixed_view(struct visit *visit)
+{
+    if (!reading_view(visit)) {
+        return false;
+    }
+    visit->view.topic_count = 0;
+    visit->view.is_now = false;
+    visit->view.order = VIEW_NEWEST;
+    visit->view.before_ms = INT64_MAX;
+    return true;
+}
+
+static void write_about(void *context, struct html *html)
+{
+    const struct visit_fixed *fixed = context;
+    const char *rules = fixed->visit->router->config->rules;
+
+    page_write_about(html, fixed->page, rules[0] != '\0' ? rules : NULL);
+}
+
 void reading_about(struct visit *visit)
 {
-    const char *rules = visit->router->config->rules;
-    struct page page;
-    struct html html;
-
-    if (reading_view(visit)) {
-        html_init(&html);
-        visit_page(visit, &page);
-        page_write_about(&html, &page, rules[0] != '\0' ? rules : NULL);
-        visit_answer_page(visit, 200, 0, &html);
+    if (fixed_view(visit)) {
+        visit_answer_fixed(visit, "about", &(struct http_answer){.status = 200}, NULL, write_about);
     }
 }
 
@@ -240,8 +275,8 @@ static void write_url(const struct visit *visit, char *out_url)
                    digits[0] != '\0' ? "?p=" : "", digits);
 }
 
-/* Writes the code of the page, or of the WiFi. False: there is none. */
-static bool write_code(const struct visit *visit, bool is_join, char *out_svg)
+/* Makes the code of the page, or of the WiFi. False: there is none. */
+static bool make_code(const struct visit *visit, bool is_join, char *out_svg)
 {
     const struct web_config *config = visit->router->config;
     char text[QR_TEXT_BYTES];
@@ -255,70 +290,66 @@ static bool write_code(const struct visit *visit, bool is_join, char *out_svg)
     return qr_svg(text, out_svg) == 0;
 }
 
-static void answer_code(struct visit *visit, bool is_join)
+static void write_code(void *context, struct html *html)
 {
-    char svg[QR_SVG_BYTES];
-
-    if (!write_code(visit, is_join, svg)) {
-        visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
-        return;
-    }
-    visit_answer(visit, &(struct http_answer){
-                            .status = 200,
-                            .type = "image/svg+xml",
-                            .body = svg,
-                            .body_bytes = strlen(svg),
-                        });
-}
-
-void reading_join_code(struct visit *visit)
-{
-    answer_code(visit, true);
-}
-
-void reading_page_code(struct visit *visit)
-{
-    answer_code(visit, false);
-}
-
-void reading_text_code(struct visit *visit)
-{
+    const struct visit *visit = ((const struct visit_fixed *)context)->visit;
+    const char *path = visit->request->path;
     char url[PAGE_URL_BYTES];
     char code[QR_SVG_BYTES];
+    bool is_there;
 
-    write_url(visit, url);
-    if (qr_terminal(url, code) != 0) {
+    if (strcmp(path, "/qr/page.txt") == 0) {
+        write_url(visit, url);
+        is_there = qr_terminal(url, code) == 0;
+    } else {
+        is_there = make_code(visit, strcmp(path, "/qr/join.svg") == 0, code);
+    }
+    html_raw(html, is_there ? code : "");
+}
+
+void reading_code(struct visit *visit)
+{
+    const char *path = visit->request->path;
+
+    if (strcmp(path, "/qr/join.svg") == 0 && visit->router->config->wifi_ssid[0] == '\0') {
         visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
         return;
     }
-    visit_answer_text(visit, 200, code);
+    visit_answer_fixed(visit, path,
+                       &(struct http_answer){.status = 200,
+                                             .type = strstr(path, ".svg") != NULL
+                                                         ? "image/svg+xml"
+                                                         : "text/plain; charset=utf-8"},
+                       NULL, write_code);
 }
 
-void reading_poster(struct visit *visit)
+static void write_poster(void *context, struct html *html)
 {
+    const struct visit_fixed *fixed = context;
+    const struct visit *visit = fixed->visit;
     const struct web_config *config = visit->router->config;
     char join[QR_SVG_BYTES];
     char open[QR_SVG_BYTES];
     char url[PAGE_URL_BYTES];
-    struct page page;
-    struct html html;
 
-    if (!reading_view(visit)) {
-        return;
-    }
     write_url(visit, url);
-    html_init(&html);
-    visit_page(visit, &page);
     page_write_poster(
-        &html, &page,
+        html, fixed->page,
         &(struct page_poster){
-            .join_svg = write_code(visit, true, join) ? join : NULL,
-            .open_svg = write_code(visit, false, open) ? open : NULL,
+            .join_svg = make_code(visit, true, join) ? join : NULL,
+            .open_svg = make_code(visit, false, open) ? open : NULL,
             .ssid = config->wifi_ssid[0] != '\0' ? config->wifi_ssid : NULL,
             .password = config->wifi_password[0] != '\0' ? config->wifi_password : NULL,
             .url = url,
         });
-    visit_answer_page(visit, 200, 0, &html);
+}
+
+void reading_poster(struct visit *visit)
+{
+    if (fixed_view(visit)) {
+        visit_answer_fixed(visit, "poster", &(struct http_answer){.status = 200}, NULL,
+                           write_poster);
+    }
 }
 
 /* --- files ------------------------------------------------------------------------------------ */

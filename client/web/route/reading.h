@@ -5,18 +5,16 @@
 
 #include "client/web/route/visit.h"
 
-void reading_list(struct visit *visit);      /* / */
-void reading_events(struct visit *visit);    /* /events */
-void reading_message(struct visit *visit);   /* /m/ID */
-void reading_about(struct visit *visit);     /* /about */
-void reading_poster(struct visit *visit);    /* /poster */
-void reading_join_code(struct visit *visit); /* /qr/join.svg */
-void reading_page_code(struct visit *visit); /* /qr/page.svg */
-void reading_text_code(struct visit *visit); /* /qr/page.txt */
-void reading_static(struct visit *visit);    /* /s/RANDOM/NAME */
-void reading_icon(struct visit *visit);      /* /favicon.svg */
-void reading_robots(struct visit *visit);    /* /robots.txt */
-void reading_health(struct visit *visit);    /* /healthz */
+void reading_list(struct visit *visit);    /* / */
+void reading_events(struct visit *visit);  /* /events */
+void reading_message(struct visit *visit); /* /m/ID */
+void reading_about(struct visit *visit);   /* /about */
+void reading_poster(struct visit *visit);  /* /poster */
+void reading_code(struct visit *visit);    /* /qr/join.svg, /qr/page.svg, /qr/page.txt */
+void reading_static(struct visit *visit);  /* /s/RANDOM/NAME */
+void reading_icon(struct visit *visit);    /* /favicon.svg */
+void reading_robots(struct visit *visit);  /* /robots.txt */
+void reading_health(struct visit *visit);  /* /healthz */
 
 /*
  * Takes the tokens of one read. False: there are too few, and the visit was answered with 429.

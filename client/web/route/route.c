@@ -29,9 +29,9 @@ static const struct route routes[] = {
     {"/stay", .is_form = true, .is_portal = true, .act = writing_stay},
     {"/about", .act = reading_about},
     {"/poster", .act = reading_poster},
-    {"/qr/join.svg", .act = reading_join_code},
-    {"/qr/page.svg", .act = reading_page_code},
-    {"/qr/page.txt", .act = reading_text_code},
+    {"/qr/join.svg", .act = reading_code},
+    {"/qr/page.svg", .act = reading_code},
+    {"/qr/page.txt", .act = reading_code},
     {"/s/", .is_prefix = true, .act = reading_static},
     {"/favicon.svg", .act = reading_icon},
     {"/robots.txt", .act = reading_robots},
@@ -110,4 +110,11 @@ void route_gone(void *context, struct http_exchange *exchange)
         board_forget(router->board, visit);
         visit_free(visit);
     }
+}
+
+bool route_takes_stream(const void *context)
+{
+    const struct router *router = context;
+
+    return board_has_room(router->board);
 }

@@ -15,4 +15,7 @@ void route_request(void *context, struct http_exchange *exchange,
 /* The client of a request has gone. For http_options. */
 void route_gone(void *context, struct http_exchange *exchange);
 
+/* Whether one more stream may begin now. For struct ticks. */
+bool route_takes_stream(const void *context);
+
 #endif

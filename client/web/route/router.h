@@ -15,7 +15,6 @@
 #include "client/web/route/names.h"
 #include "client/web/route/nonce.h"
 #include "client/web/route/sheet.h"
-#include "client/web/route/turns.h"
 #include "client/web/setup/config.h"
 
 enum { ROUTER_STATICS_BYTES = 24 };
@@ -34,7 +33,6 @@ struct router {
     struct limit limit;
     struct portal portal;
     struct sheets sheets;
-    struct turns turns;                 /* of streams */
     char name[NAMES_TEXT_BYTES];        /* the address of the page, such as hearsay.lan */
     char statics[ROUTER_STATICS_BYTES]; /* /s/, 16 random digits and / */
 };

@@ -1,94 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/route/sheet.h"
 
-#include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { SECOND_MS = 1000 };
+#include <sodium.h>
 
-static struct sheet sheet_of(const struct sheet_parts *parts)
+static void hash_parts(const struct sheet_parts *parts, uint8_t out_key[SHEET_KEY_BYTES])
 {
-    const struct page *page = parts->page;
-    const struct page_form *form = parts->form;
-    struct sheet sheet = {
-        .version = parts->list->version,
-        .second = parts->now_ms / SECOND_MS,
-        .lang = page->lang,
-        .is_clock_trusted = page->is_clock_trusted,
-        .asks_to_stay = page->asks_to_stay,
-        .needs_work = form->needs_work,
-        .bytes_max = form->bytes_max,
-        .ttl_default_s = form->ttl_default_s,
-        .ttl_max_s = form->ttl_max_s,
-        .accept = form->accept,
-        .accept_until_ms = form->accept_until_ms,
-        .notices_version = page->notices_version,
-    };
+    crypto_generichash_state state;
 
-    (void)snprintf(sheet.language, sizeof(sheet.language), "%s", page->view->language);
-    (void)snprintf(sheet.store, sizeof(sheet.store), "%s", page->store);
-    (void)snprintf(sheet.here, sizeof(sheet.here), "%s", page->here);
-    return sheet;
-}
+    /* None of these can fail: the length is within the bounds of BLAKE2b. */
+    (void)crypto_generichash_init(&state, NULL, 0, SHEET_KEY_BYTES);
+    (void)crypto_generichash_update(&state, (const uint8_t *)parts->numbers,
+                                    parts->number_count * sizeof(*parts->numbers));
+    for (size_t i = 0; i < parts->text_count; i++) {
+        const char *text = parts->texts[i] != NULL ? parts->texts[i] : "";
 
-static bool sheet_equals(const struct sheet *a, const struct sheet *b)
-{
-    return a->version == b->version && a->second == b->second && a->lang == b->lang &&
-           strcmp(a->language, b->language) == 0 && strcmp(a->store, b->store) == 0 &&
-           strcmp(a->here, b->here) == 0 && a->is_clock_trusted == b->is_clock_trusted &&
-           a->asks_to_stay == b->asks_to_stay && a->needs_work == b->needs_work &&
-           a->bytes_max == b->bytes_max && a->ttl_default_s == b->ttl_default_s &&
-           a->ttl_max_s == b->ttl_max_s && a->accept == b->accept &&
-           a->accept_until_ms == b->accept_until_ms && a->notices_version == b->notices_version;
+        (void)crypto_generichash_update(&state, (const uint8_t *)text, strlen(text) + 1);
+    }
+    (void)crypto_generichash_final(&state, out_key, SHEET_KEY_BYTES);
 }
 
 static void sheet_free(struct sheet *sheet)
 {
     html_deinit(&sheet->html);
-    sheet->used = 0;
+    *sheet = (struct sheet){.used = 0};
 }
 
-const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *parts)
+/* Writes a page, and gives back what it does not need. False: the page has failed or is empty. */
+static bool sheet_write(struct sheet *sheet, void (*write)(void *context, struct html *html),
+                        void *context)
 {
-    struct sheet wanted = sheet_of(parts);
+    struct html *html = &sheet->html;
+
+    write(context, html);
+    if (html_failed(html) || html->count == 0) {
+        sheet_free(sheet);
+        return false;
+    }
+    char *fitting = realloc(html->bytes, html->count);
+    if (fitting != NULL) { /* else it stays a little too large */
+        html->bytes = fitting;
+        html->room = html->count;
+    }
+    return true;
+}
+
+const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *parts,
+                               void (*write)(void *context, struct html *html), void *context)
+{
+    uint8_t key[SHEET_KEY_BYTES];
     struct sheet *oldest = &sheets->all[0];
 
-    assert(parts->form->text == NULL && parts->form->topics == NULL && parts->form->ttl_s == 0);
+    hash_parts(parts, key);
     for (size_t i = 0; i < SHEETS_MAX; i++) {
         struct sheet *sheet = &sheets->all[i];
 
-        if (sheet->used > 0 && sheet_equals(sheet, &wanted)) {
+        if (sheet->used > 0 && sheet->second == parts->second &&
+            memcmp(sheet->key, key, sizeof(key)) == 0) {
             sheet->used = ++sheets->last_used;
             return &sheet->html;
         }
-        if (sheet->second != wanted.second) {
+        if (sheet->second != 0 && parts->second != 0 && sheet->second != parts->second) {
             sheet_free(sheet); /* it may have what was withdrawn since */
         }
         oldest = sheet->used < oldest->used ? sheet : oldest;
     }
     sheet_free(oldest);
-    html_init(&wanted.html);
-    page_write_list(&wanted.html, parts->page,
-                    &(struct page_list){.list = parts->list, .form = parts->form});
-    if (html_failed(&wanted.html)) {
-        html_deinit(&wanted.html);
+    if (!sheet_write(oldest, write, context)) {
         return NULL;
     }
-    char *fitting = realloc(wanted.html.bytes, wanted.html.count);
-    if (fitting != NULL) { /* else it stays a little too large */
-        wanted.html.bytes = fitting;
-        wanted.html.room = wanted.html.count;
-    }
-    wanted.used = ++sheets->last_used;
-    *oldest = wanted;
+    oldest->used = ++sheets->last_used;
+    oldest->second = parts->second;
+    memcpy(oldest->key, key, sizeof(key));
     return &oldest->html;
 }
 
-void sheets_clear(struct sheets *sheets)
+void sheets_clear(struct sheets *sheets, bool is_all)
 {
     for (size_t i = 0; i < SHEETS_MAX; i++) {
-        sheet_free(&sheets->all[i]);
+        if (is_all || sheets->all[i].second != 0) {
+            sheet_free(&sheets->all[i]);
+        }
     }
 }

@@ -1,49 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * sheet: lists that were written for one phone and are given to others, too. A sheet has no phone's
- * own values, only their holes (html.h): each phone gets a copy, which is filled. A sheet is good
- * for a second, because pages say how long ago something was.
+ * sheet: pages that were written for one phone and are given to others, too. A sheet has no phone's
+ * own values, only their holes (html.h): each phone gets a copy, which is filled. The sheet of a
+ * list is good for a second, because lists say how long ago something was. Pages that follow from
+ * the configuration, such as the poster and most errors, are fixed: they are good until the
+ * configuration is read again, so that whoever asks for them again and again costs next to nothing.
  */
 #ifndef CLIENT_WEB_ROUTE_SHEET_H
 #define CLIENT_WEB_ROUTE_SHEET_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
-#include "client/web/board.h"
 #include "client/web/html.h"
-#include "client/web/page.h"
 
-enum { SHEETS_MAX = 16 };
-
-/* All that a list consists of. `page` and `form` are borrowed for the call. */
-struct sheet_parts {
-    const struct board_list *list;
-    const struct page *page;
-    const struct page_form *form; /* without a typed text */
-    int64_t now_ms;               /* of the loop's clock */
-};
+enum { SHEETS_MAX = 48, SHEET_KEY_BYTES = 16 };
 
 struct sheet {
-    struct html html; /* owned */
-    uint64_t used;    /* larger: later; 0: the place is free */
-    /* What was written. The version of the list stands for the view, too, except for what follows.
-     */
-    uint64_t version;
-    int64_t second;
-    const struct lang *lang;
-    char language[sizeof(((struct view *)0)->language)];
-    char store[VIEW_STORE_BYTES];
-    char here[VIEW_STORE_BYTES];
-    bool is_clock_trusted;
-    bool asks_to_stay;
-    bool needs_work;
-    uint32_t bytes_max;
-    uint32_t ttl_default_s;
-    uint32_t ttl_max_s;
-    enum hearsay_accept accept;
-    int64_t accept_until_ms;
-    uint64_t notices_version;
+    struct html html;             /* owned */
+    uint64_t used;                /* larger: later; 0: the place is free */
+    int64_t second;               /* in which a list was written; 0: the page is fixed */
+    uint8_t key[SHEET_KEY_BYTES]; /* a hash of all that the page consists of */
 };
 
 struct sheets {
@@ -51,11 +29,24 @@ struct sheets {
     uint64_t last_used;
 };
 
-/* The page of these parts, which is written if it is not there. NULL: no memory, or the page is too
- * large. Borrowed until the next call. */
-const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *parts);
+/* What a page consists of, besides the configuration: numbers and texts, of which NULL is "". */
+struct sheet_parts {
+    const uint64_t *numbers;
+    size_t number_count;
+    const char *const *texts;
+    size_t text_count;
+    int64_t second; /* of a list, by the loop's clock; 0: the page is fixed */
+};
 
-/* Forgets all sheets. Must be called when the configuration has changed, or a message has gone. */
-void sheets_clear(struct sheets *sheets);
+/*
+ * The page of these parts, for which `write` is called if it is not there. NULL: no memory, or the
+ * page is too large. Borrowed until the next call.
+ */
+const struct html *sheets_take(struct sheets *sheets, const struct sheet_parts *parts,
+                               void (*write)(void *context, struct html *html), void *context);
+
+/* Forgets the lists: must be called when a message has gone. And all pages, if `is_all`: when the
+ * configuration has changed, and at the end. */
+void sheets_clear(struct sheets *sheets, bool is_all);
 
 #endif

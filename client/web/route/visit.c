@@ -35,7 +35,6 @@ void visit_choose_language(struct visit *visit, const char *tag)
 void visit_free(struct visit *visit)
 {
     if (visit != NULL) {
-        turns_leave(&visit->router->turns, &visit->turn);
         free(visit->body);
         free(visit);
     }
@@ -245,8 +244,9 @@ void visit_answer_text(struct visit *visit, unsigned status, const char *text)
                         });
 }
 
-/* Answers with a page whose bytes are `bytes`, which are taken. Puts the phone's own values in. */
-static void answer_bytes(struct visit *visit, unsigned status, uint64_t retry_after_s,
+/* Answers with a page whose bytes are `bytes`, which are taken. Puts the phone's own values in.
+ * `head` has no body, and for HTML no type. */
+static void answer_bytes(struct visit *visit, const struct http_answer *head,
                          const struct html *html, char *bytes)
 {
     const char *const values[HTML_HOLE_KINDS] = {
@@ -254,16 +254,14 @@ static void answer_bytes(struct visit *visit, unsigned status, uint64_t retry_af
         [HTML_HOLE_SEED] = visit->seed,
         [HTML_HOLE_KEY] = visit->key,
     };
+    struct http_answer answer = *head;
 
     html_fill(html, values, bytes);
-    visit_answer(visit, &(struct http_answer){
-                            .status = status,
-                            .type = "text/html; charset=utf-8",
-                            .retry_after_s = (uint32_t)retry_after_s,
-                            .body = bytes,
-                            .body_bytes = html->count,
-                            .is_given = true,
-                        });
+    answer.type = head->type != NULL ? head->type : "text/html; charset=utf-8";
+    answer.body = bytes;
+    answer.body_bytes = html->count;
+    answer.is_given = true;
+    visit_answer(visit, &answer);
 }
 
 static void answer_no_memory(struct visit *visit)
@@ -274,16 +272,19 @@ static void answer_no_memory(struct visit *visit)
 void visit_answer_page(struct visit *visit, unsigned status, uint64_t retry_after_s,
                        struct html *html)
 {
+    struct http_answer head = {.status = status, .retry_after_s = (uint32_t)retry_after_s};
+
     if (html_failed(html)) {
         html_deinit(html);
         answer_no_memory(visit);
         return;
     }
-    answer_bytes(visit, status, retry_after_s, html, html->bytes);
+    answer_bytes(visit, &head, html, html->bytes);
     html_init(html);
 }
 
-void visit_answer_sheet(struct visit *visit, const struct html *sheet)
+void visit_answer_sheet(struct visit *visit, const struct http_answer *head,
+                        const struct html *sheet)
 {
     char *copy = sheet != NULL ? malloc(sheet->count) : NULL;
 
@@ -292,7 +293,29 @@ void visit_answer_sheet(struct visit *visit, const struct html *sheet)
         return;
     }
     memcpy(copy, sheet->bytes, sheet->count);
-    answer_bytes(visit, 200, 0, sheet, copy);
+    answer_bytes(visit, head, sheet, copy);
+}
+
+void visit_answer_fixed(struct visit *visit, const char *name, const struct http_answer *head,
+                        const struct page_error *error,
+                        void (*write)(void *context, struct html *html))
+{
+    static const struct page_error none = {.notice = PAGE_NO_NOTICE};
+    const struct page_error *shown = error != NULL ? error : &none;
+    struct page page;
+    struct visit_fixed fixed = {visit, &page, error};
+    char url[VIEW_URL_BYTES];
+
+    visit_page(visit, &page);
+    page.now_ms = 0;
+    view_write(&visit->view, url);
+    const uint64_t numbers[] = {(uintptr_t)page.lang, page.ttl_max_s, shown->notice,
+                                shown->seconds,       shown->excess,  shown->is_excess_of_bytes};
+    const char *const texts[] = {name,       url,          visit->view.language, visit->view.at,
+                                 page.store, shown->field, shown->sentence,      shown->host};
+    const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
+                                      sizeof(texts) / sizeof(texts[0]), 0};
+    visit_answer_sheet(visit, head, sheets_take(&visit->router->sheets, &parts, write, &fixed));
 }
 
 void visit_redirect_to_list(struct visit *visit)
@@ -315,19 +338,34 @@ uint64_t visit_retry_s(unsigned status, const struct page_error *error)
     return status == 503 ? RETRY_AWAY_S : 0;
 }
 
+static void write_error(void *context, struct html *html)
+{
+    const struct visit_fixed *fixed = context;
+
+    page_write_error(html, fixed->page, fixed->error, NULL);
+}
+
 void visit_fail(struct visit *visit, unsigned status, const struct page_error *error)
 {
+    uint64_t retry_s = visit_retry_s(status, error);
     struct page page;
     struct page_form form;
     struct html html;
 
+    if (visit->text == NULL && error->kept == NULL && error->until_ms == 0) {
+        visit_answer_fixed(
+            visit, "error",
+            &(struct http_answer){.status = status, .retry_after_s = (uint32_t)retry_s}, error,
+            write_error);
+        return;
+    }
     html_init(&html);
     visit_page(visit, &page);
     if (visit->text != NULL) {
         visit_form(visit, &form);
     }
     page_write_error(&html, &page, error, visit->text != NULL ? &form : NULL);
-    visit_answer_page(visit, status, visit_retry_s(status, error), &html);
+    visit_answer_page(visit, status, retry_s, &html);
 }
 
 static uint64_t seconds_of(uint64_t ms)
@@ -349,39 +387,29 @@ static int64_t until_of(const struct visit *visit, const struct board_reply *rep
 
 struct visit_failure visit_failure_of(const struct visit *visit, const struct board_reply *reply)
 {
+    static const struct visit_failure rows[] = {
+        [BOARD_DONE] = {503, {.notice = PAGE_AWAY}}, /* does not come here */
+        [BOARD_AWAY] = {503, {.notice = PAGE_AWAY}},
+        [BOARD_BUSY] = {503, {.notice = PAGE_LIMITED, .seconds = RETRY_BUSY_S}},
+        [BOARD_LIMITED] = {429, {.notice = PAGE_LIMITED}},
+        [BOARD_GONE] = {404, {.notice = PAGE_GONE}},
+        [BOARD_REMOVED] = {410, {.notice = PAGE_REMOVED}},
+        [BOARD_WRONG_CODE] = {403, {.notice = PAGE_WRONG_CODE}},
+        [BOARD_CLOSED] = {403, {.notice = PAGE_CLOSED}},
+        [BOARD_FULL] = {507, {.notice = PAGE_FULL}},
+        [BOARD_REFUSED] = {400, {.notice = PAGE_REFUSED, .sentence = ""}},
+        [BOARD_NO_MEMORY] = {503, {.notice = PAGE_LIMITED, .seconds = RETRY_BUSY_S}},
+    };
+    struct visit_failure failure = rows[reply->outcome];
 
-    switch (reply->outcome) {
-    case BOARD_BUSY:
-        return (struct visit_failure){503, {.notice = PAGE_LIMITED, .seconds = RETRY_BUSY_S}};
-    case BOARD_LIMITED:
-        return (struct visit_failure){
-            429,
-            {.notice = PAGE_LIMITED,
-             .seconds = seconds_of(reply->error != NULL ? reply->error->retry_after_ms : 0)}};
-    case BOARD_GONE:
-        return (struct visit_failure){404, {.notice = PAGE_GONE}};
-    case BOARD_REMOVED:
-        return (struct visit_failure){410, {.notice = PAGE_REMOVED}};
-    case BOARD_WRONG_CODE:
-        return (struct visit_failure){403, {.notice = PAGE_WRONG_CODE}};
-    case BOARD_CLOSED:
-        return (struct visit_failure){403,
-                                      {.notice = PAGE_CLOSED, .until_ms = until_of(visit, reply)}};
-    case BOARD_FULL:
-        return (struct visit_failure){507,
-                                      {.notice = PAGE_FULL, .until_ms = until_of(visit, reply)}};
-    case BOARD_REFUSED:
-        return (struct visit_failure){
-            400,
-            {.notice = PAGE_REFUSED,
-             .sentence = reply->error != NULL ? reply->error->sentence : ""}};
-    case BOARD_NO_MEMORY:
-        return (struct visit_failure){503, {.notice = PAGE_LIMITED, .seconds = RETRY_BUSY_S}};
-    case BOARD_AWAY:
-    case BOARD_DONE:
-        break;
+    if (reply->outcome == BOARD_LIMITED) {
+        failure.error.seconds = seconds_of(reply->error != NULL ? reply->error->retry_after_ms : 0);
+    } else if (reply->outcome == BOARD_CLOSED || reply->outcome == BOARD_FULL) {
+        failure.error.until_ms = until_of(visit, reply);
+    } else if (reply->outcome == BOARD_REFUSED && reply->error != NULL) {
+        failure.error.sentence = reply->error->sentence;
     }
-    return (struct visit_failure){503, {.notice = PAGE_AWAY}};
+    return failure;
 }
 
 void visit_fail_reply(struct visit *visit, const struct board_reply *reply)

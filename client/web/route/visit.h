@@ -22,7 +22,6 @@ struct visit {
     struct http_exchange *exchange;     /* borrowed */
     const struct http_request *request; /* borrowed */
     const struct lang *lang;
-    struct turn turn; /* of a stream that waits */
     struct view view; /* the default one until it has been read */
     char *body;       /* owned: what `form` points into; NULL: no form was sent */
     struct form form;
@@ -94,9 +93,27 @@ uint32_t visit_bytes_max(const struct visit *visit);
 void visit_answer(struct visit *visit, const struct http_answer *answer);
 void visit_answer_text(struct visit *visit, unsigned status, const char *text);
 void visit_answer_page(struct visit *visit, unsigned status, uint64_t retry_after_s,
-                       struct html *html);                              /* frees what html has */
-void visit_answer_sheet(struct visit *visit, const struct html *sheet); /* NULL: no memory */
+                       struct html *html); /* frees what html has */
+
+/* Answers with a copy of a page; NULL: no memory. `head` has no body, and for HTML no type. */
+void visit_answer_sheet(struct visit *visit, const struct http_answer *head,
+                        const struct html *sheet);
 void visit_redirect_to_list(struct visit *visit);
+
+/*
+ * Answers with a page that has nothing of this phone and no time, and is written once until the
+ * configuration is read again. `write` gets a struct visit_fixed. `name` tells fixed pages apart,
+ * and `error` is what the page says besides the view; NULL: nothing. `head` is as for
+ * visit_answer_sheet.
+ */
+struct visit_fixed {
+    const struct visit *visit;
+    const struct page *page; /* without hearsayd's clock */
+    const struct page_error *error;
+};
+void visit_answer_fixed(struct visit *visit, const char *name, const struct http_answer *head,
+                        const struct page_error *error,
+                        void (*write)(void *context, struct html *html));
 
 /* Answers with a page about an error; with the form to send again, where a text was sent. */
 void visit_fail(struct visit *visit, unsigned status, const struct page_error *error);

@@ -11,8 +11,7 @@
 #include "core/base/label.h"
 
 enum {
-    REPORT_TEXT_CHARACTERS = 150,
-    REASON_BYTES_MAX = 4 * REPORT_TEXT_CHARACTERS, /* hearsayd takes 1,000 */
+    REPORT_TEXT_CHARACTERS = 150, /* of at most 4 bytes: hearsayd takes 1,000 bytes */
     TTL_DIGITS_MAX = 9
 };
 
@@ -289,8 +288,10 @@ static void leave_place_done(void *context, const struct board_reply *reply)
     place_fallback(visit);
     (void)secret_read_hex(visit->seed, seed); /* checked when it was kept */
     secret_derive(seed, sent, visit->text, visit->text_bytes, &visit->secret);
-    board_leave(visit->router->board, &visit->request->client,
-                &(struct board_leave){
+    board_write(visit->router->board,
+                &(struct board_write){
+                    .kind = BOARD_LEAVE,
+                    .client = visit->request->client,
                     .view = &visit->view,
                     .text = visit->text,
                     .bytes = visit->text_bytes,
@@ -410,7 +411,8 @@ static void answer_wrong_code(struct visit *visit)
     uint8_t id[HEARSAY_ID_BYTES];
 
     if (secret_read_hex(visit_field(visit, "id"), id) && reading_may_read(visit, 1)) {
-        board_get(visit->router->board, visit_host_at(visit), id, wrong_code_done, visit);
+        board_get(visit->router->board, visit_host_at(visit), id, &visit->request->client,
+                  wrong_code_done, visit);
     }
 }
 
@@ -419,7 +421,7 @@ static void withdraw_done(void *context, const struct board_reply *reply)
     struct visit *visit = context;
 
     if (reply->outcome == BOARD_DONE) {
-        sheets_clear(&visit->router->sheets);
+        sheets_clear(&visit->router->sheets, false);
         answer_done(visit, PAGE_WITHDRAWN);
     } else if (reply->outcome == BOARD_WRONG_CODE) {
         answer_wrong_code(visit);
@@ -432,21 +434,26 @@ void writing_withdraw(struct visit *visit)
 {
     const char *id_text = visit_field(visit, "id");
     const char *code_text = visit_field(visit, "code");
-    uint8_t id[HEARSAY_ID_BYTES];
     uint8_t code[SECRET_CODE_BYTES];
-    uint8_t token[HEARSAY_TOKEN_BYTES];
 
     if (!accept_view(visit)) {
         return;
     }
-    if (id_text == NULL || !secret_read_hex(id_text, id)) {
+    if (id_text == NULL || !secret_read_hex(id_text, visit->secret.id)) {
         fail_field(visit, "id");
     } else if (code_text == NULL || !secret_read_code(code_text, code)) {
         answer_wrong_code(visit);
     } else {
-        secret_token(code, token);
-        board_withdraw(visit->router->board, &visit->request->client, visit_host_at(visit), id,
-                       token, withdraw_done, visit);
+        secret_token(code, visit->secret.token);
+        board_write(visit->router->board,
+                    &(struct board_write){
+                        .kind = BOARD_WITHDRAW,
+                        .client = visit->request->client,
+                        .host = visit_host_at(visit),
+                        .id = visit->secret.id,
+                        .token = visit->secret.token,
+                    },
+                    withdraw_done, visit);
     }
 }
 
@@ -461,17 +468,15 @@ static void report_done(void *context, const struct board_reply *reply)
     }
 }
 
-/* Writes the reason of a report, of at most REPORT_TEXT_CHARACTERS, as one line. */
-static void write_reason(const char *text, char *out_reason)
+/* Makes one line of the reason of a report, in the form that was sent. */
+static const char *take_reason(const struct visit *visit, const char *text)
 {
-    size_t count = 0;
+    for (char *at = visit->body + (text - visit->body); *at != '\0'; at++) {
+        unsigned char c = (unsigned char)*at;
 
-    for (; *text != '\0'; text++) {
-        unsigned char c = (unsigned char)*text;
-
-        out_reason[count++] = c < 0x20 || c == 0x7F ? ' ' : *text;
+        *at = c < 0x20 || c == 0x7F ? ' ' : *at;
     }
-    out_reason[count] = '\0';
+    return text;
 }
 
 /* The kind of a report, by the word in the form; 0: there is no such kind. */
@@ -499,24 +504,28 @@ void writing_report(struct visit *visit)
     const char *id_text = visit_field(visit, "id");
     const char *why = visit_field(visit, "why");
     const char *text = visit_field(visit, "text");
-    char reason[REASON_BYTES_MAX + 1];
-    uint8_t id[HEARSAY_ID_BYTES];
 
-    text = text != NULL ? text : "";
     if (!accept_view(visit)) {
         return;
     }
-    if (id_text == NULL || !secret_read_hex(id_text, id)) {
+    if (id_text == NULL || !secret_read_hex(id_text, visit->secret.id)) {
         fail_field(visit, "id");
     } else if (kind_of(why) == 0) {
         fail_field(visit, "why");
-    } else if (!label_is_utf8(text, strlen(text)) ||
-               count_characters(text) > REPORT_TEXT_CHARACTERS) {
+    } else if (text != NULL && (!label_is_utf8(text, strlen(text)) ||
+                                count_characters(text) > REPORT_TEXT_CHARACTERS)) {
         fail_field(visit, "text");
     } else {
-        write_reason(text, reason);
-        board_report(visit->router->board, &visit->request->client, visit_host_at(visit), id,
-                     kind_of(why), reason, report_done, visit);
+        board_write(visit->router->board,
+                    &(struct board_write){
+                        .kind = BOARD_REPORT,
+                        .client = visit->request->client,
+                        .host = visit_host_at(visit),
+                        .id = visit->secret.id,
+                        .text = text != NULL ? take_reason(visit, text) : NULL,
+                        .report_kind = kind_of(why),
+                    },
+                    report_done, visit);
     }
 }
 

@@ -130,6 +130,12 @@ class Guests:
         """Gives addresses to the access point itself: they have no entry in its neighbour table."""
         _must(*[f"address add {one}/64 dev guests nodad" for one in addresses])
 
+    def route(self, prefix, router, addresses):
+        """Puts a /64 behind a device, which has these addresses of it: they are off link."""
+        _must(f"route add {prefix}::/64 via {router.addresses[0]} dev guests")
+        with router.inside():
+            _must(*[f"address add {one}/128 dev lo nodad" for one in addresses])
+
     def close(self):
         for device in self.devices:
             device.close()  # the kernel removes its end of the cable, and so the other

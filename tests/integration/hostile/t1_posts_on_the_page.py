@@ -116,6 +116,21 @@ def test_everybody_else_posts_beside_one_device(make_web, guests, addresses):
     assert taken == [200] * HONEST, taken
 
 
+def test_everybody_else_posts_beside_sixteen_devices(make_web, guests):
+    """At least 15 of 16 posts are taken, although the others have all the places in the queue."""
+    page = Page(make_web)
+    attackers = [guests.add(address) for address in addresses4(16, 100)]
+    honest = [guests.add(addresses4(1, 10 + n)[0]) for n in range(HONEST)]
+    with contextlib.ExitStack() as stack:
+        floods = [stack.enter_context(contextlib.closing(Flood(page, device, device.addresses)))
+                  for device in attackers]
+        before = sum(flood.answers for flood in floods)
+        taken = [page.post(device, device.addresses[0], f"honest {n}")
+                 for n, device in enumerate(honest)]
+        assert sum(flood.answers for flood in floods) > before, "the attack went on"
+    assert taken.count(200) >= HONEST - 1, taken
+
+
 BURST = 4
 RATES = f"[limits]\ndeposits_per_minute = 1\ndeposit_burst = {BURST}\n"
 

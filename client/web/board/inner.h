@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inner: what board.c and watch.c share. */
+#ifndef CLIENT_WEB_BOARD_INNER_H
+#define CLIENT_WEB_BOARD_INNER_H
+
+#include "client/link/link.h"
+#include "client/web/board.h"
+#include "client/web/board/ask.h"
+
+enum {
+    BOARD_LISTS_AT_A_TIME = 4,
+    BOARD_SMALL_AT_A_TIME = 256, /* questions that are no lists */
+    BOARD_HOSTS_MAX = 64
+};
+
+struct board {
+    struct board_options options;
+    struct pool *pool; /* owned: for writes */
+    struct asks asks;  /* for reads */
+    struct link *link; /* owned; NULL: none */
+    bool is_greeted;   /* the link is */
+    bool is_stopped;
+    struct hearsay *known;            /* owned: the last connection, when it is lost */
+    struct hearsay_error why;         /* why there is no connection */
+    int64_t greeted_ms;               /* when the last connection was greeted */
+    int64_t retry_ms;                 /* the longest wait before the next attempt; 0: none */
+    uv_timer_t retry;                 /* to connect again */
+    uv_timer_t tick;                  /* every second */
+    uv_timer_t send;                  /* when the connection takes more again */
+    uint64_t epochs[BOARD_HOSTS_MAX]; /* numbers of the current ones */
+    struct board_watch *watches;      /* owned */
+    size_t watch_filters;             /* of all watches at hearsayd */
+    uint64_t version;
+    void (*news)(void *context); /* of board_on_news */
+    void *news_context;
+};
+
+/* Takes a reply that concerns watches. False: the reply is of something else. */
+bool watch_reply(struct board *board, const struct hearsay_reply *reply);
+
+/* Ends watches: all; those of places; those of an hour that is over. */
+void watch_end_all(struct board *board);
+void watch_end_places(struct board *board);
+void watch_tick(struct board *board);
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch: the watches of the connection for reading, which open pages have. */
+#include <stdlib.h>
+
+#include "client/web/board/inner.h"
+#include "client/web/board/query.h"
+
+struct board_watch {
+    struct board_watch *next;
+    struct board *board;
+    struct view view;
+    const struct board_watch_events *events; /* NULL: of nobody any more */
+    void *context;
+    uint64_t ticket;   /* of the request to begin; 0: answered */
+    uint64_t watch_id; /* 0: not begun */
+    uint64_t last_seq; /* of the last match */
+    size_t filters;
+    int64_t hour;
+    bool is_doomed; /* being ended */
+};
+
+/* Takes a watch out of the list, and frees it. */
+static void unlink_watch(struct board_watch *watch)
+{
+    struct board_watch **link = &watch->board->watches;
+
+    while (*link != watch) {
+        link = &(*link)->next;
+    }
+    *link = watch->next;
+    watch->board->watch_filters -= watch->filters;
+    free(watch);
+}
+
+/* Tells hearsayd that a watch is over, and frees the watch; later, if it has no number yet. */
+static void let_go(struct board_watch *watch)
+{
+    struct board *board = watch->board;
+    uint64_t ticket = 0;
+
+    watch->events = NULL;
+    if (board->is_greeted && watch->ticket != 0) {
+        return;
+    }
+    if (board->is_greeted && watch->watch_id != 0) {
+        /* Where that fails the connection is lost, and the watch with it. */
+        (void)hearsay_submit_unwatch(link_server(board->link), watch->watch_id, &ticket, NULL);
+        link_submitted(board->link);
+    }
+    unlink_watch(watch);
+}
+
+/* Frees a watch, and tells the owner. */
+static void watch_end(struct board_watch *watch)
+{
+    const struct board_watch_events *events = watch->events;
+    void *context = watch->context;
+
+    let_go(watch);
+    if (events != NULL) {
+        events->ended(context);
+    }
+}
+
+/* Ends all doomed watches. A callback may begin others, and end some of these. */
+static void end_doomed(struct board *board)
+{
+    struct board_watch *watch = board->watches;
+
+    while (watch != NULL) {
+        if (watch->is_doomed) {
+            watch->is_doomed = false;
+            watch_end(watch);
+            watch = board->watches;
+        } else {
+            watch = watch->next;
+        }
+    }
+}
+
+void watch_end_all(struct board *board)
+{
+    for (struct board_watch *watch = board->watches; watch != NULL; watch = watch->next) {
+        watch->is_doomed = true;
+    }
+    end_doomed(board);
+}
+
+void watch_end_places(struct board *board)
+{
+    for (struct board_watch *watch = board->watches; watch != NULL; watch = watch->next) {
+        watch->is_doomed = watch->view.place[0] != '\0';
+    }
+    end_doomed(board);
+}
+
+void watch_tick(struct board *board)
+{
+    int64_t hour = query_hour(hearsay_now_ms(link_server(board->link)));
+
+    for (struct board_watch *watch = board->watches; watch != NULL; watch = watch->next) {
+        watch->is_doomed = watch->view.is_now && watch->hour != hour && watch->events != NULL;
+        if (watch->is_doomed) {
+            asks_drop_view(&board->asks, &watch->view);
+        }
+    }
+    end_doomed(board);
+}
+
+struct board_watch *board_watch(struct board *board, const struct view *view, uint64_t after_seq,
+                                const struct board_watch_events *events, void *context)
+{
+    struct hearsay *server = board->is_greeted ? link_server(board->link) : NULL;
+    struct query_parts parts;
+    struct hearsay_query query;
+    struct hearsay_error error;
+
+    if (server == NULL || query_fill(server, view, &parts, &query, &error) != HEARSAY_OK) {
+        return NULL;
+    }
+    size_t most = hearsay_welcome(server)->limits.watches_per_session;
+    bool has_room = board->watch_filters + query.part_count <= most;
+    struct board_watch *watch = has_room ? calloc(1, sizeof(*watch)) : NULL;
+    if (watch == NULL) {
+        return NULL;
+    }
+    query.with_payload = true;
+    query.hood = false; /* a watch sees one host */
+    if (hearsay_submit_watch(server, &query, after_seq, &watch->ticket, &error) != HEARSAY_OK) {
+        free(watch);
+        return NULL;
+    }
+    watch->board = board;
+    watch->view = *view;
+    watch->events = events;
+    watch->context = context;
+    watch->filters = query.part_count;
+    watch->last_seq = after_seq == HEARSAY_NO_SEQ ? 0 : after_seq;
+    watch->hour = query_hour(hearsay_now_ms(server));
+    watch->next = board->watches;
+    board->watches = watch;
+    board->watch_filters += watch->filters;
+    link_submitted(board->link);
+    return watch;
+}
+
+void board_unwatch(struct board_watch *watch)
+{
+    if (watch != NULL) {
+        let_go(watch);
+    }
+}
+
+static void take_match(struct board *board, const struct hearsay_match *match)
+{
+    struct board_watch *watch = board->watches;
+    struct board_message message;
+
+    while (watch != NULL && watch->watch_id != match->watch_id) {
+        watch = watch->next;
+    }
+    if (watch == NULL) {
+        return; /* was on its way when the watch ended */
+    }
+    asks_drop_view(&board->asks, &watch->view);
+    board->version++;
+    if (watch->events != NULL && match->seq > watch->last_seq &&
+        answer_borrow(&match->result, &message)) {
+        watch->last_seq = match->seq;
+        watch->events->match(watch->context, match->seq, &message);
+    }
+}
+
+static void take_begun(struct board_watch *watch, const struct hearsay_watching *watching)
+{
+    watch->ticket = 0;
+    watch->watch_id = watching->watch_id;
+    if (watch->last_seq > watching->seq) {
+        watch->last_seq = watching->seq; /* the store was set back */
+    }
+    if (watch->events == NULL) {
+        let_go(watch);
+    } else {
+        watch->events->begun(watch->context, watching->seq);
+    }
+}
+
+bool watch_reply(struct board *board, const struct hearsay_reply *reply)
+{
+    struct board_watch *watch = board->watches;
+
+    if (reply->kind == HEARSAY_REPLY_MATCH) {
+        take_match(board, &reply->match);
+        return true;
+    }
+    while (watch != NULL && (watch->ticket == 0 || watch->ticket != reply->ticket)) {
+        watch = watch->next;
+    }
+    if (watch == NULL) {
+        return false;
+    }
+    if (reply->kind == HEARSAY_REPLY_WATCHING) {
+        take_begun(watch, &reply->watching);
+    } else { /* hearsayd refuses */
+        watch->ticket = 0;
+        watch_end(watch);
+    }
+    return true;
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/board/write.h"
+
+#include "client/web/board/answer.h"
+#include "client/web/board/query.h"
+
+static int submit_leave(const struct board_write *write, struct hearsay *server,
+                        uint64_t *out_ticket, struct hearsay_error *error)
+{
+    struct hearsay_deposit deposit;
+    struct hearsay_filter filter;
+
+    hearsay_deposit_init(&deposit);
+    int status = query_fill_context(server, write->view, &filter, &deposit.epoch, error);
+    if (status != HEARSAY_OK) {
+        return status;
+    }
+    deposit.host = query_host(write->view->host);
+    deposit.filter = &filter;
+    deposit.payload = write->text;
+    deposit.payload_bytes = write->bytes;
+    deposit.ttl_s = write->ttl_s;
+    deposit.id = write->id;
+    deposit.token = write->token;
+    return hearsay_submit_deposit(server, &deposit, NULL, out_ticket, error);
+}
+
+static int submit_report(const struct board_write *write, struct hearsay *server,
+                         uint64_t *out_ticket, struct hearsay_error *out_error)
+{
+    struct hearsay_report report = {
+        .host = query_host(write->host),
+        .id = write->id,
+        .kind = write->report_kind,
+        .reason = write->text != NULL && write->text[0] != '\0' ? write->text : NULL,
+    };
+
+    return hearsay_submit_report(server, &report, out_ticket, out_error);
+}
+
+int write_submit(const struct board_write *write, struct hearsay *server, uint64_t *out_ticket,
+                 struct hearsay_error *out_error)
+{
+    if (!hearsay_has_capability(server, "on_behalf")) {
+        answer_fault(out_error, HEARSAY_ERR_ARGUMENT, HEARSAY_CODE_UNSUPPORTED,
+                     "hearsayd does not tell phones apart: it is too old, or the listener is not "
+                     "marked `gateway`");
+        return HEARSAY_ERR_ARGUMENT;
+    }
+    if (write->kind != BOARD_WITHDRAW && hearsay_welcome(server)->limits.work_bits > 0) {
+        answer_fault(out_error, HEARSAY_ERR_ARGUMENT, HEARSAY_CODE_UNSUPPORTED,
+                     "hearsayd asks for a proof of work, which this page does not do");
+        return HEARSAY_ERR_ARGUMENT;
+    }
+    switch (write->kind) {
+    case BOARD_LEAVE:
+        return submit_leave(write, server, out_ticket, out_error);
+    case BOARD_WITHDRAW:
+        return hearsay_submit_withdraw(server, query_host(write->host), write->id, write->token,
+                                       out_ticket, out_error);
+    default:
+        return submit_report(write, server, out_ticket, out_error);
+    }
+}
+
+enum board_outcome write_outcome(enum board_write_kind kind, const struct hearsay_error *error)
+{
+    enum board_outcome outcome = answer_outcome(error);
+
+    if (error->status != HEARSAY_ERR_REFUSED || error->code != HEARSAY_CODE_FORBIDDEN) {
+        return outcome;
+    }
+    if (kind == BOARD_WITHDRAW) {
+        return BOARD_WRONG_CODE;
+    }
+    /* A ban names the field that is banned. */
+    return kind == BOARD_LEAVE && error->field[0] == '\0' ? BOARD_CLOSED : outcome;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/main/memory.h"
+
+#include <inttypes.h>
+
+#include "client/web/http.h"
+
+enum {
+    MIB = 1024 * 1024,
+    PROGRAM_BYTES = 10 * MIB,       /* after the start, with its libraries */
+    MESSAGE_BYTES = 4 * 1024 + 256, /* of a message of a list */
+    VIEW_BYTES = 20 * 1024          /* of a list and of its streams' view, without messages */
+};
+
+void memory_print(const struct web_config *config, FILE *out)
+{
+    uint64_t connections = http_memory_most(config->connections);
+    uint64_t lists = config->views * (VIEW_BYTES + (uint64_t)config->per_page * MESSAGE_BYTES);
+    uint64_t all = connections + lists + PROGRAM_BYTES;
+
+    fprintf(out,
+            "memory: at most %" PRIu64 " MiB with these limits, of which %" PRIu64
+            " for connections and %" PRIu64 " for lists\n",
+            (all + MIB - 1) / MIB, (connections + MIB - 1) / MIB, (lists + MIB - 1) / MIB);
+}
