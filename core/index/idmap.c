@@ -9,6 +9,7 @@
 
 enum {
     SLOTS_MIN = 16,
+    ROOM_SPARE = 32, /* idmap_expect makes room for 1/32 more entries than expected */
     /*
      * Each insert or remove checks up to this many slots of the old table. So an old table of N
      * slots is empty after fewer than N / 8 changes, while the new table has space for about N / 4
@@ -139,6 +140,17 @@ void idmap_deinit(struct idmap *map)
 {
     table_release(map->alloc, &map->current);
     table_release(map->alloc, &map->old);
+}
+
+int idmap_expect(struct idmap *map, size_t count)
+{
+    if (count > UINT32_MAX / 2) {
+        return -ERR_NOMEM;
+    }
+    /* A few messages may come meanwhile, and a map that is full would grow by half. */
+    size_t slot_count = (count + count / ROOM_SPARE + 3) / 3 * 4;
+
+    return begin_resize(map, slot_count > SLOTS_MIN ? slot_count : SLOTS_MIN);
 }
 
 int idmap_reserve(struct idmap *map)

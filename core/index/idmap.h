@@ -59,6 +59,12 @@ typedef const uint8_t *idmap_id_at(const void *context, uint32_t position);
 void idmap_init(struct idmap *map, const struct alloc *alloc, uint64_t seed);
 void idmap_deinit(struct idmap *map);
 
+/*
+ * Gives an empty map a table for `count` entries and a few more, so that it need not grow for them
+ * and has few slots in vain. 0, or -ERR_NOMEM with the map as before.
+ */
+int idmap_expect(struct idmap *map, size_t count);
+
 /* Makes sure that the next idmap_insert has memory. 0 or -ERR_NOMEM; the contents stay the same. */
 int idmap_reserve(struct idmap *map);
 

@@ -45,6 +45,9 @@ struct index_options {
     const struct profile *profile;      /* copied */
     const struct bits_kernels *kernels; /* borrowed: see bits_select */
     uint64_t hash_seed; /* random, so that nobody can choose ids whose hashes collide */
+    /* how many messages will soon be inserted, so that the index makes room for them at once; 0:
+     * nobody knows */
+    size_t expected;
 };
 
 /* An empty index. -ERR_NOMEM. */

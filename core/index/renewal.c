@@ -48,6 +48,7 @@ int renewal_begin(struct index *index, struct renewal **out_renewal)
     const struct alloc *alloc = index->options.alloc;
     struct renewal *renewal = alloc_zeroed(alloc, 1, sizeof(*renewal));
     size_t count = index_count(index);
+    struct index_options options = index->options;
 
     assert(index->notes == NULL && index->engine->cursor_copy != NULL);
     if (renewal == NULL) {
@@ -56,7 +57,8 @@ int renewal_begin(struct index *index, struct renewal **out_renewal)
     renewal->alloc = alloc;
     renewal->words = index->words;
     notes_init(&renewal->notes, alloc, count < NOTES_LEAST ? NOTES_LEAST : count);
-    int rc = index_new(index->engine, &index->options, &renewal->fresh);
+    options.expected = count;
+    int rc = index_new(index->engine, &options, &renewal->fresh);
     if (rc == 0) {
         rc = index->engine->cursor_new(index->handle, alloc, &renewal->cursor);
     }

@@ -18,8 +18,8 @@
 enum {
     CENTRES_MAX = 4096,
     MESSAGES_A_CENTRE = 16,
-    COUNTERS_MAX = 2 * 1024 * 1024, /* centres times bits */
-    STOP_INTERVAL = 4096            /* tree->stop is checked each time after this many messages */
+    CENTRE_BITS_MAX = 2 * 1024 * 1024, /* of all centres together */
+    STOP_INTERVAL = 4096 /* tree->stop is checked each time after this many messages */
 };
 
 /* 512 centres. */
@@ -37,10 +37,9 @@ struct clustering {
     uint64_t *centres;    /* filters */
     struct centre_block *blocks;
     uint64_t *columns; /* of all blocks */
-    uint16_t *counters;
-    uint32_t *sizes;  /* messages of each centre; one more */
-    uint32_t *chosen; /* the centre of each message */
-    uint32_t *order;  /* of the centres */
+    uint32_t *sizes;   /* messages of each centre; one more */
+    uint32_t *chosen;  /* the centre of each message */
+    uint32_t *order;   /* of the centres */
     size_t count;
 };
 
@@ -60,7 +59,8 @@ static int clustering_init(struct clustering *c, struct tree_arranger *arranger,
 {
     const struct tree *tree = arranger->tree;
     const struct alloc *alloc = tree->alloc;
-    size_t most = COUNTERS_MAX / tree->bits < CENTRES_MAX ? COUNTERS_MAX / tree->bits : CENTRES_MAX;
+    size_t most =
+        CENTRE_BITS_MAX / tree->bits < CENTRES_MAX ? CENTRE_BITS_MAX / tree->bits : CENTRES_MAX;
     size_t centres = count / MESSAGES_A_CENTRE + 1;
 
     *c = (struct clustering){.arranger = arranger, .tree = tree, .count = count};
@@ -70,12 +70,11 @@ static int clustering_init(struct clustering *c, struct tree_arranger *arranger,
     c->centres = alloc_array(alloc, c->centre_count * tree->words, sizeof(*c->centres));
     c->blocks = alloc_array(alloc, c->block_count, sizeof(*c->blocks));
     c->columns = alloc_array(alloc, c->block_count * columns_words(c), sizeof(*c->columns));
-    c->counters = alloc_array(alloc, (size_t)c->centre_count * tree->bits, sizeof(*c->counters));
     c->sizes = alloc_array(alloc, (size_t)c->centre_count + 1, sizeof(*c->sizes));
     c->chosen = alloc_array(alloc, count, sizeof(*c->chosen));
     c->order = alloc_array(alloc, c->centre_count, sizeof(*c->order));
-    if (c->centres == NULL || c->blocks == NULL || c->columns == NULL || c->counters == NULL ||
-        c->sizes == NULL || c->chosen == NULL || c->order == NULL) {
+    if (c->centres == NULL || c->blocks == NULL || c->columns == NULL || c->sizes == NULL ||
+        c->chosen == NULL || c->order == NULL) {
         return -ERR_NOMEM;
     }
     return 0;
@@ -89,7 +88,6 @@ static void clustering_deinit(struct clustering *c)
     alloc_release(alloc, c->centres);
     alloc_release(alloc, c->blocks);
     alloc_release(alloc, c->columns);
-    alloc_release(alloc, c->counters);
     alloc_release(alloc, c->sizes);
     alloc_release(alloc, c->chosen);
     alloc_release(alloc, c->order);
@@ -213,29 +211,64 @@ static void frequent_bits(const uint16_t *counters, uint32_t bits, uint64_t *out
     }
 }
 
-/* Sets each centre to the frequent bits of its messages. A centre without messages stays as it
- * is. */
+/* Writes the positions of the messages to arranger->moved, sorted by their centres in the order
+ * c->order. Afterwards c->sizes[i] is the index behind the last message of centre i. */
+static void group_by_centre(struct clustering *c, const uint32_t *positions)
+{
+    uint32_t first = 0;
+
+    for (uint32_t i = 0; i < c->centre_count; i++) {
+        uint32_t size = c->sizes[c->order[i]];
+
+        c->sizes[c->order[i]] = first;
+        first += size;
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        c->arranger->moved[c->sizes[c->chosen[i]]++] = positions[i];
+    }
+}
+
+/* Writes the bits that are frequent among `count` messages to `out`. */
+static void find_frequent(const struct tree *tree, const uint32_t *positions, size_t count,
+                          uint64_t *out)
+{
+    uint64_t filter[PROFILE_WORDS_MAX];
+    uint16_t set[PROFILE_BITS_MAX];
+    uint16_t counters[PROFILE_BITS_MAX];
+
+    memset(counters, 0, tree->bits * sizeof(*counters));
+    for (size_t i = 0; i < count; i++) {
+        tree_read_filter(tree, tree_spot_at(tree, positions[i]), filter);
+        size_t bits = sliced_positions(filter, tree->words, set);
+        for (size_t b = 0; b < bits; b++) {
+            counters[set[b]] = (uint16_t)(counters[set[b]] + (counters[set[b]] < UINT16_MAX));
+        }
+    }
+    frequent_bits(counters, tree->bits, out);
+}
+
+/*
+ * Sets each centre to the frequent bits of its messages. A centre without messages stays as it is.
+ * The messages are sorted first, so that counters for one centre are enough.
+ */
 static void refine_centres(struct clustering *c, const uint32_t *positions)
 {
     const struct tree *tree = c->tree;
-    uint64_t filter[PROFILE_WORDS_MAX];
-    uint16_t set[PROFILE_BITS_MAX];
+    const uint32_t *sorted = c->arranger->moved;
+    uint32_t first = 0;
 
-    memset(c->counters, 0, (size_t)c->centre_count * tree->bits * sizeof(*c->counters));
-    for (size_t i = 0; i < c->count; i++) {
-        uint16_t *counters = c->counters + (size_t)c->chosen[i] * tree->bits;
-
-        tree_read_filter(tree, tree_spot_at(tree, positions[i]), filter);
-        size_t count = sliced_positions(filter, tree->words, set);
-        for (size_t p = 0; p < count; p++) {
-            counters[set[p]] = (uint16_t)(counters[set[p]] + (counters[set[p]] < UINT16_MAX));
-        }
-    }
     for (uint32_t i = 0; i < c->centre_count; i++) {
-        if (c->sizes[i] > 0) {
-            frequent_bits(c->counters + (size_t)i * tree->bits, tree->bits,
-                          c->centres + i * tree->words);
+        c->order[i] = i;
+    }
+    group_by_centre(c, positions);
+    for (uint32_t i = 0; i < c->centre_count; i++) {
+        uint32_t size = c->sizes[i] - first;
+
+        if (size > 0) {
+            find_frequent(tree, sorted + first, size, c->centres + i * tree->words);
         }
+        first = c->sizes[i];
+        c->sizes[i] = size;
     }
 }
 
@@ -366,24 +399,6 @@ static void order_centres(struct clustering *c, uint32_t *order, size_t count)
     order_centres(c, order + count / 2, count - count / 2);
 }
 
-/* Sorts messages by their centres, in the order c->order. Afterwards c->sizes[i] is the index
- * behind the last message of centre i. */
-static void sort_by_centre(struct clustering *c, uint32_t *positions)
-{
-    uint32_t first = 0;
-
-    for (uint32_t i = 0; i < c->centre_count; i++) {
-        uint32_t size = c->sizes[c->order[i]];
-
-        c->sizes[c->order[i]] = first;
-        first += size;
-    }
-    for (size_t i = 0; i < c->count; i++) {
-        c->arranger->moved[c->sizes[c->chosen[i]]++] = positions[i];
-    }
-    memcpy(positions, c->arranger->moved, c->count * sizeof(*positions));
-}
-
 int tree_cluster(struct tree_arranger *arranger)
 {
     enum { PASSES = 3 };
@@ -408,7 +423,8 @@ int tree_cluster(struct tree_arranger *arranger)
             c.order[i] = i;
         }
         order_centres(&c, c.order, c.centre_count);
-        sort_by_centre(&c, positions);
+        group_by_centre(&c, positions);
+        memcpy(positions, arranger->moved, c.count * sizeof(*positions));
     }
     clustering_deinit(&c);
     return rc;

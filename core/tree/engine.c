@@ -27,6 +27,10 @@ static int tree_create(const struct index_options *options, void **out_engine)
     tree->seed = options->hash_seed;
     tree->small_most = TREE_SMALL_MOST;
     idmap_init(&tree->ids, options->alloc, options->hash_seed);
+    if (options->expected > 0 && idmap_expect(&tree->ids, options->expected) != 0) {
+        alloc_release(options->alloc, tree);
+        return -ERR_NOMEM;
+    }
     *out_engine = tree;
     return 0;
 }

@@ -69,11 +69,22 @@ static bool is_stopped(void *context)
     return atomic_load_explicit(&arrange->stop, memory_order_relaxed);
 }
 
+/* Gives memory that was freed in small blocks back to the system. */
+static void give_back(void)
+{
+#ifdef __GLIBC__
+    (void)malloc_trim(0);
+#endif
+}
+
 static void run_arranging(struct long_work *work)
 {
     struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
     struct index_stop stop = {is_stopped, arrange};
 
+    if (arrange->gives_back) {
+        give_back(); /* what loading freed, before the rebuild takes as much again */
+    }
     arrange->outcome = renewal_arrange(arrange->renewal, &stop);
 }
 
@@ -83,9 +94,7 @@ static void run_freeing(struct long_work *work)
 
     renewal_free(arrange->renewal);
     if (arrange->gives_back) {
-#ifdef __GLIBC__
-        (void)malloc_trim(0); /* what loading and the rebuild freed in small blocks */
-#endif
+        give_back(); /* what the rebuild freed */
     }
 }
 
@@ -107,7 +116,6 @@ static void arrange_end(struct arrange *arrange)
     renewal_detach(arrange->renewal);
     epoch_leave(arrange->epoch);
     arrange->epoch = NULL;
-    arrange->gives_back = arrange->loaded;
     arrange_submit(arrange, ARRANGE_FREEING, run_freeing, on_freed);
 }
 
@@ -161,6 +169,7 @@ static void arrange_begin(struct arrange *arrange, const struct host *host, stru
 {
     arrange->begun_ms = arrange->now_ms;
     arrange->host = host;
+    arrange->gives_back = arrange->loaded;
     int rc = renewal_begin(epoch->index, &arrange->renewal);
     if (rc != 0) {
         note_failure(arrange, rc);

@@ -51,7 +51,7 @@ struct arrange {
     struct renewal *renewal;
     const struct host *hosts; /* borrowed: host_count hosts, as in the last call */
     size_t host_count;
-    bool gives_back;         /* after the rebuild, freed memory goes back to the system */
+    bool gives_back;         /* before and after arranging, freed memory goes back to the system */
     bool loaded;             /* an index with messages loaded at the start waits for its first
                                 rebuild */
     int64_t loaded_ms;       /* when arrange_loaded was called */

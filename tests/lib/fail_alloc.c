@@ -47,6 +47,7 @@ static void *fail_resize(void *context, void *block, size_t bytes)
         fail->live_blocks--;
     }
     fail->live_bytes = fail->live_bytes - old_bytes + bytes;
+    fail->most_bytes = fail->live_bytes > fail->most_bytes ? fail->live_bytes : fail->most_bytes;
     return moved == NULL ? NULL : moved + 1;
 }
 

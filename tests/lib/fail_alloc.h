@@ -17,6 +17,7 @@ struct fail_alloc {
     bool fail_from_then; /* and all after it, too */
     size_t requests;     /* for more memory, so far */
     size_t live_bytes;
+    size_t most_bytes; /* the most that live_bytes has been */
     size_t live_blocks;
 };
 

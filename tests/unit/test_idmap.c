@@ -163,12 +163,40 @@ static void test_empty(void **state)
     idmap_deinit(&map);
 }
 
+/* A map that knows how many will come does not grow, and has few slots in vain. */
+static void test_expected(void **state)
+{
+    static struct owner owner;
+    struct fail_alloc fail;
+    struct idmap map;
+
+    (void)state;
+    fail_alloc_init(&fail);
+    idmap_init(&map, &fail.alloc, 1);
+    fail_alloc_arm(&fail, 1);
+    assert_int_equal(idmap_expect(&map, MANY), -ERR_NOMEM);
+    assert_int_equal(idmap_bytes(&map), 0);
+    fail_alloc_arm(&fail, 0);
+    assert_int_equal(idmap_expect(&map, MANY), 0);
+    size_t bytes = idmap_bytes(&map);
+    assert_in_range(bytes, 0, MANY * sizeof(struct idmap_slot) * 14 / 10);
+    for (uint32_t i = 0; i < MANY; i++) {
+        insert(&owner, &map, i);
+    }
+    assert_int_equal(owner.count, MANY);
+    assert_int_equal(idmap_bytes(&map), bytes);
+    assert_null(check_idmap(&map));
+    idmap_deinit(&map);
+    assert_int_equal(fail.live_bytes, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_operations),
         cmocka_unit_test(test_no_memory),
         cmocka_unit_test(test_empty),
+        cmocka_unit_test(test_expected),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -443,6 +443,24 @@ static void test_pages_of_a_small_store(void **state)
     store_fixture_deinit(&small);
 }
 
+/* After a start SQLite does not keep the pages of all messages in its cache. */
+static void test_a_start_leaves_no_pages(void **state)
+{
+    enum { COUNT = 2000, BYTES = 400 };
+    static struct store_op ops[COUNT];
+    static uint32_t numbers[COUNT];
+
+    (void)state;
+    for (uint32_t i = 0; i < COUNT; i++) {
+        store_make_deposit(&fixture, &ops[i], i + 1, 10, NEVER);
+        store_submit(&fixture, &ops[i]);
+    }
+    store_await(&fixture, ops, COUNT);
+    store_reopen(&fixture);
+    assert_int_equal(store_replay(&fixture, numbers, COUNT), COUNT);
+    assert_in_range(sqlite3_memory_used(), 0, COUNT * BYTES / 2);
+}
+
 #define TEST(name) \
     cmocka_unit_test_prestate_setup_teardown(name, store_setup, store_teardown, &fixture)
 
@@ -450,6 +468,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(test_pages_of_a_small_store),
+        TEST(test_a_start_leaves_no_pages),
         TEST(test_new_and_reopened),
         TEST(test_clock_is_saved_alone),
         TEST(test_clock_is_set),

@@ -1,10 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* free and realloc of the programs: what they overwrite, and what libc maps by itself. */
 #include <malloc.h>
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "tests/lib/check.h"
+
+enum { HEAP_BYTES_MAX = 64 * 1024 * 1024 }; /* more than this program has on its heap */
 
 /* The number of blocks that libc has mapped. */
 static size_t mapped_blocks(void)
@@ -32,9 +36,38 @@ static void test_large_blocks_are_mapped(void **state)
     }
 }
 
+static void *take_block(void *bytes)
+{
+    return malloc(*(const size_t *)bytes);
+}
+
+/* The heap of another thread would grow by a page at a time, with a system call for each page. */
+static void threads_share_one_heap(void **state)
+{
+    size_t bytes = 5000; /* more than a thread keeps for itself */
+    pthread_t thread;
+    void *block = NULL;
+    (void)state;
+
+#ifdef __GLIBC__
+    char *start = sbrk(0);
+    assert_int_equal(pthread_create(&thread, NULL, take_block, &bytes), 0);
+    assert_int_equal(pthread_join(thread, &block), 0);
+    assert_non_null(block);
+    assert_true((char *)block < (char *)sbrk(0) && (char *)block > start - HEAP_BYTES_MAX);
+    free(block);
+#else
+    (void)thread, (void)block, (void)bytes;
+    skip();
+#endif
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_large_blocks_are_mapped)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_large_blocks_are_mapped),
+        cmocka_unit_test(threads_share_one_heap),
+    };
 
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -255,6 +255,31 @@ const char *circle_next_void(struct circle *circle, int64_t monotonic_ms)
     return NULL;
 }
 
+static int64_t earlier(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+int64_t circle_due_ms(const struct circle *circle)
+{
+    int64_t due_ms = circle->again_ms != 0 ? circle->again_ms : INT64_MAX;
+
+    for (uint32_t i = 0; i < circle->skipped_count; i++) {
+        due_ms = earlier(due_ms, circle->skipped[i].heard_ms + CIRCLE_GONE_MS + 1);
+    }
+    for (uint32_t i = 0; i < CIRCLE_PEERS_MAX; i++) {
+        const struct circle_peer *peer = &circle->peers[i];
+
+        if (peer->host[0] != '\0') {
+            due_ms = earlier(due_ms, peer->heard_ms + CIRCLE_GONE_MS + 1);
+        }
+        if (peer->host[0] != '\0' && !peer->is_other && !hood_knows(circle->hood, i)) {
+            due_ms = earlier(due_ms, peer->ask_ms);
+        }
+    }
+    return due_ms;
+}
+
 uint32_t circle_count_faulty(const struct circle *circle)
 {
     uint32_t count = 0;

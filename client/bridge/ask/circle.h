@@ -91,6 +91,12 @@ uint32_t circle_find(const struct circle *circle, const char *host);
  */
 const char *circle_next_void(struct circle *circle, int64_t monotonic_ms);
 
+/*
+ * When circle_asks_again or circle_next_void may have something to do, in monotonic milliseconds,
+ * unless words come meanwhile; INT64_MAX: never.
+ */
+int64_t circle_due_ms(const struct circle *circle);
+
 /* How many of the peers are known to be faulty; see hood_is_faulty. */
 uint32_t circle_count_faulty(const struct circle *circle);
 

@@ -10,6 +10,7 @@
 #include "daemon/system/log.h"
 #include "proto/codec/letter.h"
 
+/* Up to ASKS_A_TICK full words are asked for at a time, and then none for TICK_MS. */
 enum { TICK_MS = 500, ASKS_A_TICK = 16 };
 
 /* A host of the hearsayd here. */
@@ -25,7 +26,9 @@ struct hoods {
     struct wire *wire;
     const struct hoods_events *events;
     void *context;
-    uv_timer_t tick; /* looks for lost summaries */
+    uv_timer_t tick;  /* runs until the next summary is to be asked for, if there is one */
+    int64_t asked_ms; /* monotonic: when the timer ran last */
+    bool has_stopped;
     struct wire_subscription *subscriptions[BRIDGE_HOODS_MAX];
     struct hoods_host hosts[LIMIT_HOSTS];
     size_t host_count;
@@ -154,6 +157,34 @@ bool hoods_meet(struct hoods *hoods, const struct hearsay_welcome *welcome)
     return true;
 }
 
+/* --- when to ask for lost words --------------------------------------------------------------- */
+
+static void on_tick(uv_timer_t *timer);
+
+/* Sets the timer for what is due next. Call it after each change of a circle. While the bridge is
+ * not at the hub nothing is asked for, and hoods_joined sets the timer. */
+static void wait_for_due(struct hoods *hoods)
+{
+    int64_t now_ms = (int64_t)uv_now(hoods->loop);
+    int64_t due_ms = INT64_MAX;
+
+    if (hoods->has_stopped) {
+        return;
+    }
+    for (const struct circle *circle = hoods->circles; circle != NULL; circle = circle->next) {
+        int64_t next_ms = circle_due_ms(circle);
+
+        due_ms = next_ms < due_ms ? next_ms : due_ms;
+    }
+    if (due_ms == INT64_MAX || !wire_is_joined(hoods->wire)) {
+        (void)uv_timer_stop(&hoods->tick);
+        return;
+    }
+    due_ms = due_ms < hoods->asked_ms + TICK_MS ? hoods->asked_ms + TICK_MS : due_ms;
+    (void)uv_timer_start(&hoods->tick, on_tick, due_ms > now_ms ? (uint64_t)(due_ms - now_ms) : 0,
+                         0);
+}
+
 /* --- words of neighbours ---------------------------------------------------------------------- */
 
 static void learn_word(struct hoods *hoods, const char *hood, const char *host,
@@ -229,6 +260,7 @@ static void on_word(void *context, const struct wire_message *message)
     if (letter_decode(message->data, message->size, &arena, &letter, &error) == 0) {
         if (letter.kind == MSG_LETTER_PEER_SUMMARY) {
             learn_word(hoods, hood, host, &letter.peer_summary);
+            wait_for_due(hoods);
         } else if (letter.kind == MSG_LETTER_SUMMARY_ASK && find_host(hoods, host) == NULL) {
             const char *wanted = letter.summary_ask.host.text;
 
@@ -279,19 +311,18 @@ static void on_tick(uv_timer_t *timer)
     struct hoods *hoods = timer->data;
     const char *host;
 
-    if (!wire_is_joined(hoods->wire)) {
-        return;
-    }
-    for (struct circle *circle = hoods->circles; circle != NULL; circle = circle->next) {
-        if (circle_asks_again(circle, (int64_t)uv_now(hoods->loop))) {
+    hoods->asked_ms = (int64_t)uv_now(hoods->loop);
+    for (struct circle *circle = hoods->circles; circle != NULL && wire_is_joined(hoods->wire);
+         circle = circle->next) {
+        if (circle_asks_again(circle, hoods->asked_ms)) {
             ask_summary(hoods, circle->hood_name, "");
         }
-        for (int i = 0; i < ASKS_A_TICK &&
-                        (host = circle_next_void(circle, (int64_t)uv_now(hoods->loop))) != NULL;
-             i++) {
+        for (int i = 0;
+             i < ASKS_A_TICK && (host = circle_next_void(circle, hoods->asked_ms)) != NULL; i++) {
             ask_summary(hoods, circle->hood_name, host);
         }
     }
+    wait_for_due(hoods);
 }
 
 void hoods_joined(struct hoods *hoods)
@@ -301,6 +332,7 @@ void hoods_joined(struct hoods *hoods)
         circle_join(circle, (int64_t)uv_now(hoods->loop));
         ask_summary(hoods, circle->hood_name, "");
     }
+    wait_for_due(hoods);
 }
 
 /* --- beginning and end ------------------------------------------------------------------------ */
@@ -328,7 +360,6 @@ struct hoods *hoods_new(uv_loop_t *loop, const struct bridge_config *config, str
     }
     (void)uv_timer_init(loop, &hoods->tick); /* never fails */
     hoods->tick.data = hoods;
-    (void)uv_timer_start(&hoods->tick, on_tick, TICK_MS, TICK_MS);
     return hoods;
 }
 
@@ -338,6 +369,7 @@ void hoods_stop(struct hoods *hoods)
         wire_unsubscribe(hoods->subscriptions[i]);
     }
     uv_close((uv_handle_t *)&hoods->tick, NULL);
+    hoods->has_stopped = true;
 }
 
 void hoods_free(struct hoods *hoods)

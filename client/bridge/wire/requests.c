@@ -4,7 +4,7 @@
 #include <string.h>
 
 enum {
-    TICK_MS = 20, /* how late the end of a request may be */
+    LATE_MS = 20, /* how late the end of a request may be, so that one turn ends several */
     SHARED = WIRE_REQUESTS_MAX - (int)WIRE_USES * WIRE_RESERVED
 };
 
@@ -21,25 +21,45 @@ static void end_slot(struct requests *requests, struct request_slot *slot,
     }
 }
 
+static void on_tick(uv_timer_t *timer);
+
+/* Sets the timer, unless it ends earlier. */
+static void end_at(struct requests *requests, uint64_t ends_ms)
+{
+    uint64_t now = uv_now(requests->tick.loop);
+
+    if (ends_ms < requests->tick_ms) {
+        requests->tick_ms = ends_ms;
+        (void)uv_timer_start(&requests->tick, on_tick,
+                             LATE_MS + (ends_ms > now ? ends_ms - now : 0), 0);
+    }
+}
+
+/* Ends the requests that have waited long enough. Callbacks may add others. */
 static void on_tick(uv_timer_t *timer)
 {
     struct requests *requests = timer->data;
     uint64_t now = uv_now(timer->loop);
+    uint64_t next_ms = UINT64_MAX;
 
+    requests->tick_ms = UINT64_MAX;
     for (size_t i = 0; i < WIRE_REQUESTS_MAX && requests->waiting > 0; i++) {
-        if (requests->slots[i].number != 0 && now >= requests->slots[i].ends_ms) {
-            end_slot(requests, &requests->slots[i], WIRE_SILENT, NULL);
+        struct request_slot *slot = &requests->slots[i];
+
+        if (slot->number != 0 && now >= slot->ends_ms) {
+            end_slot(requests, slot, WIRE_SILENT, NULL);
+        } else if (slot->number != 0 && slot->ends_ms < next_ms) {
+            next_ms = slot->ends_ms;
         }
     }
-    if (requests->waiting == 0) {
-        (void)uv_timer_stop(timer);
-    }
+    end_at(requests, next_ms);
 }
 
 void requests_init(struct requests *requests, uv_loop_t *loop)
 {
     (void)uv_timer_init(loop, &requests->tick); /* never fails */
     requests->tick.data = requests;
+    requests->tick_ms = UINT64_MAX;
 }
 
 void requests_stop(struct requests *requests)
@@ -85,9 +105,8 @@ void requests_add(struct requests *requests, uint64_t number, enum wire_use use,
                               .done = done,
                               .context = context,
                               .tag = tag};
-    if (requests->waiting++ == 0) {
-        (void)uv_timer_start(&requests->tick, on_tick, TICK_MS, TICK_MS);
-    }
+    requests->waiting++;
+    end_at(requests, requests->slots[number % WIRE_REQUESTS_MAX].ends_ms);
 }
 
 void requests_end(struct requests *requests, uint64_t number, enum wire_outcome outcome,

@@ -15,7 +15,9 @@ struct request_slot {
 };
 
 struct requests {
-    uv_timer_t tick; /* runs while requests wait */
+    uv_timer_t tick;
+    uint64_t
+        tick_ms; /* when the next request ends unless it is answered; UINT64_MAX: no timer runs */
     struct request_slot slots[WIRE_REQUESTS_MAX];
     size_t waiting;
     size_t waiting_of[WIRE_USES];

@@ -103,5 +103,8 @@ int store_replay_messages(const struct store_load *load,
     }
     (void)sqlite3_finalize(replay.moderation);
     (void)sqlite3_finalize(replay.message);
+    /* The pages that are in the cache now are the last ones of the table, which nobody needs soon.
+     */
+    (void)sqlite3_db_release_memory(load->db);
     return code;
 }
