@@ -32,7 +32,8 @@ struct round {
     /* time was over before all were asked, not all neighbours are known yet, there are more than
      * the circle has room for, or the answer has not all results */
     bool is_partial;
-    bool is_capped; /* a neighbour left out messages of one sender */
+    int64_t known_ms; /* by the clock of the words: all neighbours of that time are known */
+    bool is_capped;   /* a neighbour left out messages of one sender */
     struct kept *kept;
     size_t payload_bytes;
 };
@@ -284,7 +285,7 @@ static void finish_round(struct round *round)
         .peers_asked = outcome.peers_asked,
         .peers_silent = outcome.peers_silent,
         .peers_other = round->circle->other_count,
-        .as_of_ms = outcome.as_of_ms,
+        .as_of_ms = outcome.as_of_ms < round->known_ms ? outcome.as_of_ms : round->known_ms,
         .peers_skipped = skipped,
     };
     round->events->done(round->context, round, &results); /* frees the round */
@@ -359,8 +360,12 @@ static void go_on(struct round *round, int64_t monotonic_ms)
 
 void round_begin(struct round *round, int64_t now_ms, int64_t monotonic_ms)
 {
+    int64_t age_ms = circle_age_ms(round->circle, monotonic_ms);
+
+    round->is_partial =
+        age_ms == INT64_MAX || (uint64_t)age_ms > round->hood_query.max_staleness_ms;
     round->hood_query.now_ms = now_ms;
-    round->is_partial = monotonic_ms < round->circle->met_ms;
+    round->known_ms = round->is_partial ? now_ms : now_ms - age_ms;
     if (hood_search_new(round->circle->hood, &round->hood_query, &round->search) != 0) {
         round->events->done(round->context, round, NULL);
         return;
