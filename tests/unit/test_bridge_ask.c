@@ -401,8 +401,9 @@ static void hear_empty(const char *host, int64_t monotonic_ms, bool has_room)
     assert_int_equal(circle_hear(circle, host, &word, word.as_of_ms, monotonic_ms), has_room);
 }
 
-/* A round of a circle whose peers have no messages. Its answer is in fake.results. */
-static void ask_at(int64_t monotonic_ms, uint64_t max_staleness_ms)
+/* A round of a circle whose peers have no messages. Its answer is in fake.results. The caller frees
+ * it. */
+static struct round *begin_at(int64_t monotonic_ms, uint64_t max_staleness_ms)
 {
     struct stored stored = {.bytes = {1}};
     struct msg_query_part part = {.filter = {stored.bytes, BYTES}};
@@ -422,10 +423,25 @@ static void ask_at(int64_t monotonic_ms, uint64_t max_staleness_ms)
     struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, monotonic_ms);
 
     memset(&fake, 0, sizeof(fake));
+    arena_init(&fake.arena, alloc_system(), CODEC_RESPONSE_ARENA_BYTES);
     assert_non_null(round);
     round_begin(round, monotonic_ms - WORDS_BEHIND_MS, monotonic_ms);
-    assert_true(fake.is_done && fake.has_results);
+    return round;
+}
+
+static void end_round(struct round *round)
+{
     round_free(round);
+    arena_deinit(&fake.arena);
+}
+
+/* The same, of which no peer is asked. */
+static void ask_at(int64_t monotonic_ms, uint64_t max_staleness_ms)
+{
+    struct round *round = begin_at(monotonic_ms, max_staleness_ms);
+
+    assert_true(fake.is_done && fake.has_results);
+    end_round(round);
 }
 
 static void ask_empty(uint32_t peers, uint32_t skipped)
@@ -579,6 +595,42 @@ static void test_a_circle_that_joins_again(void **state)
     circle_free(circle);
 }
 
+/* A neighbour that was silent is awaited briefly by the next query, and as any other when it has
+ * answered. */
+static void test_a_silent_peer_is_awaited_briefly(void **state)
+{
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+    const struct msg_peer_results answer = {.store_id = {store_id, LIMIT_ID_BYTES},
+                                            .seq = 5,
+                                            .has_results = true,
+                                            .results = {.complete = true}};
+    struct round *round;
+
+    (void)state;
+    assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
+    hear_empty("p0", 1500, true);
+    round = begin_at(2000, 0);
+    assert_int_equal(round_due_ms(round), 2000 + ROUND_WAVE_MS);
+    round_tick(round, 2000 + ROUND_WAVE_MS);
+    assert_true(fake.is_done && !fake.results.complete);
+    end_round(round);
+    round = begin_at(2300, 0); /* silent once more */
+    assert_int_equal(round_due_ms(round), 2300 + ROUND_SILENT_MS);
+    round_tick(round, 2300 + ROUND_SILENT_MS);
+    assert_true(fake.is_done && !fake.results.complete);
+    assert_int_equal(fake.results.peers_silent, 1);
+    end_round(round);
+    round = begin_at(2400, 0);
+    assert_false(fake.is_done);
+    round_take(round, 0, &answer, 2410);
+    assert_true(fake.is_done && fake.results.complete);
+    end_round(round);
+    round = begin_at(2500, 0);
+    assert_int_equal(round_due_ms(round), 2500 + ROUND_WAVE_MS);
+    end_round(round);
+    circle_free(circle);
+}
+
 /* What becomes of an answer that is too long for a frame. */
 static struct {
     size_t frame_bytes;
@@ -712,6 +764,7 @@ int main(void)
         cmocka_unit_test(test_a_peer_that_stays_void),
         cmocka_unit_test(test_a_circle_that_begins),
         cmocka_unit_test(test_a_circle_that_joins_again),
+        cmocka_unit_test(test_a_silent_peer_is_awaited_briefly),
         cmocka_unit_test(test_rounds_are_exact),
         cmocka_unit_test(test_rounds_end),
         cmocka_unit_test(test_the_largest_answers_fit),

@@ -26,8 +26,8 @@ enum {
     CIRCLE_HOLD_MS = 15000, /* so long after a beginning no peer is asked by name: each tells a full
                              * word to all who have begun */
     CIRCLE_ASK_MS = 2000,   /* between two requests for the full word of a peer: at first */
-    CIRCLE_ASK_MOST_MS = 60 * 1000,      /* and after requests that brought no right word */
-    CIRCLE_SILENT_MS = 2000,             /* so long no wave waits for a neighbour that was silent */
+    CIRCLE_ASK_MOST_MS = 60 * 1000, /* and after requests that brought no right word */
+    CIRCLE_SILENT_MS = 2000,        /* so long waves wait but briefly for one that was silent */
     CIRCLE_GONE_MS = 24 * 60 * 60 * 1000 /* a peer that was silent for so long has gone */
 };
 
