@@ -292,8 +292,16 @@ class Asker:
                     and message.expires_ms > began_ms + EXPIRY_MS and message.acknowledged_ms < got.as_of_ms
                     and (not is_full or key < keys[-1])):
                 self.faults.append(("lie", f"{self.host}: complete as of {got.as_of_ms}, without {message.id.hex()} of "
-                                           f"{message.host}, acknowledged at {message.acknowledged_ms}"))
+                                           f"{message.host}, acknowledged at {message.acknowledged_ms}, decided at "
+                                           f"{message.decided_at or 'no place'}, {message.changes} changes; its owner "
+                                           f"exports it: {self._is_exported(message)}"))
                 return
+
+    def _is_exported(self, message):
+        try:
+            return message.id in self.world.sites[message.host].exported(message.host)
+        except (OSError, wire.Ended, wire.Refused):
+            return None
 
     @staticmethod
     def _key(query, message):
