@@ -26,6 +26,7 @@ def now_ms():
 @dataclasses.dataclass
 class Message:
     """`is_shown`: what the last acknowledged operation promises; None: nothing, as an operation was not answered.
+    `acknowledged_ms`: since when it holds at the owner. An answer as of an earlier time may differ.
     `is_settled`: all places have had the time to know it. `decided_at`: where an operator has decided, "" nowhere."""
     host: str
     deposit: object
@@ -87,8 +88,8 @@ class Ledger:
         """All places are the same, but for messages that end soon, which were not compared."""
         with self.lock:
             for message in self.messages.values():
-                if message.host == host and message.is_compared():
-                    message.is_settled = True
+                if message.host == host and message.is_compared() and not message.is_settled:
+                    message.is_settled, message.acknowledged_ms = True, now_ms()
 
 
 class Worker(Pausable):
@@ -204,7 +205,7 @@ class Worker(Pausable):
             # the owner may have carried the removal out, and then nothing brings the message back
             message.is_shown = None if was_removed else kind is pb.Restore
             message.was_hidden = kind is pb.Hide
-            message.is_settled = where != "reader"
+            message.is_settled, message.acknowledged_ms = where != "reader", now_ms()
             message.decided_at = where if kind is not pb.Withdraw else message.decided_at
         names = {pb.Withdraw: "withdraw", pb.Hide: "hide", pb.Remove: "remove", pb.Restore: "show"}
         self._count("restore" if was_removed else names[kind], where)
