@@ -57,6 +57,9 @@ class World:
             site.start()
         for site in self.all_sites():
             wait_until(lambda s=site: "connected" in s.bridge.status(), "the hub")
+        known = f"hearsay_bridge_peers {len(HOSTS) - 1}\n"
+        for site in self.sites.values():  # nobody can miss a host of which nothing was heard yet
+            wait_until(lambda s=site: known in s.bridge.status("--metrics"), "the neighbours")
         self.workers = [hub_faults.Worker(self, host, random.Random(self.rng.random())) for host in HOSTS]
         self.askers = [hub_faults.Asker(self, host, random.Random(self.rng.random())) for host in HOSTS]
         self.faults = collections.Counter()
