@@ -473,7 +473,11 @@ static int add_part(struct reader *reader, unsigned which, const char *stream, c
 {
     struct part *part = &reader->parts[which];
     struct follow_source source = {
-        .name = reader->shared.name, .stream = part->stream, .filter = filter};
+        .name = reader->shared.name,
+        .stream = part->stream,
+        .filter = filter,
+        .has_heads = which == OF_STATES,
+    };
 
     part->reader = reader;
     part->is_word = which == OF_WORDS || which == OF_RULE_WORDS;
