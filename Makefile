@@ -26,7 +26,7 @@ TORTURE_CUTS ?= 50000
 TORTURE_KILLS ?= 100
 TORTURE_ROUNDS ?= 20
 TORTURE_HUB_ROUNDS ?= 20
-# Random faults at a hub: about 90 minutes for 200.
+# Random faults at a hub: about 40 minutes for 200, with each of two nats-servers.
 TORTURE_FAULT_ROUNDS ?= 200
 # Of `make play`: the address of the page, loopback when none is named.
 PLAY_LISTEN ?=

@@ -6,6 +6,7 @@ import glob
 import os
 import random
 import re
+import shutil
 
 import pytest
 
@@ -200,6 +201,31 @@ def test_a_word_that_core_nats_does_not_bring(make_pair):
     pair = make_pair(DEAF)
     pair.decide(is_heard=True)
     pair.wait_confirmed()
+
+
+def test_a_word_that_is_stored_late(make_pair, hub):
+    """A server of the hub stores a word when a later decision about the message has been confirmed. The reader does not
+    give it to an owner that has lost its store, and with it which decisions it knows."""
+    pair = make_pair("ap8")
+    id = pair.ids["hide"]
+    subject = f"o.{hub_cluster.shard_of('ap8')}.ap8.{id.hex()}"
+    with hub.connect("reader") as ear, pair.reader.daemon.administrator() as operator:
+        assert ear.subscribe(subject)
+        operator.call(pb.Hide(host="ap8", id=id))
+        late = ear.next(subject).data
+        wait_until(lambda: "hide" not in pair.shown(pair.point.daemon), "the decision at the owner", PATIENCE)
+        operator.call(pb.Restore(host="ap8", id=id))
+        wait_until(lambda: "hearsay_bridge_decisions_waiting 0\n" in pair.reader.bridge.status("--metrics"),
+                   "the confirmation", PATIENCE, pair.tell)
+        assert "hide" in pair.shown(pair.point.daemon)
+        pair.kill("the owner's bridge")
+        pair.kill("the owner's hearsayd")
+        shutil.rmtree(pair.point.daemon.data)
+        assert b'"seq"' in ear.request(subject, late).data
+        pair.start("the owner's hearsayd")
+        pair.start("the owner's bridge")
+        pair.point.daemon.wait_log("the messages of the copies are back")
+        assert "hide" in pair.shown(pair.point.daemon)  # the words come before that line
 
 
 def test_a_decision_that_the_owner_does_not_keep(make_pair):

@@ -304,6 +304,19 @@ def publish(nats, subject):
         return False
 
 
+def wait_answered(hub, nats, subject, what):
+    """After a reload one server of 2.9.10 may answer an access point no more, also a new connection of it, until it
+    reads its rights once more: twice in 45 pairs of reloads. The other servers answer."""
+    for _ in range(3):
+        try:
+            wait_until(lambda: publish(nats, subject), what, 10 * wire.SLOWNESS)
+            return
+        except AssertionError:
+            for node in hub.nodes.values():
+                node.reload()
+    wait_until(lambda: publish(nats, subject), what)
+
+
 def test_an_access_point_comes_and_goes_by_a_reload(hub):
     """One command and a reload: others stay connected. One that carries two hosts speaks for both."""
     hosts = os.path.join(hub.keys, "hosts.txt")
@@ -322,10 +335,10 @@ def test_an_access_point_comes_and_goes_by_a_reload(hub):
         wait_until(lambda: connects(hub, "late"), "the new one on all servers")
         for node in hub.nodes.values():
             node.reload()  # 2.9.10 makes a new account's imports at the second one
-        wait_until(lambda: publish(old, f"h.{shard_of('ap2')}.ap2.20"), "an acknowledgement for the old one")
+        wait_answered(hub, old, f"h.{shard_of('ap2')}.ap2.20", "an acknowledgement for the old one")
         with hub.connect("late") as new:
             for host in ("late", "later"):
-                wait_until(lambda h=host: publish(new, f"h.{shard_of(h)}.{h}.01"), "one for the new one")
+                wait_answered(hub, new, f"h.{shard_of(host)}.{host}.01", "one for the new one")
                 assert stored(hub, f"h.{shard_of(host)}.{host}.01")
             new.subscriptions += 1
             assert new.subscribe("_INBOX_late.q") and new.subscribe("a.campus.later.*")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""What test_hub_faults does to a hub, and what it knows of each message: deposits, withdrawals and decisions of
-operators at every place, with what each of them promised when it was acknowledged."""
+"""What test_hub_faults does to a hub, and what it knows of each message, ban and notice: deposits, withdrawals and
+decisions of operators at every place, with what each of them promised when it was acknowledged."""
 
+import collections
 import dataclasses
 import threading
 import time
@@ -15,6 +16,7 @@ from test_bridge_around import hood_query, key_of
 WORDS = [f"topic:w{n}" for n in range(60)]
 EXPIRY_MS = 15_000  # so long after its end a message may still be exported, and so long before it is left out of checks
 LEAST_ALIVE = 30  # messages of a host; fewer are not withdrawn or hidden
+MOST_BANS, MOST_NOTICES = 40, 2  # that one place has put up at a host; a host has at most five notices
 
 
 def now_ms():
@@ -24,6 +26,7 @@ def now_ms():
 @dataclasses.dataclass
 class Message:
     """`is_shown`: what the last acknowledged operation promises; None: nothing, as an operation was not answered.
+    `acknowledged_ms`: since when it holds at the owner. An answer as of an earlier time may differ.
     `is_settled`: all places have had the time to know it. `decided_at`: where an operator has decided, "" nowhere."""
     host: str
     deposit: object
@@ -44,14 +47,33 @@ class Message:
     def is_expiring(self):
         return self.expires_ms < now_ms() + EXPIRY_MS
 
+    def is_compared(self):
+        return self.expires_ms >= now_ms() + 2 * EXPIRY_MS
+
+
+@dataclasses.dataclass
+class Rule:
+    """A ban or a notice, which one place only decides about. `value`: the hash of the payload, in hexadecimal, or the
+    text. `is_there`: what the last acknowledged decision promises; None: nothing, as one was not answered."""
+    host: str
+    value: str
+    is_ban: bool
+    decided_at: str
+    is_there: object = None
+
 
 class Ledger:
-    """All messages of all hosts. `lock` is held for moments only, never during a call."""
+    """All messages, bans and notices of all hosts. `lock` is held for moments only, never during a call."""
 
     def __init__(self):
         self.lock = threading.Lock()
         self.messages = {}
-        self.counts = dict.fromkeys(("deposits", "withdrawals", "decisions at owners", "decisions at the reader"), 0)
+        self.rules = {}
+        self.counts = collections.Counter()  # what was acknowledged
+
+    def rules_of(self, host):
+        with self.lock:
+            return [rule for rule in self.rules.values() if rule.host == host]
 
     def of(self, host, test=lambda message: True):
         with self.lock:
@@ -63,10 +85,11 @@ class Ledger:
                 del self.messages[id]
 
     def settle(self, host):
+        """All places are the same, but for messages that end soon, which were not compared."""
         with self.lock:
             for message in self.messages.values():
-                if message.host == host:
-                    message.is_settled = True
+                if message.host == host and message.is_compared() and not message.is_settled:
+                    message.is_settled, message.acknowledged_ms = True, now_ms()
 
 
 class Worker(Pausable):
@@ -86,6 +109,9 @@ class Worker(Pausable):
         if kind == "deposit":
             self._deposit()
             return
+        if kind != "withdraw" and self.rng.random() < 0.4:
+            self._decide_rule(kind)
+            return
         shown = ledger.of(self.host, lambda m: m.is_shown and m.is_settled and not m.decided_at and not m.is_expiring())
         hidden = ledger.of(self.host, lambda m: m.was_hidden and m.is_shown is False and m.decided_at == kind
                            and not m.is_expiring())
@@ -93,7 +119,55 @@ class Worker(Pausable):
             self._change(self.rng.choice(hidden), kind, pb.Restore)
         elif len(shown) > LEAST_ALIVE:
             message = self.rng.choice(shown)
-            self._change(message, kind, pb.Withdraw if kind == "withdraw" else self.rng.choice([pb.Hide, pb.Remove]))
+            change = pb.Withdraw if kind == "withdraw" else self.rng.choice([pb.Hide, pb.Remove])
+            self._change(message, kind, change)
+            if kind == "reader" and change is pb.Remove and message.is_shown is False and self.rng.random() < 0.2:
+                self._change(message, kind, pb.Restore)
+
+    def _site(self, where):
+        return self.world.reader if where == "reader" else self.world.sites[self.host]
+
+    def _decide_rule(self, where):
+        is_ban = self.rng.random() < 0.6
+        rules = [r for r in self.world.ledger.rules_of(self.host) if (r.decided_at, r.is_ban) == (where, is_ban)]
+        there = [rule for rule in rules if rule.is_there]
+        gone = [rule for rule in rules if rule.is_there is False]
+        if there and (len(rules) - len(gone) >= (MOST_BANS if is_ban else MOST_NOTICES) or self.rng.random() < 0.4):
+            self._change_rule(self.rng.choice(there), False)
+        elif gone and self.rng.random() < 0.3:
+            self._change_rule(self.rng.choice(gone), True)
+        elif len(rules) - len(gone) < (MOST_BANS if is_ban else MOST_NOTICES):
+            rule = Rule(self.host, self.rng.randbytes(32).hex(), is_ban, where)
+            with self.world.ledger.lock:
+                self.world.ledger.rules[rule.value] = rule
+            self._change_rule(rule, True)
+
+    def _change_rule(self, rule, is_there):
+        before, rule.is_there = rule.is_there, None
+        try:
+            with self._site(rule.decided_at).daemon.administrator() as client:
+                if rule.is_ban:
+                    kind = pb.Ban if is_there else pb.Unban
+                    client.call(kind(host=self.host, payload_hash=bytes.fromhex(rule.value)))
+                elif is_there:
+                    client.call(pb.Notice(host=self.host, text=rule.value))
+                else:
+                    numbers = {one.text: one.number for one in client.call(pb.Notice(host=self.host)).notices}
+                    if rule.value not in numbers:  # the comparison says what that means
+                        rule.is_there = before
+                        return
+                    client.call(pb.Notice(host=self.host, drop=numbers[rule.value]))
+        except wire.Refused:  # the host is being restored
+            rule.is_there = before
+            return
+        except (OSError, wire.Ended):
+            return
+        rule.is_there = is_there
+        self._count({True: "ban", False: "unban"}[is_there] if rule.is_ban else "notice", rule.decided_at)
+
+    def _count(self, what, where):
+        with self.world.ledger.lock:
+            self.world.ledger.counts[f"{what} at {'the reader' if where == 'reader' else 'owners'}"] += 1
 
     def _deposit(self):
         token = self.rng.randbytes(32)
@@ -108,7 +182,7 @@ class Worker(Pausable):
         message = Message(self.host, one, token, answer.deposited_ms, now_ms(), answer.deposited_ms + 1000 * ttl_s)
         with self.world.ledger.lock:
             self.world.ledger.messages[one.id] = message
-            self.world.ledger.counts["deposits"] += 1
+            self.world.ledger.counts["deposit at owners"] += 1
 
     def _change(self, message, where, kind):
         """Between `is_shown` None and the answer nobody knows which of the two it is."""
@@ -117,9 +191,8 @@ class Worker(Pausable):
             before, message.is_shown = message.is_shown, None
             message.changes += 1
         request = kind(host=self.host, id=message.id, **({"token": message.token} if kind is pb.Withdraw else {}))
-        site = self.world.reader if where == "reader" else self.world.sites[self.host]
         try:
-            with site.daemon.administrator() as client:
+            with self._site(where).daemon.administrator() as client:
                 client.call(request)
         except wire.Refused:  # it has not come to the reader yet, or the host is being restored
             with ledger.lock:
@@ -127,13 +200,15 @@ class Worker(Pausable):
             return
         except (OSError, wire.Ended):
             return
+        was_removed = kind is pb.Restore and not message.was_hidden
         with ledger.lock:
-            message.is_shown = kind is pb.Restore
+            # the owner may have carried the removal out, and then nothing brings the message back
+            message.is_shown = None if was_removed else kind is pb.Restore
             message.was_hidden = kind is pb.Hide
-            message.is_settled = where != "reader"
+            message.is_settled, message.acknowledged_ms = where != "reader", now_ms()
             message.decided_at = where if kind is not pb.Withdraw else message.decided_at
-            name = {"withdraw": "withdrawals", "owner": "decisions at owners", "reader": "decisions at the reader"}[where]
-            ledger.counts[name] += 1
+        names = {pb.Withdraw: "withdraw", pb.Hide: "hide", pb.Remove: "remove", pb.Restore: "show"}
+        self._count("restore" if was_removed else names[kind], where)
 
 
 class Asker:
@@ -141,10 +216,20 @@ class Asker:
 
     def __init__(self, world, host, rng):
         self.world, self.host, self.rng = world, host, rng
-        self.answers, self.incomplete, self.faults, self.ends = 0, 0, [], False
+        self.answers, self.faults, self.ends = 0, [], False
+        self.has_own_fault, self.is_own_fault = False, True  # as after a fault: its bridge has just begun
+        self.elsewhere, self.incomplete = 0, 0  # answers during faults elsewhere; of these not complete
         self.error = None
         self.thread = threading.Thread(target=self._run, daemon=True)
         self.thread.start()
+
+    def begin_own_fault(self):
+        """From here on programs of this access point are away. Its answers count again as those during faults
+        elsewhere from the first complete one after the fault on."""
+        self.has_own_fault = self.is_own_fault = True
+
+    def end_own_fault(self):
+        self.has_own_fault = False
 
     def stop(self):
         self.ends = True
@@ -173,7 +258,11 @@ class Asker:
         began_ms = now_ms()
         got = client.call(query)
         self.answers += 1
-        self.incomplete += not got.complete
+        if not self.is_own_fault:
+            self.elsewhere += 1
+            self.incomplete += not got.complete
+        elif got.complete and not self.has_own_fault:
+            self.is_own_fault = False
         with ledger.lock:
             known = {m.id: m for m in ledger.messages.values() if m.id in before
                      and before[m.id] == (m.is_shown, m.is_settled, m.changes)}
@@ -186,7 +275,8 @@ class Asker:
             if message is None:
                 continue  # not acknowledged yet, or changed meanwhile
             if message.is_shown is False and message.is_settled:
-                self.faults.append(("back", f"{self.host} shows {result.id.hex()} of {message.host}"))
+                self.faults.append(("back", f"{self.host} shows {result.id.hex()} of {message.host}, decided at "
+                                            f"{message.decided_at or 'no place'}"))
             if (result.host, result.payload) != (message.host, message.deposit.payload):
                 self.faults.append(("wrong", f"{self.host} shows {result.id.hex()} of {result.host}"))
             keys.append(self._key(query, message))
@@ -203,8 +293,16 @@ class Asker:
                     and message.expires_ms > began_ms + EXPIRY_MS and message.acknowledged_ms < got.as_of_ms
                     and (not is_full or key < keys[-1])):
                 self.faults.append(("lie", f"{self.host}: complete as of {got.as_of_ms}, without {message.id.hex()} of "
-                                           f"{message.host}, acknowledged at {message.acknowledged_ms}"))
+                                           f"{message.host}, acknowledged at {message.acknowledged_ms}, decided at "
+                                           f"{message.decided_at or 'no place'}, {message.changes} changes; its owner "
+                                           f"exports it: {self._is_exported(message)}"))
                 return
+
+    def _is_exported(self, message):
+        try:
+            return message.id in self.world.sites[message.host].exported(message.host)
+        except (OSError, wire.Ended, wire.Refused):
+            return None
 
     @staticmethod
     def _key(query, message):

@@ -3,7 +3,7 @@
 message, no decision of an operator is undone or stays undelivered, nothing that was acknowledged is missing, and
 nothing that was withdrawn is back.
 
-HEARSAY_FAULT_ROUNDS in the environment: how many faults (10); with more than 10 they last longer.
+HEARSAY_FAULT_ROUNDS in the environment: how many faults (10); with more than 10 some of them last longer.
 HEARSAY_FAULT_WAIT_S: for how long all places may take to become the same (200 s). NATS_SERVER: which nats-server.
 HEARSAY_TEST_SEED: the seed that a failed run has printed.
 """
@@ -23,6 +23,7 @@ import hub_cluster
 import hub_faults
 import stored_blocks
 from conftest import make_daemon  # noqa: F401
+from hearsay_wire import pb
 from hood_sites import HOOD
 from hub_cluster import wait_until
 from hub_site import Site
@@ -31,10 +32,11 @@ from uplink import Uplink
 pytestmark = hub_cluster.needs_hub
 ROUNDS = int(os.environ.get("HEARSAY_FAULT_ROUNDS", "10"))
 IS_LONG = ROUNDS > 10
+LONG_SHARE = 0.25  # of the faults of a long run
 HOSTS = ["ap1", "ap2", "ap3"] if IS_LONG else ["ap1", "ap2"]
 CONVERGENCE_S = int(os.environ.get("HEARSAY_FAULT_WAIT_S", "200")) * wire.SLOWNESS
 # Between two heads: 30 s in every day's life, as are all other times of a bridge here.
-os.environ.setdefault("HEARSAY_BRIDGE_HEAD_MS", "5000" if IS_LONG else "1000")
+os.environ.setdefault("HEARSAY_BRIDGE_HEAD_MS", "2000" if IS_LONG else "1000")
 
 
 class World:
@@ -55,12 +57,14 @@ class World:
             site.start()
         for site in self.all_sites():
             wait_until(lambda s=site: "connected" in s.bridge.status(), "the hub")
+        known = f"hearsay_bridge_peers {len(HOSTS) - 1}\n"
+        for site in self.sites.values():  # nobody can miss a host of which nothing was heard yet
+            wait_until(lambda s=site: known in s.bridge.status("--metrics"), "the neighbours")
         self.workers = [hub_faults.Worker(self, host, random.Random(self.rng.random())) for host in HOSTS]
         self.askers = [hub_faults.Asker(self, host, random.Random(self.rng.random())) for host in HOSTS]
         self.faults = collections.Counter()
         self.known_differences = set()
         self.counted = set()  # ids of messages that are counted already, once each
-        self.shares = {}  # fault: (answers, not complete)
 
     def _add_site(self, daemons, name, roles):
         site = Site(self.hub, daemons, name, roles,
@@ -76,7 +80,8 @@ class World:
 
     def last(self, short, long):
         """How long the fault lasts, in seconds; a fault is a time in which something is away."""
-        time.sleep(self.rng.uniform(0.2, long if IS_LONG else short))
+        is_long = IS_LONG and self.rng.random() < LONG_SHARE
+        time.sleep(self.rng.uniform(0.2, long if is_long else short))
 
     def kill_servers(self, count):
         nodes = self.rng.sample(list(self.hub.nodes.values()), count)
@@ -165,6 +170,36 @@ class World:
         except (OSError, wire.Ended, wire.Refused):
             return None
 
+    def rules(self, site, host):
+        """The bans and notices there; None while hearsayd is away."""
+        try:
+            with site.daemon.administrator() as client:
+                bans = client.call(pb.Bans(host=host))
+                assert not bans.more
+                notices = client.call(pb.Notice(host=host)).notices
+        except (OSError, wire.Ended, wire.Refused):
+            return None
+        return {ban.payload_hash.hex() for ban in bans.bans} | {one.text for one in notices}
+
+    def compare_rules(self, host, found):
+        known = self.ledger.rules_of(host)
+        owner, reader = self.rules(self.sites[host], host), self.rules(self.reader, host)
+        if owner is None or reader is None:
+            found["away"].append("hearsayd")
+            return
+        for rule in known:
+            at, name = (rule.value in owner, rule.value in reader), "ban" if rule.is_ban else "notice"
+            if rule.is_there is None and at[0] == at[1] or at == (rule.is_there,) * 2:
+                continue
+            if rule.is_there is None:
+                kind = "behind"
+            elif rule.decided_at == "reader":
+                kind = "undelivered" if at[1] == rule.is_there else "undone"
+            else:
+                kind = "undone" if at[0] != rule.is_there else "behind"
+            found[kind].append(f"{name} {rule.value} of {host}, decided at {rule.decided_at}: there at the owner "
+                               f"{at[0]}, at the reader {at[1]}, wanted {rule.is_there}")
+
     def compare(self, host):
         """Kind of fault to lines: what the places show and must not, and the other way round."""
         messages = self.ledger.of(host, lambda m: m.is_shown is not None)
@@ -175,7 +210,7 @@ class World:
         for message in messages:
             name = f"{message.id.hex()} of {host}, decided at {message.decided_at or 'no place'}"
             at = (message.id in owner, message.id in reader)
-            if message.expires_ms < hub_faults.now_ms() + 2 * hub_faults.EXPIRY_MS or at == (message.is_shown,) * 2:
+            if not message.is_compared() or at == (message.is_shown,) * 2:
                 continue
             if message.decided_at == "reader":
                 kind = "undelivered" if at[1] == message.is_shown else "undone"
@@ -188,6 +223,7 @@ class World:
             found[kind].append(f"{name}: shown at the owner {at[0]}, at the reader {at[1]}, wanted {message.is_shown}")
         for id in (owner ^ reader) - {message.id for message in messages} - self.counted:
             found["behind"].append(f"{id.hex()} of {host} is not the same at the owner and the reader")
+        self.compare_rules(host, found)
         return found
 
     def wait_same(self, host):
@@ -207,11 +243,14 @@ class World:
         for kind, lines in found.items():
             self.faults[kind] += len(lines)
             print(f"{kind}: {len(lines)}:", *lines[:5], sep="\n  ")
+        text = "\n".join(line for lines in found.values() for line in lines)
         with self.ledger.lock:
             for message in self.ledger.messages.values():
-                if message.host == host and any(message.id.hex() in line for lines in found.values() for line in lines):
+                if message.host == host and message.id.hex() in text:
                     message.is_shown = None
                     self.counted.add(message.id)
+            for value in [value for value in self.ledger.rules if value in text]:
+                del self.ledger.rules[value]
         print(self.sites[host].bridge.status(), self.reader.bridge.status(), sep="\n")
 
     def look_at_servers(self):
@@ -229,9 +268,13 @@ class World:
     def run_round(self, number, name, fault):
         for worker in self.workers:
             worker.go_on()
-        before = [(asker.answers, asker.incomplete) for asker in self.askers]
+        own = [asker for asker in self.askers if asker.host in name or "three programs" in name]
+        for asker in own:
+            asker.begin_own_fault()
         began = time.monotonic()
         fault()
+        for asker in own:
+            asker.end_own_fault()
         time.sleep(0.5)  # some work after it
         lasted = time.monotonic() - began
         for worker in self.workers:
@@ -239,12 +282,8 @@ class World:
         took = max(self.wait_same(host) for host in HOSTS)
         self.look_at_servers()
         self.ledger.forget_expired()
-        for asker, (answers, incomplete) in zip(self.askers, before):
+        for asker in self.askers:
             assert asker.error is None, asker.error
-            if asker.host not in name and "three programs" not in name:
-                sums = self.shares.setdefault("of others", [0, 0])
-                sums[0] += asker.answers - answers
-                sums[1] += asker.incomplete - incomplete
             for kind, line in asker.faults:
                 self.faults[kind] += 1
                 print(f"{kind}: {line}")
@@ -288,10 +327,12 @@ def test_faults(make_daemon, request):  # noqa: F811
         world.end()
     finally:
         answers = sum(asker.answers for asker in world.askers)
-        others, missing = world.shares.get("of others", (0, 0))
-        say(f"{number} rounds, {world.ledger.counts}, {answers} answers; during faults of others {missing} of "
-            f"{others} not complete; the same everywhere after {sorted(times)[len(times) // 2] if times else 0:.1f} s "
-            f"(median), {max(times, default=0):.1f} s (most); faults: {dict(+world.faults)}")
+        elsewhere = sum(asker.elsewhere for asker in world.askers)
+        missing = sum(asker.incomplete for asker in world.askers)
+        say(f"{number} rounds, {dict(world.ledger.counts)}, {answers} answers; during faults elsewhere {missing} of "
+            f"{elsewhere} not complete; the same everywhere after "
+            f"{sorted(times)[len(times) // 2] if times else 0:.1f} s (median), {max(times, default=0):.1f} s (most); "
+            f"faults: {dict(+world.faults)}")
         world.remove()
     if hub_cluster.server_version() < stored_blocks.SOUND:
         del world.faults["servers disagree"]  # not hearsay's fault: test_hub_replicas

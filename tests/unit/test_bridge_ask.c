@@ -385,21 +385,25 @@ static void test_a_circle_has_room_for_some(void **state)
     circle_free(circle);
 }
 
+/* The clock of the words is one second behind the loop's. */
+enum { WORDS_BEHIND_MS = 1000 };
+
 static void hear_empty(const char *host, int64_t monotonic_ms, bool has_room)
 {
     static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
     const struct msg_peer_summary word = {.store_id = {store_id, LIMIT_ID_BYTES},
                                           .seq = 5,
-                                          .as_of_ms = 900,
+                                          .as_of_ms = monotonic_ms - WORDS_BEHIND_MS,
                                           .full = true,
                                           .newest_ms = INT64_MIN,
                                           .profile = {PROFILE, sizeof(PROFILE) - 1}};
 
-    assert_int_equal(circle_hear(circle, host, &word, 950, monotonic_ms), has_room);
+    assert_int_equal(circle_hear(circle, host, &word, word.as_of_ms, monotonic_ms), has_room);
 }
 
-/* A round of a circle whose peers have no messages. */
-static void ask_empty(uint32_t peers, uint32_t skipped)
+/* A round of a circle whose peers have no messages. Its answer is in fake.results. The caller frees
+ * it. */
+static struct round *begin_at(int64_t monotonic_ms, uint64_t max_staleness_ms)
 {
     struct stored stored = {.bytes = {1}};
     struct msg_query_part part = {.filter = {stored.bytes, BYTES}};
@@ -414,20 +418,40 @@ static void ask_empty(uint32_t peers, uint32_t skipped)
                                     .order = MSG_ORDER_SIMILARITY,
                                     .scope = MSG_SCOPE_HERE,
                                     .wait_ms = 10000,
-                                    .max_staleness_ms = UINT64_MAX},
+                                    .max_staleness_ms = max_staleness_ms},
                           .peers_max = 4096};
-    struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, 2000);
+    struct round *round = round_new(circle, &ask, 65536, &fake_events, NULL, monotonic_ms);
 
     memset(&fake, 0, sizeof(fake));
+    arena_init(&fake.arena, alloc_system(), CODEC_RESPONSE_ARENA_BYTES);
     assert_non_null(round);
-    round_begin(round, 1000, 2000);
+    round_begin(round, monotonic_ms - WORDS_BEHIND_MS, monotonic_ms);
+    return round;
+}
+
+static void end_round(struct round *round)
+{
+    round_free(round);
+    arena_deinit(&fake.arena);
+}
+
+/* The same, of which no peer is asked. */
+static void ask_at(int64_t monotonic_ms, uint64_t max_staleness_ms)
+{
+    struct round *round = begin_at(monotonic_ms, max_staleness_ms);
+
     assert_true(fake.is_done && fake.has_results);
+    end_round(round);
+}
+
+static void ask_empty(uint32_t peers, uint32_t skipped)
+{
+    ask_at(2000, UINT64_MAX);
     assert_int_equal(fake.results.peers, peers);
     assert_int_equal(fake.results.peers_asked, 0);
     assert_int_equal(fake.results.peers_skipped, skipped);
     assert_int_equal(fake.results.complete, skipped == 0);
     assert_int_equal(fake.results.exact, skipped == 0);
-    round_free(round);
 }
 
 /* A hood that has more hosts than a circle has room for: answers count the others, and are not
@@ -526,6 +550,84 @@ static void test_a_circle_that_begins(void **state)
     assert_false(hood_knows(circle->hood, 0));
     assert_null(circle_next_void(circle, 1000 + CIRCLE_HOLD_MS - 1));
     assert_string_equal(circle_next_void(circle, 1000 + CIRCLE_HOLD_MS), "p0");
+    circle_free(circle);
+}
+
+/* Asks at this time, and checks that the answer is complete as of the other one; 0: that it is not
+ * complete. */
+static void check_answer(int64_t monotonic_ms, int64_t as_of_ms)
+{
+    ask_at(monotonic_ms, UINT64_MAX);
+    assert_int_equal(fake.results.complete, as_of_ms != 0);
+    if (as_of_ms != 0) {
+        assert_int_equal(fake.results.as_of_ms, as_of_ms - WORDS_BEHIND_MS);
+    }
+}
+
+/* A circle that has lost the hub does not hear of new hosts. So after it has joined the hub again,
+ * its answers are complete as of the last word before, until all hosts have had the time to tell
+ * something. A circle that has only begun has no such time. */
+static void test_a_circle_that_joins_again(void **state)
+{
+    (void)state;
+    assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
+    circle_join(circle, 1000);
+    hear_empty("p0", 1500, true);
+    check_answer(2000, 0);
+    circle_part(circle, 2500); /* too soon: there may have been others */
+    circle_join(circle, 3000);
+    check_answer(7999, 0);
+    check_answer(8000, 1500); /* p0 is not asked: as of its last word */
+    hear_empty("p0", 9000, true);
+    circle_part(circle, 10000);
+    circle_join(circle, 11000);
+    hear_empty("p0", 12000, true);
+    check_answer(12500, 9000);
+    ask_at(12500, 3500);
+    assert_true(fake.results.complete);
+    ask_at(12500, 3499); /* for whom this is too old */
+    assert_false(fake.results.complete);
+    circle_part(circle, 13000); /* while hosts tell that they are there */
+    circle_join(circle, 14000);
+    hear_empty("p0", 14500, true);
+    check_answer(18999, 9000);
+    check_answer(19000, 14500);
+    circle_free(circle);
+}
+
+/* A neighbour that was silent is awaited briefly by the next query, and as any other when it has
+ * answered. */
+static void test_a_silent_peer_is_awaited_briefly(void **state)
+{
+    static const uint8_t store_id[LIMIT_ID_BYTES] = {1};
+    const struct msg_peer_results answer = {.store_id = {store_id, LIMIT_ID_BYTES},
+                                            .seq = 5,
+                                            .has_results = true,
+                                            .results = {.complete = true}};
+    struct round *round;
+
+    (void)state;
+    assert_int_equal(circle_new("campus", PROFILE, &circle), 0);
+    hear_empty("p0", 1500, true);
+    round = begin_at(2000, 0);
+    assert_int_equal(round_due_ms(round), 2000 + ROUND_WAVE_MS);
+    round_tick(round, 2000 + ROUND_WAVE_MS);
+    assert_true(fake.is_done && !fake.results.complete);
+    end_round(round);
+    round = begin_at(2300, 0); /* silent once more */
+    assert_int_equal(round_due_ms(round), 2300 + ROUND_SILENT_MS);
+    round_tick(round, 2300 + ROUND_SILENT_MS);
+    assert_true(fake.is_done && !fake.results.complete);
+    assert_int_equal(fake.results.peers_silent, 1);
+    end_round(round);
+    round = begin_at(2400, 0);
+    assert_false(fake.is_done);
+    round_take(round, 0, &answer, 2410);
+    assert_true(fake.is_done && fake.results.complete);
+    end_round(round);
+    round = begin_at(2500, 0);
+    assert_int_equal(round_due_ms(round), 2500 + ROUND_WAVE_MS);
+    end_round(round);
     circle_free(circle);
 }
 
@@ -661,6 +763,8 @@ int main(void)
         cmocka_unit_test(test_a_hood_that_is_too_large),
         cmocka_unit_test(test_a_peer_that_stays_void),
         cmocka_unit_test(test_a_circle_that_begins),
+        cmocka_unit_test(test_a_circle_that_joins_again),
+        cmocka_unit_test(test_a_silent_peer_is_awaited_briefly),
         cmocka_unit_test(test_rounds_are_exact),
         cmocka_unit_test(test_rounds_end),
         cmocka_unit_test(test_the_largest_answers_fit),

@@ -229,6 +229,88 @@ static void what_goes_makes_room(void **state)
     assert_int_equal(host->waiting.messages, 0);
 }
 
+/* --- rules ------------------------------------------------------------------------------------ */
+
+/* A notice with one letter as its text; numbered as if it were the first one. */
+static struct msg_change notice_of(char letter, bool dropped)
+{
+    static uint8_t values[128][2];
+    uint8_t *value = values[(uint8_t)letter];
+
+    value[1] = (uint8_t)letter; /* after the end of the language, which is not said */
+    return (struct msg_change){.has_rule = true,
+                               .rule = {.kind = PERSIST_NOTICE,
+                                        .value = {value, 2},
+                                        .number = 1,
+                                        .created_ms = service_now_ms(fixture->service),
+                                        .until_ms = dropped ? INT64_MAX / 1000000 : 0,
+                                        .dropped = dropped}};
+}
+
+/* Applies notices: a capital letter drops that of the small one. */
+static void apply_notices(struct msg_text host, enum msg_apply_as as, const char *letters)
+{
+    struct msg_change changes[16];
+    size_t count = strlen(letters);
+
+    for (size_t i = 0; i < count; i++) {
+        bool dropped = letters[i] < 'a';
+
+        changes[i] = notice_of(dropped ? (char)(letters[i] - 'A' + 'a') : letters[i], dropped);
+    }
+    struct msg_request request = apply_of(changes, count);
+    request.apply.host = host;
+    request.apply.as = as;
+    assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_APPLIED);
+}
+
+/* The notices of the host, in no order, without those whose letters are in `letters`. */
+static void check_notices(const struct host *host, const char *letters)
+{
+    uint32_t numbers = 0;
+
+    assert_int_equal(host->rules.notice_count, strlen(letters));
+    for (size_t i = 0; i < host->rules.notice_count; i++) {
+        assert_non_null(strchr(letters, host->rules.notices[i]->value[1]));
+        numbers |= 1U << host->rules.notices[i]->number;
+    }
+    assert_int_equal(numbers, (2U << host->rules.notice_count) - 2);
+}
+
+/* A notice has room that an earlier or a later change of the same request drops. A copy that has no
+ * room for one says so, and gets it again later. */
+static void dropped_notices_make_room(void **state)
+{
+    const struct host *host = &fixture->service->hosts[1];
+    (void)state;
+
+    apply_notices(copy, MSG_AS_REPLICA, "abcde");
+    apply_notices(copy, MSG_AS_REPLICA, "AfgB");
+    assert_int_equal(fixture->answer.applied.changed, 4);
+    assert_int_equal(fixture->answer.applied.no_room, 0);
+    check_notices(host, "cdefg");
+    apply_notices(copy, MSG_AS_REPLICA, "hC");
+    check_notices(host, "defgh");
+    apply_notices(copy, MSG_AS_REPLICA, "ijJ"); /* j has come and gone */
+    assert_int_equal(fixture->answer.applied.no_room, 1);
+    assert_int_equal(fixture->answer.applied.conflicts, 0);
+    check_notices(host, "defgh");
+}
+
+/* What an operator at a copy has put in the place of another notice has room at the owner, too. */
+static void decided_notices_have_room(void **state)
+{
+    const struct host *host = &fixture->service->hosts[0];
+    (void)state;
+
+    apply_notices(owner, MSG_AS_OPERATOR, "abcde");
+    apply_notices(owner, MSG_AS_OPERATOR, "AfBg");
+    check_notices(host, "cdefg");
+    apply_notices(owner, MSG_AS_OPERATOR, "h"); /* refused */
+    assert_int_equal(fixture->answer.applied.no_room, 0);
+    check_notices(host, "cdefg");
+}
+
 /* Each allocation fails: an error, or a message that the next start finds; the usage is right. */
 static void apply_without_memory(void **state)
 {
@@ -283,6 +365,8 @@ int main(void)
         cmocka_unit_test_setup_teardown(changes_without_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(what_fits_is_applied, setup, teardown),
         cmocka_unit_test_setup_teardown(what_goes_makes_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(dropped_notices_make_room, setup, teardown),
+        cmocka_unit_test_setup_teardown(decided_notices_have_room, setup, teardown),
         cmocka_unit_test_setup_teardown(apply_without_memory, setup, teardown),
         cmocka_unit_test_setup_teardown(others_are_refused, setup, teardown),
     };

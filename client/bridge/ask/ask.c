@@ -86,6 +86,7 @@ void ask_parted(struct ask *ask)
     }
     if (ask->desk != NULL) {
         desk_parted(ask->desk);
+        hoods_parted(ask->hoods);
     }
 }
 

@@ -188,6 +188,24 @@ void circle_join(struct circle *circle, int64_t monotonic_ms)
     }
 }
 
+/* The last word has shown that words arrived; a connection may be dead for a while before it is
+ * lost. */
+void circle_part(struct circle *circle, int64_t monotonic_ms)
+{
+    if (monotonic_ms >= circle->met_ms) {
+        circle->known_ms = circle->heard_ms;
+    }
+    circle->met_ms = INT64_MAX;
+}
+
+int64_t circle_age_ms(const struct circle *circle, int64_t monotonic_ms)
+{
+    if (monotonic_ms >= circle->met_ms) {
+        return 0;
+    }
+    return circle->known_ms != 0 ? monotonic_ms - circle->known_ms : INT64_MAX;
+}
+
 bool circle_asks_again(struct circle *circle, int64_t monotonic_ms)
 {
     bool is_due = circle->again_ms != 0 && monotonic_ms >= circle->again_ms;
@@ -203,6 +221,7 @@ bool circle_hear(struct circle *circle, const char *host, const struct msg_peer_
     uint32_t number = find_place(circle, host);
 
     circle->words++;
+    circle->heard_ms = monotonic_ms;
     if (number == CIRCLE_NOBODY) {
         number = find_place(circle, "");
         if (is_other || number != CIRCLE_NOBODY) {

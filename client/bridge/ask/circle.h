@@ -19,14 +19,15 @@ enum {
     CIRCLE_PEERS_MAX = 256,
     CIRCLE_SKIPPED_MAX = 1024, /* counted beyond these; more hosts than that are not counted */
     CIRCLE_NOBODY = CIRCLE_PEERS_MAX, /* in place of the number of a peer */
-    CIRCLE_MEET_MS = 5000,            /* so long after a beginning not all neighbours are known */
+    CIRCLE_MEET_MS = 5000,            /* so long after a beginning there may be hosts that have told
+                                       * nothing yet */
     CIRCLE_AGAIN_MS = 2000, /* after a beginning all are asked once more: the hub's servers may not
                              * have known who hears the answers */
     CIRCLE_HOLD_MS = 15000, /* so long after a beginning no peer is asked by name: each tells a full
                              * word to all who have begun */
     CIRCLE_ASK_MS = 2000,   /* between two requests for the full word of a peer: at first */
-    CIRCLE_ASK_MOST_MS = 60 * 1000,      /* and after requests that brought no right word */
-    CIRCLE_SILENT_MS = 2000,             /* so long no wave waits for a neighbour that was silent */
+    CIRCLE_ASK_MOST_MS = 60 * 1000, /* and after requests that brought no right word */
+    CIRCLE_SILENT_MS = 2000,        /* so long waves wait but briefly for one that was silent */
     CIRCLE_GONE_MS = 24 * 60 * 60 * 1000 /* a peer that was silent for so long has gone */
 };
 
@@ -57,7 +58,11 @@ struct circle {
     struct circle_skipped skipped[CIRCLE_SKIPPED_MAX]; /* skipped_count of them, in no order */
     uint32_t skipped_count;
     uint32_t other_count;
-    int64_t met_ms;   /* monotonic: from then on all that are there have told something */
+    int64_t met_ms;   /* monotonic: from then on all that are there have told something; INT64_MAX:
+                       * parted from the hub */
+    int64_t heard_ms; /* monotonic: the last word of any host */
+    int64_t known_ms; /* monotonic: all that were there at this time have told something; counts
+                       * until met_ms; 0: there is no such time */
     int64_t again_ms; /* monotonic: all are asked once more then; 0: they were */
     int64_t hold_ms;  /* monotonic: see CIRCLE_HOLD_MS */
     uint64_t words;   /* heard */
@@ -70,6 +75,15 @@ void circle_free(struct circle *circle); /* no search may be left; NULL is fine 
 
 /* All peers are about to be asked for full words: the bridge has begun, or has joined the hub. */
 void circle_join(struct circle *circle, int64_t monotonic_ms);
+
+/* The connection to the hub is lost, so that the words of new hosts do not arrive. */
+void circle_part(struct circle *circle, int64_t monotonic_ms);
+
+/*
+ * How old the knowledge is of which hosts there are, in milliseconds. 0: it is of now. INT64_MAX:
+ * some may never have been heard, because the circle has begun just now.
+ */
+int64_t circle_age_ms(const struct circle *circle, int64_t monotonic_ms);
 
 /* Whether all peers are to be asked once more now. */
 bool circle_asks_again(struct circle *circle, int64_t monotonic_ms);

@@ -93,52 +93,46 @@ struct circle *hoods_circle_of(const struct hoods *hoods, const char *host)
     return found != NULL ? find_circle(hoods, found->hood, found->profile) : NULL;
 }
 
-static void note_hosts(struct hoods *hoods, const struct hearsay_welcome *welcome)
+static void read_host(const struct hearsay_host *from, struct hoods_host *out)
 {
-    hoods->host_count = 0;
-    for (size_t i = 0; i < welcome->host_count && i < LIMIT_HOSTS; i++) {
-        const struct hearsay_host *from = &welcome->hosts[i];
-        struct hoods_host *host = &hoods->hosts[hoods->host_count++];
-        const char *hood = from->hood != NULL ? from->hood : "";
+    const char *hood = from->hood != NULL ? from->hood : "";
 
-        msg_text_copy(host->name, sizeof(host->name), from->name, strlen(from->name));
-        msg_text_copy(host->hood, sizeof(host->hood), hood, strlen(hood));
-        msg_text_copy(host->profile, sizeof(host->profile), from->profile, strlen(from->profile));
-    }
+    memset(out, 0, sizeof(*out));
+    msg_text_copy(out->name, sizeof(out->name), from->name, strlen(from->name));
+    msg_text_copy(out->hood, sizeof(out->hood), hood, strlen(hood));
+    msg_text_copy(out->profile, sizeof(out->profile), from->profile, strlen(from->profile));
 }
 
-static bool is_needed(const struct hoods *hoods, const struct circle *circle)
+/* Returns whether the hosts are others than before. */
+static bool note_hosts(struct hoods *hoods, const struct hearsay_welcome *welcome)
 {
-    for (size_t i = 0; i < hoods->host_count; i++) {
-        if (strcmp(hoods->hosts[i].hood, circle->hood_name) == 0 &&
-            strcmp(hoods->hosts[i].profile, circle->profile_text) == 0) {
-            return true;
-        }
+    size_t count = welcome->host_count < LIMIT_HOSTS ? welcome->host_count : LIMIT_HOSTS;
+    bool has_changed = count != hoods->host_count;
+
+    for (size_t i = 0; i < count; i++) {
+        struct hoods_host host;
+
+        read_host(&welcome->hosts[i], &host);
+        has_changed = has_changed || memcmp(&host, &hoods->hosts[i], sizeof(host)) != 0;
+        hoods->hosts[i] = host;
     }
-    return false;
+    hoods->host_count = count;
+    return has_changed;
 }
 
 static void drop_circles(struct hoods *hoods)
 {
-    struct circle **at = &hoods->circles;
+    while (hoods->circles != NULL) {
+        struct circle *circle = hoods->circles;
 
-    while (*at != NULL) {
-        struct circle *circle = *at;
-
-        if (is_needed(hoods, circle)) {
-            at = &circle->next;
-        } else {
-            *at = circle->next;
-            circle_free(circle);
-        }
+        hoods->circles = circle->next;
+        circle_free(circle);
     }
 }
 
-bool hoods_meet(struct hoods *hoods, const struct hearsay_welcome *welcome)
+/* Circles for the hosts here. False: no memory. */
+static bool make_circles(struct hoods *hoods)
 {
-    hoods->events->closes(hoods->context);
-    note_hosts(hoods, welcome);
-    drop_circles(hoods);
     for (size_t i = 0; i < hoods->host_count; i++) {
         const struct hoods_host *host = &hoods->hosts[i];
         struct circle *circle = NULL;
@@ -152,6 +146,21 @@ bool hoods_meet(struct hoods *hoods, const struct hearsay_welcome *welcome)
         }
         circle->next = hoods->circles;
         hoods->circles = circle;
+    }
+    return true;
+}
+
+bool hoods_meet(struct hoods *hoods, const struct hearsay_welcome *welcome)
+{
+    hoods->events->closes(hoods->context);
+    if (!note_hosts(hoods, welcome)) {
+        return true;
+    }
+    drop_circles(hoods);
+    if (!make_circles(hoods)) {
+        drop_circles(hoods);
+        hoods->host_count = 0; /* the next greeting has other hosts */
+        return false;
     }
     hoods_joined(hoods); /* a new circle knows nobody */
     return true;
@@ -335,6 +344,13 @@ void hoods_joined(struct hoods *hoods)
     wait_for_due(hoods);
 }
 
+void hoods_parted(struct hoods *hoods)
+{
+    for (struct circle *circle = hoods->circles; circle != NULL; circle = circle->next) {
+        circle_part(circle, (int64_t)uv_now(hoods->loop));
+    }
+}
+
 /* --- beginning and end ------------------------------------------------------------------------ */
 
 struct hoods *hoods_new(uv_loop_t *loop, const struct bridge_config *config, struct wire *wire,
@@ -374,11 +390,8 @@ void hoods_stop(struct hoods *hoods)
 
 void hoods_free(struct hoods *hoods)
 {
-    while (hoods != NULL && hoods->circles != NULL) {
-        struct circle *circle = hoods->circles;
-
-        hoods->circles = circle->next;
-        circle_free(circle);
+    if (hoods != NULL) {
+        drop_circles(hoods);
     }
     free(hoods);
 }

@@ -26,12 +26,14 @@ struct hoods_events {
 struct hoods *hoods_new(uv_loop_t *loop, const struct bridge_config *config, struct wire *wire,
                         const struct hoods_events *events, void *context);
 void hoods_joined(struct hoods *hoods);
+void hoods_parted(struct hoods *hoods);
 void hoods_stop(struct hoods *hoods); /* then hoods_free, when the loop has closed its handles */
 void hoods_free(struct hoods *hoods); /* NULL is fine */
 
 /*
- * hearsayd has greeted: its hosts are no neighbours, and their profiles are those of the circles. A
- * circle stays if its hood still has hosts with its profile. False: no memory.
+ * hearsayd has greeted: its hosts are no neighbours, and their profiles are those of the circles.
+ * The circles stay as they are if hearsayd has the same hosts as before, because the words of
+ * neighbours have come meanwhile. False: no memory.
  */
 bool hoods_meet(struct hoods *hoods, const struct hearsay_welcome *welcome);
 

@@ -24,15 +24,22 @@ struct round {
     struct scalable_slice slices[LIMIT_SLICES];
     uint64_t *filters;          /* owned: of the parts, and what they contain */
     struct hood_search *search; /* owned; NULL before the first wave */
-    enum { ROUND_NOT_SENT, ROUND_SENT, ROUND_AWAITED } peers[CIRCLE_PEERS_MAX]; /* of this wave */
+    enum {
+        ROUND_NOT_SENT,
+        ROUND_BRIEFLY,
+        ROUND_AWAITED
+    } peers[CIRCLE_PEERS_MAX]; /* of this wave */
     uint32_t awaited;
+    uint32_t briefly;      /* awaited for ROUND_SILENT_MS only */
+    int64_t brief_ends_ms; /* monotonic */
     uint32_t waves;
     int64_t wave_ends_ms; /* monotonic, as ends_ms */
     int64_t ends_ms;
     /* time was over before all were asked, not all neighbours are known yet, there are more than
      * the circle has room for, or the answer has not all results */
     bool is_partial;
-    bool is_capped; /* a neighbour left out messages of one sender */
+    int64_t known_ms; /* by the clock of the words: all neighbours of that time are known */
+    bool is_capped;   /* a neighbour left out messages of one sender */
     struct kept *kept;
     size_t payload_bytes;
 };
@@ -266,7 +273,7 @@ static void finish_round(struct round *round)
 
     uint32_t skipped = round->circle->skipped_count;
 
-    round->awaited = 0;
+    round->awaited = round->briefly = 0;
     round->is_partial = round->is_partial || skipped > 0;
     memset(round->peers, 0, sizeof(round->peers));
     if (list == NULL) {
@@ -284,7 +291,7 @@ static void finish_round(struct round *round)
         .peers_asked = outcome.peers_asked,
         .peers_silent = outcome.peers_silent,
         .peers_other = round->circle->other_count,
-        .as_of_ms = outcome.as_of_ms,
+        .as_of_ms = outcome.as_of_ms < round->known_ms ? outcome.as_of_ms : round->known_ms,
         .peers_skipped = skipped,
     };
     round->events->done(round->context, round, &results); /* frees the round */
@@ -306,7 +313,7 @@ static bool write_letter(const struct round *round, struct bytes *out)
     return letter_encode(&letter, out) == 0;
 }
 
-/* Whether the wave waits for the neighbour. It is asked in any case. */
+/* Whether the wave waits for the neighbour as long as for any other. */
 static bool is_awaited(const struct round *round, uint32_t peer, int64_t monotonic_ms)
 {
     int64_t silent_ms = round->circle->peers[peer].silent_ms;
@@ -325,11 +332,23 @@ static void send_wave(struct round *round, const uint32_t *peers, uint32_t count
         if (round->events->send(round->context, round, peers[i], letter.data, letter.count)) {
             bool waits = is_awaited(round, peers[i], monotonic_ms);
 
-            round->peers[peers[i]] = waits ? ROUND_AWAITED : ROUND_SENT;
+            round->peers[peers[i]] = waits ? ROUND_AWAITED : ROUND_BRIEFLY;
             round->awaited += waits ? 1 : 0;
+            round->briefly += waits ? 0 : 1;
         }
     }
     bytes_deinit(&letter);
+}
+
+/* Whether the wave goes on at this time. If only those are left that were silent before, it soon
+ * ends. */
+static bool is_waiting(struct round *round, int64_t monotonic_ms)
+{
+    if (round->awaited == 0 && round->briefly > 0 && monotonic_ms < round->brief_ends_ms) {
+        round->wave_ends_ms = round->brief_ends_ms;
+        return true;
+    }
+    return round->awaited > 0;
 }
 
 /* Sends waves until one of them has somebody to wait for, or ends the round. */
@@ -338,7 +357,7 @@ static void go_on(struct round *round, int64_t monotonic_ms)
     const uint32_t *peers = NULL;
     uint32_t count;
 
-    round->awaited = 0;
+    round->awaited = round->briefly = 0;
     memset(round->peers, 0, sizeof(round->peers));
     while ((count = hood_search_next(round->search, &peers)) > 0) {
         if (monotonic_ms >= round->ends_ms) {
@@ -349,8 +368,11 @@ static void go_on(struct round *round, int64_t monotonic_ms)
         round->wave_ends_ms = monotonic_ms + ROUND_WAVE_MS < round->ends_ms
                                   ? monotonic_ms + ROUND_WAVE_MS
                                   : round->ends_ms;
+        round->brief_ends_ms = monotonic_ms + ROUND_SILENT_MS < round->wave_ends_ms
+                                   ? monotonic_ms + ROUND_SILENT_MS
+                                   : round->wave_ends_ms;
         send_wave(round, peers, count, monotonic_ms);
-        if (round->awaited > 0) {
+        if (is_waiting(round, monotonic_ms)) {
             return;
         }
     }
@@ -359,8 +381,12 @@ static void go_on(struct round *round, int64_t monotonic_ms)
 
 void round_begin(struct round *round, int64_t now_ms, int64_t monotonic_ms)
 {
+    int64_t age_ms = circle_age_ms(round->circle, monotonic_ms);
+
+    round->is_partial =
+        age_ms == INT64_MAX || (uint64_t)age_ms > round->hood_query.max_staleness_ms;
     round->hood_query.now_ms = now_ms;
-    round->is_partial = monotonic_ms < round->circle->met_ms;
+    round->known_ms = round->is_partial ? now_ms : now_ms - age_ms;
     if (hood_search_new(round->circle->hood, &round->hood_query, &round->search) != 0) {
         round->events->done(round->context, round, NULL);
         return;
@@ -397,12 +423,13 @@ void round_take(struct round *round, uint32_t peer, const struct msg_peer_result
         return;
     }
     round->awaited -= round->peers[peer] == ROUND_AWAITED ? 1 : 0;
+    round->briefly -= round->peers[peer] == ROUND_BRIEFLY ? 1 : 0;
     round->peers[peer] = ROUND_NOT_SENT;
     round->circle->peers[peer].silent_ms = 0;
     if (answer != NULL && answer->has_results && round->circle->peers[peer].host[0] != '\0') {
         keep_answer(round, peer, answer);
     }
-    if (round->awaited == 0) {
+    if (!is_waiting(round, monotonic_ms)) {
         go_on(round, monotonic_ms);
     }
 }

@@ -15,6 +15,7 @@
 
 enum {
     ROUND_WAVE_MS = 250,  /* a neighbour that has not answered by then is silent */
+    ROUND_SILENT_MS = 50, /* so long a wave waits for neighbours that were silent just before */
     ROUND_MARGIN_MS = 20, /* hearsayd has the answer so long before it stops waiting */
     ROUND_KEPT_BYTES = 4 * 1024 * 1024, /* of payloads; others are left out */
     ROUND_REST_BYTES = 256 /* of an answer to hearsayd, beside its results: an upper bound */

@@ -17,9 +17,10 @@ enum {
     EXPIRES_S = 20,
     HEARTBEAT_S = 5,
     SILENCE_MS = 3 * HEARTBEAT_S * 1000,
-    BEATS = 2,     /* so many heartbeats without a message between them: there is none */
-    UNUSED_S = 60, /* then the server drops the consumer */
-    ACK_WORDS = 9  /* $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.PENDING */
+    BEATS = 2,        /* so many heartbeats without a message between them: there is none */
+    STUCK_BEATS = 12, /* a minute: two heads of an owner that is there */
+    UNUSED_S = 60,    /* then the server drops the consumer */
+    ACK_WORDS = 9     /* $JS.ACK.STREAM.CONSUMER.DELIVERED.SEQ.NUMBER.TIME.PENDING */
 };
 
 enum state {
@@ -41,6 +42,7 @@ struct follow {
     char consumer[64];
     enum state state;
     bool is_scan;
+    bool has_heads;
     bool is_caught_up;
     bool checks_place; /* the next message must be the one at `seq` */
     uint64_t seq;      /* of the last message taken; 0: none */
@@ -49,6 +51,7 @@ struct follow {
     uint64_t owed;     /* messages that the stream had for the consumer when it was made */
     size_t wanted;     /* of the messages asked for, how many are still to come */
     unsigned beats;    /* heartbeats since the last message, or since messages were asked for */
+    unsigned silent;   /* heartbeats since the last message */
 };
 
 static void make_consumer(struct follow *follow);
@@ -227,6 +230,7 @@ static void take_state(struct follow *follow, const struct wire_message *message
         return;
     }
     follow->beats = 0;
+    follow->silent = 0;
     follow->number = place->number;
     follow->seq = place->seq;
     follow->time_ns = place->time_ns;
@@ -245,10 +249,26 @@ static void take_state(struct follow *follow, const struct wire_message *message
     }
 }
 
+/* An owner that is there writes heads. A consumer that was made while servers came back may give
+ * nothing for minutes, although the stream gets messages: the server that has it had more numbers
+ * then than the stream has now. A new one goes on behind the last message that was taken. */
+static bool is_stuck(struct follow *follow)
+{
+    if (!follow->has_heads || ++follow->silent < STUCK_BEATS) {
+        return false;
+    }
+    follow->silent = 0;
+    return true;
+}
+
 /* The server has nothing to send now. It may have counted messages that have gone since then, or
  * that it has lost. They will never come, so the follower does not wait for them. */
 static void take_heartbeat(struct follow *follow)
 {
+    if (is_stuck(follow)) {
+        make_consumer(follow);
+        return;
+    }
     if (follow->state != FOLLOW_PULLING || follow->is_caught_up || ++follow->beats < BEATS) {
         return;
     }
@@ -334,6 +354,7 @@ int follow_new(uv_loop_t *loop, struct wire *wire, const struct follow_source *s
     follow->events = events;
     follow->context = context;
     follow->is_scan = source->is_scan;
+    follow->has_heads = source->has_heads;
     (void)snprintf(follow->stream, sizeof(follow->stream), "%s", source->stream);
     (void)snprintf(follow->filter, sizeof(follow->filter), "%s", source->filter);
     (void)snprintf(follow->own, sizeof(follow->own), "_INBOX_%s.follow.%" PRIu64, source->name,

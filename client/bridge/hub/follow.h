@@ -45,7 +45,8 @@ struct follow_source {
     const char *name; /* the bridge's own, which is in its inbox's */
     const char *stream;
     const char *filter;
-    bool is_scan; /* all messages, without their data */
+    bool is_scan;   /* all messages, without their data */
+    bool has_heads; /* an owner that is there writes a head every 30 s, at most */
 };
 
 struct follow;

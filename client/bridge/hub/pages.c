@@ -156,13 +156,13 @@ static const struct reader_word **sort_words(const struct reader *reader, uint64
     size_t count = 0;
 
     for (const struct reader_word *word = reader_words(reader); word != NULL; word = word->next) {
-        count += place_of(word) > after;
+        count += place_of(word) > after && reader_gives_word(reader, word);
     }
     words = malloc((count + 1) * sizeof(const struct reader_word *));
     *out_count = 0;
     for (const struct reader_word *word = words != NULL ? reader_words(reader) : NULL; word != NULL;
          word = word->next) {
-        if (place_of(word) > after) {
+        if (place_of(word) > after && reader_gives_word(reader, word)) {
             words[(*out_count)++] = word;
         }
     }

@@ -40,6 +40,7 @@ struct reader {
     struct part parts[FOLLOWS];
     struct table table;
     struct reader_word *words;
+    uint64_t look; /* at the decisions that wait; 0: there was none */
     struct queue queue;
     struct missing missing;
     struct arena arena;
@@ -98,6 +99,8 @@ static void put_word(struct reader *reader, const struct state *state,
         word->next = reader->words;
         word->state = *state;
         word->seq = message->seq;
+        word->look = reader->look;
+        word->waits = false;
         word->size = message->size;
         memcpy(word->letter, message->data, message->size);
         reader->words = word;
@@ -136,6 +139,62 @@ static bool is_settled(const struct state *state, const struct reader_word *word
         return !state->is_evicted || word->state.state != STATE_GONE;
     }
     return state->decision != 0 && state->decision == word->state.decision;
+}
+
+static bool is_own(const struct reader *reader, const struct reader_word *word)
+{
+    return word->state.store != 0 && word->state.store == near_store(reader->shared.near);
+}
+
+bool reader_gives_word(const struct reader *reader, const struct reader_word *word)
+{
+    return word->waits || !is_own(reader, word);
+}
+
+void reader_look_begin(struct reader *reader)
+{
+    reader->look++;
+}
+
+void reader_look_word(struct reader *reader, const uint8_t *key)
+{
+    struct reader_word *word = *find_word(reader, key);
+
+    if (word != NULL) {
+        word->look = reader->look;
+        word->waits = true;
+    }
+}
+
+static void forget_word(struct reader *reader, const struct reader_word *word)
+{
+    char subject[SUBJECT_BYTES];
+    struct msg_change change;
+    struct state state;
+
+    arena_reset(&reader->arena);
+    if (!state_decode(word->letter, word->size, &reader->arena, &change, &state)) {
+        return; /* there is no memory: the next look */
+    }
+    if (state.is_rule) {
+        subject_rule_word(reader->host, change.rule.kind, change.rule.value.data,
+                          change.rule.value.count, subject);
+    } else {
+        subject_word(reader->host, state.key, subject);
+    }
+    end_word(reader, &state, subject);
+}
+
+void reader_look_end(struct reader *reader)
+{
+    struct reader_word *next;
+
+    for (struct reader_word *word = reader->words; word != NULL; word = next) {
+        next = word->next;
+        if (word->look < reader->look && is_own(reader, word)) {
+            forget_word(reader, word);
+        }
+    }
 }
 
 /* --- the queue -------------------------------------------------------------------------------- */
@@ -414,7 +473,11 @@ static int add_part(struct reader *reader, unsigned which, const char *stream, c
 {
     struct part *part = &reader->parts[which];
     struct follow_source source = {
-        .name = reader->shared.name, .stream = part->stream, .filter = filter};
+        .name = reader->shared.name,
+        .stream = part->stream,
+        .filter = filter,
+        .has_heads = which == OF_STATES,
+    };
 
     part->reader = reader;
     part->is_word = which == OF_WORDS || which == OF_RULE_WORDS;

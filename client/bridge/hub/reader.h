@@ -77,10 +77,25 @@ struct reader_word {
     struct reader_word *next;
     struct state state;
     uint64_t seq;
+    uint64_t look; /* the last one that has found the decision, or of when the word came */
+    bool waits;    /* of an operator here: a look has found that the decision waits for the owner */
     size_t size;
     uint8_t letter[];
 };
 const struct reader_word *reader_words(const struct reader *reader); /* the first; then next */
 const struct reader_word *reader_word(const struct reader *reader, const uint8_t *key);
+
+/*
+ * A look at all decisions that wait in hearsayd: reader_look_word for each that the hub has a word
+ * of. A word of an operator here that came before the look, and is about none of them, is erased
+ * when the look ends: a server of the hub has stored it late, or has it back after a crash, and the
+ * owner has taken note of a later decision.
+ */
+void reader_look_begin(struct reader *reader);
+void reader_look_word(struct reader *reader, const uint8_t *key);
+void reader_look_end(struct reader *reader);
+
+/* Whether an owner that asks gets the word: one of an operator here only while it waits. */
+bool reader_gives_word(const struct reader *reader, const struct reader_word *word);
 
 #endif

@@ -55,6 +55,12 @@ static void read_later(struct words *words, uint64_t ms)
     (void)uv_timer_start(&words->timer, on_timer, ms, 0);
 }
 
+static void begin_look(struct words *words)
+{
+    words->after = 0;
+    reader_look_begin(words->reader);
+}
+
 /* --- to the hub ------------------------------------------------------------------------------- */
 
 static void end_word(struct word *word)
@@ -180,6 +186,7 @@ static void take_change(struct words *words, const struct hearsay_change *call)
     const struct reader_word *known = reader_word(words->reader, state.key);
 
     if (known != NULL && known->state.decision == state.decision) {
+        reader_look_word(words->reader, state.key);
         return;
     }
     if (!can_send(words, &state) || !send_word(words, &change, &state)) {
@@ -204,6 +211,9 @@ static void take_page(struct words *words, const struct hearsay_changed *changed
         return;
     }
     words->after = words->next;
+    if (!changed->more) {
+        reader_look_end(words->reader);
+    }
     read_feed(words, changed->more ? 0 : WAIT_MS);
 }
 
@@ -228,7 +238,7 @@ static void on_changed(void *context, const struct hearsay_reply *reply,
     } else if (wire_is_joined(words->shared.wire)) {
         take_page(words, &reply->changed);
     } else {
-        words->after = 0; /* the hub may have lost what it had */
+        begin_look(words); /* the hub may have lost what it had */
         read_later(words, AWAY_MS);
     }
 }
@@ -246,7 +256,7 @@ static void read_feed(struct words *words, uint32_t wait_ms)
     words->is_counting = words->on_way != NULL;
     if (!words->is_counting && words->heads != reader_heads(words->reader)) {
         words->heads = reader_heads(words->reader);
-        words->after = 0;
+        begin_look(words);
     }
     changes.after = words->after;
     words->is_asking = near_changes(words->shared.near, &changes, on_changed, words);
@@ -274,7 +284,7 @@ int words_new(const struct reader_shared *shared, struct reader *reader, struct 
 
 void words_greeted(struct words *words)
 {
-    words->after = 0; /* the store may be another one */
+    begin_look(words); /* the store may be another one */
     read_later(words, 0);
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * Apply: brings the states of another store into this one. All changes of a request go to the store
- * at once, in their order; the answer comes when all are done. Messages for which there is no room
- * do not go there; the answer counts them, and the bridge sends them again later.
+ * at once, in their order; the answer comes when all are done. Bans and notices that have no room
+ * go there when the others are done, because these may have dropped some. What has no room then
+ * does not go there; the answer counts it, and the bridge sends it again later.
  */
 #include "daemon/handler/bridge/apply.h"
 
@@ -156,6 +157,8 @@ static void note_not_kept(struct apply_item *item)
     }
 }
 
+static void end_operation(struct apply_job *job);
+
 static void on_applied(struct persist_op *op)
 {
     struct apply_item *item = CONTAINER_OF(op, struct apply_item, op);
@@ -184,8 +187,20 @@ static void on_applied(struct persist_op *op)
                        op->reason != NULL ? op->reason : "failed");
         break;
     }
-    if (--job->pending == 0) {
-        finish_all(job);
+    end_operation(job);
+}
+
+static void submit_item(struct apply_job *job, struct apply_item *item)
+{
+    if (item->is_left_out || item->is_refused) {
+        job->applied.conflicts += item->is_left_out ? 1 : 0;
+        return;
+    }
+    job->pending++;
+    if (job->base.writing_bytes == 0) {
+        job_write(&job->base, &item->op);
+    } else {
+        job_submit(&job->base, &item->op);
     }
 }
 
@@ -193,20 +208,53 @@ static void submit_all(struct apply_job *job)
 {
     job->pending = 1; /* this function */
     for (size_t i = 0; i < job->item_count; i++) {
-        struct apply_item *item = &job->items[i];
-
-        if (item->is_left_out || item->is_refused) {
-            job->applied.conflicts += item->is_left_out ? 1 : 0;
-            continue;
-        }
-        job->pending++;
-        if (job->base.writing_bytes == 0) {
-            job_write(&job->base, &item->op);
+        if (job->items[i].is_late) {
+            job->late++;
         } else {
-            job_submit(&job->base, &item->op);
+            submit_item(job, &job->items[i]);
         }
     }
-    if (--job->pending == 0) {
+    end_operation(job);
+}
+
+/* Whether a later change of the request is about the same rule, and has been carried out. */
+static bool is_superseded(const struct apply_job *job, size_t at)
+{
+    const struct persist_rule *rule = &job->items[at].rule;
+
+    for (size_t i = at + 1; i < job->item_count; i++) {
+        const struct persist_rule *other = &job->items[i].rule;
+
+        if (job->items[i].op.change == PERSIST_CHANGE_RULE && other->kind == rule->kind &&
+            other->value_bytes == rule->value_bytes &&
+            memcmp(other->value, rule->value, rule->value_bytes) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void submit_late(struct apply_job *job)
+{
+    job->late = job->notices = job->bans = 0;
+    job->pending = 1; /* this function */
+    for (size_t i = 0; i < job->item_count; i++) {
+        if (job->items[i].is_late && !is_superseded(job, i)) {
+            apply_fill_late(&job->items[i]);
+            submit_item(job, &job->items[i]);
+        }
+    }
+    end_operation(job);
+}
+
+static void end_operation(struct apply_job *job)
+{
+    if (--job->pending > 0) {
+        return;
+    }
+    if (job->late > 0 && job->failed == PERSIST_APPLIED) {
+        submit_late(job);
+    } else {
         finish_all(job);
     }
 }

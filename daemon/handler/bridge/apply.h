@@ -19,8 +19,9 @@ struct apply_item {
     struct persist_decision decision;
     bool is_counted;  /* the usage counts the message */
     bool is_left_out; /* the change does not fit here, or there is no room for the rule */
-    bool is_refused;  /* there is no room for the message, as last counted */
-    bool shall_show;  /* the message is visible now, and is in no index yet */
+    bool is_refused; /* there is no room for the message, as last counted, or for the copy's rule */
+    bool is_late;    /* a rule that has room, if at all, when the other changes are done */
+    bool shall_show; /* the message is visible now, and is in no index yet */
 };
 
 struct apply_job {
@@ -29,7 +30,8 @@ struct apply_job {
     bool restored;            /* the host is restored when all is done */
     uint32_t notices;         /* bits: numbers that notices of the items have got */
     uint32_t bans;            /* new bans among the items */
-    uint32_t refused;         /* messages for which there is no room */
+    uint32_t late;            /* items that is_late, not submitted yet */
+    uint32_t refused;         /* messages and rules for which there is no room */
     struct usage leaving;     /* of messages here that the request takes away */
     struct persist_op expiry; /* when there is no room */
     struct persist_removed expired[PERSIST_EXPIRE_MAX];
@@ -59,6 +61,9 @@ size_t apply_content_bytes(const struct msg_apply *asked);
 
 /* Makes the operation of a change that was checked. Its content goes to `at`; returns its end. */
 uint8_t *apply_fill(struct apply_item *item, const struct msg_change *change, uint8_t *at);
+
+/* The same for a rule that is_late, after the other changes. It may be left out or refused then. */
+void apply_fill_late(struct apply_item *item);
 
 /* --- apply_room.c ----------------------------------------------------------------------------- */
 

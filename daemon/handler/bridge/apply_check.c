@@ -271,14 +271,25 @@ static void refuse_rule(struct apply_item *item)
     item->rule.until_ms = item->op.now_ms + (int64_t)PERSIST_DROPPED_DAYS * 24 * 3600 * 1000;
 }
 
+/* Finds room for a rule that comes into force. False: there is none. */
+static bool find_room(struct apply_item *item)
+{
+    const struct rules *rules = &item->job->base.host->rules;
+
+    if (item->rule.kind == PERSIST_NOTICE) {
+        uint32_t number = number_notice(item);
+
+        item->rule.number = number != 0 ? number : item->rule.number;
+        return number != 0;
+    }
+    return item->rule.kind == PERSIST_ACCEPT || rules_has(rules, &item->rule) ||
+           rules->ban_count + item->job->bans++ < RULES_BANS_MAX;
+}
+
 static void fill_rule(struct apply_item *item, const struct msg_rule_state *rule, uint8_t **at)
 {
-    struct apply_job *job = item->job;
-    const struct rules *rules = &job->base.host->rules;
-    bool is_ban = rule->kind == PERSIST_BAN_PAYLOAD || rule->kind == PERSIST_BAN_FILTER;
-
     item->rule = (struct persist_rule){
-        .host = job->base.host->number,
+        .host = item->job->base.host->number,
         .kind = (enum persist_rule_kind)rule->kind,
         .value = copy_bytes(at, rule->value.data, rule->value.count),
         .value_bytes = rule->value.count,
@@ -288,20 +299,25 @@ static void fill_rule(struct apply_item *item, const struct msg_rule_state *rule
         .dropped = rule->dropped,
     };
     item->op.rule = &item->rule;
-    if (rule->dropped) {
+    item->is_late = !rule->dropped && !find_room(item);
+}
+
+void apply_fill_late(struct apply_item *item)
+{
+    item->is_late = false;
+    if (find_room(item)) {
         return;
     }
-    bool has_room = true;
-    if (is_ban && !rules_has(rules, &item->rule)) {
-        has_room = rules->ban_count + job->bans++ < RULES_BANS_MAX;
-    } else if (rule->kind == PERSIST_NOTICE) {
-        item->rule.number = number_notice(item);
-        has_room = item->rule.number != 0;
-    }
-    if (!has_room && item->op.as == PERSIST_AS_OPERATOR) {
+    if (item->op.as == PERSIST_AS_OPERATOR) {
         refuse_rule(item);
+        item->op.decision = NULL;
+        return;
     }
-    item->is_left_out = !has_room && item->op.as != PERSIST_AS_OPERATOR;
+    /* A copy gets the rule again later. An owner's own rules of now count more than earlier ones.
+     */
+    item->is_refused = item->op.as == PERSIST_AS_REPLICA;
+    item->job->refused += item->is_refused ? 1 : 0;
+    item->is_left_out = !item->is_refused;
 }
 
 /* The line in the list of decisions: the operator of another server has decided. */
@@ -349,9 +365,8 @@ uint8_t *apply_fill(struct apply_item *item, const struct msg_change *change, ui
         op->change = PERSIST_CHANGE_RULE;
         fill_rule(item, &change->rule, &at);
     }
-    if (op->as == PERSIST_AS_OPERATOR &&
-        (!change->has_rule || item->rule.dropped == change->rule.dropped)) {
-        fill_decision(item, change); /* not of a rule that is refused */
+    if (op->as == PERSIST_AS_OPERATOR) {
+        fill_decision(item, change);
     }
     if (change->has_decision && op->as != PERSIST_AS_RESTORE) {
         memcpy(op->decision_id.store_id, change->decision.store_id.data, PERSIST_STORE_ID_BYTES);
