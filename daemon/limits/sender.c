@@ -427,17 +427,34 @@ void sender_release(struct sender *sender)
     }
 }
 
+static void begin(struct sender *sender, enum sender_use use)
+{
+    sender->held[use]++;
+    if (sender->prefix != NULL) {
+        sender->prefix->held[use]++;
+    }
+}
+
 void sender_begin_handshake(struct sender *sender)
 {
-    sender->held[SENDER_HANDSHAKES]++;
-    if (sender->prefix != NULL) {
-        sender->prefix->held[SENDER_HANDSHAKES]++;
-    }
+    begin(sender, SENDER_HANDSHAKES);
 }
 
 void sender_end_handshake(struct sender *sender)
 {
     let_go(sender, SENDER_HANDSHAKES);
+}
+
+void sender_begin_write(struct sender *sender)
+{
+    sender_keep(sender);
+    begin(sender, SENDER_WRITES);
+}
+
+void sender_end_write(struct sender *sender)
+{
+    let_go(sender, SENDER_WRITES);
+    sender_release(sender);
 }
 
 struct fair_share sender_share(const struct sender *sender, enum sender_use use)

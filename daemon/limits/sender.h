@@ -117,15 +117,21 @@ const struct sender *senders_find_full(struct senders *senders,
 void sender_keep(struct sender *sender);
 void sender_release(struct sender *sender);
 
-/* What is counted for a sender: connections, and TLS handshakes that are under way. */
-enum sender_use { SENDER_CONNECTIONS, SENDER_HANDSHAKES, SENDER_USES };
+/* What is counted for a sender: connections, TLS handshakes that are under way, and operations that
+ * wait for the store. */
+enum sender_use { SENDER_CONNECTIONS, SENDER_HANDSHAKES, SENDER_WRITES, SENDER_USES };
 
 /* sender_begin_handshake counts a TLS handshake that begins. sender_end_handshake counts off a
  * handshake that has ended. All handshakes of a connection must end before its senders_leave. */
 void sender_begin_handshake(struct sender *sender);
 void sender_end_handshake(struct sender *sender);
 
-/* Returns how many connections or handshakes (`use`) the sender and its /64 have. */
+/* sender_begin_write counts an operation that waits for the store, and keeps the sender valid until
+ * sender_end_write, also if the client has gone by then. */
+void sender_begin_write(struct sender *sender);
+void sender_end_write(struct sender *sender);
+
+/* Returns how much of `use` the sender and its /64 have. */
 struct fair_share sender_share(const struct sender *sender, enum sender_use use);
 
 /* Returns a number for the address, never 0: a part of its keyed hash. Equal addresses get equal
