@@ -10,6 +10,7 @@ import socket
 import devices
 import hearsay_wire as wire
 import pytest
+from guests import SERVER4, addresses4, make_guests  # noqa: F401 (a fixture)
 from hearsay_wire import pb
 
 SESSIONS = 64
@@ -108,3 +109,23 @@ def test_the_ninth_phone_behind_one_address(make_daemon):
     assert answer.error.retry_after_ms > 0
     for client in (*phones, ninth[-1]):
         client.close()
+
+
+def test_all_addresses_of_a_device_are_one_sender(make_daemon, guests):
+    """Where the kernel tells the device, its addresses have as many sessions as one sender, and other
+    devices get in without anybody's place."""
+    daemon = make_daemon(f"listen = {SERVER4}:0\n{LIMITS}")
+    place = (SERVER4, int(daemon.find_log(rf"listening on {SERVER4}:(\d+)").group(1)))
+    hostile = guests.add(*addresses4(32, 100))
+    honest = [guests.add(*addresses4(1, 10 + n)) for n in range(4)]
+    held = []
+    for source in hostile.addresses * 2:
+        with hostile.inside():
+            held.append(open_watching(place, source))
+    assert sum(client is not None for client in held) == SESSIONS // 8
+    for device in honest:
+        with device.inside():
+            held.append(open_watching(place, device.addresses[0]))
+        held[-1].call(pb.Ping())
+    for client in held:
+        Attack.close_one(client)
