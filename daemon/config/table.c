@@ -194,12 +194,14 @@ static const struct settings_key keys[] = {
      .standard = "256", .reloadable = true,
      .help =
          "Most clients connected at a time. When one more comes, the daemon drops a session of the "
-         "address that has most, an idle one first, and tells its client why. If no other address "
-         "has more sessions than the new client's, only an idle session may be dropped."},
+         "address that has most, an idle one first, and tells its client why. An address that has "
+         "fewer sessions than the new client's loses none."},
     {LIMITS_KEY("sessions_per_address", sessions_per_address), SETTINGS_TYPE_COUNT, 1, 65536,
      .unit = "sessions", .standard = "16", .reloadable = true,
      .help = "Most clients of one address connected at a time, but at most an eighth of sessions, "
-             "or 1. For this key and the next four: clients of this machine are exempt, unless "
+             "or 1. One more takes the place of an idle one that does not watch. For this key and "
+             "the next four: "
+             "clients of this machine are exempt, unless "
              "their listener is limited; all addresses of a device on link count as one, if the "
              "kernel's table of neighbours tells the device; otherwise an IPv6 address on link "
              "counts by itself, and its /64 has 16 times the rates; an IPv6 address from further "

@@ -8,14 +8,18 @@
 #include "daemon/handler/bridge.h"
 #include "daemon/handler/inner.h"
 #include "daemon/handler/similar.h"
+#include "daemon/limits/sender.h"
 #include "daemon/watch/asks.h"
 #include "daemon/watch/watch.h"
 
-/*
- * handler_is_congested returns true if deposits, withdrawals and messages that wait hold more than
- * this many bytes together, or while the clock is set.
- */
-enum { WRITING_BYTES_MAX = 8 * 1024 * 1024 };
+/* What waits, in bytes of memory. */
+enum {
+    MATCHING_BYTES_MAX = 8 * 1024 * 1024, /* messages that wait to be matched with watches */
+    /* Deposits, withdrawals and reports that wait for the store. If they hold more, a sender may
+     * have one at a time; a client without limits, after the second number. */
+    WRITING_BYTES_TURNS = 64 * 1024,
+    WRITING_BYTES_MAX = 8 * 1024 * 1024
+};
 
 static void handle_ping(struct ask *ask)
 {
@@ -143,8 +147,17 @@ void handler_close(struct service *service)
     }
 }
 
-bool handler_is_congested(const struct service *service)
+static bool waits_for_its_turn(const struct service *service, const struct requester *client)
 {
-    return service->is_setting_clock ||
-           service->writing_bytes + watch_waiting_bytes(service) > WRITING_BYTES_MAX;
+    if (client->sender == NULL) {
+        return client->writes > 0 && service->writing_bytes > WRITING_BYTES_MAX;
+    }
+    return service->writing_bytes > WRITING_BYTES_TURNS &&
+           sender_share(client->sender, SENDER_WRITES).held > 0;
+}
+
+bool handler_is_congested(const struct service *service, const struct requester *client)
+{
+    return service->is_setting_clock || watch_waiting_bytes(service) > MATCHING_BYTES_MAX ||
+           waits_for_its_turn(service, client);
 }

@@ -33,11 +33,14 @@ void handler_handle(struct service *service, struct requester *client,
                     const struct msg_request *request);
 
 /*
- * Whether more than 8 MiB of memory are held together by deposits and withdrawals that wait for the
- * store, and by messages that wait to be matched with watches. If so, sessions take no more
- * requests.
+ * Whether sessions of the client take no more requests for now: because the clock is set, because
+ * more than 8 MiB of messages wait to be matched with watches, or because operations wait for the
+ * store. The latter stops only clients of a sender that has such an operation itself, while all of
+ * them hold more than 64 KiB of memory. So on slow storage the operations of senders take turns,
+ * and whoever only reads goes on. A client without limits may wait with 8 MiB, because an import is
+ * fast only if much is stored at a time.
  */
-bool handler_is_congested(const struct service *service);
+bool handler_is_congested(const struct service *service, const struct requester *client);
 
 /*
  * Answers Hello with Welcome and returns true. If client and server have no protocol version in

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "daemon/limits/sender.h"
 #include "daemon/watch/feed.h"
 
 enum { STORAGE_RETRY_MS = 5000 };
@@ -58,13 +59,25 @@ void job_recharge(struct job *job, size_t held_bytes, size_t answer_bytes)
     job->answer_bytes = answer_bytes;
 }
 
+static void end_write(const struct job *job)
+{
+    job->service->writing_bytes -= job->writing_bytes;
+    if (job->writer != NULL) {
+        sender_end_write(job->writer);
+    } else {
+        job->client->writes--;
+    }
+}
+
 void job_end(struct job *job)
 {
     job_release(job);
     struct job ended = *job;
     struct service *service = ended.service;
 
-    service->writing_bytes -= ended.writing_bytes;
+    if (ended.writing_bytes > 0) {
+        end_write(&ended);
+    }
     if (ended.is_writing) {
         feed_changed(service, ended.host);
     }
@@ -95,6 +108,12 @@ void job_write(struct job *job, struct persist_op *op)
 {
     job->writing_bytes = job->bytes;
     job->service->writing_bytes += job->bytes;
+    job->writer = job->client->sender;
+    if (job->writer != NULL) {
+        sender_begin_write(job->writer);
+    } else {
+        job->client->writes++;
+    }
     job_submit(job, op);
 }
 

@@ -24,6 +24,8 @@ struct job {
     size_t held_bytes;    /* memory that the client is charged with */
     size_t answer_bytes;  /* output that the client is charged with */
     size_t writing_bytes; /* part of service->writing_bytes, by job_write */
+    /* the sender for which job_write has counted an operation; NULL: the client itself counts */
+    struct sender *writer;
     bool is_charged;
     bool is_writing; /* an operation was submitted: the host may have a change at the end */
     struct persist_read *read; /* a read that job_end releases; NULL: none */
@@ -62,8 +64,8 @@ void job_recharge(struct job *job, size_t held_bytes, size_t answer_bytes);
 void job_submit(struct job *job, struct persist_op *op);
 
 /*
- * Submits an operation to the store. handler_is_congested counts the bytes of the job until the job
- * ends.
+ * Submits an operation to the store. Until the job ends, handler_is_congested counts the bytes of
+ * the job, and the operation for its sender. Call at most once for a job.
  */
 void job_write(struct job *job, struct persist_op *op);
 

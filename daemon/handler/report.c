@@ -268,7 +268,7 @@ static void submit_report(struct report_job *job, const struct msg_report *repor
     job->op.kind = PERSIST_MODERATE;
     job->op.done = on_reported;
     job->op.now_ms = service_now_ms(job->base.service);
-    job_submit(&job->base, &job->op);
+    job_write(&job->base, &job->op);
 }
 
 void handler_report(struct ask *ask)

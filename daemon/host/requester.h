@@ -89,6 +89,7 @@ struct requester {
      */
     uint32_t searches;
     uint64_t turn;           /* see requester_turn */
+    uint32_t writes;         /* its operations that wait for the store, if it has no sender */
     uint32_t work_count;     /* requests that are answered later, and reads of the store for the
                                 client's watches */
     size_t work_bytes;       /* memory that the work holds, about */

@@ -356,6 +356,16 @@ static int sender_refuse(struct sender *sender, const struct sender_limits *limi
                                                                     : SENDER_CUT_OFF;
 }
 
+const struct sender *senders_find_full(struct senders *senders,
+                                       const struct sender_address *address,
+                                       const struct sender_limits *limits)
+{
+    const struct sender *sender =
+        sender_find(senders, hash_of(senders, address->kind, false, address->bytes));
+
+    return sender != NULL && !may_connect(sender, limits) ? sender : NULL;
+}
+
 int senders_enter(struct senders *senders, const struct sender_address *address,
                   const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender)
 {
@@ -417,12 +427,17 @@ void sender_release(struct sender *sender)
     }
 }
 
+static void begin(struct sender *sender, enum sender_use use)
+{
+    sender->held[use]++;
+    if (sender->prefix != NULL) {
+        sender->prefix->held[use]++;
+    }
+}
+
 void sender_begin_handshake(struct sender *sender)
 {
-    sender->held[SENDER_HANDSHAKES]++;
-    if (sender->prefix != NULL) {
-        sender->prefix->held[SENDER_HANDSHAKES]++;
-    }
+    begin(sender, SENDER_HANDSHAKES);
 }
 
 void sender_end_handshake(struct sender *sender)
@@ -430,32 +445,25 @@ void sender_end_handshake(struct sender *sender)
     let_go(sender, SENDER_HANDSHAKES);
 }
 
-uint32_t sender_holds(const struct sender *sender, enum sender_use use)
+void sender_begin_write(struct sender *sender)
 {
-    return sender->held[use];
+    sender_keep(sender);
+    begin(sender, SENDER_WRITES);
 }
 
-static int compare_counts(uint32_t a, uint32_t b)
+void sender_end_write(struct sender *sender)
 {
-    return (a > b) - (a < b);
+    let_go(sender, SENDER_WRITES);
+    sender_release(sender);
 }
 
-int sender_compare(const struct sender *a, const struct sender *b, enum sender_use use)
+struct fair_share sender_share(const struct sender *sender, enum sender_use use)
 {
-    int by_address = compare_counts(a->held[use], b->held[use]);
-
-    return by_address != 0
-               ? by_address
-               : compare_counts(a->prefix != NULL ? a->prefix->held[use] : a->held[use],
-                                b->prefix != NULL ? b->prefix->held[use] : b->held[use]);
-}
-
-uint32_t sender_network_holds(const struct sender *sender, const struct sender *other,
-                              enum sender_use use)
-{
-    bool is_same = other != NULL && other->prefix == sender->prefix;
-
-    return sender->prefix == NULL || is_same ? 0 : sender->prefix->held[use];
+    return (struct fair_share){
+        .holder = sender,
+        .held = sender->held[use],
+        .by_network = sender->prefix != NULL ? sender->prefix->held[use] : sender->held[use],
+    };
 }
 
 /* --- tokens ----------------------------------------------------------------------------------- */

@@ -32,6 +32,7 @@
 
 #include "core/base/alloc.h"
 #include "core/base/bucket.h"
+#include "core/base/fair.h"
 #include "daemon/limits/account.h"
 
 enum { SENDERS_KEY_BYTES = 16, SENDERS_WIDE = 16 };
@@ -103,6 +104,12 @@ int senders_enter(struct senders *senders, const struct sender_address *address,
                   const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender);
 void senders_leave(struct sender *sender);
 
+/* Returns the sender of an address, if it has the maximum number of connections. NULL: one more
+ * connection of the address may be counted. */
+const struct sender *senders_find_full(struct senders *senders,
+                                       const struct sender_address *address,
+                                       const struct sender_limits *limits);
+
 /*
  * sender_keep keeps a sender valid, also without a connection, until sender_release: for work whose
  * cost is settled when the client may have gone. Keeps may be nested. They count as no connection.
@@ -110,26 +117,22 @@ void senders_leave(struct sender *sender);
 void sender_keep(struct sender *sender);
 void sender_release(struct sender *sender);
 
-/* What is counted for a sender: connections, and TLS handshakes that are under way. */
-enum sender_use { SENDER_CONNECTIONS, SENDER_HANDSHAKES, SENDER_USES };
+/* What is counted for a sender: connections, TLS handshakes that are under way, and operations that
+ * wait for the store. */
+enum sender_use { SENDER_CONNECTIONS, SENDER_HANDSHAKES, SENDER_WRITES, SENDER_USES };
 
 /* sender_begin_handshake counts a TLS handshake that begins. sender_end_handshake counts off a
  * handshake that has ended. All handshakes of a connection must end before its senders_leave. */
 void sender_begin_handshake(struct sender *sender);
 void sender_end_handshake(struct sender *sender);
 
-/* Returns the number of connections or handshakes (`use`) of the sender. */
-uint32_t sender_holds(const struct sender *sender, enum sender_use use);
+/* sender_begin_write counts an operation that waits for the store, and keeps the sender valid until
+ * sender_end_write, also if the client has gone by then. */
+void sender_begin_write(struct sender *sender);
+void sender_end_write(struct sender *sender);
 
-/* Compares the number of connections or handshakes (`use`) of two senders. If the numbers are
- * equal, compares those of their /64 (of the sender, if it is not on link). Returns > 0 if `a` has
- * more, < 0 if `b` has more, 0 if both are equal. */
-int sender_compare(const struct sender *a, const struct sender *b, enum sender_use use);
-
-/* Returns how many connections or handshakes (`use`) are counted for the IPv6 /64 of `sender`.
- * Returns 0 if `sender` is not on link, or if `other` is in the same /64. `other` may be NULL. */
-uint32_t sender_network_holds(const struct sender *sender, const struct sender *other,
-                              enum sender_use use);
+/* Returns how much of `use` the sender and its /64 have. */
+struct fair_share sender_share(const struct sender *sender, enum sender_use use);
 
 /* Returns a number for the address, never 0: a part of its keyed hash. Equal addresses get equal
  * numbers while the table has the same key. */

@@ -75,8 +75,7 @@ struct sessions {
 
     /* Written by session_requests.c. */
     struct arena decode_arena; /* holds one request at a time */
-    /* A session has stopped taking requests because of handler_is_congested. */
-    bool was_congested;
+    bool has_congested;        /* a session may have is_congested */
 
     /* Written by session.c. */
     struct block_pool buffers; /* of `alloc`: the input and output of the sessions */
@@ -114,6 +113,7 @@ struct session {
     /* Requests of the session's sender were refused too often because of rate limits. The session
      * takes no request until the next session_tick. */
     bool is_held_back;
+    bool is_congested; /* it has stopped taking requests because of handler_is_congested */
 };
 
 /* --- all sessions ----------------------------------------------------------------------------- */
@@ -157,8 +157,8 @@ void sessions_stop(struct sessions *all);
 /* Closes all sessions at once. */
 void sessions_close(struct sessions *all);
 
-/* If a session has stopped taking requests because of handler_is_congested, and the store is not
- * congested any more, all sessions go on. */
+/* Sessions that have stopped taking requests because of handler_is_congested go on if it says no
+ * any more. O(1) if there are none, O(sessions) otherwise. */
 void sessions_end_congestion(struct sessions *all);
 
 /* --- one session ------------------------------------------------------------------------------ */

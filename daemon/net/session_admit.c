@@ -13,12 +13,12 @@ int session_begin_tls(struct session *session, enum config_security security)
     if (security == CONFIG_PLAIN) {
         return 0;
     }
-    if (!session_evict_for_handshake(session->all, session)) {
-        return UV_EBUSY;
-    }
-    int rc = server_tls_secure(session->all->tls, security, &session->transport);
-    if (rc == 0) {
-        session_begin_handshake(session);
+    session_begin_handshake(session);
+    int rc = session_evict_for_handshake(session->all, session)
+                 ? server_tls_secure(session->all->tls, security, &session->transport)
+                 : UV_EBUSY;
+    if (rc != 0) {
+        session_end_handshake(session);
     }
     return rc;
 }
@@ -82,13 +82,18 @@ bool session_enter_sender(struct session *session, enum config_security security
 {
     struct service *service = session->all->service;
     struct requester *client = &session->client;
+    struct sender_limits limits = service->sender_limits;
     struct sender_address address;
 
     find_sender(session, (const struct sockaddr *)peer, (const struct sockaddr *)local, &address);
     client->sender_tag = senders_tag(service->senders, &address);
     client->wide_tag = senders_wide_tag(service->senders, &address);
-    int rc = senders_enter(service->senders, &address, &service->sender_limits,
-                           service_monotonic_ms(service), &client->sender);
+    const struct sender *full = senders_find_full(service->senders, &address, &limits);
+    if (full != NULL && session_evict_idle_of(session->all, full)) {
+        limits.connections = UINT32_MAX; /* the dropped one counts until it has ended */
+    }
+    int rc = senders_enter(service->senders, &address, &limits, service_monotonic_ms(service),
+                           &client->sender);
     if (rc != 0) {
         refuse_new(
             session, security, rc == SENDER_REFUSED, SESSION_RETRY_MS,

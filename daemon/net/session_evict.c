@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/net/session_evict.h"
 
+#include "core/base/fair.h"
 #include "daemon/net/session_inner.h"
 #include "daemon/system/list.h"
 #include "daemon/watch/watch.h"
 
 enum { SHARES = 8 }; /* an address may have an eighth of the handshakes */
 
-static uint32_t held_by(const struct session *session, enum sender_use use)
+/* What the sender of a session has. An exempt newcomer counts as a sender with one. */
+static struct fair_share share_of(const struct session *session, enum sender_use use)
 {
     const struct sender *sender = session->client.sender;
 
-    return sender == NULL ? 1 : sender_holds(sender, use);
+    return sender != NULL ? sender_share(sender, use)
+                          : (struct fair_share){.held = 1, .by_network = 1};
 }
 
 /* --- sessions --------------------------------------------------------------------------------- */
@@ -22,58 +25,60 @@ static bool is_idle(const struct session *session, int64_t now_ms)
            now_ms - session->activity_ms >= SESSION_IDLE_MS;
 }
 
-static bool may_be_dropped(const struct session *session, const struct session *newcomer,
-                           int64_t now_ms)
+static bool may_be_dropped(const struct session *session)
 {
-    if (session == newcomer || session->client.sender == NULL || session->is_refused ||
-        !session_takes_requests(session)) {
-        return false;
-    }
-    uint32_t theirs = held_by(session, SENDER_CONNECTIONS);
-    uint32_t ours = held_by(newcomer, SENDER_CONNECTIONS);
-    uint32_t of_network =
-        sender_network_holds(session->client.sender, newcomer->client.sender, SENDER_CONNECTIONS);
-
-    if (theirs != ours) {
-        return theirs > ours;
-    }
-    return of_network > session->all->service->config.limits.sessions_max / 2 ||
-           (is_idle(session, now_ms) && !watch_is_watching(&session->client));
+    return session->client.sender != NULL && !session->is_refused &&
+           session_takes_requests(session);
 }
 
-/* Whether session `a` is a better choice to drop than session `b`. The caller has checked that both
- * may be dropped. */
-static bool is_dropped_first(const struct session *a, const struct session *b, int64_t now_ms)
+static void consider_session(struct fair_choice *choice, struct session *session, int64_t now_ms)
 {
-    int by_sender = sender_compare(a->client.sender, b->client.sender, SENDER_CONNECTIONS);
-    bool a_is_idle = is_idle(a, now_ms);
+    unsigned idle_rank = watch_is_watching(&session->client) ? 1 : 2;
+    struct fair_candidate candidate = {
+        .thing = session,
+        .share = share_of(session, SENDER_CONNECTIONS),
+        .rank = is_idle(session, now_ms) ? idle_rank : 0,
+        .age = now_ms > session->activity_ms ? (uint64_t)(now_ms - session->activity_ms) : 0,
+    };
+    fair_consider(choice, &candidate);
+}
 
-    if (by_sender != 0) {
-        return by_sender > 0;
+static bool drop_victim(const struct fair_choice *choice)
+{
+    if (choice->victim.thing == NULL) {
+        return false;
     }
-    if (a_is_idle != is_idle(b, now_ms)) {
-        return a_is_idle;
-    }
-    return a->activity_ms < b->activity_ms;
+    session_give_way(choice->victim.thing);
+    return true;
 }
 
 bool session_evict_for(struct sessions *all, const struct session *newcomer)
 {
+    struct fair_choice choice = {.newcomer = share_of(newcomer, SENDER_CONNECTIONS)};
     int64_t now_ms = loop_now_ms(all->loop);
     struct session *session;
-    struct session *chosen = NULL;
 
     DL_FOREACH (all->first, session) {
-        if (may_be_dropped(session, newcomer, now_ms) &&
-            (chosen == NULL || is_dropped_first(session, chosen, now_ms))) {
-            chosen = session;
+        if (session != newcomer && may_be_dropped(session)) {
+            consider_session(&choice, session, now_ms);
         }
     }
-    if (chosen == NULL) {
-        return false;
+    return drop_victim(&choice);
+}
+
+bool session_evict_idle_of(struct sessions *all, const struct sender *sender)
+{
+    struct fair_choice choice = {.newcomer = sender_share(sender, SENDER_CONNECTIONS)};
+    int64_t now_ms = loop_now_ms(all->loop);
+    struct session *session;
+
+    DL_FOREACH (all->first, session) {
+        if (session->client.sender == sender && may_be_dropped(session) &&
+            is_idle(session, now_ms) && !watch_is_watching(&session->client)) {
+            consider_session(&choice, session, now_ms);
+        }
     }
-    session_give_way(chosen);
-    return true;
+    return drop_victim(&choice);
 }
 
 /* --- handshakes ------------------------------------------------------------------------------- */
@@ -88,42 +93,30 @@ bool session_handshakes_are_short(const struct sessions *all)
     return all->handshakes > handshakes_max(all) / 2;
 }
 
-/* Returns the oldest session of the sender `only` that is in a TLS handshake. With `only` NULL,
- * returns the oldest one of the sender with the most handshakes. NULL: no handshake may be dropped.
- * The list of sessions begins with the oldest session. */
-static struct session *find_handshake(const struct sessions *all, const struct sender *only)
-{
-    struct session *session;
-    struct session *chosen = NULL;
-
-    DL_FOREACH (all->first, session) {
-        struct sender *sender = session->client.sender;
-        if (!session->is_shaking_hands || sender == NULL || (only != NULL && sender != only)) {
-            continue;
-        }
-        if (chosen == NULL ||
-            sender_compare(sender, chosen->client.sender, SENDER_HANDSHAKES) > 0) {
-            chosen = session;
-        }
-    }
-    return chosen;
-}
-
 bool session_evict_for_handshake(struct sessions *all, const struct session *newcomer)
 {
+    struct fair_choice choice = {.newcomer = share_of(newcomer, SENDER_HANDSHAKES)};
     uint32_t max = handshakes_max(all);
-    uint32_t share = max / SHARES > 0 ? max / SHARES : 1;
-    const struct sender *sender = newcomer->client.sender;
-    bool has_its_share = sender != NULL && sender_holds(sender, SENDER_HANDSHAKES) >= share;
+    uint32_t own_max = max / SHARES > 0 ? max / SHARES : 1;
+    bool is_over_own = newcomer->client.sender != NULL && choice.newcomer.held > own_max;
+    struct session *session;
 
-    if (!has_its_share && all->handshakes < max) {
+    if (!is_over_own && all->handshakes <= max) {
         return true;
     }
-    struct session *chosen = find_handshake(all, has_its_share ? sender : NULL);
-    if (chosen == NULL) {
+    DL_FOREACH (all->first, session) { /* the oldest session comes first */
+        if (session != newcomer && session->is_shaking_hands && session->client.sender != NULL &&
+            (!is_over_own || session->client.sender == newcomer->client.sender)) {
+            fair_consider(&choice,
+                          &(struct fair_candidate){.thing = session,
+                                                   .share = share_of(session, SENDER_HANDSHAKES)});
+        }
+    }
+    session = choice.victim.thing;
+    if (session == NULL) {
         return false;
     }
-    session_note_drop(chosen, DROP_EVICTED);
-    session_reset(chosen); /* before the handshake no error can be sent */
+    session_note_drop(session, DROP_EVICTED);
+    session_reset(session); /* before the handshake no error can be sent */
     return true;
 }

@@ -3,22 +3,16 @@
  * session_evict: decides which session is dropped for a new connection, the newcomer, when all
  * sessions or all TLS handshakes are taken. For session_admit.c and session.c.
  *
- * Of the sessions that may be dropped, one of the sender (sender.h) with the most sessions is
- * dropped. If several senders have the most, the sender whose /64 has the most sessions loses one.
- * An idle session is dropped before the other sessions of such senders; of several, the session
- * whose client has sent nothing for the longest time. A session is idle when the client has sent
- * nothing for SESSION_IDLE_MS, no request is in flight, and no output waits to be sent. A watch is
- * not activity: a session that only watches is idle.
+ * core/base/fair.h has the rule: the sender (sender.h) with the most sessions loses one, and of
+ * several such senders the one whose /64 has the most. Any session may be dropped, whatever it
+ * does, but none of a sender with fewer sessions than the newcomer's sender has with the newcomer.
+ * So a newcomer that is the only session of its sender always gets in.
  *
- * Whether a session may be dropped depends on its sender and on the newcomer's sender:
- *
- *   - The session's sender has more sessions: any session may be dropped.
- *   - The session's sender has fewer sessions: none may be dropped.
- *   - Both have the same number, the session's sender is in another /64, and that /64 has more than
- *     half of the allowed sessions: any session may be dropped. One device can have hundreds of
- *     addresses of a /64, with a session each.
- *   - Both have the same number otherwise: an idle session without a watch may be dropped. So a
- *     device with many addresses cannot push out clients that watch.
+ * Of the sessions of equal senders, an idle one without a watch is dropped first, then an idle one
+ * with a watch, then another one; of several, the session whose client has sent nothing for the
+ * longest time. A session is idle when the client has sent nothing for SESSION_IDLE_MS, no request
+ * is in flight, and no output waits to be sent. A watch is not activity: a session that only
+ * watches is idle.
  *
  * Sessions of exempt clients are never dropped for a newcomer. An exempt newcomer counts as a
  * sender with one session.
@@ -34,6 +28,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+struct sender;
 struct session;
 struct sessions;
 
@@ -46,11 +41,19 @@ enum { SESSION_IDLE_MS = 5000 };
 bool session_evict_for(struct sessions *all, const struct session *newcomer);
 
 /*
- * Makes sure that `newcomer` can begin a TLS handshake. Returns true at once if the limits allow
- * one more handshake. Otherwise drops the oldest handshake: of the newcomer's own sender, if that
- * sender has an eighth of tls_handshakes (at least 1) or more; else of the sender with the most
- * handshakes. Returns false if no handshake may be dropped. O(sessions) if a handshake has to be
- * dropped.
+ * Drops an idle session without a watch of `sender`, which has as many as a sender may have, so
+ * that one more can begin. The phones behind a repeater are one sender: without this, those that
+ * are idle would keep out the next one. Sessions that watch stay, because otherwise nine phones
+ * that watch would push out one another for ever. Returns false if there is none. O(sessions).
+ */
+bool session_evict_idle_of(struct sessions *all, const struct sender *sender);
+
+/*
+ * Makes sure that `newcomer` may shake hands. Its handshake is counted already. Returns true at
+ * once if the limits allow this handshake. Otherwise drops one: the oldest of the newcomer's own
+ * sender, if that sender has more than an eighth of tls_handshakes (at least 1); else the oldest of
+ * the sender that core/base/fair.h chooses. Returns false if no handshake may be dropped.
+ * O(sessions) if a handshake has to be dropped.
  */
 bool session_evict_for_handshake(struct sessions *all, const struct session *newcomer);
 

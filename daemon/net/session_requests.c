@@ -41,8 +41,9 @@ static bool may_take_more(struct session *session)
     const struct service *service = session->all->service;
     const struct config_limits *limits = &service->config.limits;
 
-    if (handler_is_congested(service)) {
-        session->all->was_congested = true; /* until sessions_end_congestion */
+    if (handler_is_congested(service, &session->client)) {
+        session->is_congested = true; /* until sessions_end_congestion */
+        session->all->has_congested = true;
         return false;
     }
     return session->client.work_count < limits->requests_in_flight &&
@@ -221,11 +222,16 @@ void sessions_end_congestion(struct sessions *all)
 {
     struct session *session;
 
-    if (!all->was_congested || handler_is_congested(all->service)) {
+    if (!all->has_congested) {
         return;
     }
-    all->was_congested = false;
+    all->has_congested = false;
     DL_FOREACH (all->first, session) {
-        session_resume(session);
+        if (session->is_congested && handler_is_congested(all->service, &session->client)) {
+            all->has_congested = true;
+        } else if (session->is_congested) {
+            session->is_congested = false;
+            session_resume(session);
+        }
     }
 }

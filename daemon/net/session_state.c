@@ -282,8 +282,8 @@ bool session_count_refused(struct session *session)
 void session_give_way(struct session *session)
 {
     static const char sentence[] =
-        "the session was dropped because as many are open as are taken here, and this address or "
-        "its network has the most of them; try again later";
+        "the session was dropped because as many are open as are taken here, in all or of this "
+        "address, and this address or its network has the most of them; try again later";
     struct msg_response response = {.kind = MSG_RESPONSE_ERROR};
 
     if (session->state == SESSION_OPEN) {

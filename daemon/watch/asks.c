@@ -4,7 +4,10 @@
 #include <string.h>
 
 #include "core/base/err.h"
+#include "core/base/fair.h"
 #include "daemon/system/list.h"
+
+#define OVER_MS INT64_MIN /* as until_ms: the wait is over in the next turn */
 
 /* --- bridges ---------------------------------------------------------------------------------- */
 
@@ -118,10 +121,9 @@ static const uint64_t *turn_of(const struct ask_wait *wait)
     return turn != NULL ? turn : &wait->client->turn;
 }
 
-/* How many asks of the client's sender wait. */
-static uint32_t count_of(const struct service *service, struct requester *client)
+/* How many asks of a sender wait. `turn` is the sender's (requester_turn). */
+static uint32_t count_of(const struct service *service, const uint64_t *turn)
 {
-    const uint64_t *turn = requester_turn(client);
     const struct ask_wait *wait;
     uint32_t count = 0;
 
@@ -131,13 +133,46 @@ static uint32_t count_of(const struct service *service, struct requester *client
     return count;
 }
 
+static struct fair_share share_of(const struct service *service, const uint64_t *turn,
+                                  uint32_t more)
+{
+    uint32_t held = count_of(service, turn) + more;
+
+    return (struct fair_share){.holder = turn, .held = held, .by_network = held};
+}
+
+/*
+ * Ends another ask in the next turn, so that one of the client may wait. An ask that was sent
+ * stays, because its sender would not pay for the peers that answer it. Returns false if none may
+ * go. O(asks * asks), but only if ASKS_MAX wait.
+ */
+static bool make_room(struct service *service, struct requester *client)
+{
+    struct fair_choice choice = {.newcomer = share_of(service, requester_turn(client), 1)};
+    struct ask_wait *wait;
+
+    DL_FOREACH (service->asks.first, wait) {
+        if (wait->ask_id == 0 && wait->until_ms != OVER_MS) {
+            bool is_own = turn_of(wait) == choice.newcomer.holder;
+            fair_consider(&choice, &(struct fair_candidate){
+                                       .thing = wait,
+                                       .share = share_of(service, turn_of(wait), is_own ? 1 : 0)});
+        }
+    }
+    wait = choice.victim.thing;
+    if (wait != NULL) {
+        wait->until_ms = OVER_MS;
+    }
+    return wait != NULL;
+}
+
 bool asks_begin(struct ask_wait *wait)
 {
     struct service *service = wait->service;
     struct ask_bridge *bridge = bridge_of_hood(service, wait->host->config.hood);
 
-    if (bridge == NULL || service->asks.count >= ASKS_MAX ||
-        count_of(service, wait->client) >= ASKS_OF_ONE) {
+    if (bridge == NULL || count_of(service, requester_turn(wait->client)) >= ASKS_OF_ONE ||
+        (service->asks.count >= ASKS_MAX && !make_room(service, wait->client))) {
         return false;
     }
     wait->bridge = bridge;
@@ -237,7 +272,7 @@ static void send_ask(struct ask_wait *wait)
     bridge->sent++;
     service_take_turn(service, wait->client);
     if (!wait->write(wait, &push.ask.query)) {
-        wait->until_ms = INT64_MIN; /* over in the next turn */
+        wait->until_ms = OVER_MS;
         service->asks.has_news = true;
         return;
     }

@@ -22,7 +22,7 @@
 
 enum {
     ASKS_SENT = 32,    /* at one bridge */
-    ASKS_MAX = 256,    /* of all clients together */
+    ASKS_MAX = 256,    /* of all clients together, and those that end in the next turn */
     ASKS_OF_ONE = 32,  /* of one sender */
     ASKS_PEERS = 4096, /* no bridge asks more */
     ASKS_FREE = 8,     /* peers that cost no tokens */
@@ -70,8 +70,10 @@ int asks_serve(struct service *service, struct requester *client, const struct m
 bool asks_serves(const struct service *service, const struct host *host);
 
 /*
- * Begins to wait. Returns false, and does nothing, if no bridge serves the hood or too many asks
- * wait.
+ * Begins to wait. If ASKS_MAX wait already, an unsent ask of the sender with most
+ * (core/base/fair.h) ends in the next turn without an answer. Returns false, and does nothing, if
+ * no bridge serves the hood, or if too many asks wait: of this sender, or of all without one that
+ * may end.
  */
 bool asks_begin(struct ask_wait *wait);
 

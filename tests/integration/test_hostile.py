@@ -306,13 +306,16 @@ def test_five_thousand_connections(make_daemon, rng, sanitized):
 
 
 def test_thousands_of_connections_of_one_address(make_daemon, rng, sanitized):
-    """One address gets its own few sessions; all else it tries is refused, and keeps nobody out."""
+    """One address gets its own few sessions, which watch; all else it tries is refused, and keeps
+    nobody out."""
     daemon = make_daemon(
         "listen = 127.0.0.2:0 limited\n[limits]\nsessions = 64\nsessions_per_address = 8\n"
         "hello_timeout = 60s\nqueries_per_minute = 0\n")
     address = ("127.0.0.2", int(daemon.find_log(r"listening on 127\.0\.0\.2:(\d+)").group(1)))
     with hostile.besieged(daemon, rng, 100 * INPUT, sanitized) as bystander:
         mine = [wire.Client(address, source="127.0.9.1") for _ in range(8)]
+        for client in mine:
+            client.call(pb.Watch(query=wire.query_of(["topic:watched"], k=0)))
         outcomes, began = {"told": 0, "cut off": 0}, time.monotonic()
         for n in range(3000):
             try:

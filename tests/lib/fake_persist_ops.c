@@ -383,15 +383,18 @@ static void add_words(struct fake_message *stored, const char *words, size_t cou
         grave += is_grave(at);
     }
     if (lines == PERSIST_REASONS_KEPT) { /* the oldest of its sort goes */
+        bool grave_goes = grave > PERSIST_REASONS_GRAVE;
         char *at = stored->words;
-        while (is_grave(at) != (grave > PERSIST_REASONS_GRAVE)) {
+        while (is_grave(at) != grave_goes) {
             at = strchr(at, '\n') + 1;
         }
+        grave -= grave_goes;
         const char *next = strchr(at, '\n') + 1;
         memmove(at, next, strlen(next) + 1);
     }
     const size_t used = strlen(stored->words);
     (void)snprintf(stored->words + used, sizeof(stored->words) - used, "%.*s\n", (int)count, words);
+    stored->message.grave = (uint32_t)grave; /* what a start finds */
 }
 
 /* What is shown now, and was not, takes a new number. */

@@ -3,8 +3,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/net/session_evict.h"
 #include "daemon/system/container.h"
 #include "daemon/system/list.h"
+#include "daemon/watch/watch.h"
 #include "proto/codec/codec.h"
 #include "tests/sim/sim_world.h"
 
@@ -146,6 +148,15 @@ static void on_closing(struct sim_stream *stream)
     client_gone(the_world, client);
 }
 
+/* It is told why when it comes again. */
+static void note_drop(const struct world *world, struct w_client *client)
+{
+    SIM_CHECK(client->drop_count < W_DROPS);
+    client->drops[client->drop_count].at_ms = world->monotonic_ms;
+    memcpy(client->drops[client->drop_count++].token, client->peer->resume_token,
+           RESUME_TOKEN_BYTES);
+}
+
 void client_gone(struct world *world, struct w_client *client)
 {
     const struct transport *transport = client->stream.transport;
@@ -153,11 +164,9 @@ void client_gone(struct world *world, struct w_client *client)
     SIM_EXPECT(!client->connected || client->may_be_dropped || client->is_refused ||
                    transport->ending || client->stream.end_told || world->page_failed,
                "client %u was dropped without a reason", client->number);
-    if ((client->is_stuck || world->page_failed) && client->welcomed && client->connected) {
-        SIM_CHECK(client->drop_count < W_DROPS);
-        client->drops[client->drop_count].at_ms = world->monotonic_ms;
-        memcpy(client->drops[client->drop_count++].token, client->peer->resume_token,
-               RESUME_TOKEN_BYTES);
+    if ((client->is_stuck || world->page_failed) && client->welcomed && client->connected &&
+        !client->is_refused) {
+        note_drop(world, client);
     }
     client->peer = NULL;
     if (client->is_counted) {
@@ -166,17 +175,44 @@ void client_gone(struct world *world, struct w_client *client)
     watches_end_session(world, client);
 }
 
-/* Whether one more connection of its address is taken. */
-static bool expect_connection(struct world *world, struct w_client *client)
+/* The client of the same address that gives its place to one more: of those that do nothing and do
+ * not watch, the one that was silent longest. NULL: there is none. */
+static struct w_client *expect_victim(struct world *world, const struct w_client *newcomer)
+{
+    struct w_client *victim = NULL;
+    const struct session *session;
+    int64_t since_ms = loop_now_ms(world->server.sessions.loop) - SESSION_IDLE_MS;
+
+    DL_FOREACH (world->server.sessions.first, session) {
+        struct w_client *client = client_of(world, &session->client);
+        if (client != NULL && client->sender == newcomer->sender && !client->is_refused &&
+            session->state < SESSION_ENDING && session->client.work_count == 0 &&
+            session->counted_output == 0 && !watch_is_watching(&session->client) &&
+            (victim == NULL ? session->activity_ms <= since_ms : session->activity_ms < since_ms)) {
+            victim = client;
+            since_ms = session->activity_ms;
+        }
+    }
+    return victim;
+}
+
+/* Whether one more connection of its address is taken. Sets *out_victim to the client that makes
+ * room for it, if there is one. */
+static bool expect_connection(struct world *world, struct w_client *client,
+                              struct w_client **out_victim)
 {
     const uint32_t most = world->config.limits.sessions_per_address;
 
     client->is_counted = false;
+    *out_victim = NULL;
     if (client->sender == 0) {
         return true;
     }
     if (world->model.connections[client->sender] >= most) {
-        return false;
+        *out_victim = expect_victim(world, client);
+        if (*out_victim == NULL) {
+            return false;
+        }
     }
     if (m_take_tokens(&world->model, client->sender, false, 1) != 0) {
         return false; /* and it takes nobody's place while it ends */
@@ -189,6 +225,7 @@ static bool expect_connection(struct world *world, struct w_client *client)
 void client_connect(struct world *world, struct w_client *client)
 {
     struct server *server = &world->server;
+    struct w_client *victim = NULL;
     struct listener *listener = &world->listeners[client->is_unix ? 0 : client->is_on_site ? 2 : 1];
 
     sim_stream_init(&client->stream, client->address);
@@ -196,7 +233,13 @@ void client_connect(struct world *world, struct w_client *client)
     client->session++;
     client->connected = true;
     client->greeted = client->welcomed = client->may_be_dropped = client->is_stuck = false;
-    client->is_refused = !expect_connection(world, client);
+    client->is_refused = !expect_connection(world, client, &victim);
+    if (victim != NULL) {
+        victim->is_refused = true;
+        if (victim->welcomed) {
+            note_drop(world, victim);
+        }
+    }
     for (unsigned i = 0; i < 2; i++) {
         client->interests[i].watch = NULL;
     }

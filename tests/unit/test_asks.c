@@ -236,7 +236,8 @@ static void the_last_bridge_serves(void **state)
 
 /* --- bounds and turns ------------------------------------------------------------------------- */
 
-/* So many at a bridge, so many of one sender, so many of all. */
+/* So many at a bridge, so many of one sender, so many of all. If all wait, an unsent ask of whoever
+ * has most ends for one of a sender with fewer, and it is none that was sent. */
 static void asks_are_bounded(void **state)
 {
     size_t count = 0;
@@ -252,9 +253,15 @@ static void asks_are_bounded(void **state)
             assert_true(begin(count, &phones[i]));
         }
     }
-    assert_false(begin(count, &phones[CLIENTS - 1]));
     asks_send(service);
     assert_int_equal(bridge.asked, ASKS_SENT);
+    assert_true(begin(count, &phones[CLIENTS - 1]));
+    const struct ask_wait *over = asks_over(service);
+    assert_non_null(over);
+    assert_int_equal(over->ask_id, 0);
+    assert_ptr_not_equal(over->client, &phones[CLIENTS - 1].requester);
+    assert_null(asks_over(service));
+    assert_int_equal(service->asks.count, ASKS_MAX);
     assert_non_null(answer(&bridge, 1, 1, 0));
     bridge.is_busy = true;
     asks_send(service);

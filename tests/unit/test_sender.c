@@ -290,8 +290,18 @@ static void a_prefix_on_link_has_no_bound_of_connections(void **state)
     senders_free(senders);
 }
 
-/* Who holds most: first by what an address holds, then by what its /64 holds. */
-static void senders_are_compared(void **state)
+static void assert_has(const struct sender *sender, enum sender_use use, unsigned held,
+                       unsigned by_network)
+{
+    struct fair_share share = sender_share(sender, use);
+
+    assert_ptr_equal(share.holder, sender);
+    assert_int_equal(share.held, held);
+    assert_int_equal(share.by_network, by_network);
+}
+
+/* What an address has, and what its /64 has. */
+static void shares_are_of_an_address_and_its_network(void **state)
 {
     const struct sender_limits limits = {.connections = 3};
     const struct sender_address addresses[] = {
@@ -308,25 +318,42 @@ static void senders_are_compared(void **state)
     for (int i = 0; i < COUNT; i++) {
         assert_int_equal(senders_enter(senders, &addresses[i], &limits, 0, &of[i]), 0);
     }
-    assert_int_equal(sender_compare(of[ONE], of[TWO], SENDER_CONNECTIONS), 0);
-    assert_true(sender_compare(of[ONE], of[IPV4], SENDER_CONNECTIONS) > 0); /* its /64 has two */
-    assert_true(sender_compare(of[IPV4], of[ONE], SENDER_CONNECTIONS) < 0);
     assert_int_equal(senders_enter(senders, &addresses[IPV4], &limits, 0, &more), 0);
     assert_ptr_equal(more, of[IPV4]);
-    assert_int_equal(sender_holds(of[IPV4], SENDER_CONNECTIONS), 2);
-    assert_true(sender_compare(of[IPV4], of[ONE], SENDER_CONNECTIONS) > 0);
-
-    assert_int_equal(sender_compare(of[IPV4], of[ONE], SENDER_HANDSHAKES), 0);
+    assert_has(of[ONE], SENDER_CONNECTIONS, 1, 2);
+    assert_has(of[TWO], SENDER_CONNECTIONS, 1, 2);
+    assert_has(of[IPV4], SENDER_CONNECTIONS, 2, 2);
     sender_begin_handshake(of[ONE]);
-    assert_int_equal(sender_holds(of[ONE], SENDER_HANDSHAKES), 1);
-    assert_true(sender_compare(of[ONE], of[TWO], SENDER_HANDSHAKES) > 0);
-    assert_true(sender_compare(of[TWO], of[IPV4], SENDER_HANDSHAKES) > 0);
+    assert_has(of[ONE], SENDER_HANDSHAKES, 1, 1);
+    assert_has(of[TWO], SENDER_HANDSHAKES, 0, 1);
     sender_end_handshake(of[ONE]);
-    assert_int_equal(sender_compare(of[ONE], of[IPV4], SENDER_HANDSHAKES), 0);
+    assert_has(of[TWO], SENDER_HANDSHAKES, 0, 0);
     senders_leave(of[IPV4]);
     for (int i = 0; i < COUNT; i++) {
         senders_leave(of[i]);
     }
+    senders_free(senders);
+}
+
+/* The sender that has as many connections as it may have is found, and no other. */
+static void a_full_sender_is_found(void **state)
+{
+    const struct sender_limits limits = {.connections = 2};
+    const struct sender_address address = sender_of("192.0.2.1", "192.0.2.9");
+    const struct sender_address other = sender_of("192.0.2.2", "192.0.2.9");
+    struct senders *senders = make(CAPACITY);
+    struct sender *sender = NULL;
+    (void)state;
+
+    assert_null(senders_find_full(senders, &address, &limits));
+    assert_int_equal(senders_enter(senders, &address, &limits, 0, &sender), 0);
+    assert_null(senders_find_full(senders, &address, &limits));
+    assert_int_equal(senders_enter(senders, &address, &limits, 0, &sender), 0);
+    assert_ptr_equal(senders_find_full(senders, &address, &limits), sender);
+    assert_null(senders_find_full(senders, &other, &limits));
+    senders_leave(sender);
+    assert_null(senders_find_full(senders, &address, &limits));
+    senders_leave(sender);
     senders_free(senders);
 }
 
@@ -653,7 +680,8 @@ int main(void)
         cmocka_unit_test(a_prefix_on_link_has_a_bucket),
         cmocka_unit_test(a_prefix_refuses_without_cost),
         cmocka_unit_test(a_prefix_on_link_has_no_bound_of_connections),
-        cmocka_unit_test(senders_are_compared),
+        cmocka_unit_test(shares_are_of_an_address_and_its_network),
+        cmocka_unit_test(a_full_sender_is_found),
         cmocka_unit_test(no_bucket_is_reset_by_others),
         cmocka_unit_test(the_idle_are_forgotten),
         cmocka_unit_test(tidying_forgets_hashes),

@@ -2,7 +2,9 @@
 /*
  * What the hosts of a service share: quotas, group commits, searches, expiry, and a reload.
  */
+#include "daemon/handler/handler.h"
 #include "daemon/host/service.h"
+#include "daemon/limits/sender.h"
 
 #include <string.h>
 
@@ -146,7 +148,7 @@ static void congestion_is_what_waits(void **state)
     uint32_t count = 0;
 
     fixture->service->hosts[1].config.messages_max = 100000;
-    while (!handler_is_congested(fixture->service)) {
+    while (!handler_is_congested(fixture->service, &fixture->client)) {
         service_fixture_withdraw(fixture, "beta",
                                  count++); /* of nothing: what waits is the operation */
         assert_true(count < 100000);
@@ -154,7 +156,49 @@ static void congestion_is_what_waits(void **state)
     assert_true(fixture->service->writing_bytes > 8 * 1024 * 1024);
     assert_true(fixture->service->writing_bytes < 8 * 1024 * 1024 + 4096);
     assert_int_equal(fake_persist_commit(fixture->persist), count);
-    assert_false(handler_is_congested(fixture->service));
+    assert_false(handler_is_congested(fixture->service, &fixture->client));
+}
+
+/* Makes the fixture's client one of a sender with this IPv4 address, without limits of rates. */
+static struct sender *service_client_of(struct service_fixture *fixture, uint8_t address)
+{
+    const struct sender_address named = {.kind = SENDER_IPV4, .bytes = {192, 0, 2, address}};
+    struct service *service = fixture->service;
+
+    memset(service->sender_limits.rates, 0, sizeof(service->sender_limits.rates));
+    assert_int_equal(senders_enter(service->senders, &named, &service->sender_limits, 0,
+                                   &fixture->client.sender),
+                     0);
+    return fixture->client.sender;
+}
+
+/* Senders whose operations wait for the store take turns: while those of all senders hold much,
+ * each may have one. Whoever has none is not stopped. */
+static void senders_take_turns_at_the_store(void **state)
+{
+    struct service_fixture *fixture = *state;
+    struct service *service = fixture->service;
+    uint32_t count = 0;
+
+    fixture->service->hosts[1].config.messages_max = 100000;
+    struct sender *hostile = service_client_of(fixture, 1);
+    while (!handler_is_congested(service, &fixture->client)) {
+        service_fixture_withdraw(fixture, "beta", count++);
+        assert_true(count < 1000);
+    }
+    assert_true(service->writing_bytes > 64 * 1024);
+    assert_true(service->writing_bytes < 64 * 1024 + 4096);
+    struct sender *honest = service_client_of(fixture, 2);
+    assert_false(handler_is_congested(service, &fixture->client));
+    service_fixture_withdraw(fixture, "beta", count++);
+    assert_true(handler_is_congested(service, &fixture->client));
+    fixture->client.sender = NULL; /* whoever has no limits waits with more */
+    assert_false(handler_is_congested(service, &fixture->client));
+
+    senders_leave(hostile); /* while its operations wait */
+    assert_int_equal(fake_persist_commit(fixture->persist), count);
+    assert_int_equal(sender_share(honest, SENDER_WRITES).held, 0);
+    senders_leave(honest);
 }
 
 /* --- searches --------------------------------------------------------------------------------- */
@@ -336,6 +380,7 @@ int main(void)
         TEST(a_failed_group_changes_nothing),
         TEST(failures_do_not_flood_the_log),
         TEST(congestion_is_what_waits),
+        TEST(senders_take_turns_at_the_store),
         TEST(one_search_of_a_client_at_a_time),
         TEST(short_searches_overtake),
         TEST(sweep_goes_in_slices_over_all_hosts),

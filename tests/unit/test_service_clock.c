@@ -369,10 +369,10 @@ static void clock_is_set_when_the_store_can(void **state)
     const int64_t now_ms = fixture->clock.wall_ms;
     fixture->clock.wall_ms += 7200 * SECOND_MS;
     service_sweep(fixture->service);
-    assert_true(handler_is_congested(fixture->service));
+    assert_true(handler_is_congested(fixture->service, &fixture->client));
     fake_persist_fail_next(fixture->persist);
     (void)fake_persist_commit(fixture->persist);
-    assert_false(handler_is_congested(fixture->service));
+    assert_false(handler_is_congested(fixture->service, &fixture->client));
     assert_true(service_now_ms(fixture->service) == now_ms);
     assert_false(service_clock_trusted(fixture->service));
     service_fixture_advance(fixture, 600 * SECOND_MS - 1);

@@ -294,36 +294,68 @@ static void requests_in_flight_are_bounded(void **state)
     session_fixture_leave(fixture, &peer);
 }
 
-/* While too much waits for the store nobody's requests are taken; then they are. */
-static void congestion_holds_all_clients(void **state)
+/* While the clock is set nobody's requests are taken; then they are. */
+static void a_clock_that_is_set_holds_all_clients(void **state)
 {
     struct server_fixture *fixture = *state;
     struct service *service = fixture->server.service;
-    const size_t congested = 16 * 1024 * 1024;
     struct msg_response response;
     struct peer peers[2];
 
     server_fixture_greet(fixture, &peers[0]);
     server_fixture_greet(fixture, &peers[1]);
-    service->writing_bytes += congested; /* as operations that wait would */
+    service->is_setting_clock = true;
     for (unsigned i = 0; i < 2; i++) {
         peer_put_ping(&peers[i], 2);
         session_fixture_send_all(fixture, &peers[i]);
     }
-    while (!fixture->server.sessions.was_congested ||
+    while (!fixture->server.sessions.has_congested ||
            fixture->server.sessions.first->transport.reading ||
            fixture->server.sessions.first->next->transport.reading) {
         server_fixture_turn(fixture, NULL);
     }
     assert_false(peer_take(&peers[0], &response));
     assert_false(peer_take(&peers[1], &response));
-    service->writing_bytes -= congested;
+    service->is_setting_clock = false;
     loop_wake(&fixture->server.loop); /* in the daemon an operation's end does so */
     for (unsigned i = 0; i < 2; i++) {
         session_fixture_expect(fixture, &peers[i], 2, MSG_RESPONSE_PONG);
     }
     session_fixture_leave(fixture, &peers[1]);
     session_fixture_leave(fixture, &peers[0]);
+}
+
+/* While much waits for the store, a client waits that has a part in it, and no other. */
+static void who_waits_for_the_store_takes_turns(void **state)
+{
+    struct server_fixture *fixture = *state;
+    struct service *service = fixture->server.service;
+    const size_t congested = 16 * 1024 * 1024;
+    struct msg_response response;
+    struct peer writer;
+    struct peer reader;
+
+    struct session *session = server_fixture_greet(fixture, &writer);
+    server_fixture_greet(fixture, &reader);
+    service->writing_bytes += congested; /* as operations that wait would */
+    session->client.writes++;
+    peer_put_ping(&writer, 2);
+    session_fixture_send_all(fixture, &writer);
+    while (!session->is_congested || session->transport.reading) {
+        server_fixture_turn(fixture, NULL);
+    }
+    for (uint64_t id = 2; id < 6; id++) {
+        peer_put_ping(&reader, id);
+        session_fixture_send_all(fixture, &reader);
+        session_fixture_expect(fixture, &reader, id, MSG_RESPONSE_PONG);
+    }
+    assert_false(peer_take(&writer, &response));
+    session->client.writes--;
+    loop_wake(&fixture->server.loop); /* in the daemon an operation's end does so */
+    session_fixture_expect(fixture, &writer, 2, MSG_RESPONSE_PONG);
+    service->writing_bytes -= congested;
+    session_fixture_leave(fixture, &reader);
+    session_fixture_leave(fixture, &writer);
 }
 
 /* A client that does not read is asked no more, and nothing of it is lost when it reads again. */
@@ -488,7 +520,8 @@ int main(void)
         TEST(hello_has_a_deadline),
         TEST(idle_sessions_end),
         TEST(requests_in_flight_are_bounded),
-        TEST(congestion_holds_all_clients),
+        TEST(a_clock_that_is_set_holds_all_clients),
+        TEST(who_waits_for_the_store_takes_turns),
         TEST(unread_answers_stop_the_requests),
         TEST(slow_readers_are_dropped_at_the_bound),
         TEST(the_slowest_is_dropped_at_the_common_bound),

@@ -122,28 +122,9 @@ static void fill(struct fixture *fixture, unsigned on_link, const char *newcomer
 
 /* --- tests ------------------------------------------------------------------------------------ */
 
-/* A device with an address for each session, none of them idle: who is elsewhere gets in, as long
- * as that /64 holds more than half. */
+/* A device whose addresses have a session each, none of them idle: whoever comes gets in, from
+ * elsewhere and from the same /64, and a session of that /64 gives way. */
 static void addresses_of_one_network_make_room(void **state)
-{
-    static const char *const elsewhere[] = {"192.0.2.200", "2001:db8:1::1"};
-    (void)state;
-
-    for (size_t i = 0; i < 2; i++) {
-        struct fixture fixture;
-        set_up(&fixture);
-        fill(&fixture, 5, elsewhere[i]);
-        assert_int_equal(dropped(&fixture), 0);
-        tear_down(&fixture);
-        set_up(&fixture);
-        fill(&fixture, 4, elsewhere[i]);
-        assert_int_equal(dropped(&fixture), NEWCOMER);
-        tear_down(&fixture);
-    }
-}
-
-/* Who watches with one session stays, whichever addresses come with one session each. */
-static void who_watches_stays(void **state)
 {
     static const char *const newcomers[] = {"192.0.2.200", "2001:db8:1::1", "2001:db8::77"};
     (void)state;
@@ -151,14 +132,92 @@ static void who_watches_stays(void **state)
     for (size_t i = 0; i < 3; i++) {
         struct fixture fixture;
         set_up(&fixture);
-        fill(&fixture, 4, newcomers[i]);
-        for (unsigned at = 0; at < SESSIONS; at++) {
-            watch(&fixture, at);
-            make_idle(&fixture, at);
-        }
-        assert_int_equal(dropped(&fixture), NEWCOMER);
+        fill(&fixture, 5, newcomers[i]);
+        assert_int_equal(dropped(&fixture), 0);
         tear_down(&fixture);
     }
+}
+
+/* One address more of the /64 takes no place of those who are elsewhere, watching or idle. */
+static void who_is_elsewhere_stays(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+
+    set_up(&fixture);
+    fill(&fixture, 2, "2001:db8::77");
+    for (unsigned at = 0; at < SESSIONS; at++) {
+        watch(&fixture, at);
+        if (at != 0 && at != 1) {
+            make_idle(&fixture, at);
+        }
+    }
+    assert_int_equal(dropped(&fixture), 0);
+    tear_down(&fixture);
+}
+
+/* All have one session, and all watch: who comes new gets in, for the one that was silent longest.
+ */
+static void who_watches_makes_room_for_an_equal(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+
+    set_up(&fixture);
+    fill(&fixture, 0, "192.0.2.200");
+    for (unsigned at = 0; at < SESSIONS; at++) {
+        watch(&fixture, at);
+        make_idle(&fixture, at);
+    }
+    fixture.sessions[3]->activity_ms -= 60000;
+    assert_int_equal(dropped(&fixture), 3);
+    tear_down(&fixture);
+}
+
+/* A sender with two sessions that wants a third takes none of a sender with two. */
+static void who_has_as_many_keeps_them(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+
+    set_up(&fixture);
+    for (unsigned at = 0; at < SESSIONS; at++) {
+        static const char *const addresses[] = {"192.0.2.1", "192.0.2.2", "192.0.2.3", "192.0.2.4"};
+        add(&fixture, at, addresses[at % 4]);
+        if (at % 4 != 2) {
+            make_idle(&fixture, at);
+        }
+    }
+    add(&fixture, NEWCOMER, "192.0.2.3");
+    assert_int_equal(dropped(&fixture), 2);
+    tear_down(&fixture);
+}
+
+/* The sender has as many sessions as it may have: of its idle ones without a watch, the one that
+ * was silent longest goes. If there is none, none goes. */
+static void an_idle_session_makes_room_for_its_own_sender(void **state)
+{
+    struct fixture fixture;
+    (void)state;
+
+    set_up(&fixture);
+    for (unsigned at = 0; at < PEERS; at++) {
+        add(&fixture, at, at < 5 ? "192.0.2.1" : "192.0.2.2");
+    }
+    struct sessions *all = &fixture.server->server.sessions;
+    const struct sender *sender = fixture.sessions[0]->client.sender;
+    watch(&fixture, 0);
+    make_idle(&fixture, 0);
+    make_idle(&fixture, 7);
+    assert_false(session_evict_idle_of(all, sender));
+    make_idle(&fixture, 1);
+    make_idle(&fixture, 3);
+    fixture.sessions[3]->activity_ms -= 60000;
+    assert_true(session_evict_idle_of(all, sender));
+    for (unsigned at = 0; at < PEERS; at++) {
+        assert_int_equal(fixture.sessions[at]->state, at == 3 ? SESSION_ENDING : SESSION_OPEN);
+    }
+    tear_down(&fixture);
 }
 
 /* An idle session that does not watch makes room. */
@@ -198,7 +257,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(addresses_of_one_network_make_room),
-        cmocka_unit_test(who_watches_stays),
+        cmocka_unit_test(who_is_elsewhere_stays),
+        cmocka_unit_test(who_watches_makes_room_for_an_equal),
+        cmocka_unit_test(who_has_as_many_keeps_them),
+        cmocka_unit_test(an_idle_session_makes_room_for_its_own_sender),
         cmocka_unit_test(who_is_idle_makes_room),
         cmocka_unit_test(who_has_more_makes_room),
     };

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Attacks are in this folder, one a file, named by the line of docs/notes/findings-0.1.0.md that
-each one is. Every file has tests, which count (steps, bytes, sessions, answers) and never look at a
-clock, and may have a `measure(program)`, which tests/bench/hostile.py calls for times.
+"""Attacks are in this folder, one a file, named by the line of docs/notes/findings-0.1.0.md (S) or
+docs/notes/findings-0.2.0.md (T) that each one is. Every file has tests, which count (steps, bytes,
+sessions, answers) and never look at a clock, and may have a `measure(program)`, which
+tests/bench/hostile.py calls for times.
 
 They run in a network namespace with loopback only, on which one machine is many devices:
 

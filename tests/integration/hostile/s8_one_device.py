@@ -346,6 +346,9 @@ class Phone:
         self.client.call(pb.Ping())
 
 
+EACH = 16  # sessions of an address, as many as it may have
+
+
 class Attack:
     """16 addresses that hold sessions, deposit and report, one step after the other."""
 
@@ -354,12 +357,12 @@ class Attack:
         self.held = []
 
     def step(self, victims):
-        """Takes sessions until there are none, leaves messages, reports what others left."""
+        """Takes as many sessions as there may be, leaves messages, reports what others left. Once all
+        sessions are taken, each new one costs the attackers one of their own."""
         for source in self.sources:
-            client = devices.greeted(self.address, source)
-            while client is not None:
-                self.held.append(client)
-                client = devices.greeted(self.address, source)
+            made = [devices.greeted(self.address, source) for _ in range(EACH)]
+            self.held += [client for client in made if client is not None]
+        self.forget_ended()
         for client in self.of_each():
             with contextlib.suppress(wire.Ended, OSError, AssertionError):
                 try_deposits(client, self.rng, 4)
@@ -369,9 +372,17 @@ class Attack:
 
     def of_each(self):
         """A session of each source that still has one."""
-        by_source = {client.socket.getsockname()[0]: client for client in self.held
-                     if not select.select([client.socket], [], [], 0)[0]}
-        return by_source.values()
+        return {client.socket.getsockname()[0]: client for client in self.held}.values()
+
+    def forget_ended(self):
+        poll = select.poll()
+        for client in self.held:
+            poll.register(client.socket, select.POLLIN)
+        ended = {file for file, _ in poll.poll(0)}
+        for client in self.held:
+            if client.socket.fileno() in ended:
+                client.close()
+        self.held = [client for client in self.held if client.socket.fileno() >= 0]
 
     def close(self):
         for client in self.held:
