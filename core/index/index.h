@@ -11,7 +11,7 @@
  * A search runs in steps. A step compares about as many filters as its budget allows. The answer is
  * right for the moment of the last step, unless the budget of the query ended the search: it takes
  * messages into account that were inserted during the search, and has no message that was removed
- * or has expired. One thread uses an index and its searches.
+ * or has expired. One thread uses an index and its searches, except for index_search_walk.
  */
 #ifndef CORE_INDEX_INDEX_H
 #define CORE_INDEX_INDEX_H
@@ -250,6 +250,15 @@ void index_search_free(struct index_search *search); /* at any time; NULL is fin
  * go.
  */
 int index_search_step(struct index_search *search, uint64_t budget, int64_t now_ms);
+
+/*
+ * Continues a search that index_search_step has begun for about `budget` units of work, and may do
+ * so on another thread than the one that changes the indexes: while it runs, the indexes of the
+ * search must not change, and nobody else may use the search. Other searches may go on. Returns
+ * true if only index_search_step can continue, which also ends the search: the function itself
+ * ends no search, and does not look for messages that have expired.
+ */
+bool index_search_walk(struct index_search *search, uint64_t budget);
 
 /*
  * Returns the answer, best first, and its length, after index_search_step returned 0. The answer

@@ -367,6 +367,14 @@ int index_search_step(struct index_search *search, uint64_t budget, int64_t now_
     return 0;
 }
 
+bool index_search_walk(struct index_search *search, uint64_t budget)
+{
+    uint64_t left = budget_left(search);
+
+    left = budget < left ? budget : left;
+    return search->done || search->restart || left == 0 || search_walk(search, &left);
+}
+
 const struct nearest_candidate *index_search_results(struct index_search *search,
                                                      uint32_t *out_count)
 {

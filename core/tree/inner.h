@@ -37,6 +37,8 @@
 #ifndef CORE_TREE_INNER_H
 #define CORE_TREE_INNER_H
 
+#include <stdatomic.h>
+
 #include "core/bits/bits.h"
 #include "core/index/engine.h"
 #include "core/index/idmap.h"
@@ -191,12 +193,13 @@ enum { TREE_TWIN_CHUNK = 64 /* twins allocated at a time */ };
 
 struct tree_cursor;
 
-/* What searches have learned about their bounds: see search.c. */
+/* What searches have learned about their bounds: see search.c. Searches of several threads write
+ * it, and one of them may be lost, which does no harm: no answer depends on it. */
 struct tree_learned {
-    uint32_t futile; /* number of consecutive searches that compared most nodes in order although
-                        their columns were counted, at most FUTILE_MOST */
-    uint32_t retry;  /* counts searches while `futile` is FUTILE_MOST: every RETRY-th of them tries
-                        bounds again */
+    atomic_uint futile; /* number of consecutive searches that compared most nodes in order although
+                           their columns were counted, at most FUTILE_MOST */
+    atomic_uint retry;  /* counts searches while `futile` is FUTILE_MOST: every RETRY-th of them
+                           tries bounds again */
 };
 
 /* The group that the last insert used. Its union has the bits `known` as long as `changes` is the

@@ -12,10 +12,11 @@ bool walk_leave_rest(struct walk *walk, uint32_t twin, uint32_t overlap)
 {
     enum { FIRST_ROOM = 16 };
     struct tree_cursor *cursor = walk->cursor;
+    const struct alloc *alloc = walk->tree->alloc;
 
     if (cursor->rest_count == cursor->rest_room) {
         uint32_t room = cursor->rest_room == 0 ? FIRST_ROOM : 2 * cursor->rest_room;
-        struct walk_rest *rests = alloc_array(cursor->alloc, room, sizeof(*rests));
+        struct walk_rest *rests = alloc_array(alloc, room, sizeof(*rests));
 
         if (rests == NULL) {
             return false;
@@ -23,7 +24,7 @@ bool walk_leave_rest(struct walk *walk, uint32_t twin, uint32_t overlap)
         if (cursor->rest_count > 0) {
             memcpy(rests, cursor->rests, cursor->rest_count * sizeof(*rests));
         }
-        alloc_release(cursor->alloc, cursor->rests);
+        alloc_release(alloc, cursor->rests);
         cursor->rests = rests;
         cursor->rest_room = room;
     }

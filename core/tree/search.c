@@ -95,9 +95,9 @@ int tree_cursor_new(void *engine, const struct alloc *alloc, void **out_cursor)
 
 void tree_cursor_free(void *engine, void *cursor)
 {
+    const struct tree *tree = engine;
     struct tree_cursor *c = cursor;
 
-    (void)engine;
     if (c == NULL) {
         return;
     }
@@ -105,7 +105,7 @@ void tree_cursor_free(void *engine, void *cursor)
     if (c->next != NULL) {
         c->next->link = c->link;
     }
-    alloc_release(c->alloc, c->rests);
+    alloc_release(tree->alloc, c->rests);
     alloc_release(c->alloc, c);
 }
 
@@ -163,10 +163,11 @@ static bool gives_up(const struct walk *walk)
 {
     struct tree_learned *learned = learned_of(walk);
 
-    if (learned->futile < FUTILE_MOST || walk->probe->contains != NULL) {
+    if (atomic_load_explicit(&learned->futile, memory_order_relaxed) < FUTILE_MOST ||
+        walk->probe->contains != NULL) {
         return false;
     }
-    return ++learned->retry % RETRY != 0;
+    return (atomic_fetch_add_explicit(&learned->retry, 1, memory_order_relaxed) + 1) % RETRY != 0;
 }
 
 /*
@@ -177,14 +178,16 @@ static bool gives_up(const struct walk *walk)
 static void search_learn(const struct walk *walk)
 {
     struct tree_learned *learned = learned_of(walk);
+    unsigned futile = atomic_load_explicit(&learned->futile, memory_order_relaxed);
     uint64_t filters_bytes = (uint64_t)walk->tree->count * walk->tree->words * sizeof(uint64_t);
 
     if (walk->cursor->swept * 2 <= walk->tree->node_count &&
         walk->probe->bytes * 2 <= filters_bytes) {
-        learned->futile = 0;
-    } else if (learned->futile < FUTILE_MOST) {
-        learned->futile++;
+        futile = 0;
+    } else if (futile < FUTILE_MOST) {
+        futile++;
     }
+    atomic_store_explicit(&learned->futile, futile, memory_order_relaxed);
 }
 
 static void rank_nodes(struct walk *walk)

@@ -79,10 +79,12 @@ struct tree_cursor {
     uint16_t *reach;  /* for each index of tree->nodes: an upper bound of the reach of the node's
                          groups that are not opened yet, or REACH_PLAIN */
     uint8_t *kept_at; /* by place: 1 + index in kept; 0: the node is not kept */
-    struct kept_node *kept;  /* this array starts at a cache line, because kernels read and write
-                              * whole cache lines of it */
-    uint32_t kept_room;      /* 1 .. KEPT_NODES */
-    struct walk_rest *rests; /* rest_count of them, of different entries. The cursor owns it */
+    struct kept_node *kept; /* this array starts at a cache line, because kernels read and write
+                             * whole cache lines of it */
+    uint32_t kept_room;     /* 1 .. KEPT_NODES */
+    /* rest_count of them, of different entries. The cursor owns it. It is of the allocator of the
+     * tree, because a step may run on another thread, where `alloc` cannot be used */
+    struct walk_rest *rests;
     uint32_t rest_count;
     uint32_t rest_room;
     uint8_t storage[]; /* of reach, kept_at and kept */

@@ -12,6 +12,7 @@
 #define DAEMON_HANDLER_QUERY_H
 
 #include "daemon/handler/job.h"
+#include "daemon/system/read_pool.h"
 #include "daemon/watch/asks.h"
 
 /* Where a part of a search looks. The job is a user of the epoch. */
@@ -62,8 +63,11 @@ struct query_job {
     /* owned: remote_count messages of other servers, the nearest first, and their bytes */
     struct query_remote *remote;
     uint32_t remote_count;
-    unsigned attempts; /* searches so far */
-    uint64_t steps;    /* of the search, since it has begun to take turns */
+    unsigned attempts;     /* searches so far */
+    struct read_task task; /* while the search is in service->read_pool */
+    unsigned task_steps;   /* of the search there */
+    uint64_t task_ns;      /* CPU time of these steps */
+    uint64_t steps;        /* of the search, since it has begun to take turns */
     struct persist_read read;
     /* query.k elements; NULL until payloads are read from the store */
     struct persist_entry *entries;

@@ -4,9 +4,13 @@
  * Longer searches take turns, round robin by sender; every second step is for those that have had
  * few steps yet. Of all connections of a sender, one search at
  * a time takes turns, and the other long searches wait to begin.
+ *
+ * While queries come faster than the loop answers them, threads of the read_pool do the first steps
+ * of most of them.
  */
 #include "daemon/handler/handler.h"
 #include "daemon/handler/query.h"
+#include "daemon/system/container.h"
 #include "daemon/system/list.h"
 #include "proto/codec/codec.h"
 
@@ -145,6 +149,79 @@ static bool search_begin(struct query_job *job)
     return true;
 }
 
+/* After the first steps: answers, or lets the search take turns. */
+static void search_settle(struct query_job *job, bool is_over)
+{
+    struct service *service = job->base.service;
+
+    if (is_over) {
+        job->when_found(job);
+    } else if (may_begin(service, job)) {
+        job->steps = 0;
+        search_enlist(job, &service->searches);
+    } else {
+        index_search_free(job->search);
+        job->search = NULL;
+        search_enlist(job, &service->waiting);
+    }
+}
+
+/* A piece of a search, on a thread of the read_pool. */
+static bool run_task(struct read_task *task)
+{
+    struct query_job *job = CONTAINER_OF(task, struct query_job, task);
+    uint64_t began_ns = service_monotonic_ns(job->base.service);
+    bool is_over = index_search_walk(job->search, STEP_WORK);
+
+    job->task_steps++;
+    job->task_ns += service_monotonic_ns(job->base.service) - began_ns;
+    return is_over || job->task_steps == FIRST_STEPS || job->task_ns >= FIRST_NS;
+}
+
+/*
+ * Gives the search to the read_pool, which does the rest of its first steps. Returns false if the
+ * loop has to do them: there is no pool, its threads have enough to do, the search holds much
+ * memory, or no other search was seen in this turn. A search that is alone would end later there,
+ * because a thread, and then the loop, would have to wake for it.
+ */
+static bool search_elsewhere(struct query_job *job)
+{
+    struct service *service = job->base.service;
+    bool is_alone = !service->has_searched && service->searching_elsewhere == 0;
+
+    service->has_searched = true;
+    if (is_alone || is_wide(job) || !read_pool_has_room(service->read_pool)) {
+        return false;
+    }
+    service->searching_elsewhere++;
+    query_charge(job);
+    job->task = (struct read_task){.run = run_task};
+    job->task_steps = 1;
+    job->task_ns = 0;
+    read_pool_put(service->read_pool, &job->task);
+    return true;
+}
+
+/* Ends the searches that come back from the read_pool, or lets them take turns. */
+static void search_settle_tasks(struct service *service)
+{
+    struct read_task *task = read_pool_take(service->read_pool);
+
+    while (task != NULL) {
+        struct query_job *job = CONTAINER_OF(task, struct query_job, task);
+        struct requester *client = job->base.client;
+
+        task = task->next;
+        service->searching_elsewhere--;
+        if (client->is_gone) {
+            job_end(&job->base);
+            continue;
+        }
+        client->events->spent(client, job->task_ns);
+        search_settle(job, search_step(job));
+    }
+}
+
 void query_search(struct query_job *job)
 {
     struct service *service = job->base.service;
@@ -160,17 +237,11 @@ void query_search(struct query_job *job)
             break;
         }
         is_over = search_step(job);
+        if (i == 0 && !is_over && search_elsewhere(job)) {
+            return;
+        }
     }
-    if (is_over) {
-        job->when_found(job);
-    } else if (may_begin(service, job)) {
-        job->steps = 0;
-        search_enlist(job, &service->searches);
-    } else {
-        index_search_free(job->search);
-        job->search = NULL;
-        search_enlist(job, &service->waiting);
-    }
+    search_settle(job, is_over);
 }
 
 /*
@@ -215,6 +286,9 @@ static void begin_waiting(struct service *service)
 
 bool handler_run_searches(struct service *service, uint64_t budget, uint64_t until_ns)
 {
+    read_pool_resume(service->read_pool);
+    search_settle_tasks(service);
+    service->has_searched = false;
     while (service->searches != NULL && budget >= STEP_WORK) {
         bool is_for_young = service->search_steps++ % 2 == 0;
         struct query_job *job =

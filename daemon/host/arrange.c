@@ -11,6 +11,7 @@
 #include "core/base/err.h"
 #include "daemon/system/container.h"
 #include "daemon/system/log.h"
+#include "daemon/system/read_pool.h"
 
 enum {
     /*
@@ -331,6 +332,7 @@ bool arrange_turn(struct arrange *arrange, int64_t now_ms)
         }
         break;
     case ARRANGE_FOLLOWING:
+        read_pool_pause(arrange->host->read_pool); /* at the end the indexes are exchanged */
         outcome = renewal_follow(arrange->renewal, FOLLOW_BUDGET);
         if (outcome == 0) {
             arrange_finish(arrange);

@@ -8,6 +8,7 @@
 #include "core/base/expiry.h"
 #include "core/filter/bloom.h"
 #include "daemon/host/host_groups.h"
+#include "daemon/system/read_pool.h"
 
 int host_init(struct host *host, const struct config_host *config, uint32_t number,
               const struct alloc *alloc, const struct bits_kernels *kernels, uint64_t hash_seed)
@@ -139,6 +140,7 @@ int host_admit(struct host *host, const struct persist_message *message)
         return -ERR_DAMAGED;
     }
     memcpy(item.id, message->id, sizeof(item.id));
+    read_pool_pause(host->read_pool);
     int rc = index_insert(epoch->index, &item, filter);
     if (rc == 0) {
         summary_add(&epoch->summary, filter);
@@ -181,6 +183,7 @@ int host_remove(struct host *host, const uint8_t *id, struct index_item *out_ite
     int rc = host_find(host, id, &epoch, NULL, filter);
 
     if (rc == 0) {
+        read_pool_pause(host->read_pool);
         rc = index_remove(epoch->index, id, out_item);
     }
     if (rc == 0) {
@@ -195,6 +198,7 @@ int host_remove(struct host *host, const uint8_t *id, struct index_item *out_ite
 void host_shift(struct host *host, int64_t before_ms, int64_t from_ms, int64_t by_ms)
 {
     host->feed.turn++; /* times are changes */
+    read_pool_pause(host->read_pool);
     for (size_t i = 0; i < host->epoch_count; i++) {
         struct epoch *epoch = host->epochs[i];
 

@@ -40,6 +40,7 @@ struct host {
     size_t filter_bytes;
     size_t filter_words;
     struct index_options index_options; /* of every epoch's index */
+    struct read_pool *read_pool;        /* of the service; borrowed, or NULL */
     /* owned: epoch_count epochs; the first one is epoch 0 */
     struct epoch *epochs[HOST_EPOCHS_MAX];
     size_t epoch_count;

@@ -137,6 +137,7 @@ static int put_host(struct service *service, const struct config_host *config, u
     if (rc != 0) {
         return rc;
     }
+    host->read_pool = service->read_pool;
     rc = service_set_here(service, host, &(struct msg_text){0}, &changed, out_reason);
     if (rc != 0) {
         host_deinit(host);
@@ -306,6 +307,7 @@ int service_new(const struct service_options *options, struct service **out_serv
     service->clock_context = options->clock_context;
     service->read_ns = options->read_ns;
     service->control = options->control;
+    service->read_pool = options->read_pool;
     service->hash_seed = options->hash_seed;
     metrics_init(&service->metrics, (int64_t)(service_monotonic_ns(service) / 1000000));
     service->kernels = choose_kernels();

@@ -45,6 +45,9 @@ struct requester_events {
      * (limits/resume.h).
      */
     void (*drop)(struct requester *client, enum msg_error_code code, const char *sentence);
+    /* Charges the client with CPU time that another thread has spent on its request. Called only if
+     * the service has a read_pool. */
+    void (*spent)(struct requester *client, uint64_t spent_ns);
 };
 
 /*

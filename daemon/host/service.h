@@ -87,6 +87,11 @@ struct service_options {
      * ever rebuilt. If there is a worker, `alloc` must be thread-safe
      */
     struct worker *worker;
+    /*
+     * borrowed: threads on which searches of queries go on beside the loop. NULL: all searches run
+     * on the loop. If there are threads, `alloc` must be thread-safe
+     */
+    struct read_pool *read_pool;
 };
 
 /*
@@ -105,6 +110,7 @@ struct service {
     void *clock_context;
     uint64_t (*read_ns)(void *context);
     const struct service_control *control;
+    struct read_pool *read_pool; /* or NULL; paused before an index changes */
     const struct bits_kernels *kernels;
     /* LIMIT_HOSTS elements, host_count in use, in the order of the configuration */
     struct host *hosts;
@@ -166,13 +172,15 @@ struct service {
     bool stopping;
 
     /* daemon/handler/ */
-    struct reports *reports;     /* report.c: made with the first report */
-    struct query_job *searches;  /* query_search.c: long searches that take turns */
-    struct query_job *waiting;   /* query_search.c: long searches that wait to begin */
-    uint64_t search_steps;       /* query_search.c: of all searches that take turns */
-    size_t writing_bytes;        /* job.c: memory of deposits and withdrawals that wait */
-    struct similar_job *similar; /* similar.c: the request Similar that is under way; or NULL */
-    bool checking;               /* check.c: a Check request runs; one at a time */
+    struct reports *reports;      /* report.c: made with the first report */
+    struct query_job *searches;   /* query_search.c: long searches that take turns */
+    struct query_job *waiting;    /* query_search.c: long searches that wait to begin */
+    uint64_t search_steps;        /* query_search.c: of all searches that take turns */
+    bool has_searched;            /* query_search.c: a search has begun in this turn */
+    uint32_t searching_elsewhere; /* query_search.c: searches in read_pool */
+    size_t writing_bytes;         /* job.c: memory of deposits and withdrawals that wait */
+    struct similar_job *similar;  /* similar.c: the request Similar that is under way; or NULL */
+    bool checking;                /* check.c: a Check request runs; one at a time */
 
     /* daemon/watch/ */
     struct watch_state *watch; /* made by watch_init; NULL: not yet */

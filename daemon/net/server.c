@@ -17,13 +17,60 @@
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
 #include "daemon/system/privilege.h"
+#include "daemon/system/read_pool.h"
 #include "daemon/system/reason.h"
 
 /* --- a turn of the loop ----------------------------------------------------------------------- */
 
 static void on_prepare(uv_prepare_t *handle)
 {
-    server_flush(handle->data);
+    struct server *server = handle->data;
+
+    server_flush(server);
+    if (uv_backend_timeout(&server->loop.uv) != 0) {
+        read_pool_await(server->read_pool);
+    } else {
+        read_pool_resume(server->read_pool);
+    }
+}
+
+/* --- threads for searches --------------------------------------------------------------------- */
+
+static void on_task_over(uv_async_t *handle)
+{
+    (void)handle; /* the turn that follows takes the task */
+}
+
+static void wake_loop(void *context)
+{
+    struct server *server = context;
+
+    (void)uv_async_send(&server->task_over);
+}
+
+/*
+ * With one processor there is no pool: its threads would only take the loop's time. If the system
+ * allows no thread, the loop does all searches.
+ */
+static void open_read_pool(struct server *server)
+{
+    unsigned processors = uv_available_parallelism();
+
+    if (processors < 2 || uv_async_init(&server->loop.uv, &server->task_over, on_task_over) != 0) {
+        return;
+    }
+    server->read_pool = read_pool_new(server->alloc, processors - 1, wake_loop, server);
+    if (server->read_pool == NULL) {
+        uv_close((uv_handle_t *)&server->task_over, NULL);
+    }
+}
+
+/* Closes what keeps the loop running; close_all frees the pool, in which no task is left. */
+static void close_read_pool(struct server *server)
+{
+    if (server->read_pool != NULL) {
+        uv_close((uv_handle_t *)&server->task_over, NULL);
+    }
 }
 
 /* --- the end ---------------------------------------------------------------------------------- */
@@ -34,6 +81,7 @@ static void on_persist_closed(void *context)
 
     server->persist = NULL;
     devices_close(server->devices);
+    close_read_pool(server);
     loop_close_handles(&server->loop);
     uv_close((uv_handle_t *)&server->prepare, NULL);
     uv_close((uv_handle_t *)&server->check, NULL);
@@ -197,6 +245,7 @@ static int make_service(struct server *server, char *out_reason)
         .read_ns = server_clock_ns,
         .control = &server->control,
         .worker = &server->worker.worker,
+        .read_pool = server->read_pool,
     };
 
     server->control = server_control_new(server);
@@ -249,6 +298,7 @@ static void close_all(struct server *server)
     here_watch_free(server->here_watch);
     devices_free(server->devices);
     handler_close(server->service);
+    read_pool_free(server->read_pool);
     sessions_deinit(&server->sessions);
     server_tls_deinit(&server->tls);
     if (uv_loop_close(&server->loop.uv) != 0) {
@@ -293,6 +343,7 @@ int server_start(struct server *server, const struct options *options, const str
     /* Beside sessions: listeners, the store, libuv. */
     loop_reserve(&server->loop, (uint64_t)config->limits.sessions_max + 64);
     worker_uv_init(&server->worker, &server->loop.uv);
+    open_read_pool(server);
 
     rc = server_open_addresses(server, out_reason);
     if (rc == 0) { /* as the configured user: a reload does it again */
@@ -322,6 +373,7 @@ int server_start(struct server *server, const struct options *options, const str
         server->persist->interface->close(server->persist, NULL, NULL);
     }
     devices_close(server->devices);
+    close_read_pool(server);
     loop_close_handles(&server->loop);
     close_all(server);
     if (early_signals_stop()) {

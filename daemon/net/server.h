@@ -41,6 +41,8 @@ struct server {
     struct sessions sessions;
     struct server_tls tls;
     struct worker_uv worker;
+    struct read_pool *read_pool; /* NULL: there is one processor only */
+    uv_async_t task_over;        /* wakes the loop for read_pool; open if there is a read_pool */
     struct service *service;
     struct persist *persist;
     struct here_watch *here_watch;

@@ -70,12 +70,18 @@ static void on_drop(struct requester *client, enum msg_error_code code, const ch
     }
 }
 
+static void on_spent(struct requester *client, uint64_t spent_ns)
+{
+    session_spend_elsewhere(session_of_client(client), spent_ns);
+}
+
 const struct requester_events session_client_events = {
     .respond = session_respond,
     .work_ended = on_work_ended,
     .has_room = on_has_room,
     .queued = on_queued,
     .drop = on_drop,
+    .spent = on_spent,
 };
 
 /* --- the transport's events ------------------------------------------------------------------- */

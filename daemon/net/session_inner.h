@@ -33,6 +33,9 @@ bool session_is_over_share(struct session *session, uint64_t now_ns);
 /* Charges the session's account with the CPU time from `began_ns` until now. */
 void session_spend(struct session *session, uint64_t began_ns);
 
+/* The same with CPU time that another thread has used, which the loop has left for others. */
+void session_spend_elsewhere(struct session *session, uint64_t spent_ns);
+
 /* Adds the session to the loop's list `ready`, or to the list `busy` if the session is over its
  * share of CPU time. */
 void session_mark_ready(struct session *session);

@@ -116,6 +116,14 @@ void session_spend(struct session *session, uint64_t began_ns)
     loop_spend_on_arrivals(session->all->loop, now_ns, fresh_ns);
 }
 
+void session_spend_elsewhere(struct session *session, uint64_t spent_ns)
+{
+    uint64_t now_ns = service_monotonic_ns(session->all->service);
+
+    account_leak(account_of(session), now_ns, SHARE);
+    account_spend(account_of(session), now_ns, spent_ns, SPENT_NS_MAX);
+}
+
 /* --- the loop's lists ------------------------------------------------------------------------- */
 
 void session_mark_ready(struct session *session)

@@ -19,9 +19,9 @@
 #include "core/base/alloc.h"
 
 enum {
-    BLOCK_POOL_BLOCK_MIN = 1024,       /* smaller blocks are freed at once: overwriting is cheap */
-    BLOCK_POOL_BLOCK_MAX = 128 * 1024, /* larger ones are freed, too */
-    BLOCK_POOL_KEPT_BYTES = 256 * 1024 /* of all kept blocks */
+    BLOCK_POOL_BLOCK_MIN = 1024,        /* smaller blocks are freed at once: overwriting is cheap */
+    BLOCK_POOL_BLOCK_MAX = 128 * 1024,  /* larger ones are freed, too */
+    BLOCK_POOL_KEPT_BYTES = 1024 * 1024 /* of all kept blocks */
 };
 
 struct block_pool {

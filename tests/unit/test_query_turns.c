@@ -5,6 +5,9 @@
  */
 #include <string.h>
 
+#include <uv.h>
+
+#include "daemon/system/read_pool.h"
 #include "tests/lib/check.h"
 #include "tests/lib/handler_fixture.h"
 
@@ -22,6 +25,7 @@ enum {
 struct seeker {
     struct requester client; /* first */
     unsigned answers;
+    unsigned times_charged; /* with time of a thread */
 };
 
 static void on_respond(struct requester *client, const struct msg_response *response)
@@ -35,7 +39,14 @@ static void on_work_ended(struct requester *client)
     (void)client;
 }
 
-static const struct requester_events events = {.respond = on_respond, .work_ended = on_work_ended};
+static void on_spent(struct requester *client, uint64_t spent_ns)
+{
+    (void)spent_ns;
+    ((struct seeker *)(void *)client)->times_charged++;
+}
+
+static const struct requester_events events = {
+    .respond = on_respond, .work_ended = on_work_ended, .spent = on_spent};
 
 /* A host with many messages, of which the queries below are shown none: nothing prunes. */
 static struct handler_fixture *new_fixture(void)
@@ -287,6 +298,67 @@ static void new_searches_have_their_first_steps_at_once(void **state)
     end(fixture);
 }
 
+/* --- beside the loop -------------------------------------------------------------------------- */
+
+static void wake(void *context)
+{
+    uv_sem_post(context);
+}
+
+/* Lets the loop wait until a search comes back from a thread, and has a turn. */
+static void wait_for_thread(struct handler_fixture *fixture, uv_sem_t *woken)
+{
+    read_pool_await(fixture->service->read_pool);
+    uv_sem_wait(woken);
+    (void)take_step(fixture);
+}
+
+/*
+ * The first search of a turn stays on the loop. A second one goes to a thread, unless it holds much
+ * memory; its client is charged with the time, and a client that has left gets no answer.
+ */
+static void further_searches_go_to_a_thread(void **state)
+{
+    static struct seeker seekers[4];
+    struct handler_fixture *fixture = new_fixture();
+    struct service *service = fixture->service;
+    uv_sem_t woken;
+
+    (void)state;
+    assert_int_equal(uv_sem_init(&woken, 0), 0);
+    service->read_pool = read_pool_new(alloc_system(), 1, wake, &woken);
+    assert_non_null(service->read_pool);
+    for (uint8_t device = 0; device < 4; device++) {
+        connect_device(fixture, &seekers[device], device);
+    }
+    search(fixture, &seekers[0], 1);
+    assert_int_equal(service->searching_elsewhere, 0);
+    read_pool_pause(service->read_pool);
+    search(fixture, &seekers[1], LIMIT_PARTS);
+    assert_int_equal(service->searching_elsewhere, 0);
+    search(fixture, &seekers[2], 1);
+    search(fixture, &seekers[3], 1);
+    assert_int_equal(service->searching_elsewhere, 2);
+    assert_int_equal(seekers[2].client.searches, 0); /* its session takes further requests */
+    assert_int_equal(seekers[2].client.work_count, 1);
+    leave(&seekers[3]);
+    while (service->searching_elsewhere > 0) {
+        wait_for_thread(fixture, &woken);
+    }
+    assert_int_equal(seekers[2].times_charged, 1);
+    assert_int_equal(seekers[3].times_charged, 0);
+    assert_int_equal(seekers[3].client.work_count, 0);
+    for (int i = 0; i < 3; i++) { /* these are long: they take turns on the loop */
+        (void)steps_until(fixture, &seekers[i], 1);
+        leave(&seekers[i]);
+    }
+    assert_int_equal(seekers[3].answers, 0);
+    read_pool_free(service->read_pool);
+    service->read_pool = NULL;
+    uv_sem_destroy(&woken);
+    end(fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -295,6 +367,7 @@ int main(void)
         cmocka_unit_test(connections_of_a_sender_share_its_turns),
         cmocka_unit_test(wide_searches_leave_room_for_narrow_ones),
         cmocka_unit_test(new_searches_have_their_first_steps_at_once),
+        cmocka_unit_test(further_searches_go_to_a_thread),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

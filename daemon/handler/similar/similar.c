@@ -12,6 +12,7 @@
 #include "core/index/similar.h"
 #include "daemon/handler/job.h"
 #include "daemon/system/container.h"
+#include "daemon/system/read_pool.h"
 #include "proto/codec/codec.h"
 
 enum {
@@ -173,7 +174,8 @@ bool handler_run_similar(struct service *service, uint64_t until_ns)
         job_end(&job->base);
         return false;
     }
-    if (job->base.client->has_ended) { /* as a rule it has closed the connection */
+    read_pool_pause(service->read_pool); /* messages of the index are marked */
+    if (job->base.client->has_ended) {   /* as a rule it has closed the connection */
         job_fail(&job->base, MSG_INVALID, NULL,
                  "the client ended its side of the connection, which ends this search");
         return false;
