@@ -79,7 +79,7 @@ static void change(uint32_t id)
     struct index_item item = {
         .deposited_ms = world.now_ms - rng_below(&world.rng, 10),
         .expires_ms =
-            rng_chance(&world.rng, 80) ? INT64_MAX : world.now_ms + rng_below(&world.rng, 3000),
+            world.now_ms + (rng_chance(&world.rng, 80) ? 1000000 : rng_below(&world.rng, 3000)),
         .reach_ppm = DISTANCE_ONE_PPM,
         .sender = rng_below(&world.rng, 8),
     };

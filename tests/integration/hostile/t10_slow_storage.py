@@ -68,7 +68,7 @@ def held(path):
 def test_a_burst_delays_no_reader_and_one_deposit_by_its_turn(make_daemon, rng, tmp_path, sanitized):
     """While nothing is stored an honest client reads as ever; then its deposit is among the first."""
     if sanitized:
-        pytest.skip(f"nothing is preloaded beside {sanitized}")
+        pytest.skip(f"nothing is preloaded under {sanitized}")
     preload = os.environ.get("HEARSAY_HELD_DISK") or pytest.skip("held_disk is not built")
     gate = tmp_path / "gate"
     environment = {"LD_PRELOAD": os.path.abspath(preload), "HEARSAY_HELD_DISK_FILE": str(gate)}
