@@ -2,11 +2,13 @@
 #include "client/web/portal.h"
 
 #include <string.h>
+#include <strings.h>
 
 #include <sodium.h>
 
 struct portal_probe {
     const char *path;
+    const char *host; /* for a path that is not only a probe's; else NULL */
     unsigned status;
     const char *type; /* NULL: without a body */
     const char *body;
@@ -20,32 +22,48 @@ struct portal_probe {
     "<meta http-equiv=\"refresh\" content=\"0;" \
     "url=https://support.mozilla.org/kb/captive-portal\"/>"
 
-/* The answers by which a phone believes that there is internet. The paths differ, so the names of
- * the servers, of which each maker has several, do not matter. */
+#define NETWORK_MANAGER "NetworkManager is online\n"
+
+/* The answers by which a phone or a laptop believes that there is internet. Most paths differ, so
+ * the names of the servers, of which each maker has several, do not matter. */
 static const struct portal_probe probes[] = {
     /* iOS, macOS */
-    {"/hotspot-detect.html", 200, "text/html", APPLE},
-    {"/library/test/success.html", 200, "text/html", APPLE},
+    {"/hotspot-detect.html", NULL, 200, "text/html", APPLE},
+    {"/library/test/success.html", NULL, 200, "text/html", APPLE},
     /* Android, ChromeOS */
-    {"/generate_204", 204, NULL, ""},
-    {"/gen_204", 204, NULL, ""},
+    {"/generate_204", NULL, 204, NULL, ""},
+    {"/gen_204", NULL, 204, NULL, ""},
     /* Windows 10, Windows 11 */
-    {"/ncsi.txt", 200, "text/plain", "Microsoft NCSI"},
-    {"/connecttest.txt", 200, "text/plain", "Microsoft Connect Test"},
+    {"/ncsi.txt", NULL, 200, "text/plain", "Microsoft NCSI"},
+    {"/connecttest.txt", NULL, 200, "text/plain", "Microsoft Connect Test"},
     /* Firefox */
-    {"/success.txt", 200, "text/plain", "success\n"},
-    {"/canonical.html", 200, "text/html", MOZILLA},
+    {"/success.txt", NULL, 200, "text/plain", "success\n"},
+    {"/canonical.html", NULL, 200, "text/html", MOZILLA},
     /* Kindle */
-    {"/kindle-wifi/wifistub.html", 200, "text/html", KINDLE},
-    {"/kindle-wifi/wifistub-eink.html", 200, "text/html", KINDLE},
+    {"/kindle-wifi/wifistub.html", NULL, 200, "text/html", KINDLE},
+    {"/kindle-wifi/wifistub-eink.html", NULL, 200, "text/html", KINDLE},
+    /* NetworkManager of Debian, GNOME, Arch, Ubuntu, openSUSE, Fedora */
+    {"/nm", NULL, 200, "text/plain", NETWORK_MANAGER},
+    {"/check_network_status.txt", NULL, 200, "text/plain", NETWORK_MANAGER},
+    {"/nm-check.txt", NULL, 200, "text/plain", NETWORK_MANAGER},
+    {"/", "connectivity-check.ubuntu.com", 200, "text/plain", NETWORK_MANAGER},
+    {"/", "conncheck.opensuse.org", 200, "text/plain", NETWORK_MANAGER},
+    {"/static/hotspot.txt", NULL, 200, "text/plain", "OK"},
+    /* Steam Deck */
+    {"/204", NULL, 204, NULL, ""},
 };
 
-static void address_hash(const struct portal *portal, const struct http_address *client,
-                         uint8_t *out_hash)
+/* A device is the same phone whatever its addresses are; an address may be another phone's soon. */
+static void phone_hash(const struct portal *portal, const struct http_address *client,
+                       uint8_t *out_hash)
 {
-    uint8_t text[1 + sizeof(client->bytes)] = {client->family};
+    uint8_t text[1 + sizeof(client->bytes)] = {client->device != 0 ? 0 : client->family};
 
-    memcpy(text + 1, client->bytes, client->family == 4 ? 4 : sizeof(client->bytes));
+    if (client->device != 0) {
+        memcpy(text + 1, &client->device, sizeof(client->device));
+    } else {
+        memcpy(text + 1, client->bytes, client->family == 4 ? 4 : sizeof(client->bytes));
+    }
     /* Cannot fail: all lengths are within the bounds of BLAKE2b. */
     (void)crypto_generichash(out_hash, PORTAL_HASH_BYTES, text, sizeof(text), portal->salt,
                              sizeof(portal->salt));
@@ -67,7 +85,7 @@ void portal_stay(struct portal *portal, const struct http_address *client, int64
     struct portal_phone *place = &portal->phones[0];
     uint8_t hash[PORTAL_HASH_BYTES];
 
-    address_hash(portal, client, hash);
+    phone_hash(portal, client, hash);
     for (size_t i = 0; i < PORTAL_PHONES; i++) {
         struct portal_phone *phone = &portal->phones[i];
         if (phone_is(phone, hash, now_ms)) {
@@ -79,14 +97,15 @@ void portal_stay(struct portal *portal, const struct http_address *client, int64
         }
     }
     memcpy(place->hash, hash, sizeof(hash));
-    place->until_ms = now_ms + PORTAL_STAY_MS;
+    place->until_ms =
+        now_ms + (client->device != 0 ? PORTAL_STAY_MS : (int64_t)PORTAL_STAY_ADDRESS_MS);
 }
 
 bool portal_stays(const struct portal *portal, const struct http_address *client, int64_t now_ms)
 {
     uint8_t hash[PORTAL_HASH_BYTES];
 
-    address_hash(portal, client, hash);
+    phone_hash(portal, client, hash);
     for (size_t i = 0; i < PORTAL_PHONES; i++) {
         if (phone_is(&portal->phones[i], hash, now_ms)) {
             return true;
@@ -104,10 +123,25 @@ void portal_tidy(struct portal *portal, int64_t now_ms)
     }
 }
 
-static const struct portal_probe *probe_find(const char *path)
+/* Whether the Host header names `name`, with a dot at its end or without, and with a port or
+ * without. */
+static bool host_is(const char *host, const char *name)
+{
+    size_t length = strlen(name);
+
+    if (strncasecmp(host, name, length) != 0) {
+        return false;
+    }
+    host += length;
+    host += *host == '.';
+    return *host == '\0' || *host == ':';
+}
+
+static const struct portal_probe *probe_find(const struct http_request *request)
 {
     for (size_t i = 0; i < sizeof(probes) / sizeof(probes[0]); i++) {
-        if (strcmp(path, probes[i].path) == 0) {
+        if (strcmp(request->path, probes[i].path) == 0 &&
+            (probes[i].host == NULL || host_is(request->host, probes[i].host))) {
             return &probes[i];
         }
     }
@@ -118,7 +152,7 @@ void portal_answer(const struct portal *portal, const struct http_request *reque
                    int64_t now_ms, struct http_answer *out_answer)
 {
     static const char misdirected[] = "This address is not here.\n";
-    const struct portal_probe *probe = probe_find(request->path);
+    const struct portal_probe *probe = probe_find(request);
 
     if (request->method == HTTP_POST) {
         *out_answer = (struct http_answer){

@@ -16,13 +16,15 @@
 
 enum {
     PORTAL_PHONES = 1024, /* one more takes the place of the one whose time ends first */
-    PORTAL_STAY_MS = 12 * 3600 * 1000,
+    PORTAL_STAY_MS = 12 * 3600 * 1000,        /* of a device */
+    PORTAL_STAY_ADDRESS_MS = 2 * 3600 * 1000, /* of an address whose device is not known: DHCP
+                                                 gives it to another phone then */
     PORTAL_SALT_BYTES = 32,
     PORTAL_HASH_BYTES = 16
 };
 
 struct portal_phone {
-    uint8_t hash[PORTAL_HASH_BYTES]; /* of the address, with the salt */
+    uint8_t hash[PORTAL_HASH_BYTES]; /* of the device, else of the address, with the salt */
     int64_t until_ms;                /* 0: the entry is free */
 };
 
@@ -35,8 +37,8 @@ struct portal {
 /* Makes a random salt and an empty table. sodium_init must have been called. */
 void portal_init(struct portal *portal);
 
-/* Notes that a phone stays for PORTAL_STAY_MS. `now_ms` is a monotonic clock, not negative.
- * O(PORTAL_PHONES). */
+/* Notes that a phone stays for PORTAL_STAY_MS, or PORTAL_STAY_ADDRESS_MS. `now_ms` is a monotonic
+ * clock, not negative. O(PORTAL_PHONES). */
 void portal_stay(struct portal *portal, const struct http_address *client, int64_t now_ms);
 
 /* Whether a phone stays. O(PORTAL_PHONES). */

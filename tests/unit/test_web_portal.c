@@ -24,7 +24,8 @@ static int portal_set_up(void **state)
 static struct http_address phone_of(unsigned number)
 {
     return (struct http_address){.family = 4,
-                                 .bytes = {10, 0, (uint8_t)(number >> 8), (uint8_t)number}};
+                                 .bytes = {10, 0, (uint8_t)(number >> 8), (uint8_t)number},
+                                 .device = number + 1};
 }
 
 static struct http_answer answer_of(enum http_method method, const char *host, const char *path,
@@ -55,6 +56,7 @@ struct probe_row {
 };
 
 #define APPLE_TEXT  "<HTML><HEAD><TITLE>Success</TITLE></HEAD><BODY>Success</BODY></HTML>"
+#define ONLINE      "NetworkManager is online\n"
 #define KINDLE_TEXT "81ce4465-7167-4dcb-835b-dcc9e44c112a"
 
 static const struct probe_row rows[] = {
@@ -70,6 +72,14 @@ static const struct probe_row rows[] = {
      "content=\"0;url=https://support.mozilla.org/kb/captive-portal\"/>"},
     {"spectrum.s3.amazonaws.com", "/kindle-wifi/wifistub.html", 200, "text/html", KINDLE_TEXT},
     {"spectrum.s3.amazonaws.com", "/kindle-wifi/wifistub-eink.html", 200, "text/html", KINDLE_TEXT},
+    {"network-test.debian.org", "/nm", 200, "text/plain", ONLINE},
+    {"nmcheck.gnome.org", "/check_network_status.txt", 200, "text/plain", ONLINE},
+    {"ping.archlinux.org", "/nm-check.txt", 200, "text/plain", ONLINE},
+    {"connectivity-check.ubuntu.com", "/", 200, "text/plain", ONLINE},
+    {"Connectivity-Check.ubuntu.com.:80", "/", 200, "text/plain", ONLINE},
+    {"conncheck.opensuse.org", "/", 200, "text/plain", ONLINE},
+    {"fedoraproject.org", "/static/hotspot.txt", 200, "text/plain", "OK"},
+    {"test.steampowered.com", "/204", 204, NULL, ""},
 };
 
 static void each_probe_is_redirected_until_the_phone_stays(void **state)
@@ -85,7 +95,8 @@ static void each_probe_is_redirected_until_the_phone_stays(void **state)
 static void each_probe_gets_its_answer_when_the_phone_stays(void **state)
 {
     (void)state;
-    portal_stay(&portal, &(struct http_address){.family = 4, .bytes = {10, 0, 0, 1}}, NOW_MS);
+    portal_stay(&portal, &(struct http_address){.family = 4, .bytes = {10, 0, 0, 1}, .device = 2},
+                NOW_MS);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         for (int method = HTTP_GET; method <= HTTP_HEAD; method++) {
             struct http_answer answer = answer_of((enum http_method)method, rows[i].host,
@@ -122,6 +133,9 @@ static void other_paths_are_redirected(void **state)
         struct http_answer answer = answer_of(HTTP_GET, "example.org", paths[i], phone, NOW_MS);
         assert_redirect(&answer);
     }
+    struct http_answer answer =
+        answer_of(HTTP_GET, "connectivity-check.ubuntu.com.example.org", "/", phone, NOW_MS);
+    assert_redirect(&answer);
 }
 
 static void a_form_is_not_taken_under_a_foreign_name(void **state)
@@ -152,16 +166,33 @@ static void a_phone_stays_for_twelve_hours(void **state)
     assert_true(portal_stays(&portal, &phone, NOW_MS + 12 * 3600 * 1000));
 }
 
+/* The device counts, so that its other addresses stay, too, and the next phone with its address
+ * does not. */
 static void one_phone_does_not_stand_for_another(void **state)
 {
     struct http_address phone = phone_of(1);
-    struct http_address other = phone_of(2);
+    struct http_address six = {.family = 6, .bytes = {10, 0, 0, 1}, .device = phone.device};
+    struct http_address next = phone;
+
+    (void)state;
+    next.device = 77;
+    portal_stay(&portal, &phone, NOW_MS);
+    assert_true(portal_stays(&portal, &six, NOW_MS));
+    assert_false(portal_stays(&portal, &next, NOW_MS));
+}
+
+static void an_address_stays_for_two_hours(void **state)
+{
+    struct http_address phone = {.family = 4, .bytes = {10, 0, 0, 1}};
+    struct http_address other = {.family = 4, .bytes = {10, 0, 0, 2}};
     struct http_address six = {.family = 6, .bytes = {10, 0, 0, 1}};
 
     (void)state;
     portal_stay(&portal, &phone, NOW_MS);
     assert_false(portal_stays(&portal, &other, NOW_MS));
     assert_false(portal_stays(&portal, &six, NOW_MS));
+    assert_true(portal_stays(&portal, &phone, NOW_MS + 2 * 3600 * 1000 - 1));
+    assert_false(portal_stays(&portal, &phone, NOW_MS + 2 * 3600 * 1000));
     /* Of IPv4 only the first four bytes count. */
     phone.bytes[9] = 1;
     assert_true(portal_stays(&portal, &phone, NOW_MS));
@@ -215,7 +246,7 @@ static void no_address_is_in_the_table(void **state)
 /* Also the hash goes, when the phone does not stay any more. */
 static void who_stayed_is_forgotten(void **state)
 {
-    static const struct http_address phone = {.family = 4, .bytes = {10, 0, 0, 9}};
+    static const struct http_address phone = {.family = 4, .bytes = {10, 0, 0, 9}, .device = 9};
     static const struct portal_phone nobody[PORTAL_PHONES];
     (void)state;
 
@@ -235,6 +266,7 @@ int main(void)
         cmocka_unit_test_setup(a_form_is_not_taken_under_a_foreign_name, portal_set_up),
         cmocka_unit_test_setup(a_phone_stays_for_twelve_hours, portal_set_up),
         cmocka_unit_test_setup(one_phone_does_not_stand_for_another, portal_set_up),
+        cmocka_unit_test_setup(an_address_stays_for_two_hours, portal_set_up),
         cmocka_unit_test_setup(pressing_again_takes_no_second_place, portal_set_up),
         cmocka_unit_test_setup(a_full_table_forgets_whose_time_ends_first, portal_set_up),
         cmocka_unit_test_setup(no_address_is_in_the_table, portal_set_up),
