@@ -216,7 +216,8 @@ int service_new(const struct service_options *options, struct service **out_serv
 /* Frees a service. No work may be under way, and watch_deinit was called before. NULL is fine. */
 void service_free(struct service *service);
 
-/* Starts the host's clock from the time that the store has saved. Called by service_new only. */
+/* Starts the host's clock from the time that the store has saved, and takes the system's clock over
+ * where that needs no confirmation, before there are clients. Called by service_new only. */
 void service_start_clock(struct service *service);
 
 /*

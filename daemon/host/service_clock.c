@@ -26,18 +26,6 @@ static int64_t patience_ms(const struct service *service)
     return (int64_t)service->config.clock_patience_s * 1000;
 }
 
-void service_start_clock(struct service *service)
-{
-    struct clock_reading reading = read_clocks(service);
-
-    clock_init(&service->clock, service->store.clock_ms, service->store.shift_from_ms, &reading);
-    service->shift_saved_ms = service->store.shift_from_ms;
-    service->shift_compared_ms = -1;
-    service->shift_seq = service->store.seq + 1;
-    service->told.now_ms = service->clock.base_ms;
-    service->told.monotonic_ms = reading.monotonic_ms;
-}
-
 int64_t service_now_ms(struct service *service)
 {
     struct clock_reading reading = read_clocks(service);
@@ -79,7 +67,8 @@ static void tell_waiting(struct service *service, int64_t now_ms)
     }
 }
 
-void service_tell_clock(struct service *service)
+/* Returns whether the clock was set forward since it was told last. */
+static bool tell(struct service *service)
 {
     int64_t now_ms = service_now_ms(service);
     const struct clock_state *clock = &service->clock;
@@ -90,12 +79,30 @@ void service_tell_clock(struct service *service)
         log_info("the store's clock was set forward by %" PRId64 " s, to the system's",
                  forward_ms / 1000);
     }
-    if (forward_ms > STEP_MS && service->control != NULL && service->control->clock_set != NULL) {
-        service->control->clock_set(service->control->context);
-    }
     if (clock->waiting != service->told.waiting) {
         tell_waiting(service, now_ms);
     }
     service->told.now_ms = now_ms;
     service->told.monotonic_ms = clock->monotonic_ms;
+    return forward_ms > STEP_MS;
+}
+
+void service_start_clock(struct service *service)
+{
+    struct clock_reading reading = read_clocks(service);
+
+    clock_init(&service->clock, service->store.clock_ms, service->store.shift_from_ms, &reading);
+    service->shift_saved_ms = service->store.shift_from_ms;
+    service->shift_compared_ms = -1;
+    service->shift_seq = service->store.seq + 1;
+    service->told.now_ms = service->clock.base_ms;
+    service->told.monotonic_ms = reading.monotonic_ms;
+    (void)tell(service); /* takes the system's clock over, unless that has to be confirmed */
+}
+
+void service_tell_clock(struct service *service)
+{
+    if (tell(service) && service->control != NULL && service->control->clock_set != NULL) {
+        service->control->clock_set(service->control->context);
+    }
 }

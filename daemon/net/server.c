@@ -404,7 +404,8 @@ void server_run(struct server *server)
              server->service->host_count, server->service->host_count == 1 ? "" : "s",
              server->config.data);
     notify_ready("serving");
-    loop_wake(&server->loop); /* the first turn begins to arrange the messages */
+    service_set_clock(server->service); /* nobody is greeted before the clock is right */
+    loop_wake(&server->loop);           /* the first turn begins to arrange the messages */
     act_on_early_signals(server);
     close_all(server);
     log_info("stopped");

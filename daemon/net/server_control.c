@@ -96,11 +96,18 @@ void server_tell_gateways(void *context)
     }
 }
 
+/* The times that clients have are wrong now. Who was not greeted yet has none, and is greeted by
+ * the new clock: after a boot clients come before the clock of the last run is set. */
 static void clock_set(void *context)
 {
     struct server *server = context;
+    struct session *session;
 
-    sessions_close(&server->sessions);
+    DL_FOREACH (server->sessions.first, session) {
+        if (session->state != SESSION_NEW) {
+            session_close(session);
+        }
+    }
 }
 
 struct service_control server_control_new(struct server *server)

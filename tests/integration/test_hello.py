@@ -179,3 +179,24 @@ def test_new_data_directory_has_new_store_id(make_daemon):
         with make_daemon().client() as client:
             ids.add(client.welcome.store_id)
     assert len(ids) == 2
+
+
+@pytest.mark.parametrize("is_used", [False, True])
+def test_after_half_an_hour_without_power(make_daemon, clock, rng, is_used):
+    """Whoever comes first after a boot is greeted by the clock that is right, and stays: also where messages of before
+    move with the clock, because no time synchronisation has confirmed it."""
+    if clock.is_fixed:
+        pytest.skip("nothing is preloaded under sanitizers")
+    daemon = make_daemon(env=clock.environment())
+    with daemon.client() as client:
+        before_ms = client.call(pb.Ping()).now_ms
+        if is_used:
+            client.call(wire.deposit_of(rng, ["a:b"]))
+    daemon.stop()
+    clock.move(1800, only_wall=True)
+    daemon.start()
+    clients = [daemon.client() for _ in range(20)]
+    daemon.wait_log("the store's clock was set forward by 1[78]")
+    for client in clients:
+        assert client.call(pb.Ping()).now_ms >= before_ms + 1_790_000
+        client.close()
