@@ -41,6 +41,7 @@ struct words {
     int64_t since_ms; /* when the oldest of them was made */
     struct word *on_way;
     uint64_t total;
+    struct log_gate gate; /* of that the hub does not take words */
 };
 
 static void read_feed(struct words *words, uint32_t wait_ms);
@@ -91,6 +92,17 @@ static void fail_word(struct word *word)
     end_word(word);
 }
 
+/* While the hub has no leader each decision fails, twice a second. */
+static void warn(struct words *words)
+{
+    uint64_t withheld;
+
+    if (log_gate_opens(&words->gate, (int64_t)uv_now(words->shared.loop), &withheld)) {
+        log_warning("host %s: the hub did not take an operator's word; trying on",
+                    reader_host(words->reader));
+    }
+}
+
 static void on_stored(void *context, uint64_t tag, enum wire_outcome outcome,
                       const struct wire_message *message)
 {
@@ -100,8 +112,7 @@ static void on_stored(void *context, uint64_t tag, enum wire_outcome outcome,
     (void)tag;
     if (outcome != WIRE_ANSWERED || !ack_read(message->data, message->size, &ack) ||
         ack.code != 0) {
-        log_warning("host %s: the hub did not take an operator's word; trying on",
-                    reader_host(word->words->reader));
+        warn(word->words);
         fail_word(word);
         return;
     }
