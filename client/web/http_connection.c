@@ -84,21 +84,6 @@ static void connection_learn_device(struct http_connection *connection, const st
     }
 }
 
-enum http_entry http_connection_enter(struct http_connection *connection)
-{
-    struct http_server *server = connection->server;
-    size_t most = server->options.connections_per_address;
-    connection->holder = http_peer_enter(&server->holders, server->alloc, &connection->address);
-    if (connection->holder == NULL) {
-        return HTTP_ENTRY_NOMEM;
-    }
-    if (fair_share(connection->holder).held > most && address_count(connection) > most) {
-        http_connection_leave(connection);
-        return HTTP_ENTRY_FULL;
-    }
-    return HTTP_ENTRY_DONE;
-}
-
 void http_connection_leave(struct http_connection *connection)
 {
     struct http_server *server = connection->server;
@@ -135,6 +120,42 @@ void http_connection_end(struct http_connection *connection)
     } else {
         http_connection_abort(connection);
     }
+}
+
+/* The connection of the same address that has been idle longest. NULL: none is. */
+static struct http_connection *longest_idle(const struct http_connection *newcomer)
+{
+    struct http_connection *longest = NULL;
+    struct http_connection *other;
+    DL_FOREACH (newcomer->server->connections, other) {
+        if (other != newcomer && other->holder != NULL && other->phase == HTTP_PHASE_IDLE &&
+            http_peer_shares_address(&other->address, &newcomer->address) &&
+            (longest == NULL || other->idle_since_ms < longest->idle_since_ms)) {
+            longest = other;
+        }
+    }
+    return longest;
+}
+
+/* Several phones may have one address, behind a repeater. So one more connection of an address that
+ * has its most takes the place of one that waits for nothing. */
+enum http_entry http_connection_enter(struct http_connection *connection)
+{
+    struct http_server *server = connection->server;
+    size_t most = server->options.connections_per_address;
+    connection->holder = http_peer_enter(&server->holders, server->alloc, &connection->address);
+    if (connection->holder == NULL) {
+        return HTTP_ENTRY_NOMEM;
+    }
+    if (fair_share(connection->holder).held > most && address_count(connection) > most) {
+        struct http_connection *idle = longest_idle(connection);
+        if (idle == NULL) {
+            http_connection_leave(connection);
+            return HTTP_ENTRY_FULL;
+        }
+        http_connection_close(idle);
+    }
+    return HTTP_ENTRY_DONE;
 }
 
 static void consider(struct fair_choice *choice, struct http_connection *connection)

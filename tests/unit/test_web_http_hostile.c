@@ -404,6 +404,42 @@ static void test_one_address(void **state)
     web_http_stop(&web);
 }
 
+/* Phones behind a repeater have one address: one more takes the place of its oldest idle
+ * connection. */
+static void test_one_more_of_an_address(void **state)
+{
+    (void)state;
+    enum { SHARE = 3 };
+    const struct web_http_setup setup = {.connections = 64, .connections_per_address = SHARE};
+    struct web_http web;
+    int clients[SHARE];
+    web_http_start(&web, &setup);
+    for (size_t i = 0; i < SHARE; i++) {
+        clients[i] = web_http_connect(&web, 2);
+        web_http_await_connections(&web, i + 1);
+        web_http_pass(10);
+    }
+    web.manner = WEB_HTTP_LATER; /* the oldest is busy */
+    (void)web_http_say(&web, clients[0], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    web_http_await(&web, &web.request_count, 1);
+    web.manner = WEB_HTTP_NOW;
+    int newcomer = web_http_connect(&web, 2);
+    (void)web_http_say(&web, newcomer, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    web_http_assert_has(web_http_read_answer(&web, newcomer, false), " 200 ");
+    assert_string_equal(web_http_read(&web, clients[1], NULL), "");
+    web_http_await_connections(&web, SHARE);
+    for (size_t i = 0; i < SHARE; i++) {
+        char byte;
+        if (i != 1) {
+            assert_int_equal(recv(clients[i], &byte, 1, MSG_DONTWAIT), -1); /* still open */
+        }
+        (void)close(clients[i]);
+    }
+    (void)close(newcomer);
+    web_http_await(&web, &web.gone_count, 1);
+    web_http_stop(&web);
+}
+
 /* When all connections are taken, the oldest idle one of whoever has most is closed. */
 static void test_all_taken(void **state)
 {
@@ -778,6 +814,7 @@ int main(void)
         cmocka_unit_test(test_stream_stuck),
         cmocka_unit_test(test_stream_ended),
         cmocka_unit_test(test_one_address),
+        cmocka_unit_test(test_one_more_of_an_address),
         cmocka_unit_test(test_all_taken),
         cmocka_unit_test(test_all_busy),
         cmocka_unit_test(test_unread_answers),
