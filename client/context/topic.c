@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * topic: converts topics to labels, so that topics that look the same become the same label: what
- * differs only in upper and lower case, in Unicode composition and compatibility (full width,
- * no-break blanks), in characters that cannot be seen, in the kind of apostrophe, in the number of
- * blanks, or in a "#" before it. The rules are those of Unicode and do not depend on a locale.
- * docs/contexts.md has them for other clients.
+ * topic: converts topics to labels. Topics that look the same get the same label. So the label does
+ * not depend on upper and lower case, on how Unicode composes a character or how wide it is, on
+ * characters that cannot be seen, on the kind of apostrophe, on the number of blanks, or on a "#"
+ * at the beginning. The locale has no effect. docs/protocol.md has the rule for other clients.
  */
 #include <stdlib.h>
 #include <string.h>

@@ -22,9 +22,10 @@
  *     }
  *     if (choice.victim.thing != NULL) ...
  *
- * A newcomer whose holder has other things always finds a victim: one of these, if nobody has more.
- * A newcomer that is the only thing of its holder finds one as well, because nobody has fewer. So a
- * full list turns nobody away, unless the caller leaves out things that may not be dropped.
+ * There always is a victim, so no newcomer is turned away from a full list. If the newcomer's
+ * holder has other things and nobody has more, one of these is the victim. If it has no other
+ * thing, anybody has at least as much. Only if the caller does not consider some things, there may
+ * be no victim.
  *
  * This module has no I/O, no clock, and no state of its own. Not thread-safe.
  */

@@ -59,8 +59,8 @@ void read_pool_pause(struct read_pool *pool);
 void read_pool_resume(struct read_pool *pool);
 
 /*
- * Resumes the pool, because the loop is about to wait. `wake` is called when the next task is over,
- * or at once if one is.
+ * Resumes the pool. Call it before the loop waits for events: the pool calls `wake` when the next
+ * task is over, or at once if a task is over already.
  */
 void read_pool_await(struct read_pool *pool);
 

@@ -38,8 +38,8 @@ struct peer {
     const char *name;
     /* What the numbers of `efforts` are, such as "ef". */
     const char *effort_name;
-    /* How much a search tries, a number of the library's own, from little to much; 0 ends them.
-     * Without any, a search takes no such number and is exact. */
+    /* How much work a search may do: numbers of the library's own, from little to much, with a 0 at
+     * the end. A library whose searches are exact has none. */
     uint32_t efforts[PEERS_EFFORTS];
     /*
      * Makes an index of filters 0 .. count - 1 with as many threads as there are processors. The

@@ -129,7 +129,8 @@ static int take_turn(struct run *run, enum kind kind, size_t clients, size_t mos
 
 /* --- what is right ---------------------------------------------------------------------------- */
 
-/* The distance of the k-th nearest filter to each query, by phi or Jaccard's. */
+/* Writes for each query the distance of its k-th nearest filter to out[]: the distance of phi, or
+ * of Jaccard. An answer is right if none of its distances is larger. */
 static void find_truth(const struct run *run, bool by_phi, double *out)
 {
     const struct filters *filters = &run->filters;

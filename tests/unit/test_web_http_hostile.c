@@ -404,77 +404,67 @@ static void test_one_address(void **state)
     web_http_stop(&web);
 }
 
-/* Phones behind a repeater have one address: one more takes the place of its oldest idle
- * connection. */
-static void test_one_more_of_an_address(void **state)
+/* Connects so many idle clients one after another, of the addresses `owners`. */
+static void connect_idle(struct web_http *web, const unsigned *owners, size_t count, int *out)
 {
-    (void)state;
-    enum { SHARE = 3 };
-    const struct web_http_setup setup = {.connections = 64, .connections_per_address = SHARE};
-    struct web_http web;
-    int clients[SHARE];
-    web_http_start(&web, &setup);
-    for (size_t i = 0; i < SHARE; i++) {
-        clients[i] = web_http_connect(&web, 2);
-        web_http_await_connections(&web, i + 1);
+    for (size_t i = 0; i < count; i++) {
+        out[i] = web_http_connect(web, owners[i]);
+        web_http_await_connections(web, i + 1);
         web_http_pass(10);
     }
-    web.manner = WEB_HTTP_LATER; /* the oldest is busy */
-    (void)web_http_say(&web, clients[0], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    web_http_await(&web, &web.request_count, 1);
-    web.manner = WEB_HTTP_NOW;
-    int newcomer = web_http_connect(&web, 2);
-    (void)web_http_say(&web, newcomer, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    web_http_assert_has(web_http_read_answer(&web, newcomer, false), " 200 ");
-    assert_string_equal(web_http_read(&web, clients[1], NULL), "");
-    web_http_await_connections(&web, SHARE);
-    for (size_t i = 0; i < SHARE; i++) {
+}
+
+/* Of idle clients number `busy` asks something; then a newcomer is served, and takes the place of
+ * number `victim`. The others stay. Ends the server. */
+static void assert_gives_way(struct web_http *web, int *clients, size_t count, size_t busy,
+                             size_t victim, unsigned newcomers_address)
+{
+    web->manner = WEB_HTTP_LATER;
+    (void)web_http_say(web, clients[busy], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    web_http_await(web, &web->request_count, 1);
+    web->manner = WEB_HTTP_NOW;
+    int newcomer = web_http_connect(web, newcomers_address);
+    (void)web_http_say(web, newcomer, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
+    web_http_assert_has(web_http_read_answer(web, newcomer, false), " 200 ");
+    assert_string_equal(web_http_read(web, clients[victim], NULL), "");
+    web_http_await_connections(web, count);
+    for (size_t i = 0; i < count; i++) {
         char byte;
-        if (i != 1) {
+        if (i != victim) {
             assert_int_equal(recv(clients[i], &byte, 1, MSG_DONTWAIT), -1); /* still open */
         }
         (void)close(clients[i]);
     }
     (void)close(newcomer);
-    web_http_await(&web, &web.gone_count, 1);
-    web_http_stop(&web);
+    web_http_await(web, &web->gone_count, 1);
+    web_http_stop(web);
+}
+
+/* Phones behind a repeater have one address: one more takes the place of its oldest idle
+ * connection. */
+static void test_one_more_of_an_address(void **state)
+{
+    (void)state;
+    static const unsigned owners[] = {2, 2, 2};
+    const struct web_http_setup setup = {.connections = 64, .connections_per_address = 3};
+    struct web_http web;
+    int clients[3];
+    web_http_start(&web, &setup);
+    connect_idle(&web, owners, 3, clients);
+    assert_gives_way(&web, clients, 3, 0, 1, 2);
 }
 
 /* When all connections are taken, the oldest idle one of whoever has most is closed. */
 static void test_all_taken(void **state)
 {
     (void)state;
-    enum { ALL = 6 };
-    const struct web_http_setup setup = {.connections = ALL, .connections_per_address = 4};
-    static const unsigned owners[ALL] = {2, 3, 3, 3, 4, 4};
+    static const unsigned owners[] = {2, 3, 3, 3, 4, 4};
+    const struct web_http_setup setup = {.connections = 6, .connections_per_address = 4};
     struct web_http web;
-    int clients[ALL];
+    int clients[6];
     web_http_start(&web, &setup);
-    for (size_t i = 0; i < ALL; i++) {
-        clients[i] = web_http_connect(&web, owners[i]);
-        web_http_await_connections(&web, i + 1);
-        web_http_pass(10);
-    }
-    /* the oldest of 127.0.0.3 is busy, so its next one goes */
-    web.manner = WEB_HTTP_LATER;
-    (void)web_http_say(&web, clients[1], "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    web_http_await(&web, &web.request_count, 1);
-    web.manner = WEB_HTTP_NOW;
-    int newcomer = web_http_connect(&web, 5);
-    (void)web_http_say(&web, newcomer, "GET / HTTP/1.1\r\nHost: h\r\n\r\n");
-    web_http_assert_has(web_http_read_answer(&web, newcomer, false), " 200 ");
-    assert_string_equal(web_http_read(&web, clients[2], NULL), "");
-    web_http_await_connections(&web, ALL);
-    for (size_t i = 0; i < ALL; i++) {
-        char byte;
-        if (i != 2) {
-            assert_int_equal(recv(clients[i], &byte, 1, MSG_DONTWAIT), -1); /* still open */
-        }
-        (void)close(clients[i]);
-    }
-    (void)close(newcomer);
-    web_http_await(&web, &web.gone_count, 1);
-    web_http_stop(&web);
+    connect_idle(&web, owners, 6, clients);
+    assert_gives_way(&web, clients, 6, 1, 2, 5);
 }
 
 /* Brings a connection of 127.0.0.2 into a phase. */

@@ -32,7 +32,7 @@ struct sensed {
         ARGS_ROW("wifi", 0, ARGS_LIST, type, field.wifi, "BSSID[=DBM]",                            \
                  "an access point, perhaps with its strength; once for each"),                     \
         ARGS_ROW("scan", 0, ARGS_TEXT, type, field.scan, "FILE",                                   \
-                 "the strongest that iw, nmcli ... saw; - is standard input"),                       \
+                 "the strongest that iw, nmcli ... saw; - is standard input"),                     \
         ARGS_ROW("at", 0, ARGS_TEXT, type, field.position, "LAT,LON", "the position, in degrees"), \
         ARGS_ROW("time", 0, ARGS_TEXT, type, field.time, "TIME",                                   \
                  "the hour: now, 6h (ago) or 2026-11-20T14:00Z (none)"),                           \

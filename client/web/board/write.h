@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* write: from what a phone writes to a request to hearsayd, and from its refusal to an outcome. */
+/* write: converts what a phone writes to a request to hearsayd, and the answer or refusal of
+ * hearsayd to an outcome for the page. */
 #ifndef CLIENT_WEB_BOARD_WRITE_H
 #define CLIENT_WEB_BOARD_WRITE_H
 
