@@ -39,7 +39,7 @@ class DeafHub(hub_cluster.Hub):
 
 @pytest.fixture(scope="module", name="hub")
 def hub_of_module():
-    made = DeafHub(conftest.storage_root(), {f"ap{n}": "campus" for n in range(1, 10)})
+    made = DeafHub(conftest.storage_root(), {f"ap{n}": "campus" for n in range(1, 11)})
     try:
         made.start().wait_ready().make_streams()
         yield made.wait_current()
@@ -226,6 +226,29 @@ def test_a_word_that_is_stored_late(make_pair, hub):
         pair.start("the owner's bridge")
         pair.point.daemon.wait_log("the messages of the copies are back")
         assert "hide" in pair.shown(pair.point.daemon)  # the words come before that line
+
+
+def notices(daemon, host):
+    with daemon.administrator() as operator:
+        return {one.text: one.number for one in operator.call(pb.Notice(host=host)).notices}
+
+
+def test_a_notice_waits_for_room(make_pair):
+    """The owner has as many notices as it may have, so that one of the reader waits, and is not lost: it comes to the
+    owner when another one goes."""
+    pair = make_pair("ap10")
+    pair.kill("the reader's bridge")
+    for daemon, texts in ((pair.point.daemon, "abcde"), (pair.reader.daemon, "f")):
+        with daemon.administrator() as operator:
+            for text in texts:
+                operator.call(pb.Notice(host="ap10", text=text))
+    pair.start("the reader's bridge")
+    pair.point.bridge.wait_log("a notice or a ban of an operator at a copy waits there until another one is lifted")
+    assert set(notices(pair.point.daemon, "ap10")) == set("abcde") and "f" in notices(pair.reader.daemon, "ap10")
+    with pair.point.daemon.administrator() as operator:
+        operator.call(pb.Notice(host="ap10", drop=notices(pair.point.daemon, "ap10")["a"]))
+    for daemon in (pair.point.daemon, pair.reader.daemon):
+        wait_until(lambda d=daemon: set(notices(d, "ap10")) == set("bcdef"), "the notices", PATIENCE)
 
 
 def test_a_decision_that_the_owner_does_not_keep(make_pair):

@@ -297,7 +297,9 @@ static void dropped_notices_make_room(void **state)
     check_notices(host, "defgh");
 }
 
-/* What an operator at a copy has put in the place of another notice has room at the owner, too. */
+/* What an operator at a copy has put in the place of another notice has room at the owner, too. A
+ * notice without room is not refused: which other decisions of the operator come later, nobody
+ * knows. */
 static void decided_notices_have_room(void **state)
 {
     const struct host *host = &fixture->service->hosts[0];
@@ -306,9 +308,13 @@ static void decided_notices_have_room(void **state)
     apply_notices(owner, MSG_AS_OPERATOR, "abcde");
     apply_notices(owner, MSG_AS_OPERATOR, "AfBg");
     check_notices(host, "cdefg");
-    apply_notices(owner, MSG_AS_OPERATOR, "h"); /* refused */
-    assert_int_equal(fixture->answer.applied.no_room, 0);
+    apply_notices(owner, MSG_AS_OPERATOR, "h");
+    assert_int_equal(fixture->answer.applied.no_room, 1);
     check_notices(host, "cdefg");
+    apply_notices(owner, MSG_AS_OPERATOR, "C");
+    apply_notices(owner, MSG_AS_OPERATOR, "h");
+    assert_int_equal(fixture->answer.applied.no_room, 0);
+    check_notices(host, "defgh");
 }
 
 /* Each allocation fails: an error, or a message that the next start finds; the usage is right. */

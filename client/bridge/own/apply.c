@@ -168,6 +168,21 @@ void apply_lost(struct apply *apply)
     apply->ticket = 0;
 }
 
+/* What an operator decided at a copy waits there, and comes again with each head of the host. */
+static void count_no_room(struct apply *apply, const struct apply_job *job, uint32_t count)
+{
+    uint64_t withheld;
+
+    if (job->as != HEARSAY_APPLY_AS_OPERATOR) {
+        apply->no_room += count;
+    } else if (count > 0 &&
+               log_gate_opens(&apply->room_gate, (int64_t)(uv_hrtime() / 1000000), &withheld)) {
+        log_warning("host %s: a notice or a ban of an operator at a copy waits there until another "
+                    "one is lifted: the host has as many as it may have",
+                    apply->host);
+    }
+}
+
 bool apply_take_reply(struct apply *apply, const struct hearsay_reply *reply)
 {
     struct apply_job *job = apply->first;
@@ -178,7 +193,7 @@ bool apply_take_reply(struct apply *apply, const struct hearsay_reply *reply)
     apply->ticket = 0;
     if (reply->kind == HEARSAY_REPLY_APPLIED) {
         apply->applied += reply->applied.changed;
-        apply->no_room += reply->applied.no_room;
+        count_no_room(apply, job, reply->applied.no_room);
         job->begin += job->span;
         job->span *= 2;
         job->span = job->span < job->count - job->begin ? job->span : job->count - job->begin;

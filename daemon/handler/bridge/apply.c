@@ -145,7 +145,7 @@ static void note_not_kept(struct apply_item *item)
     if (op->change == PERSIST_CHANGE_RULE) {
         log_warning(
             "host %s: the owner does not keep what an operator decided here about %s: it has "
-            "decided otherwise, or has no room",
+            "decided otherwise",
             host, rule_names[op->rule->kind]);
     } else {
         (void)sodium_bin2hex(hex, sizeof(hex), op->message.id, MESSAGE_ID_BYTES);

@@ -257,20 +257,6 @@ static uint32_t number_notice(struct apply_item *item)
     return 0;
 }
 
-/* There is no room for a rule that an operator has made at a copy. The mark of a dropped rule tells
- * the copy so: otherwise the copy would wait for ever. */
-static void refuse_rule(struct apply_item *item)
-{
-    log_warning(
-        "host %s: %s that an operator made at a copy has no room here, and is refused: there "
-        "are as many as a host may have",
-        item->job->base.host->config.name,
-        item->rule.kind == PERSIST_NOTICE ? "a notice" : "a ban");
-    item->rule.dropped = true;
-    item->rule.number = 0;
-    item->rule.until_ms = item->op.now_ms + (int64_t)PERSIST_DROPPED_DAYS * 24 * 3600 * 1000;
-}
-
 /* Finds room for a rule that comes into force. False: there is none. */
 static bool find_room(struct apply_item *item)
 {
@@ -308,14 +294,10 @@ void apply_fill_late(struct apply_item *item)
     if (find_room(item)) {
         return;
     }
-    if (item->op.as == PERSIST_AS_OPERATOR) {
-        refuse_rule(item);
-        item->op.decision = NULL;
-        return;
-    }
-    /* A copy gets the rule again later. An owner's own rules of now count more than earlier ones.
-     */
-    item->is_refused = item->op.as == PERSIST_AS_REPLICA;
+    /* A copy gets the rule again later; and what an operator has decided at a copy waits there, as
+     * another of its decisions, which frees room, may come later. An owner's own rules of now count
+     * more than earlier ones. */
+    item->is_refused = item->op.as != PERSIST_AS_RESTORE;
     item->job->refused += item->is_refused ? 1 : 0;
     item->is_left_out = !item->is_refused;
 }
