@@ -175,11 +175,18 @@ enum msg_request_kind {
     MSG_REQUEST_APPLY
 };
 
+/* The client for whom a gateway sends one request. */
+struct msg_asker {
+    struct msg_bytes on_behalf;       /* 4 or 16 bytes; empty: nobody */
+    struct msg_bytes on_behalf_local; /* 16 bytes; empty: not said */
+};
+
 struct msg_request {
     uint64_t id;      /* not 0 */
     const char *name; /* the name in hearsay.proto of the field that holds the request's body; "" if
                        * the body is absent or not in this schema. Static storage */
     enum msg_request_kind kind;
+    struct msg_asker asker;
     union {
         struct msg_hello hello;
         struct msg_deposit deposit;

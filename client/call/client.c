@@ -297,6 +297,7 @@ int client_submit(struct hearsay *server, struct msg_request *request, uint64_t 
                   struct hearsay_error *out_error)
 {
     bool idle = hearsay_in_flight(server) == 0;
+    request->asker = server->asker;
     int status = conn_submit(&server->conn, request, out_ticket, out_error);
     if (status == CONN_FULL) {
         client_flush(server);

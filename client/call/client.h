@@ -60,9 +60,11 @@ struct hearsay {
     struct client_notices *notices; /* owned list */
     bool epoch_changed;             /* of any host, since the Welcome */
     struct client_epoch
-        epochs[CLIENT_EPOCHS_MAX];  /* a ring: the i-th is at i % CLIENT_EPOCHS_MAX */
-    size_t epoch_count;             /* since the Welcome; may exceed the ring */
-    int64_t welcome_at_ms;          /* now_monotonic_ms when the Welcome arrived */
+        epochs[CLIENT_EPOCHS_MAX]; /* a ring: the i-th is at i % CLIENT_EPOCHS_MAX */
+    size_t epoch_count;            /* since the Welcome; may exceed the ring */
+    int64_t welcome_at_ms;         /* now_monotonic_ms when the Welcome arrived */
+    struct msg_asker asker;        /* of hearsay_ask_for: of the next requests; in asker_bytes */
+    uint8_t asker_bytes[2][LIMIT_ADDRESS_BYTES];
     struct arena arena;             /* of `reply` */
     struct reply reply;             /* the reply that was returned last */
     struct client_kept *kept_first; /* owned list, in order of arrival */

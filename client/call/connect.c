@@ -50,6 +50,28 @@ static int connect_check(const struct hearsay_connect *options, const char *agen
     return HEARSAY_OK;
 }
 
+int hearsay_ask_for(struct hearsay *server, const uint8_t *address, size_t address_bytes,
+                    const uint8_t *local, struct hearsay_error *out_error)
+{
+    struct msg_asker asker = {{NULL, 0}, {NULL, 0}};
+
+    if (address != NULL && address_bytes != LIMIT_ADDRESS_BYTES_MIN &&
+        address_bytes != LIMIT_ADDRESS_BYTES) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the address has %zu bytes, not %d or %d",
+                        address_bytes, LIMIT_ADDRESS_BYTES_MIN, LIMIT_ADDRESS_BYTES);
+    }
+    if (address != NULL) {
+        memcpy(server->asker_bytes[0], address, address_bytes);
+        asker.on_behalf = (struct msg_bytes){server->asker_bytes[0], address_bytes};
+    }
+    if (address != NULL && local != NULL) {
+        memcpy(server->asker_bytes[1], local, LIMIT_ADDRESS_BYTES);
+        asker.on_behalf_local = (struct msg_bytes){server->asker_bytes[1], LIMIT_ADDRESS_BYTES};
+    }
+    server->asker = asker;
+    return HEARSAY_OK;
+}
+
 /* Checks the options, parses the address, and sets all fields of *out_open except the socket and
  * TLS. *out_open borrows from `options`. */
 static int connect_prepare(const struct hearsay_connect *options, struct address *out_address,

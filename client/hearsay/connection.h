@@ -311,6 +311,18 @@ HEARSAY_API int hearsay_current_epoch(struct hearsay *server, const char *host,
                                       struct hearsay_error *out_error);
 
 /*
+ * For a gateway whose connection was made without on_behalf: all requests from now on are those of
+ * the client with this address of 4 bytes (IPv4) or 16 (IPv6), so that the client pays for them as
+ * if it had come itself. The server takes such requests only if they read: queries, gets, and here
+ * labels, which are those of the client. `local` is the gateway's own IPv6 address of 16 bytes, to
+ * which the client has connected; NULL: not said. `address` NULL: the gateway's own requests again.
+ * Both are copied. HEARSAY_OK; HEARSAY_ERR_ARGUMENT: another number of bytes.
+ */
+HEARSAY_API int hearsay_ask_for(struct hearsay *server, const uint8_t *address,
+                                size_t address_bytes, const uint8_t *local,
+                                struct hearsay_error *out_error);
+
+/*
  * Returns whether `capabilities` of the greeting has this name: of a request, such as "export", or
  * of an extension, such as "on_behalf".
  */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
  * board: the messages of hearsayd, as the pages need them. Reads go through one connection for all
- * phones, and are cached. Writes go through a connection that speaks for the
- * phone's address, so that the limits are those of the phone. No function blocks. On the loop's
- * thread.
+ * phones, in requests that name the phone, and are cached. Writes go through a connection that
+ * speaks for the phone's address. So the limits are those of the phone. No function blocks. On the
+ * loop's thread.
  */
 #ifndef CLIENT_WEB_BOARD_H
 #define CLIENT_WEB_BOARD_H
@@ -11,6 +11,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <uv.h>
 
@@ -56,6 +57,9 @@ struct board_list {
     int64_t age_ms;  /* how old the answer is; more than the cache's time: hearsayd is away */
 };
 
+/* Whether a list has the message with an id. */
+bool board_list_has(const struct board_list *list, const uint8_t *id);
+
 /* What became of a request. */
 enum board_outcome {
     BOARD_DONE,
@@ -90,6 +94,19 @@ void board_free(struct board *board); /* after the loop has nothing under way; N
 /* What hearsayd said when it was greeted last; NULL: not yet. Valid until the loop turns. */
 const struct hearsay_welcome *board_welcome(const struct board *board);
 bool board_is_connected(const struct board *board);
+
+/* A host of that by its name; "": the first. NULL: there is none, or it is not known. */
+static inline const struct hearsay_host *board_host(const struct board *board, const char *name)
+{
+    const struct hearsay_welcome *welcome = board_welcome(board);
+
+    for (size_t i = 0; welcome != NULL && i < welcome->host_count; i++) {
+        if (name[0] == '\0' || strcmp(welcome->hosts[i].name, name) == 0) {
+            return &welcome->hosts[i];
+        }
+    }
+    return NULL;
+}
 
 /* Whether a question for a place would be sent at once. */
 bool board_has_room(const struct board *board);
@@ -138,26 +155,25 @@ void board_write(struct board *board, const struct board_write *write, board_don
                  void *context);
 
 /*
- * A standing query with the messages of a view, through the connection for reads. `order`,
- * `before_ms` and `language` of the view do not matter. The callbacks never run before board_watch
- * returns.
+ * A standing query for the new messages of a view, through the connection for reads. It only says
+ * that there is one: board_list has it. `order`, `before_ms` and `language` of the view do not
+ * matter. The callbacks never run before board_watch returns.
  */
 struct board_watch;
 
 struct board_watch_events {
-    /* The watch has begun, before its first match. `seq`: the newest message's number. */
-    void (*begun)(void *context, uint64_t seq);
-    /* A message that fits, each number once and in ascending order. Sealed ones are left out. */
-    void (*match)(void *context, uint64_t seq, const struct board_message *message);
+    /* The watch has begun, before its first match. */
+    void (*begun)(void *context);
+    /* A new message fits. */
+    void (*match)(void *context);
     /* The watch has ended and is freed when the call returns: hearsayd is away or refuses the
      * watch, or what the view looks for has changed (labels of the place or of the hour, epoch).
-     * Begin again with the last number when board_is_connected. */
+     * Begin again when board_is_connected. */
     void (*ended)(void *context);
 };
 
-/* `after_seq`: messages with a larger number come first; HEARSAY_NO_SEQ: only new ones. `events` is
- * borrowed until the end. NULL: not connected, too many watches, or no memory. */
-struct board_watch *board_watch(struct board *board, const struct view *view, uint64_t after_seq,
+/* `events` is borrowed until the end. NULL: not connected, too many watches, or no memory. */
+struct board_watch *board_watch(struct board *board, const struct view *view,
                                 const struct board_watch_events *events, void *context);
 void board_unwatch(struct board_watch *watch); /* no callback any more; NULL is fine */
 

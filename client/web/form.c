@@ -105,3 +105,48 @@ const struct form_field *form_next(const struct form *form, const struct form_fi
 {
     return find_from(form, (size_t)(field - form->fields) + 1, field->name);
 }
+
+bool form_read_number(const char *text, uint64_t most, uint64_t *out_number)
+{
+    uint64_t number = 0;
+    bool is_number = *text != '\0';
+
+    for (; *text != '\0' && is_number; text++) {
+        unsigned digit = (unsigned char)*text - (unsigned)'0';
+
+        is_number = digit <= 9 && digit <= most && number <= (most - digit) / 10;
+        number = number * 10 + digit;
+    }
+    if (is_number) {
+        *out_number = number;
+    }
+    return is_number;
+}
+
+size_t form_count_characters(const char *text)
+{
+    size_t count = 0;
+
+    for (; *text != '\0'; text++) {
+        count += ((unsigned char)*text & 0xC0) != 0x80;
+    }
+    return count;
+}
+
+const struct form_report_kind form_report_kinds[FORM_REPORT_KINDS] = {
+    [HEARSAY_REPORT_ILLEGAL] = {"illegal", "report.illegal"},
+    [HEARSAY_REPORT_ABOUT_ME] = {"about-me", "report.about_me"},
+    [HEARSAY_REPORT_HARASSMENT] = {"harassment", "report.harassment"},
+    [HEARSAY_REPORT_SPAM] = {"spam", "report.spam"},
+    [HEARSAY_REPORT_OTHER] = {"other", "report.other"},
+};
+
+enum hearsay_report_kind form_report_kind_of(const char *word)
+{
+    size_t kind = FORM_REPORT_KINDS - 1;
+
+    while (kind > 0 && (word == NULL || strcmp(word, form_report_kinds[kind].word) != 0)) {
+        kind--;
+    }
+    return (enum hearsay_report_kind)kind;
+}

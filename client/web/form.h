@@ -5,6 +5,9 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
+
+#include "client/hearsay.h"
 
 enum { FORM_FIELDS_MAX = 24 };
 
@@ -29,5 +32,22 @@ bool form_read(char *text, size_t bytes, struct form *out_form);
 /* The first field of that name; NULL: none. form_next: the next one behind `field`. */
 const struct form_field *form_find(const struct form *form, const char *name);
 const struct form_field *form_next(const struct form *form, const struct form_field *field);
+
+/* The number of code points of a text in UTF-8: all bytes but those that continue one. */
+size_t form_count_characters(const char *text);
+
+/* Reads a number of decimal digits, at least one, of at most `most`. False: it is none. */
+bool form_read_number(const char *text, uint64_t most, uint64_t *out_number);
+
+/* The kinds of reports by hearsay_report_kind, from 1 on: the word in forms, and the key of its
+ * text. */
+enum { FORM_REPORT_KINDS = HEARSAY_REPORT_OTHER + 1 };
+extern const struct form_report_kind {
+    const char *word;
+    const char *key;
+} form_report_kinds[FORM_REPORT_KINDS];
+
+/* The kind of a word; `word` NULL or unknown: 0. */
+enum hearsay_report_kind form_report_kind_of(const char *word);
 
 #endif

@@ -141,27 +141,15 @@ static uint32_t run_take(struct html_run *run)
 
 static void html_put_character(struct html *html, uint32_t character)
 {
+    size_t length = character < 0x80 ? 1 : character < 0x800 ? 2 : character < 0x10000 ? 3 : 4;
     char bytes[4];
 
-    if (character < 0x80) {
-        bytes[0] = (char)character;
-        html_put(html, bytes, 1);
-    } else if (character < 0x800) {
-        bytes[0] = (char)(0xc0 | character >> 6);
-        bytes[1] = (char)(0x80 | (character & 0x3f));
-        html_put(html, bytes, 2);
-    } else if (character < 0x10000) {
-        bytes[0] = (char)(0xe0 | character >> 12);
-        bytes[1] = (char)(0x80 | (character >> 6 & 0x3f));
-        bytes[2] = (char)(0x80 | (character & 0x3f));
-        html_put(html, bytes, 3);
-    } else {
-        bytes[0] = (char)(0xf0 | character >> 18);
-        bytes[1] = (char)(0x80 | (character >> 12 & 0x3f));
-        bytes[2] = (char)(0x80 | (character >> 6 & 0x3f));
-        bytes[3] = (char)(0x80 | (character & 0x3f));
-        html_put(html, bytes, 4);
+    for (size_t i = length - 1; i > 0; i--, character >>= 6) {
+        bytes[i] = (char)(0x80 | (character & 0x3f));
     }
+    /* The first byte begins with as many ones as there are bytes. */
+    bytes[0] = (char)(length == 1 ? character : (0xf00U >> length & 0xff) | character);
+    html_put(html, bytes, length);
 }
 
 /* Controls, and formats that reorder the text behind them or were never of use on a page. */
@@ -225,26 +213,16 @@ static size_t html_put_plain(struct html *html, struct html_run *run, size_t mos
 
 static void html_put_escaped(struct html *html, struct html_run *run, uint32_t character)
 {
+    static const char escaped[] = "&<>\"'";
+    static const char *const entities[] = {"&amp;", "&lt;", "&gt;", "&#34;", "&#39;"};
+
     if (!run_lets_pass(run, character)) {
         return;
     }
-    switch (character) {
-    case '&':
-        html_raw(html, "&amp;");
-        break;
-    case '<':
-        html_raw(html, "&lt;");
-        break;
-    case '>':
-        html_raw(html, "&gt;");
-        break;
-    case '"':
-        html_raw(html, "&#34;");
-        break;
-    case '\'':
-        html_raw(html, "&#39;");
-        break;
-    default:
+    const char *found = character < 0x80 ? strchr(escaped, (int)character) : NULL;
+    if (found != NULL && *found != '\0') {
+        html_raw(html, entities[found - escaped]);
+    } else {
         html_put_character(html, character);
     }
 }
@@ -365,9 +343,7 @@ void html_attribute(struct html *html, const char *name, const char *value)
 {
     html_raw(html, " ");
     html_raw(html, name);
-    html_raw(html, "=\"");
-    html_string(html, value);
-    html_raw(html, "\"");
+    html_between(html, "=\"", value, "\"");
 }
 
 void html_json(struct html *html, const char *text, size_t count)
@@ -395,25 +371,47 @@ void html_json(struct html *html, const char *text, size_t count)
     html_raw(html, "\"");
 }
 
+void html_between(struct html *html, const char *before, const char *text, const char *after)
+{
+    html_raw(html, before);
+    html_string(html, text);
+    html_raw(html, after);
+}
+
+void html_hidden(struct html *html, const char *name, const char *value)
+{
+    html_raw(html, "<input type=\"hidden\"");
+    html_attribute(html, "name", name);
+    html_attribute(html, "value", value);
+    html_raw(html, ">\n");
+}
+
 static bool byte_is_unreserved(unsigned char byte)
 {
     return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') ||
            (byte >= '0' && byte <= '9') || (byte != '\0' && strchr("-._~", byte) != NULL);
 }
 
-void html_url(struct html *html, const char *text, size_t count)
+size_t html_url_byte(char byte, char out_encoded[3])
 {
     static const char digits[] = "0123456789ABCDEF";
 
-    for (size_t i = 0; i < count && !html->has_failed; i++) {
-        unsigned char byte = (unsigned char)text[i];
-        char encoded[3] = {'%', digits[byte >> 4], digits[byte & 15]};
+    if (byte_is_unreserved((unsigned char)byte)) {
+        out_encoded[0] = byte;
+        return 1;
+    }
+    out_encoded[0] = '%';
+    out_encoded[1] = digits[(unsigned char)byte >> 4];
+    out_encoded[2] = digits[byte & 15];
+    return 3;
+}
 
-        if (byte_is_unreserved(byte)) {
-            html_put(html, &text[i], 1);
-        } else {
-            html_put(html, encoded, sizeof(encoded));
-        }
+void html_url(struct html *html, const char *text, size_t count)
+{
+    for (size_t i = 0; i < count && !html->has_failed; i++) {
+        char encoded[3];
+
+        html_put(html, encoded, html_url_byte(text[i], encoded));
     }
 }
 

@@ -72,8 +72,17 @@ void html_json(struct html *html, const char *text, size_t count);
 /* A text of ours or of others that ends with NUL, as html_text. */
 void html_string(struct html *html, const char *text);
 
+/* The same between two literals, as of html_raw. */
+void html_between(struct html *html, const char *before, const char *text, const char *after);
+
 /* Writes ` name="value"`, escaped. */
 void html_attribute(struct html *html, const char *name, const char *value);
+
+/* Writes an <input type="hidden">. */
+void html_hidden(struct html *html, const char *name, const char *value);
+
+/* Encodes a byte of a part of a URL. Returns how many characters that takes: 1 or 3. */
+size_t html_url_byte(char byte, char out_encoded[3]);
 
 /* Writes a text percent-encoded, as one part of a URL. */
 void html_url(struct html *html, const char *text, size_t count);

@@ -24,6 +24,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <uv.h>
 
@@ -97,11 +98,9 @@ struct http_answer {
 /* An answer that does not end: Server-Sent Events. */
 struct http_stream;
 
-struct http_stream_events {
-    /* The client has gone, or the stream was closed for what waits. The stream is freed when the
-     * call returns. */
-    void (*closed)(void *context);
-};
+/* The client has gone, or the stream was closed for what waits. The stream is freed when the call
+ * returns. */
+typedef void http_stream_closed(void *context);
 
 struct http_listener {
     int descriptor;  /* a listening socket, taken */
@@ -169,16 +168,25 @@ uint64_t http_bound_us(size_t i);
  * memory is out, the connection is closed. */
 void http_answer(struct http_exchange *exchange, const struct http_answer *answer);
 
+/* An answer with a literal as its text. */
+static inline struct http_answer http_text(unsigned status, const char *text)
+{
+    return (struct http_answer){.status = status,
+                                .type = "text/plain; charset=utf-8",
+                                .body = text,
+                                .body_bytes = strlen(text),
+                                .is_static = true};
+}
+
 /* Keeps what belongs to a request until it is answered. */
 void http_exchange_set_context(struct http_exchange *exchange, void *context);
 void *http_exchange_context(const struct http_exchange *exchange);
 
 /*
  * Answers a request with a stream of events. NULL: no memory, and the connection is closed.
- * `events` is borrowed for as long as the stream lives.
  */
-struct http_stream *http_stream_begin(struct http_exchange *exchange,
-                                      const struct http_stream_events *events, void *context);
+struct http_stream *http_stream_begin(struct http_exchange *exchange, http_stream_closed *closed,
+                                      void *context);
 
 /* Sends bytes, which are copied. False: more than HTTP_STREAM_BYTES wait, or memory is out: then
  * the stream is closed when the loop turns, and `closed` is called. */

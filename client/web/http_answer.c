@@ -156,14 +156,8 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
 
 void http_exchange_refuse(struct http_exchange *exchange, unsigned status, const char *sentence)
 {
-    struct http_answer answer = {
-        .status = status,
-        .type = "text/plain; charset=utf-8",
-        .retry_after_s = status == MHD_HTTP_TOO_MANY_REQUESTS ? REFUSAL_RETRY_SECONDS : 0,
-        .body = sentence,
-        .body_bytes = strlen(sentence),
-        .is_static = true, /* all sentences are literals */
-    };
+    struct http_answer answer = http_text(status, sentence);
+    answer.retry_after_s = status == MHD_HTTP_TOO_MANY_REQUESTS ? REFUSAL_RETRY_SECONDS : 0;
     struct MHD_Response *response = response_new(&answer);
     const char *allowed = status == MHD_HTTP_METHOD_NOT_ALLOWED ? "GET, HEAD, POST" : NULL;
     if (response != NULL && (!response_add(response, "Connection", "close") ||
@@ -210,7 +204,7 @@ static void exchange_report_end(struct http_exchange *exchange)
     struct http_stream *stream = exchange->stream;
     if (stream != NULL) {
         exchange->stream = NULL;
-        stream->events->closed(stream->context);
+        stream->closed(stream->context);
         http_stream_free(stream);
     } else if (exchange->connection->phase == HTTP_PHASE_WAITING && !exchange->is_answered) {
         options->gone(options->context, exchange);

@@ -64,7 +64,7 @@ struct http_exchange {
 
 struct http_stream {
     struct http_connection *connection;
-    const struct http_stream_events *events;
+    http_stream_closed *closed;
     void *context;
     char *bytes; /* what waits: `count` from `start`; owned, NULL: nothing waits */
     size_t start, count, capacity;

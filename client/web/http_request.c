@@ -8,24 +8,6 @@
 
 enum { LENGTH_DIGITS_MAX = 9 }; /* of Content-Length */
 
-/* What a head has. Values are borrowed from MHD until the request has ended. */
-struct head {
-    struct http_request *request;
-    const char *length;
-    const char *forwarded;
-    size_t count; /* headers */
-    size_t empty_count;
-    size_t bytes; /* of all headers, each as "NAME: VALUE\r\n" */
-    bool has_transfer_encoding;
-    bool is_malformed;    /* a name is no token, or a value has a control */
-    const char *repeated; /* NULL, or what is wrong with a header that came twice */
-};
-
-struct known_header {
-    const char *name;
-    const char *repeated; /* the sentence for one that comes twice; NULL: the first counts */
-};
-
 enum known {
     KNOWN_HOST,
     KNOWN_LENGTH,
@@ -36,6 +18,22 @@ enum known {
     KNOWN_LANGUAGE,
     KNOWN_ENCODING,
     KNOWN_COUNT
+};
+
+/* What a head has. Values are borrowed from MHD until the request has ended. */
+struct head {
+    const char *values[KNOWN_COUNT]; /* NULL: it has no such header */
+    size_t count;                    /* headers */
+    size_t empty_count;
+    size_t bytes; /* of all headers, each as "NAME: VALUE\r\n" */
+    bool has_transfer_encoding;
+    bool is_malformed;    /* a name is no token, or a value has a control */
+    const char *repeated; /* NULL, or what is wrong with a header that came twice */
+};
+
+struct known_header {
+    const char *name;
+    const char *repeated; /* the sentence for one that comes twice; NULL: the first counts */
 };
 
 static const struct known_header known_headers[KNOWN_COUNT] = {
@@ -49,31 +47,6 @@ static const struct known_header known_headers[KNOWN_COUNT] = {
     [KNOWN_LANGUAGE] = {"Accept-Language", NULL},
     [KNOWN_ENCODING] = {"Accept-Encoding", NULL},
 };
-
-static const char **head_slot(struct head *head, enum known known)
-{
-    switch (known) {
-    case KNOWN_HOST:
-        return &head->request->host;
-    case KNOWN_LENGTH:
-        return &head->length;
-    case KNOWN_ORIGIN:
-        return &head->request->origin;
-    case KNOWN_TYPE:
-        return &head->request->content_type;
-    case KNOWN_FORWARDED:
-        return &head->forwarded;
-    case KNOWN_LAST_EVENT:
-        return &head->request->last_event_id;
-    case KNOWN_LANGUAGE:
-        return &head->request->accept_language;
-    case KNOWN_ENCODING:
-        return &head->request->accept_encoding;
-    case KNOWN_COUNT:
-        break;
-    }
-    return NULL;
-}
 
 /* Whether a name is a token of RFC 9110, section 5.6.2. */
 static bool name_is_token(const char *name)
@@ -116,13 +89,11 @@ static enum MHD_Result head_add(void *context, enum MHD_ValueKind kind, const ch
         head->has_transfer_encoding = true;
     }
     for (enum known known = 0; known < KNOWN_COUNT; known++) {
-        const char **slot = NULL;
         if (strcasecmp(name, known_headers[known].name) != 0) {
             continue;
         }
-        slot = head_slot(head, known);
-        if (*slot == NULL) {
-            *slot = text;
+        if (head->values[known] == NULL) {
+            head->values[known] = text;
         } else if (known_headers[known].repeated != NULL) {
             head->repeated = known_headers[known].repeated;
         }
@@ -265,7 +236,8 @@ static struct refusal check_headers(struct http_exchange *exchange, const struct
     if (exchange->request.host == NULL) {
         return refusal_of(MHD_HTTP_BAD_REQUEST, "The request has no Host header.\n");
     }
-    return head->length == NULL ? NO_REFUSAL : check_length(exchange, head->length);
+    const char *length = head->values[KNOWN_LENGTH];
+    return length == NULL ? NO_REFUSAL : check_length(exchange, length);
 }
 
 /* Learns the client behind a proxy, and counts the connection for the client. */
@@ -296,18 +268,25 @@ static struct refusal check_forwarded(struct http_exchange *exchange, const char
 static struct refusal check_head(struct http_exchange *exchange, const char *method,
                                  const char *version)
 {
-    struct head head = {.request = &exchange->request};
+    struct http_request *request = &exchange->request;
+    struct head head = {.count = 0};
     struct refusal refusal = check_line(exchange, method, version);
     if (refusal.status != 0) {
         return refusal;
     }
     (void)MHD_get_connection_values(exchange->connection->mhd, MHD_HEADER_KIND, head_add, &head);
+    request->host = head.values[KNOWN_HOST];
+    request->origin = head.values[KNOWN_ORIGIN];
+    request->content_type = head.values[KNOWN_TYPE];
+    request->last_event_id = head.values[KNOWN_LAST_EVENT];
+    request->accept_language = head.values[KNOWN_LANGUAGE];
+    request->accept_encoding = head.values[KNOWN_ENCODING];
     refusal = check_headers(exchange, &head);
     if (refusal.status == 0) {
         refusal = check_form(exchange, &head, method, version);
     }
     if (refusal.status == 0) {
-        refusal = check_forwarded(exchange, head.forwarded);
+        refusal = check_forwarded(exchange, head.values[KNOWN_FORWARDED]);
     }
     return refusal;
 }

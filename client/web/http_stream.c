@@ -174,8 +174,8 @@ void http_stream_free(struct http_stream *stream)
     alloc_release(alloc, stream);
 }
 
-struct http_stream *http_stream_begin(struct http_exchange *exchange,
-                                      const struct http_stream_events *events, void *context)
+struct http_stream *http_stream_begin(struct http_exchange *exchange, http_stream_closed *closed,
+                                      void *context)
 {
     assert(!exchange->is_answered);
     struct http_stream *stream =
@@ -184,7 +184,7 @@ struct http_stream *http_stream_begin(struct http_exchange *exchange,
         http_connection_close(exchange->connection);
     } else {
         *stream = (struct http_stream){
-            .connection = exchange->connection, .events = events, .context = context};
+            .connection = exchange->connection, .closed = closed, .context = context};
     }
     exchange->stream = stream;
     exchange->is_answered = true;

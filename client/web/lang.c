@@ -189,6 +189,27 @@ void lang_write(struct html *html, const struct lang *lang, const char *key, con
     lang_write_text(html, lang_text(lang, key), values, "<bdi>", "</bdi>");
 }
 
+void lang_write_between(struct html *html, const struct lang *lang, const char *before,
+                        const char *key, const char *after)
+{
+    html_raw(html, before);
+    lang_write(html, lang, key, NULL, NULL);
+    html_raw(html, after);
+}
+
+void lang_write_element(struct html *html, const struct lang *lang, const char *element,
+                        const char *class_name, const char *key)
+{
+    html_raw(html, "<");
+    html_raw(html, element);
+    if (class_name != NULL) {
+        html_attribute(html, "class", class_name);
+    }
+    lang_write_between(html, lang, ">", key, "</");
+    html_raw(html, element);
+    html_raw(html, ">\n");
+}
+
 /* --- numbers and times ------------------------------------------------------------------------ */
 
 static const char *category_of_arabic(unsigned long long number)
@@ -228,6 +249,7 @@ enum { MINUTE_S = 60, HOUR_S = 60 * MINUTE_S, DAY_S = 24 * HOUR_S };
 
 /* A time in the unit that people say it in. */
 struct lang_span {
+    bool is_alone;    /* not behind "in" and such words */
     uint64_t minutes; /* one of the three is not 0 */
     uint64_t hours;
     uint64_t days;
@@ -260,14 +282,12 @@ static struct lang_span span_until(uint64_t seconds)
     return (struct lang_span){.days = seconds / DAY_S + (seconds % DAY_S >= DAY_S / 2)};
 }
 
-/* `family` of texts: "span" behind "in" and such words, "lasts" alone. */
-static void span_write(struct html *html, const struct lang *lang, const char *family,
-                       struct lang_span span)
+static void span_write(struct html *html, const struct lang *lang, struct lang_span span)
 {
     char key[LANG_KEY_BYTES];
     uint64_t number = span.minutes + span.hours + span.days;
 
-    (void)snprintf(key, sizeof(key), "%s.%s", family,
+    (void)snprintf(key, sizeof(key), "%s.%s", span.is_alone ? "lasts" : "span",
                    span.minutes > 0 ? "minutes"
                    : span.hours > 0 ? "hours"
                                     : "days");
@@ -276,7 +296,10 @@ static void span_write(struct html *html, const struct lang *lang, const char *f
 
 void lang_write_lasts(struct html *html, const struct lang *lang, uint64_t seconds)
 {
-    span_write(html, lang, "lasts", span_until(seconds));
+    struct lang_span span = span_until(seconds);
+
+    span.is_alone = true;
+    span_write(html, lang, span);
 }
 
 /* The parts of a text before and behind its {0}. */
@@ -301,7 +324,7 @@ static void lang_write_with_span(struct html *html, const struct lang *lang, con
         html_string(html, lang_text(lang, "time.about"));
         html_string(html, " ");
     }
-    span_write(html, lang, "span", span);
+    span_write(html, lang, span);
     html_string(html, behind);
 }
 
@@ -339,11 +362,8 @@ void lang_write_with_until(struct html *html, const struct lang *lang, const cha
 void lang_write_with_lasts(struct html *html, const struct lang *lang, const char *key,
                            uint64_t seconds)
 {
-    const char *text = lang_text(lang, key);
-    size_t before;
-    const char *behind = text_behind(text, &before);
+    struct lang_span span = span_until(seconds);
 
-    html_text(html, text, before);
-    lang_write_lasts(html, lang, seconds);
-    html_string(html, behind);
+    span.is_alone = true;
+    lang_write_with_span(html, lang, key, span, false);
 }

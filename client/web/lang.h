@@ -41,6 +41,14 @@ bool lang_has(const struct lang *lang, const char *key);
 void lang_write(struct html *html, const struct lang *lang, const char *key, const char *value0,
                 const char *value1);
 
+/* Writes the text of a key between two pieces of markup, which are literals. */
+void lang_write_between(struct html *html, const struct lang *lang, const char *before,
+                        const char *key, const char *after);
+
+/* Writes an element with the text of a key and no attributes but `class`, which may be NULL. */
+void lang_write_element(struct html *html, const struct lang *lang, const char *element,
+                        const char *class_name, const char *key);
+
 /* Writes the text of a key with plurals for a number, which replaces {0}. */
 void lang_write_count(struct html *html, const struct lang *lang, const char *key, uint64_t number);
 

@@ -210,17 +210,6 @@ void live_free(struct live *live)
 
 /* --- requests --------------------------------------------------------------------------------- */
 
-/* A time of hearsayd's clock. 0: the text is something else. */
-static int64_t time_read(const char *text)
-{
-    int64_t ms = 0;
-
-    for (; *text >= '0' && *text <= '9' && ms < INT64_MAX / 20; text++) {
-        ms = 10 * ms + (*text - '0');
-    }
-    return *text == '\0' ? ms : 0;
-}
-
 /* A script that opens its stream again cannot set the header; it says its place in `last`. A stream
  * without a place may say in `since` when its list was written. */
 static void request_read_place(const struct http_request *request, struct live_stream *stream)
@@ -228,6 +217,7 @@ static void request_read_place(const struct http_request *request, struct live_s
     char query[HTTP_TARGET_BYTES + 1];
     struct form form;
     const struct form_field *field;
+    uint64_t since_ms = 0;
 
     if (request->last_event_id != NULL && live_place_read(request->last_event_id, &stream->place)) {
         return;
@@ -243,8 +233,9 @@ static void request_read_place(const struct http_request *request, struct live_s
         live_place_read(field->value, &stream->place)) {
         return;
     }
-    if ((field = form_find(&form, "since")) != NULL) {
-        stream->since_ms = time_read(field->value);
+    if ((field = form_find(&form, "since")) != NULL &&
+        form_read_number(field->value, INT64_MAX / 2, &since_ms)) {
+        stream->since_ms = (int64_t)since_ms;
     }
 }
 
@@ -289,8 +280,6 @@ static void stream_closed(void *context)
     stream_free(context);
 }
 
-static const struct http_stream_events stream_events = {.closed = stream_closed};
-
 /* Makes a stream, and counts it. NULL: no memory. */
 static struct live_stream *stream_new(struct live *live, const struct http_address *client)
 {
@@ -326,11 +315,6 @@ static bool stream_enter(struct live_stream *stream, const struct view *asked)
     return true;
 }
 
-static void exchange_refuse(struct http_exchange *exchange)
-{
-    http_answer(exchange, &(struct http_answer){.status = 503, .retry_after_s = 60, .body = ""});
-}
-
 size_t live_stream_count(const struct live *live)
 {
     return live->stream_count;
@@ -354,13 +338,14 @@ void live_begin(struct live *live, struct http_exchange *exchange,
         stream = NULL;
     }
     if (stream == NULL) {
-        exchange_refuse(exchange);
+        http_answer(exchange,
+                    &(struct http_answer){.status = 503, .retry_after_s = 60, .body = ""});
         return;
     }
     shared = stream->view;
     request_read_place(request, stream);
     shared->used_ms = stream->began_ms;
-    stream->http = http_stream_begin(exchange, &stream_events, stream);
+    stream->http = http_stream_begin(exchange, stream_closed, stream);
     if (stream->http == NULL) {
         stream_free(stream);
         return;

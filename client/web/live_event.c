@@ -3,6 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
+#include "client/web/form.h"
 #include "client/web/html.h"
 #include "client/web/live_inner.h"
 #include "core/base/hash.h"
@@ -26,6 +29,7 @@ void live_write_store(const struct hearsay_welcome *welcome, const char *host, c
 bool live_place_read(const char *text, struct live_place *out_place)
 {
     struct live_place place = {.ms = 0};
+    uint64_t ms = 0;
     size_t at = 0;
 
     for (; at < LIVE_STORE_BYTES - 1; at++) {
@@ -34,16 +38,10 @@ bool live_place_read(const char *text, struct live_place *out_place)
         }
         place.store[at] = text[at];
     }
-    if (text[at++] != '-' || text[at] == '\0') {
+    if (text[at++] != '-' || !form_read_number(text + at, INT64_MAX, &ms)) {
         return false;
     }
-    for (; text[at] != '\0'; at++) {
-        int digit = text[at] - '0';
-        if (digit < 0 || digit > 9 || place.ms > (INT64_MAX - digit) / 10) {
-            return false;
-        }
-        place.ms = place.ms * 10 + digit;
-    }
+    place.ms = (int64_t)ms;
     *out_place = place;
     return true;
 }
@@ -74,9 +72,7 @@ static void event_write_id(struct html *html, const uint8_t *id)
 {
     char text[2 * HEARSAY_ID_BYTES + 1];
 
-    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
-        (void)snprintf(text + 2 * i, 3, "%02x", id[i]);
-    }
+    (void)sodium_bin2hex(text, sizeof(text), id, HEARSAY_ID_BYTES);
     html_json(html, text, sizeof(text) - 1);
 }
 

@@ -84,15 +84,9 @@ struct live_stream {
     struct fair_holder *holder; /* NULL: not counted */
     struct live_place place;    /* where the client says that it was */
     bool is_near;               /* its page is sorted by nearness */
-    bool is_settled;            /* sent_seq is known */
-    bool is_behind;             /* it lacks matches that a watch has to tell again */
     bool is_ending;             /* nothing is sent any more */
-    size_t caught_bytes;        /* of the events that it had missed and got */
-    uint64_t sent_seq;
-    uint64_t early_from; /* what came while it was behind: matches with a larger number, up to */
-    uint64_t early_to;   /* this one, were sent without their number */
-    int64_t since_ms;    /* gets messages of the list from that time on, once; 0: no */
-    bool has_notices;    /* its page was told notices_version */
+    int64_t since_ms;           /* gets messages of the list from that time on, once; 0: no */
+    bool has_notices;           /* its page was told notices_version */
     uint64_t notices_version;
     int64_t began_ms;
     int64_t spoke_ms;

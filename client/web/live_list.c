@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "client/web/live_inner.h"
 #include "daemon/system/list.h"
 
@@ -146,22 +148,27 @@ static void view_send_list(struct live_view *view, const struct board_list *list
     view->new_ms = as_of_ms;
 }
 
+/* Sends an event to all streams of a view. */
+static void view_send(const struct live_view *view, const char *event, size_t bytes)
+{
+    struct live_stream *stream;
+
+    DL_FOREACH (view->streams, stream) {
+        live_stream_send(stream, event, bytes);
+    }
+}
+
 /* --- what has gone ---------------------------------------------------------------------------- */
 
 static void view_send_out(struct live_view *view, const uint8_t *id)
 {
-    char event[64 + 2 * HEARSAY_ID_BYTES] = "event: out\ndata: {\"id\":\"";
-    size_t bytes = strlen(event);
-    struct live_stream *stream;
+    char event[64 + 2 * HEARSAY_ID_BYTES];
+    char text[2 * HEARSAY_ID_BYTES + 1];
 
-    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
-        bytes += (size_t)snprintf(event + bytes, sizeof(event) - bytes, "%02x", id[i]);
-    }
-    bytes += (size_t)snprintf(event + bytes, sizeof(event) - bytes, "\"}\n\n");
+    (void)sodium_bin2hex(text, sizeof(text), id, HEARSAY_ID_BYTES);
+    int bytes = snprintf(event, sizeof(event), "event: out\ndata: {\"id\":\"%s\"}\n\n", text);
     known_remove(view, id);
-    DL_FOREACH (view->streams, stream) {
-        live_stream_send(stream, event, bytes);
-    }
+    view_send(view, event, (size_t)bytes);
 }
 
 static void view_check_due(struct live_view *view);
@@ -212,15 +219,6 @@ static void view_check_due(struct live_view *view)
     }
 }
 
-static bool list_has(const struct board_list *list, const uint8_t *id)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        if (id_is_equal(list->messages[i].id, id)) {
-            return true;
-        }
-    }
-    return false;
-}
 /* --- looking ---------------------------------------------------------------------------------- */
 
 static void view_note_list(struct live_view *view, const struct board_list *list, bool is_near)
@@ -241,7 +239,7 @@ static void view_send_left(struct live_view *view, const struct board_list *list
     for (size_t i = view->known_count; i-- > 0;) {
         struct live_known *known = &view->known[i];
 
-        if (list_has(list, known->id)) {
+        if (board_list_has(list, known->id)) {
             known->is_due = false;
         } else if (!known->is_near && (is_whole || known->deposited_ms > oldest_ms)) {
             uint8_t id[HEARSAY_ID_BYTES];
@@ -328,11 +326,8 @@ void live_list_changed(struct live_view *view)
 void live_list_let_look(struct live_view *view)
 {
     static const char look[] = "event: look\ndata: {}\n\n";
-    struct live_stream *stream;
 
-    DL_FOREACH (view->streams, stream) {
-        live_stream_send(stream, look, sizeof(look) - 1);
-    }
+    view_send(view, look, sizeof(look) - 1);
 }
 
 /* Tells the notices to each stream whose page has others, or may have: a new stream's page was made
@@ -362,14 +357,9 @@ static void view_send_notices(struct live_view *view, const struct hearsay_host 
 
 void live_list_tell_host(struct live_view *view)
 {
-    const struct hearsay_welcome *welcome = board_welcome(view->live->options.board);
+    const struct hearsay_host *host = board_host(view->live->options.board, view->view.host);
 
-    for (size_t i = 0; welcome != NULL && i < welcome->host_count; i++) {
-        const struct hearsay_host *host = &welcome->hosts[i];
-
-        if (view->view.host[0] != '\0' ? strcmp(host->name, view->view.host) != 0 : i > 0) {
-            continue;
-        }
+    if (host != NULL) {
         view_send_notices(view, host);
         if (view->accept != 0 && view->accept != host->accept) {
             live_list_let_look(view);

@@ -11,21 +11,18 @@
 
 /* --- watches ---------------------------------------------------------------------------------- */
 
-static void view_begun(void *context, uint64_t seq)
+static void view_begun(void *context)
 {
     struct live_view *view = context;
 
-    (void)seq;
     view->has_begun = true;
     view->pause_ms = 0;
     view->list_ms = live_now_ms(view->live) + LIVE_SOON_MS; /* what came before */
     live_wake(view->live, view->list_ms);
 }
 
-static void view_match(void *context, uint64_t seq, const struct board_message *message)
+static void view_match(void *context)
 {
-    (void)seq;
-    (void)message;
     live_list_changed(context);
 }
 
@@ -86,7 +83,7 @@ void live_view_watch(struct live_view *view)
     }
     live_view_check_store(view);
     view->has_begun = false;
-    view->watch = board_watch(board, &view->view, HEARSAY_NO_SEQ, &watch_events, view);
+    view->watch = board_watch(board, &view->view, &watch_events, view);
     if (view->watch == NULL) {
         view_pause(view); /* until then the list is looked at every LIVE_POLL_MS */
     }

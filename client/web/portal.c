@@ -151,25 +151,13 @@ static const struct portal_probe *probe_find(const struct http_request *request)
 void portal_answer(const struct portal *portal, const struct http_request *request, const char *url,
                    int64_t now_ms, struct http_answer *out_answer)
 {
-    static const char misdirected[] = "This address is not here.\n";
     const struct portal_probe *probe = probe_find(request);
 
     if (request->method == HTTP_POST) {
-        *out_answer = (struct http_answer){
-            .status = 421,
-            .type = "text/plain",
-            .body = misdirected,
-            .body_bytes = sizeof(misdirected) - 1,
-            .is_static = true,
-        };
+        *out_answer = http_text(421, "This address is not here.\n");
     } else if (probe != NULL && portal_stays(portal, &request->client, now_ms)) {
-        *out_answer = (struct http_answer){
-            .status = probe->status,
-            .type = probe->type,
-            .body = probe->body,
-            .body_bytes = strlen(probe->body),
-            .is_static = true,
-        };
+        *out_answer = http_text(probe->status, probe->body);
+        out_answer->type = probe->type;
     } else {
         *out_answer = (struct http_answer){.status = 302, .location = url, .body = ""};
     }

@@ -7,6 +7,7 @@
 
 #include "client/hearsay.h"
 #include "client/web/form.h"
+#include "client/web/html.h"
 
 enum {
     TOPIC_CHARACTERS_MAX = 60,
@@ -16,32 +17,17 @@ enum {
 
 /* --- topics ----------------------------------------------------------------------------------- */
 
-static bool is_plain(char c)
-{
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '.' || c == '_' || c == '~';
-}
-
 /* How long a text is in a URL. */
 static size_t url_bytes(const char *text)
 {
     size_t bytes = 0;
 
     for (; *text != '\0'; text++) {
-        bytes += is_plain(*text) ? 1 : 3;
+        char encoded[3];
+
+        bytes += html_url_byte(*text, encoded);
     }
     return bytes;
-}
-
-/* The number of code points of a UTF-8 text: all bytes but those that continue one. */
-static size_t count_characters(const char *text)
-{
-    size_t count = 0;
-
-    for (; *text != '\0'; text++) {
-        count += ((unsigned char)*text & 0xC0) != 0x80;
-    }
-    return count;
 }
 
 /* The length of what comes before the next comma, of Latin or of Arabic script (U+060C). */
@@ -132,7 +118,7 @@ static int topics_take(const struct hearsay_context *context, struct view *view)
         size_t bytes = strlen(topic);
 
         encoded += url_bytes(topic);
-        if (bytes > VIEW_TOPIC_BYTES || count_characters(topic) > TOPIC_CHARACTERS_MAX ||
+        if (bytes > VIEW_TOPIC_BYTES || form_count_characters(topic) > TOPIC_CHARACTERS_MAX ||
             encoded > TOPICS_URL_BYTES || has_control(topic)) {
             return HEARSAY_ERR_ARGUMENT;
         }
@@ -192,16 +178,11 @@ static bool before_read(const char *text, struct view *view)
     if (*text == '\0') {
         return true;
     }
-    for (; *text >= '0' && *text <= '9'; text++) {
-        uint64_t digit = (uint64_t)(*text - '0');
-
-        if (value > ((uint64_t)INT64_MAX - digit) / 10) {
-            return false;
-        }
-        value = value * 10 + digit;
+    if (!form_read_number(text, INT64_MAX, &value) || value == 0) {
+        return false;
     }
     view->before_ms = (int64_t)value;
-    return *text == '\0' && value > 0;
+    return true;
 }
 
 /* A language tag such as de or pt-BR. */
@@ -209,13 +190,9 @@ static bool language_read(const char *text, struct view *view)
 {
     size_t bytes = strlen(text);
 
-    if (bytes >= sizeof(view->language)) {
+    if (bytes >= sizeof(view->language) ||
+        strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-") != bytes) {
         return false;
-    }
-    for (size_t i = 0; i < bytes; i++) {
-        if (!is_plain(text[i]) || text[i] == '.' || text[i] == '_' || text[i] == '~') {
-            return false;
-        }
     }
     memcpy(view->language, text, bytes + 1);
     return true;
@@ -313,8 +290,6 @@ static void url_put(struct url *url, char c)
 
 static void url_put_field(struct url *url, const char *name, const char *value)
 {
-    static const char digits[] = "0123456789ABCDEF";
-
     url_put(url, url->separator);
     url->separator = '&';
     for (; *name != '\0'; name++) {
@@ -322,14 +297,11 @@ static void url_put_field(struct url *url, const char *name, const char *value)
     }
     url_put(url, '=');
     for (; *value != '\0'; value++) {
-        unsigned char c = (unsigned char)*value;
+        char encoded[3];
+        size_t count = html_url_byte(*value, encoded);
 
-        if (is_plain(*value)) {
-            url_put(url, *value);
-        } else {
-            url_put(url, '%');
-            url_put(url, digits[c >> 4]);
-            url_put(url, digits[c & 15]);
+        for (size_t i = 0; i < count; i++) {
+            url_put(url, encoded[i]);
         }
     }
 }
@@ -368,17 +340,19 @@ void view_write(const struct view *view, char *out_url)
     out_url[url.bytes] = '\0';
 }
 
+bool view_same_labels(const struct view *a, const struct view *b)
+{
+    bool same = a->topic_count == b->topic_count && a->is_now == b->is_now &&
+                strcmp(a->host, b->host) == 0 && strcmp(a->place, b->place) == 0;
+
+    for (size_t i = 0; same && i < a->topic_count; i++) {
+        same = strcmp(a->topics[i], b->topics[i]) == 0;
+    }
+    return same;
+}
+
 bool view_equal(const struct view *a, const struct view *b)
 {
-    if (strcmp(a->host, b->host) != 0 || strcmp(a->place, b->place) != 0 ||
-        a->topic_count != b->topic_count || a->is_now != b->is_now || a->order != b->order ||
-        a->is_hood != b->is_hood || a->before_ms != b->before_ms) {
-        return false;
-    }
-    for (size_t i = 0; i < a->topic_count; i++) {
-        if (strcmp(a->topics[i], b->topics[i]) != 0) {
-            return false;
-        }
-    }
-    return true;
+    return view_same_labels(a, b) && a->order == b->order && a->is_hood == b->is_hood &&
+           a->before_ms == b->before_ms;
 }

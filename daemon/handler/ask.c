@@ -253,20 +253,20 @@ bool ask_work(const struct ask *ask)
 bool ask_pay(const struct ask *ask)
 {
     struct service *service = ask->service;
-    struct requester *client = ask->client;
+    struct sender *payer = requester_payer(ask->client);
     enum sender_action action;
 
-    if (client->sender == NULL) {
+    if (payer == NULL) {
         return true;
     }
     uint32_t cost = cost_of_request(ask->request, &action);
     uint64_t wait_ms = cost == 0 ? 0
-                                 : sender_take(client->sender, action, &service->sender_limits,
-                                               cost, service_monotonic_ms(service));
+                                 : sender_take(payer, action, &service->sender_limits, cost,
+                                               service_monotonic_ms(service));
     if (wait_ms == 0) {
         return true;
     }
-    client->is_over_rate = true;
+    ask->client->is_over_rate = true;
     struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_ERROR};
     msg_error_set(&response.error, MSG_RATE_LIMITED, NULL,
                   "this address sends more %s than are taken here",

@@ -86,7 +86,7 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
               uint32_t minimum_ppm, uint32_t maximum_ppm);
 
 /*
- * Takes the tokens that the request costs from the rate limits of the client's sender. Returns true
+ * Takes the tokens that the request costs from the rate limits of who pays for it. Returns true
  * if the tokens were taken, if the request costs nothing, or if the client has no rate limits.
  * Otherwise takes no token, sets client->is_over_rate, sends the error RATE_LIMITED and returns
  * false.

@@ -14,12 +14,14 @@ enum {
 
 /*
  * Finds the address whose here labels the client asks for: the client's address, or the address in
- * on_behalf, which only a gateway that speaks for itself may send. Returns false after an error was
- * sent.
+ * on_behalf of Here or of the request, which only a gateway that speaks for itself may send.
+ * Returns false after an error was sent.
  */
 static bool find_address(const struct ask *ask, struct here_address *out_address)
 {
-    const struct msg_bytes *on_behalf = &ask->request->here.on_behalf;
+    const struct msg_request *request = ask->request;
+    const struct msg_bytes *on_behalf =
+        request->here.on_behalf.count > 0 ? &request->here.on_behalf : &request->asker.on_behalf;
 
     if (on_behalf->count == 0) {
         *out_address = ask->client->address;

@@ -24,6 +24,10 @@ void *job_new(const struct ask *ask, size_t bytes, size_t extra)
     job->request_id = ask->request->id;
     job->began_ns = service_monotonic_ns(service);
     job->bytes = bytes + extra;
+    job->sender = requester_payer(ask->client);
+    if (job->sender != NULL) {
+        sender_keep(job->sender);
+    }
     return job;
 }
 
@@ -62,8 +66,8 @@ void job_recharge(struct job *job, size_t held_bytes, size_t answer_bytes)
 static void end_write(const struct job *job)
 {
     job->service->writing_bytes -= job->writing_bytes;
-    if (job->writer != NULL) {
-        sender_end_write(job->writer);
+    if (job->sender != NULL) {
+        sender_end_write(job->sender);
     } else {
         job->client->writes--;
     }
@@ -77,6 +81,9 @@ void job_end(struct job *job)
 
     if (ended.writing_bytes > 0) {
         end_write(&ended);
+    }
+    if (ended.sender != NULL) {
+        sender_release(ended.sender);
     }
     if (ended.is_writing) {
         feed_changed(service, ended.host);
@@ -108,9 +115,8 @@ void job_write(struct job *job, struct persist_op *op)
 {
     job->writing_bytes = job->bytes;
     job->service->writing_bytes += job->bytes;
-    job->writer = job->client->sender;
-    if (job->writer != NULL) {
-        sender_begin_write(job->writer);
+    if (job->sender != NULL) {
+        sender_begin_write(job->sender);
     } else {
         job->client->writes++;
     }

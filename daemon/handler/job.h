@@ -18,14 +18,14 @@ struct job {
     struct service *service;
     struct requester *client;
     struct host *host; /* ask->host */
+    /* who pays for the request (requester_payer), kept until the job ends; NULL: nobody */
+    struct sender *sender;
     uint64_t request_id;
     uint64_t began_ns;    /* service_monotonic_ns when job_new was called */
     size_t bytes;         /* bytes of the allocation that begins with this struct */
     size_t held_bytes;    /* memory that the client is charged with */
     size_t answer_bytes;  /* output that the client is charged with */
     size_t writing_bytes; /* part of service->writing_bytes, by job_write */
-    /* the sender for which job_write has counted an operation; NULL: the client itself counts */
-    struct sender *writer;
     bool is_charged;
     bool is_writing; /* an operation was submitted: the host may have a change at the end */
     struct persist_read *read; /* a read that job_end releases; NULL: none */
@@ -41,7 +41,7 @@ void *job_new(const struct ask *ask, size_t bytes, size_t extra);
 
 /*
  * Allocates a job of `bytes`, zeroed, that answers the request in place of `job`, with its fields
- * of the request. NULL: out of memory, and nothing was sent.
+ * of the request, but nobody pays for it. NULL: out of memory, and nothing was sent.
  */
 void *job_follow(const struct job *job, size_t bytes);
 

@@ -321,6 +321,7 @@ void query_ask(struct query_job *job)
         .host = job->base.host,
         .until_ms = job->until_ms,
         .write = write_query,
+        .sender = job->base.sender,
     };
     if (ask_fits(job) && asks_begin(&job->wait)) {
         query_charge(job);

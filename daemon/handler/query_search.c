@@ -85,6 +85,11 @@ static bool is_wide(const struct query_job *job)
     return job->query.part_count > FEW_PARTS;
 }
 
+static uint64_t *turn_of(const struct query_job *job)
+{
+    return requester_turn(job->base.client, job->base.sender);
+}
+
 /*
  * Whether a search may begin to take turns: no other search of its sender does, and the number of
  * parts stays within the bound for wide or for narrow searches.
@@ -92,12 +97,12 @@ static bool is_wide(const struct query_job *job)
 static bool may_begin(const struct service *service, const struct query_job *job)
 {
     uint32_t most = is_wide(job) ? WIDE_PARTS_MAX : NARROW_PARTS_MAX;
-    const uint64_t *turn = requester_turn(job->base.client);
+    const uint64_t *turn = turn_of(job);
     uint32_t parts = job->query.part_count;
     const struct query_job *other;
 
     DL_FOREACH (service->searches, other) {
-        if (requester_turn(other->base.client) == turn) {
+        if (turn_of(other) == turn) {
             return false;
         }
         parts += is_wide(other) == is_wide(job) ? other->query.part_count : 0;
@@ -256,9 +261,7 @@ static struct query_job *next_job(struct query_job *list, const struct service *
     struct query_job *job;
 
     DL_FOREACH (list, job) {
-        if (job->steps < steps &&
-            (best == NULL ||
-             *requester_turn(job->base.client) < *requester_turn(best->base.client)) &&
+        if (job->steps < steps && (best == NULL || *turn_of(job) < *turn_of(best)) &&
             (may_begin_in == NULL || may_begin(may_begin_in, job))) {
             best = job;
         }
@@ -298,7 +301,7 @@ bool handler_run_searches(struct service *service, uint64_t budget, uint64_t unt
             job = next_job(service->searches, NULL, UINT64_MAX);
         }
         budget -= STEP_WORK;
-        service_take_turn(service, job->base.client);
+        service_take_turn(service, turn_of(job));
         if (job->base.client->is_gone) {
             (void)search_delist(job, &service->searches);
             begin_waiting(service);

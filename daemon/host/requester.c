@@ -35,9 +35,14 @@ void requester_work_end(struct requester *client, size_t bytes, size_t answer_by
     client->events->work_ended(client);
 }
 
-uint64_t *requester_turn(struct requester *client)
+struct sender *requester_payer(const struct requester *client)
 {
-    uint64_t *turn = client->sender != NULL ? sender_turn(client->sender) : NULL;
+    return client->asker != NULL ? client->asker : client->sender;
+}
+
+uint64_t *requester_turn(struct requester *client, struct sender *sender)
+{
+    uint64_t *turn = sender != NULL ? sender_turn(sender) : NULL;
 
     return turn != NULL ? turn : &client->turn;
 }

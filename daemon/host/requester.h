@@ -80,6 +80,9 @@ struct requester {
     struct here_address address;
     /* the sender whose rate limits apply; NULL: no limits apply, or the client is gone */
     struct sender *sender;
+    /* the sender of the client for whom a gateway sends the request that is being handled; kept
+     * until the handler returns. NULL: the request is the client's own */
+    struct sender *asker;
     /* number of the sender's address; 0: the client is exempt from limits */
     uint32_t sender_tag;
     /* number of the sender's /64 if the /64 has limits of its own; else 0 */
@@ -88,7 +91,7 @@ struct requester {
     bool is_over_rate;
     /*
      * number of the client's searches that take turns or wait to begin; above 0 the session takes
-     * no more requests
+     * no more requests, unless it is a gateway's that speaks for itself
      */
     uint32_t searches;
     uint64_t turn;           /* see requester_turn */
@@ -131,12 +134,15 @@ void requester_refuse(struct requester *client, uint64_t id, enum msg_error_code
 void requester_work_begin(struct requester *client, size_t bytes, size_t answer_bytes);
 void requester_work_end(struct requester *client, size_t bytes, size_t answer_bytes);
 
+/* The sender who pays for the request that is being handled: `asker` or `sender`. NULL: nobody. */
+struct sender *requester_payer(const struct requester *client);
+
 /*
- * The number of the sender's last turn, for round robin among senders. The sender with the smallest
- * number is next; service_take_turn then gives this sender the largest number. A client without a
- * sender, or of the shared sender (sender_turn), has a turn of its own. The pointer is valid until
- * the client's sender changes.
+ * The number of a sender's last turn, for round robin among senders. The sender with the smallest
+ * number is next; service_take_turn then gives this sender the largest number. Requests of `client`
+ * without a sender (NULL), or of the shared sender (sender_turn), have a turn of the client's own.
+ * The pointer is valid as long as the sender and the client.
  */
-uint64_t *requester_turn(struct requester *client);
+uint64_t *requester_turn(struct requester *client, struct sender *sender);
 
 #endif

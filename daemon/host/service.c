@@ -160,9 +160,9 @@ void service_note_query(struct service *service, uint64_t comparisons, uint64_t 
     service_note(service, METRIC_QUERY, began_ns);
 }
 
-void service_take_turn(struct service *service, struct requester *client)
+void service_take_turn(struct service *service, uint64_t *turn)
 {
-    *requester_turn(client) = ++service->turns;
+    *turn = ++service->turns;
 }
 
 /* --- work under way --------------------------------------------------------------------------- */

@@ -265,10 +265,10 @@ void service_work_begin(struct service *service);
 void service_work_end(struct service *service);
 
 /*
- * Gives the client's sender the next turn number, which is larger than all earlier numbers
- * (requester_turn).
+ * Gives a sender the next turn number, which is larger than all earlier numbers. `turn` is of
+ * requester_turn.
  */
-void service_take_turn(struct service *service, struct requester *client);
+void service_take_turn(struct service *service, uint64_t *turn);
 
 /*
  * Counts work that begins, and submits an operation to the store. The callback of the operation

@@ -366,49 +366,6 @@ const struct sender *senders_find_full(struct senders *senders,
     return sender != NULL && !may_connect(sender, limits) ? sender : NULL;
 }
 
-int senders_enter(struct senders *senders, const struct sender_address *address,
-                  const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender)
-{
-    uint64_t hash = hash_of(senders, address->kind, false, address->bytes);
-    struct sender *prefix = NULL;
-
-    if (address->kind == SENDER_IPV6_ON_LINK) {
-        prefix = find_prefix(senders, sender_find(senders, hash), address, limits, now_ms);
-        prefix->held[SENDER_CONNECTIONS]++;
-    }
-    /* The /64 has a connection now, so make_room cannot remove it while the address is added. */
-    struct sender *sender = sender_get(senders, hash, false, limits, now_ms);
-    bool enters = may_connect(sender, limits);
-    /* The shared sender has clients of any /64. So its connections count for no /64. */
-    if (prefix != NULL && (!enters || sender == &senders->shared)) {
-        prefix->held[SENDER_CONNECTIONS]--;
-        prefix = NULL;
-    }
-    if (!enters) {
-        return sender_refuse(sender, limits, now_ms);
-    }
-    sender->prefix = prefix;
-    sender->held[SENDER_CONNECTIONS]++;
-    *out_sender = sender;
-    return 0;
-}
-
-static void let_go(struct sender *sender, enum sender_use use)
-{
-    assert(sender->held[use] > 0);
-    sender->held[use]--;
-    if (sender->prefix != NULL) {
-        assert(sender->prefix->held[use] > 0);
-        sender->prefix->held[use]--;
-    }
-}
-
-void senders_leave(struct sender *sender)
-{
-    let_go(sender, SENDER_CONNECTIONS);
-    assert(sender->held[SENDER_HANDSHAKES] <= sender->held[SENDER_CONNECTIONS]);
-}
-
 void sender_keep(struct sender *sender)
 {
     sender->kept++;
@@ -433,6 +390,59 @@ static void begin(struct sender *sender, enum sender_use use)
     if (sender->prefix != NULL) {
         sender->prefix->held[use]++;
     }
+}
+
+struct sender *senders_keep(struct senders *senders, const struct sender_address *address,
+                            const struct sender_limits *limits, int64_t now_ms)
+{
+    uint64_t hash = hash_of(senders, address->kind, false, address->bytes);
+    struct sender *prefix = NULL;
+
+    if (address->kind == SENDER_IPV6_ON_LINK) {
+        prefix = find_prefix(senders, sender_find(senders, hash), address, limits, now_ms);
+        prefix->kept++; /* so that make_room cannot remove it while the address is added */
+    }
+    struct sender *sender = sender_get(senders, hash, false, limits, now_ms);
+    /* The shared sender has clients of any /64. So it counts for no /64. */
+    if (prefix != NULL && sender == &senders->shared) {
+        prefix->kept--;
+        prefix = NULL;
+    }
+    sender->prefix = prefix;
+    sender->kept++;
+    return sender;
+}
+
+int senders_enter(struct senders *senders, const struct sender_address *address,
+                  const struct sender_limits *limits, int64_t now_ms, struct sender **out_sender)
+{
+    struct sender *sender = senders_keep(senders, address, limits, now_ms);
+    int rc = 0;
+
+    if (may_connect(sender, limits)) {
+        begin(sender, SENDER_CONNECTIONS);
+        *out_sender = sender;
+    } else {
+        rc = sender_refuse(sender, limits, now_ms);
+    }
+    sender_release(sender);
+    return rc;
+}
+
+static void let_go(struct sender *sender, enum sender_use use)
+{
+    assert(sender->held[use] > 0);
+    sender->held[use]--;
+    if (sender->prefix != NULL) {
+        assert(sender->prefix->held[use] > 0);
+        sender->prefix->held[use]--;
+    }
+}
+
+void senders_leave(struct sender *sender)
+{
+    let_go(sender, SENDER_CONNECTIONS);
+    assert(sender->held[SENDER_HANDSHAKES] <= sender->held[SENDER_CONNECTIONS]);
 }
 
 void sender_begin_handshake(struct sender *sender)

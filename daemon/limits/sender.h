@@ -113,7 +113,12 @@ const struct sender *senders_find_full(struct senders *senders,
 /*
  * sender_keep keeps a sender valid, also without a connection, until sender_release: for work whose
  * cost is settled when the client may have gone. Keeps may be nested. They count as no connection.
+ * senders_keep finds the sender of an address, or makes it, and keeps it: for a request that a
+ * gateway sends for a client which has no connection here. O(capacity) at worst, when there is no
+ * free place.
  */
+struct sender *senders_keep(struct senders *senders, const struct sender_address *address,
+                            const struct sender_limits *limits, int64_t now_ms);
 void sender_keep(struct sender *sender);
 void sender_release(struct sender *sender);
 

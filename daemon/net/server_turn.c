@@ -107,6 +107,13 @@ static void process_ready(struct server *server)
     }
 }
 
+static uint64_t *turn_of(struct loop_entry *entry)
+{
+    struct requester *client = &session_of(entry)->client;
+
+    return requester_turn(client, client->sender);
+}
+
 /* Returns a busy session of the sender that has waited longest since its last turn. */
 static struct loop_entry *next_busy(const struct server *server)
 {
@@ -114,8 +121,7 @@ static struct loop_entry *next_busy(const struct server *server)
     struct loop_entry *entry;
 
     DL_FOREACH2 (server->loop.busy, entry, ready_next) {
-        if (*requester_turn(&session_of(entry)->client) <
-            *requester_turn(&session_of(best)->client)) {
+        if (*turn_of(entry) < *turn_of(best)) {
             best = entry;
         }
     }
@@ -130,7 +136,7 @@ static void process_busy(struct server *server)
 
     while (has_time && server->loop.busy != NULL) {
         struct loop_entry *entry = next_busy(server);
-        service_take_turn(server->service, &session_of(entry)->client);
+        service_take_turn(server->service, turn_of(entry));
         has_time = process_until(server, entry, SESSION_SLICE_NS, until_ns);
     }
 }

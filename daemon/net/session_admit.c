@@ -162,6 +162,10 @@ static void write_address(const struct msg_bytes *bytes, struct sockaddr_storage
     }
 }
 
+static const char no_gateway[] =
+    "only a gateway may speak for others, on a `listen` line of the server with the word gateway";
+static const char no_address[] = "on_behalf is 4 or 16 bytes, the address of one client";
+
 static bool refuse_on_behalf(struct session *session, uint64_t id, const char *sentence)
 {
     requester_refuse(&session->client, id, MSG_INVALID, "on_behalf", "%s", sentence);
@@ -180,17 +184,77 @@ bool session_take_on_behalf(struct session *session, const struct msg_request *r
         return true;
     }
     if (!client->may_speak_for) {
-        return refuse_on_behalf(session, request->id,
-                                "only a gateway may speak for others, on a `listen` line of the "
-                                "server with the word gateway");
+        return refuse_on_behalf(session, request->id, no_gateway);
     }
     if (!here_address_read(hello->on_behalf.data, hello->on_behalf.count, &client->address)) {
-        return refuse_on_behalf(session, request->id,
-                                "on_behalf is 4 or 16 bytes, the address of one client");
+        return refuse_on_behalf(session, request->id, no_address);
     }
     client->is_gateway = false;
     write_address(&hello->on_behalf, &peer);
     write_address(&hello->on_behalf_local, &local);
     return session_enter_sender(session, CONFIG_PLAIN, &peer, &local) &&
            session_pay_connection(session, CONFIG_PLAIN);
+}
+
+/* Why a request may not have on_behalf; NULL: it may. */
+static const char *fault_of_asker(const struct requester *client, const struct msg_request *request)
+{
+    struct here_address address;
+
+    if (!client->may_speak_for) {
+        return no_gateway;
+    }
+    if (!client->is_gateway) {
+        return "Hello has said already for whom this connection speaks; a request with on_behalf "
+               "of "
+               "its own needs a connection whose Hello has none";
+    }
+    switch (request->kind) {
+    case MSG_REQUEST_QUERY:
+    case MSG_REQUEST_GET:
+    case MSG_REQUEST_HERE:
+    case MSG_REQUEST_SUMMARY:
+        break;
+    default:
+        return "only query, get, here and summary have on_behalf; to write for a client, open a "
+               "connection whose Hello has on_behalf";
+    }
+    return here_address_read(request->asker.on_behalf.data, request->asker.on_behalf.count,
+                             &address)
+               ? NULL
+               : no_address;
+}
+
+bool session_take_asker(struct session *session, const struct msg_request *request)
+{
+    const struct msg_asker *asker = &request->asker;
+    struct service *service = session->all->service;
+    struct requester *client = &session->client;
+    struct sender_address address;
+    struct sockaddr_storage peer;
+    struct sockaddr_storage local;
+
+    if ((asker->on_behalf.count == 0 && asker->on_behalf_local.count == 0) ||
+        request->kind == MSG_REQUEST_UNKNOWN) {
+        return true;
+    }
+    const char *fault = fault_of_asker(client, request);
+    if (fault != NULL) {
+        requester_refuse(client, request->id, MSG_INVALID, "on_behalf", "%s", fault);
+        return false;
+    }
+    write_address(&asker->on_behalf, &peer);
+    write_address(&asker->on_behalf_local, &local);
+    find_sender(session, (const struct sockaddr *)&peer, (const struct sockaddr *)&local, &address);
+    client->asker = senders_keep(service->senders, &address, &service->sender_limits,
+                                 service_monotonic_ms(service));
+    return true;
+}
+
+void session_drop_asker(struct session *session)
+{
+    if (session->client.asker != NULL) {
+        sender_release(session->client.asker);
+        session->client.asker = NULL;
+    }
 }

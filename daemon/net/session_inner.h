@@ -127,6 +127,14 @@ bool session_take_place(struct session *session, enum config_security security);
  */
 bool session_take_on_behalf(struct session *session, const struct msg_request *request);
 
+/*
+ * Reads on_behalf of a request, and keeps the sender of that client as client.asker, which the
+ * caller releases with session_drop_asker. False: the request was refused. Without on_behalf there
+ * is no asker.
+ */
+bool session_take_asker(struct session *session, const struct msg_request *request);
+void session_drop_asker(struct session *session);
+
 /* --- session_requests.c ----------------------------------------------------------------------- */
 
 /* Takes requests until `slice_ns` after `began_ns`, and at least one request if no bound is

@@ -36,6 +36,16 @@ static bool has_room_for_answer(const struct session *session, const struct conf
                limits->session_output_bytes;
 }
 
+/*
+ * Long searches stop a client, so that it does not fill the memory with searches that wait. They do
+ * not stop a gateway, which asks for many clients: each of those has one search at a time that
+ * takes turns, and WORK_BYTES_MAX bounds the memory of all of them.
+ */
+static bool is_searching(const struct requester *client)
+{
+    return client->searches > 0 && !client->is_gateway;
+}
+
 static bool may_take_more(struct session *session)
 {
     const struct service *service = session->all->service;
@@ -47,7 +57,7 @@ static bool may_take_more(struct session *session)
         return false;
     }
     return session->client.work_count < limits->requests_in_flight &&
-           session->client.work_bytes < WORK_BYTES_MAX && session->client.searches == 0 &&
+           session->client.work_bytes < WORK_BYTES_MAX && !is_searching(&session->client) &&
            !session->is_held_back && has_room_for_answer(session, limits);
 }
 
@@ -56,11 +66,16 @@ static void handle_request(struct session *session, const struct msg_request *re
     struct service *service = session->all->service;
 
     if (session->state == SESSION_OPEN) {
-        handler_handle(service, &session->client, request);
+        if (session_take_asker(session, request)) {
+            handler_handle(service, &session->client, request);
+            session_drop_asker(session);
+        }
     } else if (request->kind != MSG_REQUEST_HELLO) {
         requester_refuse(&session->client, request->id, MSG_INVALID, "hello",
                          "the first request of a connection must be Hello");
         session_end(session);
+    } else if (!session_take_asker(session, request)) {
+        session_end(session); /* Hello has a field of its own for that */
     } else if (!session_take_on_behalf(session, request)) {
         return;
     } else if (handler_welcome(service, &session->client, request)) {

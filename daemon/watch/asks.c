@@ -113,12 +113,10 @@ static void return_tokens(struct ask_wait *wait, uint32_t peers_asked)
 
 /* --- waits ------------------------------------------------------------------------------------ */
 
-/* The turn of the wait's sender (see requester_turn), also when the client has gone. */
-static const uint64_t *turn_of(const struct ask_wait *wait)
+/* The turn of the wait's sender, also when the client has gone. */
+static uint64_t *turn_of(const struct ask_wait *wait)
 {
-    const uint64_t *turn = wait->sender != NULL ? sender_turn(wait->sender) : NULL;
-
-    return turn != NULL ? turn : &wait->client->turn;
+    return requester_turn(wait->client, wait->sender);
 }
 
 /* How many asks of a sender wait. `turn` is the sender's (requester_turn). */
@@ -142,13 +140,13 @@ static struct fair_share share_of(const struct service *service, const uint64_t 
 }
 
 /*
- * Ends another ask in the next turn, so that one of the client may wait. An ask that was sent
+ * Ends another ask in the next turn, so that one of `turn` may wait. An ask that was sent
  * stays, because its sender would not pay for the peers that answer it. Returns false if none may
  * go. O(asks * asks), but only if ASKS_MAX wait.
  */
-static bool make_room(struct service *service, struct requester *client)
+static bool make_room(struct service *service, const uint64_t *turn)
 {
-    struct fair_choice choice = {.newcomer = share_of(service, requester_turn(client), 1)};
+    struct fair_choice choice = {.newcomer = share_of(service, turn, 1)};
     struct ask_wait *wait;
 
     DL_FOREACH (service->asks.first, wait) {
@@ -171,14 +169,13 @@ bool asks_begin(struct ask_wait *wait)
     struct service *service = wait->service;
     struct ask_bridge *bridge = bridge_of_hood(service, wait->host->config.hood);
 
-    if (bridge == NULL || count_of(service, requester_turn(wait->client)) >= ASKS_OF_ONE ||
-        (service->asks.count >= ASKS_MAX && !make_room(service, wait->client))) {
+    if (bridge == NULL || count_of(service, turn_of(wait)) >= ASKS_OF_ONE ||
+        (service->asks.count >= ASKS_MAX && !make_room(service, turn_of(wait)))) {
         return false;
     }
     wait->bridge = bridge;
     wait->ask_id = 0;
     wait->reserved = 0;
-    wait->sender = wait->client->sender;
     if (wait->sender != NULL) {
         sender_keep(wait->sender);
     }
@@ -270,7 +267,7 @@ static void send_ask(struct ask_wait *wait)
 
     wait->ask_id = ++service->asks.last_id;
     bridge->sent++;
-    service_take_turn(service, wait->client);
+    service_take_turn(service, turn_of(wait));
     if (!wait->write(wait, &push.ask.query)) {
         wait->until_ms = OVER_MS;
         service->asks.has_news = true;

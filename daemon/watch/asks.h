@@ -31,7 +31,7 @@ enum {
 
 struct ask_bridge;
 
-/* One query that waits. The caller fills in the first five fields. */
+/* One query that waits. The caller fills in the first six fields. */
 struct ask_wait {
     struct service *service;
     struct requester *client;
@@ -42,7 +42,8 @@ struct ask_wait {
      * this wait. Returns false if there is no memory; the wait then ends without an answer.
      */
     bool (*write)(struct ask_wait *wait, struct msg_query *out_query);
-    struct sender *sender;        /* kept (sender_keep); NULL: the client has no limits */
+    /* who pays; kept (sender_keep) while the query waits. NULL: the client has no limits */
+    struct sender *sender;
     struct ask_wait *prev, *next; /* service->asks.first */
     struct ask_bridge *bridge;    /* NULL: it has gone */
     uint64_t ask_id;              /* 0: not sent yet */

@@ -289,6 +289,17 @@ static const struct map_body request_bodies[] = {
     BODY(APPLY, apply, apply, APPLIED),
 };
 
+/* The fields of Request itself. `id` is read and written apart. */
+static const struct map_field asker_fields[] = {
+    {MAP_FIELD(BYTES, Request, asker, on_behalf),
+     MAP_RANGE(LIMIT_ADDRESS_BYTES_MIN, LIMIT_ADDRESS_BYTES)},
+    {MAP_FIELD(BYTES, Request, asker, on_behalf_local),
+     MAP_RANGE(LIMIT_ADDRESS_BYTES, LIMIT_ADDRESS_BYTES)},
+};
+static const struct map asker_map = MAP_OF_ROWS("request", request, asker, asker_fields);
+static const struct map_body request_asker = {.map = &asker_map,
+                                              .own = offsetof(struct msg_request, asker)};
+
 static const struct codec_envelope request_envelope = {
     .name = "request",
     .descriptor = &hearsay__v1__request__descriptor,
@@ -319,8 +330,9 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     }
     const Hearsay__V1__Request *wire = (const Hearsay__V1__Request *)(const void *)message;
     const struct map_body *body = codec_body_numbered(&request_envelope, (uint32_t)wire->body_case);
-    if (body == NULL) {
-        return 0; /* MSG_REQUEST_UNKNOWN */
+    rv = map_read_body(&request_asker, wire, arena, out, out_error);
+    if (rv != 0 || body == NULL) {
+        return rv; /* 0: MSG_REQUEST_UNKNOWN */
     }
     rv = map_read_body(body, wire->hello, arena, out, out_error);
     if (rv == 0) {
@@ -333,7 +345,7 @@ int codec_encode_request(const struct msg_request *request, size_t limit_bytes, 
 {
     const struct map_body *body = codec_body_of_kind(&request_envelope, (int)request->kind);
 
-    return map_write_frame(request->id, body, request, limit_bytes, out);
+    return map_write_frame(request->id, body, &request_asker, request, limit_bytes, out);
 }
 
 enum msg_response_kind codec_reply_kind(enum msg_request_kind kind)

@@ -453,6 +453,6 @@ int codec_encode_response(const struct msg_response *response, size_t limit_byte
                           struct bytes *out)
 {
     return map_write_frame(response->id,
-                           codec_body_of_kind(&response_envelope, (int)response->kind), response,
-                           limit_bytes, out);
+                           codec_body_of_kind(&response_envelope, (int)response->kind), NULL,
+                           response, limit_bytes, out);
 }

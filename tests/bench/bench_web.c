@@ -421,7 +421,7 @@ static int run_figures(const struct web_options *options, struct report *report)
     static struct speeds speeds;
 
     int rc = begin(options,
-                   "events = 1024\nconnections = 2048\nreads_per_minute = 0\n"
+                   "events = 1024\nconnections = 2048\n"
                    "views = 1024\n",
                    &stage);
     report_begin(report, "web", "hearsay-web with phones, beside lighttpd");

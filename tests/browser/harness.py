@@ -63,7 +63,7 @@ class Place(web_runner.Web):
     def configure(self, config):
         with open(self.file, "w", encoding="utf-8") as file:
             file.write(f"[web]\nserver = {self.gateway.path}\nname = {NAME}\ncache = 0\n"
-                       f"reads_per_minute = 0\n{web_runner.USER}{config}\n")
+                       f"{web_runner.USER}{config}\n")
         os.chmod(self.file, 0o644)
 
     def start(self):

@@ -50,7 +50,6 @@ static void check_request(const struct http_request *request)
 static void on_request(void *context, struct http_exchange *exchange,
                        const struct http_request *request)
 {
-    static const struct http_stream_events events = {.closed = on_stream_closed};
 
     (void)context;
     check_request(request);
@@ -58,7 +57,7 @@ static void on_request(void *context, struct http_exchange *exchange,
     if (world.answers % 3 == 1 && world.later == NULL) {
         world.later = exchange;
     } else if (world.answers % 3 == 2 && world.stream == NULL) {
-        world.stream = http_stream_begin(exchange, &events, NULL);
+        world.stream = http_stream_begin(exchange, on_stream_closed, NULL);
         if (world.stream != NULL) {
             (void)http_stream_send(world.stream, "data: x\n\n", 9);
         }

@@ -245,8 +245,9 @@ _FIELDS = {
 }
 
 
-def request(body, request_id):
-    made = pb.Request(id=request_id)
+def request(body, request_id, **fields):
+    """`fields` are those of Request itself, such as on_behalf."""
+    made = pb.Request(id=request_id, **fields)
     getattr(made, _FIELDS[type(body).DESCRIPTOR.name]).CopyFrom(body)
     return made
 
@@ -292,9 +293,9 @@ class Client:
         self.last_id += 1
         return self.last_id
 
-    def post(self, body):
+    def post(self, body, **fields):
         """Sends a request and returns its id; the answer is left to be received."""
-        made = request(body, self.new_id())
+        made = request(body, self.new_id(), **fields)
         self.send_bytes(frame(made))
         return made.id
 
@@ -339,12 +340,12 @@ class Client:
             raise Refused(response.error)
         return getattr(response, response.WhichOneof("body"))
 
-    def call(self, body):
+    def call(self, body, **fields):
         """Sends a request and returns the body of its answer; Refused when that is an error.
 
         What the server pushes meanwhile goes to `pushes`.
         """
-        request_id = self.post(body)
+        request_id = self.post(body, **fields)
         while True:
             response = self.receive()
             if response.id != 0 or response.WhichOneof("body") == "error":
@@ -357,10 +358,10 @@ class Client:
         while self.call(pb.Ping()).now_ms == now_ms:
             pass
 
-    def refused(self, body):
+    def refused(self, body, **fields):
         """The error that a request is answered with."""
         try:
-            answer = self.call(body)
+            answer = self.call(body, **fields)
         except Refused as refusal:
             return refusal
         raise AssertionError(f"not refused: {answer}")

@@ -212,6 +212,92 @@ def test_a_limited_address_over_tcp_and_the_gateway(make_daemon, open_folder, rn
         assert deposits_until_refused(page, rng) == 4
 
 
+# --- each request of a client of its own ------------------------------------------------------------
+
+
+def reads_until_refused(client, address, body):
+    """How many requests of an address are answered, and the error of the next one."""
+    for count in range(100):
+        try:
+            client.call(body, on_behalf=packed(address))
+        except wire.Refused as error:
+            return count, error
+    raise AssertionError("never refused")
+
+
+def test_each_reading_request_is_of_its_own_client(make_daemon, open_folder, rng):
+    """Each pays as if it had come itself: query, get, here and summary; not what names nobody."""
+    path = os.path.join(open_folder, "gateway.sock")
+    daemon = make_daemon(f"listen = {path} gateway\ngateway_user = {GATEWAY.pw_name}\n"
+                         "listen = 127.0.0.9:0 limited\n"
+                         "[limits]\nqueries_per_minute = 1\nquery_burst = 4\n")
+    port = int(daemon.find_log(r"listening on 127\.0\.0\.9:(\d+)").group(1))
+    deposit = wire.deposit_of(rng, LABELS)
+    with daemon.client() as other:
+        other.call(deposit)
+    bodies = [wire.query_of(LABELS), pb.Get(id=deposit.id), pb.Here(), pb.Summary()]
+    with Gateway(daemon, path).connect() as client:
+        for number, body in enumerate(bodies):
+            count, error = reads_until_refused(client, f"192.0.2.{number}", body)
+            assert count == 4 and error.code == "RATE_LIMITED" and error.error.retry_after_ms > 0
+        assert reads_until_refused(client, "::ffff:192.0.2.0", pb.Here())[0] == 0
+        for body in bodies:
+            client.call(body)
+        assert reads_until_refused(client, "127.0.0.5", wire.query_of(LABELS))[0] == 4
+        with wire.Client(("127.0.0.9", port), source="127.0.0.5", hello=False) as itself:
+            # The connection costs a token, too, and there is none.
+            assert itself.receive().error.code == pb.RATE_LIMITED
+        # On the link of the page each IPv6 address is a client; from further away each /64.
+        for last in ("::1", "::2"):
+            near = {"on_behalf": packed("fd00" + last), "on_behalf_local": packed("fd00::9")}
+            client.call(wire.query_of(LABELS), **near)
+        assert reads_until_refused(client, "2001:db8::1", pb.Here())[0] == 4
+        assert reads_until_refused(client, "2001:db8::2", pb.Here())[0] == 0
+
+
+def test_a_refused_client_holds_no_other_one_up(make_gateway):
+    """However often one is refused, the session goes on for the others."""
+    gateway = make_gateway("[limits]\nqueries_per_minute = 1\nquery_burst = 1\n")
+    with gateway.connect() as client:
+        for _ in range(300):
+            client.post(pb.Here(), on_behalf=packed("192.0.2.1"))
+        request_id = client.post(pb.Here(), on_behalf=packed("192.0.2.2"))
+        answers = [client.receive() for _ in range(301)]
+    assert sum(answer.WhichOneof("body") == "error" for answer in answers) == 299
+    assert next(answer for answer in answers if answer.id == request_id).HasField("here_labels")
+
+
+def test_only_reading_requests_name_their_client(make_gateway, rng):
+    """Not what writes, lasts or administers; the sentence says what does, and the session goes on."""
+    gateway = make_gateway()
+    phone = packed("192.0.2.7")
+    with gateway.connect() as client:
+        for body in (wire.deposit_of(rng, LABELS), pb.Withdraw(id=bytes(16), token=bytes(32)),
+                     pb.Report(id=bytes(16)), pb.Watch(query=wire.query_of(LABELS)), pb.Unwatch(),
+                     pb.Ping(), pb.Stats(), pb.Hello(versions=[1])):
+            error = client.refused(body, on_behalf=phone)
+            assert error.code == "INVALID" and error.error.field == "on_behalf"
+            assert "only query, get, here and summary" in error.error.message
+        for fields in ({"on_behalf": bytes(5)}, {"on_behalf": bytes(4)}, {"on_behalf": packed("ff02::1")},
+                       {"on_behalf_local": packed("fd00::1")}):
+            error = client.refused(pb.Here(), **fields)
+            assert error.code == "INVALID" and error.error.field == "on_behalf"
+        assert client.call(pb.Ping())
+    with gateway.connect("192.0.2.7") as client:
+        error = client.refused(pb.Here(), on_behalf=phone)
+        assert error.code == "INVALID" and "Hello has said already" in error.error.message
+        assert client.call(pb.Here()) is not None
+    for address in (("127.0.0.1", gateway.daemon.port), gateway.daemon.socket_path):
+        with wire.Client(address) as client:
+            error = client.refused(pb.Here(), on_behalf=phone)
+            assert error.code == "INVALID" and "only a gateway" in error.error.message
+    with acting_as(GATEWAY.pw_uid):
+        client = wire.Client(gateway.path, hello=False)
+    with client:
+        error = client.refused(pb.Hello(versions=[1]), on_behalf=phone)
+        assert error.code == "INVALID" and client.receive_until_end() == []
+
+
 def test_reports_of_three_phones_hide(make_gateway, rng):
     """Each phone counts; one phone's reports count once."""
     gateway = make_gateway("[host lobby]\nhide_after = 3\n")
@@ -345,6 +431,8 @@ def test_three_prefixes_are_three_places(places, rng):
         assert labels_of(itself) == ["place:default"]
         for address, labels in expected.items():
             assert labels_of(itself, on_behalf=packed(address)) == labels
+            asked = itself.call(pb.Here(), on_behalf=packed(address))
+            assert list(asked.labels) == labels
         assert itself.refused(pb.Here(on_behalf=bytes(4))).error.field == "on_behalf"
 
 

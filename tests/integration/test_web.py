@@ -414,6 +414,22 @@ def test_deposits_are_limited_by_phone(make_web):
     assert web.leave("of another phone", source="127.0.0.8").status == 200
 
 
+def test_reads_are_limited_by_phone(make_web):
+    """hearsayd refuses; what is known already is shown all the same, to the phone and to others."""
+    web = make_web("cache = 1m\n", "[limits]\nqueries_per_minute = 1\nquery_burst = 9\n")
+
+    def read(topic, source):
+        return web.get(f"/?t={topic}", source=source)
+
+    answers = [read(f"a{number}", "127.0.0.7") for number in range(12)]
+    statuses = [answer.status for answer in answers]
+    count = statuses.index(429)
+    assert 1 < count < 10 and statuses == count * [200] + (12 - count) * [429]
+    assert "Retry-After" in answers[-1].headers and "action=\"/leave\"" not in answers[-1].text
+    assert read("a0", "127.0.0.7").status == 200
+    assert read(f"a{count}", "127.0.0.8").status == 200 == read(f"a{count}", "127.0.0.7").status
+
+
 def proxied(web):
     """The port behind a proxy."""
     web.port = int(web.wait_log(r"listening on 127\.0\.0\.1:(\d+) proxied").group(1))

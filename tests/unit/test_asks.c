@@ -126,6 +126,7 @@ static bool begin(size_t wait, struct client *phone)
 {
     waits[wait] = (struct ask_wait){.service = service,
                                     .client = &phone->requester,
+                                    .sender = phone->requester.sender,
                                     .host = &service->hosts[0],
                                     .until_ms = service_monotonic_ms(service) + PATIENCE_MS,
                                     .write = write_query};

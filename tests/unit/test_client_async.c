@@ -26,6 +26,10 @@ struct heard {
     size_t local_bytes;
     uint8_t here_of[16];
     size_t here_of_bytes;
+    uint8_t asker[16]; /* of the last get */
+    size_t asker_bytes;
+    size_t asker_local_bytes;
+    unsigned without_asker; /* requests but gets that named nobody */
     char reason[64];
     uint64_t after_seq;
     uint64_t unwatched;
@@ -58,6 +62,8 @@ static void note_hello(const struct msg_hello *hello, struct heard *heard)
 
 static void answer(struct fake_peer *peer, const struct msg_request *request, struct heard *heard)
 {
+    heard->without_asker +=
+        request->kind != MSG_REQUEST_GET && request->asker.on_behalf.count == 0 ? 1 : 0;
     static const struct msg_text labels[] = {{"place:bar", 9}};
     static const uint8_t big[BIG_BYTES];
     struct msg_response response = {.id = request->id};
@@ -84,6 +90,11 @@ static void answer(struct fake_peer *peer, const struct msg_request *request, st
         response.here_labels.label_count = 1;
         break;
     case MSG_REQUEST_GET:
+        heard->asker_bytes = request->asker.on_behalf.count;
+        heard->asker_local_bytes = request->asker.on_behalf_local.count;
+        if (heard->asker_bytes > 0) {
+            memcpy(heard->asker, request->asker.on_behalf.data, heard->asker_bytes);
+        }
         response.kind = MSG_RESPONSE_GOT;
         response.got.id = request->get.id;
         response.got.payload = (struct msg_bytes){big, sizeof(big)};
@@ -348,6 +359,36 @@ static void test_requests(void **state)
     assert_memory_equal(heard.here_of, phone, 4);
 }
 
+/* Requests are of the client that was named last, until the gateway asks for itself again. */
+static void test_asking_for_others(void **state)
+{
+    (void)state;
+    static const uint8_t id[HEARSAY_ID_BYTES];
+    struct fake_server server;
+    struct heard heard = {.watch_id = 7};
+    uint64_t ticket = 0;
+    fake_server_listen(&server, script_answers, &heard);
+    struct hearsay *client = begin(server.path, false);
+    assert_int_equal(finish(client, NULL), HEARSAY_OK);
+
+    assert_int_equal(hearsay_ask_for(client, phone, 5, NULL, NULL), HEARSAY_ERR_ARGUMENT);
+    assert_int_equal(hearsay_submit_here(client, NULL, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(next(client)->kind, HEARSAY_REPLY_HERE);
+    assert_int_equal(hearsay_ask_for(client, phone, 4, NULL, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_ask_for(client, phone, 16, local, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_submit_get(client, NULL, id, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(next(client)->kind, HEARSAY_REPLY_MESSAGE);
+    assert_int_equal(hearsay_ask_for(client, NULL, 0, NULL, NULL), HEARSAY_OK);
+    assert_int_equal(hearsay_submit_here(client, NULL, &ticket, NULL), HEARSAY_OK);
+    assert_int_equal(next(client)->kind, HEARSAY_REPLY_HERE);
+    hearsay_close(client);
+    fake_server_stop(&server);
+    assert_int_equal(heard.without_asker, 2);
+    assert_int_equal(heard.asker_bytes, sizeof(phone));
+    assert_memory_equal(heard.asker, phone, sizeof(phone));
+    assert_int_equal(heard.asker_local_bytes, sizeof(local));
+}
+
 /* Changed labels are told to who wants them, with the host's index; unknown hosts are passed over.
  */
 static void test_here_changes(void **state)
@@ -435,10 +476,15 @@ static void test_watch_without_number(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_begins),    cmocka_unit_test(test_not_greeted),
-        cmocka_unit_test(test_arguments), cmocka_unit_test(test_tcp),
-        cmocka_unit_test(test_requests),  cmocka_unit_test(test_here_changes),
-        cmocka_unit_test(test_small),     cmocka_unit_test(test_watch_without_number),
+        cmocka_unit_test(test_begins),
+        cmocka_unit_test(test_not_greeted),
+        cmocka_unit_test(test_arguments),
+        cmocka_unit_test(test_tcp),
+        cmocka_unit_test(test_requests),
+        cmocka_unit_test(test_asking_for_others),
+        cmocka_unit_test(test_here_changes),
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_watch_without_number),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -239,6 +239,34 @@ static void connections_of_a_sender_share_its_turns(void **state)
     handler_fixture_free(fixture);
 }
 
+/* A gateway asks on one connection for many devices: each of them has turns of its own. */
+static void requests_of_a_gateway_have_the_turns_of_their_devices(void **state)
+{
+    static struct seeker devices[2];
+    struct handler_fixture *fixture = new_fixture();
+    struct seeker gateway = {.client = {.events = &events, .is_gateway = true}};
+
+    (void)state;
+    for (uint8_t device = 0; device < 2; device++) {
+        connect_device(fixture, &devices[device], device);
+    }
+    gateway.client.asker = devices[0].client.sender;
+    for (int i = 0; i < CONNECTIONS; i++) {
+        search(fixture, &gateway, LIMIT_PARTS);
+    }
+    assert_int_equal(handler_searches_under_way(fixture->service), 1);
+    gateway.client.asker = devices[1].client.sender;
+    search(fixture, &gateway, 1);
+    gateway.client.asker = NULL;
+    assert_int_equal(handler_searches_under_way(fixture->service), 2);
+    assert_true(steps_until(fixture, &gateway, 1) <= 2 * STEPS_A_PART);
+    for (int device = 0; device < 2; device++) { /* the searches keep their senders */
+        leave(&devices[device]);
+    }
+    gateway.client.is_gone = true;
+    end(fixture);
+}
+
 /* What holds much memory is bounded; a search of one part begins though all that is taken. */
 static void wide_searches_leave_room_for_narrow_ones(void **state)
 {
@@ -365,6 +393,7 @@ int main(void)
         cmocka_unit_test(turns_go_round_by_sender),
         cmocka_unit_test(young_searches_wait_less),
         cmocka_unit_test(connections_of_a_sender_share_its_turns),
+        cmocka_unit_test(requests_of_a_gateway_have_the_turns_of_their_devices),
         cmocka_unit_test(wide_searches_leave_room_for_narrow_ones),
         cmocka_unit_test(new_searches_have_their_first_steps_at_once),
         cmocka_unit_test(further_searches_go_to_a_thread),

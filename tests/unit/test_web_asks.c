@@ -36,9 +36,9 @@ static int64_t queue_list(struct asks *asks, unsigned number, uint8_t phone)
     if (phone != 0) {
         key.client = web_board_phone(phone);
     }
-    struct ask *ask = asks_take(asks, &key);
+    struct ask *ask = asks_take(asks, &key, true);
     assert_non_null(ask);
-    assert_true(ask_add_waiter(ask, web_board_on_done, asks));
+    assert_true(ask_add_waiter(ask, &key.client, web_board_on_done, asks));
     struct ask *victim = ask_queue(asks, ask, &key.client, 1);
     if (victim == NULL) {
         return 0;
@@ -79,8 +79,8 @@ static void test_senders_take_turns(void **state)
     assert_int_equal(queue_list(&asks, 31, 0), 0);
     assert_int_equal(queue_list(&asks, 32, 0), 0);
     assert_int_equal(queue_list(&asks, 22, 2), 0);
-    struct ask *place =
-        asks_take(&asks, &(struct ask){.kind = ASK_PLACE, .host = "default", .client = client});
+    struct ask *place = asks_take(
+        &asks, &(struct ask){.kind = ASK_PLACE, .host = "default", .client = client}, true);
     assert_null(ask_queue(&asks, place, &client, 1));
 
     assert_ptr_equal(asks_next(&asks, false), place);
@@ -146,8 +146,9 @@ static void test_questions_are_forgotten(void **state)
     struct view view = near_tea();
     asks_init(&asks, 4);
     struct ask *place = asks_take(
-        &asks, &(struct ask){.kind = ASK_PLACE, .host = "default", .client = web_board_phone(1)});
-    struct ask *list = asks_take(&asks, &(struct ask){.kind = ASK_LIST, .view = &view});
+        &asks, &(struct ask){.kind = ASK_PLACE, .host = "default", .client = web_board_phone(1)},
+        true);
+    struct ask *list = asks_take(&asks, &(struct ask){.kind = ASK_LIST, .view = &view}, true);
     place->answered_ms = 1;
     list->answered_ms = 2;
     list->ticket = 1; /* under way: stays */
@@ -171,7 +172,7 @@ static void test_few_places_are_kept(void **state)
     for (unsigned i = 0; i < PHONES; i++) {
         key.client.bytes[1] = (uint8_t)(i >> 8);
         key.client.bytes[2] = (uint8_t)i;
-        struct ask *ask = asks_take(&asks, &key);
+        struct ask *ask = asks_take(&asks, &key, true);
         assert_non_null(ask);
         ask->pins = 1; /* a reader is told */
         assert_int_equal(ask_queue(&asks, ask, &key.client, 1) != NULL, i >= ASK_PLACES_MAX);
@@ -180,7 +181,7 @@ static void test_few_places_are_kept(void **state)
         ask->pins = 0;
     }
     key.client.bytes[1] = UINT8_MAX; /* a newcomer */
-    assert_non_null(asks_take(&asks, &key));
+    assert_non_null(asks_take(&asks, &key, true));
     assert_int_equal(asks.counts[ASK_PLACE], ASK_PLACES_KEPT);
     asks_deinit(&asks);
 }
@@ -227,7 +228,7 @@ static void test_shares(void **state)
     struct web_board_told forgotten = {.count = 0};
     struct web_board_watcher watcher = {.begun = 0};
     web_board_start(&fixture, 2, false);
-    assert_non_null(board_watch(fixture.board, &view, HEARSAY_NO_SEQ, &web_board_events, &watcher));
+    assert_non_null(board_watch(fixture.board, &view, &web_board_events, &watcher));
     while (watcher.begun == 0) {
         web_board_turn(&fixture);
     }

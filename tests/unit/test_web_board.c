@@ -280,7 +280,7 @@ static void test_idle_end(void **state)
 /* --- watching -----------------------------------------------------------------------------------
  */
 
-/* Matches come once each; a watch of a place ends when labels change, every watch when hearsayd
+/* Each match is told; a watch of a place ends when labels change, every watch when hearsayd
  * goes. Watches of pages come before those of the cache. */
 static void test_watch(void **state)
 {
@@ -290,28 +290,24 @@ static void test_watch(void **state)
     struct web_board_watcher watcher = {.begun = 0};
     struct web_board_watcher placed = {.begun = 0};
     web_board_start(&fixture, 2, false);
-    struct board_watch *watch = board_watch(fixture.board, &view, 5, &web_board_events, &watcher);
+    struct board_watch *watch = board_watch(fixture.board, &view, &web_board_events, &watcher);
     assert_non_null(watch);
     while (watcher.begun == 0) {
         web_board_turn(&fixture);
     }
-    assert_int_equal(watcher.seq, 10);
     (void)pthread_mutex_lock(&fixture.world.lock);
-    assert_int_equal(fixture.world.after_seq, 5);
-    web_board_push_match(&fixture.world, 11);
     web_board_push_match(&fixture.world, 11);
     web_board_push_match(&fixture.world, 12);
     (void)pthread_mutex_unlock(&fixture.world.lock);
-    while (watcher.seq < 12) {
+    while (watcher.matches < 2) {
         web_board_turn(&fixture);
     }
-    assert_int_equal(watcher.matches, 2);
     assert_int_equal(web_board_list(&fixture, &view).outcome, BOARD_DONE);
     assert_int_equal(web_board_look(&fixture, &fixture.world.watches),
                      1); /* the cache shares the watch */
 
     (void)snprintf(view.place, sizeof(view.place), "place:bar\n");
-    assert_non_null(board_watch(fixture.board, &view, HEARSAY_NO_SEQ, &web_board_events, &placed));
+    assert_non_null(board_watch(fixture.board, &view, &web_board_events, &placed));
     while (placed.begun == 0) {
         web_board_turn(&fixture);
     }
@@ -328,7 +324,7 @@ static void test_watch(void **state)
     view.place[0] = '\0';
     for (unsigned i = 0; i < 5; i++) { /* hearsayd allows three */
         view.topics[0][0] = (char)('a' + i);
-        watch = board_watch(fixture.board, &view, HEARSAY_NO_SEQ, &web_board_events, &watcher);
+        watch = board_watch(fixture.board, &view, &web_board_events, &watcher);
         assert_int_equal(watch != NULL, i < 3);
     }
     (void)pthread_mutex_lock(&fixture.world.lock);
@@ -337,7 +333,7 @@ static void test_watch(void **state)
     while (watcher.ended < 3) {
         web_board_turn(&fixture);
     }
-    assert_null(board_watch(fixture.board, &view, HEARSAY_NO_SEQ, &web_board_events, &watcher));
+    assert_null(board_watch(fixture.board, &view, &web_board_events, &watcher));
     web_board_stop(&fixture);
 }
 
@@ -552,6 +548,88 @@ static void test_a_sender_has_one_connection(void **state)
     web_board_stop(&fixture);
 }
 
+/* A reading request names the phone whose request it is; what is known already costs nobody. */
+static void test_readers_pay(void **state)
+{
+    (void)state;
+    struct web_board fixture;
+    struct web_board_told told = {.count = 0};
+    const struct view tea = web_board_tea();
+    struct view older = tea;
+    struct http_address client = web_board_phone(7);
+    web_board_start(&fixture, 1, false);
+    board_list(fixture.board, &tea, &client, web_board_on_done, &told);
+    web_board_wait(&fixture, &told);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 7);
+    unsigned queries = web_board_look(&fixture, &fixture.world.queries);
+    client = web_board_phone(8);
+    told.count = 0;
+    board_list(fixture.board, &tea, &client, web_board_on_done, &told);
+    assert_int_equal(told.count, 1);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.queries), queries);
+    told.count = 0;
+    board_get(fixture.board, "", web_board_id, &client, web_board_on_done, &told);
+    web_board_wait(&fixture, &told);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 8);
+    client = web_board_phone(9);
+    told.count = 0;
+    board_place(fixture.board, "", &client, web_board_on_done, &told);
+    web_board_wait(&fixture, &told);
+    assert_string_equal(told.place, "place:bar\nplace:hall\n");
+    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 9);
+    told.count = 0;
+    older.before_ms = 5;
+    board_list(fixture.board, &older, NULL, web_board_on_done, &told); /* an open page */
+    web_board_wait(&fixture, &told);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 0);
+    web_board_stop(&fixture);
+}
+
+/* A reader who reads too often is told so, and then at once, without a question, until the time
+ * that hearsayd named. Who waits for the same answer is asked for in its place. */
+static void test_refused_readers(void **state)
+{
+    (void)state;
+    struct web_board fixture;
+    struct web_board_told told[2] = {{.count = 0}, {.count = 0}};
+    const struct view tea = web_board_tea();
+    struct view older = tea;
+    const struct http_address tired = web_board_phone(7);
+    const struct http_address other = web_board_phone(8);
+    web_board_start(&fixture, 1, false);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    fixture.world.tired = 7;
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+    board_list(fixture.board, &tea, &tired, web_board_on_done, &told[0]);
+    board_list(fixture.board, &tea, &other, web_board_on_done, &told[1]);
+    web_board_wait(&fixture, &told[0]);
+    web_board_wait(&fixture, &told[1]);
+    assert_int_equal(told[0].outcome, BOARD_LIMITED);
+    assert_in_range(told[0].retry_after_ms, 1, 5000);
+    assert_int_equal(told[1].outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 8);
+    told[0].count = 0;
+    older.before_ms = 5;
+    board_list(fixture.board, &older, &tired, web_board_on_done, &told[0]);
+    assert_int_equal(told[0].count, 1);
+    assert_int_equal(told[0].outcome, BOARD_LIMITED);
+    board_list(fixture.board, &tea, &tired, web_board_on_done, &told[0]); /* is known */
+    assert_int_equal(told[0].count, 2);
+    assert_int_equal(told[0].outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.refused_reads), 1);
+    (void)pthread_mutex_lock(&fixture.world.lock);
+    fixture.world.tired = 0;
+    (void)pthread_mutex_unlock(&fixture.world.lock);
+    clock_ahead_ms += 5001;
+    told[0].count = 0;
+    board_list(fixture.board, &older, &tired, web_board_on_done, &told[0]);
+    web_board_wait(&fixture, &told[0]);
+    assert_int_equal(told[0].outcome, BOARD_DONE);
+    assert_int_equal(web_board_look(&fixture, &fixture.world.asker), 7);
+    clock_ahead_ms = 0;
+    web_board_stop(&fixture);
+}
+
 /* Whoever hearsayd has told when to try again is told so at once until then, for all that counts
  * with the same rate, and from all addresses of the device. Others are asked for. */
 static void test_refusals_are_remembered(void **state)
@@ -726,8 +804,7 @@ static void ask_everything(struct web_board *fixture)
     struct web_board_told told[6];
     memset(told, 0, sizeof(told));
 
-    struct board_watch *watch =
-        board_watch(fixture->board, &view, HEARSAY_NO_SEQ, &web_board_events, &watcher);
+    struct board_watch *watch = board_watch(fixture->board, &view, &web_board_events, &watcher);
     board_list(fixture->board, &view, NULL, web_board_on_done, &told[0]);
     board_get(fixture->board, "", web_board_id, &client, web_board_on_done, &told[1]);
     board_place(fixture->board, "", &client, web_board_on_done, &told[2]);
@@ -814,6 +891,8 @@ int main(void)
         cmocka_unit_test(test_who_has_most_gives_way),
         cmocka_unit_test(test_a_sender_has_one_connection),
         cmocka_unit_test(test_refusals_are_remembered),
+        cmocka_unit_test(test_readers_pay),
+        cmocka_unit_test(test_refused_readers),
         cmocka_unit_test(test_old_server),
         cmocka_unit_test(test_stops),
         cmocka_unit_test(test_no_memory),

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/web/form.h"
 #include "client/web/moderate/page.h"
 #include "client/web/page.h"
 #include "tests/lib/check.h"
@@ -348,10 +349,10 @@ static void test_notices(void **state)
 static void test_kinds(void **state)
 {
     (void)state;
-    assert_int_equal(desk_kind("about-me"), HEARSAY_REPORT_ABOUT_ME);
-    assert_int_equal(desk_kind("other"), HEARSAY_REPORT_OTHER);
-    assert_int_equal(desk_kind("Spam"), 0);
-    assert_int_equal(desk_kind(NULL), 0);
+    assert_int_equal(form_report_kind_of("about-me"), HEARSAY_REPORT_ABOUT_ME);
+    assert_int_equal(form_report_kind_of("other"), HEARSAY_REPORT_OTHER);
+    assert_int_equal(form_report_kind_of("Spam"), 0);
+    assert_int_equal(form_report_kind_of(NULL), 0);
 }
 
 int main(void)

@@ -136,29 +136,6 @@ static void about_knows_the_longest_lifetime(void **state)
     assert_int_equal(web_route.shown.ttl_max_s, 0);
 }
 
-static void readers_are_limited(void **state)
-{
-    (void)state;
-
-    web_route.config.reads_per_minute = 60;
-    web_route.config.reads_burst = 3;
-    for (int i = 0; i < 3; i++) {
-        assert_int_equal(web_route_get("/"), 200);
-    }
-    assert_int_equal(web_route_get("/"), 429);
-    assert_int_equal(web_route.shown.notice, PAGE_LIMITED);
-    assert_true(web_route.exchange.retry_after_s >= 1);
-    assert_int_equal(web_route_get("/about"), 200);
-    /* hearsayd's own rate holds where the configuration has none. */
-    web_route_setup(NULL);
-    web_route.config.reads_per_minute = 0;
-    web_route.board.welcome.limits.queries_per_minute = 60;
-    web_route.board.welcome.limits.query_burst = 2;
-    assert_int_equal(web_route_get("/"), 200);
-    assert_int_equal(web_route_get("/"), 200);
-    assert_int_equal(web_route_get("/"), 429);
-}
-
 static void outcomes_have_their_statuses(void **state)
 {
     static const struct {
@@ -430,7 +407,6 @@ int main(void)
         cmocka_unit_test_setup(wrong_urls_name_the_field, web_route_setup),
         cmocka_unit_test_setup(languages_are_chosen, web_route_setup),
         cmocka_unit_test_setup(about_knows_the_longest_lifetime, web_route_setup),
-        cmocka_unit_test_setup(readers_are_limited, web_route_setup),
         cmocka_unit_test_setup(a_message_of_another_server, web_route_setup),
         cmocka_unit_test_setup(outcomes_have_their_statuses, web_route_setup),
         cmocka_unit_test_setup(phones_share_lists_only, web_route_setup),

@@ -31,10 +31,12 @@ struct web_board_world {
     bool is_capped;       /* one sender has too many messages */
     unsigned gets;
     unsigned places;
-    unsigned watches;   /* begun, less ended */
-    uint64_t watch_id;  /* of the last one */
-    uint64_t after_seq; /* of the last one */
-    unsigned deposits;  /* last bytes of the phones, in the order of arrival */
+    unsigned asker; /* last byte of the phone that the last of these three named; 0: nobody */
+    unsigned tired; /* the same of a phone that reads too often; 0: none */
+    unsigned refused_reads;
+    unsigned watches;  /* begun, less ended */
+    uint64_t watch_id; /* of the last one */
+    unsigned deposits; /* last bytes of the phones, in the order of arrival */
     uint8_t depositors[32];
     bool stalls;        /* deposits wait until this is false */
     bool is_deaf;       /* to on_behalf */
@@ -71,7 +73,6 @@ struct web_board_watcher {
     unsigned begun;
     unsigned matches;
     unsigned ended;
-    uint64_t seq;
 };
 
 enum { WEB_BOARD_VIEWS = 16 }; /* that the board keeps */

@@ -98,8 +98,6 @@ static void on_closed(void *context)
     web->stream = NULL;
 }
 
-static const struct http_stream_events stream_events = {.closed = on_closed};
-
 static void on_request(void *context, struct http_exchange *exchange,
                        const struct http_request *request)
 {
@@ -116,7 +114,7 @@ static void on_request(void *context, struct http_exchange *exchange,
         web->waiting = exchange;
         break;
     case WEB_HTTP_STREAM:
-        web->stream = http_stream_begin(exchange, &stream_events, web);
+        web->stream = http_stream_begin(exchange, on_closed, web);
         break;
     }
 }

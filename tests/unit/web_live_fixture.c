@@ -75,14 +75,14 @@ void http_answer(struct http_exchange *exchange, const struct http_answer *answe
     exchange->retry_after_s = answer->retry_after_s;
 }
 
-struct http_stream *http_stream_begin(struct http_exchange *exchange,
-                                      const struct http_stream_events *events, void *context)
+struct http_stream *http_stream_begin(struct http_exchange *exchange, http_stream_closed *closed,
+                                      void *context)
 {
     struct http_stream *stream = &web_live.streams[web_live.stream_count++];
 
     assert_true(web_live.stream_count < WEB_LIVE_STREAMS_MAX);
     *stream =
-        (struct http_stream){.events = events, .context = context, .room = WEB_LIVE_SENT_BYTES - 1};
+        (struct http_stream){.closed = closed, .context = context, .room = WEB_LIVE_SENT_BYTES - 1};
     exchange->status = 200;
     exchange->stream = stream;
     return stream;
@@ -115,7 +115,7 @@ void http_stream_end(struct http_stream *stream)
 void web_live_close(struct http_stream *stream)
 {
     stream->is_closed = true;
-    stream->events->closed(stream->context);
+    stream->closed(stream->context);
 }
 
 void web_live_reap(void)
@@ -165,13 +165,12 @@ bool board_is_connected(const struct board *board)
     return web_live.is_connected;
 }
 
-struct board_watch *board_watch(struct board *board, const struct view *view, uint64_t after_seq,
+struct board_watch *board_watch(struct board *board, const struct view *view,
                                 const struct board_watch_events *events, void *context)
 {
     struct board_watch *watch = &web_live.watches[web_live.watch_count];
 
     (void)board;
-    assert_true(after_seq == HEARSAY_NO_SEQ);
     if (web_live.has_too_many) {
         return NULL;
     }
@@ -285,14 +284,14 @@ void web_live_watch_begins(void)
 {
     struct board_watch *watch = watch_last();
 
-    watch->events->begun(watch->context, 1);
+    watch->events->begun(watch->context);
 }
 
 void web_live_watch_matches(void)
 {
     struct board_watch *watch = watch_last();
 
-    watch->events->match(watch->context, 1, &web_live.listed[0]);
+    watch->events->match(watch->context);
 }
 
 void web_live_watch_ends(void)

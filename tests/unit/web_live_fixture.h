@@ -27,7 +27,7 @@ struct http_exchange {
 };
 
 struct http_stream {
-    const struct http_stream_events *events;
+    http_stream_closed *closed;
     void *context;
     char sent[WEB_LIVE_SENT_BYTES];
     size_t count;

@@ -223,5 +223,7 @@ json_t *frames_json_request(const struct msg_request *request)
         request_writers[request->kind](body, request);
         frame_put(object, request->name, body);
     }
+    frame_put_bytes(object, "on_behalf", request->asker.on_behalf);
+    frame_put_bytes(object, "on_behalf_local", request->asker.on_behalf_local);
     return object;
 }

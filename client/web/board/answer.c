@@ -169,7 +169,7 @@ struct answer *answer_of_results(const struct hearsay_results *results, size_t m
     return answer;
 }
 
-static bool list_has(const struct board_list *list, const uint8_t *id)
+bool board_list_has(const struct board_list *list, const uint8_t *id)
 {
     for (size_t i = 0; i < list->count; i++) {
         if (memcmp(list->messages[i].id, id, HEARSAY_ID_BYTES) == 0) {
@@ -185,7 +185,8 @@ void answer_begin_older(struct answer *answer, const struct hearsay_results *wid
 
     answer->list.has_older = true;
     for (size_t i = 0; i < wide->result_count; i++) {
-        if (answer_borrow(&wide->results[i], &message) && !list_has(&answer->list, message.id)) {
+        if (answer_borrow(&wide->results[i], &message) &&
+            !board_list_has(&answer->list, message.id)) {
             answer->list.older_before_ms = message.deposited_ms + 1;
             return;
         }

@@ -104,7 +104,7 @@ static struct ask *ask_copy(const struct ask *key)
     return ask;
 }
 
-struct ask *asks_take(struct asks *asks, const struct ask *key)
+struct ask *asks_take(struct asks *asks, const struct ask *key, bool may_add)
 {
     struct ask **link = &asks->first;
 
@@ -114,6 +114,8 @@ struct ask *asks_take(struct asks *asks, const struct ask *key)
     struct ask *ask = *link;
     if (ask != NULL) {
         *link = ask->next;
+    } else if (!may_add) {
+        return NULL;
     } else {
         while (asks->counts[key->kind] >= asks->kept[key->kind] && make_room(asks, key->kind)) {
             /* until there is room, or readers wait for each */
@@ -196,11 +198,13 @@ void ask_land(struct asks *asks, struct ask *ask)
     queue_leave(queue_of(asks, ask), &ask->item);
     asks->under_way[ask->kind] -= ask->ticket != 0;
     ask->ticket = 0;
+    ask->payer = (struct http_address){.family = 0};
 }
 
 /* --- those who wait --------------------------------------------------------------------------- */
 
-bool ask_add_waiter(struct ask *ask, board_done *done, void *context)
+bool ask_add_waiter(struct ask *ask, const struct http_address *client, board_done *done,
+                    void *context)
 {
     struct waiter **link = &ask->waiters;
     struct waiter *waiter = calloc(1, sizeof(*waiter));
@@ -210,6 +214,7 @@ bool ask_add_waiter(struct ask *ask, board_done *done, void *context)
     }
     waiter->done = done;
     waiter->context = context;
+    waiter->client = *client;
     while (*link != NULL) {
         link = &(*link)->next;
     }
@@ -232,12 +237,12 @@ static struct waiter *take_due(struct ask *ask)
     return waiter;
 }
 
-void ask_give(struct ask *ask, const struct board_reply *reply)
+void ask_give(struct ask *ask, const struct board_reply *reply, const struct http_address *sender)
 {
     struct waiter *waiter;
 
     for (waiter = ask->waiters; waiter != NULL; waiter = waiter->next) {
-        waiter->is_due = true;
+        waiter->is_due = sender == NULL || http_peer_shares_sender(&waiter->client, sender);
     }
     ask->pins++;
     while ((waiter = take_due(ask)) != NULL) {
@@ -260,7 +265,7 @@ void ask_give_answer(struct ask *ask, int64_t now_ms, int64_t clock_ms)
     reply.list = ask->kind == ASK_LIST ? &answer->list : NULL;
     reply.message = ask->kind == ASK_GET ? &answer->message : NULL;
     reply.place = ask->kind == ASK_PLACE ? answer->place : NULL;
-    ask_give(ask, &reply);
+    ask_give(ask, &reply, NULL);
 }
 
 void ask_take_answer(struct asks *asks, struct ask *ask, struct answer *answer, int64_t now_ms,
@@ -310,16 +315,6 @@ void asks_drop_answers(struct asks *asks, enum ask_kind kind)
     }
 }
 
-static bool list_has(const struct board_list *list, const uint8_t *id)
-{
-    for (size_t i = 0; i < list->count; i++) {
-        if (memcmp(list->messages[i].id, id, HEARSAY_ID_BYTES) == 0) {
-            return true;
-        }
-    }
-    return false;
-}
-
 void asks_drop_message(struct asks *asks, const uint8_t *id)
 {
     for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
@@ -327,7 +322,7 @@ void asks_drop_message(struct asks *asks, const uint8_t *id)
 
         if ((ask->kind == ASK_GET && memcmp(ask->id, id, sizeof(ask->id)) == 0) ||
             (is_list && ask->ticket != 0) ||
-            (is_list && ask->answer != NULL && list_has(&ask->answer->list, id))) {
+            (is_list && ask->answer != NULL && board_list_has(&ask->answer->list, id))) {
             ask_drop(ask);
         }
     }
@@ -343,22 +338,11 @@ void asks_drop_place(struct asks *asks, const struct view *left)
     }
 }
 
-bool ask_same_labels(const struct view *a, const struct view *b)
-{
-    bool same = a->topic_count == b->topic_count && a->is_now == b->is_now &&
-                strcmp(a->host, b->host) == 0 && strcmp(a->place, b->place) == 0;
-
-    for (size_t i = 0; same && i < a->topic_count; i++) {
-        same = strcmp(a->topics[i], b->topics[i]) == 0;
-    }
-    return same;
-}
-
 void asks_drop_view(struct asks *asks, const struct view *view)
 {
     for (struct ask *ask = asks->first; ask != NULL; ask = ask->next) {
         if (ask->kind == ASK_LIST && ask->view->before_ms == INT64_MAX &&
-            ask_same_labels(ask->view, view)) {
+            view_same_labels(ask->view, view)) {
             ask_drop(ask);
         }
     }

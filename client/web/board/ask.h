@@ -23,7 +23,8 @@ struct waiter {
     struct waiter *next;
     board_done *done;
     void *context;
-    bool is_due; /* the answer is being given */
+    struct http_address client; /* family 0: open pages */
+    bool is_due;                /* the answer is being given */
 };
 
 /* A question. */
@@ -41,13 +42,14 @@ struct ask {
     /* ASK_LIST: a full page with a bounded share of each sender, while a wide answer is awaited
        that says what it leaves out; owned; NULL: none */
     struct answer *fair;
-    int64_t answered_ms;    /* by the loop's clock */
-    bool is_fresh;          /* nothing has changed since */
-    uint64_t ticket;        /* of the request in flight; 0: none */
-    bool has_changed;       /* while the request was in flight */
-    struct queue_item item; /* while it waits to be sent */
-    struct waiter *waiters; /* owned */
-    unsigned pins;          /* the answer is being given: stays */
+    int64_t answered_ms;       /* by the loop's clock */
+    bool is_fresh;             /* nothing has changed since */
+    uint64_t ticket;           /* of the request in flight; 0: none */
+    struct http_address payer; /* of that request: who waited first when it was sent */
+    bool has_changed;          /* while the request was in flight */
+    struct queue_item item;    /* while it waits to be sent */
+    struct waiter *waiters;    /* owned */
+    unsigned pins;             /* the answer is being given: stays */
 };
 
 struct asks {
@@ -65,18 +67,19 @@ void asks_init(struct asks *asks, size_t views);
 void asks_deinit(struct asks *asks); /* nobody may wait */
 
 /*
- * Returns the question with the kind of `key` and the same fields of that kind; adds the question
- * if there is none. There may be one too many then: see ask_queue. NULL: memory is out.
- * O(questions).
+ * Returns the question with the kind of `key` and the same fields of that kind. If there is none,
+ * `may_add` adds it; there may be one too many then: see ask_queue. NULL: there is none, or memory
+ * is out. O(questions).
  */
-struct ask *asks_take(struct asks *asks, const struct ask *key);
+struct ask *asks_take(struct asks *asks, const struct ask *key, bool may_add);
 
 /* Adds a reader who waits for the answer. False: memory is out. */
-bool ask_add_waiter(struct ask *ask, board_done *done, void *context);
+bool ask_add_waiter(struct ask *ask, const struct http_address *client, board_done *done,
+                    void *context);
 
-/* Gives a reply to all readers who wait now. A `done` may ask again, and may forget other readers.
- */
-void ask_give(struct ask *ask, const struct board_reply *reply);
+/* Gives a reply to all readers who wait now; with `sender`, to those that are this sender. A `done`
+ * may ask again, and may forget other readers. */
+void ask_give(struct ask *ask, const struct board_reply *reply, const struct http_address *sender);
 
 /* Gives the answer to all requests that wait for this question. `now_ms` is the time of the loop;
  * `clock_ms` is hearsayd's clock. */
@@ -120,9 +123,6 @@ void asks_drop_place(struct asks *asks, const struct view *left);
 
 /* The same for the newest messages of views with the labels of `view`. */
 void asks_drop_view(struct asks *asks, const struct view *view);
-
-/* Whether two views have the same labels, so that a new message changes both or none. */
-bool ask_same_labels(const struct view *a, const struct view *b);
 
 /* Frees answers that are too old to be given, with their questions. */
 void asks_age(struct asks *asks, int64_t now_ms);

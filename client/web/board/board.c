@@ -3,8 +3,11 @@
  * Connects in the background, and again after 1 to 60 s, less up to half by chance. Each question
  * is sent once for all who wait for its answer, which is given again for a while. A few questions
  * are under way at a time; behind them senders take turns (queue.h), so that one phone that asks
- * for ever new lists delays nobody by more than one of its lists. How often a sender may ask is not
- * decided here.
+ * for ever new lists delays nobody by more than one of its lists.
+ *
+ * hearsayd decides how often a sender may ask: each question names the client that waits for it
+ * first, who pays for the answer that others get, too. Where hearsayd refuses that client, the
+ * question is asked for the next one who waits.
  */
 #include "client/web/board.h"
 
@@ -29,6 +32,7 @@ enum {
 
 static void board_connect(struct board *board);
 static void board_send(struct board *board);
+static void queue_ask(struct board *board, struct ask *ask, const struct http_address *client);
 
 static int64_t loop_now(const struct board *board)
 {
@@ -56,7 +60,7 @@ static void ask_refuse(struct board *board, struct ask *ask, enum board_outcome 
         .error = outcome == BOARD_BUSY || outcome == BOARD_NO_MEMORY ? NULL : error};
 
     ask_land(&board->asks, ask);
-    ask_give(ask, &reply);
+    ask_give(ask, &reply, NULL);
 }
 
 /* While hearsayd is away: the last answer, if it is not too old. */
@@ -120,17 +124,42 @@ static int ask_submit(struct board *board, struct ask *ask, uint64_t *out_ticket
                       struct hearsay_error *error)
 {
     struct hearsay *server = link_server(board->link);
+    const struct http_address *payer = &ask->payer;
+    int status;
 
+    /* Of these numbers of bytes none is wrong. */
+    (void)hearsay_ask_for(server, payer->family != 0 ? payer->bytes : NULL,
+                          payer->family == 4 ? 4 : sizeof(payer->bytes),
+                          payer->has_local ? payer->local : NULL, NULL);
     switch (ask->kind) {
     case ASK_LIST:
-        return submit_list(board, ask, out_ticket, error);
+        status = submit_list(board, ask, out_ticket, error);
+        break;
     case ASK_GET:
-        return hearsay_submit_get(server, query_host(ask->host), ask->id, out_ticket, error);
+        status = hearsay_submit_get(server, query_host(ask->host), ask->id, out_ticket, error);
+        break;
     default:
-        return hearsay_submit_here_of(server, query_host(ask->host), ask->client.bytes,
-                                      ask->client.family == 4 ? 4 : sizeof(ask->client.bytes),
-                                      out_ticket, error);
+        status = hearsay_submit_here(server, query_host(ask->host), out_ticket, error);
+        break;
     }
+    (void)hearsay_ask_for(server, NULL, 0, NULL, NULL); /* watches are ours */
+    return status;
+}
+
+/* Tells the sender of a client that it has to wait, and asks for the next one who waits. */
+static void ask_limit(struct board *board, struct ask *ask, const struct http_address *client,
+                      const struct hearsay_error *error)
+{
+    struct board_reply reply = {.outcome = BOARD_LIMITED, .error = error};
+    struct http_address refused = *client; /* of the ask, or of a waiter that goes */
+
+    ask_land(&board->asks, ask);
+    ask->pins++;
+    ask_give(ask, &reply, &refused);
+    if (ask->waiters != NULL && ask->ticket == 0) {
+        queue_ask(board, ask, &ask->waiters->client);
+    }
+    ask->pins--;
 }
 
 static void on_send(uv_timer_t *timer)
@@ -162,6 +191,16 @@ static void board_send(struct board *board)
 
     while (board->is_greeted && (ask = next_ask(board)) != NULL) {
         uint64_t ticket = 0;
+
+        if (ask->waiters == NULL) { /* all have gone: nobody would pay */
+            ask_land(&board->asks, ask);
+            continue;
+        }
+        if (refused_has(&board->refused, &ask->waiters->client, loop_now(board), &error)) {
+            ask_limit(board, ask, &ask->waiters->client, &error);
+            continue;
+        }
+        ask->payer = ask->waiters->client;
         int status = ask_submit(board, ask, &ticket, &error);
 
         if (status == HEARSAY_FULL) {
@@ -200,9 +239,14 @@ static void queue_ask(struct board *board, struct ask *ask, const struct http_ad
 
 static void board_ask(struct board *board, const struct ask *key, board_done *done, void *context)
 {
-    struct ask *ask = board->is_stopped ? NULL : asks_take(&board->asks, key);
+    struct hearsay_error error;
+    bool is_refused =
+        board->is_greeted && refused_has(&board->refused, &key->client, loop_now(board), &error);
+    struct ask *ask = board->is_stopped ? NULL : asks_take(&board->asks, key, !is_refused);
 
-    if (ask == NULL || !ask_add_waiter(ask, done, context)) {
+    if (is_refused && (ask == NULL || !is_current(board, ask))) {
+        done(context, &(struct board_reply){.outcome = BOARD_LIMITED, .error = &error});
+    } else if (ask == NULL || !ask_add_waiter(ask, &key->client, done, context)) {
         done(context,
              &(struct board_reply){.outcome = board->is_stopped ? BOARD_AWAY : BOARD_NO_MEMORY,
                                    .error = board->is_stopped ? &board->why : NULL});
@@ -370,6 +414,12 @@ static void take_answer(struct board *board, struct ask *ask, const struct hears
         break;
     default: /* an error */
         ask->is_fresh = false;
+        if (answer_outcome(&reply->error) == BOARD_LIMITED) {
+            refused_note(&board->refused, &ask->payer, reply->error.retry_after_ms,
+                         loop_now(board));
+            ask_limit(board, ask, &ask->payer, &reply->error);
+            return;
+        }
         if ((reply->error.code == HEARSAY_CODE_NOT_FOUND ||
              reply->error.code == HEARSAY_CODE_REMOVED) &&
             ask->pins == 0) {
@@ -550,6 +600,7 @@ int board_new(const struct board_options *options, struct board **out_board)
     }
     board->options = *options;
     asks_init(&board->asks, options->views);
+    refused_init(&board->refused);
     answer_fault(&board->why, HEARSAY_ERR_CONNECT, HEARSAY_CODE_NONE,
                  "hearsayd was not reached yet");
     board->retry_ms = RETRY_FIRST_MS;

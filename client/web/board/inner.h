@@ -6,6 +6,7 @@
 #include "client/link/link.h"
 #include "client/web/board.h"
 #include "client/web/board/ask.h"
+#include "client/web/board/refused.h"
 
 enum {
     BOARD_LISTS_AT_A_TIME = 4,
@@ -17,6 +18,7 @@ struct board {
     struct board_options options;
     struct pool *pool; /* owned: for writes */
     struct asks asks;  /* for reads */
+    struct refused refused;
     struct link *link; /* owned; NULL: none */
     bool is_greeted;   /* the link is */
     bool is_stopped;

@@ -4,20 +4,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <sodium.h>
-
 #include "client/link/link.h"
 #include "client/web/board/answer.h"
 #include "client/web/board/queue.h"
+#include "client/web/board/refused.h"
 #include "client/web/board/write.h"
 #include "client/web/http_peer.h"
 #include "core/base/err.h"
 
 enum { IPV4_BYTES = 4, TICK_MS = 250 };
-
-#define MIX                                                                               \
-    0x9E3779B97F4A7C15U /* 2^64 by the golden ratio: spreads addresses that differ little \
-                         */
 
 /* One request of a phone to write, until it is answered. */
 struct wish {
@@ -41,20 +36,13 @@ struct place {
     int64_t idle_ms; /* since when it is idle, by the loop's clock */
 };
 
-/* A sender that hearsayd has refused because of its rate. No address is kept. */
-struct refused {
-    uint64_t sender;  /* a keyed hash */
-    int64_t until_ms; /* by the loop's clock */
-};
-
 struct pool {
     struct board_options options;
     pool_written *written;
     void *context;        /* of that */
     struct place *places; /* owned; options.upstreams of them */
     struct queue queue;   /* of wishes, which are owned */
-    struct refused refused[POOL_REFUSED_MAX];
-    uint8_t key[crypto_shorthash_KEYBYTES]; /* of the hashes there */
+    struct refused refused;
     bool has_timer;
     uv_timer_t tick; /* while anything waits or is idle */
     bool is_stopped;
@@ -81,44 +69,14 @@ static void wish_answer_plain(struct wish *wish, enum board_outcome outcome)
     wish_answer(wish, &(struct board_reply){.outcome = outcome});
 }
 
-/* --- what hearsayd has refused ---------------------------------------------------------------- */
-
-/* Where a refusal of a sender is noted, in the place of that of another one, if need be. */
-static struct refused *refused_of(struct pool *pool, const struct http_address *client,
-                                  uint64_t *out_sender)
-{
-    uint8_t hash[crypto_shorthash_BYTES];
-    struct fair_key sender;
-
-    http_peer_sender_key(client, &sender);
-    (void)crypto_shorthash(hash, (const uint8_t *)&sender, sizeof(sender), pool->key);
-    memcpy(out_sender, hash, sizeof(*out_sender));
-    return &pool->refused[*out_sender % POOL_REFUSED_MAX];
-}
-
-static void note_refusal(struct pool *pool, const struct http_address *client,
-                         uint64_t retry_after_ms)
-{
-    uint64_t wait_ms = retry_after_ms < POOL_REFUSED_MS ? retry_after_ms : POOL_REFUSED_MS;
-    uint64_t sender;
-    struct refused *refused = refused_of(pool, client, &sender);
-
-    *refused = (struct refused){sender, loop_now(pool) + (int64_t)wait_ms};
-}
-
 /* Answers a wish of a sender that comes earlier than hearsayd said. False: hearsayd decides. */
 static bool answer_refused(struct pool *pool, struct wish *wish)
 {
     struct hearsay_error error;
-    uint64_t sender;
-    const struct refused *refused = refused_of(pool, &wish->write.client, &sender);
 
-    if (refused->sender != sender || refused->until_ms <= loop_now(pool)) {
+    if (!refused_has(&pool->refused, &wish->write.client, loop_now(pool), &error)) {
         return false;
     }
-    answer_fault(&error, HEARSAY_ERR_REFUSED, HEARSAY_CODE_RATE_LIMITED,
-                 "hearsayd said when to try again");
-    error.retry_after_ms = (uint64_t)(refused->until_ms - loop_now(pool));
     wish_answer(wish, &(struct board_reply){.outcome = BOARD_LIMITED, .error = &error});
     return true;
 }
@@ -165,7 +123,8 @@ static void place_refuse(struct place *place, const struct hearsay_error *error)
                                 .error = error};
 
     if (reply.outcome == BOARD_LIMITED) {
-        note_refusal(place->pool, &place->client, error->retry_after_ms);
+        refused_note(&place->pool->refused, &place->client, error->retry_after_ms,
+                     loop_now(place->pool));
     }
     place_done(place, &reply);
 }
@@ -435,7 +394,7 @@ int pool_new(const struct board_options *options, pool_written *written, void *c
         free(places);
         return -ERR_NOMEM;
     }
-    randombytes_buf(pool->key, sizeof(pool->key));
+    refused_init(&pool->refused);
     pool->options = *options;
     pool->places = places;
     pool->written = written;

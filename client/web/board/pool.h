@@ -4,9 +4,7 @@
  * address (on_behalf), so that hearsayd's limits are those of the phone. Connections are opened on
  * demand and closed when they are idle. A sender has one connection at a time, with one request;
  * the others wait in a queue, in which senders take turns (queue.h).
- *
- * hearsayd alone decides how often a sender may write. What it says to one who exceeds its rate,
- * "try again at", is remembered, and given to whoever comes earlier, without a place in the queue.
+ * A sender that hearsayd has refused because of its rate takes no place there (refused.h).
  */
 #ifndef CLIENT_WEB_BOARD_POOL_H
 #define CLIENT_WEB_BOARD_POOL_H
@@ -14,11 +12,9 @@
 #include "client/web/board.h"
 
 enum {
-    POOL_IDLE_MS = 5 * 1000,     /* then an idle connection is closed */
-    POOL_WAIT_MS = 2 * 1000,     /* the longest wait for a connection; then BOARD_BUSY */
-    POOL_QUEUE_MAX = 64,         /* requests that wait; above it, who has most gives way */
-    POOL_REFUSED_MAX = 1024,     /* senders of which a refusal is remembered */
-    POOL_REFUSED_MS = 60 * 1000, /* for how long, at most */
+    POOL_IDLE_MS = 5 * 1000, /* then an idle connection is closed */
+    POOL_WAIT_MS = 2 * 1000, /* the longest wait for a connection; then BOARD_BUSY */
+    POOL_QUEUE_MAX = 64,     /* requests that wait; above it, who has most gives way */
 };
 
 struct pool;

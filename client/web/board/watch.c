@@ -13,7 +13,6 @@ struct board_watch {
     void *context;
     uint64_t ticket;   /* of the request to begin; 0: answered */
     uint64_t watch_id; /* 0: not begun */
-    uint64_t last_seq; /* of the last match */
     size_t filters;
     int64_t hour;
     bool is_doomed; /* being ended */
@@ -107,7 +106,7 @@ void watch_tick(struct board *board)
     end_doomed(board);
 }
 
-struct board_watch *board_watch(struct board *board, const struct view *view, uint64_t after_seq,
+struct board_watch *board_watch(struct board *board, const struct view *view,
                                 const struct board_watch_events *events, void *context)
 {
     struct hearsay *server = board->is_greeted ? link_server(board->link) : NULL;
@@ -124,9 +123,10 @@ struct board_watch *board_watch(struct board *board, const struct view *view, ui
     if (watch == NULL) {
         return NULL;
     }
-    query.with_payload = true;
-    query.hood = false; /* a watch sees one host */
-    if (hearsay_submit_watch(server, &query, after_seq, &watch->ticket, &error) != HEARSAY_OK) {
+    query.with_payload = false; /* a match only says that there is something new */
+    query.hood = false;         /* a watch sees one host */
+    if (hearsay_submit_watch(server, &query, HEARSAY_NO_SEQ, &watch->ticket, &error) !=
+        HEARSAY_OK) {
         free(watch);
         return NULL;
     }
@@ -135,7 +135,6 @@ struct board_watch *board_watch(struct board *board, const struct view *view, ui
     watch->events = events;
     watch->context = context;
     watch->filters = query.part_count;
-    watch->last_seq = after_seq == HEARSAY_NO_SEQ ? 0 : after_seq;
     watch->hour = query_hour(hearsay_now_ms(server));
     watch->next = board->watches;
     board->watches = watch;
@@ -151,12 +150,11 @@ void board_unwatch(struct board_watch *watch)
     }
 }
 
-static void take_match(struct board *board, const struct hearsay_match *match)
+static void take_match(struct board *board, uint64_t watch_id)
 {
     struct board_watch *watch = board->watches;
-    struct board_message message;
 
-    while (watch != NULL && watch->watch_id != match->watch_id) {
+    while (watch != NULL && watch->watch_id != watch_id) {
         watch = watch->next;
     }
     if (watch == NULL) {
@@ -164,24 +162,19 @@ static void take_match(struct board *board, const struct hearsay_match *match)
     }
     asks_drop_view(&board->asks, &watch->view);
     board->version++;
-    if (watch->events != NULL && match->seq > watch->last_seq &&
-        answer_borrow(&match->result, &message)) {
-        watch->last_seq = match->seq;
-        watch->events->match(watch->context, match->seq, &message);
+    if (watch->events != NULL) {
+        watch->events->match(watch->context);
     }
 }
 
-static void take_begun(struct board_watch *watch, const struct hearsay_watching *watching)
+static void take_begun(struct board_watch *watch, uint64_t watch_id)
 {
     watch->ticket = 0;
-    watch->watch_id = watching->watch_id;
-    if (watch->last_seq > watching->seq) {
-        watch->last_seq = watching->seq; /* the store was set back */
-    }
+    watch->watch_id = watch_id;
     if (watch->events == NULL) {
         let_go(watch);
     } else {
-        watch->events->begun(watch->context, watching->seq);
+        watch->events->begun(watch->context);
     }
 }
 
@@ -190,7 +183,7 @@ bool watch_reply(struct board *board, const struct hearsay_reply *reply)
     struct board_watch *watch = board->watches;
 
     if (reply->kind == HEARSAY_REPLY_MATCH) {
-        take_match(board, &reply->match);
+        take_match(board, reply->match.watch_id);
         return true;
     }
     while (watch != NULL && (watch->ticket == 0 || watch->ticket != reply->ticket)) {
@@ -200,7 +193,7 @@ bool watch_reply(struct board *board, const struct hearsay_reply *reply)
         return false;
     }
     if (reply->kind == HEARSAY_REPLY_WATCHING) {
-        take_begun(watch, &reply->watching);
+        take_begun(watch, reply->watching.watch_id);
     } else { /* hearsayd refuses */
         watch->ticket = 0;
         watch_end(watch);

@@ -95,15 +95,13 @@ static void on_watchdog(uv_timer_t *timer)
     notify_watchdog();
 }
 
-/* Removes what requests left behind: pages for others, limits of addresses, and addresses on the
- * stack. */
+/* Removes what requests left behind: pages for others, and addresses on the stack. */
 static void on_tidy(uv_timer_t *timer)
 {
     struct program *program = timer->data;
 
     if (program->board != NULL) {
         sheets_clear(&program->router.sheets, false);
-        limit_tidy(&program->router.limit, router_now_ms(&program->router));
         portal_tidy(&program->router.portal, router_now_ms(&program->router));
     } else {
         moderate_tidy(&program->moderate);

@@ -3,6 +3,7 @@
 
 #include <string.h>
 
+#include "client/web/form.h"
 #include "client/web/route/secret.h"
 
 enum { REASON_BYTES_MAX = 200 /* as hearsayd has it */ };
@@ -47,7 +48,7 @@ static bool act_fill(const struct desk_act *act, struct hearsay_admin *request, 
         return false;
     }
     request->id = id_room;
-    request->why = desk_kind(act->why);
+    request->why = form_report_kind_of(act->why);
     request->reason = act->reason != NULL && act->reason[0] != '\0' ? act->reason : NULL;
     request->ban = act->ban != NULL;
     return request->kind != 0;

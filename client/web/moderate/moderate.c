@@ -74,13 +74,9 @@ void moderate_tidy(struct moderate *moderate)
 
 static void answer_text(struct http_exchange *exchange, unsigned status, const char *text)
 {
-    http_answer(exchange, &(struct http_answer){
-                              .status = status,
-                              .type = "text/plain; charset=utf-8",
-                              .body = text,
-                              .body_bytes = strlen(text),
-                              .is_static = true, /* all are literals */
-                          });
+    struct http_answer answer = http_text(status, text);
+
+    http_answer(exchange, &answer);
 }
 
 static void job_free(struct job *job)
@@ -127,17 +123,36 @@ static void answer_login(struct job *job, unsigned status, const struct desk_not
 
 /* --- what hearsayd is asked ------------------------------------------------------------------- */
 
-/* Reads the cursor of a page. Returns its bytes; 0: the form has none. */
-static size_t read_page(const char *page, uint8_t *out_cursor)
+/* Reads the cursor of a page into *cursor, and into the request that it borrows; the form may have
+ * none. */
+static void read_page(const char *page, uint8_t *cursor, struct hearsay_admin *request)
 {
     size_t bytes = 0;
-    const char *end = page;
 
-    if (page == NULL || sodium_hex2bin(out_cursor, HEARSAY_CURSOR_BYTES, page, strlen(page), NULL,
-                                       &bytes, &end) != 0) {
-        return 0;
+    if (page == NULL ||
+        sodium_hex2bin(cursor, HEARSAY_CURSOR_BYTES, page, strlen(page), NULL, &bytes, NULL) != 0) {
+        bytes = 0;
     }
-    return *end == '\0' ? bytes : 0;
+    request->after = bytes > 0 ? cursor : NULL;
+    request->after_bytes = bytes;
+}
+
+/* Asks for a page; for the first one in place of a page that has gone. `is_of_all`: a page without
+ * a previous one is the first one, too. */
+static int ask_page(struct hearsay *server, struct hearsay_admin *request, bool is_of_all,
+                    const struct hearsay_admin_reply **out_reply, struct hearsay_error *error)
+{
+    int rc = hearsay_admin(server, request, ACT_CALL_MS, out_reply, error);
+
+    if (request->after != NULL &&
+        (rc == HEARSAY_OK
+             ? (*out_reply)->reported_count == 0 || (is_of_all && (*out_reply)->previous == NULL)
+             : error->status == HEARSAY_ERR_REFUSED)) {
+        request->after = NULL;
+        request->after_bytes = 0;
+        rc = hearsay_admin(server, request, ACT_CALL_MS, out_reply, error);
+    }
+    return rc;
 }
 
 /*
@@ -153,21 +168,12 @@ static int job_write_all(struct job *job, struct hearsay *server, struct hearsay
     uint8_t cursor[HEARSAY_CURSOR_BYTES];
     size_t before = job->html.count;
     size_t shown = 0;
-    int rc;
 
     request->all = true;
     request->number = ALL_MESSAGES;
-    request->after_bytes = read_page(job->act.page, cursor);
-    request->after = request->after_bytes > 0 ? cursor : NULL;
+    read_page(job->act.page, cursor, request);
     for (;;) {
-        rc = hearsay_admin(server, request, ACT_CALL_MS, &reply, error);
-        if (request->after != NULL &&
-            (rc == HEARSAY_OK ? reply->reported_count == 0 || reply->previous == NULL
-                              : error->status == HEARSAY_ERR_REFUSED)) {
-            request->after = NULL;
-            request->after_bytes = 0;
-            continue;
-        }
+        int rc = ask_page(server, request, true, &reply, error);
         if (rc != HEARSAY_OK) {
             return rc;
         }
@@ -199,15 +205,9 @@ static int job_write_list(struct job *job, struct hearsay *server, enum desk_lis
     request->pending = list == DESK_PENDING;
     request->withheld = list == DESK_WITHHELD;
     request->number = LIST_MESSAGES;
-    request->after_bytes = is_asked ? read_page(page + 1, cursor) : 0;
+    read_page(is_asked ? page + 1 : NULL, cursor, request);
     for (;;) {
-        request->after = request->after_bytes > 0 ? cursor : NULL;
-        int rc = hearsay_admin(server, request, ACT_CALL_MS, &reply, error);
-        if (request->after != NULL && (rc == HEARSAY_OK ? reply->reported_count == 0
-                                                        : error->status == HEARSAY_ERR_REFUSED)) {
-            request->after_bytes = 0;
-            continue;
-        }
+        int rc = ask_page(server, request, false, &reply, error);
         if (rc != HEARSAY_OK) {
             return rc;
         }

@@ -4,6 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sodium.h>
+
+#include "client/web/form.h"
 #include "client/web/page.h"
 #include "client/web/route/secret.h"
 #include "client/web/statics.h"
@@ -17,28 +20,10 @@ enum {
     LIST_BYTES = HTML_BYTES_MAX / (DESK_LISTS + 2) /* the list of all messages is one, too */
 };
 
-/* By hearsay_report_kind. */
-static const struct {
-    const char *word;
-    const char *key;
-} kinds[] = {
-    {NULL, NULL},
-    {"illegal", "report.illegal"},
-    {"about-me", "moderate.about_me"},
-    {"harassment", "report.harassment"},
-    {"spam", "report.spam"},
-    {"other", "report.other"},
-};
-enum { KINDS = sizeof(kinds) / sizeof(kinds[0]) };
-
-enum hearsay_report_kind desk_kind(const char *why)
+/* The page of phones says "me". */
+static const char *kind_key(size_t kind)
 {
-    for (size_t i = 1; why != NULL && i < KINDS; i++) {
-        if (strcmp(why, kinds[i].word) == 0) {
-            return (enum hearsay_report_kind)i;
-        }
-    }
-    return (enum hearsay_report_kind)0;
+    return kind == HEARSAY_REPORT_ABOUT_ME ? "moderate.about_me" : form_report_kinds[kind].key;
 }
 
 /* --- pieces ----------------------------------------------------------------------------------- */
@@ -48,25 +33,10 @@ static void write_words(struct html *html, const struct desk *desk, const char *
     lang_write(html, desk->lang, key, NULL, NULL);
 }
 
-static void write_element(struct html *html, const struct desk *desk, const char *element,
-                          const char *key)
-{
-    html_raw(html, "<");
-    html_raw(html, element);
-    html_raw(html, ">");
-    write_words(html, desk, key);
-    html_raw(html, "</");
-    html_raw(html, element);
-    html_raw(html, ">\n");
-}
-
 static void write_hidden(struct html *html, const char *name, const char *value)
 {
     if (value != NULL && value[0] != '\0') {
-        html_raw(html, "<input type=\"hidden\"");
-        html_attribute(html, "name", name);
-        html_attribute(html, "value", value);
-        html_raw(html, ">\n");
+        html_hidden(html, name, value);
     }
 }
 
@@ -108,9 +78,7 @@ static void write_button(struct html *html, const struct desk *desk, const char 
     html_raw(html, "<button name=\"do\"");
     html_attribute(html, "value", value);
     html_attribute(html, "class", class_name);
-    html_raw(html, ">");
-    write_words(html, desk, key);
-    html_raw(html, "</button>\n");
+    lang_write_between(html, desk->lang, ">", key, "</button>\n");
 }
 
 /* --- the frame -------------------------------------------------------------------------------- */
@@ -129,15 +97,8 @@ void desk_say(struct html *html, const struct desk *desk, const struct desk_noti
 
 void desk_begin(struct html *html, const struct desk *desk, const struct desk_notice *notice)
 {
-    html_raw(html, "<!DOCTYPE html>\n<html");
-    html_attribute(html, "lang", lang_tag(desk->lang));
-    html_attribute(html, "dir", lang_is_right_to_left(desk->lang) ? "rtl" : "ltr");
-    html_raw(html, ">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-                   "content=\"width=device-width, initial-scale=1\">\n<title>");
-    write_words(html, desk, "moderate.heading");
-    html_raw(html, " \xc2\xb7 ");
-    html_string(html, desk->title);
-    html_raw(html, "</title>\n<meta name=\"color-scheme\" content=\"light dark\">\n"
+    page_write_head(html, desk->lang, "moderate.heading", desk->title);
+    html_raw(html, "<meta name=\"color-scheme\" content=\"light dark\">\n"
                    "<link rel=\"stylesheet\" href=\"/style.css\">\n"
                    "<link rel=\"stylesheet\" href=\"/moderate.css\">\n"
                    "<link rel=\"icon\" type=\"image/svg+xml\" href=\"/favicon.svg\">\n"
@@ -145,10 +106,8 @@ void desk_begin(struct html *html, const struct desk *desk, const struct desk_no
     /* A hostile place with the same address may have given the browser a script of this name. */
     html_attribute(html, "integrity", statics_find("moderate.js")->integrity);
     html_raw(html, "></script>\n</head>\n<body>\n<header class=\"top\">\n<div>\n");
-    write_element(html, desk, "h1", "moderate.heading");
-    html_raw(html, "<p class=\"soft\"><bdi>");
-    html_string(html, desk->title);
-    html_raw(html, "</bdi></p>\n</div>\n");
+    lang_write_element(html, desk->lang, "h1", NULL, "moderate.heading");
+    html_between(html, "<p class=\"soft\"><bdi>", desk->title, "</bdi></p>\n</div>\n");
     if (desk->token[0] != '\0') {
         form_begin(html, desk, "tools");
         write_button(html, desk, "chip", "look", "moderate.look");
@@ -163,7 +122,7 @@ void desk_begin(struct html *html, const struct desk *desk, const struct desk_no
 void desk_empty(struct html *html, const struct desk *desk)
 {
     html_raw(html, "<div class=\"empty\">\n");
-    write_element(html, desk, "p", "moderate.empty");
+    lang_write_element(html, desk->lang, "p", NULL, "moderate.empty");
     html_raw(html, "</div>\n");
 }
 
@@ -218,15 +177,14 @@ void desk_login(struct html *html, const struct desk *desk, const struct desk_ac
     form_begin_to(html, desk, "card", act->page == NULL ? NULL : act->id != NULL ? place : "all");
     write_hidden(html, "t", desk->ticket);
     keep_act(html, act);
-    html_raw(html, "<label for=\"password\">");
-    write_words(html, desk, "moderate.password");
-    html_raw(html, "</label>\n<input type=\"password\" id=\"password\" name=\"password\" required "
-                   "maxlength=\"128\" autocomplete=\"current-password\" dir=\"ltr\">\n"
-                   "<p class=\"help\">");
+    lang_write_between(
+        html, desk->lang, "<label for=\"password\">", "moderate.password",
+        "</label>\n<input type=\"password\" id=\"password\" name=\"password\" required "
+        "maxlength=\"128\" autocomplete=\"current-password\" dir=\"ltr\">\n"
+        "<p class=\"help\">");
     write_words(html, desk, "moderate.login_help");
-    html_raw(html, "</p>\n<button class=\"button send\">");
-    write_words(html, desk, "moderate.login");
-    html_raw(html, "</button>\n</form>\n");
+    lang_write_between(html, desk->lang, "</p>\n<button class=\"button send\">", "moderate.login",
+                       "</button>\n</form>\n");
 }
 
 /* --- the board -------------------------------------------------------------------------------- */
@@ -240,7 +198,7 @@ void desk_board(struct html *html, const struct desk *desk, const struct hearsay
     char key[32];
 
     html_raw(html, "<section>\n");
-    write_element(html, desk, "h2", "moderate.board");
+    lang_write_element(html, desk->lang, "h2", NULL, "moderate.board");
     form_begin(html, desk, "tools");
     write_hidden(html, "do", "accept");
     for (size_t i = 0; i < sizeof(modes) / sizeof(modes[0]); i++) {
@@ -276,11 +234,9 @@ static void write_text(struct html *html, const struct desk *desk,
 
     html_raw(html, "<div class=\"text\">");
     if (reported->payload_omitted) {
-        write_element(html, desk, "p", "item.omitted");
+        lang_write_element(html, desk->lang, "p", NULL, "item.omitted");
     } else if (!is_text) {
-        html_raw(html, "<p class=\"soft\">");
-        write_words(html, desk, "item.kind");
-        html_raw(html, " (<bdi>");
+        lang_write_between(html, desk->lang, "<p class=\"soft\">", "item.kind", " (<bdi>");
         html_string(html, message->media_type);
         html_raw(html, "</bdi>)</p>");
     } else {
@@ -310,9 +266,9 @@ static void write_state(struct html *html, const struct desk *desk,
                               seconds_between(desk->now_ms, reported->destroyed_ms), is_about);
         html_raw(html, "</b>\n");
     } else if (reported->hidden && !reported->pending) {
-        write_element(html, desk, "b", "moderate.hidden");
+        lang_write_element(html, desk->lang, "b", NULL, "moderate.hidden");
     } else if (reported->pending && is_of_all) {
-        write_element(html, desk, "b", "moderate.waits");
+        lang_write_element(html, desk->lang, "b", NULL, "moderate.waits");
     }
     if (reported->reports > 0) {
         html_raw(html, "<b>");
@@ -346,14 +302,14 @@ static void write_reasons(struct html *html, const struct desk *desk,
         return;
     }
     html_raw(html, "<ul class=\"plain\">\n");
-    for (size_t kind = 1; kind < KINDS; kind++) {
+    for (size_t kind = 1; kind < FORM_REPORT_KINDS; kind++) {
         if (count_kind(reported, kind) == 0) {
             continue;
         }
         html_raw(html, "<li>");
         html_number(html, count_kind(reported, kind));
         html_raw(html, " \xc3\x97 ");
-        write_words(html, desk, kinds[kind].key);
+        write_words(html, desk, kind_key(kind));
         for (size_t i = 0; i < reported->reason_count; i++) {
             const struct hearsay_reason *reason = &reported->reasons[i];
 
@@ -375,7 +331,7 @@ static size_t worst_kind(const struct hearsay_reported *reported)
     size_t worst = 0;
     size_t most = 0;
 
-    for (size_t kind = 1; kind < KINDS; kind++) {
+    for (size_t kind = 1; kind < FORM_REPORT_KINDS; kind++) {
         size_t count = count_kind(reported, kind);
 
         worst = count > most ? kind : worst;
@@ -391,9 +347,7 @@ static void label_write(struct html *html, const struct desk *desk, const char *
     html_raw(html, "<label for=\"");
     html_raw(html, field);
     html_raw(html, name);
-    html_raw(html, "\">");
-    write_words(html, desk, key);
-    html_raw(html, "</label>\n");
+    lang_write_between(html, desk->lang, "\">", key, "</label>\n");
 }
 
 static void write_kinds(struct html *html, const struct desk *desk,
@@ -404,14 +358,13 @@ static void write_kinds(struct html *html, const struct desk *desk,
     label_write(html, desk, "moderate.why", "why-", name);
     html_raw(html, "<select name=\"why\" id=\"why-");
     html_raw(html, name);
-    html_raw(html, "\">\n<option value=\"\">");
-    write_words(html, desk, "moderate.why_none");
-    html_raw(html, "</option>\n");
-    for (size_t kind = 1; kind < KINDS; kind++) {
+    lang_write_between(html, desk->lang, "\">\n<option value=\"\">", "moderate.why_none",
+                       "</option>\n");
+    for (size_t kind = 1; kind < FORM_REPORT_KINDS; kind++) {
         html_raw(html, "<option");
-        html_attribute(html, "value", kinds[kind].word);
+        html_attribute(html, "value", form_report_kinds[kind].word);
         html_raw(html, kind == chosen ? " selected>" : ">");
-        write_words(html, desk, kinds[kind].key);
+        write_words(html, desk, kind_key(kind));
         html_raw(html, "</option>\n");
     }
     html_raw(html, "</select>\n");
@@ -441,9 +394,7 @@ static void write_removal(struct html *html, const struct desk *desk, const stru
 {
     const char *name = item->is_of_all ? item->place : item->id;
 
-    html_raw(html, "<details>\n<summary>");
-    write_words(html, desk, "moderate.more");
-    html_raw(html, "</summary>\n");
+    lang_write_between(html, desk->lang, "<details>\n<summary>", "moderate.more", "</summary>\n");
     item_form_begin(html, desk, item);
     write_kinds(html, desk, item->reported, name);
     label_write(html, desk, "moderate.reason", "reason-", name);
@@ -488,18 +439,57 @@ static void item_init(struct item *item, const struct hearsay_reported *reported
     name_place(item->id, item->place);
 }
 
-static void write_item(struct html *html, const struct desk *desk,
-                       const struct hearsay_reported *reported)
+/* Writes a message with what is said about it; notice->key NULL: nothing. */
+static void write_item(struct html *html, const struct desk *desk, const struct item *item,
+                       const struct desk_notice *notice)
 {
-    struct item item;
-
-    item_init(&item, reported, false);
-    html_raw(html, "<li>\n");
-    write_text(html, desk, reported);
-    write_state(html, desk, reported, false);
-    write_reasons(html, desk, reported);
-    write_buttons(html, desk, &item);
+    html_raw(html, "<li");
+    if (item->is_of_all) {
+        html_attribute(html, "id", item->place);
+    }
+    html_raw(html, ">\n");
+    if (notice->key != NULL) {
+        desk_say(html, desk, notice);
+    }
+    write_text(html, desk, item->reported);
+    write_state(html, desk, item->reported, item->is_of_all);
+    if (!item->is_of_all) {
+        write_reasons(html, desk, item->reported);
+    }
+    write_buttons(html, desk, item);
     html_raw(html, "</li>\n");
+}
+
+/* What is said in the list of all messages, and at which of them. */
+struct said {
+    const char *place;
+    const struct desk_notice *notice;
+};
+
+/* Writes as many messages as the page has room for up to `end` bytes, and one at least. Returns how
+ * many. `said` NULL: another list. */
+static size_t write_items(struct html *html, const struct desk *desk,
+                          const struct hearsay_admin_reply *reply, size_t end,
+                          const struct said *said)
+{
+    static const struct desk_notice nothing = {.key = NULL};
+    size_t shown = 0;
+
+    html_raw(html, "<ol class=\"list\">\n");
+    for (; shown < reply->reported_count; shown++) {
+        size_t before = html->count;
+        struct item item;
+
+        item_init(&item, &reply->reported[shown], said != NULL);
+        bool is_said = said != NULL && strcmp(item.place, said->place) == 0;
+        write_item(html, desk, &item, is_said ? said->notice : &nothing);
+        if (html->count > end && shown > 0) {
+            html_cut(html, before);
+            break;
+        }
+    }
+    html_raw(html, "</ol>\n");
+    return shown;
 }
 
 /* Where the button to another page leads: the field of its form, what stands before the cursor in
@@ -513,21 +503,14 @@ struct turn {
 static void write_turn(struct html *html, const struct desk *desk, const struct turn *turn,
                        const uint8_t *cursor, size_t bytes, const char *key)
 {
-    static const char digits[] = "0123456789abcdef";
-    char page[2 * HEARSAY_CURSOR_BYTES + 2];
-    size_t count = 0;
+    char digits[2 * HEARSAY_CURSOR_BYTES + 1];
+    char page[sizeof(digits) + 1];
 
     if (cursor == NULL || bytes > HEARSAY_CURSOR_BYTES) {
         return;
     }
-    if (turn->before[0] != '\0') {
-        page[count++] = turn->before[0];
-    }
-    for (size_t i = 0; i < bytes; i++) {
-        page[count++] = digits[cursor[i] >> 4];
-        page[count++] = digits[cursor[i] & 15];
-    }
-    page[count] = '\0';
+    (void)sodium_bin2hex(digits, sizeof(digits), cursor, bytes);
+    (void)snprintf(page, sizeof(page), "%.1s%s", turn->before, digits);
     form_begin_to(html, desk, "turn", turn->place);
     write_hidden(html, turn->field, page);
     write_button(html, desk, "chip", "look", key);
@@ -541,7 +524,6 @@ size_t desk_list(struct html *html, const struct desk *desk, enum desk_list list
                                                      "moderate.withheld"};
     static const struct turn turns[DESK_LISTS] = {
         {"q", "0", "list-0"}, {"q", "1", "list-1"}, {"q", "2", "list-2"}};
-    size_t shown = 0;
 
     if (reply->total == 0) {
         return 0;
@@ -550,17 +532,8 @@ size_t desk_list(struct html *html, const struct desk *desk, enum desk_list list
     html_attribute(html, "id", turns[list].place);
     html_raw(html, ">\n<h2>");
     lang_write_count(html, desk->lang, headings[list], reply->total);
-    html_raw(html, "</h2>\n<ol class=\"list\">\n");
-    for (; shown < reply->reported_count; shown++) {
-        size_t before = html->count;
-
-        write_item(html, desk, &reply->reported[shown]);
-        if (html->count > LIST_BYTES * ((size_t)list + 1) && shown > 0) {
-            html_cut(html, before);
-            break;
-        }
-    }
-    html_raw(html, "</ol>\n");
+    html_raw(html, "</h2>\n");
+    size_t shown = write_items(html, desk, reply, LIST_BYTES * ((size_t)list + 1), NULL);
     if (is_first && reply->total > shown) {
         html_raw(html, "<p class=\"soft\">");
         lang_write_count(html, desk->lang, "moderate.rest", reply->total - shown);
@@ -573,30 +546,12 @@ size_t desk_list(struct html *html, const struct desk *desk, enum desk_list list
 
 /* --- all messages ----------------------------------------------------------------------------- */
 
-/* Writes a message with what is said about it; notice->key NULL: nothing. */
-static void write_item_of_all(struct html *html, const struct desk *desk, const struct item *item,
-                              const struct desk_notice *notice)
-{
-    html_raw(html, "<li");
-    html_attribute(html, "id", item->place);
-    html_raw(html, ">\n");
-    if (notice->key != NULL) {
-        desk_say(html, desk, notice);
-    }
-    write_text(html, desk, item->reported);
-    write_state(html, desk, item->reported, true);
-    write_buttons(html, desk, item);
-    html_raw(html, "</li>\n");
-}
-
 size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay_admin_reply *reply,
                 const struct desk_act *act, const struct desk_notice *notice)
 {
-    static const struct desk_notice nothing = {.key = NULL};
     static const struct turn turn = {"p", "", "all"};
     char place[PLACE_BYTES];
     size_t start = html->count;
-    size_t shown = 0;
     bool is_said = notice->key == NULL;
     struct item item;
 
@@ -605,7 +560,7 @@ size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay
     }
     name_place(act->id != NULL ? act->id : "", place);
     html_raw(html, "<section id=\"all\">\n");
-    write_element(html, desk, "h2", "moderate.all");
+    lang_write_element(html, desk->lang, "h2", NULL, "moderate.all");
     for (size_t i = 0; i < reply->reported_count && !is_said; i++) {
         item_init(&item, &reply->reported[i], true);
         is_said = strcmp(item.place, place) == 0;
@@ -617,18 +572,9 @@ size_t desk_all(struct html *html, const struct desk *desk, const struct hearsay
         desk_say(html, desk, notice);
         html_raw(html, "</div>\n");
     }
-    html_raw(html, "<ol class=\"list\">\n");
-    for (; shown < reply->reported_count; shown++) {
-        size_t before = html->count;
-
-        item_init(&item, &reply->reported[shown], true);
-        write_item_of_all(html, desk, &item, strcmp(item.place, place) == 0 ? notice : &nothing);
-        if (html->count - start > LIST_BYTES && shown > 0) {
-            html_cut(html, before);
-            break;
-        }
-    }
-    html_raw(html, "</ol>\n<div class=\"tools\">\n");
+    size_t shown =
+        write_items(html, desk, reply, start + LIST_BYTES, &(struct said){place, notice});
+    html_raw(html, "<div class=\"tools\">\n");
     write_turn(html, desk, &turn, reply->previous, reply->previous_bytes, "moderate.newer");
     write_turn(html, desk, &turn, reply->next, reply->next_bytes, "moderate.older");
     html_raw(html, "</div>\n</section>\n");

@@ -82,7 +82,4 @@ void desk_empty(struct html *html, const struct desk *desk);
  * messages. */
 void desk_end(struct html *html, const struct desk *desk, const struct desk_act *act);
 
-/* The kind of a word in a form, as "spam"; 0: there is no such kind. */
-enum hearsay_report_kind desk_kind(const char *why);
-
 #endif

@@ -171,9 +171,8 @@ static void notice_write_sentence(struct html *html, const struct page *page,
 /* Writes a text that was typed, to copy. */
 static void kept_write(struct html *html, const struct page *page, const char *text)
 {
-    html_raw(html, "<label for=\"text\">");
-    lang_write(html, page->lang, "form.kept", NULL, NULL);
-    html_raw(html, "</label>\n<textarea id=\"text\" rows=\"4\" readonly dir=\"auto\">\n");
+    lang_write_between(html, page->lang, "<label for=\"text\">", "form.kept",
+                       "</label>\n<textarea id=\"text\" rows=\"4\" readonly dir=\"auto\">\n");
     html_textarea(html, text, strlen(text));
     html_raw(html, "</textarea>\n");
 }
@@ -185,7 +184,7 @@ void page_write_notice(struct html *html, const struct page *page, const struct 
     notice_write_sentence(html, page, error, keeps_text);
     html_raw(html, "</p>\n");
     if (keeps_text) {
-        page_write_element(html, page, "p", NULL, "error.kept");
+        lang_write_element(html, page->lang, "p", NULL, "error.kept");
     } else if (error->kept != NULL && error->kept[0] != '\0') {
         kept_write(html, page, error->kept);
     }
@@ -294,9 +293,8 @@ static void form_write_lifetimes(struct html *html, const struct page *page,
     size_t count = form_lifetimes(form, lifetimes);
     uint32_t chosen = form->ttl_s == 0 ? form->ttl_default_s : form->ttl_s;
 
-    html_raw(html, "<label for=\"ttl\">");
-    lang_write(html, page->lang, "form.ttl", NULL, NULL);
-    html_raw(html, "</label>\n<select id=\"ttl\" name=\"ttl\"");
+    lang_write_between(html, page->lang, "<label for=\"ttl\">", "form.ttl",
+                       "</label>\n<select id=\"ttl\" name=\"ttl\"");
     if (page_error_is_about(error, "ttl")) {
         html_raw(html, " aria-describedby=\"error\" aria-invalid=\"true\"");
     }
@@ -321,20 +319,16 @@ static void form_write_choices(struct html *html, const struct page *page,
                        ? "<details open>\n<summary>"
                        : "<details>\n<summary>");
     lang_write(html, page->lang, "form.more", NULL, NULL);
-    html_raw(html, "</summary>\n<label for=\"t\">");
-    lang_write(html, page->lang, "form.topics", NULL, NULL);
-    html_raw(html, "</label>\n<input type=\"text\" id=\"t\" name=\"t\" maxlength=\"260\" "
-                   "dir=\"auto\"");
+    lang_write_between(html, page->lang, "</summary>\n<label for=\"t\">", "form.topics",
+                       "</label>\n<input type=\"text\" id=\"t\" name=\"t\" maxlength=\"260\" "
+                       "dir=\"auto\"");
     field_write_state(html, "t-help", is_wrong);
     html_attribute(html, "value", has_topics ? form->topics : "");
-    html_raw(html, ">\n<p class=\"help\" id=\"t-help\">");
-    lang_write(html, page->lang, "form.topics_help", NULL, NULL);
-    html_raw(html, "</p>\n<p class=\"check\"><input type=\"checkbox\" id=\"now\" name=\"now\" "
-                   "value=\"1\"");
+    lang_write_between(html, page->lang, ">\n<p class=\"help\" id=\"t-help\">", "form.topics_help",
+                       "</p>\n<p class=\"check\"><input type=\"checkbox\" id=\"now\" name=\"now\" "
+                       "value=\"1\"");
     html_raw(html, page->view->is_now ? " checked>" : ">");
-    html_raw(html, "<label for=\"now\">");
-    lang_write(html, page->lang, "form.now", NULL, NULL);
-    html_raw(html, "</label></p>\n");
+    lang_write_between(html, page->lang, "<label for=\"now\">", "form.now", "</label></p>\n");
     form_write_lifetimes(html, page, form, error);
     html_raw(html, "</details>\n");
 }
@@ -345,7 +339,7 @@ static void form_write_closed(struct html *html, const struct page *page,
 {
     html_raw(html, "<section class=\"card\" id=\"leave\">\n");
     if (form->needs_work) {
-        page_write_element(html, page, "p", NULL, "form.work");
+        lang_write_element(html, page->lang, "p", NULL, "form.work");
     } else if (error == NULL || error->notice != PAGE_CLOSED) {
         html_raw(html, "<p>");
         closed_write(html, page, form->accept_until_ms);
@@ -370,23 +364,21 @@ void page_write_form(struct html *html, const struct page *page, const struct pa
         return;
     }
     html_raw(html, "<form class=\"card\" id=\"leave\" method=\"post\" action=\"/leave\">\n");
-    page_write_element(html, page, "h2", NULL, "form.heading");
+    lang_write_element(html, page->lang, "h2", NULL, "form.heading");
     html_raw(html, "<p id=\"who\" class=\"soft\">");
     lang_write_with_until(html, page->lang, "form.who", form->ttl_default_s, false);
     if (form->is_found_around) {
-        html_raw(html, " ");
-        lang_write(html, page->lang, "form.around", NULL, NULL);
+        lang_write_between(html, page->lang, " ", "form.around", "");
     }
     if (form->accept == HEARSAY_ACCEPT_REVIEW) {
-        html_raw(html, " ");
-        lang_write(html, page->lang, "form.review", NULL, NULL);
+        lang_write_between(html, page->lang, " ", "form.review", "");
     }
     html_raw(html, "</p>\n");
     page_write_form_fields(html, page);
-    page_write_hidden(html, "here", page->here);
+    html_hidden(html, "here", page->here);
     page_write_hidden_hole(html, "id", HTML_HOLE_SEED);
     form_write_text(html, page, form, error);
     form_write_choices(html, page, form, error);
-    page_write_element(html, page, "button", "button wide send", "form.send");
+    lang_write_element(html, page->lang, "button", "button wide send", "form.send");
     html_raw(html, "</form>\n");
 }

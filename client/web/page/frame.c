@@ -2,44 +2,23 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <sodium.h>
+
 #include "client/web/page/inner.h"
 #include "client/web/statics.h"
 
 /* --- pieces ----------------------------------------------------------------------------------- */
 
-void page_write_element(struct html *html, const struct page *page, const char *element,
-                        const char *class_name, const char *key)
-{
-    html_raw(html, "<");
-    html_raw(html, element);
-    if (class_name != NULL) {
-        html_attribute(html, "class", class_name);
-    }
-    html_raw(html, ">");
-    lang_write(html, page->lang, key, NULL, NULL);
-    html_raw(html, "</");
-    html_raw(html, element);
-    html_raw(html, ">\n");
-}
-
-void page_write_hidden(struct html *html, const char *name, const char *value)
-{
-    html_raw(html, "<input type=\"hidden\"");
-    html_attribute(html, "name", name);
-    html_attribute(html, "value", value);
-    html_raw(html, ">\n");
-}
-
 void page_write_kept_fields(struct html *html, const struct page *page)
 {
     if (page->view->host[0] != '\0') {
-        page_write_hidden(html, "h", page->view->host);
+        html_hidden(html, "h", page->view->host);
     }
     if (page->view->language[0] != '\0') {
-        page_write_hidden(html, "l", page->view->language);
+        html_hidden(html, "l", page->view->language);
     }
     if (page->view->is_hood) {
-        page_write_hidden(html, "a", "1");
+        html_hidden(html, "a", "1");
     }
 }
 
@@ -55,7 +34,7 @@ void page_write_hidden_hole(struct html *html, const char *name, enum html_hole 
 void page_write_form_fields(struct html *html, const struct page *page)
 {
     page_write_kept_fields(html, page);
-    page_write_hidden(html, "place", page->store == NULL ? "" : page->store);
+    html_hidden(html, "place", page->store == NULL ? "" : page->store);
     page_write_hidden_hole(html, "f", HTML_HOLE_TOKEN);
 }
 
@@ -99,13 +78,25 @@ void page_write_view_href(struct html *html, const struct view *view)
     html_attribute(html, "href", url);
 }
 
+void page_write_value(struct html *html, const struct page *page, const char *key,
+                      const char *value)
+{
+    html_raw(html, "<p>");
+    lang_write(html, page->lang, key, value, NULL);
+    html_raw(html, "</p>\n");
+}
+
+void page_write_view_link(struct html *html, const struct page *page, const char *begin,
+                          const struct view *view, const char *key)
+{
+    html_raw(html, begin);
+    page_write_view_href(html, view);
+    lang_write_between(html, page->lang, ">", key, "</a></p>\n");
+}
+
 void page_write_back(struct html *html, const struct page *page)
 {
-    html_raw(html, "<p><a class=\"link\"");
-    page_write_view_href(html, page->view);
-    html_raw(html, ">");
-    lang_write(html, page->lang, "message.back", NULL, NULL);
-    html_raw(html, "</a></p>\n");
+    page_write_view_link(html, page, "<p><a class=\"link\"", page->view, "message.back");
 }
 
 void page_write_name(struct html *html, const struct page *page)
@@ -115,20 +106,12 @@ void page_write_name(struct html *html, const struct page *page)
     (void)snprintf(url, sizeof(url), "http://%s/", page->name);
     html_raw(html, "<p><a class=\"link code\" dir=\"ltr\"");
     html_attribute(html, "href", url);
-    html_raw(html, ">");
-    html_string(html, url);
-    html_raw(html, "</a></p>\n");
+    html_between(html, ">", url, "</a></p>\n");
 }
 
 void page_hex_of(const uint8_t *id, char *out_text)
 {
-    static const char hex[] = "0123456789abcdef";
-
-    for (size_t i = 0; i < HEARSAY_ID_BYTES; i++) {
-        out_text[2 * i] = hex[id[i] >> 4];
-        out_text[2 * i + 1] = hex[id[i] & 15];
-    }
-    out_text[2 * (size_t)HEARSAY_ID_BYTES] = '\0';
+    (void)sodium_bin2hex(out_text, PAGE_ID_TEXT_BYTES, id, HEARSAY_ID_BYTES);
 }
 
 void page_mark_of(const uint8_t *id, const char *host, char *out_text)
@@ -250,27 +233,28 @@ static void head_write_statics(struct html *html, const struct page *page)
     }
 }
 
-/* Writes a document up to its <title>. `heading` may be NULL. */
-static void document_write_head(struct html *html, const struct page *page, const char *heading)
+void page_write_head(struct html *html, const struct lang *lang, const char *heading,
+                     const char *title)
 {
     html_raw(html, "<!DOCTYPE html>\n<html");
-    html_attribute(html, "lang", lang_tag(page->lang));
-    html_attribute(html, "dir", lang_is_right_to_left(page->lang) ? "rtl" : "ltr");
+    html_attribute(html, "lang", lang_tag(lang));
+    html_attribute(html, "dir", lang_is_right_to_left(lang) ? "rtl" : "ltr");
     html_raw(html, ">\n<head>\n<meta charset=\"utf-8\">\n<meta name=\"viewport\" "
-                   "content=\"width=device-width, initial-scale=1\">\n<title>");
+                   "content=\"width=device-width, initial-scale=1\">\n");
     if (heading != NULL) {
-        lang_write(html, page->lang, heading, NULL, NULL);
-        html_raw(html, " \xc2\xb7 ");
+        lang_write_between(html, lang, "<title>", heading, " \xc2\xb7 ");
+    } else {
+        html_raw(html, "<title>");
     }
-    html_string(html, page->title);
+    html_string(html, title);
     html_raw(html, "</title>\n");
 }
 
 void page_begin_bare(struct html *html, const struct page *page, const char *heading)
 {
-    document_write_head(html, page, heading);
+    page_write_head(html, page->lang, heading, page->title);
     html_raw(html, "</head>\n<body>\n<main>\n");
-    page_write_element(html, page, "h1", NULL, heading);
+    lang_write_element(html, page->lang, "h1", NULL, heading);
 }
 
 void page_end_bare(struct html *html)
@@ -281,7 +265,7 @@ void page_end_bare(struct html *html)
 /* Writes a document up to the inside of <header>. `heading` may be NULL. */
 static void page_begin_document(struct html *html, const struct page *page, const char *heading)
 {
-    document_write_head(html, page, heading);
+    page_write_head(html, page->lang, heading, page->title);
     html_raw(html, "<meta name=\"color-scheme\" content=\"light dark\">\n");
     head_write_statics(html, page);
     html_raw(html, "</head>\n<body");
@@ -294,9 +278,8 @@ static void page_begin_document(struct html *html, const struct page *page, cons
         html_number(html, (uint64_t)page->now_ms);
         html_raw(html, "\"");
     }
-    html_raw(html, ">\n<p class=\"over\"><a class=\"skip\" href=\"#main\">");
-    lang_write(html, page->lang, "skip", NULL, NULL);
-    html_raw(html, "</a></p>\n<header class=\"top\">\n");
+    lang_write_between(html, page->lang, ">\n<p class=\"over\"><a class=\"skip\" href=\"#main\">",
+                       "skip", "</a></p>\n<header class=\"top\">\n");
 }
 
 void page_begin(struct html *html, const struct page *page, const char *heading)
@@ -304,10 +287,9 @@ void page_begin(struct html *html, const struct page *page, const char *heading)
     page_begin_document(html, page, heading);
     html_raw(html, "<p><a class=\"place\"");
     page_write_view_href(html, page->view);
-    html_raw(html, "><bdi>");
-    html_string(html, page->title);
-    html_raw(html, "</bdi></a></p>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n");
-    page_write_element(html, page, "h1", NULL, heading);
+    html_between(html, "><bdi>", page->title,
+                 "</bdi></a></p>\n</header>\n<main id=\"main\" tabindex=\"-1\">\n");
+    lang_write_element(html, page->lang, "h1", NULL, heading);
 }
 
 void page_begin_list(struct html *html, const struct page *page, const size_t *count,
@@ -316,9 +298,7 @@ void page_begin_list(struct html *html, const struct page *page, const size_t *c
     page_begin_document(html, page, NULL);
     html_raw(html, "<div>\n<h1><a");
     page_write_href(html, page, "/", NULL);
-    html_raw(html, "><bdi>");
-    html_string(html, page->title);
-    html_raw(html, "</bdi></a></h1>\n");
+    html_between(html, "><bdi>", page->title, "</bdi></a></h1>\n");
     if (count != NULL && *count > 0) {
         html_raw(html, "<p class=\"soft\">");
         lang_write_count(html, page->lang, "list.count", *count);
@@ -326,9 +306,8 @@ void page_begin_list(struct html *html, const struct page *page, const size_t *c
     }
     html_raw(html, "</div>\n");
     if (can_leave) {
-        html_raw(html, "<a class=\"button\" href=\"#leave\">");
-        lang_write(html, page->lang, "list.leave", NULL, NULL);
-        html_raw(html, "</a>\n");
+        lang_write_between(html, page->lang, "<a class=\"button\" href=\"#leave\">", "list.leave",
+                           "</a>\n");
     }
     html_raw(html, "</header>\n<main id=\"main\" tabindex=\"-1\">\n");
 }
@@ -338,9 +317,7 @@ static void footer_write_link(struct html *html, const struct page *page, const 
 {
     html_raw(html, "<li><a class=\"link\"");
     page_write_href(html, page, path, NULL);
-    html_raw(html, ">");
-    lang_write(html, page->lang, key, NULL, NULL);
-    html_raw(html, "</a></li>\n");
+    lang_write_between(html, page->lang, ">", key, "</a></li>\n");
 }
 
 static void footer_write_languages(struct html *html, const struct page *page, const char *path)
@@ -372,7 +349,7 @@ static void footer_write_languages(struct html *html, const struct page *page, c
 void page_end(struct html *html, const struct page *page, size_t sealed, const char *path)
 {
     html_raw(html, "</main>\n<footer class=\"foot\">\n");
-    page_write_element(html, page, "p", NULL, "footer.line");
+    lang_write_element(html, page->lang, "p", NULL, "footer.line");
     if (sealed > 0) {
         html_raw(html, "<p>");
         lang_write_count(html, page->lang, "footer.sealed", sealed);

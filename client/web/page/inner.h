@@ -27,14 +27,7 @@ void page_end_bare(struct html *html);
  * links to other languages; NULL: these lead to the list. */
 void page_end(struct html *html, const struct page *page, size_t sealed, const char *path);
 
-/* Writes an element with the text of a key and no attributes but `class`, which may be NULL. */
-void page_write_element(struct html *html, const struct page *page, const char *element,
-                        const char *class_name, const char *key);
-
-/* Writes an <input type="hidden">. */
-void page_write_hidden(struct html *html, const char *name, const char *value);
-
-/* The same with a value of the phone's own. */
+/* Writes an <input type="hidden"> with a value of the phone's own. */
 void page_write_hidden_hole(struct html *html, const char *name, enum html_hole kind);
 
 /* Writes the hidden fields that keep the host and the language of the view. */
@@ -49,6 +42,15 @@ void page_write_href(struct html *html, const struct page *page, const char *pat
 
 /* Writes ` href="..."` for a view. */
 void page_write_view_href(struct html *html, const struct view *view);
+
+/* Writes a paragraph with the text of a key and a value. */
+void page_write_value(struct html *html, const struct page *page, const char *key,
+                      const char *value);
+
+/* Writes a link to a view at the end of a paragraph, which `begin` begins up to the link's
+ * attributes. */
+void page_write_view_link(struct html *html, const struct page *page, const char *begin,
+                          const struct view *view, const char *key);
 
 /* Writes a link to the list in a paragraph. */
 void page_write_back(struct html *html, const struct page *page);

@@ -49,9 +49,7 @@ static void item_write_link(struct html *html, const struct page *page,
     page_path_of(message->id, path);
     html_raw(html, "<a");
     page_write_href(html, &there, path, NULL);
-    html_raw(html, ">");
-    lang_write(html, page->lang, key, NULL, NULL);
-    html_raw(html, "</a>");
+    lang_write_between(html, page->lang, ">", key, "</a>");
 }
 
 /*
@@ -100,7 +98,7 @@ void page_write_item(struct html *html, const struct page *page,
             html_message(html, message->text, message->bytes, PAGE_TEXT_CHARACTERS, LIST_LINES_MAX);
         is_whole = is_whole && !text_is_high(message->text, message->bytes);
     } else if (message->is_omitted) {
-        page_write_element(html, page, "p", "soft", "item.omitted");
+        lang_write_element(html, page->lang, "p", "soft", "item.omitted");
         is_whole = false;
     } else {
         page_write_kind(html, page, message);
@@ -164,9 +162,8 @@ static void hood_write(struct html *html, const struct page *page)
     html_raw(html, "><ul>");
     hood_write_link(html, page, false, "hood.here");
     hood_write_link(html, page, true, "hood.around");
-    html_raw(html, "</ul></nav><p class=\"help\" id=\"hood\">");
-    lang_write(html, page->lang, "hood.help", NULL, NULL);
-    html_raw(html, "</p></div>\n");
+    lang_write_between(html, page->lang, "</ul></nav><p class=\"help\" id=\"hood\">", "hood.help",
+                       "</p></div>\n");
 }
 
 /* Writes a chip that takes a topic away; `topic` NULL: "now". */
@@ -179,13 +176,10 @@ static void chip_write(struct html *html, const struct page *page, const struct 
     if (topic == NULL) {
         lang_write(html, page->lang, "topics.now", NULL, NULL);
     } else {
-        html_raw(html, "<bdi>");
-        html_string(html, topic);
-        html_raw(html, "</bdi>");
+        html_between(html, "<bdi>", topic, "</bdi>");
     }
-    html_raw(html, " <span class=\"unseen\">");
-    lang_write(html, page->lang, "topics.remove", NULL, NULL);
-    html_raw(html, "</span><span aria-hidden=\"true\">\xc3\x97</span></a></li>\n");
+    lang_write_between(html, page->lang, " <span class=\"unseen\">", "topics.remove",
+                       "</span><span aria-hidden=\"true\">\xc3\x97</span></a></li>\n");
 }
 
 static void chips_write(struct html *html, const struct page *page)
@@ -224,29 +218,27 @@ static void topics_write_form(struct html *html, const struct page *page)
     if (view->topic_count >= VIEW_TOPICS_MAX) {
         return;
     }
-    html_raw(html, "<details>\n<summary>");
-    lang_write(html, page->lang, "topics.open", NULL, NULL);
-    html_raw(html, "</summary>\n<form method=\"get\" action=\"/\">\n");
+    lang_write_between(html, page->lang, "<details>\n<summary>", "topics.open",
+                       "</summary>\n<form method=\"get\" action=\"/\">\n");
     page_write_kept_fields(html, page);
     for (size_t i = 0; i < view->topic_count; i++) {
-        page_write_hidden(html, "t", view->topics[i]);
+        html_hidden(html, "t", view->topics[i]);
     }
     if (view->order == VIEW_NEAREST) {
-        page_write_hidden(html, "o", "near");
+        html_hidden(html, "o", "near");
     }
     if (view->is_now) {
-        page_write_hidden(html, "now", "1");
+        html_hidden(html, "now", "1");
     }
-    page_write_hidden(html, "p", view->store);
-    html_raw(html, "<div class=\"row\">\n<div><label for=\"topic\">");
-    lang_write(html, page->lang, "topics.label", NULL, NULL);
-    html_raw(html, "</label>\n<input type=\"text\" id=\"topic\" name=\"t\" maxlength=\"60\" "
-                   "dir=\"auto\" "
-                   "aria-describedby=\"topic-help\"></div>\n<button class=\"button quiet\">");
+    html_hidden(html, "p", view->store);
+    lang_write_between(html, page->lang, "<div class=\"row\">\n<div><label for=\"topic\">",
+                       "topics.label",
+                       "</label>\n<input type=\"text\" id=\"topic\" name=\"t\" maxlength=\"60\" "
+                       "dir=\"auto\" "
+                       "aria-describedby=\"topic-help\"></div>\n<button class=\"button quiet\">");
     lang_write(html, page->lang, "topics.show", NULL, NULL);
-    html_raw(html, "</button>\n</div>\n<p class=\"help\" id=\"topic-help\">");
-    lang_write(html, page->lang, "topics.help", NULL, NULL);
-    html_raw(html, "</p>\n</form>\n</details>\n");
+    lang_write_between(html, page->lang, "</button>\n</div>\n<p class=\"help\" id=\"topic-help\">",
+                       "topics.help", "</p>\n</form>\n</details>\n");
 }
 
 static void tools_write(struct html *html, const struct page *page)
@@ -283,17 +275,15 @@ static void list_write_empty(struct html *html, const struct page *page, bool is
 
     html_raw(html, is_hidden ? "<div class=\"empty\" id=\"empty\" hidden>\n"
                              : "<div class=\"empty\" id=\"empty\">\n");
-    page_write_element(html, page, "p", NULL, is_filtered ? "list.empty_filter" : "list.empty");
+    lang_write_element(html, page->lang, "p", NULL,
+                       is_filtered ? "list.empty_filter" : "list.empty");
     if (is_filtered) {
         html_raw(html, "<p><a class=\"link\"");
         page_write_href(html, page, "/", NULL);
-        html_raw(html, ">");
-        lang_write(html, page->lang, "list.everything", NULL, NULL);
-        html_raw(html, "</a></p>\n");
+        lang_write_between(html, page->lang, ">", "list.everything", "</a></p>\n");
     } else if (can_leave) {
-        html_raw(html, "<p><a class=\"link\" href=\"#leave\">");
-        lang_write(html, page->lang, "list.empty_hint", NULL, NULL);
-        html_raw(html, "</a></p>\n");
+        lang_write_between(html, page->lang, "<p><a class=\"link\" href=\"#leave\">",
+                           "list.empty_hint", "</a></p>\n");
     }
     html_raw(html, "</div>\n");
 }
@@ -347,20 +337,13 @@ static void list_write_pages(struct html *html, const struct page *page,
 
     if (page->view->before_ms != INT64_MAX) {
         view.before_ms = INT64_MAX;
-        html_raw(html, "<p><a class=\"link\"");
-        page_write_view_href(html, &view);
-        html_raw(html, ">");
-        lang_write(html, page->lang, "list.newest", NULL, NULL);
-        html_raw(html, "</a></p>\n");
+        page_write_view_link(html, page, "<p><a class=\"link\"", &view, "list.newest");
     }
     if (list->has_older && list->count > 0 && page->view->order == VIEW_NEWEST) {
         view.before_ms = list->older_before_ms != 0 ? list->older_before_ms
                                                     : list->messages[list->count - 1].deposited_ms;
-        html_raw(html, "<p><a class=\"button quiet wide\" rel=\"next\"");
-        page_write_view_href(html, &view);
-        html_raw(html, ">");
-        lang_write(html, page->lang, "list.older", NULL, NULL);
-        html_raw(html, "</a></p>\n");
+        page_write_view_link(html, page, "<p><a class=\"button quiet wide\" rel=\"next\"", &view,
+                             "list.older");
     }
 }
 
@@ -378,7 +361,7 @@ static void list_write_house(struct html *html, const struct page *page)
     }
     html_raw(html, "<section class=\"card house\" id=\"house\" aria-live=\"polite\"");
     html_raw(html, shown == 0 ? " hidden>\n" : ">\n");
-    page_write_element(html, page, "h2", NULL, "house.heading");
+    lang_write_element(html, page->lang, "h2", NULL, "house.heading");
     for (size_t i = 0; i < page->notice_count; i++) {
         if (notices[i].until_ms != 0 && notices[i].until_ms <= page->now_ms) {
             continue; /* hearsayd is away */
@@ -387,9 +370,7 @@ static void list_write_house(struct html *html, const struct page *page)
         if (notices[i].lang != NULL) {
             html_attribute(html, "lang", notices[i].lang);
         }
-        html_raw(html, ">");
-        html_string(html, notices[i].text);
-        html_raw(html, "</p>\n");
+        html_between(html, ">", notices[i].text, "</p>\n");
     }
     html_raw(html, "</section>\n");
 }
@@ -400,11 +381,11 @@ static void list_write_stay(struct html *html, const struct page *page)
         return;
     }
     html_raw(html, "<form class=\"notice\" method=\"post\" action=\"/stay\">\n");
-    page_write_element(html, page, "h2", NULL, "stay.heading");
-    page_write_element(html, page, "p", NULL, "stay.help");
+    lang_write_element(html, page->lang, "h2", NULL, "stay.heading");
+    lang_write_element(html, page->lang, "p", NULL, "stay.help");
     page_write_kept_fields(html, page);
     page_write_hidden_hole(html, "f", HTML_HOLE_TOKEN);
-    page_write_element(html, page, "button", "button", "stay.send");
+    lang_write_element(html, page->lang, "button", "button", "stay.send");
     html_raw(html, "</form>\n");
 }
 
@@ -415,15 +396,15 @@ static void list_write_body(struct html *html, const struct page *page,
     tools_write(html, page);
     if (list->age_ms > PAGE_STALE_MS) {
         html_raw(html, "<div class=\"notice\">");
-        page_write_element(html, page, "p", NULL, "list.stale");
+        lang_write_element(html, page->lang, "p", NULL, "list.stale");
         html_raw(html, "</div>\n");
     }
     if (list->is_partial) {
         html_raw(html, "<div class=\"notice\">");
-        page_write_element(html, page, "p", NULL, "hood.partial");
+        lang_write_element(html, page->lang, "p", NULL, "hood.partial");
         html_raw(html, "</div>\n");
     }
-    page_write_element(html, page, "h2", "unseen", "list.heading");
+    lang_write_element(html, page->lang, "h2", "unseen", "list.heading");
     list_write_new_button(html, page);
     list_write_messages(html, page, list, can_leave);
     list_write_pages(html, page, list);

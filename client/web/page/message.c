@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include <string.h>
 
+#include "client/web/form.h"
 #include "client/web/page/inner.h"
 
 void page_write_kind(struct html *html, const struct page *page,
                      const struct board_message *message)
 {
-    html_raw(html, "<p class=\"soft\">");
-    lang_write(html, page->lang, "item.kind", NULL, NULL);
-    html_raw(html, " (<bdi>");
+    lang_write_between(html, page->lang, "<p class=\"soft\">", "item.kind", " (<bdi>");
     html_string(html, message->media_type);
     html_raw(html, "</bdi>, <bdi>");
     lang_write_count(html, page->lang, "item.bytes", message->bytes);
@@ -39,15 +38,14 @@ static void task_begin(struct html *html, const struct page *page, const char *h
 {
     html_raw(html, is_open ? "<details open" : "<details");
     html_attribute(html, "id", action + 1);
-    html_raw(html, ">\n<summary>");
-    lang_write(html, page->lang, heading, NULL, NULL);
-    html_raw(html, "</summary>\n<form class=\"card\" method=\"post\"");
+    lang_write_between(html, page->lang, ">\n<summary>", heading,
+                       "</summary>\n<form class=\"card\" method=\"post\"");
     html_attribute(html, "action", action);
     html_raw(html, ">\n");
     page_write_form_fields(html, page);
-    page_write_hidden(html, "id", id);
+    html_hidden(html, "id", id);
     if (page->view->at[0] != '\0') {
-        page_write_hidden(html, "at", page->view->at);
+        html_hidden(html, "at", page->view->at);
     }
 }
 
@@ -59,25 +57,15 @@ static void report_write_reason(struct html *html, const struct page *page, cons
     html_attribute(html, "value", why);
     html_raw(html, is_chosen ? " checked><label" : "><label");
     html_attribute(html, "for", key);
-    html_raw(html, ">");
-    lang_write(html, page->lang, key, NULL, NULL);
-    html_raw(html, "</label></div>\n");
+    lang_write_between(html, page->lang, ">", key, "</label></div>\n");
 }
 
 static void report_write_reasons(struct html *html, const struct page *page, const char *chosen)
 {
-    static const char *const reasons[][2] = {
-        {"illegal", "report.illegal"},       {"about-me", "report.about_me"},
-        {"harassment", "report.harassment"}, {"spam", "report.spam"},
-        {"other", "report.other"},
-    };
-
-    html_raw(html, "<fieldset>\n<legend>");
-    lang_write(html, page->lang, "report.why", NULL, NULL);
-    html_raw(html, "</legend>\n");
-    for (size_t i = 0; i < sizeof(reasons) / sizeof(reasons[0]); i++) {
-        report_write_reason(html, page, reasons[i][0], reasons[i][1],
-                            chosen != NULL && strcmp(chosen, reasons[i][0]) == 0);
+    lang_write_between(html, page->lang, "<fieldset>\n<legend>", "report.why", "</legend>\n");
+    for (size_t i = 1; i < FORM_REPORT_KINDS; i++) {
+        report_write_reason(html, page, form_report_kinds[i].word, form_report_kinds[i].key,
+                            form_report_kind_of(chosen) == i);
     }
     html_raw(html, "</fieldset>\n");
 }
@@ -85,14 +73,10 @@ static void report_write_reasons(struct html *html, const struct page *page, con
 /* Writes whom to tell where this page cannot report. */
 static void message_write_no_report(struct html *html, const struct page *page)
 {
-    html_raw(html, "<details>\n<summary>");
-    lang_write(html, page->lang, "report.heading", NULL, NULL);
-    html_raw(html, "</summary>\n");
-    page_write_element(html, page, "p", NULL, "report.work");
+    lang_write_between(html, page->lang, "<details>\n<summary>", "report.heading", "</summary>\n");
+    lang_write_element(html, page->lang, "p", NULL, "report.work");
     if (page->contact != NULL) {
-        html_raw(html, "<p>");
-        lang_write(html, page->lang, "about.contact", page->contact, NULL);
-        html_raw(html, "</p>\n");
+        page_write_value(html, page, "about.contact", page->contact);
     }
     html_raw(html, "</details>\n");
 }
@@ -105,15 +89,15 @@ static void message_write_report(struct html *html, const struct page *page,
                    message->words != NULL;
 
     task_begin(html, page, "report.heading", "/report", is_open, id);
-    page_write_element(html, page, "p", "soft", "report.help");
+    lang_write_element(html, page->lang, "p", "soft", "report.help");
     report_write_reasons(html, page, message->why);
-    html_raw(html, "<label for=\"words\">");
-    lang_write(html, page->lang, "report.text", NULL, NULL);
-    html_raw(html, "</label>\n<input type=\"text\" id=\"words\" name=\"text\" maxlength=\"150\" "
-                   "dir=\"auto\"");
+    lang_write_between(
+        html, page->lang, "<label for=\"words\">", "report.text",
+        "</label>\n<input type=\"text\" id=\"words\" name=\"text\" maxlength=\"150\" "
+        "dir=\"auto\"");
     html_attribute(html, "value", message->words == NULL ? "" : message->words);
     html_raw(html, ">\n");
-    page_write_element(html, page, "button", "button send", "report.send");
+    lang_write_element(html, page->lang, "button", "button send", "report.send");
     html_raw(html, "</form>\n</details>\n");
 }
 
@@ -132,10 +116,9 @@ static void message_write_withdraw(struct html *html, const struct page *page,
                    "spellcheck=\"false\" aria-describedby=\"");
     html_raw(html, is_wrong ? "error code-help\" aria-invalid=\"true\"" : "code-help\"");
     html_attribute(html, "value", message->code == NULL ? "" : message->code);
-    html_raw(html, ">\n<p class=\"help\" id=\"code-help\">");
-    lang_write(html, page->lang, "withdraw.help", NULL, NULL);
-    html_raw(html, "</p>\n");
-    page_write_element(html, page, "button", "button send", "withdraw.send");
+    lang_write_between(html, page->lang, ">\n<p class=\"help\" id=\"code-help\">", "withdraw.help",
+                       "</p>\n");
+    lang_write_element(html, page->lang, "button", "button send", "withdraw.send");
     html_raw(html, "</form>\n</details>\n");
 }
 
@@ -145,7 +128,7 @@ static void message_write_hide(struct html *html, const struct page *page, const
     html_raw(html, "<p id=\"hide\" hidden");
     html_attribute(html, "data-id", id);
     html_raw(html, ">");
-    page_write_element(html, page, "button", "chip", "message.hide");
+    lang_write_element(html, page->lang, "button", "chip", "message.hide");
     html_raw(html, "</p>\n");
 }
 
@@ -180,21 +163,18 @@ static void left_write_code(struct html *html, const struct page *page,
                             const struct page_left *left, const char *path)
 {
     html_raw(html, "<section class=\"card\">\n");
-    page_write_element(html, page, "h2", NULL, "left.again");
-    page_write_element(html, page, "p", NULL, "left.code_help");
-    html_raw(html, "<p>");
-    lang_write(html, page->lang, "left.code", NULL, NULL);
-    html_raw(html, ": <code class=\"code\" dir=\"ltr\">");
+    lang_write_element(html, page->lang, "h2", NULL, "left.again");
+    lang_write_element(html, page->lang, "p", NULL, "left.code_help");
+    lang_write_between(html, page->lang, "<p>", "left.code", ": <code class=\"code\" dir=\"ltr\">");
     html_string(html, left->code);
     html_raw(html, "</code></p>\n<p><a class=\"link\"");
     page_write_href(html, page, path, left->code);
-    html_raw(html, ">");
-    lang_write(html, page->lang, "left.link", NULL, NULL);
-    html_raw(html, "</a></p>\n<form method=\"post\" action=\"/withdraw\">\n");
+    lang_write_between(html, page->lang, ">", "left.link",
+                       "</a></p>\n<form method=\"post\" action=\"/withdraw\">\n");
     page_write_form_fields(html, page);
-    page_write_hidden(html, "id", left->id);
-    page_write_hidden(html, "code", left->code);
-    page_write_element(html, page, "button", "button quiet", "withdraw.send");
+    html_hidden(html, "id", left->id);
+    html_hidden(html, "code", left->code);
+    lang_write_element(html, page->lang, "button", "button quiet", "withdraw.send");
     html_raw(html, "</form>\n</section>\n");
 }
 
@@ -216,9 +196,7 @@ void page_write_left(struct html *html, const struct page *page, const struct pa
     html_attribute(html, "data-code", left->code);
     html_raw(html, "><a class=\"button\"");
     page_write_view_href(html, page->view);
-    html_raw(html, ">");
-    lang_write(html, page->lang, "message.back", NULL, NULL);
-    html_raw(html, "</a></p>\n");
+    lang_write_between(html, page->lang, ">", "message.back", "</a></p>\n");
     left_write_code(html, page, left, path);
     page_end(html, page, 0, NULL);
 }

@@ -17,7 +17,7 @@ void page_write_done(struct html *html, const struct page *page, enum page_done 
     };
 
     page_begin(html, page, keys[done][0]);
-    page_write_element(html, page, "p", NULL, keys[done][1]);
+    lang_write_element(html, page->lang, "p", NULL, keys[done][1]);
     if (done == PAGE_STAYS) {
         page_write_name(html, page);
     }
@@ -54,26 +54,22 @@ void page_write_error(struct html *html, const struct page *page, const struct p
 
 static void about_write_operator(struct html *html, const struct page *page)
 {
-    page_write_element(html, page, "h2", NULL, "about.who");
+    lang_write_element(html, page->lang, "h2", NULL, "about.who");
     if (page->operator_name != NULL) {
-        html_raw(html, "<p>");
-        lang_write(html, page->lang, "about.by", page->operator_name, NULL);
-        html_raw(html, "</p>\n");
+        page_write_value(html, page, "about.by", page->operator_name);
     }
     if (page->contact != NULL) {
-        html_raw(html, "<p>");
-        lang_write(html, page->lang, "about.contact", page->contact, NULL);
-        html_raw(html, "</p>\n");
+        page_write_value(html, page, "about.contact", page->contact);
     }
     if (page->operator_name == NULL && page->contact == NULL) {
-        page_write_element(html, page, "p", NULL, "about.unknown");
+        lang_write_element(html, page->lang, "p", NULL, "about.unknown");
     }
 }
 
 static void about_write_lifetime(struct html *html, const struct page *page)
 {
     if (page->ttl_max_s == 0) {
-        page_write_element(html, page, "li", NULL, "about.time");
+        lang_write_element(html, page->lang, "li", NULL, "about.time");
         return;
     }
     html_raw(html, "<li>");
@@ -91,7 +87,7 @@ void page_write_about(struct html *html, const struct page *page, const char *ru
     page_begin(html, page, "about.heading");
     html_raw(html, "<ul class=\"plain\">\n");
     for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
-        page_write_element(html, page, "li", NULL, sentences[i]);
+        lang_write_element(html, page->lang, "li", NULL, sentences[i]);
     }
     about_write_lifetime(html, page);
     html_raw(html, "</ul>\n<section class=\"card\">\n");
@@ -99,7 +95,7 @@ void page_write_about(struct html *html, const struct page *page, const char *ru
     html_raw(html, "</section>\n");
     if (rules != NULL && rules[0] != '\0') {
         html_raw(html, "<section class=\"card\">\n");
-        page_write_element(html, page, "h2", NULL, "about.rules");
+        lang_write_element(html, page->lang, "h2", NULL, "about.rules");
         html_raw(html, "<div class=\"text\">");
         (void)html_message(html, rules, strlen(rules), ABOUT_RULES_CHARACTERS_MAX,
                            ABOUT_RULES_LINES_MAX);
@@ -130,9 +126,7 @@ static void poster_write_code(struct html *html, const char *value)
 static void poster_write_value(struct html *html, const struct page *page, const char *key,
                                const char *value)
 {
-    html_raw(html, "<p>");
-    lang_write(html, page->lang, key, NULL, NULL);
-    html_raw(html, ": ");
+    lang_write_between(html, page->lang, "<p>", key, ": ");
     poster_write_code(html, value);
 }
 
@@ -174,7 +168,7 @@ void page_write_poster(struct html *html, const struct page *page, const struct 
 
     page_begin(html, page, "poster.heading");
     html_raw(html, "<div class=\"poster\">\n");
-    page_write_element(html, page, "p", NULL, "poster.intro");
+    lang_write_element(html, page->lang, "p", NULL, "poster.intro");
     html_raw(html, "<div class=\"codes\">\n");
     if (has_join) {
         poster_begin_code(html, page, "1. ", "poster.join", poster->join_svg);
@@ -182,7 +176,7 @@ void page_write_poster(struct html *html, const struct page *page, const struct 
         if (has_password) {
             poster_write_value(html, page, "poster.password", poster->password);
         } else {
-            page_write_element(html, page, "p", "soft", "poster.no_password");
+            lang_write_element(html, page->lang, "p", "soft", "poster.no_password");
         }
         html_raw(html, "</div>\n");
     }
@@ -190,7 +184,7 @@ void page_write_poster(struct html *html, const struct page *page, const struct 
     poster_write_addresses(html, page, poster->url);
     html_raw(html, "</div>\n</div>\n");
     if (has_join && poster->join_svg != NULL && poster->open_svg != NULL) {
-        page_write_element(html, page, "p", "soft", "poster.help");
+        lang_write_element(html, page->lang, "p", "soft", "poster.help");
     }
     html_raw(html, "</div>\n<div class=\"noprint\">");
     page_write_back(html, page);

@@ -79,18 +79,13 @@ static void print_all(FILE *out, const struct router *router)
 void metrics_answer(const struct router *router, struct http_exchange *exchange,
                     const struct http_request *request)
 {
-    static const char stranger[] = "Ask for the address of a `listen` line with the word metrics, "
-                                   "or for one of the `name` lines.\n";
     struct http_answer answer = {.status = 503, .retry_after_s = 1};
     char *text = NULL;
     size_t bytes = 0;
 
     if (!names_allow_host(&router->names, true, request->host)) {
-        answer = (struct http_answer){.status = 421,
-                                      .type = "text/plain; charset=utf-8",
-                                      .body = stranger,
-                                      .body_bytes = sizeof(stranger) - 1,
-                                      .is_static = true};
+        answer = http_text(421, "Ask for the address of a `listen` line with the word metrics, or "
+                                "for one of the `name` lines.\n");
     } else if (strcmp(request->path, "/metrics") != 0 || request->method == HTTP_POST) {
         answer = (struct http_answer){.status = 404};
     } else {

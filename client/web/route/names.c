@@ -6,6 +6,8 @@
 #include <string.h>
 #include <strings.h>
 
+#include "client/web/form.h"
+
 enum { PORT_HTTP = 80 };
 
 /* The parts of a Host header. */
@@ -19,20 +21,12 @@ struct host_parts {
 /* Reads `:PORT`; nothing is the port of HTTP. */
 static bool port_read(const char *text, uint16_t *out_port)
 {
-    uint32_t port = 0;
+    uint64_t port = PORT_HTTP;
+    bool is_right =
+        *text == '\0' || (*text == ':' && form_read_number(text + 1, UINT16_MAX, &port));
 
-    if (*text == '\0') {
-        *out_port = PORT_HTTP;
-        return true;
-    }
-    if (*text != ':' || text[1] == '\0') {
-        return false;
-    }
-    for (text++; *text >= '0' && *text <= '9' && port <= UINT16_MAX; text++) {
-        port = port * 10 + (uint32_t)(*text - '0');
-    }
     *out_port = (uint16_t)port;
-    return *text == '\0' && port <= UINT16_MAX;
+    return is_right;
 }
 
 static bool host_read(const char *host, struct host_parts *out_parts)

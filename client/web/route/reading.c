@@ -8,49 +8,9 @@
 #include "client/web/qr.h"
 #include "client/web/statics.h"
 
-enum {
-    STATIC_MAX_AGE_S = 86400,
-    SECOND_MS = 1000,
-    MESSAGE_PATH_BYTES = 3,
-    READING_HOOD_COST = 4 /* tokens of a list of a hood, as at hearsayd */
-};
+enum { STATIC_MAX_AGE_S = 86400, SECOND_MS = 1000, MESSAGE_PATH_BYTES = 3 };
 
 /* --- what a reader asks for ------------------------------------------------------------------- */
-
-/* The smaller one; 0 stands for no bound. */
-static uint32_t lower(uint32_t a, uint32_t b)
-{
-    return a == 0 || (b > 0 && b < a) ? b : a;
-}
-
-/* The slower one of the configuration's rate and of hearsayd's. */
-static struct bucket_rate read_rate(const struct router *router)
-{
-    const struct hearsay_welcome *welcome = board_welcome(router->board);
-    const struct hearsay_limits *limits = welcome != NULL ? &welcome->limits : NULL;
-    uint32_t own = router->config->reads_per_minute;
-
-    return (struct bucket_rate){
-        .per_minute = lower(own, limits != NULL ? limits->queries_per_minute : 0),
-        .burst = lower(own > 0 ? router->config->reads_burst : 0,
-                       limits != NULL ? limits->query_burst : 0),
-    };
-}
-
-bool reading_may_read(struct visit *visit, uint32_t cost)
-{
-    struct router *router = visit->router;
-    struct bucket_rate rate = read_rate(router);
-    uint64_t wait_ms =
-        limit_take(&router->limit, &visit->request->client, &rate, cost, router_now_ms(router));
-
-    if (wait_ms == 0) {
-        return true;
-    }
-    visit_fail(visit, 429,
-               &(struct page_error){.notice = PAGE_LIMITED, .seconds = wait_ms / 1000 + 1});
-    return false;
-}
 
 bool reading_view(struct visit *visit)
 {
@@ -84,6 +44,10 @@ static void list_failed(struct visit *visit, const struct board_reply *reply)
     struct page_form form;
     struct html html;
 
+    if (reply->outcome == BOARD_LIMITED) {
+        visit_fail_reply(visit, reply); /* a page that is written once for all */
+        return;
+    }
     html_init(&html);
     visit_page(visit, &page);
     visit_form(visit, &form);
@@ -154,8 +118,7 @@ static void list_place_done(void *context, const struct board_reply *reply)
 
 void reading_list(struct visit *visit)
 {
-    if (reading_view(visit) &&
-        reading_may_read(visit, visit->view.is_hood ? READING_HOOD_COST : 1)) {
+    if (reading_view(visit)) {
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,
                     list_place_done, visit);
@@ -180,7 +143,7 @@ static void events_place_done(void *context, const struct board_reply *reply)
 
 void reading_events(struct visit *visit)
 {
-    if (reading_view(visit) && reading_may_read(visit, 1)) {
+    if (reading_view(visit)) {
         visit->view.is_hood = false; /* live messages are those of the host */
         visit_name_host(visit);
         board_place(visit->router->board, visit->view.host, &visit->request->client,
@@ -214,7 +177,7 @@ void reading_message(struct visit *visit)
 
     if (!secret_read_hex(visit->request->path + MESSAGE_PATH_BYTES, id)) {
         visit_fail(visit, 404, &(struct page_error){.notice = PAGE_GONE});
-    } else if (reading_view(visit) && reading_may_read(visit, 1)) {
+    } else if (reading_view(visit)) {
         visit_name_host(visit);
         board_get(visit->router->board, visit_host_at(visit), id, &visit->request->client,
                   message_done, visit);

@@ -16,11 +16,6 @@ void reading_icon(struct visit *visit);    /* /favicon.svg */
 void reading_robots(struct visit *visit);  /* /robots.txt */
 void reading_health(struct visit *visit);  /* /healthz */
 
-/*
- * Takes the tokens of one read. False: there are too few, and the visit was answered with 429.
- */
-bool reading_may_read(struct visit *visit, uint32_t cost);
-
 /* Reads the fields of the URL into the visit. False: one is wrong, and the visit was answered. */
 bool reading_view(struct visit *visit);
 

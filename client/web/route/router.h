@@ -11,7 +11,6 @@
 #include "client/web/board.h"
 #include "client/web/live.h"
 #include "client/web/portal.h"
-#include "client/web/route/limit.h"
 #include "client/web/route/names.h"
 #include "client/web/route/nonce.h"
 #include "client/web/route/sheet.h"
@@ -30,7 +29,6 @@ struct router {
     int64_t read_ms;                 /* Unix time of the last reload, or of the start */
     struct names names;
     struct nonce nonce;
-    struct limit limit;
     struct portal portal;
     struct sheets sheets;
     char name[NAMES_TEXT_BYTES];        /* the address of the page, such as hearsay.lan */

@@ -5,8 +5,6 @@
 
 #include <sodium.h>
 
-#include "core/base/hex.h"
-
 static const char alphabet[] = "ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
 
 enum { CODE_CHARACTERS = SECRET_CODE_TEXT_BYTES - 1, CHARACTER_BITS = 5 };
@@ -22,18 +20,12 @@ void secret_draw(char *out_seed)
 bool secret_read_hex(const char *text, uint8_t *out_bytes)
 {
     uint8_t bytes[SECRET_SEED_BYTES];
+    size_t count = strlen(text);
 
-    if (strlen(text) != SECRET_HEX_BYTES - 1) {
+    if (count != SECRET_HEX_BYTES - 1 ||
+        sodium_hex2bin(bytes, sizeof(bytes), text, count, NULL, &count, NULL) != 0 ||
+        count != sizeof(bytes)) {
         return false;
-    }
-    for (size_t i = 0; i < sizeof(bytes); i++) {
-        int high = hex_digit(text[2 * i]);
-        int low = hex_digit(text[2 * i + 1]);
-
-        if (high < 0 || low < 0) {
-            return false;
-        }
-        bytes[i] = (uint8_t)(high * 16 + low);
     }
     memcpy(out_bytes, bytes, sizeof(bytes));
     return true;

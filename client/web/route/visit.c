@@ -65,31 +65,7 @@ void visit_name_host(struct visit *visit)
 
 const struct hearsay_host *visit_find_host(const struct visit *visit)
 {
-    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
-    const char *name = visit_host(visit);
-
-    if (welcome == NULL || welcome->host_count == 0) {
-        return NULL;
-    }
-    for (size_t i = 0; i < welcome->host_count; i++) {
-        if (name[0] == '\0' || strcmp(welcome->hosts[i].name, name) == 0) {
-            return &welcome->hosts[i];
-        }
-    }
-    return NULL;
-}
-
-/* Whether the host `name` belongs to the hood of `host`. */
-static bool is_around(const struct hearsay_welcome *welcome, const struct hearsay_host *host,
-                      const char *name)
-{
-    for (size_t i = 0; host->hood != NULL && i < welcome->host_count; i++) {
-        if (strcmp(welcome->hosts[i].name, name) == 0) {
-            return welcome->hosts[i].hood != NULL &&
-                   strcmp(welcome->hosts[i].hood, host->hood) == 0;
-        }
-    }
-    return false;
+    return board_host(visit->router->board, visit_host(visit));
 }
 
 bool visit_check_host(struct visit *visit)
@@ -99,21 +75,19 @@ bool visit_check_host(struct visit *visit)
     if (host == NULL) {
         return false;
     }
+    const struct hearsay_host *there = board_host(visit->router->board, visit->view.at);
     visit->view.is_hood = visit->view.is_hood && host->hood != NULL;
     return visit->view.at[0] == '\0' ||
-           is_around(board_welcome(visit->router->board), host, visit->view.at);
+           (host->hood != NULL && there != NULL && there->hood != NULL &&
+            strcmp(there->hood, host->hood) == 0);
 }
 
 bool visit_is_elsewhere(const struct visit *visit)
 {
-    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
     const struct hearsay_host *host = visit_find_host(visit);
-    bool is_known = false;
 
-    for (size_t i = 0; welcome != NULL && i < welcome->host_count; i++) {
-        is_known = is_known || strcmp(welcome->hosts[i].name, visit->view.at) == 0;
-    }
-    return visit->view.at[0] != '\0' && !is_known && host != NULL && host->hood != NULL;
+    return visit->view.at[0] != '\0' && host != NULL && host->hood != NULL &&
+           board_host(visit->router->board, visit->view.at) == NULL;
 }
 
 const char *visit_host_at(const struct visit *visit)
@@ -236,12 +210,9 @@ void visit_answer(struct visit *visit, const struct http_answer *answer)
 
 void visit_answer_text(struct visit *visit, unsigned status, const char *text)
 {
-    visit_answer(visit, &(struct http_answer){
-                            .status = status,
-                            .type = "text/plain; charset=utf-8",
-                            .body = text,
-                            .body_bytes = strlen(text),
-                        });
+    struct http_answer answer = http_text(status, text);
+
+    visit_answer(visit, &answer);
 }
 
 /* Answers with a page whose bytes are `bytes`, which are taken. Puts the phone's own values in.

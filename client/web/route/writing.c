@@ -12,7 +12,7 @@
 
 enum {
     REPORT_TEXT_CHARACTERS = 150, /* of at most 4 bytes: hearsayd takes 1,000 bytes */
-    TTL_DIGITS_MAX = 9
+    TTL_MOST = 999999999
 };
 
 /* --- the form that was sent ------------------------------------------------------------------- */
@@ -45,20 +45,14 @@ static size_t normalise_text(char *text)
     return count;
 }
 
-/* Seconds; 0 for none. False: not a number of at most TTL_DIGITS_MAX digits. */
+/* Seconds; 0 for none. False: not a number of at most TTL_MOST. */
 static bool read_ttl(const char *text, uint32_t *out_ttl_s)
 {
-    uint32_t value = 0;
-    size_t digits = strspn(text, "0123456789");
+    uint64_t value = 0;
+    bool is_right = *text == '\0' || form_read_number(text, TTL_MOST, &value);
 
-    if (text[digits] != '\0' || digits > TTL_DIGITS_MAX) {
-        return false;
-    }
-    for (size_t i = 0; i < digits; i++) {
-        value = value * 10 + (uint32_t)(text[i] - '0');
-    }
-    *out_ttl_s = value;
-    return true;
+    *out_ttl_s = is_right ? (uint32_t)value : *out_ttl_s;
+    return is_right;
 }
 
 /* Keeps what was typed, so that an error can show it again. */
@@ -181,17 +175,6 @@ static bool accept_view(struct visit *visit)
     return true;
 }
 
-/* The number of code points of a well-formed text. */
-static size_t count_characters(const char *text)
-{
-    size_t count = 0;
-
-    for (; *text != '\0'; text++) {
-        count += ((unsigned char)*text & 0xC0) != 0x80;
-    }
-    return count;
-}
-
 /* --- leaving a message ------------------------------------------------------------------------ */
 
 static void leave_done(void *context, const struct board_reply *reply)
@@ -308,7 +291,7 @@ static void leave_place_done(void *context, const struct board_reply *reply)
  */
 static bool find_excess(const struct visit *visit, struct page_error *out_error)
 {
-    size_t characters = count_characters(visit->text);
+    size_t characters = form_count_characters(visit->text);
     size_t bytes_max = visit_bytes_max(visit);
     size_t excess = characters > PAGE_TEXT_CHARACTERS ? characters - PAGE_TEXT_CHARACTERS : 0;
     size_t excess_bytes =
@@ -410,7 +393,7 @@ static void answer_wrong_code(struct visit *visit)
 {
     uint8_t id[HEARSAY_ID_BYTES];
 
-    if (secret_read_hex(visit_field(visit, "id"), id) && reading_may_read(visit, 1)) {
+    if (secret_read_hex(visit_field(visit, "id"), id)) {
         board_get(visit->router->board, visit_host_at(visit), id, &visit->request->client,
                   wrong_code_done, visit);
     }
@@ -479,26 +462,6 @@ static const char *take_reason(const struct visit *visit, const char *text)
     return text;
 }
 
-/* The kind of a report, by the word in the form; 0: there is no such kind. */
-static enum hearsay_report_kind kind_of(const char *why)
-{
-    static const struct {
-        const char *word;
-        enum hearsay_report_kind kind;
-    } kinds[] = {
-        {"illegal", HEARSAY_REPORT_ILLEGAL},       {"about-me", HEARSAY_REPORT_ABOUT_ME},
-        {"harassment", HEARSAY_REPORT_HARASSMENT}, {"spam", HEARSAY_REPORT_SPAM},
-        {"other", HEARSAY_REPORT_OTHER},
-    };
-
-    for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
-        if (why != NULL && strcmp(why, kinds[i].word) == 0) {
-            return kinds[i].kind;
-        }
-    }
-    return 0;
-}
-
 void writing_report(struct visit *visit)
 {
     const char *id_text = visit_field(visit, "id");
@@ -510,10 +473,10 @@ void writing_report(struct visit *visit)
     }
     if (id_text == NULL || !secret_read_hex(id_text, visit->secret.id)) {
         fail_field(visit, "id");
-    } else if (kind_of(why) == 0) {
+    } else if (form_report_kind_of(why) == 0) {
         fail_field(visit, "why");
     } else if (text != NULL && (!label_is_utf8(text, strlen(text)) ||
-                                count_characters(text) > REPORT_TEXT_CHARACTERS)) {
+                                form_count_characters(text) > REPORT_TEXT_CHARACTERS)) {
         fail_field(visit, "text");
     } else {
         board_write(visit->router->board,
@@ -523,7 +486,7 @@ void writing_report(struct visit *visit)
                         .host = visit_host_at(visit),
                         .id = visit->secret.id,
                         .text = text != NULL ? take_reason(visit, text) : NULL,
-                        .report_kind = kind_of(why),
+                        .report_kind = form_report_kind_of(why),
                     },
                     report_done, visit);
     }

@@ -89,8 +89,6 @@ struct web_config {
     uint32_t events_per_address;
     uint32_t views;
     uint32_t upstreams;
-    uint32_t reads_per_minute; /* 0: as many as hearsayd allows */
-    uint32_t reads_burst;
     enum log_level log_level;
     /* Of [moderate] only. */
     struct web_config_prefix allow[WEB_CONFIG_PREFIXES_MAX]; /* who may connect */

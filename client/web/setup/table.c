@@ -101,13 +101,6 @@ static const struct settings_key keys[] = {
              "another one."},
     {WEB_KEY("upstreams", upstreams), SETTINGS_TYPE_COUNT, 1, 256, .unit = "connections",
      .standard = "32", .help = "Most connections to hearsayd on behalf of phones at a time."},
-    {WEB_KEY("reads_per_minute", reads_per_minute), SETTINGS_TYPE_COUNT, 0, 1000000,
-     .unit = "pages", .standard = "120", .reloadable = true,
-     .help = "How many pages with messages one address may open a minute on average, and never "
-             "more than the queries_per_minute of hearsayd. 0: as many as these."},
-    {WEB_KEY("reads_burst", reads_burst), SETTINGS_TYPE_COUNT, 1, 1000000, .unit = "pages",
-     .standard = "40", .reloadable = true,
-     .help = "How many of them one address may open at once, after a while without any."},
     {WEB_KEY("log_level", log_level), SETTINGS_TYPE_CHOICE, .words = log_level_words,
      .standard = "info", .reloadable = true, .help = "The least important lines that are logged."},
 
@@ -155,9 +148,20 @@ static const struct settings_key keys[] = {
 _Static_assert(sizeof(keys) / sizeof(keys[0]) <= WEB_CONFIG_KEYS_MAX,
                "struct web_config has a line number for each key");
 
+#define READS_WHY                                                                      \
+    "hearsayd alone decides how often an address reads, see `queries_per_minute` and " \
+    "`query_burst` of its [limits]; remove the line"
+
+static const struct settings_gone gone[] = {
+    {WEB_SECTION_WEB, "reads_per_minute", READS_WHY},
+    {WEB_SECTION_WEB, "reads_burst", READS_WHY},
+};
+
 const struct settings_table web_table = {
     .sections = sections,
     .section_count = sizeof(sections) / sizeof(sections[0]),
     .keys = keys,
     .key_count = sizeof(keys) / sizeof(keys[0]),
+    .gone = gone,
+    .gone_count = sizeof(gone) / sizeof(gone[0]),
 };

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+#include "client/web/board/refused.h"
+
+#include <string.h>
+
+#include "client/web/board/answer.h"
+#include "client/web/http_peer.h"
+
+void refused_init(struct refused *refused)
+{
+    randombytes_buf(refused->key, sizeof(refused->key));
+}
+
+static uint64_t hash_of(const struct refused *refused, const struct http_address *client)
+{
+    uint8_t hash[crypto_shorthash_BYTES];
+    struct fair_key sender;
+    uint64_t number;
+
+    http_peer_sender_key(client, &sender);
+    (void)crypto_shorthash(hash, (const uint8_t *)&sender, sizeof(sender), refused->key);
+    memcpy(&number, hash, sizeof(number));
+    return number;
+}
+
+void refused_note(struct refused *refused, const struct http_address *client,
+                  uint64_t retry_after_ms, int64_t now_ms)
+{
+    uint64_t wait_ms = retry_after_ms < REFUSED_MS ? retry_after_ms : REFUSED_MS;
+    uint64_t sender = hash_of(refused, client);
+
+    refused->senders[sender % REFUSED_MAX].sender = sender;
+    refused->senders[sender % REFUSED_MAX].until_ms = now_ms + (int64_t)wait_ms;
+}
+
+bool refused_has(const struct refused *refused, const struct http_address *client, int64_t now_ms,
+                 struct hearsay_error *out_error)
+{
+    uint64_t sender = hash_of(refused, client);
+    int64_t until_ms = refused->senders[sender % REFUSED_MAX].until_ms;
+
+    if (refused->senders[sender % REFUSED_MAX].sender != sender || until_ms <= now_ms) {
+        return false;
+    }
+    answer_fault(out_error, HEARSAY_ERR_REFUSED, HEARSAY_CODE_RATE_LIMITED,
+                 "hearsayd said when to try again");
+    out_error->retry_after_ms = (uint64_t)(until_ms - now_ms);
+    return true;
+}
