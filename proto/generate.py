@@ -53,14 +53,23 @@ class Enum:
 class Message:
     def __init__(self, name, note, comment):
         self.name = name
-        self.snake = snake(name)
+        self.snake = self.own = snake(name)
         self.comment = comment
-        self.in_errors = re.fullmatch(r"in errors: (.*)", note)[1] if note else self.snake
+        found = re.fullmatch(r"(in errors|own fields): (.*)", note or "in errors: " + self.snake)
+        self.in_errors = found[2] if found[1] == "in errors" else self.snake
+        self.own_fields = found[2] if found[1] == "own fields" else None
         self.fields = []
         self.bodies = []  # of an envelope: fields of its oneof
 
     def struct(self):
-        return "struct msg_" + self.snake
+        return "struct msg_" + self.own
+
+    def own_part(self):
+        """The fields of an envelope itself but its id, as a message."""
+        part = Message(self.name, None, "")
+        part.own = self.own_fields
+        part.fields = [field for field in self.fields if field.name != "id"]
+        return part
 
 
 class Field:
@@ -255,19 +264,24 @@ class Schema:
                 yield f"    MSG_{snake(enum.name).upper()}_LAST = {max(enum.numbers())}\n}};"
         for message in self.sorted(path):
             if message.fields:
-                yield ""
-                yield from c_comment(message.comment, "")
-                yield f"{message.struct()} {{"
-                for field in message.fields:
-                    yield from c_comment(field.comment, "    ")
-                    yield from ("    " + line for line in self.member(field))
-                yield "};"
+                yield from self.struct(message)
         for envelope in self.of_file[path]:
             if envelope.name in ENVELOPES:
                 yield from self.envelope(envelope)
         yield "\n#endif"
 
+    def struct(self, message):
+        yield ""
+        yield from c_comment(message.comment, "")
+        yield f"{message.struct()} {{"
+        for field in message.fields:
+            yield from c_comment(field.comment, "    ")
+            yield from ("    " + line for line in self.member(field))
+        yield "};"
+
     def envelope(self, envelope):
+        if envelope.own_fields:
+            yield from self.struct(envelope.own_part())
         kind = f"MSG_{envelope.snake.upper()}_"
         yield f"\n/* The number of a kind is the number of its field. */\nenum msg_{envelope.snake}_kind {{"
         yield f"    {kind}UNKNOWN = 0, /* there is no body, or one that is not in the schema */"
@@ -281,7 +295,10 @@ class Schema:
         if envelope.name == "Request":
             yield ("    const char *name; /* of the body's field; \"\" if the body is absent or not in the schema. Static\n"
                    "                       * storage */")
-        yield f"    enum msg_{envelope.snake}_kind kind;\n    union {{"
+        yield f"    enum msg_{envelope.snake}_kind kind;"
+        if envelope.own_fields:
+            yield f"    {envelope.own_part().struct()} {envelope.own_fields};"
+        yield "    union {"
         for body in envelope.bodies:
             if self.messages[body.type].fields:
                 yield f"        {self.messages[body.type].struct()} {body.name};"
@@ -363,7 +380,7 @@ class Schema:
         return [] if field.presence_kept else [f".absent = (int64_t){field.absent}"]
 
     def table(self, message, without=None):
-        name = message.snake + (f"_without_{without}" if without else "")
+        name = message.own + (f"_without_{without}" if without else "")
         yield f"\nstatic const struct map_field {name}_fields[] = {{"
         for field in message.fields:
             yield self.row(message, field, field.name != without)
@@ -382,6 +399,11 @@ class Schema:
             yield "    {" + ", ".join(items) + "},"
         yield (f"}};\nconst struct map_bodies codec_{envelope.snake}_bodies = "
                f"{{{envelope.snake}_bodies, {len(envelope.bodies)}}};")
+        if envelope.own_fields:
+            part = envelope.own_part()
+            yield from self.table(part)
+            yield (f"const struct map_body codec_{envelope.snake}_{part.own} = {{.map = &{part.own}_map, "
+                   f".own = offsetof({envelope.struct()}, {part.own})}};")
 
     def tables(self):
         yield ('/* Made by proto/generate.py from hearsay.proto and bridge.proto. */\n#include "proto/bridge.pb-c.h"\n'

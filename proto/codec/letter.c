@@ -46,7 +46,7 @@ int letter_encode(const struct msg_letter *letter, struct bytes *out)
 {
     const struct map_body *body = codec_body(&letter_envelope, letter->kind);
     size_t before = out->count;
-    int rv = map_write_frame(LETTER_VERSION, body, letter, LETTER_BYTES_MAX, out);
+    int rv = map_write_frame(LETTER_VERSION, body, NULL, letter, LETTER_BYTES_MAX, out);
 
     if (rv == 0) { /* without the header */
         size_t bytes = out->count - before - LIMIT_FRAME_HEADER_BYTES;

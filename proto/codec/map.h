@@ -106,12 +106,14 @@ int map_read_body(const struct map_body *body, const void *wire, struct arena *a
 
 /*
  * Appends a frame with its header to `out`: the id, and the body of `message`, a struct msg_request
- * or msg_response. body NULL: a frame without a body. 0; CODEC_TOO_LARGE when the frame without its
- * header would have more than limit_bytes or LIMIT_FRAME_BYTES_MAX; -ERR_NOMEM. If the result is
- * not 0, out->count is unchanged. `message` must not point into the memory of `out`.
+ * or msg_response. body NULL: a frame without a body. `own_fields` says where `message` has further
+ * fields of the envelope itself, which are written behind the body; NULL: there are none. 0;
+ * CODEC_TOO_LARGE when the frame without its header would have more than limit_bytes or
+ * LIMIT_FRAME_BYTES_MAX; -ERR_NOMEM. If the result is not 0, out->count is unchanged. `message`
+ * must not point into the memory of `out`.
  */
-int map_write_frame(uint64_t id, const struct map_body *body, const void *message,
-                    size_t limit_bytes, struct bytes *out);
+int map_write_frame(uint64_t id, const struct map_body *body, const struct map_body *own_fields,
+                    const void *message, size_t limit_bytes, struct bytes *out);
 
 /* Called after an allocation from the arena failed while a peer's message was read. Returns
  * CODEC_INVALID with *out_error "too large" if the arena's limit was exceeded, else -ERR_NOMEM. */

@@ -274,8 +274,8 @@ static int map_write(const struct map *map, const void *own, struct bytes *out, 
     return out->count > end ? CODEC_TOO_LARGE : 0;
 }
 
-int map_write_frame(uint64_t id, const struct map_body *body, const void *message,
-                    size_t limit_bytes, struct bytes *out)
+int map_write_frame(uint64_t id, const struct map_body *body, const struct map_body *own_fields,
+                    const void *message, size_t limit_bytes, struct bytes *out)
 {
     enum { ID_NUMBER = 1 };
     size_t before = out->count;
@@ -291,6 +291,9 @@ int map_write_frame(uint64_t id, const struct map_body *body, const void *messag
     if (rv == 0 && body != NULL) {
         place.number = body->kind;
         rv = put_message(&place, body->map, (const uint8_t *)message + body->own);
+    }
+    if (rv == 0 && own_fields != NULL) {
+        rv = map_write(own_fields->map, (const uint8_t *)message + own_fields->own, out, place.end);
     }
     if (rv == 0 && out->count > place.end) {
         rv = CODEC_TOO_LARGE;

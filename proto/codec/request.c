@@ -36,8 +36,9 @@ int codec_decode_request(const uint8_t *frame, size_t length, struct arena *aren
     }
     const Hearsay__V1__Request *wire = (const Hearsay__V1__Request *)(const void *)message;
     const struct map_body *body = codec_body(&request_envelope, (uint32_t)wire->body_case);
-    if (body == NULL) {
-        return 0; /* MSG_REQUEST_UNKNOWN */
+    rv = map_read_body(&codec_request_asker, wire, arena, out, out_error);
+    if (rv != 0 || body == NULL) {
+        return rv; /* 0: MSG_REQUEST_UNKNOWN */
     }
     rv = map_read_body(body, wire->hello, arena, out, out_error);
     if (rv == 0) {
@@ -50,7 +51,7 @@ int codec_encode_request(const struct msg_request *request, size_t limit_bytes, 
 {
     const struct map_body *body = codec_body(&request_envelope, request->kind);
 
-    return map_write_frame(request->id, body, request, limit_bytes, out);
+    return map_write_frame(request->id, body, &codec_request_asker, request, limit_bytes, out);
 }
 
 enum msg_response_kind codec_reply_kind(enum msg_request_kind kind)

@@ -14,6 +14,9 @@ extern const struct map_bodies codec_request_bodies;
 extern const struct map_bodies codec_response_bodies;
 extern const struct map_bodies codec_letter_bodies;
 
+/* The fields of Request itself but its id, as if they were a body. */
+extern const struct map_body codec_request_asker;
+
 /* Has a row for every repeated field: the most entries of the field. */
 extern const struct scan_count codec_counts[];
 extern const size_t codec_count_count;

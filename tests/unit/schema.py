@@ -42,10 +42,10 @@ def read_by_protoc():
     messages, enums = {}, {}
     for file in files:
         for message in file.message_type:
-            messages[message.name] = [
+            messages[message.name] = sorted(
                 (field.name, field.number, field.label == field.LABEL_REPEATED,
                  field.type_name.rpartition(".")[2] or type_name(field), field.HasField("oneof_index"))
-                for field in message.field]
+                for field in message.field)
         for enum in file.enum_type:
             enums[enum.name] = [(value.name, value.number) for value in enum.value]
     return messages, enums
@@ -58,8 +58,8 @@ def type_name(field):
 def read_by_us():
     schema = generate.Schema(PATHS)
     messages = {
-        message.name: [(field.name, field.number, field.repeated, field.type, field in message.bodies)
-                       for field in message.fields + message.bodies]
+        message.name: sorted((field.name, field.number, field.repeated, field.type, field in message.bodies)
+                             for field in message.fields + message.bodies)
         for message in schema.messages.values()}
     enums = {enum.name: [(name, number) for name, number, _ in enum.values]
              for enum in schema.enums.values()}

@@ -193,8 +193,13 @@ static json_t *json_of_envelope(const ProtobufCMessageDescriptor *descriptor,
 
 json_t *frames_json_request(const struct msg_request *request)
 {
-    return json_of_envelope(&hearsay__v1__request__descriptor, &codec_request_bodies, request->kind,
-                            request->id, request);
+    json_t *object = json_of_envelope(&hearsay__v1__request__descriptor, &codec_request_bodies,
+                                      request->kind, request->id, request);
+    json_t *asker = json_of_message(codec_request_asker.map, &request->asker);
+
+    assert_int_equal(json_object_update(object, asker), 0);
+    json_decref(asker);
+    return object;
 }
 
 json_t *frames_json_response(const struct msg_response *response)

@@ -106,19 +106,23 @@ def fill(message, fields):
     return message
 
 
+ASKER = "fields of Request itself"
+
+
 def framed(body):
     return struct.pack(">I", len(body)) + body
 
 
 def enveloped(side, number, kind, fields):
-    """A Request or Response: id first, then the body."""
+    """A Request or Response: id first, then the body, then what ASKER has of the fields."""
     message = pb.Request() if side == "request" else pb.Response()
     if number is not None:
         message.id = number
     if kind is not None:
         body = getattr(message, kind)
         body.SetInParent()
-        fill(body, fields)
+        fill(body, {name: value for name, value in fields.items() if name != ASKER})
+        fill(message, fields.get(ASKER, {}))
     return message
 
 
@@ -375,6 +379,14 @@ def good_messages():
          {"host": "default", "after": bytes(24), "limit": 500}),
         ("here", "request", 16, "here", {}),
         ("here, every field", "request", 17, "here", {"host": "default", "on_behalf": IPV6}),
+        ("here, on behalf of an IPv6 address", "request", 17, "here", {ASKER: {"on_behalf": IPV6}}),
+        ("get, on behalf of an IPv4 address", "request", 7, "get",
+         {"id": ID, ASKER: {"on_behalf": bytes([192, 0, 2, 7])}}),
+        ("query, on behalf of an IPv6 address", "request", 4, "query",
+         {"k": 1, "parts": [{"filter": b}],
+          ASKER: {"on_behalf": IPV6, "on_behalf_local": IPV6[:15] + b"\x01"}}),
+        ("summary, on behalf of an IPv4 address", "request", 14, "summary",
+         {"groups": 2, ASKER: {"on_behalf": bytes([192, 0, 2, 7])}}),
         ("summary", "request", 14, "summary", {}),
         ("summary, every field", "request", 15, "summary",
          {"host": "default", "epoch": 3, "groups": 32}),
@@ -752,6 +764,13 @@ def bad_frames():
         ("apply, a rule of 537 bytes",
          request("apply", {"changes": [{"rule": {"kind": 1, "value": bytes(537)}}],
                            "as": pb.AS_REPLICA}), "rule.value"),
+        ("on behalf of 3 bytes", request("get", {"id": ID, ASKER: {"on_behalf": bytes(3)}}),
+         "on_behalf"),
+        ("on behalf of nothing", request("get", {"id": ID, ASKER: {"on_behalf": b""}}),
+         "on_behalf"),
+        ("on behalf, at an address of 4 bytes",
+         request("get", {"id": ID, ASKER: {"on_behalf": IPV6, "on_behalf_local": bytes(4)}}),
+         "on_behalf_local"),
         ("257 unknown fields", framed(one + b"".join(number(100, 0) for _ in range(257))), ""),
     ]  # fmt: skip
     for name, frame, field in invalid:
