@@ -47,6 +47,87 @@ int hearsay_report(struct hearsay *server, const struct hearsay_report *report, 
                                 : status;
 }
 
+/* --- administration --------------------------------------------------------------------------- */
+
+static void fill_moderation(const struct hearsay_admin *admin, struct msg_request *out)
+{
+    const struct msg_text host = calls_text(admin->host);
+    const struct msg_bytes id = calls_bytes(admin->id, HEARSAY_ID_BYTES);
+    const enum msg_report_kind kind = (enum msg_report_kind)admin->why;
+    const struct msg_text reason = calls_text(admin->reason);
+
+    switch (out->kind) {
+    case MSG_REQUEST_REMOVE:
+        out->remove = (struct msg_remove){host, id, admin->ban, kind, reason};
+        return;
+    case MSG_REQUEST_RESTORE:
+        out->restore = (struct msg_restore){host, id, kind, reason};
+        return;
+    case MSG_REQUEST_HIDE:
+        out->hide = (struct msg_hide){host, id, kind, reason};
+        return;
+    case MSG_REQUEST_REPORTED:
+        out->reported = (struct msg_reported){
+            .host = host,
+            .limit = admin->number,
+            .pending = admin->pending,
+            .withheld = admin->withheld,
+            .all = admin->all,
+            .after = calls_bytes(admin->after, admin->after_bytes),
+        };
+        return;
+    case MSG_REQUEST_DECISIONS:
+        out->decisions = (struct msg_decisions){host, admin->number,
+                                                admin->before == 0 ? UINT64_MAX : admin->before};
+        return;
+    case MSG_REQUEST_SIMILAR:
+        out->similar = (struct msg_similar){host, admin->max_distance, admin->number};
+        return;
+    default:
+        return; /* nothing, or fill_rules has done it */
+    }
+}
+
+static void fill_rules(const struct hearsay_admin *admin, struct msg_request *out)
+{
+    const struct msg_text host = calls_text(admin->host);
+    const struct msg_text word = calls_text(admin->word);
+    const struct msg_bytes hash = calls_bytes(admin->payload_hash, HEARSAY_HASH_BYTES);
+
+    switch (out->kind) {
+    case MSG_REQUEST_BAN:
+        out->ban = (struct msg_ban){host, hash, calls_filter(admin->filter), admin->max_distance};
+        return;
+    case MSG_REQUEST_UNBAN:
+        out->unban = (struct msg_unban){host, hash, calls_filter(admin->filter)};
+        return;
+    case MSG_REQUEST_BANS:
+        out->bans = (struct msg_bans){host, admin->number};
+        return;
+    case MSG_REQUEST_ACCEPT:
+        out->accept = (struct msg_accept){host, word};
+        return;
+    case MSG_REQUEST_NOTICE:
+        out->notice = (struct msg_notice){host, word, calls_text(admin->lang), admin->until_ms,
+                                          admin->number};
+        return;
+    case MSG_REQUEST_STATS:
+        out->stats.host = host;
+        return;
+    case MSG_REQUEST_WAIT:
+        out->wait.host = host;
+        return;
+    case MSG_REQUEST_BACKUP:
+        out->backup.path = word;
+        return;
+    case MSG_REQUEST_LOG_LEVEL:
+        out->log_level.level = word;
+        return;
+    default:
+        return; /* nothing, or fill_moderation does it */
+    }
+}
+
 static const enum msg_request_kind kinds[] = {
     [HEARSAY_ADMIN_STATS] = MSG_REQUEST_STATS,
     [HEARSAY_ADMIN_REMOVE] = MSG_REQUEST_REMOVE,
@@ -75,25 +156,9 @@ int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int
     if ((int)admin->kind < HEARSAY_ADMIN_STATS || admin->kind > HEARSAY_ADMIN_SIMILAR) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "there is no such request");
     }
-    struct msg_request request = {
-        .kind = kinds[admin->kind],
-        .admin = {.host = calls_text(admin->host),
-                  .id = calls_bytes(admin->id, HEARSAY_ID_BYTES),
-                  .ban = admin->ban,
-                  .pending = admin->pending,
-                  .withheld = admin->withheld,
-                  .all = admin->all,
-                  .after = calls_bytes(admin->after, admin->after_bytes),
-                  .kind = (enum msg_report_kind)admin->why,
-                  .reason = calls_text(admin->reason),
-                  .number = admin->number,
-                  .before = admin->before == 0 ? UINT64_MAX : admin->before,
-                  .payload_hash = calls_bytes(admin->payload_hash, HEARSAY_HASH_BYTES),
-                  .filter = calls_filter(admin->filter),
-                  .max_distance_ppm = admin->max_distance,
-                  .word = calls_text(admin->word),
-                  .lang = calls_text(admin->lang),
-                  .until_ms = admin->until_ms}};
+    struct msg_request request = {.kind = kinds[admin->kind]};
+    fill_rules(admin, &request);
+    fill_moderation(admin, &request);
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {
         *out_reply = &reply->admin;
@@ -104,11 +169,10 @@ int hearsay_admin(struct hearsay *server, const struct hearsay_admin *admin, int
 int hearsay_export(struct hearsay *server, const struct hearsay_export *page, int timeout_ms,
                    const struct hearsay_page **out_page, struct hearsay_error *out_error)
 {
-    struct msg_request request = {
-        .kind = MSG_REQUEST_EXPORT,
-        .export_page = {.host = calls_text(page->host),
-                        .after = calls_bytes(page->after, page->after_bytes),
-                        .limit = page->limit}};
+    struct msg_request request = {.kind = MSG_REQUEST_EXPORT,
+                                  .export = {.host = calls_text(page->host),
+                                             .after = calls_bytes(page->after, page->after_bytes),
+                                             .limit = page->limit}};
     const struct reply *reply = NULL;
     int status = calls_ask(server, &request, timeout_ms, &reply, out_error);
     if (status == HEARSAY_OK) {

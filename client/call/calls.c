@@ -152,7 +152,7 @@ int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit 
             .media_type = calls_text(deposit->media_type),
             .payload = calls_bytes(deposit->payload != NULL ? deposit->payload : "",
                                    deposit->payload_bytes),
-            .has_ttl = deposit->ttl_s != 0,
+            .has_ttl_s = deposit->ttl_s != 0,
             .ttl_s = deposit->ttl_s,
             .reach_ppm = deposit->reach,
             .withdraw_hash = calls_bytes(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES),

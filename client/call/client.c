@@ -143,7 +143,7 @@ static int take_push(struct hearsay *server, struct arena *arena,
         take_acceptance(server, &response->accept_changed);
         return HEARSAY_OK;
     case MSG_RESPONSE_NOTICES_CHANGED:
-        return client_take_notices(server, arena, &response->notices, error);
+        return client_take_notices(server, arena, &response->notices_changed, error);
     default:
         *out_taken = false;
         return HEARSAY_OK;

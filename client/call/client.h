@@ -99,7 +99,7 @@ int client_open(const struct client_open *how, struct hearsay **out_server,
  * connection.
  */
 int client_take_notices(struct hearsay *server, struct arena *arena,
-                        const struct msg_notices *changed, struct hearsay_error *error);
+                        const struct msg_notices_changed *changed, struct hearsay_error *error);
 void client_free_notices(struct hearsay *server);
 
 /*

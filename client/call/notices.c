@@ -52,7 +52,7 @@ static uint64_t notice_fold(const struct hearsay_notice *notice, uint64_t versio
 }
 
 int client_take_notices(struct hearsay *server, struct arena *arena,
-                        const struct msg_notices *changed, struct hearsay_error *error)
+                        const struct msg_notices_changed *changed, struct hearsay_error *error)
 {
     struct hearsay_error local;
     for (size_t i = 0; i < server->welcome.host_count; i++) {

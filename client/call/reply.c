@@ -342,11 +342,11 @@ static int translate_admin(const struct msg_response *response, struct arena *ar
         return reply_texts(response->checked.problems, response->checked.problem_count, arena,
                            &out_reply->problems, out_error);
     case MSG_RESPONSE_NOTICED:
-        out_reply->notice_count = response->notices.notice_count;
-        return reply_translate_notices(response->notices.notices, response->notices.notice_count,
+        out_reply->notice_count = response->noticed.notice_count;
+        return reply_translate_notices(response->noticed.notices, response->noticed.notice_count,
                                        arena, &out_reply->notices, out_error);
     case MSG_RESPONSE_LOG_LEVEL_SET:
-        out_reply->word = response->log_level.level.text;
+        out_reply->word = response->log_level_set.level.text;
         return HEARSAY_OK;
     case MSG_RESPONSE_REMOVED:
         out_reply->destroyed_ms = response->removed.destroyed_ms;
@@ -365,9 +365,11 @@ static int translate_admin(const struct msg_response *response, struct arena *ar
         out_reply->count = response->waited.count;
         return HEARSAY_OK;
     case MSG_RESPONSE_BACKED_UP:
+        out_reply->bytes_after = response->backed_up.bytes;
+        return HEARSAY_OK;
     case MSG_RESPONSE_COMPACTED:
-        out_reply->bytes_before = response->bytes_taken.before;
-        out_reply->bytes_after = response->bytes_taken.after;
+        out_reply->bytes_before = response->compacted.bytes_before;
+        out_reply->bytes_after = response->compacted.bytes_after;
         return HEARSAY_OK;
     default:
         return HEARSAY_OK; /* nothing but the fact */
@@ -458,7 +460,7 @@ int reply_translate(const struct msg_response *response, struct arena *arena,
     return reply_lacks(out_error, "a body that fits the question");
 }
 
-void reply_translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *to)
+void reply_translate_epoch(const struct msg_epoch_info *from, struct hearsay_epoch *to)
 {
     memset(to, 0, sizeof(*to));
     to->number = from->number;

@@ -44,6 +44,6 @@ int reply_translate_notices(const struct msg_house_notice *from, size_t count, s
                             const struct hearsay_notice **out, struct hearsay_error *out_error);
 
 /* Copies an epoch. */
-void reply_translate_epoch(const struct msg_epoch *from, struct hearsay_epoch *out_epoch);
+void reply_translate_epoch(const struct msg_epoch_info *from, struct hearsay_epoch *out_epoch);
 
 #endif

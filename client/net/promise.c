@@ -11,7 +11,7 @@ void promise_make(const struct msg_request *request, struct promise *out_promise
     if (request->kind == MSG_REQUEST_GET && request->get.id.count == LIMIT_ID_BYTES) {
         memcpy(out_promise->id, request->get.id.data, LIMIT_ID_BYTES);
     } else if (request->kind == MSG_REQUEST_EXPORT) {
-        out_promise->most = request->export_page.limit;
+        out_promise->most = request->export.limit;
     } else if (request->kind == MSG_REQUEST_QUERY) {
         out_promise->most = request->query.k;
         out_promise->max_distance_ppm = request->query.max_distance_ppm;

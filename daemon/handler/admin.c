@@ -182,7 +182,7 @@ static void add_all(struct service *service, const struct host *host, struct fig
 void handler_stats(struct ask *ask)
 {
     struct service *service = ask->service;
-    const struct msg_text *name = &ask->request->admin.host;
+    const struct msg_text *name = &ask->request->stats.host;
     struct figures figures;
 
     if (!ask_is_administrator(ask) || (name->text != NULL && !ask_host(ask, name))) {
@@ -240,7 +240,7 @@ static bool find_level(const struct ask *ask, const char *name, enum log_level *
 
 void handler_log_level(struct ask *ask)
 {
-    const char *word = ask->request->admin.word.text;
+    const char *word = ask->request->log_level.level.text;
     enum log_level level = LOG_LEVEL_ERROR;
 
     if (!ask_is_administrator(ask)) {
@@ -256,7 +256,7 @@ void handler_log_level(struct ask *ask)
     const char *name = log_level_name(log_get_level());
     struct msg_response response = {.id = ask->request->id,
                                     .kind = MSG_RESPONSE_LOG_LEVEL_SET,
-                                    .log_level = {.level = {name, strlen(name)}}};
+                                    .log_level_set = {.level = {name, strlen(name)}}};
     ask_respond(ask, &response);
 }
 
@@ -329,9 +329,9 @@ static void on_decisions_read(struct persist_read *read)
 
 void handler_decisions(struct ask *ask)
 {
-    const struct msg_admin *asked = &ask->request->admin;
+    const struct msg_decisions *asked = &ask->request->decisions;
 
-    if (!ask_administers(ask)) {
+    if (!ask_administers(ask, &asked->host)) {
         return;
     }
     struct decisions_job *job = job_new(ask, sizeof(*job), 0);
@@ -341,7 +341,7 @@ void handler_decisions(struct ask *ask)
     job->read.kind = PERSIST_READ_DECISIONS;
     job->read.decisions = job->decisions;
     job->read.decision_count =
-        asked->number == 0 || asked->number > DECISIONS_MAX ? DECISIONS_MAX : asked->number;
+        asked->limit == 0 || asked->limit > DECISIONS_MAX ? DECISIONS_MAX : asked->limit;
     job->read.page_host = ask->host->number;
     job->read.decisions_before = asked->before > INT64_MAX ? INT64_MAX : asked->before;
     job->read.done = on_decisions_read;

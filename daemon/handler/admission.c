@@ -37,7 +37,7 @@ static bool check_sizes(const struct ask *ask)
                    deposit->payload.count, limits->payload_bytes);
         return false;
     }
-    if (deposit->has_ttl && (deposit->ttl_s == 0 || deposit->ttl_s > limits->ttl_max_s)) {
+    if (deposit->has_ttl_s && (deposit->ttl_s == 0 || deposit->ttl_s > limits->ttl_max_s)) {
         char asked[SETTINGS_NUMBER_BYTES];
         char most[SETTINGS_NUMBER_BYTES];
         settings_print_number(SETTINGS_TYPE_DURATION, deposit->ttl_s, asked);

@@ -87,15 +87,14 @@ bool ask_owns(const struct ask *ask)
     return !ask->host->config.is_replica;
 }
 
-bool ask_administers(struct ask *ask)
+bool ask_administers(struct ask *ask, const struct msg_text *host)
 {
-    return ask_is_administrator(ask) && ask_host(ask, &ask->request->admin.host);
+    return ask_is_administrator(ask) && ask_host(ask, host);
 }
 
-void ask_decide(const struct ask *ask, const char *act, struct persist_decision *out)
+void ask_decide(const struct ask *ask, const char *act, const struct ask_decision *asked,
+                struct persist_decision *out)
 {
-    const struct msg_admin *asked = &ask->request->admin;
-
     *out = (struct persist_decision){
         .host = ask->host->number,
         .time_ms = service_now_ms(ask->service),

@@ -48,16 +48,24 @@ bool ask_host(struct ask *ask, const struct msg_text *name);
 bool ask_owns(const struct ask *ask);
 
 /*
- * Whether the client is an administrator and the host request->admin.host exists. Stores the host
- * in ask->host.
+ * Whether the client is an administrator and there is a host of this name, as ask_host looks for
+ * it. Stores the host in ask->host.
  */
-bool ask_administers(struct ask *ask);
+bool ask_administers(struct ask *ask, const struct msg_text *host);
+
+/* What a request says of the decision that it is about; members may be absent. */
+struct ask_decision {
+    struct msg_bytes id;
+    enum msg_report_kind kind;
+    struct msg_text reason;
+};
 
 /*
  * Makes the decision of an administrator's request about the host ask->host, for persist_op. `act`
- * is a word of at most LIMIT_WORD_BYTES. The id, the kind and the reason come from request->admin.
+ * is a word of at most LIMIT_WORD_BYTES.
  */
-void ask_decide(const struct ask *ask, const char *act, struct persist_decision *out);
+void ask_decide(const struct ask *ask, const char *act, const struct ask_decision *asked,
+                struct persist_decision *out);
 
 /*
  * Finds the epoch of the host ask->host by its number. If the host has no such epoch, or the epoch

@@ -299,7 +299,7 @@ static void answer_stored(struct deposit_job *job)
                       .held = op->message.state >= PERSIST_HIDDEN,
                       .without_here = job->without_here,
                       .durability = job->base.service->store.relaxed ? MSG_DURABILITY_RELAXED
-                                                                     : MSG_DURABILITY_STORAGE},
+                                                                     : MSG_DURABILITY_ON_STORAGE},
     };
     tell_watches(job, was_missed);
     wait_tell(job->base.service, job->base.host);
@@ -364,7 +364,7 @@ static void fill_deposit(struct deposit_job *job, const struct msg_deposit *depo
     struct persist_op *op = &job->op;
     struct persist_message *message = &op->message;
     uint32_t ttl_s =
-        deposit->has_ttl ? deposit->ttl_s : job->base.service->config.limits.ttl_default_s;
+        deposit->has_ttl_s ? deposit->ttl_s : job->base.service->config.limits.ttl_default_s;
     const struct epoch *epoch = host_epoch(job->base.host, deposit->epoch); /* it was checked */
 
     op->kind = PERSIST_DEPOSIT;

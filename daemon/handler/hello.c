@@ -103,9 +103,9 @@ static bool hello_speaks(const struct msg_hello *hello, uint32_t version)
 }
 
 static void fill_epoch(const struct requester *client, const struct epoch *epoch,
-                       struct msg_epoch *out)
+                       struct msg_epoch_info *out)
 {
-    *out = (struct msg_epoch){
+    *out = (struct msg_epoch_info){
         .number = epoch->number,
         .starts_ms = epoch->starts_ms,
         .ends_ms = epoch->ends_ms,
@@ -155,9 +155,9 @@ void handler_push_notices(struct requester *client, const struct host *host)
     struct msg_house_notice notices[LIMIT_NOTICES];
     struct msg_response response = {
         .kind = MSG_RESPONSE_NOTICES_CHANGED,
-        .notices = {.host = {host->config.name, strlen(host->config.name)},
-                    .notices = notices,
-                    .notice_count = handler_fill_notices(&host->rules, notices)},
+        .notices_changed = {.host = {host->config.name, strlen(host->config.name)},
+                            .notices = notices,
+                            .notice_count = handler_fill_notices(&host->rules, notices)},
     };
 
     client->events->respond(client, &response);
@@ -181,10 +181,10 @@ bool handler_welcome(struct service *service, struct requester *client,
     const struct msg_text *agent = &request->hello.agent;
     client->is_web = agent->text != NULL && strncmp(agent->text, web_agent, strlen(web_agent)) == 0;
     int64_t now_ms = service_now_ms(service);
-    struct msg_host hosts[LIMIT_HOSTS];
+    struct msg_host_info hosts[LIMIT_HOSTS];
     for (size_t i = 0; i < service->host_count; i++) {
         const struct host *host = &service->hosts[i];
-        hosts[i] = (struct msg_host){
+        hosts[i] = (struct msg_host_info){
             .name = {host->config.name, strlen(host->config.name)},
             .profile = {host->profile_text, strlen(host->profile_text)},
             .suggested_max_distance_ppm = host->config.suggested_max_distance_ppm,

@@ -147,7 +147,7 @@ static size_t labels_bytes(const struct msg_text *labels, size_t count)
 }
 
 void handler_here_welcome(struct service *service, const struct requester *client,
-                          struct msg_host *hosts)
+                          struct msg_host_info *hosts)
 {
     size_t left = service->config.limits.frame_bytes;
     size_t used = WELCOME_BYTES;

@@ -55,6 +55,6 @@ bool handler_lacks_here(const struct ask *ask);
  * and service->hosts.
  */
 void handler_here_welcome(struct service *service, const struct requester *client,
-                          struct msg_host *hosts);
+                          struct msg_host_info *hosts);
 
 #endif

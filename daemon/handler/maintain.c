@@ -23,9 +23,14 @@ static void on_done(struct persist_job *done)
     struct msg_response response = {
         .id = job->request_id,
         .kind = is_backup ? MSG_RESPONSE_BACKED_UP : MSG_RESPONSE_COMPACTED,
-        .bytes_taken = {.before = done->bytes_before, .after = done->bytes_after},
     };
 
+    if (is_backup) {
+        response.backed_up.bytes = done->bytes_after;
+    } else {
+        response.compacted.bytes_before = done->bytes_before;
+        response.compacted.bytes_after = done->bytes_after;
+    }
     if (!done->failed) {
         log_info(is_backup ? "a backup was made" : "the store was compacted");
         job_finish(job, &response);
@@ -39,7 +44,6 @@ static void on_done(struct persist_job *done)
 
 static void maintain_begin(const struct ask *ask, enum persist_job_kind kind)
 {
-    const struct msg_text *path = &ask->request->admin.word;
     struct persist *persist = ask->service->persist;
     struct maintain_job *maintain = job_new(ask, sizeof(*maintain), 0);
 
@@ -49,6 +53,7 @@ static void maintain_begin(const struct ask *ask, enum persist_job_kind kind)
     maintain->work.kind = kind;
     maintain->work.done = on_done;
     if (kind == PERSIST_BACKUP) {
+        const struct msg_text *path = &ask->request->backup.path;
         memcpy(maintain->path, path->text, path->length); /* the codec checked its length */
         maintain->work.path = maintain->path;
     }
@@ -65,7 +70,7 @@ void handler_backup(struct ask *ask)
     if (!ask_is_administrator(ask)) {
         return;
     }
-    if (ask->request->admin.word.text[0] != '/') {
+    if (ask->request->backup.path.text[0] != '/') {
         ask_refuse(ask, MSG_INVALID, "path", "the path must be absolute, one that begins with /");
         return;
     }

@@ -78,26 +78,27 @@ static void on_hidden(struct persist_op *op)
     }
 }
 
-static struct remove_job *remove_job_new(const struct ask *ask, const char *act)
+static struct remove_job *remove_job_new(const struct ask *ask, const char *act,
+                                         const struct ask_decision *asked)
 {
     struct remove_job *remove = job_new(ask, sizeof(*remove), 0);
 
     if (remove != NULL) {
-        ask_decide(ask, act, &remove->decision);
+        ask_decide(ask, act, asked, &remove->decision);
         remove->op.kind = PERSIST_WITHHOLD;
         remove->op.decision = &remove->decision;
         remove->op.now_ms = service_now_ms(ask->service);
         remove->op.message.host = ask->host->number;
-        memcpy(remove->op.message.id, ask->request->admin.id.data, MESSAGE_ID_BYTES);
+        memcpy(remove->op.message.id, asked->id.data, MESSAGE_ID_BYTES);
     }
     return remove;
 }
 
 void handler_remove(struct ask *ask)
 {
-    const struct msg_admin *asked = &ask->request->admin;
+    const struct msg_remove *asked = &ask->request->remove;
 
-    if (!ask_administers(ask)) {
+    if (!ask_administers(ask, &asked->host)) {
         return;
     }
     if (asked->ban && ask->host->rules.ban_count == RULES_BANS_MAX) {
@@ -106,7 +107,8 @@ void handler_remove(struct ask *ask)
                    "without");
         return;
     }
-    struct remove_job *remove = remove_job_new(ask, "remove");
+    struct remove_job *remove = remove_job_new(
+        ask, "remove", &(struct ask_decision){asked->id, asked->kind, asked->reason});
     if (remove == NULL) {
         return;
     }
@@ -133,7 +135,10 @@ void handler_remove(struct ask *ask)
 
 void handler_hide(struct ask *ask)
 {
-    struct remove_job *remove = ask_administers(ask) ? remove_job_new(ask, "hide") : NULL;
+    const struct msg_hide *asked = &ask->request->hide;
+    const struct ask_decision decision = {asked->id, asked->kind, asked->reason};
+    struct remove_job *remove =
+        ask_administers(ask, &asked->host) ? remove_job_new(ask, "hide", &decision) : NULL;
 
     if (remove != NULL) {
         remove->op.done = on_hidden;

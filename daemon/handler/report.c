@@ -43,8 +43,8 @@ static void take_report(const struct report_job *job, struct moderated *known)
 
     if (known != NULL && (known->reports == 0 || (job->is_beyond && !known->is_beyond))) {
         known->is_new = true;
-        known->new_kind =
-            job->op.words_bytes > 0 ? (uint8_t)(job->words[0] - '0') : (uint8_t)MSG_REPORT_OTHER;
+        known->new_kind = job->op.words_bytes > 0 ? (uint8_t)(job->words[0] - '0')
+                                                  : (uint8_t)MSG_REPORT_OTHER_KIND;
         job->base.host->has_news = true;
     }
     if (known != NULL) {
@@ -257,7 +257,7 @@ static bool note_reporter(const struct ask *ask)
 
 static void submit_report(struct report_job *job, const struct msg_report *report)
 {
-    if (report->reason.length > 0 || report->kind != MSG_REPORT_OTHER) {
+    if (report->reason.length > 0 || report->kind != MSG_REPORT_OTHER_KIND) {
         job->words[0] = (char)('0' + report->kind);
         if (report->reason.length > 0) {
             memcpy(job->words + 1, report->reason.text, report->reason.length);

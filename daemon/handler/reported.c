@@ -43,7 +43,7 @@ static size_t choose_most(uint32_t limit)
  */
 static bool reported_choose(struct reported_job *job, const struct ask *ask, size_t most)
 {
-    int chosen = review_choose(&ask->host->moderation, &ask->request->admin,
+    int chosen = review_choose(&ask->host->moderation, &ask->request->reported,
                                service_now_ms(ask->service), most + 1, job->places, &job->total);
 
     if (chosen == REVIEW_NO_CURSOR) {
@@ -386,8 +386,8 @@ static void on_page_read(struct persist_read *read)
 
 static void ask_page(struct ask *ask)
 {
-    const struct msg_admin *asked = &ask->request->admin;
-    size_t most = choose_most(asked->number);
+    const struct msg_reported *asked = &ask->request->reported;
+    size_t most = choose_most(asked->limit);
     struct persist_read read = {.kind = PERSIST_READ_LIST,
                                 .entry_count = most,
                                 .page_host = ask->host->number,
@@ -414,10 +414,10 @@ static void ask_page(struct ask *ask)
 
 void handler_reported(struct ask *ask)
 {
-    const struct msg_admin *asked = &ask->request->admin;
-    size_t most = choose_most(asked->number);
+    const struct msg_reported *asked = &ask->request->reported;
+    size_t most = choose_most(asked->limit);
 
-    if (!ask_administers(ask)) {
+    if (!ask_administers(ask, &asked->host)) {
         return;
     }
     if (asked->pending + asked->withheld + asked->all > 1) {
@@ -444,7 +444,7 @@ void handler_reported(struct ask *ask)
 
 void handler_wait(struct ask *ask)
 {
-    if (!ask_administers(ask)) {
+    if (!ask_administers(ask, &ask->request->wait.host)) {
         return;
     }
     if (wait_begin(ask->service, ask->client, ask->host, ask->request->id) != 0) {

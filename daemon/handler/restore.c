@@ -132,16 +132,18 @@ static bool check_restore(const struct ask *ask, const uint8_t *id)
 
 void handler_restore(struct ask *ask)
 {
-    const uint8_t *id = ask->request->admin.id.data;
+    const struct msg_restore *asked = &ask->request->restore;
+    const uint8_t *id = asked->id.data;
 
-    if (!ask_administers(ask) || !check_restore(ask, id)) {
+    if (!ask_administers(ask, &asked->host) || !check_restore(ask, id)) {
         return;
     }
     struct restore_job *restore = job_new(ask, sizeof(*restore), 0);
     if (restore == NULL) {
         return;
     }
-    ask_decide(ask, "restore", &restore->decision);
+    ask_decide(ask, "restore", &(struct ask_decision){asked->id, asked->kind, asked->reason},
+               &restore->decision);
     restore->op.decision = &restore->decision;
     restore->op.message.host = ask->host->number;
     memcpy(restore->op.message.id, id, MESSAGE_ID_BYTES);

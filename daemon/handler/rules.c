@@ -29,7 +29,7 @@ static struct rule_job *rule_job_new(const struct ask *ask, const char *act)
         job->op.now_ms = service_now_ms(ask->service);
         job->op.rule = &job->rule;
         job->op.decision = &job->decision;
-        ask_decide(ask, act, &job->decision);
+        ask_decide(ask, act, &(struct ask_decision){.kind = 0}, &job->decision);
         job->rule.host = ask->host->number;
         job->rule.value = job->value;
         job->rule.created_ms = job->op.now_ms;
@@ -106,12 +106,11 @@ static void on_unbanned(struct persist_op *op)
  * Whether the client is an administrator, the host exists, and the request has either a payload
  * hash or a filter of the host's profile. If not, sends an error.
  */
-static bool check_ban(struct ask *ask)
+static bool check_ban(struct ask *ask, const struct msg_unban *asked)
 {
-    const struct msg_admin *asked = &ask->request->admin;
     uint64_t filter[PROFILE_WORDS_MAX];
 
-    if (!ask_administers(ask)) {
+    if (!ask_administers(ask, &asked->host)) {
         return false;
     }
     if ((asked->payload_hash.data != NULL) == (asked->filter.data != NULL)) {
@@ -122,7 +121,7 @@ static bool check_ban(struct ask *ask)
     return asked->filter.data == NULL || ask_filter(ask, &asked->filter, "filter", filter);
 }
 
-static void fill_rule(struct rule_job *job, const struct msg_admin *asked)
+static void fill_rule(struct rule_job *job, const struct msg_unban *asked)
 {
     bool is_payload = asked->payload_hash.data != NULL;
     const struct msg_bytes *value = is_payload ? &asked->payload_hash : &asked->filter;
@@ -130,17 +129,19 @@ static void fill_rule(struct rule_job *job, const struct msg_admin *asked)
     job->rule.kind = is_payload ? PERSIST_BAN_PAYLOAD : PERSIST_BAN_FILTER;
     job->rule.value_bytes = value->count; /* the codec checked its size */
     memcpy(job->value, value->data, value->count);
-    job->rule.number = is_payload ? 0 : asked->max_distance_ppm;
 }
 
 void handler_ban(struct ask *ask)
 {
-    struct rule_job *job = check_ban(ask) ? rule_job_new(ask, "ban") : NULL;
+    const struct msg_ban *asked = &ask->request->ban;
+    const struct msg_unban banned = {asked->host, asked->payload_hash, asked->filter};
+    struct rule_job *job = check_ban(ask, &banned) ? rule_job_new(ask, "ban") : NULL;
 
     if (job == NULL) {
         return;
     }
-    fill_rule(job, &ask->request->admin);
+    fill_rule(job, &banned);
+    job->rule.number = asked->filter.data != NULL ? asked->max_distance_ppm : 0;
     if (!rules_have_room(&ask->host->rules, &job->rule)) {
         job_fail(&job->base, MSG_QUOTA, NULL,
                  "this host has 1000 bans, and there may be no more: unban some");
@@ -151,10 +152,11 @@ void handler_ban(struct ask *ask)
 
 void handler_unban(struct ask *ask)
 {
-    struct rule_job *job = check_ban(ask) ? rule_job_new(ask, "unban") : NULL;
+    const struct msg_unban *asked = &ask->request->unban;
+    struct rule_job *job = check_ban(ask, asked) ? rule_job_new(ask, "unban") : NULL;
 
     if (job != NULL) {
-        fill_rule(job, &ask->request->admin);
+        fill_rule(job, asked);
         rule_job_submit(job, PERSIST_RULE_DROP, on_unbanned);
     }
 }
@@ -189,9 +191,10 @@ static void fill_bans(const struct rules *rules, uint32_t first, size_t frame_by
 void handler_bans(struct ask *ask)
 {
     struct service *service = ask->service;
+    const struct msg_bans *asked = &ask->request->bans;
     struct msg_response response = {.id = ask->request->id, .kind = MSG_RESPONSE_BAN_LIST};
 
-    if (!ask_administers(ask)) {
+    if (!ask_administers(ask, &asked->host)) {
         return;
     }
     const struct rules *rules = &ask->host->rules;
@@ -201,8 +204,7 @@ void handler_bans(struct ask *ask)
         ask_refuse_memory(ask);
         return;
     }
-    fill_bans(rules, ask->request->admin.number, service->config.limits.frame_bytes, entries,
-              &response.ban_list);
+    fill_bans(rules, asked->skip, service->config.limits.frame_bytes, entries, &response.ban_list);
     ask_respond(ask, &response);
     arena_reset(&service->arena);
 }
@@ -237,10 +239,10 @@ static void on_accepting(struct persist_op *op)
 
 void handler_accept(struct ask *ask)
 {
-    const struct msg_text *word = &ask->request->admin.word;
+    const struct msg_text *word = &ask->request->accept.mode;
     enum accept mode = ACCEPT_OPEN;
 
-    if (!ask_administers(ask)) {
+    if (!ask_administers(ask, &ask->request->accept.host)) {
         return;
     }
     if (word->text == NULL) {
@@ -291,8 +293,8 @@ static void fill_noticed(struct service *service, struct host *host,
 {
     rules_end_notices(&host->rules, service_now_ms(service));
     out->kind = MSG_RESPONSE_NOTICED;
-    out->notices.notices = notices;
-    out->notices.notice_count = handler_fill_notices(&host->rules, notices);
+    out->noticed.notices = notices;
+    out->noticed.notice_count = handler_fill_notices(&host->rules, notices);
 }
 
 static void on_noticed(struct persist_op *op)
@@ -315,10 +317,10 @@ static void on_noticed(struct persist_op *op)
 /* Sends an error if the fields of the request do not go together. */
 static bool check_notice(const struct ask *ask)
 {
-    const struct msg_admin *asked = &ask->request->admin;
-    bool has_text = asked->word.text != NULL;
+    const struct msg_notice *asked = &ask->request->notice;
+    bool has_text = asked->text.text != NULL;
 
-    if (has_text && asked->number != 0) {
+    if (has_text && asked->drop != 0) {
         ask_refuse(ask, MSG_INVALID, "drop",
                    "notice has text, to put one up, or drop, to take one down; not both");
     } else if (!has_text && (asked->lang.text != NULL || asked->until_ms != 0)) {
@@ -340,22 +342,22 @@ static bool check_notice(const struct ask *ask)
 }
 
 /* Fills the rule with what the request names. False: there is none of this number, or no room. */
-static bool fill_notice(struct rule_job *job, const struct msg_admin *asked)
+static bool fill_notice(struct rule_job *job, const struct msg_notice *asked)
 {
     const struct rules *rules = &job->base.host->rules;
     struct persist_rule *rule = &job->rule;
 
     rule->kind = PERSIST_NOTICE;
-    if (asked->word.text != NULL) {
-        rule->value_bytes = asked->lang.length + 1 + asked->word.length;
+    if (asked->text.text != NULL) {
+        rule->value_bytes = asked->lang.length + 1 + asked->text.length;
         memcpy(job->value, asked->lang.length > 0 ? asked->lang.text : "", asked->lang.length);
         job->value[asked->lang.length] = 0;
-        memcpy(job->value + asked->lang.length + 1, asked->word.text, asked->word.length);
+        memcpy(job->value + asked->lang.length + 1, asked->text.text, asked->text.length);
         rule->until_ms = asked->until_ms;
         rule->number = rules_number_notice(rules, rule);
         return rule->number != 0;
     }
-    const struct notice *notice = rules_notice(rules, asked->number);
+    const struct notice *notice = rules_notice(rules, asked->drop);
     if (notice != NULL) {
         rule->number = notice->number;
         rule->value_bytes = notice->value_bytes;
@@ -364,9 +366,9 @@ static bool fill_notice(struct rule_job *job, const struct msg_admin *asked)
     return notice != NULL;
 }
 
-static void change_notice(struct rule_job *job, const struct msg_admin *asked)
+static void change_notice(struct rule_job *job, const struct msg_notice *asked)
 {
-    bool is_new = asked->word.text != NULL;
+    bool is_new = asked->text.text != NULL;
 
     if (!fill_notice(job, asked)) {
         job_fail(&job->base, is_new ? MSG_QUOTA : MSG_NOT_FOUND, is_new ? "text" : "drop",
@@ -383,19 +385,19 @@ static void change_notice(struct rule_job *job, const struct msg_admin *asked)
 
 void handler_notice(struct ask *ask)
 {
-    const struct msg_admin *asked = &ask->request->admin;
+    const struct msg_notice *asked = &ask->request->notice;
     struct msg_house_notice notices[LIMIT_NOTICES];
     struct msg_response response = {.id = ask->request->id};
 
-    if (!ask_administers(ask)) {
+    if (!ask_administers(ask, &asked->host)) {
         return;
     }
     fill_noticed(ask->service, ask->host, notices, &response); /* without those that have ended */
-    if (asked->word.text == NULL && asked->number == 0 && asked->lang.text == NULL &&
+    if (asked->text.text == NULL && asked->drop == 0 && asked->lang.text == NULL &&
         asked->until_ms == 0) {
         ask_respond(ask, &response);
     } else if (check_notice(ask)) {
-        struct rule_job *job = rule_job_new(ask, asked->number == 0 ? "notice" : "unnotice");
+        struct rule_job *job = rule_job_new(ask, asked->drop == 0 ? "notice" : "unnotice");
         if (job != NULL) {
             change_notice(job, asked);
         }

@@ -20,9 +20,9 @@ enum refusal { REFUSAL_RATE, REFUSAL_QUOTA, REFUSAL_CONNECTION, REFUSALS };
 
 /* All zeros at first. */
 struct refusals {
-    uint64_t codes[MSG_ERROR_LAST + 1]; /* since the start */
-    uint64_t connections;               /* refused connections since the start, told why or not */
-    uint64_t untold[REFUSALS];          /* since the last line */
+    uint64_t codes[MSG_ERROR_CODE_LAST + 1]; /* since the start */
+    uint64_t connections;      /* refused connections since the start, told why or not */
+    uint64_t untold[REFUSALS]; /* since the last line */
     struct log_gate gate;
 };
 

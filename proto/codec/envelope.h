@@ -21,21 +21,11 @@ struct codec_envelope {
     const char *name; /* in sentences: "request" */
     const ProtobufCMessageDescriptor *descriptor;
     uint32_t unknown_most;
-    const struct map_body *bodies;
-    size_t body_count;
+    const struct map_bodies *bodies;
 };
 
-/* Has a row for every repeated field of hearsay.proto and bridge.proto: the most entries of the
- * field. */
-extern const struct scan_count codec_counts[];
-extern const size_t codec_count_count;
-
-/*
- * codec_body_numbered returns the row of envelope->bodies that has this field number,
- * codec_body_of_kind the row that has this kind. NULL: there is no such row.
- */
-const struct map_body *codec_body_numbered(const struct codec_envelope *envelope, uint32_t number);
-const struct map_body *codec_body_of_kind(const struct codec_envelope *envelope, int kind);
+/* Returns the row of envelope->bodies that has this kind; NULL: there is none. */
+const struct map_body *codec_body(const struct codec_envelope *envelope, uint32_t kind);
 
 /*
  * Scans a frame (without its header), then unpacks the frame. 0 with *out_message, which is in the

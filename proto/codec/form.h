@@ -21,17 +21,4 @@ extern const struct map_form codec_form_line;
  * the first of 2 to 8 letters. */
 extern const struct map_form codec_form_language;
 
-/*
- * Table rows that several messages have: the name of the host, which may be absent, and the id of a
- * message, which is needed.
- */
-#define FORM_HOST(Wire, own)                                                                       \
-    {                                                                                              \
-        MAP_FIELD(TEXT, Wire, own, host), MAP_RANGE(1, LIMIT_HOST_BYTES), .form = &codec_form_host \
-    }
-#define FORM_ID(Wire, own)                                                                         \
-    {                                                                                              \
-        MAP_FIELD(BYTES, Wire, own, id), .needed = true, MAP_RANGE(LIMIT_ID_BYTES, LIMIT_ID_BYTES) \
-    }
-
 #endif

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * codec_map: tables of fields. A table says which field of a message of hearsay.proto is which
- * member of a plain struct, and which values are allowed. Only the codec uses this file.
- *
- * The rows of a table must stand in the order of the field numbers. The macros below make the rows.
- * A row does not compile if the C type of the field in protobuf-c's struct, or of the member in the
- * plain struct, is not the type that the macro expects.
+ * codec_map: tables of fields. A table says which field of a message of the schema is which member
+ * of a plain struct, and which values are allowed. proto/generate.py makes the tables from the
+ * schema; the rows of a table are in the order of the schema. Only the codec uses this file.
  *
  * Reading: an absent field gets its default. A needed field that is absent, and a value or size out
  * of range, are refused with a sentence. Writing: absent bytes and texts are left out. A number
@@ -50,9 +47,10 @@ struct map_form {
 };
 
 struct map_field {
-    const char *name; /* in hearsay.proto */
+    const char *name; /* in the schema */
     enum map_type type;
     bool needed;
+    uint16_t number;   /* of the field */
     uint16_t wire;     /* offset of the value in protobuf-c's struct */
     uint16_t wire_has; /* offset in protobuf-c's struct of the member has_NAME, or of n_NAME for a
                         * repeated field; not used for TEXT, CHARS and INNER */
@@ -83,13 +81,18 @@ struct map {
     size_t field_count;
 };
 
-/* One member of the oneof of Request or Response. */
+/* One member of the oneof of an envelope: Request, Response or Letter. */
 struct map_body {
-    int kind;              /* enum msg_request_kind or enum msg_response_kind */
-    uint32_t number;       /* the field number of the member */
+    uint32_t kind;         /* the number of the member's field, which is also its kind in the enum
+                            * msg_request_kind, msg_response_kind or msg_letter_kind */
     const struct map *map; /* NULL: the body has no fields */
-    size_t own;            /* offset of the body in struct msg_request or struct msg_response */
+    size_t own;            /* offset of the body in the struct of the envelope */
     int reply;             /* of a request: enum msg_response_kind of its answer */
+};
+
+struct map_bodies {
+    const struct map_body *rows;
+    size_t count;
 };
 
 /*
@@ -116,94 +119,11 @@ int map_write_frame(uint64_t id, const struct map_body *body, const struct map_b
  * CODEC_INVALID with *out_error "too large" if the arena's limit was exceeded, else -ERR_NOMEM. */
 int map_out_of_memory(const struct arena *arena, struct msg_error *out_error);
 
-/* --- rows ------------------------------------------------------------------------------------- */
-
 /*
- * The arguments of a row name the message in hearsay.proto, the plain struct without "msg_", and
- * the field. MAP_FIELD is for a field whose member in the plain struct has the same name, MAP_AS
- * for a field whose member has another name.
+ * Gives the offset of a member of a struct, for a row of a table. Does not compile if the member
+ * has another type; an array counts as a pointer.
  */
-#define MAP_FIELD(TYPE, Wire, own, field) MAP_AS(TYPE, Wire, field, own, field)
-#define MAP_AS(TYPE, Wire, wire_field, own, own_field) \
-    MAP_##TYPE##_ROW(Hearsay__V1__##Wire, wire_field, struct msg_##own, own_field)
-
-/* Gives the offset of a member of a struct. Does not compile if the member has another type; an
- * array counts as a pointer. */
 #define MAP_OFFSET(Struct, member, type) \
     (offsetof(Struct, member) + 0 * sizeof(_Generic(((Struct *)0)->member, type : 1)))
-
-#define MAP_VALUE(Type, Wire, wire_type, wire_name, Own, own_type, own_name)          \
-    .name = #wire_name, .type = Type, .wire = MAP_OFFSET(Wire, wire_name, wire_type), \
-    .own = MAP_OFFSET(Own, own_name, own_type)
-#define MAP_FLAGGED(Type, Wire, wire_type, wire_name, Own, own_type, own_name) \
-    MAP_VALUE(Type, Wire, wire_type, wire_name, Own, own_type, own_name),      \
-        .wire_has = MAP_OFFSET(Wire, has_##wire_name, protobuf_c_boolean)
-
-#define MAP_U32_ROW(Wire, wire_name, Own, own_name) \
-    MAP_FLAGGED(MAP_U32, Wire, uint32_t, wire_name, Own, uint32_t, own_name)
-#define MAP_U64_ROW(Wire, wire_name, Own, own_name) \
-    MAP_FLAGGED(MAP_U64, Wire, uint64_t, wire_name, Own, uint64_t, own_name)
-#define MAP_I64_ROW(Wire, wire_name, Own, own_name) \
-    MAP_FLAGGED(MAP_I64, Wire, int64_t, wire_name, Own, int64_t, own_name)
-#define MAP_BOOL_ROW(Wire, wire_name, Own, own_name) \
-    MAP_FLAGGED(MAP_BOOL, Wire, protobuf_c_boolean, wire_name, Own, bool, own_name)
-#define MAP_BYTES_ROW(Wire, wire_name, Own, own_name) \
-    MAP_FLAGGED(MAP_BYTES, Wire, ProtobufCBinaryData, wire_name, Own, struct msg_bytes, own_name)
-#define MAP_ENUM(Wire, own, field, WireEnum, own_enum)                                           \
-    MAP_FLAGGED(MAP_ENUM, Hearsay__V1__##Wire, Hearsay__V1__##WireEnum, field, struct msg_##own, \
-                enum msg_##own_enum, field)
-
-/*
- * protobuf-c's structs have no flag that says whether a text is present: the pointer to an absent
- * text is NULL.
- */
-#define MAP_TEXT_ROW(Wire, wire_name, Own, own_name) \
-    MAP_VALUE(MAP_TEXT, Wire, char *, wire_name, Own, struct msg_text, own_name)
-#define MAP_CHARS_ROW(Wire, wire_name, Own, own_name)                     \
-    MAP_VALUE(MAP_CHARS, Wire, char *, wire_name, Own, char *, own_name), \
-        .max = sizeof((Own *)0)->own_name
-
-/* Makes a row for a repeated field. `count` is the member of the plain struct with the number of
- * entries. */
-#define MAP_REPEATED(Type, Wire, wire_type, own, own_type, field, count, count_type)           \
-    MAP_VALUE(Type, Hearsay__V1__##Wire, wire_type, field, struct msg_##own, own_type, field), \
-        .wire_has = MAP_OFFSET(Hearsay__V1__##Wire, n_##field, size_t),                        \
-        .own_count = MAP_OFFSET(struct msg_##own, count, count_type)
-#define MAP_NUMBERS(Wire, own, field, count)                                              \
-    MAP_REPEATED(MAP_NUMBERS, Wire, uint32_t *, own, uint32_t *, field, count, uint32_t), \
-        .max = sizeof((struct msg_##own *)0)->field / sizeof(uint32_t)
-#define MAP_TEXTS(Wire, own, field, count) \
-    MAP_REPEATED(MAP_TEXTS, Wire, char **, own, const struct msg_text *, field, count, size_t)
-#define MAP_LIST(Wire, own, field, count, Entry, entry)                                           \
-    MAP_REPEATED(MAP_LIST, Wire, Hearsay__V1__##Entry **, own, const struct msg_##entry *, field, \
-                 count, size_t),                                                                  \
-        .inner = &entry##_map
-
-/*
- * MAP_INNER: a message within a message. MAP_MAYBE: a message within a message; the bool `own_has`
- * of the plain struct says whether the inner message is present. `own_has` must not be the first
- * member of its struct.
- */
-#define MAP_INNER(Wire, own, field, Inner, own_inner, map)                                     \
-    MAP_VALUE(MAP_INNER, Hearsay__V1__##Wire, Hearsay__V1__##Inner *, field, struct msg_##own, \
-              struct msg_##own_inner, field),                                                  \
-        .inner = (map)
-#define MAP_MAYBE(Wire, own, field, own_has, Inner, own_inner, map) \
-    MAP_INNER(Wire, own, field, Inner, own_inner, map),             \
-        .own_count = MAP_OFFSET(struct msg_##own, own_has, bool)
-
-#define MAP_RANGE(least, most) .min = (least), .max = (most)
-
-/*
- * Both make a struct map. MAP_OF takes the rows from the array <wire>_fields, MAP_OF_ROWS from the
- * array `rows`.
- */
-#define MAP_OF(text, wire, own) MAP_OF_ROWS(text, wire, own, wire##_fields)
-#define MAP_OF_ROWS(text, wire, own, rows)                                \
-    {                                                                     \
-        .name = (text), .descriptor = &hearsay__v1__##wire##__descriptor, \
-        .own_bytes = sizeof(struct msg_##own), .fields = (rows),          \
-        .field_count = sizeof(rows) / sizeof(rows)[0]                     \
-    }
 
 #endif

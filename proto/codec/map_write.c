@@ -5,7 +5,6 @@
  *
  * Encoding: https://protobuf.dev/programming-guides/encoding/
  */
-#include <assert.h>
 #include <string.h>
 
 #include "core/base/err.h"
@@ -258,21 +257,15 @@ static map_write_row *const map_writers[] = {
     [MAP_LIST] = map_write_entries,    [MAP_INNER] = map_write_inner,
 };
 
-/* Writes all fields of a message. The rows of `map` are in the order of the fields in protobuf-c's
- * descriptor. A field of the descriptor may have no row; such a field is not written. */
+/* Writes all fields of a message; map NULL: there are none. */
 static int map_write(const struct map *map, const void *own, struct bytes *out, size_t end)
 {
-    const ProtobufCFieldDescriptor *wire = map != NULL ? map->descriptor->fields : NULL;
     struct map_place place = {.out = out, .end = end};
 
     for (size_t i = 0; map != NULL && i < map->field_count; i++) {
         const struct map_field *field = &map->fields[i];
 
-        while (wire->offset != field->wire) {
-            wire++;
-            assert(wire < map->descriptor->fields + map->descriptor->n_fields);
-        }
-        place.number = wire->id;
+        place.number = field->number;
         int rv = map_writers[field->type](&place, field, own);
         if (rv != 0) {
             return rv;
@@ -296,7 +289,7 @@ int map_write_frame(uint64_t id, const struct map_body *body, const struct map_b
         rv = put_number(&place, id);
     }
     if (rv == 0 && body != NULL) {
-        place.number = body->number;
+        place.number = body->kind;
         rv = put_message(&place, body->map, (const uint8_t *)message + body->own);
     }
     if (rv == 0 && own_fields != NULL) {

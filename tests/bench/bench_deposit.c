@@ -95,7 +95,7 @@ static int run_ceiling(const struct frames *frames, double *out_rate)
         .kind = MSG_RESPONSE_DEPOSITED,
         .deposited = {.deposited_ms = INT64_C(1800000000000),
                       .expires_ms = INT64_C(1800000000000),
-                      .durability = MSG_DURABILITY_STORAGE},
+                      .durability = MSG_DURABILITY_ON_STORAGE},
     };
     struct peer_outcome outcome = {0};
 

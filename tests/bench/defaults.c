@@ -3,7 +3,7 @@
 
 #include "daemon/config/table.h"
 #include "daemon/settings/key.h"
-#include "proto/msg_base.h"
+#include "proto/msg.h"
 #include "tests/bench/bench.h"
 
 void bench_default_profile(struct profile *out)

@@ -121,7 +121,7 @@ static void describe_deposit(const struct workload_message *message, struct msg_
         .filter = {message->filter, message->filter_bytes},
         .media_type = {workload_media_type, strlen(workload_media_type)},
         .payload = {message->payload, sizeof(message->payload)},
-        .has_ttl = true,
+        .has_ttl_s = true,
         .ttl_s = WORKLOAD_TTL_S,
         .reach_ppm = DISTANCE_ONE_PPM,
         .withdraw_hash = {message->withdraw_hash, sizeof(message->withdraw_hash)},

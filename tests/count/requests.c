@@ -81,7 +81,7 @@ void requests_add_deposit(const struct filters *filters, size_t number, struct b
         .filter = {message.filter, message.filter_bytes},
         .media_type = {media_type, sizeof(media_type) - 1},
         .payload = {message.payload, sizeof(message.payload)},
-        .has_ttl = true,
+        .has_ttl_s = true,
         .ttl_s = TTL_S,
         .reach_ppm = DISTANCE_ONE_PPM,
     };

@@ -141,7 +141,7 @@ static void make_page(struct faults_fixture *fixture, struct page *page)
     page->changes[1] = (struct msg_change){.has_gone = true,
                                            .gone = {.id = {page->gone, LIMIT_ID_BYTES},
                                                     .until_ms = now_ms + 3600000,
-                                                    .why = MSG_WHY_WITHDRAWN}};
+                                                    .why = MSG_WAS_WITHDRAWN}};
     for (int i = 0; i < 2; i++) { /* newer than all before, by the number */
         page->changes[2 + i] =
             (struct msg_change){.has_rule = true,

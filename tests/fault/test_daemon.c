@@ -45,6 +45,14 @@ static struct msg_request new_deposit(struct faults_fixture *fixture)
     return request;
 }
 
+/* The id of the message that a request of the operator is about. */
+static struct msg_bytes *id_of(struct msg_request *request)
+{
+    return request->kind == MSG_REQUEST_HIDE     ? &request->hide.id
+           : request->kind == MSG_REQUEST_REMOVE ? &request->remove.id
+                                                 : &request->restore.id;
+}
+
 static struct msg_request make_request(struct faults_fixture *fixture, enum msg_request_kind kind)
 {
     static uint8_t id[LIMIT_ID_BYTES];
@@ -62,34 +70,36 @@ static struct msg_request make_request(struct faults_fixture *fixture, enum msg_
         request.get.id = (struct msg_bytes){id, sizeof(id)};
         break;
     case MSG_REQUEST_EXPORT:
-        request.export_page.limit = MESSAGES; /* they were the first */
+        request.export.limit = MESSAGES; /* they were the first */
         break;
     case MSG_REQUEST_BACKUP:
-        request.admin.word = (struct msg_text){fixture->backup, strlen(fixture->backup)};
+        request.backup.path = (struct msg_text){fixture->backup, strlen(fixture->backup)};
         (void)remove(fixture->backup);
         break;
     case MSG_REQUEST_BAN:
+        request.ban.payload_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
+        break;
     case MSG_REQUEST_UNBAN:
-        request.admin.payload_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
+        request.unban.payload_hash = (struct msg_bytes){token_hash, sizeof(token_hash)};
         break;
     case MSG_REQUEST_NOTICE:
-        request.admin.word = (struct msg_text){"x", 1}; /* the same each time */
+        request.notice.text = (struct msg_text){"x", 1}; /* the same each time */
         break;
     case MSG_REQUEST_ACCEPT:
-        request.admin.word = (struct msg_text){"open", 4};
+        request.accept.mode = (struct msg_text){"open", 4};
         break;
     case MSG_REQUEST_HIDE: /* of one that nobody has */
     case MSG_REQUEST_REMOVE:
     case MSG_REQUEST_RESTORE:
         id[0] = 0xfe;
-        request.admin.id = (struct msg_bytes){id, sizeof(id)};
+        *id_of(&request) = (struct msg_bytes){id, sizeof(id)};
         break;
     case MSG_REQUEST_REPORT:
         request.report.id = (struct msg_bytes){id, sizeof(id)};
-        request.report.kind = MSG_REPORT_OTHER;
+        request.report.kind = MSG_REPORT_OTHER_KIND;
         break;
     case MSG_REQUEST_LOG_LEVEL:
-        request.admin.word = (struct msg_text){"error", 5};
+        request.log_level.level = (struct msg_text){"error", 5};
         break;
     default:
         break;
@@ -308,15 +318,12 @@ static const struct act acts[] = {
 static bool fail_act(struct faults_fixture *fixture, const struct fault_case *fault, unsigned nth,
                      const struct act *act)
 {
-    const struct msg_request request = {
-        .id = 81,
-        .kind = act->kind,
-        .admin = {.id = {fixture->id, sizeof(fixture->id)}},
-    };
+    struct msg_request request = {.id = 81, .kind = act->kind};
     struct msg_response response;
     bool acknowledged = false;
     bool refused = false;
 
+    *id_of(&request) = (struct msg_bytes){fixture->id, sizeof(fixture->id)};
     peer_put(&fixture->peer, &request);
     fault_vfs_arm(fault->kinds, nth, fault->times);
     const enum outcome outcome = faults_exchange(fixture, &fixture->peer, &response);
@@ -504,7 +511,7 @@ static bool fail_sweep(struct faults_fixture *fixture, const struct fault_case *
     for (unsigned i = 0; i < EXPIRING; i++) {
         struct msg_request request = new_deposit(fixture);
 
-        request.deposit.has_ttl = true;
+        request.deposit.has_ttl_s = true;
         request.deposit.ttl_s = 1;
         faults_ask(fixture, &request, &response);
         assert_int_equal(response.kind, MSG_RESPONSE_DEPOSITED);

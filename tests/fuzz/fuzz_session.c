@@ -346,7 +346,7 @@ static void put_deposit(struct play *play, struct client *client)
         .filter = {filter, sizeof(filter)},
         .media_type = {"text/plain", 10},
         .payload = {payload, fuzz_u16(input) % sizeof(payload)},
-        .has_ttl = (choice & 1) != 0,
+        .has_ttl_s = (choice & 1) != 0,
         .ttl_s = fuzz_byte(input),
         .reach_ppm = (choice & 2) != 0 ? fuzz_u16(input) * 16U : LIMIT_DISTANCE_PPM,
         .epoch = (choice & 0xe0) == 0xe0,
@@ -414,7 +414,7 @@ static void put_other(struct play *play, struct client *client, enum msg_request
         request.withdraw.token =
             (struct msg_bytes){tokens[fuzz_byte(input) / 192], LIMIT_TOKEN_BYTES};
     } else if (kind == MSG_REQUEST_EXPORT) {
-        request.export_page.limit = fuzz_byte(input);
+        request.export.limit = fuzz_byte(input);
     }
     peer_put(&client->peer, &request);
 }

@@ -173,7 +173,7 @@ void fake_server_stop(struct fake_server *server)
 struct msg_welcome fake_welcome(unsigned requests_in_flight)
 {
     static const uint8_t store_id[LIMIT_ID_BYTES] = "0123456789abcde";
-    static const struct msg_host hosts[] = {
+    static const struct msg_host_info hosts[] = {
         {.name = {"default", 7},
          .profile = {"v1:512/4", 8},
          .suggested_max_distance_ppm = 700000,
@@ -281,7 +281,7 @@ struct msg_response fake_deposited(uint64_t id, bool duplicate)
     response.deposited.deposited_ms = 1700000000000;
     response.deposited.expires_ms = 1700000060000;
     response.deposited.duplicate = duplicate;
-    response.deposited.durability = MSG_DURABILITY_STORAGE;
+    response.deposited.durability = MSG_DURABILITY_ON_STORAGE;
     return response;
 }
 

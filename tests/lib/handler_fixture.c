@@ -189,7 +189,7 @@ const struct msg_request *handler_fixture_deposit(uint8_t number, const char *te
         .filter = {make_filter(number), HANDLER_FILTER_BYTES},
         .media_type = {"text/plain", 10},
         .payload = {(const uint8_t *)text, strlen(text)},
-        .has_ttl = true,
+        .has_ttl_s = true,
         .ttl_s = ttl_s,
         .reach_ppm = LIMIT_DISTANCE_PPM,
     };
@@ -206,10 +206,16 @@ const struct msg_request *handler_fixture_about(enum msg_request_kind kind, uint
         request.get.id = id;
     } else if (kind == MSG_REQUEST_REPORT) {
         request.report.id = id;
-        request.report.kind = MSG_REPORT_OTHER;
+        request.report.kind = MSG_REPORT_OTHER_KIND;
     } else {
         request.name = kind == MSG_REQUEST_REMOVE ? "remove" : "restore";
-        request.admin.id = id;
+        if (kind == MSG_REQUEST_REMOVE) {
+            request.remove.id = id;
+        } else if (kind == MSG_REQUEST_RESTORE) {
+            request.restore.id = id;
+        } else if (kind == MSG_REQUEST_HIDE) {
+            request.hide.id = id;
+        }
     }
     return &request;
 }

@@ -38,7 +38,7 @@ static void check_error(const struct w_expected *expected, const struct msg_erro
 /* --- epochs, welcome -------------------------------------------------------------------------- */
 
 static void check_epoch(const struct world *world, const struct w_client *client, size_t h,
-                        const struct msg_epoch *epoch)
+                        const struct msg_epoch_info *epoch)
 {
     const struct m_host *host = &world->model.hosts[h];
     const struct m_epoch *there = NULL;
@@ -68,7 +68,7 @@ static void check_welcome(struct world *world, struct w_client *client,
     SIM_EQUAL(welcome->limits.work_bits, limited ? limits->work_bits : 0);
     SIM_EQUAL(welcome->limits.sender_share_ppm, limits->sender_share_ppm);
     for (size_t h = 0; h < welcome->host_count; h++) {
-        const struct msg_host *host = &welcome->hosts[h];
+        const struct msg_host_info *host = &welcome->hosts[h];
         SIM_CHECK(is_text(&host->name, world->config.hosts[h].name));
         SIM_EQUAL(host->messages, world->config.hosts[h].messages_max);
         SIM_EQUAL(host->accept, (int)expected->accept[h] + 1);

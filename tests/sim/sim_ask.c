@@ -194,7 +194,7 @@ static void put_deposit(struct world *world, struct w_client *client, struct w_r
         .filter = {request->filter, request->filter_bytes},
         .media_type = text_of("text/plain"),
         .payload = {payload, m_payload_bytes(request->payload)},
-        .has_ttl = request->has_ttl,
+        .has_ttl_s = request->has_ttl_s,
         .ttl_s = request->ttl_s,
         .reach_ppm = request->reach_ppm,
     };
@@ -217,15 +217,40 @@ static void put_admin(const struct world *world, const struct w_request *request
                                         ? LIMIT_HASH_BYTES
                                         : world->model.hosts[request->host].filter_bytes};
 
-    out->admin = (struct msg_admin){.host = host_text(world, request),
-                                    .id = {request->message_id, MESSAGE_ID_BYTES},
-                                    .ban = request->ban,
-                                    .pending = request->pending,
-                                    .number = request->number,
-                                    .max_distance_ppm = request->rule.max_distance_ppm,
-                                    .word = text_of(request->word)};
-    if (request->kind == MSG_REQUEST_BAN || request->kind == MSG_REQUEST_UNBAN) {
-        *(request->rule.is_payload ? &out->admin.payload_hash : &out->admin.filter) = value;
+    const struct msg_bytes none = {NULL, 0};
+    const struct msg_bytes hash = request->rule.is_payload ? value : none;
+    const struct msg_bytes filter = request->rule.is_payload ? none : value;
+    const struct msg_bytes id = {request->message_id, MESSAGE_ID_BYTES};
+    const struct msg_text host = host_text(world, request);
+
+    switch (request->kind) {
+    case MSG_REQUEST_STATS:
+        out->stats.host = host;
+        break;
+    case MSG_REQUEST_REMOVE:
+        out->remove = (struct msg_remove){.host = host, .id = id, .ban = request->ban};
+        break;
+    case MSG_REQUEST_RESTORE:
+        out->restore = (struct msg_restore){.host = host, .id = id};
+        break;
+    case MSG_REQUEST_REPORTED:
+        out->reported = (struct msg_reported){
+            .host = host, .limit = request->number, .pending = request->pending};
+        break;
+    case MSG_REQUEST_BAN:
+        out->ban = (struct msg_ban){host, hash, filter, request->rule.max_distance_ppm};
+        break;
+    case MSG_REQUEST_UNBAN:
+        out->unban = (struct msg_unban){host, hash, filter};
+        break;
+    case MSG_REQUEST_BANS:
+        out->bans = (struct msg_bans){host, request->number};
+        break;
+    case MSG_REQUEST_ACCEPT:
+        out->accept = (struct msg_accept){host, text_of(request->word)};
+        break;
+    default: /* it has no fields */
+        break;
     }
 }
 
@@ -270,22 +295,22 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
         out.here = (struct msg_here){.host = host_text(world, request)};
     } else if (request->kind == MSG_REQUEST_REPORT) {
         out.report = (struct msg_report){.host = host_text(world, request),
-                                         .kind = MSG_REPORT_OTHER,
+                                         .kind = MSG_REPORT_OTHER_KIND,
                                          .id = {request->message_id, MESSAGE_ID_BYTES}};
         if (request->reason > 0) {
             out.report.reason = text_of(reasons[request->reason]);
-            out.report.kind = (enum msg_report_kind)(MSG_REPORT_OTHER - request->reason);
+            out.report.kind = (enum msg_report_kind)(MSG_REPORT_OTHER_KIND - request->reason);
         }
         if (world->config.limits.work_bits > 0 && client->sender != 0) {
             do_work(world, client, request, NULL);
             out.report.work = request->work;
         }
     } else if (request->kind == MSG_REQUEST_EXPORT) {
-        out.export_page =
+        out.export =
             (struct msg_export){.host = host_text(world, request), .limit = request->number};
         for (unsigned i = 0; i < 8 && request->has_cursor; i++) {
             cursor[i] = (uint8_t)((uint64_t)request->cursor >> (8 * (7 - i)));
-            out.export_page.after = (struct msg_bytes){cursor, sizeof(cursor)};
+            out.export.after = (struct msg_bytes){cursor, sizeof(cursor)};
         }
     } else {
         put_admin(world, request, &out);
@@ -351,7 +376,7 @@ static void make_deposit(struct world *world, struct w_request *request)
         request->filter_bytes--;
     }
     request->payload = rng_below(rng, PAYLOADS);
-    request->has_ttl = rng_chance(rng, 90);
+    request->has_ttl_s = rng_chance(rng, 90);
     request->ttl_s = 1 + (rng_chance(rng, 60) ? rng_below(rng, 120) : rng_below(rng, 200000));
     if (rng_chance(rng, 1)) {
         request->ttl_s = world->config.limits.ttl_max_s + rng_below(rng, 2);

@@ -114,10 +114,10 @@ static void expect_welcome(struct world *world, struct w_client *client, struct 
             m_accept(&world->model, (uint32_t)h, &source, &expected->accept_until_ms[h]);
         if (host->current > 0) {
             const struct m_epoch *epoch = &host->epochs[host->current - 1];
-            expected->epochs[h] = (struct msg_epoch){.number = epoch->number,
-                                                     .starts_ms = epoch->starts_ms,
-                                                     .ends_ms = epoch->ends_ms,
-                                                     .kept_ms = epoch->kept_ms};
+            expected->epochs[h] = (struct msg_epoch_info){.number = epoch->number,
+                                                          .starts_ms = epoch->starts_ms,
+                                                          .ends_ms = epoch->ends_ms,
+                                                          .kept_ms = epoch->kept_ms};
         }
     }
     for (uint32_t i = 0; i < client->drop_count && request->has_shown; i++) {

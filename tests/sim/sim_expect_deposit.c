@@ -43,7 +43,7 @@ static bool check_deposit(struct world *world, struct w_request *request)
     } else if (!expect_fill_is_right(&host->config->profile, request->filter,
                                      limits->deposit_fill_min_ppm, limits->deposit_fill_max_ppm)) {
         expect_error(request, MSG_FILL_OUT_OF_RANGE, "filter");
-    } else if (request->has_ttl && request->ttl_s > limits->ttl_max_s) {
+    } else if (request->has_ttl_s && request->ttl_s > limits->ttl_max_s) {
         expect_error(request, MSG_INVALID, "ttl_s");
     } else if (request->client->sender != 0 && limits->work_bits > 0 && !request->has_work) {
         expect_error(request, MSG_INVALID, "work");
@@ -82,7 +82,7 @@ static void make_message(struct world *world, struct w_request *request, enum pe
 {
     struct model *model = &world->model;
     const struct m_epoch *epoch = m_epoch(model, request->host, request->epoch);
-    const uint32_t ttl_s = request->has_ttl ? request->ttl_s : world->config.limits.ttl_default_s;
+    const uint32_t ttl_s = request->has_ttl_s ? request->ttl_s : world->config.limits.ttl_default_s;
 
     SIM_CHECK(model->message_count < M_MESSAGES);
     request->deposit = model->message_count++;

@@ -62,7 +62,7 @@ struct w_expected {
     uint64_t watch_id, seq;
     const char *mode, *source;
     int64_t until_ms;
-    struct msg_epoch epochs[M_HOSTS]; /* welcome: current ones; number 0: none */
+    struct msg_epoch_info epochs[M_HOSTS]; /* welcome: current ones; number 0: none */
     enum accept accept[M_HOSTS];
     int64_t accept_until_ms[M_HOSTS];
     bool has_dropped;
@@ -87,7 +87,7 @@ struct w_request {
     uint8_t filter[M_FILTER_BYTES];
     uint32_t filter_bytes;
     uint32_t payload, ttl_s, reach_ppm, token;
-    bool has_ttl, can_withdraw;
+    bool has_ttl_s, can_withdraw;
     uint64_t work;
     bool has_work;    /* enough of it */
     uint32_t deposit; /* the number of the message that it makes; valid while it is under way */

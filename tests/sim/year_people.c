@@ -190,7 +190,7 @@ static struct year_answer send_deposit(uint32_t number, uint32_t lifetime_s)
         .filter = {filter, sizeof(filter)},
         .media_type = {"text/plain", 10},
         .payload = {payload, make_payload(number, payload)},
-        .has_ttl = true,
+        .has_ttl_s = true,
         .ttl_s = lifetime_s,
         .reach_ppm = LIMIT_DISTANCE_PPM,
         .withdraw_hash = {hash, sizeof(hash)},
@@ -300,7 +300,7 @@ static void remove_message(uint32_t number, struct note *note)
     struct msg_request request = {.kind = MSG_REQUEST_REMOVE, .name = "remove"};
 
     make_id(number, id);
-    request.admin = (struct msg_admin){.host = host_text(note->host), .id = {id, sizeof(id)}};
+    request.remove = (struct msg_remove){.host = host_text(note->host), .id = {id, sizeof(id)}};
     const struct year_answer answer = machine_ask(0, &request);
     if (answer.kind == MSG_RESPONSE_REMOVED) {
         note->fate = GONE;
@@ -482,8 +482,8 @@ static void export_all(unsigned host)
 
     do {
         struct msg_request request = {.kind = MSG_REQUEST_EXPORT, .name = "export"};
-        request.export_page.host = host_text(host);
-        request.export_page.after =
+        request.export.host = host_text(host);
+        request.export.after =
             (struct msg_bytes){page.cursor_bytes > 0 ? page.cursor : NULL, page.cursor_bytes};
         (void)machine_ask_for(&request, take_page, &page);
     } while (page.cursor_bytes > 0);

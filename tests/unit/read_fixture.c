@@ -233,7 +233,7 @@ void read_fixture_deposit_bytes(struct read_fixture *fixture, const char *host, 
         .filter = {filter, sizeof(filter)},
         .media_type = text_of("text/plain"),
         .payload = {payload, payload_bytes},
-        .has_ttl = true,
+        .has_ttl_s = true,
         .ttl_s = ttl_s,
         .reach_ppm = 1000000 - number,
         .withdraw_hash = {fixture->withdraw_hash, LIMIT_HASH_BYTES},
@@ -285,7 +285,7 @@ void read_fixture_send_export(struct read_fixture *fixture, const char *host, co
         .id = 700,
         .name = "export",
         .kind = MSG_REQUEST_EXPORT,
-        .export_page = {.host = text_of(host), .after = {after, after_bytes}, .limit = limit},
+        .export = {.host = text_of(host), .after = {after, after_bytes}, .limit = limit},
     };
 
     handle(fixture, &request);

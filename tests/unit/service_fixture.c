@@ -134,7 +134,7 @@ void service_fixture_send_deposit(struct service_fixture *fixture, const char *h
         .filter = {filter, sizeof(filter)},
         .media_type = {"text/plain", 10},
         .payload = {(const uint8_t *)"hello", 5},
-        .has_ttl = true,
+        .has_ttl_s = true,
         .ttl_s = ttl_s,
         .reach_ppm = LIMIT_DISTANCE_PPM,
         .withdraw_hash = {hash, sizeof(hash)},

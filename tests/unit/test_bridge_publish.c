@@ -64,7 +64,7 @@ static struct msg_change gone(uint64_t seq, const uint8_t *id)
     return (struct msg_change){
         .seq = seq,
         .has_gone = true,
-        .gone = {.id = {id, LIMIT_ID_BYTES}, .until_ms = 500, .why = MSG_WHY_EVICTED}};
+        .gone = {.id = {id, LIMIT_ID_BYTES}, .until_ms = 500, .why = MSG_WAS_EVICTED}};
 }
 
 static struct msg_change message(uint64_t seq, const uint8_t *id)

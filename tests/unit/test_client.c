@@ -267,9 +267,9 @@ static void put_notices(struct fake_peer *peer, const char *host, const char *te
                                                 .lang = {lang, lang != NULL ? strlen(lang) : 0}},
                                                {.number = 2, .text = {text, strlen(text)}}};
     struct msg_response response = {.kind = MSG_RESPONSE_NOTICES_CHANGED};
-    response.notices.host = (struct msg_text){host, strlen(host)};
-    response.notices.notices = notices;
-    response.notices.notice_count = count;
+    response.notices_changed.host = (struct msg_text){host, strlen(host)};
+    response.notices_changed.notices = notices;
+    response.notices_changed.notice_count = count;
     fake_put(peer, &response);
 }
 

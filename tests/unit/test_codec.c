@@ -108,7 +108,7 @@ static void test_a_full_apply_is_read(void **state)
             .has_gone = true,
             .has_rule = true,
             .message = {.id = {(const uint8_t *)"0123456789abcdef", 16}, .filter = {filter, 1}},
-            .gone = {{(const uint8_t *)"0123456789abcdef", 16}, 0, MSG_WHY_REMOVED},
+            .gone = {{(const uint8_t *)"0123456789abcdef", 16}, 0, MSG_WAS_REMOVED},
             .rule = {.kind = 1},
         };
     }
@@ -138,7 +138,7 @@ static void test_defaults_of_absent_fields(void **state)
     assert_int_equal(back.deposit.epoch, 0);
     assert_string_equal(back.deposit.media_type.text, "text/plain");
     assert_int_equal(back.deposit.payload.count, 0);
-    assert_false(back.deposit.has_ttl);
+    assert_false(back.deposit.has_ttl_s);
     assert_int_equal(back.deposit.reach_ppm, 1000000);
     assert_null(back.deposit.withdraw_hash.data);
     bytes_deinit(&bytes);
@@ -262,9 +262,9 @@ static const struct spoiled spoiled_rows[] = {
     SPOILED("id", 9, withdraw.id, struct msg_bytes, NULL, 0),
     SPOILED("token", 9, withdraw.token, struct msg_bytes, NULL, 0),
     SPOILED("token", 9, withdraw.token, struct msg_bytes, spare, 31),
-    SPOILED("after", 12, export_page.after, struct msg_bytes, spare, 0),
-    SPOILED("after", 12, export_page.after, struct msg_bytes, spare, 33),
-    SPOILED("host", 12, export_page.host, struct msg_text, "a-", 2),
+    SPOILED("after", 12, export.after, struct msg_bytes, spare, 0),
+    SPOILED("after", 12, export.after, struct msg_bytes, spare, 33),
+    SPOILED("host", 12, export.host, struct msg_text, "a-", 2),
 };
 
 static void check_spoiled(const struct spoiled *row)

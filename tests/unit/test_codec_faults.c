@@ -330,7 +330,7 @@ static void test_promised_sizes_are_enough(void **state)
             .has_gone = true,
             .has_rule = true,
             .message = message,
-            .gone = {{payload, 16}, -1, MSG_WHY_EVICTED},
+            .gone = {{payload, 16}, -1, MSG_WAS_EVICTED},
             .rule = {LIMIT_RULE_KIND, {payload, LIMIT_RULE_BYTES}, UINT32_MAX, -1, true, -1}};
         const struct msg_response changed = {.id = UINT64_MAX,
                                              .kind = MSG_RESPONSE_CHANGED,

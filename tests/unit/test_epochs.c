@@ -35,7 +35,7 @@ struct fixture {
     size_t found_count;
     uint32_t found[FOUND_MAX]; /* numbers of messages */
     uint64_t found_epochs[FOUND_MAX];
-    struct msg_epoch told; /* by the last push, or Welcome */
+    struct msg_epoch_info told; /* by the last push, or Welcome */
     uint8_t told_key[LIMIT_KEY_BYTES];
     bool told_any;
     unsigned pushes;
@@ -44,7 +44,7 @@ struct fixture {
 
 /* --- fixture ---------------------------------------------------------------------------------- */
 
-static void note_epoch(struct fixture *fixture, const struct msg_epoch *epoch)
+static void note_epoch(struct fixture *fixture, const struct msg_epoch_info *epoch)
 {
     fixture->told = *epoch;
     if (epoch->key.data != NULL) {
@@ -209,7 +209,7 @@ static void send_deposit(struct fixture *fixture, uint32_t number, uint64_t epoc
         .epoch = epoch,
         .filter = {filter, sizeof(filter)},
         .media_type = {"text/plain", 10},
-        .has_ttl = true,
+        .has_ttl_s = true,
         .ttl_s = ttl_s,
         .reach_ppm = LIMIT_DISTANCE_PPM,
     };

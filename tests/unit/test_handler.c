@@ -177,7 +177,7 @@ static void send_deposit(struct fixture *fixture, uint8_t number, const char *te
         .filter = {filter, sizeof(filter)},
         .media_type = {"text/plain", 10},
         .payload = {(const uint8_t *)text, strlen(text)},
-        .has_ttl = ttl_s > 0,
+        .has_ttl_s = ttl_s > 0,
         .ttl_s = ttl_s,
         .reach_ppm = 1000000,
         .withdraw_hash = {fixture->withdraw_hash, LIMIT_HASH_BYTES},
@@ -495,7 +495,7 @@ static void sweep_goes_on_by_itself(void **state)
                                                .filter = {filter, sizeof(filter)},
                                                .media_type = {"text/plain", 10},
                                                .payload = {(const uint8_t *)"x", 1},
-                                               .has_ttl = true,
+                                               .has_ttl_s = true,
                                                .ttl_s = 1,
                                                .reach_ppm = 1000000};
         handler_handle(fixture->service, &fixture->client, &request);

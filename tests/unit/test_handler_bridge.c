@@ -216,7 +216,7 @@ static void what_goes_makes_room(void **state)
     assert_true(host_has(host, changes[2].message.id.data, 0));
     gone.gone = (struct msg_gone){.id = changes[1].message.id,
                                   .until_ms = changes[1].message.expires_ms,
-                                  .why = MSG_WHY_EVICTED};
+                                  .why = MSG_WAS_EVICTED};
     const struct msg_change fifth = message_of(5);
     const struct msg_request third =
         apply_of((struct msg_change[]){changes[3], fifth, gone, gone}, 4);

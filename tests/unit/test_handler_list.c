@@ -61,7 +61,7 @@ static struct msg_request request_all(uint32_t limit, const uint8_t *cursor, siz
         .id = 3002,
         .name = "reported",
         .kind = MSG_REQUEST_REPORTED,
-        .admin = {.all = true, .number = limit, .after = {cursor, cursor == NULL ? 0 : bytes}}};
+        .reported = {.all = true, .limit = limit, .after = {cursor, cursor == NULL ? 0 : bytes}}};
 }
 
 /* Reads the page of a cursor, and replaces the cursor by that of the older or the newer page. */
@@ -220,13 +220,13 @@ static void odd_cursors_are_refused(void **state)
     struct msg_request request = request_all(0, (const uint8_t *)"n\0\0\0\0\0\0\0\0", 9);
     assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
     expect_page(&fixture->answer.reported_list, "1");
-    request.admin.all = false;
+    request.reported.all = false;
     assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
     assert_string_equal(fixture->answer.error.field, "after");
     for (unsigned both = 0; both < 2; both++) {
         request = request_all(0, NULL, 0);
-        request.admin.pending = both == 0;
-        request.admin.withheld = both == 1;
+        request.reported.pending = both == 0;
+        request.reported.withheld = both == 1;
         assert_int_equal(handler_fixture_refused(fixture, &request), MSG_INVALID);
         assert_string_equal(fixture->answer.error.field, "all");
     }

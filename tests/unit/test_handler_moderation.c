@@ -55,7 +55,7 @@ static const struct msg_reported_list *list(struct handler_fixture *fixture, boo
     const struct msg_request request = {.id = 3000,
                                         .name = "reported",
                                         .kind = MSG_REQUEST_REPORTED,
-                                        .admin = {.pending = pending, .number = limit}};
+                                        .reported = {.pending = pending, .limit = limit}};
 
     assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
     return &fixture->answer.reported_list;
@@ -231,7 +231,7 @@ static void removed_and_banned(void **state)
 
     deposit(fixture, 1, "rude");
     request = *handler_fixture_about(MSG_REQUEST_REMOVE, 1);
-    request.admin.ban = true;
+    request.remove.ban = true;
     assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REMOVED);
     assert_int_equal(handler_fixture_refused(fixture, handler_fixture_deposit(2, "rude", LONG_S)),
                      MSG_FORBIDDEN);
@@ -243,7 +243,7 @@ static void removed_and_banned(void **state)
         assert_int_equal(rules_put(&fixture->service->hosts[0].rules, &rule), 0);
     }
     request = *handler_fixture_about(MSG_REQUEST_REMOVE, 3);
-    request.admin.ban = true;
+    request.remove.ban = true;
     assert_int_equal(handler_fixture_refused(fixture, &request), MSG_QUOTA);
     assert_true(handler_fixture_finds(fixture, 3));
 }
@@ -258,8 +258,10 @@ static enum msg_response_kind about(struct handler_fixture *fixture, enum msg_re
 
 static const struct msg_reported_list *withheld(struct handler_fixture *fixture)
 {
-    const struct msg_request request = {
-        .id = 3001, .name = "reported", .kind = MSG_REQUEST_REPORTED, .admin = {.withheld = true}};
+    const struct msg_request request = {.id = 3001,
+                                        .name = "reported",
+                                        .kind = MSG_REQUEST_REPORTED,
+                                        .reported = {.withheld = true}};
 
     assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REPORTED_LIST);
     return &fixture->answer.reported_list;
@@ -306,7 +308,7 @@ static void removing_can_be_undone(void **state)
     fixture->service->hosts[0].config.remove_after_s = 60;
     deposit(fixture, 1, "rude");
     request = *handler_fixture_about(MSG_REQUEST_REMOVE, 1);
-    request.admin.ban = true;
+    request.remove.ban = true;
     for (unsigned i = 0; i < 2; i++) {
         assert_int_equal(handler_fixture_do(fixture, &request), MSG_RESPONSE_REMOVED);
         const int64_t destroyed_ms = fixture->answer.removed.destroyed_ms;

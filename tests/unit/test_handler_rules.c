@@ -38,7 +38,8 @@ static struct msg_request ban_request(enum msg_request_kind kind)
     struct msg_request request = {.id = 5, .kind = kind};
 
     request.name = kind == MSG_REQUEST_BAN ? "ban" : "unban";
-    request.admin.payload_hash = (struct msg_bytes){hash_of_rude, LIMIT_HASH_BYTES};
+    *(kind == MSG_REQUEST_BAN ? &request.ban.payload_hash : &request.unban.payload_hash) =
+        (struct msg_bytes){hash_of_rude, LIMIT_HASH_BYTES};
     return request;
 }
 
@@ -47,7 +48,7 @@ static struct msg_request accept_request(const char *mode)
     struct msg_request request = {.id = 6, .name = "accept", .kind = MSG_REQUEST_ACCEPT};
 
     if (mode != NULL) {
-        request.admin.word = (struct msg_text){mode, strlen(mode)};
+        request.accept.mode = (struct msg_text){mode, strlen(mode)};
     }
     return request;
 }
@@ -100,21 +101,21 @@ static void filters(void **state)
     struct msg_request ban = ban_request(MSG_REQUEST_BAN);
 
     memcpy(filter, handler_fixture_deposit(10, "", LONG_S)->deposit.filter.data, sizeof(filter));
-    ban.admin.payload_hash = (struct msg_bytes){NULL, 0};
-    ban.admin.filter = (struct msg_bytes){filter, sizeof(filter)};
+    ban.ban.payload_hash = (struct msg_bytes){NULL, 0};
+    ban.ban.filter = (struct msg_bytes){filter, sizeof(filter)};
     assert_int_equal(handler_fixture_do(fixture, &ban), MSG_RESPONSE_BANNED);
     assert_false(takes(fixture, 10, "text"));
     assert_string_equal(fixture->answer.error.field, "filter");
     assert_true(takes(fixture, 11, "text")); /* 9 of 11 bits are the same: 2/11 away */
-    ban.admin.max_distance_ppm = 333333;
+    ban.ban.max_distance_ppm = 333333;
     assert_int_equal(handler_fixture_do(fixture, &ban), MSG_RESPONSE_BANNED);
     assert_false(takes(fixture, 9, "text"));
     assert_true(takes(fixture, 12, "text")); /* 8 of 12: a third, which is more */
-    ban.admin.max_distance_ppm = 333334;
+    ban.ban.max_distance_ppm = 333334;
     assert_int_equal(handler_fixture_do(fixture, &ban), MSG_RESPONSE_BANNED);
     assert_false(takes(fixture, 8, "text"));
     assert_int_equal(fixture->service->hosts[0].rules.ban_count, 1);
-    ban.admin.filter.count--;
+    ban.ban.filter.count--;
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_PROFILE_MISMATCH);
 }
 
@@ -123,9 +124,9 @@ static void exactly_one_thing_is_banned(void **state)
     struct handler_fixture *fixture = *state;
     struct msg_request ban = ban_request(MSG_REQUEST_BAN);
 
-    ban.admin.filter = handler_fixture_deposit(1, "", LONG_S)->deposit.filter;
+    ban.ban.filter = handler_fixture_deposit(1, "", LONG_S)->deposit.filter;
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_INVALID);
-    ban.admin.filter = ban.admin.payload_hash = (struct msg_bytes){NULL, 0};
+    ban.ban.filter = ban.ban.payload_hash = (struct msg_bytes){NULL, 0};
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_INVALID);
 }
 
@@ -149,15 +150,15 @@ static void lists_of_bans(void **state)
     }
     assert_int_equal(handler_fixture_refused(fixture, &ban), MSG_QUOTA);
     do {
-        bans.admin.number = seen;
+        bans.bans.skip = seen;
         assert_int_equal(handler_fixture_do(fixture, &bans), MSG_RESPONSE_BAN_LIST);
         for (size_t i = 0; i < fixture->answer.ban_list.ban_count; i++) {
             assert_int_equal(fixture->answer.ban_list.bans[i].max_distance_ppm, seen++);
         }
     } while (fixture->answer.ban_list.more);
     assert_int_equal(seen, RULES_BANS_MAX);
-    assert_true(bans.admin.number > 0); /* they did not fit one frame */
-    bans.admin.number = seen + 1;
+    assert_true(bans.bans.skip > 0); /* they did not fit one frame */
+    bans.bans.skip = seen + 1;
     assert_int_equal(handler_fixture_do(fixture, &bans), MSG_RESPONSE_BAN_LIST);
     assert_int_equal(fixture->answer.ban_list.ban_count, 0);
 }
@@ -252,9 +253,9 @@ static struct msg_request notice_request(const char *text, int64_t until_ms, uin
 {
     struct msg_request request = {.id = 8, .name = "notice", .kind = MSG_REQUEST_NOTICE};
 
-    request.admin.word = (struct msg_text){text, text == NULL ? 0 : strlen(text)};
-    request.admin.until_ms = until_ms;
-    request.admin.number = drop;
+    request.notice.text = (struct msg_text){text, text == NULL ? 0 : strlen(text)};
+    request.notice.until_ms = until_ms;
+    request.notice.drop = drop;
     return request;
 }
 
@@ -278,21 +279,21 @@ static void notices(void **state)
     assert_int_equal(handler_fixture_settle(fixture), MSG_RESPONSE_NOTICED);
     assert_int_equal(handler_fixture_refused(fixture, &late), MSG_INVALID);
     assert_int_equal(handler_fixture_do(fixture, &second), MSG_RESPONSE_NOTICED);
-    assert_int_equal(fixture->answer.notices.notice_count, 2);
-    assert_string_equal(fixture->answer.notices.notices[0].text.text, "one");
-    assert_true(fixture->answer.notices.notices[0].until_ms == until_ms);
-    assert_null(fixture->answer.notices.notices[0].lang.text);
+    assert_int_equal(fixture->answer.noticed.notice_count, 2);
+    assert_string_equal(fixture->answer.noticed.notices[0].text.text, "one");
+    assert_true(fixture->answer.noticed.notices[0].until_ms == until_ms);
+    assert_null(fixture->answer.noticed.notices[0].lang.text);
     fixture->clock.wall_ms = until_ms - 1;
     assert_int_equal(handler_fixture_do(fixture, &list), MSG_RESPONSE_NOTICED);
-    assert_int_equal(fixture->answer.notices.notice_count, 2);
+    assert_int_equal(fixture->answer.noticed.notice_count, 2);
     fixture->clock.wall_ms = until_ms;
     assert_int_equal(handler_fixture_do(fixture, &list), MSG_RESPONSE_NOTICED);
-    assert_int_equal(fixture->answer.notices.notice_count, 1);
-    assert_int_equal(fixture->answer.notices.notices[0].number, 2);
+    assert_int_equal(fixture->answer.noticed.notice_count, 1);
+    assert_int_equal(fixture->answer.noticed.notices[0].number, 2);
     fake_persist_fail_next(fixture->persist);
     assert_int_equal(handler_fixture_refused(fixture, &drop), MSG_STORAGE);
     assert_int_equal(handler_fixture_do(fixture, &drop), MSG_RESPONSE_NOTICED);
-    assert_int_equal(fixture->answer.notices.notice_count, 0);
+    assert_int_equal(fixture->answer.noticed.notice_count, 0);
 }
 
 /* --- what fails ------------------------------------------------------------------------------- */

@@ -16,7 +16,7 @@ enum { EQUAL = 5, MESSAGES = 8 };
 static struct msg_request request_of(uint32_t limit)
 {
     return (struct msg_request){
-        .id = 5, .name = "similar", .kind = MSG_REQUEST_SIMILAR, .admin = {.number = limit}};
+        .id = 5, .name = "similar", .kind = MSG_REQUEST_SIMILAR, .similar = {.limit = limit}};
 }
 
 /* EQUAL messages with one filter, the others with a filter each. */

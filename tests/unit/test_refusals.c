@@ -30,7 +30,7 @@ static void each_code_has_a_figure(void **state)
     (void)state;
 
     log_set_level(LOG_LEVEL_ERROR);
-    for (int code = MSG_MALFORMED; code <= MSG_ERROR_LAST; code++) {
+    for (int code = MSG_MALFORMED; code <= MSG_ERROR_CODE_LAST; code++) {
         for (int i = 0; i < code; i++) {
             refusals_note(&refusals, (enum msg_error_code)code, 0);
         }
@@ -46,7 +46,7 @@ static void each_code_has_a_figure(void **state)
     assert_int_equal(figure_of(&figures, "refused_quota_total"), MSG_QUOTA);
     assert_int_equal(figure_of(&figures, "refused_internal_total"), MSG_INTERNAL);
     assert_int_equal(figure_of(&figures, "refused_connections_total"), 2);
-    assert_int_equal(figures.count, MSG_ERROR_LAST + 1);
+    assert_int_equal(figures.count, MSG_ERROR_CODE_LAST + 1);
     arena_deinit(&arena);
 }
 

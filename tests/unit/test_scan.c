@@ -5,6 +5,7 @@
 
 #include "proto/codec/envelope.h"
 #include "proto/codec/scan.h"
+#include "proto/codec/tables.h"
 #include "proto/hearsay.pb-c.h"
 #include "proto/limits.h"
 #include "tests/lib/check.h"

@@ -457,7 +457,7 @@ static void ticks_do_what_is_due(void **state)
     struct peer silent;
 
     greet(fixture, &peer);
-    request.deposit.has_ttl = true;
+    request.deposit.has_ttl_s = true;
     request.deposit.ttl_s = 1;
     peer_put(&peer, &request);
     peer_send(&peer, &fixture->server.loop.uv);

@@ -197,7 +197,7 @@ void watch_fixture_deposit_for(struct watch_fixture *fixture, unsigned place, ui
         .filter = {filter_of(place), WATCH_FIXTURE_FILTER_BYTES},
         .media_type = {"image/jxl", 9}, /* a byte of the id is no text */
         .payload = {id, 1},
-        .has_ttl = true,
+        .has_ttl_s = true,
         .ttl_s = ttl_s,
         .reach_ppm = LIMIT_DISTANCE_PPM,
     };

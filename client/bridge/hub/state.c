@@ -40,7 +40,7 @@ bool state_read(const struct msg_change *change, struct state *out)
     if (change->has_gone) {
         out->state = STATE_GONE;
         out->until_ms = change->gone.until_ms;
-        out->is_evicted = change->gone.why == MSG_WHY_EVICTED;
+        out->is_evicted = change->gone.why == MSG_WAS_EVICTED;
     } else {
         out->state = (uint8_t)change->message.state;
         out->until_ms = change->message.expires_ms;

@@ -91,7 +91,7 @@ static bool check_gone(const struct ask *ask, const struct msg_gone *gone,
                       "the time must be from 1970 to 9999");
         return false;
     }
-    if (ask->request->apply.as == MSG_AS_OPERATOR && gone->why != MSG_WHY_REMOVED) {
+    if (ask->request->apply.as == MSG_AS_OPERATOR && gone->why != MSG_WAS_REMOVED) {
         msg_error_set(out_error, MSG_INVALID, "changes.gone.why",
                       "an operator removes a message (WAS_REMOVED)");
         return false;

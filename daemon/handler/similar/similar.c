@@ -201,10 +201,10 @@ bool handler_run_similar(struct service *service, uint64_t until_ns)
 
 void handler_similar(struct ask *ask)
 {
-    const struct msg_admin *asked = &ask->request->admin;
+    const struct msg_similar *asked = &ask->request->similar;
     struct service *service = ask->service;
 
-    if (!ask_administers(ask)) {
+    if (!ask_administers(ask, &asked->host)) {
         return;
     }
     if (service->similar != NULL) {
@@ -220,6 +220,6 @@ void handler_similar(struct ask *ask)
     job->base.deinit = deinit_similar;
     job->within_ppm = asked->max_distance_ppm;
     job->list.groups = job->groups;
-    job->list.limit = asked->number == 0 || asked->number > GROUPS_MAX ? GROUPS_MAX : asked->number;
+    job->list.limit = asked->limit == 0 || asked->limit > GROUPS_MAX ? GROUPS_MAX : asked->limit;
     job_charge(&job->base, sizeof(*job), service->config.limits.frame_bytes);
 }
