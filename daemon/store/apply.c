@@ -112,7 +112,7 @@ static int apply_stored(struct store_database *database, struct persist_op *op, 
     review->reports = message->reports;
     message->seq = stored->seq;
     op->outcome = PERSIST_APPLIED;
-    return store_review_change(database, message, stored->seq, review);
+    return store_review_change(database, message, review);
 }
 
 static int apply_message(struct store_database *database, struct persist_op *op)
@@ -163,7 +163,7 @@ static int apply_decision(struct store_database *database, struct persist_op *op
     if (here.review.state == op->message.state && here.review.destroy_ms == 0) {
         return op->decision_id.number == 0
                    ? SQLITE_OK
-                   : store_review_change(database, &here.stored, here.stored.seq, &here.review);
+                   : store_review_change(database, &here.stored, &here.review);
     }
     op->message.deposited_ms = here.stored.deposited_ms;
     op->message.expires_ms = here.stored.expires_ms;

@@ -7,8 +7,8 @@
  * - Values: each row has a checksum. store_check verifies the checksums of all tables except
  *   `message`. store_replay_messages verifies the checksums of the messages, because start-up reads
  *   every message anyway.
- * - Indexes: SQLite's integrity_check compares the indexes of the tables `host` and `tombstone`
- *   with their rows. The table `message` has no index.
+ * - Indexes: SQLite's integrity_check compares the indexes of the other tables with their rows. The
+ *   table `message` has no index.
  * - Ids: store_numbers_load checks that no two messages of a host have the same id, and that every
  *   message has its host.
  */
@@ -27,12 +27,5 @@ enum { STORE_CHECK_DETAIL_BYTES = 128 };
  * SQLite's text for the error.
  */
 int store_check(sqlite3 *db, char *out_detail);
-
-/*
- * Compares the schema of a database (tables, indexes, views, triggers) with the schema that the
- * statements `tables` create. Returns SQLITE_OK; SQLITE_CORRUPT if they differ; or another result
- * code.
- */
-int store_check_tables(sqlite3 *db, const char *tables);
 
 #endif

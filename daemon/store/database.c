@@ -3,41 +3,53 @@
 
 #include <string.h>
 
-#include "daemon/store/checksum.h"
 #include "daemon/store/error.h"
 #include "daemon/store/row.h"
+#include "daemon/store/tables.h"
 
 /* --- setting up ------------------------------------------------------------------------------- */
 
+/* Places of the columns that load_meta adds to those of the table. */
+enum {
+    PLACE_CLOCK = 6,
+    PLACE_TOMBSTONES,
+    PLACE_MODERATED,
+    PLACE_REPLICATING,
+    PLACE_EVICTED,
+    PLACE_COPIED
+};
+
 static int load_meta(struct store_database *database)
 {
+    struct store_meta meta;
     sqlite3_stmt *statement;
     int rc = store_query(database->db,
-                         "SELECT store_id, next_seq, max(clock_ms, coalesce((SELECT deposited_ms"
+                         "SELECT *, max(clock_ms, coalesce((SELECT deposited_ms"
                          " FROM message ORDER BY seq DESC LIMIT 1), 0)),"
                          " (SELECT count(*) FROM tombstone), (SELECT count(*) FROM moderation),"
-                         " shift_from_ms, (SELECT count(*) FROM host WHERE replicate),"
+                         " (SELECT count(*) FROM host WHERE replicate),"
                          " (SELECT coalesce(sum(" STORE_EVICTED_COUNT "), 0) FROM evicted),"
                          " (SELECT count(*) FROM copy_decision)"
                          " FROM meta",
                          STORE_NO_VALUES, &statement);
 
-    if (rc == SQLITE_ROW && sqlite3_column_bytes(statement, 0) == PERSIST_STORE_ID_BYTES) {
-        memcpy(database->store_id, sqlite3_column_blob(statement, 0), PERSIST_STORE_ID_BYTES);
+    if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
+        rc = rc == SQLITE_ROW ? store_table_read(statement, &store_meta_table, &meta)
+                              : SQLITE_CORRUPT;
+    }
+    if (rc == SQLITE_OK) {
+        memcpy(database->store_id, meta.store_id, PERSIST_STORE_ID_BYTES);
         database->state = (struct store_state){
-            .next_seq = sqlite3_column_int64(statement, 1),
-            .reserved_seq = sqlite3_column_int64(statement, 1),
-            .clock_ms = sqlite3_column_int64(statement, 2),
-            .tombstones = sqlite3_column_int64(statement, 3),
-            .moderated = sqlite3_column_int64(statement, 4),
-            .shift_from_ms = sqlite3_column_int64(statement, 5),
-            .replicating = sqlite3_column_int64(statement, 6),
-            .told_evicted = sqlite3_column_int64(statement, 7),
-            .copied = sqlite3_column_int64(statement, 8),
+            .next_seq = meta.next_seq,
+            .reserved_seq = meta.next_seq,
+            .clock_ms = sqlite3_column_int64(statement, PLACE_CLOCK),
+            .tombstones = sqlite3_column_int64(statement, PLACE_TOMBSTONES),
+            .moderated = sqlite3_column_int64(statement, PLACE_MODERATED),
+            .shift_from_ms = meta.shift_from_ms,
+            .replicating = sqlite3_column_int64(statement, PLACE_REPLICATING),
+            .told_evicted = sqlite3_column_int64(statement, PLACE_EVICTED),
+            .copied = sqlite3_column_int64(statement, PLACE_COPIED),
         };
-        rc = SQLITE_OK;
-    } else if (rc == SQLITE_ROW || rc == SQLITE_DONE) {
-        rc = SQLITE_CORRUPT;
     }
     (void)sqlite3_finalize(statement);
     return rc;
@@ -103,12 +115,12 @@ static int save_meta(struct store_database *database)
     if (state->next_seq > state->reserved_seq) {
         state->reserved_seq = state->next_seq + STORE_NUMBERS_RESERVED - 1;
     }
-    return store_statement_run(
-        database->statements[STORE_META_SAVE],
-        STORE_VALUES(STORE_NUMBER(state->reserved_seq), STORE_NUMBER(state->clock_ms),
-                     STORE_NUMBER(state->shift_from_ms),
-                     STORE_NUMBER(store_meta_checksum(database->store_id, state->reserved_seq,
-                                                      state->clock_ms, state->shift_from_ms))));
+    struct store_meta meta = {.one = 1,
+                              .next_seq = state->reserved_seq,
+                              .clock_ms = state->clock_ms,
+                              .shift_from_ms = state->shift_from_ms};
+    memcpy(meta.store_id, database->store_id, PERSIST_STORE_ID_BYTES);
+    return store_table_put(database->statements[STORE_META_PUT], &store_meta_table, &meta);
 }
 
 int store_database_commit(struct store_database *database)
@@ -204,10 +216,9 @@ void store_database_write_meta(struct store_database *database)
     database->state.changed = true;
 }
 
-int store_database_insert(struct store_database *database, int64_t seq,
-                          const struct persist_message *message)
+int store_database_insert(struct store_database *database, const struct persist_message *message)
 {
-    database->waiting[database->waiting_count++] = (struct store_row){seq, message};
+    database->waiting[database->waiting_count++] = message;
     return database->waiting_count == STORE_ROWS ? store_database_flush(database) : SQLITE_OK;
 }
 
@@ -221,8 +232,8 @@ int store_database_flush(struct store_database *database)
         return store_row_put_several(database->statements[STORE_INSERT_SEVERAL], database->waiting);
     }
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
-        rc = store_row_put(database->statements[STORE_INSERT], database->waiting[i].seq,
-                           database->waiting[i].message);
+        rc = store_table_put(database->statements[STORE_INSERT], &store_message_table,
+                             database->waiting[i]);
     }
     return rc;
 }

@@ -63,7 +63,7 @@ struct store_database {
     struct store_marks marks;         /* the ids that have a tombstone */
     struct store_numbers *numbers;    /* borrowed */
     /* messages of the transaction that the table `message` does not have yet, but `numbers` has */
-    struct store_row waiting[STORE_ROWS];
+    const struct persist_message *waiting[STORE_ROWS];
     size_t waiting_count;
     struct { /* of the host that was asked for last */
         uint32_t host;
@@ -138,12 +138,11 @@ int store_database_take_change(struct store_database *database, uint32_t host, u
                                int64_t *out_seq);
 
 /*
- * Adds a new message to the transaction. The message waits in memory; this call, or a later one,
- * inserts STORE_ROWS waiting messages at once into the table `message`. The message must stay in
- * place until the transaction ends.
+ * Adds a new message, whose `seq` is set, to the transaction. The message waits in memory; this
+ * call, or a later one, inserts STORE_ROWS waiting messages at once into the table `message`. The
+ * message must stay in place until the transaction ends.
  */
-int store_database_insert(struct store_database *database, int64_t seq,
-                          const struct persist_message *message);
+int store_database_insert(struct store_database *database, const struct persist_message *message);
 
 /*
  * Inserts all waiting messages into the table `message`. Call store_database_flush before a

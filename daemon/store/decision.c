@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/store/decision.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "daemon/store/row.h"
+#include "daemon/store/tables.h"
 
 int store_decision_put(struct store_database *database, const struct persist_op *op,
                        const char *act, uint32_t reports)
@@ -27,7 +28,7 @@ int store_decision_put(struct store_database *database, const struct persist_op 
         (void)snprintf(decision.act, sizeof(decision.act), "%s", act);
     }
     database->state.changed = true;
-    rc = store_row_put_decision(database->db, &decision);
+    rc = store_table_insert(database->db, "INSERT", &store_decision_table, &decision);
     return rc == SQLITE_OK
                ? store_run(database->db, "DELETE FROM decision WHERE host_id = ?1 AND number <= ?2",
                            STORE_VALUES(STORE_NUMBER(decision.host),
@@ -50,36 +51,18 @@ int store_decision_expire(struct store_database *database, const struct persist_
 
 int store_decision_shift(struct store_database *database, const struct persist_op *op)
 {
-    struct persist_decision decision = {.number = 0};
-    int64_t before_ms = op->now_ms - op->shift_ms;
-    int rc = SQLITE_OK;
+    struct persist_decision decision;
+    struct store_walk walk;
+    int rc = store_walk_begin(&walk, database->db, &store_decision_table,
+                              "time_ms BETWEEN %" PRId64 " AND %" PRId64, op->shift_from_ms,
+                              op->now_ms - op->shift_ms);
 
-    while (rc == SQLITE_OK) {
-        sqlite3_stmt *statement;
-
-        rc = store_query(database->db,
-                         "SELECT " STORE_DECISION_COLUMNS " FROM decision NOT INDEXED"
-                         " WHERE (host_id, number) > (?1, ?2) AND time_ms BETWEEN ?3 AND ?4"
-                         " ORDER BY host_id, number LIMIT 1",
-                         STORE_VALUES(STORE_NUMBER(decision.host), STORE_NUMBER(decision.number),
-                                      STORE_NUMBER(op->shift_from_ms), STORE_NUMBER(before_ms)),
-                         &statement);
-        if (rc == SQLITE_ROW) {
-            rc = store_row_read_decision(statement, &decision);
-            if (rc == SQLITE_CORRUPT) { /* stays as it is: the next step goes past its key */
-                decision.host = (uint32_t)sqlite3_column_int64(statement, 0);
-                decision.number = (uint64_t)sqlite3_column_int64(statement, 1);
-            }
-            (void)sqlite3_finalize(statement);
-            decision.time_ms += op->shift_ms;
-            rc = rc == SQLITE_OK        ? store_row_put_decision(database->db, &decision)
-                 : rc == SQLITE_CORRUPT ? SQLITE_OK
-                                        : rc;
-        } else {
-            (void)sqlite3_finalize(statement);
-        }
+    while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &decision)) == SQLITE_ROW) {
+        decision.time_ms += op->shift_ms;
+        rc =
+            store_table_insert(database->db, "INSERT OR REPLACE", &store_decision_table, &decision);
     }
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return store_walk_end(&walk, rc);
 }
 
 int store_decision_read(sqlite3 *db, struct persist_read *read)
@@ -87,7 +70,7 @@ int store_decision_read(sqlite3 *db, struct persist_read *read)
     sqlite3_stmt *statement;
     size_t room = read->decision_count;
     int rc = store_query(db,
-                         "SELECT " STORE_DECISION_COLUMNS " FROM decision"
+                         "SELECT * FROM decision"
                          " WHERE host_id = ?1 AND number < ?2 ORDER BY number DESC LIMIT ?3",
                          STORE_VALUES(STORE_NUMBER(read->page_host),
                                       STORE_NUMBER(read->decisions_before), STORE_NUMBER(room + 1)),
@@ -95,7 +78,8 @@ int store_decision_read(sqlite3 *db, struct persist_read *read)
 
     read->decision_count = 0;
     while (rc == SQLITE_ROW && read->decision_count < room) {
-        rc = store_row_read_decision(statement, &read->decisions[read->decision_count]);
+        rc = store_table_read(statement, &store_decision_table,
+                              &read->decisions[read->decision_count]);
         if (rc == SQLITE_OK) {
             read->decision_count++;
             rc = sqlite3_step(statement);
@@ -112,7 +96,7 @@ int store_copy_put(struct store_database *database, const struct store_copy *cop
 {
     database->state.copied++; /* a row that replaces another one is counted, too */
     database->state.changed = true;
-    return store_row_put_copy(database->statements[STORE_COPY_PUT], copy);
+    return store_table_put(database->statements[STORE_COPY_PUT], &store_copy_table, copy);
 }
 
 /* Takes the next number, by which the owner will confirm the decision. */
@@ -167,22 +151,10 @@ static struct store_copy key_of(const struct persist_op *op)
 int store_copy_find(struct store_database *database, const struct persist_op *op,
                     struct store_copy *out_copy)
 {
-    sqlite3_stmt *statement = database->statements[STORE_COPY_FIND];
-    const struct store_copy key = key_of(op);
-
-    if (database->state.copied == 0) {
-        return SQLITE_DONE;
-    }
-    int rc =
-        store_statement_step(statement, STORE_VALUES(STORE_NUMBER(key.host), STORE_NUMBER(key.kind),
-                                                     STORE_BLOB(key.value, key.value_bytes)));
-    if (rc == SQLITE_ROW) {
-        int read = store_row_read_copy(statement, out_copy);
-        rc = read == SQLITE_OK ? rc : read;
-        out_copy->value = key.value;
-    }
-    store_statement_reset(statement);
-    return rc;
+    *out_copy = key_of(op);
+    return database->state.copied == 0 ? SQLITE_DONE
+                                       : store_table_find(database->statements[STORE_COPY_FIND],
+                                                          &store_copy_table, out_copy);
 }
 
 int store_copy_note(struct store_database *database, const struct persist_op *op, int64_t until_ms)
@@ -201,9 +173,7 @@ int store_copy_drop(struct store_database *database, const struct store_copy *co
 {
     database->state.changed = true;
     database->state.removed = true;
-    return store_statement_run(database->statements[STORE_COPY_DROP],
-                               STORE_VALUES(STORE_NUMBER(copy->host), STORE_NUMBER(copy->kind),
-                                            STORE_BLOB(copy->value, copy->value_bytes)));
+    return store_table_run(database->statements[STORE_COPY_DROP], &store_copy_table, copy);
 }
 
 int store_copy_expire(struct store_database *database, int64_t now_ms)

@@ -12,22 +12,22 @@
 
 int store_deposit_insert(struct store_database *database, struct persist_message *message)
 {
-    int64_t seq = database->state.next_seq;
-    int rc =
-        store_numbers_add(database->numbers, message->host, message->id, seq, message->expires_ms);
+    message->seq = database->state.next_seq;
+    int rc = store_numbers_add(database->numbers, message->host, message->id, message->seq,
+                               message->expires_ms);
 
     if (rc == SQLITE_OK) {
-        rc = store_database_insert(database, seq, message);
+        rc = store_database_insert(database, message);
     }
     if (rc != SQLITE_OK) {
         return rc;
     }
-    message->seq = store_database_take_number(database);
+    (void)store_database_take_number(database);
     database->state.newest_ms = message->deposited_ms;
-    database->state.newest_seq = seq;
+    database->state.newest_seq = message->seq;
     return message->state == PERSIST_SHOWN && message->reports == 0
                ? SQLITE_OK
-               : store_review_begin(database, seq, message);
+               : store_review_begin(database, message);
 }
 
 int store_deposit_refuse(struct persist_op *op)

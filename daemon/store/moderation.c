@@ -1,16 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/store/moderation.h"
 
-#include <assert.h>
-#include <string.h>
+#include <inttypes.h>
 
 #include <sodium.h>
 
 #include "core/base/expiry.h"
-#include "daemon/store/checksum.h"
 #include "daemon/store/decision.h"
 #include "daemon/store/review.h"
 #include "daemon/store/rule.h"
+#include "daemon/store/tables.h"
 #include "daemon/store/tombstone.h"
 
 _Static_assert(crypto_generichash_BYTES == LIMIT_HASH_BYTES, "BLAKE2b-256");
@@ -136,8 +135,8 @@ int store_moderation_withhold(struct store_database *database, struct persist_op
         if (is_removal) {
             row_remove(&row, database, op, stored.expires_ms);
         }
-        rc = is_removal ? store_review_put(database, stored.seq, &row)
-                        : store_review_change(database, &stored, stored.seq, &row);
+        rc = is_removal ? store_review_put(database, &row)
+                        : store_review_change(database, &stored, &row);
         if (rc == SQLITE_OK && is_removal) {
             rc = store_tombstone_put(database, &stored, stored.expires_ms, PERSIST_WHY_REMOVED);
         }
@@ -177,30 +176,17 @@ int store_moderation_destroy(struct store_database *database, struct persist_op 
 
 int store_moderation_shift(struct store_database *database, const struct persist_op *op)
 {
-    int64_t seq = 0;
-    int rc = SQLITE_OK;
+    struct store_review row;
+    struct store_walk walk;
+    int rc = store_walk_begin(&walk, database->db, &store_moderation_table,
+                              "destroy_ms > 0 AND removed_ms >= %" PRId64, op->shift_from_ms);
 
-    while (rc == SQLITE_OK) {
-        struct store_review row;
-
-        rc = store_query_number(database->db,
-                                "SELECT coalesce(min(seq), 0) FROM moderation"
-                                " WHERE seq > ?1 AND destroy_ms > 0 AND removed_ms >= ?2",
-                                STORE_VALUES(STORE_NUMBER(seq), STORE_NUMBER(op->shift_from_ms)),
-                                &seq);
-        if (rc != SQLITE_OK || seq == 0) {
-            return rc;
-        }
-        rc = store_review_find(database, seq, &row);
-        if (rc == SQLITE_CORRUPT) {
-            rc = SQLITE_OK; /* the row stays as it is */
-            continue;
-        }
+    while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &row)) == SQLITE_ROW) {
         row.destroy_ms += op->shift_ms;
         row.removed_ms += op->shift_ms;
-        rc = rc == SQLITE_OK ? store_review_put(database, seq, &row) : rc;
+        rc = store_review_put(database, &row);
     }
-    return rc;
+    return store_walk_end(&walk, rc);
 }
 
 /*
@@ -266,7 +252,9 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
         op->outcome = PERSIST_NOT_FOUND;
     }
     if (rc == SQLITE_OK && op->outcome == PERSIST_APPLIED && op->message.state < PERSIST_HIDDEN) {
-        checksum = store_message_checksum(database->state.next_seq, &stored);
+        struct persist_message shown = stored;
+        shown.seq = database->state.next_seq;
+        checksum = store_table_checksum(&store_message_table, &shown);
     }
     store_statement_reset(database->statements[STORE_FIND]);
     if (rc != SQLITE_OK || op->outcome != PERSIST_APPLIED) {
@@ -299,8 +287,9 @@ int store_moderation_apply(struct store_database *database, struct persist_op *o
     out_times->state = row.state;
     out_times->reports = row.reports;
     if (seq == stored.seq) {
-        return store_review_change(database, &stored, seq, &row);
+        return store_review_change(database, &stored, &row);
     }
+    row.seq = seq;
     row.change_seq = 0; /* the message's new number tells others */
-    return store_review_put(database, seq, &row);
+    return store_review_put(database, &row);
 }

@@ -13,9 +13,9 @@
 #include "daemon/store/evicted.h"
 #include "daemon/store/load.h"
 #include "daemon/store/moderation.h"
-#include "daemon/store/row.h"
 #include "daemon/store/rule.h"
 #include "daemon/store/shift.h"
+#include "daemon/store/tables.h"
 #include "daemon/store/tombstone.h"
 
 static int apply_withdraw(struct store_database *database, struct persist_op *op)
@@ -84,7 +84,7 @@ static int apply_epoch(struct store_database *database, struct persist_op *op)
 {
     op->outcome = PERSIST_APPLIED;
     database->state.changed = true;
-    return store_row_put_epoch(database->db, op->epoch);
+    return store_table_insert(database->db, "INSERT OR IGNORE", &store_epoch_table, op->epoch);
 }
 
 static int apply_expire(struct store_database *database, struct persist_op *op)

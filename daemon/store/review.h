@@ -11,7 +11,9 @@
 
 enum { STORE_REASONS_BYTES_MAX = PERSIST_REASONS_KEPT * (PERSIST_WORDS_BYTES_MAX + 1) };
 
+/* A row of the table. */
 struct store_review {
+    int64_t seq; /* of the message */
     enum persist_state state;
     uint32_t reports;
     int64_t destroy_ms; /* of a removed message; else 0 */
@@ -19,7 +21,7 @@ struct store_review {
     int64_t change_seq; /* the number of the change, if it is not the message's own; 0: others are
                            not told, or the message's number tells them */
     size_t reasons_bytes;
-    char reasons[STORE_REASONS_BYTES_MAX];
+    char reasons[STORE_REASONS_BYTES_MAX + 1]; /* one line for each reason, and a NUL */
 };
 
 /*
@@ -28,15 +30,14 @@ struct store_review {
  */
 int store_review_find(struct store_database *database, int64_t seq, struct store_review *out_row);
 
-int store_review_put(struct store_database *database, int64_t seq, const struct store_review *row);
+int store_review_put(struct store_database *database, const struct store_review *row);
 
 /* As store_review_put, and the row takes the number of a change of `message`. */
 int store_review_change(struct store_database *database, const struct persist_message *message,
-                        int64_t seq, struct store_review *row);
+                        struct store_review *row);
 
 /* Stores the state and the number of reports of a new message. */
-int store_review_begin(struct store_database *database, int64_t seq,
-                       const struct persist_message *message);
+int store_review_begin(struct store_database *database, const struct persist_message *message);
 
 /*
  * Reads the state and the number of reports of a message, as store_review_find does.

@@ -1,57 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_row: writes and reads the rows of messages, rules, decisions and epochs, with their
- * checksums (checksum.h).
+ * store_row: the structs of rows that persist.h does not have, and what is done with the rows of
+ * messages. tables.c has the columns of all rows.
  */
 #ifndef DAEMON_STORE_ROW_H
 #define DAEMON_STORE_ROW_H
 
 #include <sqlite3.h>
 
+#include "core/profile/profile.h"
 #include "daemon/store/persist.h"
 
-/* The columns of a message's row, in the order in which store_row_put and store_row_read use them.
- */
-#define STORE_ROW_COLUMNS                                                      \
-    "seq, host_id, id, epoch, deposited_ms, expires_ms, reach_ppm, checksum, " \
-    "withdraw_hash, filter, media_type, payload"
-#define STORE_ROW_PLACES "?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12"
-#define STORE_ROW_BLANKS "(?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
-#define STORE_ROWS_PLACES                                                              \
-    STORE_ROW_BLANKS ", " STORE_ROW_BLANKS ", " STORE_ROW_BLANKS ", " STORE_ROW_BLANKS \
-                     ", " STORE_ROW_BLANKS ", " STORE_ROW_BLANKS ", " STORE_ROW_BLANKS \
-                     ", " STORE_ROW_BLANKS
+/* --- messages --------------------------------------------------------------------------------- */
 
-enum {
-    STORE_ROW_VALUES = 12, /* places of a row */
-    STORE_ROWS = 8         /* rows in STORE_ROWS_PLACES */
-};
-
-/* A message and its number. The message is borrowed. */
-struct store_row {
-    int64_t seq;
-    const struct persist_message *message;
-};
+enum { STORE_ROWS = 8 }; /* messages that one statement inserts */
 
 /*
- * Writes the row of a message by the prepared INSERT `statement`, which has the places 1 to 12.
- * Returns an SQLite result code.
+ * Writes STORE_ROWS rows by a prepared INSERT of as many, in about two thirds of the CPU time of as
+ * many single ones. Returns an SQLite result code.
  */
-int store_row_put(sqlite3_stmt *statement, int64_t seq, const struct persist_message *message);
+int store_row_put_several(sqlite3_stmt *statement, const struct persist_message *const *messages);
 
-/* Writes STORE_ROWS rows by a prepared INSERT with STORE_ROWS_PLACES, in about two thirds of the
- * CPU time of as many calls of store_row_put. */
-int store_row_put_several(sqlite3_stmt *statement, const struct store_row *rows);
-
-/*
- * Reads the current row of `statement` and verifies its checksum. Pointers in *out_message are
- * valid until the statement is stepped or reset. Returns SQLITE_OK; SQLITE_CORRUPT or SQLITE_NOMEM
- * leave *out_message untouched.
- */
+/* Reads the current row of a statement with SELECT *, or message.*, as store_table_read does. */
 int store_row_read(sqlite3_stmt *statement, struct persist_message *out_message);
 
 /* Whether the current row has the host and the id of `key`. */
 bool store_row_is_of(sqlite3_stmt *statement, const struct persist_message *key);
+
+/* Takes the host and the id of the current row, as far as they can be read. */
+void store_row_read_key(sqlite3_stmt *statement, struct persist_message *out_message);
 
 /*
  * Whether two messages have the same content: epoch, reach, withdraw hash, filter, media type and
@@ -59,24 +36,23 @@ bool store_row_is_of(sqlite3_stmt *statement, const struct persist_message *key)
  */
 bool store_row_same_content(const struct persist_message *a, const struct persist_message *b);
 
-/*
- * store_row_put_rule writes the row of a rule by a prepared statement with the places 1 to 9.
- * store_row_read_rule reads the current row, and verifies its checksum; the value of *out_rule is
- * valid until the statement is stepped or reset. Both return an SQLite result code.
- */
-#define STORE_RULE_COLUMNS \
-    "host_id, kind, value, number, created_ms, until_ms, checksum, seq, dropped"
-int store_row_put_rule(sqlite3_stmt *statement, const struct persist_rule *rule);
-int store_row_read_rule(sqlite3_stmt *statement, struct persist_rule *out_rule);
+/* --- other tables ----------------------------------------------------------------------------- */
 
-/*
- * store_row_put_decision writes the row of a decision, or replaces the row. store_row_read_decision
- * reads the current row, and verifies its checksum. Both return an SQLite result code.
- */
-#define STORE_DECISION_COLUMNS \
-    "host_id, number, time_ms, act, id, kind, reports, reason, uid, web, checksum"
-int store_row_put_decision(sqlite3 *db, const struct persist_decision *decision);
-int store_row_read_decision(sqlite3_stmt *statement, struct persist_decision *out_decision);
+/* The only row of the table `meta`. */
+struct store_meta {
+    uint32_t one; /* 1, the key */
+    uint8_t store_id[PERSIST_STORE_ID_BYTES];
+    int64_t next_seq; /* the first number that is not reserved (store_database) */
+    int64_t clock_ms;
+    int64_t shift_from_ms;
+};
+
+struct store_host {
+    uint32_t host; /* 1 or more */
+    char name[LIMIT_HOST_BYTES + 1];
+    char profile[PROFILE_TEXT_MAX];
+    bool replicate; /* the host has changes (persist_change) */
+};
 
 /* What a row of the table copy_decision says of a message: the states of persist_state that an
  * operator can decide for, and: */
@@ -95,31 +71,6 @@ struct store_copy {
 };
 
 /*
- * store_row_put_copy writes a row, or replaces the one of the same host, kind and value, by a
- * prepared statement. store_row_read_copy reads the current row, and verifies its checksum; the
- * value is valid until the statement is stepped or reset. Both return an SQLite result code.
- */
-#define STORE_COPY_COLUMNS \
-    "host_id, kind, value, store_id, number, time_ms, until_ms, state, waits, checksum"
-int store_row_put_copy(sqlite3_stmt *statement, const struct store_copy *copy);
-int store_row_read_copy(sqlite3_stmt *statement, struct store_copy *out_copy);
-
-/*
- * Writes the times of a stored message, and its new checksum, by the prepared statement
- * STORE_SHIFT. `message` is the whole message with its new times.
- */
-int store_row_put_times(sqlite3_stmt *statement, const struct persist_message *message);
-
-/*
- * store_row_put_epoch writes the row of an epoch; if the host has an epoch of this number, the
- * function changes nothing. store_row_read_epoch reads the current row, and verifies its checksum.
- * Both return an SQLite result code.
- */
-#define STORE_EPOCH_COLUMNS "host_id, number, starts_ms, ends_ms, kept_ms, checksum, key"
-int store_row_put_epoch(sqlite3 *db, const struct persist_epoch *epoch);
-int store_row_read_epoch(sqlite3_stmt *statement, struct persist_epoch *out_epoch);
-
-/*
  * The table of tombstones also keeps which messages the operator has removed: a message of host h
  * has a second row, with the host STORE_REMOVED_HOST + h. No host has such a number, so these rows
  * refuse no deposit, and they expire like all others.
@@ -135,15 +86,6 @@ struct store_tombstone {
     enum persist_why why; /* 0 in a row without seq */
 };
 
-/*
- * store_row_put_tombstone writes a tombstone, or replaces the one of the same host and id, by a
- * prepared statement. store_row_read_tombstone reads the current row, and verifies its checksum.
- * Both return an SQLite result code.
- */
-#define STORE_TOMBSTONE_COLUMNS "host_id, id, expires_ms, checksum, seq, why"
-int store_row_put_tombstone(sqlite3_stmt *statement, const struct store_tombstone *tombstone);
-int store_row_read_tombstone(sqlite3_stmt *statement, struct store_tombstone *out_tombstone);
-
 /* A message that went for a new deposit. */
 struct store_eviction {
     int64_t seq; /* the number of the change */
@@ -154,6 +96,15 @@ struct store_eviction {
 enum {
     STORE_EVICTIONS_MAX = 128,
     STORE_EVICTION_BYTES = 32 /* in the column `messages`: seq and expires_ms, little-endian; id */
+};
+
+/* A row of the table `evicted` as the table has it. */
+struct store_evicted_row {
+    int64_t seq;
+    uint32_t host;
+    int64_t expires_ms; /* when the last of the messages expires */
+    const uint8_t *messages;
+    size_t messages_bytes;
 };
 
 /*
@@ -171,11 +122,9 @@ struct store_evictions {
 /*
  * store_row_put_evicted writes a row of at least one message, by a prepared statement.
  * store_row_read_evicted reads the current row, and verifies its checksum. Both return an SQLite
- * result code. The column expires_ms is the time when the last of the messages expires.
- * STORE_EVICTED_COUNT: how many messages a row has.
+ * result code. STORE_EVICTED_COUNT: how many messages a row has.
  */
-#define STORE_EVICTED_COLUMNS "seq, host_id, expires_ms, checksum, messages"
-#define STORE_EVICTED_COUNT   "length(messages) / 32"
+#define STORE_EVICTED_COUNT "length(messages) / 32"
 int store_row_put_evicted(sqlite3_stmt *statement, const struct store_evictions *evictions);
 int store_row_read_evicted(sqlite3_stmt *statement, struct store_evictions *out_evictions);
 

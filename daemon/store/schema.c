@@ -12,7 +12,6 @@
 #include "daemon/store/statement.h"
 #include "daemon/store/tables.h"
 #include "daemon/system/early_signals.h"
-#include "daemon/system/log.h"
 
 enum {
     VALUE_BYTES_MAX = 4 * 1024 * 1024, /* of a value or a row: four times the largest frame */
@@ -201,28 +200,35 @@ static int check_files(const char *path, bool *out_is_new, char *out_reason)
     return 0;
 }
 
+static const char *writer_of(int64_t version)
+{
+    return version > STORE_VERSION ? "a newer hearsayd"
+           : version == 6          ? "a hearsayd after 0.2.0"
+           : version == 5          ? "hearsayd 0.2.0"
+                                   : "a hearsayd before 0.2.0";
+}
+
 static int refuse_version(const char *path, int64_t version, char *out_reason)
 {
-    bool is_newer = version > STORE_VERSION;
+    int used = snprintf(out_reason, PERSIST_REASON_BYTES,
+                        "%.160s has schema %lld and was written by %s; this one reads schema %d "
+                        "only, and left it untouched. ",
+                        path, (long long)version, writer_of(version), STORE_VERSION);
 
-    (void)snprintf(out_reason, PERSIST_REASON_BYTES,
-                   "%.160s was written by %s hearsayd (schema %lld, this one knows %s%d); it was "
-                   "left untouched. Install that version again%s",
-                   path, is_newer ? "a newer" : "an older", (long long)version,
-                   is_newer ? "" : "only ", STORE_VERSION,
-                   is_newer ? ", or use another directory"
-                            : ", save its messages with `hearsay export` of that version, and move "
-                              "the file and its -wal file away to start empty");
+    (void)snprintf(out_reason + used, (size_t)(PERSIST_REASON_BYTES - used),
+                   version > STORE_VERSION
+                       ? "Install that version again, or use another directory"
+                       : "To keep its messages, install that version again, type `hearsay export "
+                         "> messages.jsonl`, stop it and `mv` the file and its -wal file away; "
+                         "then start this version and type `hearsay import messages.jsonl`");
     return -ERR_VERSION;
 }
 
 /*
- * Finds out whether the file is empty (*out_is_empty) or a hearsay database of the known version,
- * or of the version before (*out_is_old).
+ * Finds out whether the file is empty (*out_is_empty) or a hearsay database of the known version.
  * Any other file is refused.
  */
-static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, bool *out_is_old,
-                           char *out_reason)
+static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, char *out_reason)
 {
     int64_t application = 0;
     int64_t version = 0;
@@ -236,7 +242,8 @@ static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, bo
      * The version is checked before the tables are read, because this SQLite may be unable to read
      * the tables of a newer version.
      */
-    if (rc == SQLITE_OK && application == STORE_APPLICATION_ID && version > STORE_VERSION) {
+    if (rc == SQLITE_OK && application == STORE_APPLICATION_ID && version >= 1 &&
+        version != STORE_VERSION) {
         return refuse_version(path, version, out_reason);
     }
     if (rc == SQLITE_OK) {
@@ -254,11 +261,8 @@ static int schema_identify(sqlite3 *db, const char *path, bool *out_is_empty, bo
         return store_error_refuse(path, SQLITE_NOTADB, "it is another program's database",
                                   out_reason);
     }
-    if (version < 1) {
-        return store_error_refuse(path, SQLITE_CORRUPT, "it has no version", out_reason);
-    }
-    *out_is_old = version == STORE_VERSION - 1;
-    return version < STORE_VERSION - 1 ? refuse_version(path, version, out_reason) : 0;
+    return version < 1 ? store_error_refuse(path, SQLITE_CORRUPT, "it has no version", out_reason)
+                       : 0;
 }
 
 static int set_wal(sqlite3 *db)
@@ -296,30 +300,6 @@ static int check_whole(sqlite3 *db, const char *path, char *out_reason)
     return rc == SQLITE_OK ? 0 : store_error_refuse(path, rc, detail, out_reason);
 }
 
-/*
- * Brings a file of the version before up to date, and checks it, in one transaction. After a
- * failure, or a crash, the file is as it was.
- */
-static int bring_up_to_date(sqlite3 *db, const char *path, char *out_reason)
-{
-    int rc = store_exec(db, "BEGIN IMMEDIATE");
-    int code;
-
-    rc = rc == SQLITE_OK ? store_tables_migrate(db) : rc;
-    code = rc == SQLITE_OK ? check_whole(db, path, out_reason)
-                           : store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
-    if (code == 0) {
-        rc = store_exec(db, "COMMIT");
-        code = rc == SQLITE_OK ? 0 : store_error_refuse(path, rc, sqlite3_errmsg(db), out_reason);
-    }
-    if (code == 0) {
-        log_info("%s has the tables of schema %d now", path, STORE_VERSION);
-    } else {
-        (void)store_exec(db, "ROLLBACK"); /* may have happened already */
-    }
-    return code;
-}
-
 static int check_with_beside(sqlite3 *db, const char *path, const struct store_beside *beside,
                              char *out_reason)
 {
@@ -333,12 +313,11 @@ static int check_with_beside(sqlite3 *db, const char *path, const struct store_b
     return code;
 }
 
-/* All checks of a file. They write only to a sound file of the version before. */
+/* All checks of a file. They do not write to it. */
 static int schema_examine(sqlite3 *db, const char *path, const struct store_beside *beside,
                           bool *out_is_empty, char *out_reason)
 {
-    bool is_old = false;
-    int code = schema_identify(db, path, out_is_empty, &is_old, out_reason);
+    int code = schema_identify(db, path, out_is_empty, out_reason);
 
     if (code != 0) {
         return code;
@@ -346,11 +325,7 @@ static int schema_examine(sqlite3 *db, const char *path, const struct store_besi
     if (sqlite3_db_readonly(db, "main") != 0) {
         return store_error_refuse(path, SQLITE_READONLY, "it may not be written to", out_reason);
     }
-    if (*out_is_empty) {
-        return 0;
-    }
-    return is_old ? bring_up_to_date(db, path, out_reason)
-                  : check_with_beside(db, path, beside, out_reason);
+    return *out_is_empty ? 0 : check_with_beside(db, path, beside, out_reason);
 }
 
 static int set_creation_pragmas(sqlite3 *db, int page_bytes)

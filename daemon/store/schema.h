@@ -3,10 +3,9 @@
  * store_schema: the database file: how a connection is set up, which tables a database has, and
  * which files are refused.
  *
- * The tables have a version, STORE_VERSION. A file of the version before is brought up to date. A
- * file of another version, newer or older, is refused. Before the store writes to a file that is
- * not empty, it checks that the file is a hearsay database of this version and is not damaged. One
- * thread at a time uses a connection.
+ * The tables have a version, STORE_VERSION. A file of another version, newer or older, is refused.
+ * Before the store writes to a file that is not empty, it checks that the file is a hearsay
+ * database of this version and is not damaged. One thread at a time uses a connection.
  */
 #ifndef DAEMON_STORE_SCHEMA_H
 #define DAEMON_STORE_SCHEMA_H
@@ -18,7 +17,7 @@
 
 enum {
     STORE_APPLICATION_ID = 0x48525359, /* "HRSY", at byte 68 of the file */
-    STORE_VERSION = 6                  /* of the tables, at byte 60 of the file */
+    STORE_VERSION = 7                  /* of the tables, at byte 60 of the file */
 };
 
 /*
@@ -64,7 +63,7 @@ struct store_beside {
 
 /*
  * As store_schema_open, and calls the functions of `beside` before and after the check. They are
- * not called for a new database, or for one of the version before.
+ * not called for a new database.
  */
 int store_schema_open_beside(const char *path, enum store_use use, int page_bytes,
                              const struct store_beside *beside, sqlite3 **out_db, char *out_reason);

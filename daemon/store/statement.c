@@ -2,6 +2,7 @@
 #include "daemon/store/statement.h"
 
 #include "daemon/store/row.h"
+#include "daemon/store/tables.h"
 
 #define CONTENT_BYTES "length(filter) + length(CAST(media_type AS BLOB)) + length(payload)"
 
@@ -15,12 +16,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
     [STORE_BEGIN] = "BEGIN IMMEDIATE",
     [STORE_COMMIT] = "COMMIT",
     [STORE_ROLLBACK] = "ROLLBACK",
-    [STORE_INSERT] = ("INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")"),
-    /* With OR FAIL SQLite keeps no copy of pages to undo this statement alone: after a failure the
-     * writer undoes the whole transaction. */
-    [STORE_INSERT_SEVERAL] =
-        ("INSERT OR FAIL INTO message (" STORE_ROW_COLUMNS ") VALUES " STORE_ROWS_PLACES),
-    [STORE_FIND] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq = ?1"),
+    [STORE_FIND] = "SELECT * FROM message WHERE seq = ?1",
     [STORE_DELETE] = "DELETE FROM message WHERE seq = ?1 RETURNING host_id, epoch, id",
     /*
      * The order of the columns is read_removed's in deposit.c. length(payload) does not read the
@@ -30,13 +26,7 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
                       " WHERE seq >= ?3 AND seq < ?2 AND host_id = ?1 ORDER BY seq"),
     [STORE_PLACE] = ("SELECT host_id, epoch, id, seq, " CONTENT_BYTES ", expires_ms FROM message"
                      " WHERE seq = ?1"),
-    [STORE_TOMBSTONE_FIND] =
-        ("SELECT " STORE_TOMBSTONE_COLUMNS " FROM tombstone WHERE host_id = ?1 AND id = ?2"),
-    [STORE_TOMBSTONE_PUT] =
-        ("INSERT INTO tombstone (" STORE_TOMBSTONE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6)"
-         " ON CONFLICT (host_id, id) DO UPDATE"
-         " SET expires_ms = excluded.expires_ms, checksum = excluded.checksum,"
-         " seq = excluded.seq, why = excluded.why"),
+    [STORE_TOMBSTONE_FIND] = "SELECT * FROM tombstone WHERE host_id = ?1 AND id = ?2",
     [STORE_TOMBSTONE_EXPIRE] =
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
          " WHERE expires_ms <= ?1 ORDER BY expires_ms LIMIT ?2) RETURNING host_id, id"),
@@ -44,31 +34,12 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
         ("DELETE FROM tombstone WHERE (host_id, id) IN (SELECT host_id, id FROM tombstone"
          " ORDER BY expires_ms LIMIT max(0, (SELECT count(*) FROM tombstone) - ?1))"),
     [STORE_TOMBSTONE_LIFT] = "DELETE FROM tombstone WHERE host_id = ?1 AND id = ?2",
-    [STORE_EVICTED_PUT] =
-        ("INSERT INTO evicted (" STORE_EVICTED_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5)"),
     [STORE_EVICTED_FIRST] =
         ("SELECT seq, expires_ms, " STORE_EVICTED_COUNT " FROM evicted ORDER BY seq"),
     [STORE_EVICTED_DROP] = "DELETE FROM evicted WHERE seq <= ?1",
     [STORE_EPOCH_EXPIRE] = "DELETE FROM epoch WHERE kept_ms <= ?1",
     [STORE_MOVE] = "UPDATE message SET seq = ?2, checksum = ?3 WHERE seq = ?1",
-    /* STORE_..._SHIFTED find the next row that PERSIST_SHIFT changes, in the order of the keys. */
-    [STORE_SHIFTED] = ("SELECT " STORE_ROW_COLUMNS " FROM message NOT INDEXED"
-                       " WHERE seq >= ?1 AND deposited_ms BETWEEN ?2 AND ?3 ORDER BY seq LIMIT 1"),
-    [STORE_SHIFT] = ("UPDATE message SET deposited_ms = ?2, expires_ms = ?3, checksum = ?4"
-                     " WHERE seq = ?1"),
-    [STORE_TOMBSTONE_NEXT] =
-        ("SELECT " STORE_TOMBSTONE_COLUMNS " FROM tombstone NOT INDEXED"
-         " WHERE (host_id, id) > (?1, ?2) AND expires_ms > ?3 ORDER BY host_id, id LIMIT 1"),
-    [STORE_MODERATION_FIND] = ("SELECT state, reports, destroy_ms, removed_ms, reasons, "
-                               "row_checksum, change_seq FROM moderation WHERE seq = ?1"),
-    [STORE_MODERATION_PUT] =
-        ("INSERT INTO moderation"
-         " (seq, state, reports, destroy_ms, removed_ms, reasons, row_checksum, change_seq)"
-         " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8) ON CONFLICT (seq) DO UPDATE"
-         " SET state = excluded.state, reports = excluded.reports,"
-         " destroy_ms = excluded.destroy_ms, removed_ms = excluded.removed_ms,"
-         " reasons = excluded.reasons, row_checksum = excluded.row_checksum,"
-         " change_seq = excluded.change_seq"),
+    [STORE_MODERATION_FIND] = "SELECT * FROM moderation WHERE seq = ?1",
     [STORE_MODERATION_DUE] = ("SELECT seq FROM moderation"
                               " WHERE destroy_ms > 0 AND destroy_ms <= ?1"
                               " ORDER BY destroy_ms LIMIT 1"),
@@ -76,33 +47,35 @@ static const char *const statement_texts[STORE_STATEMENT_COUNT] = {
         ("DELETE FROM decision WHERE (host_id, number) IN"
          " (SELECT host_id, number FROM decision WHERE time_ms < ?1 LIMIT ?2)"),
     [STORE_MODERATION_DROP] = "DELETE FROM moderation WHERE seq = ?1",
-    [STORE_RULE_FIND] =
-        ("SELECT " STORE_RULE_COLUMNS " FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3"),
-    [STORE_RULE_PUT] =
-        ("INSERT INTO rule (" STORE_RULE_COLUMNS ") VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)"
-         " ON CONFLICT (host_id, kind, value) DO UPDATE SET number = excluded.number,"
-         " created_ms = excluded.created_ms, until_ms = excluded.until_ms,"
-         " checksum = excluded.checksum, seq = excluded.seq, dropped = excluded.dropped"),
+    [STORE_RULE_FIND] = "SELECT * FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
     [STORE_RULE_DROP] = "DELETE FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
     [STORE_RULE_EXPIRE] = "DELETE FROM rule WHERE until_ms > 0 AND until_ms <= ?1",
-    [STORE_RULE_SHIFTED] = ("SELECT " STORE_RULE_COLUMNS " FROM rule WHERE until_ms > 0"
-                            " AND created_ms >= ?4 AND (host_id, kind, value) > (?1, ?2, ?3)"
-                            " ORDER BY host_id, kind, value LIMIT 1"),
-    [STORE_RULE_UNTOLD] = ("SELECT " STORE_RULE_COLUMNS " FROM rule WHERE seq IS NULL"
-                           " AND host_id = ?4 AND (host_id, kind, value) > (?1, ?2, ?3)"
-                           " ORDER BY host_id, kind, value LIMIT 1"),
-    [STORE_COPY_FIND] = ("SELECT " STORE_COPY_COLUMNS " FROM copy_decision"
+    [STORE_COPY_FIND] = ("SELECT * FROM copy_decision"
                          " WHERE host_id = ?1 AND kind = ?2 AND value = ?3"),
-    [STORE_COPY_PUT] = ("INSERT OR REPLACE INTO copy_decision (" STORE_COPY_COLUMNS ")"
-                        " VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10)"),
     [STORE_COPY_DROP] = "DELETE FROM copy_decision WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
     [STORE_COPY_EXPIRE] = "DELETE FROM copy_decision WHERE until_ms > 0 AND until_ms <= ?1",
-    [STORE_REPLICATES] = "SELECT coalesce(replicate, 0) FROM host WHERE host_id = ?1",
+    [STORE_REPLICATES] = "SELECT replicate FROM host WHERE host_id = ?1",
     /* The order of STORE_TALLY's columns is add_tally's in ops.c. */
     [STORE_TALLY] = ("SELECT host_id, epoch, filter, " CONTENT_BYTES ", coalesce(state, 0)"
                      " FROM message LEFT JOIN moderation USING (seq)"),
-    [STORE_META_SAVE] = ("UPDATE meta SET next_seq = ?1, clock_ms = ?2, shift_from_ms = ?3,"
-                         " checksum = ?4"),
+};
+
+/* The statements that write whole rows. */
+static const struct {
+    const struct store_table *table;
+    const char *verb;
+    unsigned rows;
+} inserts[STORE_STATEMENT_COUNT] = {
+    [STORE_INSERT] = {&store_message_table, "INSERT", 1},
+    /* With OR FAIL SQLite keeps no copy of pages to undo this statement alone: after a failure the
+     * writer undoes the whole transaction. */
+    [STORE_INSERT_SEVERAL] = {&store_message_table, "INSERT OR FAIL", STORE_ROWS},
+    [STORE_TOMBSTONE_PUT] = {&store_tombstone_table, "INSERT OR REPLACE", 1},
+    [STORE_EVICTED_PUT] = {&store_evicted_table, "INSERT", 1},
+    [STORE_META_PUT] = {&store_meta_table, "INSERT OR REPLACE", 1},
+    [STORE_MODERATION_PUT] = {&store_moderation_table, "INSERT OR REPLACE", 1},
+    [STORE_RULE_PUT] = {&store_rule_table, "INSERT OR REPLACE", 1},
+    [STORE_COPY_PUT] = {&store_copy_table, "INSERT OR REPLACE", 1},
 };
 
 int store_statement_prepare(sqlite3 *db, sqlite3_stmt **out_statements)
@@ -110,8 +83,14 @@ int store_statement_prepare(sqlite3 *db, sqlite3_stmt **out_statements)
     int rc = SQLITE_OK;
 
     for (int i = 0; i < STORE_STATEMENT_COUNT && rc == SQLITE_OK; i++) {
-        rc = sqlite3_prepare_v3(db, statement_texts[i], -1, SQLITE_PREPARE_PERSISTENT,
-                                &out_statements[i], NULL);
+        char insert[STORE_INSERT_BYTES];
+        const char *text = statement_texts[i];
+
+        if (inserts[i].table != NULL) {
+            store_table_insert_sql(inserts[i].table, inserts[i].verb, inserts[i].rows, insert);
+            text = insert;
+        }
+        rc = sqlite3_prepare_v3(db, text, -1, SQLITE_PREPARE_PERSISTENT, &out_statements[i], NULL);
     }
     return rc;
 }

@@ -30,11 +30,8 @@ enum store_statement {
     STORE_EVICTED_FIRST,
     STORE_EVICTED_DROP,
     STORE_EPOCH_EXPIRE,
-    STORE_META_SAVE,
+    STORE_META_PUT,
     STORE_MOVE,
-    STORE_SHIFTED,
-    STORE_SHIFT,
-    STORE_TOMBSTONE_NEXT,
     STORE_MODERATION_FIND,
     STORE_MODERATION_PUT,
     STORE_MODERATION_DROP,
@@ -44,8 +41,6 @@ enum store_statement {
     STORE_RULE_PUT,
     STORE_RULE_DROP,
     STORE_RULE_EXPIRE,
-    STORE_RULE_SHIFTED,
-    STORE_RULE_UNTOLD,
     STORE_COPY_FIND,
     STORE_COPY_PUT,
     STORE_COPY_DROP,
@@ -66,10 +61,6 @@ struct store_value {
 #define STORE_NUMBER(value)                                \
     {                                                      \
         .type = SQLITE_INTEGER, .number = (int64_t)(value) \
-    }
-#define STORE_NUMBER_OR_NULL(value)                                                     \
-    {                                                                                   \
-        .type = (value) != 0 ? SQLITE_INTEGER : SQLITE_NULL, .number = (int64_t)(value) \
     }
 #define STORE_BLOB(data, size)                                 \
     {                                                          \

@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/store/tombstone.h"
 
+#include <inttypes.h>
 #include <string.h>
+
+#include "daemon/store/tables.h"
 
 /*
  * Deletes tombstones until at most nine tenths of the maximum are left, rounded up. The statement
@@ -21,7 +24,8 @@ static int drop_tombstones(struct store_database *database)
 
 static int put_row(struct store_database *database, const struct store_tombstone *tombstone)
 {
-    int rc = store_row_put_tombstone(database->statements[STORE_TOMBSTONE_PUT], tombstone);
+    int rc = store_table_put(database->statements[STORE_TOMBSTONE_PUT], &store_tombstone_table,
+                             tombstone);
 
     database->state.changed = true;
     if (rc == SQLITE_OK) {
@@ -42,19 +46,13 @@ static int put_row(struct store_database *database, const struct store_tombstone
 static int find_row(struct store_database *database, uint32_t host, const uint8_t *id,
                     struct store_tombstone *out_tombstone)
 {
-    sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_FIND];
-
     if (database->state.tombstones == 0 || !store_marks_may_have(&database->marks, host, id)) {
         return SQLITE_DONE;
     }
-    int rc = store_statement_step(
-        statement, STORE_VALUES(STORE_NUMBER(host), STORE_BLOB(id, MESSAGE_ID_BYTES)));
-    if (rc == SQLITE_ROW) {
-        int read = store_row_read_tombstone(statement, out_tombstone);
-        rc = read == SQLITE_OK ? rc : read;
-    }
-    store_statement_reset(statement);
-    return rc;
+    out_tombstone->host = host;
+    memcpy(out_tombstone->id, id, MESSAGE_ID_BYTES);
+    return store_table_find(database->statements[STORE_TOMBSTONE_FIND], &store_tombstone_table,
+                            out_tombstone);
 }
 
 int store_tombstone_find(struct store_database *database, const struct persist_message *message,
@@ -116,7 +114,7 @@ int store_tombstone_put(struct store_database *database, const struct persist_me
 
 int store_tombstone_lift(struct store_database *database, const struct persist_message *message)
 {
-    uint32_t hosts[] = {message->host, (uint32_t)(STORE_REMOVED_HOST + message->host)};
+    const uint32_t hosts[] = {message->host, (uint32_t)(STORE_REMOVED_HOST + message->host)};
     int rc = SQLITE_OK;
 
     for (size_t i = 0; i < 2 && rc == SQLITE_OK; i++) {
@@ -156,80 +154,42 @@ int store_tombstone_expire(struct store_database *database, const struct persist
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
-/*
- * Finds the first tombstone behind the key of *tombstone that expires after `after_ms`. The search
- * ends before the caller changes the row: so no search sees a row that the same loop has moved.
- * SQLITE_DONE: there is none. A damaged row is skipped.
- */
-static int find_next(struct store_database *database, int64_t after_ms, bool *is_first,
-                     struct store_tombstone *tombstone)
-{
-    sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_NEXT];
-    int rc = SQLITE_CORRUPT;
-
-    while (rc == SQLITE_CORRUPT) {
-        rc = store_statement_step(
-            statement,
-            STORE_VALUES(STORE_NUMBER(*is_first ? -1 : (int64_t)tombstone->host),
-                         STORE_BLOB(tombstone->id, MESSAGE_ID_BYTES), STORE_NUMBER(after_ms)));
-        *is_first = false;
-        if (rc == SQLITE_ROW) {
-            int read = store_row_read_tombstone(statement, tombstone);
-            bool has_key = sqlite3_column_bytes(statement, 1) == MESSAGE_ID_BYTES;
-            if (read == SQLITE_CORRUPT && has_key) { /* the next step goes past its key */
-                tombstone->host = (uint32_t)sqlite3_column_int64(statement, 0);
-                memcpy(tombstone->id, sqlite3_column_blob(statement, 1), MESSAGE_ID_BYTES);
-            }
-            rc = read == SQLITE_OK                    ? SQLITE_ROW
-                 : read == SQLITE_CORRUPT && !has_key ? SQLITE_ERROR
-                                                      : read;
-        }
-        store_statement_reset(statement);
-    }
-    return rc;
-}
-
 int store_tombstone_shift(struct store_database *database, const struct persist_op *op)
 {
-    struct store_tombstone tombstone = {.host = 0};
-    int64_t before_ms = op->now_ms - op->shift_ms;
-    bool is_first = true;
-    int rc = SQLITE_OK;
+    struct store_tombstone tombstone;
+    struct store_walk walk;
+    int rc = store_walk_begin(&walk, database->db, &store_tombstone_table, "expires_ms > %" PRId64,
+                              op->now_ms - op->shift_ms);
 
-    while (rc == SQLITE_OK &&
-           (rc = find_next(database, before_ms, &is_first, &tombstone)) == SQLITE_ROW) {
-        struct store_tombstone moved = tombstone;
-
-        moved.expires_ms += op->shift_ms;
+    while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &tombstone)) == SQLITE_ROW) {
         int64_t seq = 0;
-        rc = moved.seq == 0 ? SQLITE_OK : store_database_take_change(database, moved.host, 0, &seq);
-        moved.seq = seq != 0 ? seq : moved.seq;
-        rc = rc == SQLITE_OK
-                 ? store_row_put_tombstone(database->statements[STORE_TOMBSTONE_PUT], &moved)
-                 : rc;
+
+        tombstone.expires_ms += op->shift_ms;
+        rc = tombstone.seq == 0 ? SQLITE_OK
+                                : store_database_take_change(database, tombstone.host, 0, &seq);
+        tombstone.seq = seq != 0 ? seq : tombstone.seq;
+        rc = rc == SQLITE_OK ? store_table_put(database->statements[STORE_TOMBSTONE_PUT],
+                                               &store_tombstone_table, &tombstone)
+                             : rc;
     }
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return store_walk_end(&walk, rc);
 }
 
 int store_tombstone_number(struct store_database *database, uint32_t host)
 {
-    struct store_tombstone tombstone = {.host = 0};
-    bool is_first = true;
-    int rc = SQLITE_OK;
+    struct store_tombstone tombstone;
+    struct store_walk walk;
+    int rc = store_walk_begin(&walk, database->db, &store_tombstone_table,
+                              "host_id = %" PRIu32 " AND seq IS NULL", host);
 
-    while (rc == SQLITE_OK &&
-           (rc = find_next(database, INT64_MIN, &is_first, &tombstone)) == SQLITE_ROW) {
+    while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &tombstone)) == SQLITE_ROW) {
         struct persist_message message = {.host = host};
         struct store_tombstone found;
 
-        rc = SQLITE_OK;
-        if (tombstone.host == host && tombstone.seq == 0) {
-            memcpy(message.id, tombstone.id, MESSAGE_ID_BYTES);
-            rc = store_tombstone_find(database, &message, &found);
-            rc = rc == SQLITE_ROW
-                     ? store_tombstone_put(database, &message, found.expires_ms, found.why)
-                     : rc;
-        }
+        memcpy(message.id, tombstone.id, MESSAGE_ID_BYTES);
+        rc = store_tombstone_find(database, &message, &found);
+        rc = rc == SQLITE_ROW ? store_tombstone_put(database, &message, found.expires_ms, found.why)
+                              : rc;
     }
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return store_walk_end(&walk, rc);
 }

@@ -11,7 +11,7 @@
 #include "daemon/store/persist.h"
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
-#include "daemon/store/statement.h"
+#include "daemon/store/tables.h"
 #include "tests/bench/bench.h"
 #include "tests/bench/stats.h"
 #include "tests/bench/workload.h"
@@ -28,7 +28,8 @@ static int write_rows(sqlite3 *db, sqlite3_stmt *insert, const struct workload_m
     for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
         struct persist_message message;
         workload_describe(&messages[i], 1, stats_now_ns() / 1000000, &message);
-        rc = store_row_put(insert, seq + (int64_t)i, &message);
+        message.seq = seq + (int64_t)i;
+        rc = store_table_put(insert, &store_message_table, &message);
     }
     return rc == SQLITE_OK ? store_exec(db, "COMMIT") : rc;
 }
@@ -57,13 +58,13 @@ static int write_all(sqlite3 *db, sqlite3_stmt *insert, uint64_t seed, size_t co
 
 int alone_deposit(const char *directory, uint64_t seed, size_t count, struct alone_outcome *out)
 {
-    static const char sql[] =
-        "INSERT INTO message (" STORE_ROW_COLUMNS ") VALUES (" STORE_ROW_PLACES ")";
+    char sql[STORE_INSERT_BYTES];
     char reason[PERSIST_REASON_BYTES] = "";
     char path[4096 + 32];
     sqlite3 *db = NULL;
     sqlite3_stmt *insert = NULL;
 
+    store_table_insert_sql(&store_message_table, "INSERT", 1, sql);
     snprintf(path, sizeof(path), "%s/alone.db", directory);
     if (store_schema_open(path, STORE_USE_WRITER, STORE_PAGE_BYTES, &db, reason) != 0) {
         return bench_fail("SQLite alone: %s", reason);
@@ -93,7 +94,7 @@ int alone_deposit(const char *directory, uint64_t seed, size_t count, struct alo
 
 static int read_rows(sqlite3 *db, size_t *out_rows)
 {
-    static const char sql[] = "SELECT " STORE_ROW_COLUMNS " FROM message ORDER BY seq";
+    static const char sql[] = "SELECT * FROM message ORDER BY seq";
     sqlite3_stmt *select = NULL;
     size_t rows = 0;
     int rc = sqlite3_prepare_v2(db, sql, -1, &select, NULL);

@@ -7,7 +7,7 @@
 
 #include "daemon/store/load.h"
 #include "daemon/store/log.h"
-#include "daemon/store/row.h"
+#include "daemon/store/tables.h"
 #include "daemon/store/thread/inner.h"
 #include "daemon/store/thread/replay.h"
 #include "tests/count/count.h"
@@ -66,7 +66,8 @@ static int replay_epochs(struct persist *persist,
 static int begin_epoch(struct persist *persist, const struct persist_epoch *epoch, char *out_reason)
 {
     (void)out_reason;
-    return store_row_put_epoch(store_self(persist)->writer.database.db, epoch);
+    return store_table_insert(store_self(persist)->writer.database.db, "INSERT OR IGNORE",
+                              &store_epoch_table, epoch);
 }
 
 static int replay_rules(struct persist *persist,

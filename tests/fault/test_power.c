@@ -465,80 +465,6 @@ static void test_power_cuts_while_the_clock_is_set(void **state)
     assert_true(moved > 0 && moved < cuts);
 }
 
-/* --- schema 5 is brought up to date ----------------------------------------------------------- */
-
-/* All messages are there after a cut, and the tables are new. Returns whether they were old. */
-static bool opens_old(struct store_fixture *fixture)
-{
-    static struct power_messages messages;
-    const bool was_old = store_read_number(fixture, "PRAGMA user_version") == 5;
-
-    memset(&messages, 0, sizeof(messages));
-    store_open(fixture);
-    assert_int_equal(fixture->persist->interface->replay(fixture->persist, power_note_message,
-                                                         &messages, fixture->reason),
-                     0);
-    store_close(fixture);
-    for (uint32_t i = 0; i < SET_MESSAGES; i++) {
-        assert_true(messages.found[i] == (i != 1));
-    }
-    assert_int_equal(store_read_number(fixture, "PRAGMA user_version"), 6);
-    return was_old;
-}
-
-static void bring_up_watched(struct store_fixture *fixture, struct moments *moments)
-{
-    struct store_op op;
-
-    store_open(fixture);
-    for (uint32_t i = 0; i < SET_MESSAGES; i++) {
-        store_make_deposit(fixture, &op, i, i + 1, POWER_LATER_MS);
-        op.op.message.epoch = 0;
-        assert_int_equal(store_do(fixture, &op), PERSIST_APPLIED);
-    }
-    assert_int_equal(store_withdraw(fixture, 1, SET_MESSAGES), PERSIST_APPLIED);
-    store_close(fixture);
-    store_make_old(fixture);
-    power_vfs_begin(fixture->directory);
-    power_vfs_observe(take_moment, moments);
-    store_open(fixture);
-    store_close(fixture);
-    power_vfs_observe(NULL, NULL);
-    moments->taken[moments->count++] = power_vfs_snapshot();
-}
-
-static void test_power_cuts_while_tables_change(void **state)
-{
-    struct moments moments = {.count = 0};
-    struct store_fixture before;
-    struct store_fixture after;
-    struct rng rng;
-    unsigned cuts = 0;
-    unsigned old = 0;
-
-    (void)state;
-    rng_init(&rng);
-    store_fixture_init(&before);
-    store_fixture_init(&after);
-    bring_up_watched(&before, &moments);
-    for (size_t i = 0; i < moments.count; i++) {
-        for (unsigned j = 0; j < STEP_RESTORES; j++) {
-            power_empty_directory(after.directory);
-            power_snapshot_restore(moments.taken[i], &rng, after.directory);
-            power_vfs_begin(after.directory);
-            const bool was_old = opens_old(&after);
-            assert_true(!was_old || i + 1 < moments.count);
-            old += was_old;
-            cuts++;
-        }
-        power_snapshot_free(moments.taken[i]);
-    }
-    store_fixture_deinit(&after);
-    store_fixture_deinit(&before);
-    print_message("%u power cuts while the tables changed; %u before they had\n", cuts, old);
-    assert_true(old > 0 && old < cuts);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -547,7 +473,6 @@ int main(void)
         cmocka_unit_test(test_power_cuts_while_a_database_is_made),
         cmocka_unit_test(test_power_cuts_while_a_backup_is_restored),
         cmocka_unit_test(test_power_cuts_while_the_clock_is_set),
-        cmocka_unit_test(test_power_cuts_while_tables_change),
         cmocka_unit_test(test_storage_that_does_not_sync_is_found_out),
         cmocka_unit_test(test_relaxed_loses_messages_and_nothing_else),
     };

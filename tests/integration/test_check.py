@@ -15,7 +15,7 @@ import hearsay_wire as wire
 from hearsay_wire import pb
 
 LABELS = ["topic:check", "wifi:x"]
-COLUMNS = ("seq host_id id epoch deposited_ms expires_ms reach_ppm checksum withdraw_hash filter"
+COLUMNS = ("checksum seq host_id id epoch deposited_ms expires_ms reach_ppm withdraw_hash filter"
            " media_type payload").split()
 
 
@@ -38,7 +38,7 @@ def checksum(row):
     head = struct.pack("<QQ", row["seq"], row["host_id"]) + row["id"]
     head += struct.pack("<QqqQ", row["epoch"], row["deposited_ms"], row["expires_ms"],
                         row["reach_ppm"])
-    head += struct.pack("<QQQ", *map(len, parts)) + (row["withdraw_hash"] or b"")
+    head += (row["withdraw_hash"] or b"") + struct.pack("<QQQ", *map(len, parts))
     value = xxhash.xxh3_64_intdigest(head, seed=0)
     for part in parts:
         value = xxhash.xxh3_64_intdigest(part, seed=value)
@@ -160,7 +160,7 @@ def test_damage_is_told(make_daemon, rng):
             daemon, client, "UPDATE message SET payload = zeroblob(50) WHERE id = ?",
             [sent[390].id]) == [names[390] + "its row in the store is not as it was written"]
         found = problems_after(
-            daemon, client, "INSERT INTO moderation SELECT seq, 2, 1, 0, 0, '', 0, NULL FROM message"
+            daemon, client, "INSERT INTO moderation SELECT 0, seq, 2, 1, 0, 0, '', NULL FROM message"
             " WHERE id = ?", [sent[8].id])
         assert found[0] == names[8] + "the store hides it, and memory has it as shown"
         assert "host default, epoch 0: the store shows 399 messages, the index 400" in found

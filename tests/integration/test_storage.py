@@ -4,11 +4,14 @@
 import errno
 import hashlib
 import os
+import pathlib
+import re
 import resource
 import shutil
 import signal
 import sqlite3
 import stat
+import subprocess
 import tempfile
 import time
 
@@ -19,6 +22,7 @@ import hearsay_wire as wire
 from hearsay_wire import pb
 
 HERE = ["topic:storage", "topic:disk"]
+SOURCE = pathlib.Path(__file__).parents[2]
 
 
 def deposit(rng, **fields):
@@ -235,9 +239,9 @@ def test_truncated_database(make_daemon, rng):
     assert digest(database(daemon)) == before
 
 
-@pytest.mark.parametrize("by, says", [(1, "newer"), (-2, "older")])
+@pytest.mark.parametrize("by, says", [(1, "newer"), (-1, "after 0.2.0"), (-2, "hearsayd 0.2.0")])
 def test_database_of_another_version(make_daemon, rng, by, says):
-    """A newer schema, or one older than the last, is refused, not written to, with advice."""
+    """A newer or an older schema is refused, not written to, with advice."""
     daemon, _ = stocked(make_daemon, rng)
     with sqlite3.connect(database(daemon)) as connection:
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -247,8 +251,41 @@ def test_database_of_another_version(make_daemon, rng, by, says):
     connection.close()
     before = digest(database(daemon))
     said = refuses_to_start(daemon)
-    assert says in said and "Install that version again" in said
+    assert says in said and "nstall that version again" in said
     assert digest(database(daemon)) == before
+
+
+def run_preinst(daemon, schema, action="upgrade"):
+    """Debian's package of a hearsayd that reads `schema`: what it says, or nothing if it goes on."""
+    with open(SOURCE / "packaging/debian/hearsayd.preinst", encoding="utf-8") as script:
+        text = script.read().replace("#SCHEMA#", str(schema))
+    root = os.path.join(daemon.directory, "root")
+    os.makedirs(os.path.join(root, "etc/hearsay"), exist_ok=True)
+    with open(os.path.join(root, "etc/hearsay/hearsayd.conf"), "w", encoding="utf-8") as config:
+        config.write("[daemon]\ndata = /data\n")
+    if not os.path.lexists(os.path.join(root, "data")):
+        os.symlink(daemon.data, os.path.join(root, "data"))
+    done = subprocess.run(["sh", "-c", text, "preinst", action, "0.2.0"], text=True, check=False,
+                          capture_output=True, env={**os.environ, "DPKG_ROOT": root})
+    assert (done.returncode != 0) == (done.stderr != "")
+    return done.stderr
+
+
+def test_a_package_that_cannot_read_the_store_is_not_installed(make_daemon, rng):
+    """Whether the schema is in the log alone, or in the database."""
+    header = (SOURCE / "daemon/store/schema.h").read_text(encoding="utf-8")
+    schema = int(re.search(r"STORE_VERSION = (\d+)", header).group(1))
+    daemon = make_daemon()
+    with daemon.client() as client:
+        stock = [deposit(rng) for _ in range(3)]
+        client.pipeline(stock)
+    for stop in (lambda: None, daemon.stop):
+        stop()
+        assert run_preinst(daemon, schema) == ""
+        assert run_preinst(daemon, schema + 1, "install") == ""
+        said = run_preinst(daemon, schema + 1)
+        assert f"/data/messages.db has schema {schema}" in said and "hearsay export >" in said
+    assert not os.path.exists(database(daemon) + "-wal")
 
 
 def test_another_programs_database(make_daemon):

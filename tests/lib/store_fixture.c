@@ -165,11 +165,6 @@ int64_t store_read_number(const struct store_fixture *fixture, const char *sql)
     return number;
 }
 
-void store_make_old(const struct store_fixture *fixture)
-{
-    store_alter(fixture, "DROP TABLE copy_decision; PRAGMA user_version = 5");
-}
-
 /* The log is read first: a scrub moves pages from the log into the database, perhaps in between. */
 bool store_files_have(const struct store_fixture *fixture, const void *bytes, size_t count)
 {

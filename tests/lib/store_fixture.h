@@ -60,9 +60,6 @@ int store_open_file(const char *path, sqlite3 **out_db);
 void store_alter(const struct store_fixture *fixture, const char *sql);
 int64_t store_read_number(const struct store_fixture *fixture, const char *sql);
 
-/* Gives the closed database the tables of schema 5. It must have no decisions of copies. */
-void store_make_old(const struct store_fixture *fixture);
-
 /* Whether the database or its log has these bytes somewhere. */
 bool store_files_have(const struct store_fixture *fixture, const void *bytes, size_t count);
 

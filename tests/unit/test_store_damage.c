@@ -282,15 +282,14 @@ static void test_altered_databases(void **state)
         const char *says;
     } alterations[] = {
         {"PRAGMA user_version = 99", -ERR_VERSION, "Install that version again, or use another"},
-        {"PRAGMA user_version = 3", -ERR_VERSION, "save its messages with `hearsay export`"},
-        {"PRAGMA user_version = 2", -ERR_VERSION, "move the file and its -wal file away"},
-        {"PRAGMA user_version = 4", -ERR_VERSION, "save its messages with `hearsay export`"},
-        {"PRAGMA user_version = 5", -ERR_DAMAGED, "already exists"}, /* not its tables */
+        {"PRAGMA user_version = 4", -ERR_VERSION, "written by a hearsayd before 0.2.0"},
+        {"PRAGMA user_version = 5", -ERR_VERSION, "written by hearsayd 0.2.0"},
+        {"PRAGMA user_version = 6", -ERR_VERSION, "type `hearsay import messages.jsonl`"},
         {"UPDATE host SET replicate = 1", -ERR_DAMAGED, "a host's row"},
         {"UPDATE tombstone SET seq = 7, why = 1", -ERR_DAMAGED, "a withdrawn message's row"},
-        {"INSERT INTO evicted VALUES (1, 1, 5, 6, zeroblob(32))", -ERR_DAMAGED,
+        {"INSERT INTO evicted VALUES (6, 1, 1, 5, zeroblob(32))", -ERR_DAMAGED,
          "a row of evicted messages"},
-        {"INSERT INTO copy_decision VALUES (1, 0, zeroblob(16), zeroblob(16), 1, 1, 9, 4, 1, 7)",
+        {"INSERT INTO copy_decision VALUES (7, 1, 0, zeroblob(16), zeroblob(16), 1, 1, 9, 4, 1)",
          -ERR_DAMAGED, "a row of a decision at a copy"},
         {"UPDATE moderation SET change_seq = 3", -ERR_DAMAGED, "a reported message's row"},
         {"UPDATE rule SET dropped = 1", -ERR_DAMAGED, "a rule's row"},
@@ -309,7 +308,7 @@ static void test_altered_databases(void **state)
         {"UPDATE rule SET number = 9", -ERR_DAMAGED, "a rule's row"},
         {"UPDATE decision SET reason = 'another'", -ERR_DAMAGED, "a decision's row"},
         {"DROP TABLE decision", -ERR_DAMAGED, "its tables are not those of its version"},
-        {"DELETE FROM moderation; INSERT INTO moderation SELECT 7777, 0, 0, 0, 0, '', 0, NULL",
+        {"DELETE FROM moderation; INSERT INTO moderation SELECT 0, 7777, 0, 0, 0, 0, '', NULL",
          -ERR_DAMAGED, "a reported message"},
         {"UPDATE meta SET next_seq = 1", -ERR_DAMAGED, "meta"},
         {"UPDATE meta SET clock_ms = 1", -ERR_DAMAGED, "meta"},
@@ -317,8 +316,8 @@ static void test_altered_databases(void **state)
         {"UPDATE message SET expires_ms = 7 WHERE seq = 5", -ERR_DAMAGED, "seq 5"},
         {"UPDATE message SET seq = 9999 WHERE seq = 5", -ERR_DAMAGED, "meta"},
         {"UPDATE message SET payload = zeroblob(5000000) WHERE seq = 5", -ERR_STORAGE, ""},
-        {"INSERT INTO message SELECT 99, host_id, id, epoch, deposited_ms, expires_ms, reach_ppm,"
-         " checksum, withdraw_hash, filter, media_type, payload FROM message WHERE seq = 8",
+        {"INSERT INTO message SELECT checksum, 99, host_id, id, epoch, deposited_ms, expires_ms,"
+         " reach_ppm, withdraw_hash, filter, media_type, payload FROM message WHERE seq = 8",
          -ERR_DAMAGED, "the same id"},
         {"UPDATE message SET id = x'00' WHERE seq = 8", -ERR_DAMAGED, "no message can have"},
     };

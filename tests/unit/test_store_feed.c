@@ -636,64 +636,6 @@ static void test_what_is_told(void **state)
     assert_same();
 }
 
-/* A file of schema 5 is brought up to date once, with all that is in it; then it has changes. */
-static void test_old_file(void **state)
-{
-    struct states before;
-    struct states after;
-    int64_t cursor = 0;
-    struct store_op op;
-    (void)state;
-
-    assert_int_equal(replicate(&owner, false), PERSIST_APPLIED);
-    fill_owner();
-    store_reopen(&owner);
-    note_states(&owner, &before);
-    store_close(&owner);
-    store_make_old(&owner);
-    store_open(&owner);
-    note_states(&owner, &after);
-    assert_memory_equal(&before, &after, sizeof(before));
-    assert_int_equal(store_read_number(&owner, "PRAGMA user_version"), 6);
-    make_open_deposit(&op, 5, 40);
-    assert_int_equal(store_do(&owner, &op), PERSIST_GONE);
-    store_reopen(&owner);
-    assert_int_equal(replicate(&owner, true), PERSIST_APPLIED);
-    assert_true(feed(&cursor, PERSIST_AS_REPLICA, 41) > 0);
-    assert_same();
-}
-
-/* A file of schema 5 that is damaged, or of other tables, is refused, and stays as it was. */
-static void test_damaged_old_file(void **state)
-{
-    static const char *const damages[] = {
-        "UPDATE tombstone SET expires_ms = 5",
-        "CREATE TABLE more (a)",
-        "DROP TABLE decision",
-    };
-    (void)state;
-
-    assert_int_equal(replicate(&owner, false), PERSIST_APPLIED);
-    fill_owner();
-    store_close(&owner);
-    store_make_old(&owner);
-    for (size_t i = 0; i < sizeof(damages) / sizeof(damages[0]); i++) {
-        const struct files_bytes whole = files_read(owner.file);
-
-        store_alter(&owner, damages[i]);
-        const struct files_bytes damaged = files_read(owner.file);
-        assert_int_equal(store_try_open(&owner), -ERR_DAMAGED);
-        const struct files_bytes left = files_read(owner.file);
-        assert_int_equal(left.count, damaged.count);
-        assert_memory_equal(left.data, damaged.data, left.count);
-        files_write(owner.file, whole.data, whole.count);
-        free(whole.data);
-        free(damaged.data);
-        free(left.data);
-    }
-    store_open(&owner);
-}
-
 /* If an applied message has a stored id and other content, the stored message stays. */
 static void test_conflict(void **state)
 {
@@ -754,8 +696,6 @@ int main(void)
         cmocka_unit_test_setup_teardown(test_how_long_evictions_are_told, setup, teardown),
         cmocka_unit_test_setup_teardown(test_evictions_of_one_commit, setup, teardown),
         cmocka_unit_test_setup_teardown(test_what_is_told, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_old_file, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_damaged_old_file, setup, teardown),
         cmocka_unit_test_setup_teardown(test_conflict, setup, teardown),
         cmocka_unit_test_setup_teardown(test_operator, setup, teardown),
     };

@@ -12,11 +12,11 @@
 #include <sodium.h>
 
 #include "core/base/err.h"
-#include "daemon/store/checksum.h"
 #include "daemon/store/error.h"
 #include "daemon/store/load.h"
+#include "daemon/store/row.h"
 #include "daemon/store/schema.h"
-#include "daemon/store/statement.h"
+#include "daemon/store/tables.h"
 #include "daemon/store/thread/replay.h"
 
 enum { SLICE_PAGES = 256 }; /* 1 MiB at most; the writer commits operations between two slices */
@@ -279,31 +279,16 @@ static int count_message(void *context, const struct persist_message *message)
  */
 static int renew_store_id(sqlite3 *db)
 {
-    uint8_t store_id[PERSIST_STORE_ID_BYTES];
-    int64_t next_seq = 0;
-    int64_t clock_ms = 0;
-    int64_t shift_from_ms = 0;
-    int rc = store_query_number(db, "SELECT next_seq FROM meta", STORE_NO_VALUES, &next_seq);
+    struct store_meta meta;
+    int rc = store_table_query(db, "SELECT * FROM meta", NULL, &store_meta_table, &meta);
 
-    if (rc == SQLITE_OK) {
-        rc = store_query_number(db, "SELECT clock_ms FROM meta", STORE_NO_VALUES, &clock_ms);
-    }
-    if (rc == SQLITE_OK) {
-        rc = store_query_number(db, "SELECT shift_from_ms FROM meta", STORE_NO_VALUES,
-                                &shift_from_ms);
-    }
-    if (rc == SQLITE_OK) {
+    if (rc == SQLITE_ROW) {
         rc = store_run(db, "DELETE FROM rule WHERE kind = ?1",
                        STORE_VALUES(STORE_NUMBER(PERSIST_RESTORED)));
     }
-    if (rc != SQLITE_OK) {
-        return rc;
-    }
-    randombytes_buf(store_id, sizeof(store_id));
-    return store_run(db, "UPDATE meta SET store_id = ?1, checksum = ?2",
-                     STORE_VALUES(STORE_BLOB(store_id, sizeof(store_id)),
-                                  STORE_NUMBER(store_meta_checksum(store_id, next_seq, clock_ms,
-                                                                   shift_from_ms))));
+    randombytes_buf(meta.store_id, sizeof(meta.store_id));
+    return rc == SQLITE_OK ? store_table_insert(db, "INSERT OR REPLACE", &store_meta_table, &meta)
+                           : rc;
 }
 
 /* Checks the copy, and gives it a new store id. */

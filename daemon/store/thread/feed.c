@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "daemon/store/row.h"
-#include "daemon/store/statement.h"
+#include "daemon/store/tables.h"
 #include "daemon/store/thread/keep.h"
 
 /*
@@ -24,24 +24,21 @@
 enum { SOURCE_MESSAGES, SOURCE_REVIEWS, SOURCE_TOMBSTONES, SOURCE_EVICTED, SOURCE_RULES, SOURCES };
 static const char *const source_texts[SOURCES] = {
     [SOURCE_MESSAGES] =
-        ("SELECT " STORE_ROW_COLUMNS STATE_COLUMNS ", seq"
+        ("SELECT message.*" STATE_COLUMNS ", seq"
          " FROM message LEFT JOIN moderation USING (seq) WHERE seq > ?1 AND host_id = ?2"
          " AND epoch = 0 AND change_seq IS NULL AND coalesce(destroy_ms, 0) = 0 ORDER BY seq"),
     [SOURCE_REVIEWS] =
-        ("SELECT " STORE_ROW_COLUMNS STATE_COLUMNS ", change_seq"
+        ("SELECT message.*" STATE_COLUMNS ", change_seq"
          " FROM moderation CROSS JOIN message USING (seq) WHERE change_seq > ?1 AND host_id = ?2"
          " AND epoch = 0 AND destroy_ms = 0 ORDER BY change_seq"),
-    [SOURCE_TOMBSTONES] = ("SELECT " STORE_TOMBSTONE_COLUMNS
-                           " FROM tombstone WHERE seq > ?1 AND host_id = ?2 ORDER BY seq"),
-    [SOURCE_EVICTED] = ("SELECT " STORE_EVICTED_COLUMNS
-                        " FROM evicted WHERE seq > ?1 AND host_id = ?2 ORDER BY seq"),
-    [SOURCE_RULES] =
-        ("SELECT " STORE_RULE_COLUMNS " FROM rule WHERE seq > ?1 AND host_id = ?2 ORDER BY seq"),
+    [SOURCE_TOMBSTONES] = ("SELECT * FROM tombstone WHERE seq > ?1 AND host_id = ?2 ORDER BY seq"),
+    [SOURCE_EVICTED] = ("SELECT * FROM evicted WHERE seq > ?1 AND host_id = ?2 ORDER BY seq"),
+    [SOURCE_RULES] = ("SELECT * FROM rule WHERE seq > ?1 AND host_id = ?2 ORDER BY seq"),
 };
 enum {
-    COLUMN_STATE = 12,
-    COLUMN_REPORTS = 13,
-    COLUMN_CHANGE = 14,
+    COLUMN_STATE = STORE_MESSAGE_PLACES,
+    COLUMN_REPORTS,
+    COLUMN_CHANGE,
     COLUMN_TOMBSTONE_SEQ = 4,
     COLUMN_RULE_SEQ = 7
 };
@@ -139,7 +136,7 @@ static int read_message(sqlite3_stmt *statement, struct persist_message *out_mes
 static int read_gone(sqlite3_stmt *statement, struct persist_change *out_change)
 {
     struct store_tombstone tombstone;
-    int rc = store_row_read_tombstone(statement, &tombstone);
+    int rc = store_table_read(statement, &store_tombstone_table, &tombstone);
 
     if (rc == SQLITE_OK) {
         out_change->message.host = tombstone.host;
@@ -178,7 +175,7 @@ static int read_change(const struct feed *feed, int which, struct persist_change
         return SQLITE_OK;
     default:
         out_change->kind = PERSIST_CHANGE_RULE;
-        return store_row_read_rule(source->statement, &out_change->rule);
+        return store_table_read(source->statement, &store_rule_table, &out_change->rule);
     }
 }
 
@@ -257,7 +254,7 @@ static int name_decision(const struct feed *feed, struct persist_change *change)
                      STORE_BLOB(is_rule ? change->rule.value : change->message.id,
                                 is_rule ? change->rule.value_bytes : (size_t)MESSAGE_ID_BYTES)));
     if (rc == SQLITE_ROW) {
-        rc = store_row_read_copy(feed->noted, &noted);
+        rc = store_table_read(feed->noted, &store_copy_table, &noted);
         change->decision_id = noted.id;
     }
     store_statement_reset(feed->noted);
@@ -355,7 +352,7 @@ static int find_message(const struct feed *feed, const struct store_copy *copy,
         }
         (void)sqlite3_finalize(*out_statement);
         rc = store_query(feed->db,
-                         "SELECT " STORE_ROW_COLUMNS STATE_COLUMNS ", seq"
+                         "SELECT message.*" STATE_COLUMNS ", seq"
                          " FROM message LEFT JOIN moderation USING (seq)"
                          " WHERE seq = ?1 AND id = ?2 AND epoch = 0",
                          STORE_VALUES(STORE_NUMBER(seq), STORE_BLOB(copy->value, MESSAGE_ID_BYTES)),
@@ -377,12 +374,13 @@ static int read_waiting(const struct feed *feed, const struct store_copy *copy,
     if (copy->kind != 0) {
         out_change->kind = PERSIST_CHANGE_RULE;
         int rc = store_query(feed->db,
-                             "SELECT " STORE_RULE_COLUMNS
-                             " FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
+                             "SELECT * FROM rule WHERE host_id = ?1 AND kind = ?2 AND value = ?3",
                              STORE_VALUES(STORE_NUMBER(copy->host), STORE_NUMBER(copy->kind),
                                           STORE_BLOB(copy->value, copy->value_bytes)),
                              out_statement);
-        int read = rc == SQLITE_ROW ? store_row_read_rule(*out_statement, &out_change->rule) : rc;
+        int read = rc == SQLITE_ROW
+                       ? store_table_read(*out_statement, &store_rule_table, &out_change->rule)
+                       : rc;
         return read == SQLITE_OK ? rc : read;
     }
     if (copy->state != STORE_COPY_REMOVED) {
@@ -429,7 +427,7 @@ static int read_all_waiting(struct feed *feed)
     size_t bytes = 0;
     sqlite3_stmt *statement;
     int rc = store_query(feed->db,
-                         "SELECT " STORE_COPY_COLUMNS " FROM copy_decision"
+                         "SELECT * FROM copy_decision"
                          " WHERE host_id = ?1 AND waits ORDER BY number",
                          STORE_VALUES(STORE_NUMBER(read->page_host)), &statement);
 
@@ -441,7 +439,7 @@ static int read_all_waiting(struct feed *feed)
     while (rc == SQLITE_ROW) {
         struct store_copy copy;
 
-        rc = store_row_read_copy(statement, &copy);
+        rc = store_table_read(statement, &store_copy_table, &copy);
         if (rc != SQLITE_OK) {
             break;
         }
@@ -472,7 +470,7 @@ static int prepare_noted(struct feed *feed)
                ? rc
                : sqlite3_prepare_v2(
                      feed->db,
-                     "SELECT " STORE_COPY_COLUMNS " FROM copy_decision"
+                     "SELECT * FROM copy_decision"
                      " WHERE host_id = ?1 AND kind = ?2 AND value = ?3 AND NOT waits",
                      -1, &feed->noted, NULL);
 }

@@ -4,18 +4,18 @@
 #include <string.h>
 
 #include "daemon/store/row.h"
-#include "daemon/store/statement.h"
+#include "daemon/store/tables.h"
 #include "daemon/store/thread/keep.h"
 
 /*
  * The messages of a host with their reasons. A removed message has a destroy_ms. A message without
  * a row in `moderation` has neither.
  */
-#define LIST_SELECT                                                                       \
-    "SELECT " STORE_ROW_COLUMNS ", reasons FROM message LEFT JOIN moderation USING (seq)" \
+#define LIST_SELECT                                                           \
+    "SELECT message.*, reasons FROM message LEFT JOIN moderation USING (seq)" \
     " WHERE host_id = ?2 AND expires_ms > ?3 AND coalesce(destroy_ms, 0) = 0"
 
-enum { COLUMN_REASONS = 12 };
+enum { COLUMN_REASONS = STORE_MESSAGE_PLACES };
 
 static const char older_text[] = LIST_SELECT " AND seq < ?1 ORDER BY seq DESC";
 static const char newer_text[] = LIST_SELECT " AND seq > ?1 ORDER BY seq";

@@ -13,7 +13,7 @@
 #include "daemon/store/error.h"
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
-#include "daemon/store/statement.h"
+#include "daemon/store/tables.h"
 #include "daemon/store/thread/feed.h"
 #include "daemon/store/thread/keep.h"
 #include "daemon/store/thread/list.h"
@@ -38,27 +38,20 @@ static const char *const reader_texts[READER_STATEMENTS] = {
     /* The first row that a transaction reads decides which commits the transaction sees. */
     [READER_TOUCH] = "SELECT one FROM meta",
     [READER_END] = "COMMIT",
-    [READER_FIND] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq = ?1"),
-    [READER_PAGE] = ("SELECT " STORE_ROW_COLUMNS " FROM message WHERE seq > ?1 AND host_id = ?2"
+    [READER_FIND] = "SELECT * FROM message WHERE seq = ?1",
+    [READER_PAGE] = ("SELECT * FROM message WHERE seq > ?1 AND host_id = ?2"
                      " AND NOT EXISTS (SELECT 1 FROM moderation WHERE moderation.seq = message.seq"
                      " AND state >= 2) ORDER BY seq"),
     /*
      * Messages of all hosts. After the columns of the message come its state, its number of reports
      * and its destroy_ms; these are NULL for a message without a row in `moderation`.
      */
-    [READER_CHECK] = ("SELECT " STORE_ROW_COLUMNS ", state, reports, destroy_ms"
+    [READER_CHECK] = ("SELECT message.*, state, reports, destroy_ms"
                       " FROM message LEFT JOIN moderation USING (seq)"
                       " WHERE seq > ?1 ORDER BY seq"),
     [READER_REASONS] = "SELECT reasons FROM moderation WHERE seq = ?1",
 };
-enum {
-    COLUMN_SEQ = 0,
-    COLUMN_HOST = 1,
-    COLUMN_ID = 2,
-    COLUMN_STATE = 12,
-    COLUMN_REPORTS = 13,
-    COLUMN_DESTROY = 14
-};
+enum { COLUMN_SEQ = 1, COLUMN_STATE = STORE_MESSAGE_PLACES, COLUMN_REPORTS, COLUMN_DESTROY };
 _Static_assert(PERSIST_HIDDEN == 2, "READER_PAGE leaves out what is hidden");
 
 struct store_reader {
@@ -287,19 +280,6 @@ static int keep_row(struct store_reader *reader, struct persist_read *read, size
     return rc;
 }
 
-/* Fills the entry of a damaged row. */
-static void note_damage(sqlite3_stmt *statement, struct persist_entry *out_entry)
-{
-    int64_t host = sqlite3_column_int64(statement, COLUMN_HOST);
-    const void *id = sqlite3_column_blob(statement, COLUMN_ID);
-
-    out_entry->damaged = true;
-    out_entry->message.host = host >= 0 && host <= UINT32_MAX ? (uint32_t)host : UINT32_MAX;
-    if (id != NULL && sqlite3_column_bytes(statement, COLUMN_ID) == MESSAGE_ID_BYTES) {
-        memcpy(out_entry->message.id, id, MESSAGE_ID_BYTES);
-    }
-}
-
 /*
  * Copies the current row, without media type and payload, into the next entry of the page. Returns
  * SQLITE_ROW if the page is full.
@@ -329,7 +309,8 @@ static int keep_checked(struct store_reader *reader, struct persist_read *read, 
         entry->message.reports = (uint32_t)sqlite3_column_int64(statement, COLUMN_REPORTS);
         entry->message.destroy_ms = sqlite3_column_int64(statement, COLUMN_DESTROY);
     } else if (rc == SQLITE_CORRUPT) {
-        note_damage(statement, entry);
+        entry->damaged = true;
+        store_row_read_key(statement, &entry->message);
         rc = SQLITE_OK;
     }
     entry->message.seq = sqlite3_column_int64(statement, COLUMN_SEQ);

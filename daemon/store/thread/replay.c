@@ -63,7 +63,7 @@ static int replay_read(void *context, struct persist_message *out_message)
     }
     rc = store_row_read(replay->message, out_message);
     if (rc != SQLITE_OK) {
-        replay->damaged_seq = sqlite3_column_int64(replay->message, 0);
+        replay->damaged_seq = sqlite3_column_int64(replay->message, 1);
         return rc;
     }
     return read_moderation(replay, out_message);
@@ -71,8 +71,8 @@ static int replay_read(void *context, struct persist_message *out_message)
 
 static int open_replay(sqlite3 *db, struct replay *out_replay)
 {
-    int rc = sqlite3_prepare_v2(db, "SELECT " STORE_ROW_COLUMNS " FROM message ORDER BY seq", -1,
-                                &out_replay->message, NULL);
+    int rc = sqlite3_prepare_v2(db, "SELECT * FROM message ORDER BY seq", -1, &out_replay->message,
+                                NULL);
 
     if (rc == SQLITE_OK) {
         out_replay->moderation_rc =

@@ -17,6 +17,7 @@
 #include "daemon/store/row.h"
 #include "daemon/store/schema.h"
 #include "daemon/store/space.h"
+#include "daemon/store/tables.h"
 #include "daemon/store/thread/keep.h"
 #include "daemon/store/thread/reader.h"
 #include "daemon/store/thread/replay.h"
@@ -272,7 +273,7 @@ static int replay_epochs(struct persist *persist,
 static int begin_epoch(struct persist *persist, const struct persist_epoch *epoch, char *out_reason)
 {
     struct store_load load = load_of(persist, out_reason);
-    int rc = store_row_put_epoch(load.db, epoch);
+    int rc = store_table_insert(load.db, "INSERT OR IGNORE", &store_epoch_table, epoch);
 
     return rc == SQLITE_OK ? 0
                            : store_error_refuse(load.path, rc, sqlite3_errmsg(load.db), out_reason);
