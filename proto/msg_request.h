@@ -30,7 +30,6 @@ struct msg_deposit {
     uint32_t ttl_s;
     uint32_t reach_ppm;             /* 1,000,000 when absent */
     struct msg_bytes withdraw_hash; /* LIMIT_HASH_BYTES or absent */
-    uint64_t work;                  /* 0 when absent */
 };
 
 /* A watch has no k, so query.k is 0. */
@@ -71,7 +70,6 @@ struct msg_report {
     struct msg_bytes id;
     struct msg_text reason; /* why the message is reported: up to LIMIT_REASON_BYTES bytes without
                              * ASCII control characters; may be absent */
-    uint64_t work;          /* 0 when absent */
     enum msg_report_kind kind; /* MSG_REPORT_OTHER when absent */
 };
 

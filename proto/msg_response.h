@@ -33,7 +33,6 @@ struct msg_limits {
     uint64_t messages;
     uint64_t bytes;
     uint32_t sender_share_ppm;    /* 1,000,000 when absent */
-    uint32_t work_bits;           /* 0 when absent: none */
     uint32_t watches_per_session; /* filters; 0 when absent: none */
     uint32_t watches;
 };

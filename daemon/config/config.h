@@ -124,7 +124,6 @@ struct config_limits {
     uint64_t bytes_max;    /* maximum bytes of all hosts together: payloads, media types, filters */
     uint64_t log_bytes; /* the store's log is checkpointed at this size; 0: config_log_bytes derives
                            the size */
-    uint32_t work_bits; /* of a deposit's proof of work; 0: none */
     uint32_t sessions_max;
     uint32_t sessions_per_address; /* see config_sessions_of_address */
     uint32_t addresses;            /* senders remembered */

@@ -37,7 +37,6 @@ static const struct map_field deposit_fields[] = {
      .absent = LIMIT_DISTANCE_PPM},
     {MAP_FIELD(BYTES, Deposit, deposit, withdraw_hash),
      MAP_RANGE(LIMIT_HASH_BYTES, LIMIT_HASH_BYTES)},
-    {MAP_FIELD(U64, Deposit, deposit, work)},
 };
 static const struct map deposit_map = MAP_OF("deposit", deposit, deposit);
 
@@ -90,7 +89,6 @@ static const struct map_field report_fields[] = {
     FORM_ID(Report, report),
     {MAP_FIELD(TEXT, Report, report, reason), MAP_RANGE(1, LIMIT_REASON_BYTES),
      .form = &codec_form_line},
-    {MAP_FIELD(U64, Report, report, work)},
     {MAP_ENUM(Report, report, kind, ReportKind, report_kind), .absent = MSG_REPORT_OTHER,
      MAP_RANGE(MSG_REPORT_ILLEGAL, MSG_REPORT_OTHER)},
 };

@@ -33,7 +33,6 @@ static const struct map_field limits_fields[] = {
     {MAP_FIELD(U64, Limits, limits, bytes)},
     {MAP_FIELD(U32, Limits, limits, sender_share_ppm), .max = LIMIT_DISTANCE_PPM,
      .absent = LIMIT_DISTANCE_PPM},
-    {MAP_FIELD(U32, Limits, limits, work_bits)},
     {MAP_FIELD(U32, Limits, limits, watches_per_session)},
     {MAP_FIELD(U32, Limits, limits, watches)},
 };

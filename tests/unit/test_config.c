@@ -240,7 +240,6 @@ static const struct key_case key_cases[] = {
      "`queries_per_minute` " COUNT_WANTED "; not `1/s`"},
     {"limits", "query_burst", "1000000", "1000000", "0",
      "`query_burst` must be from 1 to 1000000; not 0"},
-    {"limits", "work_bits", "32", "32", "33", "`work_bits` must be from 0 to 32; not 33"},
     {"limits", "addresses", "16", "16", "15", "`addresses` must be from 16 to 1000000; not 15"},
     {"limits", "requests_in_flight", "1", "1", "many",
      "`requests_in_flight` " COUNT_WANTED "; not `many`"},

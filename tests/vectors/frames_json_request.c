@@ -34,7 +34,6 @@ static void put_deposit(json_t *body, const struct msg_request *request)
     assert_int_equal(deposit->has_ttl, deposit->ttl_s != 0);
     frame_put_u64(body, "reach", deposit->reach_ppm, LIMIT_DISTANCE_PPM);
     frame_put_bytes(body, "withdraw_hash", deposit->withdraw_hash);
-    frame_put_u64(body, "work", deposit->work, 0);
 }
 
 static void put_query(json_t *body, const struct msg_request *request)
@@ -104,7 +103,6 @@ static void put_report(json_t *body, const struct msg_request *request)
     frame_put_text(body, "host", request->report.host);
     frame_put_bytes(body, "id", request->report.id);
     frame_put_text(body, "reason", request->report.reason);
-    frame_put_u64(body, "work", request->report.work, 0);
 }
 
 static void put_changes(json_t *body, const struct msg_request *request)

@@ -31,7 +31,6 @@ static void put_limits(json_t *body, const struct msg_limits *limits)
     frame_put_u64(body, "messages", limits->messages, 0);
     frame_put_u64(body, "bytes", limits->bytes, 0);
     frame_put_u64(body, "sender_share_ppm", limits->sender_share_ppm, 1000000);
-    frame_put_u64(body, "work_bits", limits->work_bits, 0);
     frame_put_u64(body, "watches_per_session", limits->watches_per_session, 0);
     frame_put_u64(body, "watches", limits->watches, 0);
 }

@@ -82,21 +82,6 @@ static void report_write_reasons(struct html *html, const struct page *page, con
     html_raw(html, "</fieldset>\n");
 }
 
-/* Writes whom to tell where this page cannot report. */
-static void message_write_no_report(struct html *html, const struct page *page)
-{
-    html_raw(html, "<details>\n<summary>");
-    lang_write(html, page->lang, "report.heading", NULL, NULL);
-    html_raw(html, "</summary>\n");
-    page_write_element(html, page, "p", NULL, "report.work");
-    if (page->contact != NULL) {
-        html_raw(html, "<p>");
-        lang_write(html, page->lang, "about.contact", page->contact, NULL);
-        html_raw(html, "</p>\n");
-    }
-    html_raw(html, "</details>\n");
-}
-
 static void message_write_report(struct html *html, const struct page *page,
                                  const struct page_message *message, const char *id)
 {
@@ -162,11 +147,7 @@ void page_write_message(struct html *html, const struct page *page,
         page_write_notice(html, page, message->error, false);
     }
     message_write_text(html, page, message->message);
-    if (message->needs_work) {
-        message_write_no_report(html, page);
-    } else {
-        message_write_report(html, page, message, id);
-    }
+    message_write_report(html, page, message, id);
     message_write_withdraw(html, page, message, id);
     page_mark_of(message->message->id, page->view->at, id);
     message_write_hide(html, page, id);
