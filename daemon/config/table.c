@@ -397,7 +397,7 @@ static const struct settings_key keys[] = {
      .help = "Whether messages may be deposited in epoch 0, the open epoch, which has no key."},
 };
 
-_Static_assert(sizeof(keys) / sizeof(keys[0]) <= CONFIG_KEYS_MAX,
+_Static_assert(sizeof(keys) / sizeof(keys[0]) <= SETTINGS_KEYS_MAX,
                "struct config has a line number for each key");
 
 const struct settings_table config_table = {

@@ -36,7 +36,7 @@ LIBRARIES = {
     r"qrencode\.h": r"client/web/qr\.c",
     r"nats/.*": r"client/bridge/(wire/\w+|hub/(setup|streams))\.[ch]",
     r"uv\.h": r"client/(bridge/(ask|hub|main|own|wire)|link)/\w+\.[ch]|client/web/(board/|main/|moderate/|route/)?\w+\.[ch]"
-              r"|daemon/(main\.c|device/devices\.[ch]|net/\w+\.[ch]|system/(notify|read_pool|worker_uv)\.[ch]|store/(numbers|thread/\w+)\.[ch])",
+              r"|daemon/(main\.c|device/devices\.[ch]|net/\w+\.[ch]|system/(notify|read_pool|runtime|worker_uv)\.[ch]|store/(numbers|thread/\w+)\.[ch])",
     r"sqlite3\.h": r"daemon/store/(thread/)?\w+\.[ch]",
     r"protobuf-c/.*|proto/(hearsay|bridge)\.pb-c\.h": r"proto/(arena|codec/\w+)\.[ch]",
     r"xxhash\.h": r"core/base/hash\.c|client/context/labels\.c",
