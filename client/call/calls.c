@@ -301,13 +301,6 @@ int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint
     return client_submit(server, &request, out_ticket, out_error);
 }
 
-int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
-                        struct hearsay_error *out_error)
-{
-    struct msg_request request = here_request(host);
-    return client_submit(server, &request, out_ticket, out_error);
-}
-
 int hearsay_submit_here_of(struct hearsay *server, const char *host, const uint8_t *address,
                            size_t address_bytes, uint64_t *out_ticket,
                            struct hearsay_error *out_error)
@@ -318,13 +311,6 @@ int hearsay_submit_here_of(struct hearsay *server, const char *host, const uint8
                         address_bytes, LIMIT_ADDRESS_BYTES_MIN, LIMIT_ADDRESS_BYTES);
     }
     request.here.on_behalf = calls_bytes(address, address_bytes);
-    return client_submit(server, &request, out_ticket, out_error);
-}
-
-int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
-                        struct hearsay_error *out_error)
-{
-    struct msg_request request = {.kind = MSG_REQUEST_PING};
     return client_submit(server, &request, out_ticket, out_error);
 }
 

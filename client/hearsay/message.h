@@ -370,8 +370,6 @@ HEARSAY_API int hearsay_submit_get(struct hearsay *server, const char *host, con
 HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
                                         const uint8_t *token, uint64_t *out_ticket,
                                         struct hearsay_error *out_error);
-HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
-                                    struct hearsay_error *out_error);
 /*
  * For a gateway: asks for the here labels of a client with the given address of 4 bytes (IPv4) or
  * 16 (IPv6). The connection must have been made without on_behalf.
@@ -382,8 +380,6 @@ HEARSAY_API int hearsay_submit_here_of(struct hearsay *server, const char *host,
 /* Submits a report of a message. */
 HEARSAY_API int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *report,
                                       uint64_t *out_ticket, struct hearsay_error *out_error);
-HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
-                                    struct hearsay_error *out_error);
 
 /*
  * Returns the next reply to a submitted request, the next match or the next change of here labels,
