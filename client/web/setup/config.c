@@ -4,14 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/web/lang.h"
 #include "client/web/setup/table.h"
 #include "client/web/setup/types.h"
 #include "core/base/label.h"
 #include "daemon/settings/file.h"
 #include "daemon/settings/key.h"
 #include "daemon/settings/print.h"
-
-static const char *const languages[] = {"auto", "en", "de", "ar"};
 
 /* What is not in the table. */
 static void defaults_moderate(struct web_config *config)
@@ -95,13 +94,18 @@ static int check_language(const struct web_config *config, char *reason)
 {
     struct settings_source source = source_of(config, "language", reason);
 
-    for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
-        if (strcmp(config->language, languages[i]) == 0) {
-            return 0;
-        }
+    char known[64] = "auto";
+
+    if (strcmp(config->language, "auto") == 0 || lang_find(config->language) != NULL) {
+        return 0;
     }
-    return settings_refuse(&source, "`language` must be auto, en, de or ar; not `%s`",
-                           config->language);
+    for (size_t i = 0; i < lang_count(); i++) {
+        size_t used = strlen(known);
+
+        (void)snprintf(known + used, sizeof(known) - used, "%s%s",
+                       i + 1 == lang_count() ? " or " : ", ", lang_tag(lang_at(i)));
+    }
+    return settings_refuse(&source, "`language` must be %s; not `%s`", known, config->language);
 }
 
 static int check_wifi(const struct web_config *config, char *reason)
