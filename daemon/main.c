@@ -4,25 +4,18 @@
  * the server.
  */
 #include <inttypes.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <time.h>
 
-#include <sodium.h>
-
-#include "daemon/config/config.h"
 #include "daemon/config/options.h"
 #include "daemon/host/arrange.h"
 #include "daemon/net/server.h"
 #include "daemon/preflight.h"
 #include "daemon/restore.h"
+#include "daemon/settings/start.h"
 #include "daemon/system/log.h"
-#include "daemon/system/streams.h"
-
-enum { EXIT_USAGE = 2 };
 
 static int main_restore(const struct options *options, const struct config *config)
 {
@@ -30,49 +23,36 @@ static int main_restore(const struct options *options, const struct config *conf
     uint64_t messages = 0;
 
     if (restore_run(config, options->restore, stdout, &messages, reason) != 0) {
-        fprintf(stderr, "hearsayd: %s\n", reason);
+        settings_complain(&options_program, reason, stderr);
         return EXIT_FAILURE;
     }
     printf("%" PRIu64 " messages restored into %s\n", messages, config->data);
-    return streams_finish("hearsayd") ? EXIT_SUCCESS : EXIT_FAILURE;
+    return settings_finish_output(&options_program);
+}
+
+static int check_config(void *config, FILE *out, char *out_reason)
+{
+    return preflight(config, (int64_t)time(NULL) * 1000, out, out_reason);
 }
 
 int main(int argc, char **argv)
 {
     static struct config config; /* large for a small machine's stack */
     static struct server server;
+    struct settings_program program = options_program;
     char reason[CONFIG_REASON_BYTES];
-    struct options options;
+    struct options options = {.restore = NULL};
 
-    streams_keep();
+    program.check = check_config;
     arrange_tune_memory();
-    if (options_parse(argc, argv, &options, reason) != 0) {
-        fprintf(stderr, "hearsayd: %s\n", reason);
-        return EXIT_USAGE;
-    }
-    if (options_answer(&options, NULL, stdout)) {
-        return streams_finish("hearsayd") ? EXIT_SUCCESS : EXIT_FAILURE;
-    }
-    if (options_load(&options, &config, reason) != 0) {
-        settings_complain(&options_program, reason, stderr);
-        return EXIT_USAGE;
-    }
-    if (options.common.action == SETTINGS_CHECK_CONFIG &&
-        preflight(&config, (int64_t)time(NULL) * 1000, stderr, reason) != 0) {
-        settings_complain(&options_program, reason, stderr);
-        return EXIT_USAGE;
-    }
-    if (options_answer(&options, &config, stdout)) {
-        return streams_finish("hearsayd") ? EXIT_SUCCESS : EXIT_FAILURE;
+    int status = settings_begin(&program, argc, argv, &options);
+    status = status == SETTINGS_GO_ON ? settings_prepare(&program, &options, &config) : status;
+    if (status != SETTINGS_GO_ON) {
+        return status;
     }
 
     (void)umask(0077);
-    (void)signal(SIGPIPE, SIG_IGN);
     log_set_level(config.log_level);
-    if (sodium_init() < 0) {
-        log_error("the system gives no random numbers");
-        return EXIT_FAILURE;
-    }
     if (options.restore != NULL) {
         return main_restore(&options, &config);
     }
@@ -81,8 +61,7 @@ int main(int argc, char **argv)
         return EXIT_SUCCESS;
     }
     if (rc != 0) {
-        log_error("%s", reason);
-        return rc == SERVER_REFUSED ? EXIT_USAGE : EXIT_FAILURE;
+        return settings_fail_start(rc == SERVER_REFUSED ? SETTINGS_REFUSED : rc, reason);
     }
     server_run(&server);
     return EXIT_SUCCESS;

@@ -196,22 +196,6 @@ def blake2b(data, key=b""):
     return hashlib.blake2b(data, digest_size=32, key=key).digest()
 
 
-def counted(data):
-    return struct.pack("<I", len(data)) + data
-
-
-def prove_work(deposit, welcome):
-    """The number that the server wants with a deposit; 0 if the server wants none."""
-    bits, work = welcome.limits.work_bits, 0
-    content = blake2b(b"hearsay-work-1" + welcome.store_id + counted(deposit.host.encode())
-                      + deposit.id + struct.pack("<QI", deposit.epoch, ANY_DISTANCE)
-                      + counted(deposit.filter) + counted(deposit.media_type.encode())
-                      + counted(deposit.payload) + counted(deposit.withdraw_hash))
-    while int.from_bytes(blake2b(content + struct.pack("<Q", work)), "big") >> (256 - bits):
-        work += 1
-    return work
-
-
 # --- the commands ---
 
 
@@ -222,7 +206,6 @@ def deposit(client, chosen):
     body.epoch, key = client.epoch()
     body.filter = filter_of(client.host.profile, chosen.labels, key, client.here)
     body.payload, body.withdraw_hash = chosen.text.encode(), blake2b(token)
-    body.work = prove_work(body, client.welcome)
     held = client.ask(request).deposited.held
     print(body.id.hex(), token.hex(), *["(the operator looks at it first)"] if held else [])
 

@@ -62,8 +62,7 @@ enum {
     LIMIT_PATH_BYTES = 4095, /* of a backup's file */
     LIMIT_CAPABILITIES = 64,
     LIMIT_HOSTS = 64,
-    LIMIT_LABELS = 256,   /* here labels */
-    LIMIT_WORK_BITS = 32, /* of a deposit's proof of work */
+    LIMIT_LABELS = 256, /* here labels */
     LIMIT_LABEL_BYTES = 240,
     LIMIT_PROFILE_BYTES = 255,
     LIMIT_ERROR_BYTES = 511,       /* an error's sentence */

@@ -3,23 +3,12 @@
  * Implements the calls of hearsay/admin.h, hearsay_report and hearsay_submit_report. All of these
  * calls but hearsay_submit_report wait for the reply.
  */
-#include <inttypes.h>
-
 #include "client/call/calls.h"
-#include "client/call/work.h"
 #include "client/fail.h"
 
 int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *report,
                           uint64_t *out_ticket, struct hearsay_error *out_error)
 {
-    const struct hearsay_welcome *welcome = hearsay_welcome(server);
-    const struct hearsay_host *found = hearsay_find_host(server, report->host);
-    if (welcome->limits.work_bits > HEARSAY_WORK_BITS) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
-                        "the server asks for a proof of work of %" PRIu32
-                        " bits on each report; at most %d are done",
-                        welcome->limits.work_bits, HEARSAY_WORK_BITS);
-    }
     if (report->kind < HEARSAY_REPORT_ILLEGAL || report->kind > HEARSAY_REPORT_OTHER) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the report has no kind");
     }
@@ -28,9 +17,6 @@ int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *r
                                              .id = calls_bytes(report->id, HEARSAY_ID_BYTES),
                                              .kind = (enum msg_report_kind)report->kind,
                                              .reason = calls_text(report->reason)}};
-    if (welcome->limits.work_bits > 0 && found != NULL) { /* else the server refuses it */
-        work_find_report(&request.report, found->name, welcome);
-    }
     return client_submit(server, &request, out_ticket, out_error);
 }
 
@@ -39,7 +25,7 @@ int hearsay_report(struct hearsay *server, const struct hearsay_report *report, 
 {
     const struct reply *reply = NULL;
     uint64_t ticket = 0;
-    int status = calls_prepare(server, timeout_ms, out_error); /* before the proof of work */
+    int status = calls_prepare(server, timeout_ms, out_error);
     if (status == HEARSAY_OK) {
         status = hearsay_submit_report(server, report, &ticket, out_error);
     }

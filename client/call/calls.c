@@ -12,7 +12,6 @@
 
 #include <sodium.h>
 
-#include "client/call/work.h"
 #include "client/fail.h"
 
 _Static_assert(HEARSAY_PORT == LIMIT_PORT, "the public port is the protocol's");
@@ -41,7 +40,6 @@ void hearsay_deposit_init(struct hearsay_deposit *deposit)
 {
     memset(deposit, 0, sizeof(*deposit));
     deposit->reach = HEARSAY_DISTANCE_ONE;
-    deposit->work_bits_max = HEARSAY_WORK_BITS;
 }
 
 void hearsay_query_init(struct hearsay_query *query)
@@ -128,16 +126,8 @@ int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit 
                            struct hearsay_error *out_error)
 {
     int status = check_deposit(deposit, out_error);
-    const struct hearsay_host *host = hearsay_find_host(server, deposit->host);
-    uint32_t work_bits = hearsay_welcome(server)->limits.work_bits;
     if (status != HEARSAY_OK) {
         return status;
-    }
-    if (work_bits > deposit->work_bits_max) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
-                        "the server asks for a proof of work of %" PRIu32
-                        " bits on each deposit, more than the %" PRIu32 " that are allowed",
-                        work_bits, deposit->work_bits_max);
     }
     struct hearsay_receipt receipt;
     uint8_t hash[HEARSAY_HASH_BYTES];
@@ -157,9 +147,6 @@ int hearsay_submit_deposit(struct hearsay *server, const struct hearsay_deposit 
             .reach_ppm = deposit->reach,
             .withdraw_hash = calls_bytes(deposit->no_withdrawal ? NULL : hash, HEARSAY_HASH_BYTES),
         }};
-    if (work_bits > 0 && host != NULL) { /* an unknown host is for the server to refuse */
-        work_find(&request.deposit, host->name, hearsay_welcome(server)->store_id, work_bits);
-    }
     status = client_submit(server, &request, out_ticket, out_error);
     if (out_receipt != NULL && status <= HEARSAY_OK && status != HEARSAY_ERR_ARGUMENT) {
         *out_receipt = receipt; /* also with ERR_LOST: it may have been sent */
@@ -321,26 +308,6 @@ int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_
     return client_submit(server, &request, out_ticket, out_error);
 }
 
-int hearsay_submit_here_of(struct hearsay *server, const char *host, const uint8_t *address,
-                           size_t address_bytes, uint64_t *out_ticket,
-                           struct hearsay_error *out_error)
-{
-    struct msg_request request = here_request(host);
-    if (address_bytes != LIMIT_ADDRESS_BYTES_MIN && address_bytes != LIMIT_ADDRESS_BYTES) {
-        return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the address has %zu bytes, not %d or %d",
-                        address_bytes, LIMIT_ADDRESS_BYTES_MIN, LIMIT_ADDRESS_BYTES);
-    }
-    request.here.on_behalf = calls_bytes(address, address_bytes);
-    return client_submit(server, &request, out_ticket, out_error);
-}
-
-int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
-                        struct hearsay_error *out_error)
-{
-    struct msg_request request = {.kind = MSG_REQUEST_PING};
-    return client_submit(server, &request, out_ticket, out_error);
-}
-
 /* --- one request at a time -------------------------------------------------------------------- */
 
 int calls_prepare(struct hearsay *server, int timeout_ms, struct hearsay_error *error)
@@ -384,7 +351,7 @@ int hearsay_deposit(struct hearsay *server, const struct hearsay_deposit *deposi
 {
     uint64_t ticket = 0;
     const struct reply *reply = NULL;
-    int status = calls_prepare(server, timeout_ms, out_error); /* before the proof of work */
+    int status = calls_prepare(server, timeout_ms, out_error);
     if (status == HEARSAY_OK) {
         status = hearsay_submit_deposit(server, deposit, out_receipt, &ticket, out_error);
     }

@@ -536,7 +536,6 @@ static void translate_limits(const struct msg_limits *from, struct hearsay_limit
     to->messages = from->messages;
     to->bytes = from->bytes;
     to->sender_share_ppm = from->sender_share_ppm;
-    to->work_bits = from->work_bits;
     to->watches_per_session = from->watches_per_session;
     to->watches = from->watches;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * watch: standing queries. hearsay_watch_begin starts a watch on one connection. hearsay_watch
+ * watch: standing queries. hearsay_submit_watch starts a watch on one connection. hearsay_watch
  * connects again after a lost connection and continues the watch.
  */
 #include <inttypes.h>
@@ -47,9 +47,10 @@ int hearsay_submit_unwatch(struct hearsay *server, uint64_t watch_id, uint64_t *
     return client_submit(server, &request, out_ticket, out_error);
 }
 
-int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *query,
-                        uint64_t after_seq, int timeout_ms, struct hearsay_watching *out_watching,
-                        struct hearsay_error *out_error)
+/* Starts a watch on one connection, as hearsay_submit_watch, and waits for the answer. */
+static int begin_watch(struct hearsay *server, const struct hearsay_query *query,
+                       uint64_t after_seq, int timeout_ms, struct hearsay_watching *out_watching,
+                       struct hearsay_error *out_error)
 {
     const struct reply *reply = NULL;
     uint64_t ticket = 0;
@@ -64,19 +65,6 @@ int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *quer
         *out_watching = reply->shown.watching;
     }
     return status;
-}
-
-int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
-                      struct hearsay_error *out_error)
-{
-    const struct reply *reply = NULL;
-    uint64_t ticket = 0;
-    int status = calls_prepare(server, timeout_ms, out_error);
-    if (status == HEARSAY_OK) {
-        status = hearsay_submit_unwatch(server, watch_id, &ticket, out_error);
-    }
-    return status == HEARSAY_OK ? calls_finish(server, ticket, timeout_ms, &reply, out_error)
-                                : status;
 }
 
 /* --- over many -------------------------------------------------------------------------------- */
@@ -198,8 +186,8 @@ static int watch_once(struct standing *standing, struct hearsay_error *error)
     if (status != HEARSAY_OK) {
         standing->was_connected = false; /* trying again does not help */
     } else {
-        status = hearsay_watch_begin(server, &query, standing->seq, watch->connection.timeout_ms,
-                                     &watching, error);
+        status = begin_watch(server, &query, standing->seq, watch->connection.timeout_ms, &watching,
+                             error);
     }
     if (status == HEARSAY_OK) {
         /*

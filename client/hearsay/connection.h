@@ -181,7 +181,6 @@ struct hearsay_limits {
     uint64_t session_output_bytes; /* replies that one client has not read yet */
     uint64_t messages;             /* stored, all hosts together */
     uint64_t bytes;                /* of payloads, media types and filters, all hosts together */
-    uint32_t work_bits;            /* proof of work on each deposit and report; 0: none */
     uint32_t sender_share_ppm;     /* of k: most results from one sender; at least 1 result */
     uint32_t watches_per_session;  /* filters in the watches of one connection */
     uint32_t watches;              /* filters in the watches of all clients together */

@@ -17,8 +17,6 @@ extern "C" {
 
 /* --- deposits --------------------------------------------------------------------------------- */
 
-#define HEARSAY_WORK_BITS 24 /* default of work_bits_max: some seconds on a laptop */
-
 /* A message to leave. */
 struct hearsay_deposit {
     const char *host;                    /* NULL: the default one */
@@ -36,26 +34,11 @@ struct hearsay_deposit {
      * does not know the token; NULL: the hash is computed from `token`
      */
     const uint8_t *withdraw_hash;
-    bool no_withdrawal;     /* nobody can withdraw it; token and hash are ignored */
-    uint32_t work_bits_max; /* largest proof of work to compute: see hearsay_work_ms */
+    bool no_withdrawal; /* nobody can withdraw it; token and hash are ignored */
 };
 
-/*
- * Sets the defaults: all fields 0 or NULL, except reach HEARSAY_DISTANCE_ONE and work_bits_max
- * HEARSAY_WORK_BITS.
- */
+/* Sets the defaults: all fields 0 or NULL, except reach HEARSAY_DISTANCE_ONE. */
 HEARSAY_API void hearsay_deposit_init(struct hearsay_deposit *deposit);
-
-/*
- * A server may demand a proof of work for each deposit and report (limits.work_bits), so that many
- * deposits cost a client CPU time. The library computes the proof on the caller's thread, before it
- * sends the deposit or report. timeout_ms does not include this time.
- *
- * Returns an estimate of the average time of one proof on this machine in ms, or 0 if the server
- * demands none. A single proof may take almost no time, or several times the average. The call
- * computes 5,000 hashes for the estimate.
- */
-HEARSAY_API int64_t hearsay_work_ms(const struct hearsay *server);
 
 /*
  * The data that a depositor needs later: the id to get the message, the id and the token to
@@ -387,21 +370,13 @@ HEARSAY_API int hearsay_submit_get(struct hearsay *server, const char *host, con
 HEARSAY_API int hearsay_submit_withdraw(struct hearsay *server, const char *host, const uint8_t *id,
                                         const uint8_t *token, uint64_t *out_ticket,
                                         struct hearsay_error *out_error);
+/* Asks for the here labels; of the client that hearsay_ask_for names, on the connection of a
+ * gateway. */
 HEARSAY_API int hearsay_submit_here(struct hearsay *server, const char *host, uint64_t *out_ticket,
                                     struct hearsay_error *out_error);
-/*
- * For a gateway: asks for the here labels of a client with the given address of 4 bytes (IPv4) or
- * 16 (IPv6). The connection must have been made without on_behalf.
- */
-HEARSAY_API int hearsay_submit_here_of(struct hearsay *server, const char *host,
-                                       const uint8_t *address, size_t address_bytes,
-                                       uint64_t *out_ticket, struct hearsay_error *out_error);
-/* Submits a report of a message. If the server demands a proof of work, the proof is computed
- * before the call returns. */
+/* Submits a report of a message. */
 HEARSAY_API int hearsay_submit_report(struct hearsay *server, const struct hearsay_report *report,
                                       uint64_t *out_ticket, struct hearsay_error *out_error);
-HEARSAY_API int hearsay_submit_ping(struct hearsay *server, uint64_t *out_ticket,
-                                    struct hearsay_error *out_error);
 
 /*
  * Returns the next reply to a submitted request, the next match or the next change of here labels,
@@ -425,7 +400,7 @@ HEARSAY_API int hearsay_next(struct hearsay *server, int timeout_ms,
  * After this call, hearsay_next returns HEARSAY_REPLY_HERE_CHANGED when the here labels of a host
  * change for this client, and waits for changes even if no request is in flight. A gateway without
  * on_behalf gets a reply when the here labels of any place change; the gateway should then ask for
- * the labels of its clients with hearsay_submit_here_of.
+ * the labels of its clients with hearsay_ask_for and hearsay_submit_here.
  */
 HEARSAY_API void hearsay_take_here_changes(struct hearsay *server);
 

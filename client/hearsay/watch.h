@@ -19,34 +19,23 @@ extern "C" {
 /* --- on one connection ------------------------------------------------------------------------ */
 
 /*
- * Starts a watch on this connection. From then on, hearsay_next returns HEARSAY_REPLY_MATCH for
- * each message that fits and has a sequence number above `after_seq`. HEARSAY_NO_SEQ means: only
- * messages that get their number after the watch begins. Matches of the watch come in ascending
- * order of their numbers. hearsay_next waits for matches even if no request is in flight. The
- * fields k, until_ms, order and exclude of the query have no effect, but `order` and `exclude` must
- * be valid. Returns the errors of other requests; for too many watches ERR_REFUSED with
- * HEARSAY_CODE_QUOTA.
- */
-HEARSAY_API int hearsay_watch_begin(struct hearsay *server, const struct hearsay_query *query,
-                                    uint64_t after_seq, int timeout_ms,
-                                    struct hearsay_watching *out_watching,
-                                    struct hearsay_error *out_error);
-
-/*
- * Ends a watch. hearsay_next may still return matches that arrived earlier. If there is no such
- * watch: ERR_REFUSED with HEARSAY_CODE_NOT_FOUND.
- */
-HEARSAY_API int hearsay_watch_end(struct hearsay *server, uint64_t watch_id, int timeout_ms,
-                                  struct hearsay_error *out_error);
-
-/*
- * hearsay_submit_watch starts a watch and hearsay_submit_unwatch ends a watch, without waiting for
- * the answer. The rules of hearsay_submit_query hold. The answers are replies of the kinds
- * HEARSAY_REPLY_WATCHING and HEARSAY_REPLY_UNWATCHED.
+ * Starts a watch on this connection, without waiting for the answer, which is a reply of the kind
+ * HEARSAY_REPLY_WATCHING. From then on, hearsay_next returns HEARSAY_REPLY_MATCH for each message
+ * that fits and has a sequence number above `after_seq`. HEARSAY_NO_SEQ means: only messages that
+ * get their number after the watch begins. Matches of the watch come in ascending order of their
+ * numbers. hearsay_next waits for matches even if no request is in flight. The fields k, until_ms,
+ * order and exclude of the query have no effect, but `order` and `exclude` must be valid. The rules
+ * of hearsay_submit_query hold. Too many watches are refused with HEARSAY_CODE_QUOTA.
  */
 HEARSAY_API int hearsay_submit_watch(struct hearsay *server, const struct hearsay_query *query,
                                      uint64_t after_seq, uint64_t *out_ticket,
                                      struct hearsay_error *out_error);
+
+/*
+ * Ends a watch, without waiting for the answer, which is a reply of the kind
+ * HEARSAY_REPLY_UNWATCHED. hearsay_next may still return matches that arrived earlier. If there is
+ * no such watch, the request is refused with HEARSAY_CODE_NOT_FOUND.
+ */
 HEARSAY_API int hearsay_submit_unwatch(struct hearsay *server, uint64_t watch_id,
                                        uint64_t *out_ticket, struct hearsay_error *out_error);
 

@@ -62,7 +62,6 @@ struct page_form {
     uint32_t ttl_s;     /* chosen; 0: the default */
     uint32_t ttl_default_s;
     uint32_t ttl_max_s;
-    bool needs_work;            /* hearsayd asks for proofs of work: there is no form */
     bool is_found_around;       /* what is left here is found from other hosts of the hood */
     enum hearsay_accept accept; /* open, review, closed */
     int64_t accept_until_ms;    /* when that changes; 0: not known */
@@ -109,7 +108,6 @@ void page_write_list(struct html *html, const struct page *page, const struct pa
 /* One message: `/m/ID`. With forms to report and to withdraw. */
 struct page_message {
     const struct board_message *message;
-    bool needs_work; /* hearsayd asks for proofs of work: there is no form to report */
     const struct page_error *error; /* NULL: none */
     /* What was typed, kept over an error. NULL: nothing. */
     const char *code;

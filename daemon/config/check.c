@@ -20,8 +20,9 @@
 
 static struct settings_source source_of(const struct config *config, char *reason)
 {
-    return (struct settings_source){
-        .name = config->file[0] != '\0' ? config->file : "configuration", .reason = reason};
+    return (struct settings_source){.name = config->common.file[0] != '\0' ? config->common.file
+                                                                           : "configuration",
+                                    .reason = reason};
 }
 
 /* Returns a copy of the source, with a line. */
@@ -35,7 +36,7 @@ static struct settings_source at_line(const struct settings_source *source, unsi
 
 static unsigned line_of(const struct config *config, const struct settings_key *key)
 {
-    return config->key_lines[key - config_table.keys];
+    return config->common.key_lines[key - config_table.keys];
 }
 
 /* --- what follows from the rest --------------------------------------------------------------- */
@@ -457,18 +458,12 @@ static int check_hosts(const struct settings_source *source, const struct config
 int config_check_reload(const struct config *running, const struct config *fresh, char *out_reason)
 {
     struct settings_source source = source_of(fresh, out_reason);
+    int rc = settings_config_check_reload(&config_table, CONFIG_SECTION_DAEMON, running, fresh,
+                                          out_reason);
 
-    for (size_t i = 0; i < config_table.key_count; i++) {
-        const struct settings_key *key = &config_table.keys[i];
-
-        if (key->reloadable || key->section == CONFIG_SECTION_HOST) {
-            continue;
-        }
-        struct settings_source place = at_line(&source, line_of(fresh, key));
-        int rc = settings_check_unchanged(&place, key, running, fresh);
-        if (rc != 0) {
-            return rc;
-        }
+    if (rc == 0) {
+        rc = settings_config_check_reload(&config_table, CONFIG_SECTION_LIMITS, running, fresh,
+                                          out_reason);
     }
-    return check_hosts(&source, running, fresh);
+    return rc == 0 ? check_hosts(&source, running, fresh) : rc;
 }

@@ -2,10 +2,8 @@
 #include "daemon/config/config.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "core/base/err.h"
 #include "daemon/config/table.h"
 #include "daemon/config/types.h"
 #include "daemon/settings/file.h"
@@ -89,58 +87,14 @@ static int add_host(struct config *config, const struct settings_source *source,
     return 0;
 }
 
-/* --- a file ----------------------------------------------------------------------------------- */
-
-static int config_enter(void *context, const struct settings_source *source,
-                        const struct settings_heading *heading, void **out_base)
+int config_enter(void *config, const struct settings_source *source,
+                 const struct settings_heading *heading, void **out_base)
 {
     if (heading->section == CONFIG_SECTION_HOST) {
-        return add_host(context, source, heading, out_base);
+        return add_host(config, source, heading, out_base);
     }
-    *out_base = context;
+    *out_base = config;
     return 0;
-}
-
-int config_parse(const char *text, size_t length, const char *name, struct config *out_config,
-                 char *out_reason)
-{
-    struct settings_source source = {.name = name, .reason = out_reason};
-    struct config *fresh;
-
-    if (strlen(name) >= sizeof(fresh->file)) {
-        return settings_refuse(&source, "the file's name is too long");
-    }
-    fresh = malloc(sizeof(*fresh));
-    if (fresh == NULL) {
-        return -ERR_NOMEM;
-    }
-    config_defaults(fresh);
-    memcpy(fresh->file, name, strlen(name));
-    struct settings_target target = {
-        .table = &config_table,
-        .context = fresh,
-        .enter = config_enter,
-        .key_lines = fresh->key_lines,
-    };
-    int rc = settings_parse(&target, text, length, name, out_reason);
-    if (rc == 0) {
-        *out_config = *fresh;
-    }
-    free(fresh);
-    return rc;
-}
-
-int config_read(const char *file, struct config *out_config, char *out_reason)
-{
-    char *text = NULL;
-    size_t length = 0;
-    int rc = settings_read(file, &text, &length, out_reason);
-
-    if (rc == 0) {
-        rc = config_parse(text, length, file, out_config, out_reason);
-    }
-    free(text);
-    return rc;
 }
 
 /* --- a key of the command line ---------------------------------------------------------------- */
@@ -159,18 +113,14 @@ int config_set(struct config *config, const char *name, const char *section, con
     if (rc != 0) {
         return rc;
     }
-    const struct settings_key *found = settings_find(&config_table, heading.section, key);
-    if (found == NULL) {
-        return settings_refuse_unknown(&source, &config_table, heading.section, key);
-    }
     if (heading.section == CONFIG_SECTION_HOST) {
         base = find_host(config, heading.label, heading.label_bytes);
         if (base == NULL) {
             return settings_refuse(&source, "there is no host `%s`", heading.label);
         }
     }
-    config->key_lines[found - config_table.keys] = 0;
-    return settings_set(&source, found, base, value);
+    return settings_config_set(&config_table, config, name, heading.section, base, key, value,
+                               out_reason);
 }
 
 /* --- printing --------------------------------------------------------------------------------- */

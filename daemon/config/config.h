@@ -3,9 +3,9 @@
  * config: the configuration of hearsayd. The table of keys (table.c) describes all keys. By this
  * table, daemon/settings parses, checks and prints configurations, and prints the reference.
  *
- * config_parse and config_read turn the text of a file into a struct. If a line is wrong, they
- * refuse the whole file, and report the wrong lines. config_finish then sets what is left open, and
- * checks the rules about several keys.
+ * settings_config_read turns a file into a struct. If a line is wrong, it refuses the whole file,
+ * and reports the wrong lines. config_finish then sets what is left open, and checks the rules
+ * about several keys.
  */
 #ifndef DAEMON_CONFIG_CONFIG_H
 #define DAEMON_CONFIG_CONFIG_H
@@ -17,12 +17,11 @@
 
 #include "core/profile/profile.h"
 #include "daemon/config/schedule.h"
-#include "daemon/settings/value.h"
+#include "daemon/settings/config.h"
 #include "daemon/system/log.h"
 #include "proto/limits.h"
 
 enum {
-    CONFIG_KEYS_MAX = 96, /* in all sections */
     CONFIG_LISTENERS_MAX = 16,
     CONFIG_EPOCHS_KEPT = 60, /* maximum number of old epochs of a host: neither the current one
                                 nor epoch 0 */
@@ -124,7 +123,6 @@ struct config_limits {
     uint64_t bytes_max;    /* maximum bytes of all hosts together: payloads, media types, filters */
     uint64_t log_bytes; /* the store's log is checkpointed at this size; 0: config_log_bytes derives
                            the size */
-    uint32_t work_bits; /* of a deposit's proof of work; 0: none */
     uint32_t sessions_max;
     uint32_t sessions_per_address; /* see config_sessions_of_address */
     uint32_t addresses;            /* senders remembered */
@@ -150,7 +148,7 @@ struct config_limits {
 uint32_t config_sessions_of_address(const struct config_limits *limits);
 
 struct config {
-    char file[CONFIG_PATH_BYTES];         /* "" when there was none */
+    struct settings_config common;        /* first */
     char data[CONFIG_PATH_BYTES];         /* "": the caller has not set the default yet */
     char user[CONFIG_USER_BYTES];         /* the user to become; "": stay the same user */
     char admin_group[CONFIG_USER_BYTES];  /* the group of administrators; "": none */
@@ -172,12 +170,6 @@ struct config {
     struct config_host hosts[LIMIT_HOSTS];
     size_t host_count; /* after config_finish at least 1: the host `default` if the file names no
                           host */
-    /*
-     * For each key, in the order of config_table.keys: the line of the file that set the key last;
-     * 0: no line, or config_set has set the key since. For a key of [host NAME] only the last such
-     * section counts.
-     */
-    unsigned key_lines[CONFIG_KEYS_MAX];
 };
 
 /* Sets the default of each number and each choice of [daemon] and [limits]. All other bytes are 0:
@@ -190,21 +182,11 @@ void config_defaults(struct config *out_config);
  */
 void config_add_host(struct config *config, const char *name);
 
-/*
- * Parses configuration text of `length` bytes. `name` is the file name for sentences; it is copied
- * to config->file. Returns 0. Returns CONFIG_REFUSED for a wrong text: out_reason
- * (CONFIG_REASON_BYTES) has a line "name:line: what is wrong and what would be right" for each of
- * the first errors. Or returns -ERR_NOMEM. On failure *out_config is untouched.
- */
-enum { CONFIG_REFUSED = SETTINGS_REFUSED };
-int config_parse(const char *text, size_t length, const char *name, struct config *out_config,
-                 char *out_reason);
+/* Begins a section of a file, as settings_target.enter: `config` is a struct config. */
+int config_enter(void *config, const struct settings_source *source,
+                 const struct settings_heading *heading, void **out_base);
 
-/*
- * Reads and parses a file: see config_parse. Returns CONFIG_REFUSED also if the file is too large
- * or cannot be read.
- */
-int config_read(const char *file, struct config *out_config, char *out_reason);
+enum { CONFIG_REFUSED = SETTINGS_REFUSED };
 
 /*
  * Sets one key, for an option of the command line. Example: section "daemon", key "listen", value

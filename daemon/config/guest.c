@@ -13,7 +13,7 @@ static struct settings_source at_key(const struct config *config, const char *na
     const struct settings_key *key = settings_find(&config_table, CONFIG_SECTION_DAEMON, name);
     struct settings_source place = *source;
 
-    place.line = config->key_lines[key - config_table.keys];
+    place.line = config->common.key_lines[key - config_table.keys];
     return place;
 }
 

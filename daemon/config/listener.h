@@ -4,9 +4,9 @@
 #define DAEMON_CONFIG_LISTENER_H
 
 #include "daemon/config/config.h"
-#include "daemon/settings/value.h"
+#include "daemon/settings/listener.h"
 
-enum { CONFIG_LISTENER_BYTES = 160 };
+enum { CONFIG_LISTENER_BYTES = SETTINGS_LISTENER_BYTES };
 
 /*
  * Parses a listener such as `127.0.0.1:7117`, `[::1]:7117 tls` or `/path/to/socket`. Returns 0; or

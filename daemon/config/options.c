@@ -1,46 +1,81 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/config/options.h"
 
-#include <errno.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "core/base/err.h"
 #include "daemon/config/presets.h"
 #include "daemon/config/table.h"
-#include "daemon/settings/options.h"
-#include "daemon/settings/print.h"
 
-/* --- the command line ------------------------------------------------------------------------- */
-
-static int take_listener(const struct settings_source *source, void *options, const char *value)
+/* Sets the default data directory if none is set. The key `data` in table.c describes the default.
+ */
+static int set_default_data(struct config *config, char *out_reason)
 {
-    struct options *own = options;
+    struct settings_source source = {.name = "data directory", .reason = out_reason};
+    const char *service = getenv("STATE_DIRECTORY");
+    const char *state = getenv("XDG_STATE_HOME");
+    const char *home = getenv("HOME");
+    char path[CONFIG_PATH_BYTES];
+    int length;
 
-    if (own->listen_count == CONFIG_LISTENERS_MAX) {
-        return settings_refuse(source, "there may be at most %d", CONFIG_LISTENERS_MAX - 1);
+    if (config->data[0] != '\0') {
+        return 0;
     }
-    own->listen[own->listen_count++] = value;
-    return 0;
+    if (service != NULL && service[0] == '/') {
+        /*
+         * STATE_DIRECTORY may have several directories, separated by colons. The first one is used.
+         */
+        length = snprintf(path, sizeof(path), "%.*s", (int)strcspn(service, ":"), service);
+    } else if (geteuid() == 0) {
+        length = snprintf(path, sizeof(path), "/var/lib/hearsay");
+    } else if (state != NULL && state[0] == '/') {
+        length = snprintf(path, sizeof(path), "%s/hearsayd", state);
+    } else if (home != NULL && home[0] == '/') {
+        length = snprintf(path, sizeof(path), "%s/.local/state/hearsayd", home);
+    } else {
+        return settings_refuse(&source, "none is known: HOME is not set; name one with --data DIR");
+    }
+    if (length < 0 || (size_t)length >= sizeof(path)) {
+        return settings_refuse(&source, "its path is too long; name another with --data DIR");
+    }
+    return config_set(config, "data directory", "daemon", "data", path, out_reason);
 }
 
-static const struct settings_option rows[] = {
-    {"--data", "DIR", offsetof(struct options, data), .help = "keep the messages in DIR"},
-    {"--listen", "ADDRESS", .take = take_listener,
-     .help = "listen on 127.0.0.1:7117, [::1]:7117, /path/to/socket, ...; repeat for more"},
-    {"--log-level", "LEVEL", offsetof(struct options, log_level),
-     .help = "error, warning, info or debug"},
-    {"--durability", "WORD", offsetof(struct options, durability), .help = "storage or relaxed"},
-    {"--restore", "FILE", offsetof(struct options, restore),
-     .help = "bring FILE, a backup, into an empty data directory and exit"},
-};
+/* --- the program ------------------------------------------------------------------------------ */
+
+static void set_defaults(void *config)
+{
+    config_defaults(config);
+}
+
+static void clear_listeners(void *config)
+{
+    ((struct config *)config)->listener_count = 0;
+}
+
+static int finish_config(void *config, char *out_reason)
+{
+    int rc = set_default_data(config, out_reason);
+
+    return rc == 0 ? config_finish(config, out_reason) : rc;
+}
 
 static void print_config(const void *config, FILE *out)
 {
     config_print(config, out);
 }
+
+static const struct settings_option rows[] = {
+    {"--data", "DIR", .key = "data", .path = SETTINGS_ALWAYS_PATH,
+     .help = "keep the messages in DIR"},
+    {"--listen", "ADDRESS", .key = "listen", .is_repeatable = true, .path = SETTINGS_PERHAPS_PATH,
+     .help = "listen on 127.0.0.1:7117, [::1]:7117, /path/to/socket, ...; repeat for more"},
+    {"--log-level", "LEVEL", .key = "log_level", .help = "error, warning, info or debug"},
+    {"--durability", "WORD", .key = "durability", .help = "storage or relaxed"},
+    {"--restore", "FILE", .offset = offsetof(struct options, restore),
+     .help = "bring FILE, a backup, into an empty data directory and exit"},
+};
 
 const struct settings_program options_program = {
     .name = "hearsayd",
@@ -89,188 +124,11 @@ const struct settings_program options_program = {
                 "the configuration in force.\n",
     .example = "# SPDX-License-Identifier: Apache-2.0\n"
                "# hearsayd.conf: every key at its default; see hearsayd.conf(5).\n",
+    .config_bytes = sizeof(struct config),
+    .section = CONFIG_SECTION_DAEMON,
+    .defaults = set_defaults,
+    .enter = config_enter,
+    .clear = clear_listeners,
+    .finish = finish_config,
     .print = print_config,
 };
-
-int options_parse(int argc, char *const argv[], struct options *out_options, char *out_reason)
-{
-    struct options options = {.common = {.action = SETTINGS_RUN}};
-    int rc = settings_options_parse(&options_program, argc, argv, &options, out_reason);
-
-    if (rc == 0) {
-        *out_options = options;
-    }
-    return rc;
-}
-
-bool options_answer(const struct options *options, const struct config *config, FILE *out)
-{
-    return settings_options_answer(&options_program, &options->common,
-                                   config != NULL ? config->file : "", config, out);
-}
-
-/* --- the configuration ------------------------------------------------------------------------ */
-
-/* Prints into `out` of `room` bytes. Returns whether the text fits. */
-static bool print_into(char *out, size_t room, const char *format, ...)
-    __attribute__((format(printf, 3, 4)));
-
-static bool print_into(char *out, size_t room, const char *format, ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    int length = vsnprintf(out, room, format, arguments);
-    va_end(arguments);
-    return length >= 0 && (size_t)length < room;
-}
-
-/*
- * Makes a path of the command line absolute: a relative path is relative to the working directory.
- * `out` has CONFIG_PATH_BYTES.
- */
-static int make_absolute(const char *name, const char *path, char *out, char *out_reason)
-{
-    struct settings_source source = {.name = name, .reason = out_reason};
-    char directory[CONFIG_PATH_BYTES];
-
-    if (path[0] == '/') {
-        return print_into(out, CONFIG_PATH_BYTES, "%s", path)
-                   ? 0
-                   : settings_refuse(&source, "the path is too long");
-    }
-    if (getcwd(directory, sizeof(directory)) == NULL) {
-        return settings_refuse(&source, "the working directory is not known: %s", strerror(errno));
-    }
-    while (strncmp(path, "./", 2) == 0) {
-        path += 2;
-    }
-    return print_into(out, CONFIG_PATH_BYTES, "%s/%s", strcmp(directory, "/") == 0 ? "" : directory,
-                      path)
-               ? 0
-               : settings_refuse(&source, "the path is too long");
-}
-
-/*
- * Sets the listeners of the command line. A relative path must begin with `./` or `../`: any other
- * relative text may be a mistyped address.
- */
-static int set_listeners(const struct options *options, struct config *config, char *out_reason)
-{
-    char path[CONFIG_PATH_BYTES];
-
-    if (options->listen_count > 0) {
-        config->listener_count = 0;
-    }
-    for (size_t i = 0; i < options->listen_count; i++) {
-        const char *value = options->listen[i];
-        int rc;
-
-        if (strncmp(value, "./", 2) == 0 || strncmp(value, "../", 3) == 0) {
-            rc = make_absolute("--listen", value, path, out_reason);
-            if (rc != 0) {
-                return rc;
-            }
-            value = path;
-        }
-        rc = config_set(config, "--listen", "daemon", "listen", value, out_reason);
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    return 0;
-}
-
-static int set_from_options(const struct options *options, struct config *config, char *out_reason)
-{
-    char path[CONFIG_PATH_BYTES];
-    int rc = set_listeners(options, config, out_reason);
-
-    if (rc == 0 && options->data != NULL) {
-        rc = make_absolute("--data", options->data, path, out_reason);
-        if (rc == 0) {
-            rc = config_set(config, "--data", "daemon", "data", path, out_reason);
-        }
-    }
-    if (rc == 0 && options->log_level != NULL) {
-        rc = config_set(config, "--log-level", "daemon", "log_level", options->log_level,
-                        out_reason);
-    }
-    if (rc == 0 && options->durability != NULL) {
-        rc = config_set(config, "--durability", "daemon", "durability", options->durability,
-                        out_reason);
-    }
-    return rc;
-}
-
-/* Sets the default data directory if none is set. The key `data` in table.c describes the default.
- */
-static int set_default_data(struct config *config, char *out_reason)
-{
-    struct settings_source source = {.name = "data directory", .reason = out_reason};
-    const char *service = getenv("STATE_DIRECTORY");
-    const char *state = getenv("XDG_STATE_HOME");
-    const char *home = getenv("HOME");
-    char path[CONFIG_PATH_BYTES];
-    bool fits;
-
-    if (config->data[0] != '\0') {
-        return 0;
-    }
-    if (service != NULL && service[0] == '/') {
-        /*
-         * STATE_DIRECTORY may have several directories, separated by colons. The first one is used.
-         */
-        fits = print_into(path, sizeof(path), "%.*s", (int)strcspn(service, ":"), service);
-    } else if (geteuid() == 0) {
-        fits = print_into(path, sizeof(path), "/var/lib/hearsay");
-    } else if (state != NULL && state[0] == '/') {
-        fits = print_into(path, sizeof(path), "%s/hearsayd", state);
-    } else if (home != NULL && home[0] == '/') {
-        fits = print_into(path, sizeof(path), "%s/.local/state/hearsayd", home);
-    } else {
-        return settings_refuse(&source, "none is known: HOME is not set; name one with --data DIR");
-    }
-    if (!fits) {
-        return settings_refuse(&source, "its path is too long; name another with --data DIR");
-    }
-    return config_set(config, "data directory", "daemon", "data", path, out_reason);
-}
-
-static int read_file(const struct options *options, struct config *config, char *out_reason)
-{
-    const char *file = settings_options_file(&options->common);
-
-    if (file != NULL) {
-        return config_read(file, config, out_reason);
-    }
-    config_defaults(config);
-    return 0;
-}
-
-int options_load(const struct options *options, struct config *out_config, char *out_reason)
-{
-    struct config *config = malloc(sizeof(*config)); /* too large for a small machine's stack */
-
-    if (config == NULL) {
-        (void)snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(-ERR_NOMEM));
-        return -ERR_NOMEM;
-    }
-    int rc = read_file(options, config, out_reason);
-    if (rc == 0) {
-        rc = set_from_options(options, config, out_reason);
-    }
-    if (rc == 0) {
-        rc = set_default_data(config, out_reason);
-    }
-    if (rc == 0) {
-        rc = config_finish(config, out_reason);
-    }
-    if (rc == 0) {
-        *out_config = *config;
-    } else if (rc < 0) {
-        (void)snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));
-    }
-    free(config);
-    return rc;
-}

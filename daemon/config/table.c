@@ -225,12 +225,6 @@ static const struct settings_key keys[] = {
      .standard = "300", .reloadable = true,
      .help = "How many queries, counted as for queries_per_minute, one address may send at once, "
              "after a while without any."},
-    {LIMITS_KEY("work_bits", work_bits), SETTINGS_TYPE_COUNT, 0, LIMIT_WORK_BITS, .unit = "bits",
-     .standard = "0", .reloadable = true,
-     .help = "Proof of work that each deposit and report needs: the number of zero bits. Finding "
-             "them takes 2^bits tries on average: about a second for 21 bits on a laptop, and a "
-             "multiple of that on a phone. 0: none. Clients that are exempt from the limits of an "
-             "address need none."},
     {LIMITS_KEY("addresses", addresses), SETTINGS_TYPE_COUNT, 16, 1000000, .unit = "addresses",
      .standard = "4096",
      .help =
@@ -403,7 +397,7 @@ static const struct settings_key keys[] = {
      .help = "Whether messages may be deposited in epoch 0, the open epoch, which has no key."},
 };
 
-_Static_assert(sizeof(keys) / sizeof(keys[0]) <= CONFIG_KEYS_MAX,
+_Static_assert(sizeof(keys) / sizeof(keys[0]) <= SETTINGS_KEYS_MAX,
                "struct config has a line number for each key");
 
 const struct settings_table config_table = {

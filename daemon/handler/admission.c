@@ -89,7 +89,7 @@ static bool check_form(const struct ask *ask)
     return check_epoch(ask) && ask_filter(ask, &ask->request->deposit.filter, "filter", filter) &&
            ask_fill(ask, filter, "filter", limits->deposit_fill_min_ppm,
                     limits->deposit_fill_max_ppm) &&
-           check_sizes(ask) && check_text(ask) && ask_work(ask);
+           check_sizes(ask) && check_text(ask);
 }
 
 /* Checks the accept mode, and sets out->state, the first state of the message. */

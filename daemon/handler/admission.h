@@ -3,7 +3,7 @@
  * admission: checks a deposit before the store gets it; the store may still refuse the deposit.
  * admission_decide checks in this order:
  *
- *   1. form    epoch, filter, fill, payload size, time to live, proof of work
+ *   1. form    epoch, filter, fill, payload size, time to live
  *   2. known   if the host has a message of this id that has not expired, checks 3 to 5 are
  *              skipped
  *   3. mode    the accept mode is `open` or `review` (accept_mode.h)

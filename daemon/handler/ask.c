@@ -6,12 +6,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <sodium.h>
 
 #include "core/filter/bloom.h"
 #include "core/profile/profile.h"
 #include "daemon/limits/cost.h"
-#include "proto/work.h"
 
 void ask_respond(const struct ask *ask, const struct msg_response *response)
 {
@@ -203,51 +201,7 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
     return true;
 }
 
-/* --- rate limits, proof of work --------------------------------------------------------------- */
-
-static void feed_hash(void *context, const void *data, size_t count)
-{
-    (void)crypto_generichash_update(context, data, count); /* cannot fail */
-}
-
-/* The number of leading zero bits of the hash that proves the work of a deposit or a report. */
-static uint32_t work_bits(const struct ask *ask)
-{
-    const struct msg_request *request = ask->request;
-    struct msg_bytes token = {ask->client->resume_token, sizeof(ask->client->resume_token)};
-    bool is_report = request->kind == MSG_REQUEST_REPORT;
-    const char *host = ask->host->config.name;
-    const uint8_t *store_id = ask->service->store.store_id;
-    crypto_generichash_state state;
-    struct work_hash hashing = {feed_hash, &state};
-    uint8_t hash[LIMIT_HASH_BYTES];
-    uint8_t proof[WORK_PROOF_BYTES];
-
-    (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
-    if (is_report) {
-        work_feed_report(request->report.id.data, host, store_id, token, hashing);
-    } else {
-        work_feed(&request->deposit, host, store_id, hashing);
-    }
-    (void)crypto_generichash_final(&state, hash, sizeof(hash));
-    work_proof(hash, is_report ? request->report.work : request->deposit.work, proof);
-    (void)crypto_generichash(hash, sizeof(hash), proof, sizeof(proof), NULL, 0);
-    return work_zero_bits(hash);
-}
-
-bool ask_work(const struct ask *ask)
-{
-    uint32_t wanted = ask->client->sender != NULL ? ask->service->config.limits.work_bits : 0;
-    uint32_t bits = wanted == 0 ? 0 : work_bits(ask);
-
-    if (bits >= wanted) {
-        return true;
-    }
-    ask_refuse(ask, MSG_INVALID, "work",
-               "a %s needs a proof of work of %" PRIu32 " bits here; this one has %" PRIu32,
-               ask->request->kind == MSG_REQUEST_REPORT ? "report" : "deposit", wanted, bits);
-    return false;
-}
+/* --- rate limits ------------------------------------------------------------------------------ */
 
 bool ask_pay(const struct ask *ask)
 {

@@ -101,10 +101,4 @@ bool ask_fill(const struct ask *ask, const uint64_t *filter, const char *field,
  */
 bool ask_pay(const struct ask *ask);
 
-/*
- * Whether a deposit or a report has the proof of work that the configuration requires. A client
- * without rate limits needs no proof.
- */
-bool ask_work(const struct ask *ask);
-
 #endif

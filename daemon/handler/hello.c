@@ -87,8 +87,6 @@ static void fill_limits(const struct config_limits *limits, const struct request
         .messages = limits->messages_max,
         .bytes = limits->bytes_max,
         .sender_share_ppm = limits->sender_share_ppm,
-        /* a gateway tells its clients */
-        .work_bits = exempt && !client->is_gateway ? 0 : limits->work_bits,
     };
 }
 

@@ -286,7 +286,7 @@ void handler_report(struct ask *ask)
         ask_refuse(ask, MSG_NOT_FOUND, "id", "there is no message with this id");
         return;
     }
-    if (!ask_work(ask) || !note_reporter(ask)) {
+    if (!note_reporter(ask)) {
         return;
     }
     struct report_job *job = job_new(ask, sizeof(*job), 0);

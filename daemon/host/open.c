@@ -158,7 +158,8 @@ static int add_host(struct service *service, const struct config_host *config, c
                                                    stored, out_reason);
     if (rc == PERSIST_PROFILE_CHANGED) {
         struct settings_source source = {
-            .name = service->config.file[0] != '\0' ? service->config.file : "configuration",
+            .name = service->config.common.file[0] != '\0' ? service->config.common.file
+                                                           : "configuration",
             .line = config->profile_line != 0 ? config->profile_line : config->line,
             .reason = out_reason,
         };

@@ -16,7 +16,6 @@
 #include "daemon/system/early_signals.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
-#include "daemon/system/privilege.h"
 #include "daemon/system/read_pool.h"
 #include "daemon/system/reason.h"
 
@@ -86,11 +85,8 @@ static void on_persist_closed(void *context)
     uv_close((uv_handle_t *)&server->prepare, NULL);
     uv_close((uv_handle_t *)&server->check, NULL);
     uv_close((uv_handle_t *)&server->tick, NULL);
-    uv_close((uv_handle_t *)&server->watchdog, NULL);
     uv_close((uv_handle_t *)&server->waits, NULL);
-    for (size_t i = 0; i < sizeof(server->signals) / sizeof(server->signals[0]); i++) {
-        uv_close((uv_handle_t *)&server->signals[i], NULL);
-    }
+    runtime_close(&server->runtime);
 }
 
 /* Closes the store if the server is stopping, no session is left, and no work is under way. */
@@ -113,21 +109,14 @@ static void on_check(uv_check_t *handle)
     finish_if_quiet(server);
 }
 
-static void log_stopping(int number)
+static void on_stop(void *context, bool is_again)
 {
-    log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
-}
+    struct server *server = context;
 
-static void on_terminate(uv_signal_t *signal, int number)
-{
-    struct server *server = signal->data;
-
-    if (server->stopping) { /* the second signal: does not wait for clients */
+    if (is_again) { /* the second signal: does not wait for clients */
         sessions_close(&server->sessions);
         return;
     }
-    log_stopping(number);
-    notify_stopping("finishing what is under way");
     server->stopping = true;
     service_stop(server->service);
     server->stop_since_ms = loop_now_ms(&server->loop);
@@ -142,71 +131,37 @@ static void on_terminate(uv_signal_t *signal, int number)
     finish_if_quiet(server);
 }
 
-static void on_reload(uv_signal_t *signal, int number)
+static void on_reload(void *context)
 {
-    struct server *server = signal->data;
+    struct server *server = context;
     char reason[CONFIG_REASON_BYTES];
-    (void)number;
 
-    if (!server->stopping) {
-        (void)server_reload(server, reason); /* it has logged the result */
-        loop_wake(&server->loop);            /* what the new configuration makes due */
-    }
+    (void)server_reload(server, reason); /* it has logged the result */
+    loop_wake(&server->loop);            /* what the new configuration makes due */
 }
+
+static const struct runtime_events runtime_events = {on_stop, on_reload,
+                                                     "finishing what is under way"};
 
 /* --- the beginning ---------------------------------------------------------------------------- */
-
-static void on_watchdog(uv_timer_t *timer)
-{
-    (void)timer;
-    notify_watchdog();
-}
-
-static const struct {
-    int number;
-    uv_signal_cb act;
-} handled_signals[] = {{SIGTERM, on_terminate}, {SIGINT, on_terminate}, {SIGHUP, on_reload}};
-
-/* Acts on the signals that came before the loop took them. */
-static void act_on_early_signals(struct server *server)
-{
-    for (size_t i = 0; i < sizeof(handled_signals) / sizeof(handled_signals[0]); i++) {
-        if (early_signals_take(handled_signals[i].number)) {
-            handled_signals[i].act(&server->signals[i], handled_signals[i].number);
-        }
-    }
-}
 
 /* Makes and starts the server's handles. Returns 0 or a libuv error. */
 static int init_handles(struct server *server)
 {
-    uint64_t watchdog_ms = notify_watchdog_interval_ms();
-    int rc = 0;
-
     uv_prepare_init(&server->loop.uv, &server->prepare);
     uv_check_init(&server->loop.uv, &server->check);
     uv_timer_init(&server->loop.uv, &server->tick);
-    uv_timer_init(&server->loop.uv, &server->watchdog);
     uv_timer_init(&server->loop.uv, &server->waits);
     server->prepare.data = server;
     server->check.data = server;
     server->tick.data = server;
-    for (size_t i = 0; i < sizeof(handled_signals) / sizeof(handled_signals[0]); i++) {
-        uv_signal_init(&server->loop.uv, &server->signals[i]);
-        server->signals[i].data = server;
-        rc = rc == 0 ? uv_signal_start(&server->signals[i], handled_signals[i].act,
-                                       handled_signals[i].number)
-                     : rc;
-    }
+    int rc = runtime_start(&server->runtime, &server->loop.uv, &runtime_events, server);
     /* If a signal's handle has failed, the handles below are not started. A started handle would
      * keep the loop running. */
     if (rc == 0) {
         uv_prepare_start(&server->prepare, on_prepare);
         uv_check_start(&server->check, on_check);
         server_start_ticks(server);
-    }
-    if (rc == 0 && watchdog_ms > 0) {
-        uv_timer_start(&server->watchdog, on_watchdog, 0, watchdog_ms);
     }
     return rc;
 }
@@ -334,8 +289,7 @@ int server_start(struct server *server, const struct options *options, const str
     server->config = *config;
     server_note_read(server);
     out_reason[0] = '\0';
-    /* Must come before loop_init: privilege_refuse_rings says why. */
-    server->unfiltered = config->no_call_filter ? "`call_filter = no`" : privilege_refuse_rings();
+    runtime_init(&server->runtime, !config->no_call_filter);
     int rc = loop_init(&server->loop);
     if (rc != 0) {
         return reason_set(out_reason, "event loop: %s", uv_strerror(rc));
@@ -377,36 +331,23 @@ int server_start(struct server *server, const struct options *options, const str
     loop_close_handles(&server->loop);
     close_all(server);
     if (early_signals_stop()) {
-        log_stopping(early_signals_take(SIGTERM) ? SIGTERM : SIGINT);
+        log_info("stopping (%s)", early_signals_take(SIGTERM) ? "SIGTERM" : "SIGINT");
         log_info("stopped");
         return SERVER_STOPPED;
     }
     return rc == CONFIG_REFUSED ? SERVER_REFUSED : -ERR_SYSTEM;
 }
 
-/* Installs the filter of system calls. Called after the start: serving clients needs no system call
- * that the filter refuses. */
-static void filter_calls(struct server *server)
-{
-    if (server->unfiltered == NULL) {
-        server->unfiltered = privilege_filter_calls();
-    }
-    if (server->unfiltered != NULL) { /* not a warning if the operator wants it so */
-        log_write(server->config.no_call_filter ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
-                  "system calls are not filtered: %s", server->unfiltered);
-    }
-}
-
 void server_run(struct server *server)
 {
-    filter_calls(server);
+    runtime_filter_calls(&server->runtime);
     log_info("ready: hearsayd " HEARSAY_VERSION ", %zu host%s, data in %s",
              server->service->host_count, server->service->host_count == 1 ? "" : "s",
              server->config.data);
     notify_ready("serving");
     service_set_clock(server->service); /* nobody is greeted before the clock is right */
     loop_wake(&server->loop);           /* the first turn begins to arrange the messages */
-    act_on_early_signals(server);
+    runtime_act_early(&server->runtime);
     close_all(server);
     log_info("stopped");
 }

@@ -26,6 +26,7 @@
 #include "daemon/net/loop.h"
 #include "daemon/net/server_tls.h"
 #include "daemon/net/session.h"
+#include "daemon/system/runtime.h"
 #include "daemon/system/worker_uv.h"
 
 struct devices;
@@ -63,14 +64,11 @@ struct server {
     const struct alloc *alloc;
     const struct options *options; /* borrowed: to read the configuration again */
     int lock;                      /* of the data directory; -1: none */
-    /* why system calls are not filtered; NULL: they are, while server_run runs */
-    const char *unfiltered;
-    uv_prepare_t prepare; /* before the loop waits: sends the output that waits */
-    uv_check_t check;     /* after the loop has waited: a turn */
+    struct runtime runtime;        /* signals, watchdog, the filter of system calls */
+    uv_prepare_t prepare;          /* before the loop waits: sends the output that waits */
+    uv_check_t check;              /* after the loop has waited: a turn */
     uv_timer_t tick;
-    uv_timer_t watchdog;
     uv_timer_t waits; /* active while something waits for a change, for copies or for a bridge */
-    uv_signal_t signals[3];
     uint64_t tick_activity; /* loop.activity at the last tick */
     uint32_t quiet_ticks;   /* the last ones, since which there was no activity */
     int64_t sweep_due_ms;   /* by loop_now_ms: when messages that have expired are removed */

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "daemon/net/server_open.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -9,6 +8,7 @@
 
 #include "core/base/err.h"
 #include "daemon/config/listener.h"
+#include "daemon/settings/user.h"
 #include "daemon/system/inherited.h"
 #include "daemon/system/log.h"
 #include "daemon/system/privilege.h"
@@ -63,23 +63,14 @@ static int listen_on(struct server *server, enum config_listener_kind kind, char
     return 0;
 }
 
-/* Warns if the new user cannot read the configuration file, because a reload has to read the file.
- */
-static void check_readable(const struct server *server)
-{
-    const char *file = server->config.file;
-
-    if (file[0] != '\0' && access(file, R_OK) != 0) {
-        log_warning("user `%s` cannot read %s (%s): a reload will be refused until it can",
-                    server->config.user, file, strerror(errno));
-    }
-}
-
 /* Makes the directory of the default Unix socket (CONFIG_ADMIN_SOCKET) if the configuration has
  * this socket. A service manager may have made the directory before. */
-static void make_socket_directory(const struct config *config, const struct privilege_user *user)
+static void make_socket_directory(const struct config *config)
 {
     static const char path[] = CONFIG_ADMIN_SOCKET;
+    struct privilege_user user;
+    char reason[REASON_BYTES];
+    bool has_user = config->user[0] != '\0' && privilege_find(config->user, &user, reason) == 0;
     char directory[sizeof(path)];
 
     for (size_t i = 0; i < config->listener_count; i++) {
@@ -91,7 +82,7 @@ static void make_socket_directory(const struct config *config, const struct priv
              * reports an error. */
             if (mkdir(directory, 0755) == 0) {
                 (void)!chmod(directory, 0755); /* whatever the umask is: the group needs access */
-                (void)!(user != NULL && lchown(directory, user->uid, user->gid));
+                (void)!(has_user && lchown(directory, user.uid, user.gid));
             }
         }
     }
@@ -116,7 +107,10 @@ static int find_guest(const char *key, const char *name, uid_t *out_uid, char *o
 static int become_user(struct server *server, char *out_reason)
 {
     const struct config *config = &server->config;
-    struct privilege_user user;
+    struct settings_user user = {.name = config->user,
+                                 .admin_group = PRIVILEGE_NO_GROUP,
+                                 .directory = config->data,
+                                 .file = config->common.file};
 
     if (find_guest("gateway_user", config->gateway_user, &server->home.gateway_uid, out_reason) !=
             0 ||
@@ -128,28 +122,12 @@ static int become_user(struct server *server, char *out_reason)
             return CONFIG_REFUSED;
         }
         server->home.shares_sockets = true;
+        user.admin_group = server->home.admin_group;
     }
-    if (config->user[0] == '\0') {
-        if (privilege_is_root()) {
-            make_socket_directory(config, NULL);
-            log_warning("running as root: set `user` to one without rights");
-        }
-        return 0;
-    }
-    if (privilege_find(config->user, &user, out_reason) != 0) {
-        return CONFIG_REFUSED;
-    }
-    int rc = 0;
-    user.admin_group = server->home.shares_sockets ? server->home.admin_group : PRIVILEGE_NO_GROUP;
     if (privilege_is_root()) {
-        make_socket_directory(config, &user);
-        rc = privilege_make_directory(config->data, &user, out_reason);
+        make_socket_directory(config);
     }
-    rc = rc == 0 ? privilege_drop(&user, out_reason) : rc;
-    if (rc == 0) {
-        check_readable(server);
-    }
-    return rc;
+    return settings_become_user(&user, out_reason);
 }
 
 int server_open_addresses(struct server *server, char *out_reason)

@@ -24,14 +24,7 @@ void server_note_read(struct server *server)
  * errors. */
 static void refuse_reload(char *reason)
 {
-    for (const char *line = reason; line != NULL;) {
-        const char *end = strchr(line, '\n');
-
-        log_error("configuration not reloaded, the old one stays: %.*s",
-                  (int)(end != NULL ? (size_t)(end - line) : strlen(line)), line);
-        line = end != NULL ? end + 1 : NULL;
-    }
-
+    settings_log_refusal(reason);
     size_t others = settings_reason_first(reason);
     size_t used = strlen(reason);
     if (others > 0) {
@@ -74,7 +67,7 @@ int server_reload(struct server *server, char *out_reason)
     struct server_listen listen;
 
     notify_reloading();
-    int rc = options_load(server->options, &fresh, out_reason);
+    int rc = settings_config_load(&options_program, server->options, &fresh, out_reason);
     rc = rc == 0 ? config_check_reload(&server->config, &fresh, out_reason) : rc;
     rc = rc == 0 ? server_listen_prepare(server, &fresh, &listen, out_reason) : rc;
     if (rc == 0) {

@@ -109,6 +109,22 @@ static int refuse_unknown(const struct settings_program *program, const char *ar
 
 /* --- the command line ------------------------------------------------------------------------- */
 
+/* Keeps the value of an option that stands for a key. settings_config_load sets the key. */
+static int take_key(const struct settings_source *source, const struct settings_option *row,
+                    struct settings_options *options, const char *value)
+{
+    for (size_t i = 0; i < options->value_count && !row->is_repeatable; i++) {
+        if (options->values[i].option == row) {
+            return settings_refuse(source, "is given twice");
+        }
+    }
+    if (options->value_count == SETTINGS_VALUES_MAX) {
+        return settings_refuse(source, "is given too often");
+    }
+    options->values[options->value_count++] = (struct settings_option_value){row, value};
+    return 0;
+}
+
 static int take_value(const struct settings_source *source, const struct settings_option *row,
                       void *options, const char *value)
 {
@@ -116,6 +132,9 @@ static int take_value(const struct settings_source *source, const struct setting
 
     if (row->take != NULL) {
         return row->take(source, options, value);
+    }
+    if (row->key != NULL) {
+        return take_key(source, row, options, value);
     }
     if (*field != NULL) {
         return settings_refuse(source, "is given twice");
@@ -150,9 +169,14 @@ int settings_options_parse(const struct settings_program *program, int argc, cha
                            void *options, char *out_reason)
 {
     struct settings_options *asked = options;
+    int used = 0;
 
     asked->config_none = program->file;
-    for (int i = 1; i < argc; i++) {
+    if (program->take_words != NULL && argc > 1 && argv[1][0] != '-' &&
+        program->take_words(argc, argv, options, &used, out_reason) != 0) {
+        return SETTINGS_REFUSED;
+    }
+    for (int i = 1 + used; i < argc; i++) {
         const char *value;
         const struct settings_option *row = find_row(program, argv[i], &value);
 
@@ -185,6 +209,12 @@ int settings_options_parse(const struct settings_program *program, int argc, cha
         if (rc != 0) {
             return rc;
         }
+    }
+    if (program->take_words != NULL && used == 0 && asked->action == SETTINGS_RUN) {
+        struct settings_source source = {.name = "command line", .reason = out_reason};
+
+        return settings_refuse(&source, "say what to do: %s; see %s --help", program->words,
+                               program->name);
     }
     return 0;
 }

@@ -21,6 +21,10 @@ enum settings_action {
     SETTINGS_HELP
 };
 
+struct settings_option;
+
+enum { SETTINGS_VALUES_MAX = 24 };
+
 /*
  * What the command line asks for. A program's own struct of options begins with this struct. The
  * strings are borrowed.
@@ -30,6 +34,12 @@ struct settings_options {
     const char *config;      /* NULL: not given */
     const char *config_none; /* the file to read without --config, if it exists */
     const char *preset;      /* the text of the preset to print; NULL: none */
+    /* The values of the options that stand for a key, in their order. */
+    struct settings_option_value {
+        const struct settings_option *option;
+        const char *text;
+    } values[SETTINGS_VALUES_MAX];
+    size_t value_count;
 };
 
 /* An example configuration, for example for a café: its name, and the text of its file. */
@@ -38,22 +48,38 @@ struct settings_preset {
     const char *text;
 };
 
+/* A path of the command line is relative to the working directory, and one of a file is absolute.
+ */
+enum settings_path {
+    SETTINGS_NO_PATH,
+    SETTINGS_ALWAYS_PATH,
+    SETTINGS_PERHAPS_PATH /* if it begins with `./` or `../`; else it may be something else */
+};
+
 /* An option of one program. */
 struct settings_option {
-    const char *name;            /* with two hyphens */
-    const char *value;           /* what the help calls the value; NULL: the option has none */
-    size_t offset;               /* of a const char * in the program's struct of options */
+    const char *name;        /* with two hyphens */
+    const char *value;       /* what the help calls the value; NULL: the option has none */
+    const char *key;         /* the key that the option sets, of the section
+                                settings_program.section; NULL: no key */
+    bool is_repeatable;      /* the option may be given again and again; its values replace
+                                those of the file */
+    enum settings_path path; /* whether the value of the key is a path, which is made absolute */
+    size_t offset;           /* without a key: of a const char * in the struct of options */
     enum settings_action action; /* of an option without a value */
     const char *help;            /* NULL: not in the help */
     /*
      * Parses the option's value and stores it in the struct of options. Returns 0, or
-     * SETTINGS_REFUSED with a sentence. NULL: the text of the value is stored at `offset`, and the
-     * option may be given only once.
+     * SETTINGS_REFUSED with a sentence. NULL: the text of the value is stored for the key or at
+     * `offset`, and the option may be given only once unless it is repeatable.
      */
     int (*take)(const struct settings_source *source, void *options, const char *value);
 };
 
-/* What differs from program to program. */
+struct settings_heading;
+
+/* What differs from program to program. A `config` points to the program's struct of its
+ * configuration, which begins with a struct settings_config (config.h). */
 struct settings_program {
     const char *name;
     const char *version;
@@ -66,6 +92,27 @@ struct settings_program {
     const struct settings_preset *presets; /* ends with a row of NULL; NULL: none */
     const char *markdown; /* what stands above the keys in the Markdown reference */
     const char *example;  /* what stands above the keys in the example file */
+    /* Reads the words that stand before the options, if the first argument is no option. *out_used
+     * gets their number. Returns 0, or SETTINGS_REFUSED with a sentence. A program without such
+     * words has NULL. */
+    int (*take_words)(int argc, char *const argv[], void *options, int *out_used, char *out_reason);
+    const char *words;   /* what they may be, for the sentence if there are none and no option asks
+                            for text */
+    size_t config_bytes; /* of the struct of the configuration */
+    unsigned section;    /* of the keys that options set; its struct is the configuration's */
+    /* Sets all defaults but those that `finish` sets. */
+    void (*defaults)(void *config);
+    /* As settings_target.enter. */
+    int (*enter)(void *config, const struct settings_source *source,
+                 const struct settings_heading *heading, void **out_base);
+    /* Empties the list that the repeatable option adds to; NULL: there is no such option. */
+    void (*clear)(void *config);
+    /* Sets defaults that follow from other keys, and checks rules about several keys. Returns 0; or
+     * SETTINGS_REFUSED with a line for each error, or -ERR_NOMEM. */
+    int (*finish)(void *config, char *out_reason);
+    /* What --check-config checks besides, such as users: writes warnings to `out`. Returns 0, or
+     * another number with a line for each error in out_reason (SETTINGS_REASON_BYTES). */
+    int (*check)(void *config, FILE *out, char *out_reason);
     /* Writes a configuration in the form of a file. */
     void (*print)(const void *config, FILE *out);
 };

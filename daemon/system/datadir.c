@@ -110,21 +110,21 @@ static int check_owner(int fd, const char *directory, char *out_reason)
     if (info.st_uid != geteuid() && geteuid() == 0) {
         return reason_set(
             out_reason,
-            "the data directory %s belongs to user %lu, but hearsayd runs as root: start "
+            "the data directory %s belongs to user %lu, but the program runs as root: start "
             "it as that user, or name the user in the configuration (`user`)",
             directory, (unsigned long)info.st_uid);
     }
     if (info.st_uid != geteuid()) {
         return reason_set(
             out_reason,
-            "the data directory %s belongs to user %lu, but hearsayd runs as user %lu: "
-            "change its owner, or set another directory (`data`, or --data)",
+            "the data directory %s belongs to user %lu, but the program runs as user %lu: "
+            "change its owner, or set another directory",
             directory, (unsigned long)info.st_uid, (unsigned long)geteuid());
     }
     if ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
         return reason_set(out_reason,
                           "others may write to the data directory %s (mode %03o): "
-                          "run `chmod go-w` on it, or set another directory (`data`, or --data)",
+                          "run `chmod go-w` on it, or set another directory",
                           directory, (unsigned)(info.st_mode & 0777));
     }
     return 0;
@@ -168,7 +168,7 @@ static int take_lock(int directory_fd, const char *directory, int *out_lock, cha
         if (rc == EWOULDBLOCK) {
             return reason_set(out_reason,
                               "another hearsayd uses the data directory %s: end that one, or set "
-                              "another directory (`data`, or --data)",
+                              "another directory",
                               directory);
         }
         return reason_set(out_reason, "cannot lock the data directory %s: %s", directory,

@@ -141,8 +141,8 @@ int privilege_make_directory(const char *directory, const struct privilege_user 
     if (!made && stat(path, &info) == 0 && info.st_uid != user->uid) {
         return reason_set(
             out_reason,
-            "the data directory %s belongs to user %lu, but hearsayd goes on as `%s`: "
-            "run `chown -R %s %s`, or set another directory (`data`, or --data)",
+            "the data directory %s belongs to user %lu, but the program goes on as `%s`: "
+            "run `chown -R %s %s`, or set another directory",
             directory, (unsigned long)info.st_uid, user->name, user->name, directory);
     }
     if (made && lchown(path, user->uid, user->gid) != 0) {

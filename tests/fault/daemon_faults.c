@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "tests/fault/daemon_faults.h"
+#include "daemon/config/options.h"
 
 #include <poll.h>
 #include <signal.h>
@@ -164,7 +165,9 @@ int faults_setup(void **state)
     (void)snprintf(fixture->backup, sizeof(fixture->backup), "%s/backup", fixture->directory);
     fixture->options.common.config = fixture->file;
     faults_write_configuration(fixture, "");
-    assert_int_equal(options_load(&fixture->options, &fixture->config, fixture->reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &fixture->options, &fixture->config,
+                                          fixture->reason),
+                     0);
     *state = fixture;
     return 0;
 }

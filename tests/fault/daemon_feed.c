@@ -7,6 +7,7 @@
  */
 #include <string.h>
 
+#include "daemon/config/options.h"
 #include "proto/codec/codec.h"
 #include "tests/fault/daemon_faults.h"
 #include "tests/lib/check.h"
@@ -25,7 +26,9 @@ int faults_setup_bridge(void **state)
     fixture = *state;
     faults_write_configuration(fixture,
                                "[host default]\nreplicate = yes\n[host copy]\nrole = replica\n");
-    assert_int_equal(options_load(&fixture->options, &fixture->config, fixture->reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &fixture->options, &fixture->config,
+                                          fixture->reason),
+                     0);
     assert_int_equal(faults_start(fixture), 0);
     faults_connect_peer(fixture);
     faults_deposit_messages(fixture);

@@ -92,8 +92,6 @@ static void ask_everything(struct hearsay *server)
     hearsay_query_init(&query);
     (void)hearsay_submit_get(server, NULL, id, &ticket, &error);
     (void)hearsay_submit_withdraw(server, NULL, id, token, &ticket, &error);
-    (void)hearsay_submit_here(server, NULL, &ticket, &error);
-    (void)hearsay_submit_ping(server, &ticket, &error);
     (void)hearsay_submit_changes(server, &changes, &ticket, &error);
     (void)hearsay_submit_query(server, &query, &ticket, &error);
     (void)hearsay_submit_watch(server, &query, 0, &ticket, &error);

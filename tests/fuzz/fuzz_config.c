@@ -3,7 +3,7 @@
  * Configuration: what is taken, printed and read again is the same configuration; what is refused
  * names the file and a line that is there.
  */
-#include "daemon/config/config.h"
+#include "daemon/config/options.h"
 #include "tests/fuzz/fuzz.h"
 
 static const char name[] = "a.conf";
@@ -40,7 +40,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     static struct config again;
     char reason[CONFIG_REASON_BYTES] = "";
     char *text = (char *)fuzz_copy(data, size);
-    int rc = config_parse(text, size, name, &config, reason);
+    int rc = settings_config_parse(&options_program, text, size, name, &config, reason);
 
     if (rc == 0) {
         rc = config_finish(&config, reason);
@@ -50,7 +50,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         size_t again_size = 0;
         char *printed = print(&config, &printed_size);
 
-        if (config_parse(printed, printed_size, name, &again, reason) != 0 ||
+        if (settings_config_parse(&options_program, printed, printed_size, name, &again, reason) !=
+                0 ||
             config_finish(&again, reason) != 0) {
             (void)fprintf(stderr, "%s\n%s", reason, printed);
             fuzz_fail(__FILE__, __LINE__, "what was printed is taken");

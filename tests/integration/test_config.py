@@ -287,6 +287,37 @@ def test_each_text_is_printed_as_it_was_written(tmp_path, rng):
         assert f"\ntitle = x{title}y\n" in printed, title
 
 
+# --- users ----------------------------------------------------------------------------------------
+
+# A program, and a file of it without the user.
+USERS = {
+    "hearsayd": ((conftest.HEARSAYD,), "[daemon]\ndata = /srv/none\n"),
+    "hearsay-web": ((WEB,), "[web]\nserver = /run/none.sock\n"),
+    "hearsay-bridge": ((BRIDGE,), "[bridge]\nnats = nats://127.0.0.1:4222\n[host lobby]\n"),
+}
+
+
+@pytest.mark.parametrize("name, key, user, why", [
+    *[(name, "user", "root", "is root, who may do anything") for name in USERS],
+    *[(name, "user", "no-such-user", "there is no user `no-such-user` (`user`)") for name in USERS],
+    *[(name, "user", "nobody", "to users that it cannot tell apart") for name in ("hearsay-web", "hearsay-bridge")],
+    *[("hearsayd", key, "nobody", "to users that it cannot tell apart") for key in ("gateway_user", "bridge_user")],
+    *[("hearsayd", key, "root", "is root, who may do anything") for key in ("gateway_user", "bridge_user")],
+])
+def test_users_that_cannot_be(tmp_path, name, key, user, why):
+    """What the start refuses, --check-config refuses as well, of each program and also without root."""
+    program, text = USERS[name]
+    if not os.access(program[0], os.X_OK):
+        pytest.skip(f"{name} is not built")
+    file = tmp_path / "t.conf"
+    heading, rest = text.split("\n", 1)
+    file.write_text(f"{heading}\n{key} = {user}\n{rest}", encoding="utf-8")
+    done = subprocess.run([conftest.program(program[0]), "--config", str(file), "--check-config"],
+                          capture_output=True, text=True, timeout=wire.PATIENCE, check=False)
+    assert done.returncode == 2 and why in done.stderr and f"`{key} = {user}`" in done.stderr.replace(
+        f"`{user}` (`{key}`)", f"`{key} = {user}`"), done.stderr
+
+
 @pytest.mark.parametrize("comment", ["# a comment", "; a comment", "\t;"])
 def test_a_comment_behind_a_value_is_named(idle, comment):
     """A number with a comment behind it is refused, and the sentence says where comments go."""

@@ -134,14 +134,6 @@ def test_on_site_it_uses_the_key_of_the_epoch(make_daemon):
     assert [(each["text"], each["distance"]) for each in found] == [("inside", 0)]
 
 
-def test_it_proves_work(make_daemon):
-    daemon = make_daemon("listen = 127.0.0.2:0 limited\n[limits]\nwork_bits = 10\n")
-    port = daemon.find_log(r"listening on 127\.0\.0\.2:(\d+)").group(1)
-    example = Example(("127.0.0.2", port))
-    example.ok("deposit", *ON, "earned")
-    assert len(example.ok("query", *ON)) == 1
-
-
 @pytest.mark.parametrize(("args", "sentence"), [
     (["query", "-l", "coffee"], "'coffee' is no label"),
     (["deposit", "-l", "topic:coffee", "x" * 5000], "TOO_LARGE"),

@@ -3,12 +3,10 @@
 this machine, which is exempt; so they use a listener that is `limited`."""
 
 import contextlib
-import hashlib
 import json
 import os
 import signal
 import socket
-import struct
 import subprocess
 import time
 
@@ -270,109 +268,6 @@ def test_a_share_of_all_is_no_cap(limited, rng):
             client.call(deposit(rng))
         found = client.call(wire.query_of(HERE, k=10))
         assert len(found.results) == 10 and not found.capped
-
-
-# --- proof of work --------------------------------------------------------------------------------
-
-
-def counted(data):
-    return struct.pack("<I", len(data)) + data
-
-
-def zero_bits(store_id, host, made, work):
-    """By docs/protocol.md, without looking at the C code."""
-    content = hashlib.blake2b(
-        b"hearsay-work-1" + store_id + counted(host) + made.id + struct.pack("<Q", made.epoch)
-        + struct.pack("<I", made.reach if made.HasField("reach") else wire.WHOLE)
-        + counted(made.filter) + counted((made.media_type or "text/plain").encode())
-        + counted(made.payload) + counted(made.withdraw_hash), digest_size=32).digest()
-    proof = hashlib.blake2b(content + struct.pack("<Q", work), digest_size=32).digest()
-    return 256 - int.from_bytes(proof, "big").bit_length()
-
-
-def test_proof_of_work(limited, rng):
-    """A deposit with the proof is taken, without it, or with another one's, it is not."""
-    daemon, address = limited("work_bits = 10\n[host lobby]")
-    with wire.Client(address) as client, daemon.client() as exempt:
-        assert client.welcome.limits.work_bits == 10
-        assert not exempt.welcome.limits.HasField("work_bits")
-        store = client.welcome.store_id
-        made = deposit(rng, media_type="text/html", reach=500000, withdraw_hash=bytes(32))
-        tries = {zero_bits(store, b"lobby", made, work) >= 10: work for work in range(20000)}
-        assert set(tries) == {True, False}
-        made.work = tries[False]
-        refused = client.refused(made)
-        assert refused.code == "INVALID" and refused.error.field == "work"
-        assert "10 bits" in refused.error.message
-        made.work = tries[True]
-        client.call(made)
-        assert client.call(made).duplicate
-        other = deposit(rng, work=tries[True])
-        if zero_bits(store, b"lobby", other, other.work) < 10:
-            assert client.refused(other).code == "INVALID"
-        plain = deposit(rng)
-        plain.work = next(w for w in range(10**6) if zero_bits(store, b"lobby", plain, w) >= 10)
-        client.call(plain)
-        exempt.call(deposit(rng))
-
-
-def report_zero_bits(client, host, message_id, work):
-    """Of the proof of work on a report in this session."""
-    def counted(data):
-        return struct.pack("<I", len(data)) + data
-    welcome = client.welcome
-    content = hashlib.blake2b(
-        b"hearsay-report-work-1" + welcome.store_id + counted(host) + message_id
-        + counted(welcome.resume_token), digest_size=32).digest()
-    proof = hashlib.blake2b(content + struct.pack("<Q", work), digest_size=32).digest()
-    return 256 - int.from_bytes(proof, "big").bit_length()
-
-
-def test_reports_need_a_proof_of_work(limited, rng):
-    """Each report, in its own session: a proof of one session is of no use in another one."""
-    daemon, address = limited("work_bits = 10\n[host lobby]")
-    with daemon.client() as exempt, wire.Client(address) as client, wire.Client(address) as other:
-        made = deposit(rng)
-        exempt.call(made)
-        works = [next(w for w in range(10**6)
-                      if report_zero_bits(one, b"lobby", made.id, w) >= 10)
-                 for one in (client, other)]
-        for work in (works[1], None):
-            # An absent work reads as 0, and one id of 1,024 has the proof 0.
-            if report_zero_bits(client, b"lobby", made.id, work or 0) >= 10:
-                continue
-            refused = client.refused(pb.Report(id=made.id, work=work))
-            assert refused.code == "INVALID" and refused.error.field == "work"
-        client.call(pb.Report(id=made.id, work=works[0]))
-        exempt.call(pb.Report(id=made.id))
-
-
-def test_the_command_reports_with_work(limited, rng, tmp_path, monkeypatch):
-    """hearsay report finds the proof by itself."""
-    monkeypatch.setenv("HEARSAY_TEST_STATE", str(tmp_path))
-    daemon, address = limited("work_bits = 12\n[host lobby]\nhide_after = 1\n")
-    made = deposit(rng)
-    with daemon.client() as exempt:
-        exempt.call(made)
-        code, _, err = command(address, "report", made.id.hex(), "spam")
-        assert code == 0, err
-        assert exempt.refused(pb.Get(id=made.id)).code == "NOT_FOUND"
-
-
-def test_the_command_does_the_work(limited, tmp_path, monkeypatch):
-    """deposit and import do it; what would take too long is said, and not begun."""
-    monkeypatch.setenv("HEARSAY_TEST_STATE", str(tmp_path))
-    daemon, address = limited("work_bits = 12\n[host lobby]\n[host attic]")
-    assert command(address, "deposit", "-l", HERE[0], "--host", "attic", "text")[0] == 0
-    lines = "".join(json.dumps({"labels": HERE, "text": f"number {i}"}) + "\n" for i in range(5))
-    code, out, _ = command(address, "import", "-", stdin=lines)
-    assert code == 0 and out.startswith("5 deposited")
-    daemon.configure("listen = 127.0.0.2:0 limited\n[limits]\nwork_bits = 30\n[host lobby]\n[host attic]")
-    at = len(daemon.log)
-    daemon.process.send_signal(signal.SIGHUP)
-    daemon.wait_log("configuration reloaded", at)
-    code, _, err = command(address, "deposit", "-l", HERE[0], "text")
-    assert code == 2 and "proof of work of 30 bits" in err and "s of computing" in err
 
 
 # --- the command ----------------------------------------------------------------------------------

@@ -135,7 +135,7 @@ def test_anothers_data_is_not_taken(make_daemon, open_directory):
     os.makedirs(daemon.data, 0o700)
     daemon.launch()
     assert daemon.wait_exit() == 1
-    assert "belongs to user 0, but hearsayd goes on as `nobody`: run `chown" in daemon.log_text()
+    assert "belongs to user 0, but the program goes on as `nobody`: run `chown" in daemon.log_text()
 
 
 def test_users_that_cannot_be(make_daemon):

@@ -490,21 +490,6 @@ def test_a_portal_without_internet(make_web):
     assert 'action="/stay"' in web.get(source="127.0.0.8").text
 
 
-def test_proofs_of_work_leave_reading(make_web, rng):
-    """The page cannot do them: it says so, and has no form to leave or to report."""
-    web = make_web("contact = jules@cafe.example\n", "[limits]\nwork_bits = 8\n")
-    page = web.get()
-    assert page.status == 200 and "proof of work" in page.text
-    assert 'action="/leave"' not in page.text
-    with web.gateway.daemon.administrator() as client:
-        message = wire.deposit_of(rng, ["topic:work"], payload=b"a test", media_type="text/plain")
-        client.call(message)
-    page = web.get("/m/" + message.id.hex())
-    assert page.status == 200 and "tell the operator" in page.text
-    assert "jules@cafe.example" in page.text and 'action="/report"' not in page.text
-    assert 'action="/withdraw"' in page.text  # which takes none
-
-
 def test_a_full_board_keeps_the_text(make_web):
     web = make_web("", "[limits]\nmessages = 1\n")
     assert web.leave("the only one", source="127.0.0.7").status == 200

@@ -140,6 +140,13 @@ static void listen_on(struct fake_server *server, fake_script *script, void *con
     start(server, run_listener);
 }
 
+int fake_submit_ping(struct hearsay *client, uint64_t *out_ticket, struct hearsay_error *out_error)
+{
+    struct msg_request request = {.kind = MSG_REQUEST_PING};
+
+    return client_submit(client, &request, out_ticket, out_error);
+}
+
 void fake_server_listen(struct fake_server *server, fake_script *script, void *context)
 {
     memset(server, 0, sizeof(*server));

@@ -65,7 +65,6 @@ static void check_welcome(struct world *world, struct w_client *client,
     SIM_EQUAL(welcome->has_dropped, expected->has_dropped);
     SIM_EQUAL(welcome->host_count, world->config.host_count);
     SIM_EQUAL(welcome->limits.deposits_per_minute, limited ? limits->deposits_per_minute : 0);
-    SIM_EQUAL(welcome->limits.work_bits, limited ? limits->work_bits : 0);
     SIM_EQUAL(welcome->limits.sender_share_ppm, limits->sender_share_ppm);
     for (size_t h = 0; h < welcome->host_count; h++) {
         const struct msg_host_info *host = &welcome->hosts[h];

@@ -6,7 +6,6 @@
 #include <sodium.h>
 
 #include "proto/codec/codec.h"
-#include "proto/work.h"
 #include "tests/sim/sim_world.h"
 
 enum { IDS = 40, PAYLOADS = 9, TOKENS = 2 };
@@ -94,43 +93,6 @@ struct w_request *client_request(struct world *world, struct w_client *client,
     return request;
 }
 
-static void feed(void *context, const void *data, size_t count)
-{
-    (void)crypto_generichash_update(context, data, count);
-}
-
-/* Looks for a proof of work on a deposit, or on a report (NULL); sometimes it does not. */
-static void do_work(struct world *world, const struct w_client *client, struct w_request *request,
-                    const struct msg_deposit *deposit)
-{
-    const char *host = world->config.hosts[request->host].name;
-    crypto_generichash_state state;
-    const struct work_hash hashing = {feed, &state};
-    uint8_t hash[LIMIT_HASH_BYTES];
-    uint8_t proof[WORK_PROOF_BYTES];
-    uint8_t result[LIMIT_HASH_BYTES];
-    const uint32_t wanted = world->config.limits.work_bits;
-    const uint64_t last = rng_chance(&world->rng, 80) ? UINT64_MAX : 0;
-
-    (void)crypto_generichash_init(&state, NULL, 0, sizeof(hash));
-    if (deposit != NULL) {
-        work_feed(deposit, host, world->store_id, hashing);
-    } else {
-        /* The session's own, also where its Welcome has not been read yet. */
-        work_feed_report(
-            request->message_id, host, world->store_id,
-            (struct msg_bytes){client->peer != NULL ? client->peer->resume_token : client->token,
-                               RESUME_TOKEN_BYTES},
-            hashing);
-    }
-    (void)crypto_generichash_final(&state, hash, sizeof(hash));
-    do {
-        work_proof(hash, ++request->work, proof);
-        (void)crypto_generichash(result, sizeof(result), proof, sizeof(proof), NULL, 0);
-        request->has_work = result[0] >> (8 - wanted) == 0;
-    } while (!request->has_work && request->work < last);
-}
-
 static struct msg_text text_of(const char *text)
 {
     return text == NULL ? (struct msg_text){NULL, 0} : (struct msg_text){text, strlen(text)};
@@ -179,7 +141,7 @@ static void fill_query(const struct world *world, const struct w_request *reques
     }
 }
 
-static void put_deposit(struct world *world, struct w_client *client, struct w_request *request,
+static void put_deposit(const struct world *world, struct w_request *request,
                         struct msg_request *out)
 {
     static uint8_t hash[LIMIT_HASH_BYTES];
@@ -202,10 +164,6 @@ static void put_deposit(struct world *world, struct w_client *client, struct w_r
         make_token(request->token, token);
         (void)crypto_generichash(hash, sizeof(hash), token, sizeof(token), NULL, 0);
         out->deposit.withdraw_hash = (struct msg_bytes){hash, sizeof(hash)};
-    }
-    if (world->config.limits.work_bits > 0 && client->sender != 0) {
-        do_work(world, client, request, &out->deposit);
-        out->deposit.work = request->work;
     }
 }
 
@@ -272,7 +230,7 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
             out.hello.resume_token = (struct msg_bytes){client->token, sizeof(client->token)};
         }
     } else if (request->kind == MSG_REQUEST_DEPOSIT) {
-        put_deposit(world, client, request, &out);
+        put_deposit(world, request, &out);
     } else if (request->kind == MSG_REQUEST_QUERY) {
         fill_query(world, request, parts, &slice, &out.query);
     } else if (request->kind == MSG_REQUEST_WATCH) {
@@ -300,10 +258,6 @@ void client_put(struct world *world, struct w_client *client, struct w_request *
         if (request->reason > 0) {
             out.report.reason = text_of(reasons[request->reason]);
             out.report.kind = (enum msg_report_kind)(MSG_REPORT_OTHER_KIND - request->reason);
-        }
-        if (world->config.limits.work_bits > 0 && client->sender != 0) {
-            do_work(world, client, request, NULL);
-            out.report.work = request->work;
         }
     } else if (request->kind == MSG_REQUEST_EXPORT) {
         out.export =

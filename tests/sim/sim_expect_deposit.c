@@ -45,8 +45,6 @@ static bool check_deposit(struct world *world, struct w_request *request)
         expect_error(request, MSG_FILL_OUT_OF_RANGE, "filter");
     } else if (request->has_ttl_s && request->ttl_s > limits->ttl_max_s) {
         expect_error(request, MSG_INVALID, "ttl_s");
-    } else if (request->client->sender != 0 && limits->work_bits > 0 && !request->has_work) {
-        expect_error(request, MSG_INVALID, "work");
     } else {
         return true;
     }

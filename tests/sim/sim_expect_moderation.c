@@ -95,10 +95,6 @@ void expect_report(struct world *world, struct w_request *request)
         expect_error(request, MSG_NOT_FOUND, "id");
         return;
     }
-    if (request->client->sender != 0 && world->config.limits.work_bits > 0 && !request->has_work) {
-        expect_error(request, MSG_INVALID, "work");
-        return;
-    }
     for (uint32_t i = 0; i < model->reporter_count; i++) {
         if (model->reporters[i].sender == request->client->sender &&
             model->reporters[i].host == request->host &&

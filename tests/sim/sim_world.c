@@ -157,7 +157,6 @@ static void configure(struct world *world)
     set(world, "limits", "queries_per_minute", "%u", 30 + rng_below(rng, 300));
     set(world, "limits", "sender_share", "%u%%", 10 + rng_below(rng, 91));
     set(world, "limits", "sessions_per_address", "%u", 1 + rng_below(rng, 3));
-    set(world, "limits", "work_bits", "%u", rng_chance(rng, 30) ? 4 : 0);
     set(world, "limits", "watches_per_session", "%u", 4);
     set(world, "limits", "idle_timeout", "0");
     set(world, "daemon", "clock_patience", "%us", 60 * (1 + rng_below(rng, 60)));

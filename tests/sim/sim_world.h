@@ -88,8 +88,6 @@ struct w_request {
     uint32_t filter_bytes;
     uint32_t payload, ttl_s, reach_ppm, token;
     bool has_ttl_s, can_withdraw;
-    uint64_t work;
-    bool has_work;    /* enough of it */
     uint32_t deposit; /* the number of the message that it makes; valid while it is under way */
     /* hello */
     bool has_shown;

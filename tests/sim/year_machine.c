@@ -14,6 +14,7 @@
 #include <sqlite3.h>
 #include <uv.h>
 
+#include "daemon/config/options.h"
 #include "daemon/host/epochs.h"
 #include "daemon/store/thread/sqlite.h"
 #include "daemon/system/worker.h"
@@ -161,8 +162,9 @@ static void configure(void)
                                "epoch_length = 1d\nepoch_keep = 7d\n";
     char reason[CONFIG_REASON_BYTES];
 
-    SIM_EXPECT(config_parse(text, sizeof(text) - 1, "year", &machine.config, reason) == 0, "%s",
-               reason);
+    SIM_EXPECT(settings_config_parse(&options_program, text, sizeof(text) - 1, "year",
+                                     &machine.config, reason) == 0,
+               "%s", reason);
     (void)snprintf(machine.config.data, sizeof(machine.config.data), "%s", machine.directory);
     SIM_EXPECT(config_finish(&machine.config, reason) == 0, "%s", reason);
 }

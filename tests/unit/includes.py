@@ -3,8 +3,9 @@
 """Keeps the rooms of CONTRIBUTING.md: who may include whom, and no circles.
 
 The table "Rooms" in CONTRIBUTING.md lists the folders from the top floor to the bottom, with the
-folders and headers that each may include. This script reads the table, every #include, and the
-symbols of the object files of a build. It fails on
+folders and headers that each may include. This script reads the table, every #include and, with --build, the
+symbols of the object files of a build. Without a build it takes a second, and leaves out the circles of units. It
+fails on
 
   - a folder that the table does not have, and a row that may use a higher row;
   - an include that the table does not allow;
@@ -30,22 +31,31 @@ import sys
 PARTS = ("core", "proto", "client", "daemon")
 FILES_MAX = 25  # .c files of one folder
 
-# Libraries, and the only files that may include them themselves.
-LIBRARIES = {
-    r"microhttpd\.h": r"client/web/http_(answer|connection|mhd|request)\.c",
-    r"qrencode\.h": r"client/web/qr\.c",
-    r"nats/.*": r"client/bridge/(wire/\w+|hub/(setup|streams))\.[ch]",
-    r"uv\.h": r"client/(bridge/(ask|hub|main|own|wire)|link)/\w+\.[ch]|client/web/(board/|main/|moderate/|route/)?\w+\.[ch]"
-              r"|daemon/(main\.c|device/devices\.[ch]|net/\w+\.[ch]|system/(notify|read_pool|worker_uv)\.[ch]|store/(numbers|thread/\w+)\.[ch])",
-    r"sqlite3\.h": r"daemon/store/(thread/)?\w+\.[ch]",
-    r"protobuf-c/.*|proto/(hearsay|bridge)\.pb-c\.h": r"proto/(arena|codec/\w+)\.[ch]",
-    r"xxhash\.h": r"core/base/hash\.c|client/context/labels\.c",
-    r"openssl/.*": r"proto/tls/\w+\.[ch]",
-    r"jansson\.h": r"client/(cli/\w+|bridge/(wire|hub))/\w+\.[ch]",
-    r"ini\.h": r"daemon/settings/file\.c",
-    r"systemd/.*": r"daemon/system/inherited\.c",
-    r"stdio\.h|unistd\.h|fcntl\.h|time\.h|sys/.*|netinet/.*|sodium\.h|uv\.h|sqlite3\.h": r"(?!core/).*",
-}
+# Libraries: their headers, the only files that may include them themselves, and the same for people.
+LIBRARIES = [
+    (r"microhttpd\.h", r"client/web/http_(answer|connection|mhd|request)\.c",
+     "libmicrohttpd stays behind client/web/http.h, so only the files client/web/http_*.c speak with it"),
+    (r"qrencode\.h", r"client/web/qr\.c", "libqrencode stays behind client/web/qr.c"),
+    (r"nats/.*", r"client/bridge/(wire/\w+|hub/(setup|streams))\.[ch]",
+     "libnats stays behind client/bridge/wire/; only setup-hub makes its streams itself"),
+    (r"uv\.h",
+     r"client/(bridge/(ask|hub|main|own|wire)|link)/\w+\.[ch]|client/web/(board/|main/|moderate/|route/)?\w+\.[ch]"
+     r"|daemon/(main\.c|device/devices\.[ch]|net/\w+\.[ch]|system/(notify|read_pool|runtime|worker_uv)\.[ch]"
+     r"|store/(numbers|thread/\w+)\.[ch])",
+     "the event loop is for daemon/net/, the threads of the store, and what runs on a loop in the page and the "
+     "bridge; code that decides takes its time and its sockets as arguments"),
+    (r"sqlite3\.h", r"daemon/store/(thread/)?\w+\.[ch]", "SQLite stays behind daemon/store/persist.h"),
+    (r"protobuf-c/.*|proto/(hearsay|bridge)\.pb-c\.h", r"proto/(arena|codec/\w+)\.[ch]",
+     "the structs of protobuf-c stay in proto/codec/; all others use those of proto/msg.h"),
+    (r"xxhash\.h", r"core/base/hash\.c|client/context/labels\.c", "use core/base/hash.h"),
+    (r"openssl/.*", r"proto/tls/\w+\.[ch]", "OpenSSL stays behind proto/tls/"),
+    (r"jansson\.h", r"client/(cli/\w+|bridge/(wire|hub))/\w+\.[ch]",
+     "JSON is for the command, and for what JetStream answers"),
+    (r"ini\.h", r"daemon/settings/file\.c", "configurations are read by daemon/settings/file.h"),
+    (r"systemd/.*", r"daemon/system/inherited\.c", "use daemon/system/inherited.h and notify.h"),
+    (r"stdio\.h|unistd\.h|fcntl\.h|time\.h|sys/.*|netinet/.*|sodium\.h|uv\.h|sqlite3\.h", r"(?!core/).*",
+     "core/ has no I/O, no clock and no randomness, so that it can be tested and simulated"),
+]
 # Deciding on a request needs no socket, loop or database, not even through another header.
 PURE = re.compile(r"daemon/(handler|watch|host|limits)/\w+\.[ch]")
 NOT_PURE = re.compile(r"uv\.h|sqlite3\.h|daemon/net/\w+\.h")
@@ -136,32 +146,39 @@ def check_floors(rooms, includes):
 def check_libraries(includes):
     for name, whats in includes.items():
         for _, what in whats:
-            for library, users in LIBRARIES.items():
+            for library, users, why in LIBRARIES:
                 if re.fullmatch(library, what) and not re.fullmatch(users, name):
-                    yield f"{name} includes <{what}>; only {users} may"
+                    yield f"{name} includes <{what}>: {why}"
 
 
-def reach(includes, name, seen):
-    """All that a file includes, through others too."""
-    for _, what in includes.get(name, []):
-        if what not in seen:
-            seen.add(what)
-            reach(includes, what, seen)
-    return seen
+def find_chain(includes, name, is_end):
+    """The shortest chain of includes from a file to one that is_end wants, as text; None: there is none."""
+    chains, seen = [[name]], set()
+    for chain in chains:
+        for _, what in includes.get(chain[-1], []):
+            if is_end(what):
+                return " includes ".join([*chain, what])
+            if what not in seen:
+                seen.add(what)
+                chains.append([*chain, what])
+    return None
 
 
 def check_purity(includes):
     for name in includes:
         if PURE.fullmatch(name):
-            for what in sorted(reach(includes, name, set())):
-                if NOT_PURE.fullmatch(what):
-                    yield f"{name} includes {what}, perhaps through another header"
+            chain = find_chain(includes, name, NOT_PURE.fullmatch)
+            if chain:
+                yield f"{chain}: code that decides on a request needs no socket, loop or database"
 
 
 def check_headers(includes):
+    told = set()
     for name in includes:
-        if name.endswith(".h") and name in reach(includes, name, set()):
-            yield f"{name} includes itself, through other headers"
+        chain = find_chain(includes, name, name.__eq__) if name.endswith(".h") else None
+        if chain and frozenset(chain.split(" includes ")) not in told:
+            told.add(frozenset(chain.split(" includes ")))
+            yield f"a circle of headers: {chain}"
 
 
 def check_sizes(includes):
@@ -241,11 +258,14 @@ PLANTED = [
      "core/base/b.h includes core/filter/a.h; core/base/ may use nothing"),
     ("includes", {"core/filter/b.c": [(True, "core/base/b_inner.h")]},
      "core/filter/b.c includes core/base/b_inner.h, an inner header"),
-    ("includes", {"core/filter/b.c": [(False, "stdio.h")]}, "core/filter/b.c includes <stdio.h>; only"),
+    ("includes", {"core/filter/b.c": [(False, "stdio.h")]}, "core/filter/b.c includes <stdio.h>: core/ has no I/O"),
     ("includes", {"daemon/host/b.h": [(True, "daemon/net/a.h")]},
-     "daemon/host/b.h includes daemon/net/a.h, perhaps"),
-    ("includes", {"core/base/a.h": [(True, "core/base/b.h")], "core/base/b.h": [(True, "core/base/a.h")]},
-     "core/base/a.h includes itself"),
+     "daemon/host/b.h includes daemon/net/a.h; daemon/host/ may use"),
+    ("includes", {"daemon/host/b.h": [(True, "core/filter/c.h")], "core/filter/c.h": [(False, "uv.h")]},
+     "daemon/host/b.h includes core/filter/c.h includes uv.h: code that decides"),
+    ("includes", {"core/base/a.h": [(True, "core/base/b.h")], "core/base/b.h": [(True, "core/base/c.h")],
+                  "core/base/c.h": [(True, "core/base/a.h")]},
+     "a circle of headers: core/base/a.h includes core/base/b.h includes core/base/c.h includes core/base/a.h"),
     ("includes", {f"core/base/a{i}.c": [] for i in range(FILES_MAX + 1)}, "core/base/ has 26 .c files"),
     ("units", {"core/base/a": ({"a"}, {"b"}), "core/base/b": ({"b"}, {"c"}), "core/base/c": ({"c"}, {"a"})},
      "a circle of 3 units: core/base/a uses core/base/b (b)"),
@@ -278,7 +298,7 @@ def self_test():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--build", default="build", help="for what is generated and for objects")
+    parser.add_argument("--build", help="the directory of a build: its objects and generated headers are looked at, too")
     parser.add_argument("--nm", default="nm")
     parser.add_argument("--self-test", action="store_true")
     parser.add_argument("--compiler", nargs=argparse.REMAINDER, default=None,
@@ -290,16 +310,19 @@ def main():
         root = pathlib.Path(__file__).resolve().parents[2]
         rooms = read_rooms((root / "CONTRIBUTING.md").read_text())
         includes = read_includes(root)
-        units = read_symbols(root, pathlib.Path(options.build).resolve(), options.nm)
-        if len(rooms) < 20 or len(includes) < 100 or len(units) < 100:
+        units = read_symbols(root, pathlib.Path(options.build).resolve(), options.nm) if options.build else {}
+        if len(rooms) < 20 or len(includes) < 100 or (options.build and len(units) < 100):
             sys.exit(f"{root}: only {len(rooms)} rooms, {len(includes)} files and {len(units)} objects")
         wrong = check_all(rooms, includes, units)
+        if options.compiler is not None and not options.build:
+            parser.error("--compiler needs --build, whose generated headers are included")
         if options.compiler is not None:
             compiler = [word for word in options.compiler if os.path.basename(word) != "ccache"]
             with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
                 wrong += filter(None, pool.map(
                     lambda h: compile_alone(root, options.build, compiler, h), not_compiled_first(includes, units)))
-        print(f"{len(rooms)} rooms, {len(includes)} files, {len(units)} units")
+        print(f"{len(rooms)} rooms, {len(includes)} files, " +
+              (f"{len(units)} units" if options.build else "no circles of units: with --build they are looked for"))
     for text in wrong:
         print(text)
     return 1 if wrong else 0

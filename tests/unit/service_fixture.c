@@ -7,6 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "daemon/config/options.h"
 #include "daemon/system/container.h"
 #include "tests/lib/check.h"
 
@@ -65,8 +66,9 @@ int service_fixture_setup_stopped(void **state)
     fake_clock_init(&fixture->clock);
     fixture->clock.monotonic_ms = 5000;
     fail_alloc_init(&fixture->alloc);
-    assert_int_equal(
-        config_parse(text, sizeof(text) - 1, "test.conf", &fixture->config, fixture->reason), 0);
+    assert_int_equal(settings_config_parse(&options_program, text, sizeof(text) - 1, "test.conf",
+                                           &fixture->config, fixture->reason),
+                     0);
     (void)snprintf(fixture->config.data, sizeof(fixture->config.data), "/nowhere");
     assert_int_equal(config_finish(&fixture->config, fixture->reason), 0);
     fixture->persist = fake_persist_new();

@@ -24,7 +24,7 @@ static char reason[SETTINGS_REASON_BYTES];
 
 static int load_text(const char *text)
 {
-    int rc = bridge_config_parse(text, strlen(text), "b.conf", &config, reason);
+    int rc = settings_config_parse(&bridge_program, text, strlen(text), "b.conf", &config, reason);
 
     return rc == 0 ? bridge_config_finish(&config, reason) : rc;
 }
@@ -75,7 +75,8 @@ static void test_what_is_wrong_is_named(void **state)
 
 static int parse_words(int count, char *words[], struct bridge_options *options)
 {
-    return bridge_options_parse(count, words, options, reason);
+    memset(options, 0, sizeof(*options));
+    return settings_options_parse(&bridge_program, count, words, options, reason);
 }
 
 static void test_commands(void **state)

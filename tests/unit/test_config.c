@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* Every key: its default, what it takes, what it refuses and in which words. */
-#include "daemon/config/config.h"
+#include "daemon/config/options.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,7 +15,7 @@ static char reason[CONFIG_REASON_BYTES];
 
 static int parse(const char *text)
 {
-    return config_parse(text, strlen(text), "t.conf", &config, reason);
+    return settings_config_parse(&options_program, text, strlen(text), "t.conf", &config, reason);
 }
 
 /* --- defaults --------------------------------------------------------------------------------- */
@@ -24,7 +24,7 @@ static void test_defaults(void **state)
 {
     (void)state;
     config_defaults(&config);
-    assert_string_equal(config.file, "");
+    assert_string_equal(config.common.file, "");
     assert_string_equal(config.data, "");
     assert_int_equal(config.listener_count, 0);
     assert_int_equal(config.host_count, 0);
@@ -158,7 +158,7 @@ static const struct key_case key_cases[] = {
      "`bridge_user` must be a user's name, such as hearsay, of at most 32 letters; not `-b`"},
     {"daemon", "call_filter", "no", "no", "off", "`call_filter` must be yes or no; not `off`"},
     {"daemon", "listen", "0.0.0.0:0", "0.0.0.0:0", "localhost:7117",
-     "`listen`: `localhost` is not a numeric address; names are not looked up, so that the daemon "
+     "`listen`: `localhost` is not a numeric address; names are not looked up, so that the program "
      "starts without a resolver: write 127.0.0.1:7117, [::1]:7117, 0.0.0.0:7117 or [::]:7117"},
     {"daemon", "listen", "[::1]:7118 tls", "[::1]:7118 tls", "127.0.0.1:7118 ssl",
      "`listen`: `ssl` may not follow an address; tls, mutual-tls, limited, local, freebind, "
@@ -240,7 +240,6 @@ static const struct key_case key_cases[] = {
      "`queries_per_minute` " COUNT_WANTED "; not `1/s`"},
     {"limits", "query_burst", "1000000", "1000000", "0",
      "`query_burst` must be from 1 to 1000000; not 0"},
-    {"limits", "work_bits", "32", "32", "33", "`work_bits` must be from 0 to 32; not 33"},
     {"limits", "addresses", "16", "16", "15", "`addresses` must be from 16 to 1000000; not 15"},
     {"limits", "requests_in_flight", "1", "1", "many",
      "`requests_in_flight` " COUNT_WANTED "; not `many`"},
@@ -461,9 +460,9 @@ static const struct {
     {"/run/x.sock senders=address", NULL,
      "senders=address is for addresses and for gateway sockets"},
     {"127.0.0.1:7117 senders=device", NULL, "`senders=device` may not follow an address"},
-    {"7117", NULL, "must be an address with a port"},
+    {"7117", NULL, "must be a numeric address with a port"},
     {":7117", NULL, "`` is not a numeric address"},
-    {"127.0.0.1", NULL, "must be an address with a port"},
+    {"127.0.0.1", NULL, "must be a numeric address with a port"},
     {"127.0.0.1:", NULL, "the port must be from 0 (any free one) to 65535; not ``"},
     {"127.0.0.1:65536", NULL, "the port must be from 0 (any free one) to 65535; not `65536`"},
     {"127.0.0.1:+1", NULL, "the port must be"},
@@ -475,9 +474,9 @@ static const struct {
     {"[127.0.0.1]:7117", NULL, "is not a numeric IPv6 address"},
     {"[fe80::1%eth0]:7117", NULL, "is not a numeric IPv6 address"},
     {"::1:7117", NULL, "an IPv6 address stands in brackets"},
-    {"[::1]", NULL, "must be an address with a port"},
+    {"[::1]", NULL, "must be a numeric address with a port"},
     {"[::1:7117", NULL, "stands in brackets"},
-    {"./socket", NULL, "must be an address with a port"},
+    {"./socket", NULL, "must be a numeric address with a port"},
 };
 
 static void test_listeners(void **state)

@@ -19,7 +19,7 @@ static char reason[CONFIG_REASON_BYTES];
 
 static int parse(const char *text)
 {
-    return config_parse(text, strlen(text), "t.conf", &config, reason);
+    return settings_config_parse(&options_program, text, strlen(text), "t.conf", &config, reason);
 }
 
 /* --- lines and sections ----------------------------------------------------------------------- */
@@ -138,7 +138,7 @@ static void test_files(void **state)
     assert_int_equal(parse("[limits]\n  k = 5\n  ; five\n  parts = 6\n"), 0);
     assert_int_equal(config.limits.k_max, 5);
     assert_int_equal(config.limits.parts_max, 6);
-    assert_string_equal(config.file, "t.conf");
+    assert_string_equal(config.common.file, "t.conf");
 }
 
 /* However many mistakes: what is told has an end, and says that there are more. */
@@ -181,8 +181,9 @@ static void test_nul_byte(void **state)
     static const char text[] = "[limits]\nk = 5\0\n";
 
     (void)state;
-    assert_int_equal(config_parse(text, sizeof(text) - 1, "t.conf", &config, reason),
-                     CONFIG_REFUSED);
+    assert_int_equal(
+        settings_config_parse(&options_program, text, sizeof(text) - 1, "t.conf", &config, reason),
+        CONFIG_REFUSED);
     assert_string_equal(reason, "t.conf:2: the line contains a NUL byte; this is not a text file");
 }
 
@@ -263,23 +264,23 @@ static void test_read(void **state)
     (void)state;
     assert_true(descriptor >= 0);
     assert_int_equal(write(descriptor, "[limits]\nk = 5\n", 15), 15);
-    assert_int_equal(config_read(path, &config, reason), 0);
+    assert_int_equal(settings_config_read(&options_program, path, &config, reason), 0);
     assert_int_equal(config.limits.k_max, 5);
-    assert_string_equal(config.file, path);
+    assert_string_equal(config.common.file, path);
 
     assert_int_equal(ftruncate(descriptor, SETTINGS_FILE_BYTES_MAX + 1), 0);
-    assert_int_equal(config_read(path, &config, reason), CONFIG_REFUSED);
+    assert_int_equal(settings_config_read(&options_program, path, &config, reason), CONFIG_REFUSED);
     (void)snprintf(expected, sizeof(expected),
                    "%s: the file is too large; at most 1048576 bytes are read", path);
     assert_string_equal(reason, expected);
     (void)close(descriptor);
     assert_int_equal(unlink(path), 0);
 
-    assert_int_equal(config_read(path, &config, reason), CONFIG_REFUSED);
+    assert_int_equal(settings_config_read(&options_program, path, &config, reason), CONFIG_REFUSED);
     (void)snprintf(expected, sizeof(expected), "%s: cannot be read: No such file or directory",
                    path);
     assert_string_equal(reason, expected);
-    assert_int_equal(config_read("/", &config, reason), CONFIG_REFUSED);
+    assert_int_equal(settings_config_read(&options_program, "/", &config, reason), CONFIG_REFUSED);
     assert_string_equal(reason, "/: cannot be read: Is a directory");
 }
 
@@ -431,7 +432,7 @@ static char *print(const struct config *from)
 /* `config` and `other` are the same but for the lines' numbers. */
 static void check_equal(void)
 {
-    memcpy(other.key_lines, config.key_lines, sizeof(other.key_lines));
+    memcpy(other.common.key_lines, config.common.key_lines, sizeof(other.common.key_lines));
     for (size_t i = 0; i < LIMIT_HOSTS; i++) {
         other.hosts[i].line = config.hosts[i].line;
         other.hosts[i].profile_line = config.hosts[i].profile_line;
@@ -445,7 +446,8 @@ static void check_round_trip(bool finished)
     char *text = print(&config);
 
     memset(&other, 0, sizeof(other));
-    if (config_parse(text, strlen(text), config.file, &other, reason) != 0 ||
+    if (settings_config_parse(&options_program, text, strlen(text), config.common.file, &other,
+                              reason) != 0 ||
         (finished && config_finish(&other, reason) != 0)) {
         fail_msg("%s\n%s", reason, text);
     }
@@ -502,12 +504,13 @@ static void test_example(void **state)
 
     (void)state;
     assert_non_null(out);
-    assert_true(options_answer(&options, NULL, out));
+    assert_true(settings_options_answer(&options_program, &options.common, "", NULL, out));
     assert_int_equal(fclose(out), 0);
-    assert_int_equal(config_parse(text, length, "t.conf", &config, reason), 0);
+    assert_int_equal(
+        settings_config_parse(&options_program, text, length, "t.conf", &config, reason), 0);
     assert_int_equal(config_finish(&config, reason), 0);
     config_defaults(&other);
-    memcpy(other.file, "t.conf", sizeof("t.conf"));
+    memcpy(other.common.file, "t.conf", sizeof("t.conf"));
     assert_int_equal(config_finish(&other, reason), 0);
     check_equal();
 
@@ -517,7 +520,8 @@ static void test_example(void **state)
             line[1] = ' ';
         }
     }
-    assert_int_equal(config_parse(text, length, "t.conf", &config, reason), 0);
+    assert_int_equal(
+        settings_config_parse(&options_program, text, length, "t.conf", &config, reason), 0);
     assert_int_equal(config_finish(&config, reason), 0);
     assert_int_equal(config.limits.messages_max, 100000);
     free(text);
@@ -642,7 +646,7 @@ static void test_mutations(void **state)
         memcpy(text, valid, length);
         length = mutate(&rng, text, length, sizeof(text));
         reason[0] = '\0';
-        result = config_parse(text, length, "t.conf", &config, reason);
+        result = settings_config_parse(&options_program, text, length, "t.conf", &config, reason);
         if (result == 0) {
             taken++;
             check_round_trip(false);

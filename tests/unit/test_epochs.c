@@ -4,6 +4,7 @@
  * end, who is given their keys, what is found in which, and, in a random walk with restarts, that a
  * message is found exactly as long as it should be.
  */
+#include "daemon/config/options.h"
 #include "daemon/host/epochs.h"
 
 #include <sodium.h>
@@ -128,7 +129,9 @@ static void configure(struct config *config, const char *text)
 {
     char reason[CONFIG_REASON_BYTES];
 
-    assert_int_equal(config_parse(text, strlen(text), "test.conf", config, reason), 0);
+    assert_int_equal(
+        settings_config_parse(&options_program, text, strlen(text), "test.conf", config, reason),
+        0);
     (void)snprintf(config->data, sizeof(config->data), "/nowhere");
     assert_int_equal(config_finish(config, reason), 0);
 }

@@ -29,7 +29,8 @@ static int parse(const char *line)
         assert_true(argc < ARGUMENTS_MAX);
         argv[argc++] = strcmp(word, "''") == 0 ? empty : word;
     }
-    return options_parse(argc, argv, &options, reason);
+    options = (struct options){.restore = NULL};
+    return settings_options_parse(&options_program, argc, argv, &options, reason);
 }
 
 static void clear_environment(void)
@@ -48,23 +49,29 @@ static void test_none(void **state)
     assert_int_equal(options.common.action, SETTINGS_RUN);
     assert_null(options.common.config);
     assert_string_equal(options.common.config_none, "/etc/hearsay/hearsayd.conf");
-    assert_null(options.data);
-    assert_int_equal(options.listen_count, 0);
+    assert_null(options.restore);
+    assert_int_equal(options.common.value_count, 0);
 }
 
 static void test_all(void **state)
 {
+    static const char *const values[][2] = {{"data", "d"},
+                                            {"listen", "127.0.0.1:1"},
+                                            {"listen", "[::1]:2"},
+                                            {"log_level", "debug"},
+                                            {"durability", "relaxed"}};
+
     (void)state;
     assert_int_equal(parse("--config a.conf --data=d --listen 127.0.0.1:1 --listen=[::1]:2 "
                            "--log-level debug --durability relaxed --check-config"),
                      0);
     assert_int_equal(options.common.action, SETTINGS_CHECK_CONFIG);
     assert_string_equal(options.common.config, "a.conf");
-    assert_string_equal(options.data, "d");
-    assert_int_equal(options.listen_count, 2);
-    assert_string_equal(options.listen[1], "[::1]:2");
-    assert_string_equal(options.log_level, "debug");
-    assert_string_equal(options.durability, "relaxed");
+    assert_int_equal(options.common.value_count, sizeof(values) / sizeof(values[0]));
+    for (size_t i = 0; i < options.common.value_count; i++) {
+        assert_string_equal(options.common.values[i].option->key, values[i][0]);
+        assert_string_equal(options.common.values[i].text, values[i][1]);
+    }
 }
 
 static const struct {
@@ -142,14 +149,14 @@ static void test_above_file(void **state)
                      "log_level = error\n[limits]\nk = 7\n");
     (void)snprintf(line, sizeof(line), "--config %s", path);
     assert_int_equal(parse(line), 0);
-    assert_int_equal(options_load(&options, &config, reason), 0);
-    assert_string_equal(config.file, path);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
+    assert_string_equal(config.common.file, path);
     assert_string_equal(config.data, "/from/file");
     assert_int_equal(config.listener_count, 2);
 
     (void)snprintf(line, sizeof(line), "--config %s --data /from/line --listen 127.0.0.1:2", path);
     assert_int_equal(parse(line), 0);
-    assert_int_equal(options_load(&options, &config, reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
     assert_string_equal(config.data, "/from/line");
     assert_int_equal(config.log_level, LOG_LEVEL_ERROR);
     assert_int_equal(config.limits.k_max, 7);
@@ -160,7 +167,8 @@ static void test_above_file(void **state)
     assert_int_equal(unlink(path), 0);
 
     /* A file that was named must be there, and a refusal leaves what was. */
-    assert_int_equal(options_load(&options, &config, reason), CONFIG_REFUSED);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason),
+                     CONFIG_REFUSED);
     assert_non_null(strstr(reason, "cannot be read: No such file or directory"));
     assert_string_equal(config.data, "/from/line");
 }
@@ -173,12 +181,12 @@ static void test_default_file(void **state)
     write_file(path, "[limits]\nk = 8\n");
     assert_int_equal(parse("--data /d"), 0);
     options.common.config_none = path;
-    assert_int_equal(options_load(&options, &config, reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
     assert_int_equal(config.limits.k_max, 8);
     assert_int_equal(unlink(path), 0);
-    assert_int_equal(options_load(&options, &config, reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
     assert_int_equal(config.limits.k_max, 100);
-    assert_string_equal(config.file, "");
+    assert_string_equal(config.common.file, "");
 }
 
 static void test_default_data(void **state)
@@ -188,23 +196,24 @@ static void test_default_data(void **state)
     assert_int_equal(parse(""), 0);
     options.common.config_none = "/nonexistent/file";
     setenv("STATE_DIRECTORY", "/srv/first:/srv/second", 1);
-    assert_int_equal(options_load(&options, &config, reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
     assert_string_equal(config.data, "/srv/first");
     assert_string_equal(config.listeners[2].path, "/srv/first/hearsayd.sock");
     unsetenv("STATE_DIRECTORY");
     if (geteuid() == 0) {
-        assert_int_equal(options_load(&options, &config, reason), 0);
+        assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
         assert_string_equal(config.data, "/var/lib/hearsay");
         return;
     }
-    assert_int_equal(options_load(&options, &config, reason), CONFIG_REFUSED);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason),
+                     CONFIG_REFUSED);
     assert_string_equal(reason,
                         "data directory: none is known: HOME is not set; name one with --data DIR");
     setenv("HOME", "/home/u", 1);
-    assert_int_equal(options_load(&options, &config, reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
     assert_string_equal(config.data, "/home/u/.local/state/hearsayd");
     setenv("XDG_STATE_HOME", "/home/u/state", 1);
-    assert_int_equal(options_load(&options, &config, reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
     assert_string_equal(config.data, "/home/u/state/hearsayd");
 }
 
@@ -215,14 +224,14 @@ static void test_relative_paths(void **state)
     assert_int_equal(chdir("/tmp"), 0);
     assert_int_equal(parse("--data ./d --listen ./s --listen ../run/t"), 0);
     options.common.config_none = "/nonexistent/file";
-    assert_int_equal(options_load(&options, &config, reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
     assert_string_equal(config.data, "/tmp/d");
     assert_int_equal(config.listener_count, 2);
     assert_string_equal(config.listeners[0].path, "/tmp/s");
     assert_string_equal(config.listeners[1].path, "/tmp/../run/t");
     assert_int_equal(chdir("/"), 0);
     assert_int_equal(parse("--data d"), 0);
-    assert_int_equal(options_load(&options, &config, reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
     assert_string_equal(config.data, "/d");
 }
 
@@ -233,7 +242,7 @@ static void test_values_refused(void **state)
         const char *answer;
     } cases[] = {
         {"--listen localhost:1", "--listen: `listen`: `localhost` is not a numeric address"},
-        {"--listen socket", "--listen: `listen` must be an address with a port"},
+        {"--listen socket", "--listen: `listen` must be a numeric address with a port"},
         {"--log-level loud", "--log-level: `log_level` must be error, warning, info or debug"},
         {"--durability none", "--durability: `durability` must be storage or relaxed"},
         {"--listen 127.0.0.1:1 --listen 127.0.0.1:1", "is already among them"},
@@ -243,7 +252,8 @@ static void test_values_refused(void **state)
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
         assert_int_equal(parse(cases[i].line), 0);
         options.common.config_none = "/nonexistent/file";
-        assert_int_equal(options_load(&options, &config, reason), CONFIG_REFUSED);
+        assert_int_equal(settings_config_load(&options_program, &options, &config, reason),
+                         CONFIG_REFUSED);
         if (strstr(reason, cases[i].answer) == NULL) {
             fail_msg("%s: %s", cases[i].line, reason);
         }
@@ -260,7 +270,8 @@ static bool answer(const struct config *with, char **out_text)
     bool answered;
 
     assert_non_null(out);
-    answered = options_answer(&options, with, out);
+    answered = settings_options_answer(&options_program, &options.common,
+                                       with != NULL ? with->common.file : "", with, out);
     assert_int_equal(fclose(out), 0);
     return answered;
 }
@@ -275,7 +286,7 @@ static void check_answer(const char *line, bool needs_config, const char *part)
         assert_string_equal(text, "");
         free(text);
         options.common.config_none = "/nonexistent/file";
-        assert_int_equal(options_load(&options, &config, reason), 0);
+        assert_int_equal(settings_config_load(&options_program, &options, &config, reason), 0);
         assert_true(answer(&config, &text));
     }
     if (part != NULL && strstr(text, part) == NULL) {

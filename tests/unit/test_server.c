@@ -58,7 +58,9 @@ static void write_file(const struct fixture *fixture, const char *more)
 static void load(struct fixture *fixture, const char *more)
 {
     write_file(fixture, more);
-    assert_int_equal(options_load(&fixture->options, &fixture->config, fixture->reason), 0);
+    assert_int_equal(settings_config_load(&options_program, &fixture->options, &fixture->config,
+                                          fixture->reason),
+                     0);
 }
 
 static int start(struct fixture *fixture)

@@ -69,7 +69,7 @@ static void another_profile_is_refused(void **state)
     memmove(&fixture->config.hosts[0], &fixture->config.hosts[1], sizeof(fixture->config.hosts[0]));
     assert_int_equal(service_fixture_start(fixture), CONFIG_REFUSED);
     assert_non_null(strstr(fixture->reason, "test.conf:5: host beta:")); /* its `profile` */
-    fixture->config.file[0] = '\0';
+    fixture->config.common.file[0] = '\0';
     assert_int_equal(service_fixture_start(fixture), CONFIG_REFUSED);
     assert_non_null(strstr(fixture->reason, "configuration"));
 }

@@ -172,7 +172,7 @@ struct web_options {
 };
 
 static const struct settings_option options[] = {
-    {"--root", "DIR", offsetof(struct web_options, root), .help = "files are in DIR"},
+    {"--root", "DIR", .offset = offsetof(struct web_options, root), .help = "files are in DIR"},
 };
 static const struct settings_program program = {
     .name = "web",

@@ -6,6 +6,7 @@
 
 #include "client/web/setup/config.h"
 #include "client/web/setup/moderate.h"
+#include "client/web/setup/options.h"
 #include "daemon/settings/file.h"
 #include "tests/lib/check.h"
 
@@ -36,7 +37,7 @@ static void test_errors(void **state)
         error_of_access = errors[i];
         reason[0] = '\0';
         web_config_defaults(WEB_SECTION_MODERATE, &config);
-        assert_int_equal(web_moderate_finish(&config, reason), SETTINGS_REFUSED);
+        assert_int_equal(web_moderate_finish(&config, &web_program, reason), SETTINGS_REFUSED);
         assert_non_null(strstr(reason, errors[i] == ENOENT ? "`password`" : "`guests`"));
     }
 }

@@ -77,10 +77,10 @@ static void check_plurals(const struct lang *lang, const char *base)
 static void test_complete(void **state)
 {
     const struct lang *english = lang_at(0);
+    unsigned missing = 0;
     (void)state;
 
     assert_string_equal(lang_tag(english), "en");
-    assert_int_equal(lang_count(), 3);
     for (size_t l = 0; l < lang_count(); l++) {
         const struct lang *lang = lang_at(l);
 
@@ -93,8 +93,9 @@ static void test_complete(void **state)
                 continue;
             }
             if (!lang_has(lang, key)) {
-                print_error("%s has no %s\n", lang_tag(lang), key);
-                fail();
+                print_error("client/web/lang/%s.txt has no %s\n", lang_tag(lang), key);
+                missing++; /* all that are missing are named */
+                continue;
             }
             check_placeholders(lang, key, english->entries[i].text, lang_text(lang, key));
         }
@@ -106,6 +107,7 @@ static void test_complete(void **state)
                         lang_has(english, lang->entries[i].key));
         }
     }
+    assert_int_equal(missing, 0);
 }
 
 static void test_categories(void **state)

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "daemon/config/options.h"
 #include "daemon/system/container.h"
 #include "daemon/watch/watch.h"
 #include "tests/lib/check.h"
@@ -109,7 +110,9 @@ static int setup_with(void **state, const char *hosts, const char *cache)
     assert_non_null(fixture);
     fake_clock_init(&fixture->clock);
     fixture->clock.is_single = true;
-    assert_int_equal(config_parse(hosts, strlen(hosts), "test", &fixture->config, reason), 0);
+    assert_int_equal(settings_config_parse(&options_program, hosts, strlen(hosts), "test",
+                                           &fixture->config, reason),
+                     0);
     (void)snprintf(fixture->config.data, sizeof(fixture->config.data), "/nowhere");
     assert_int_equal(config_set(&fixture->config, "test", "limits", "cache", cache, reason), 0);
     assert_int_equal(

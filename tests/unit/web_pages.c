@@ -191,7 +191,6 @@ static void write_list_no_match(struct html *html, const struct page *page,
     here.view = &view;
     view.topic_count = 1;
     (void)snprintf(view.topics[0], sizeof(view.topics[0]), "%s", values->topics[0]);
-    form.needs_work = true;
     page_write_list(html, &here, &(struct page_list){.list = &list, .form = &form});
 }
 

@@ -322,7 +322,6 @@ def good_messages():
     full_deposit = {
         "host": "cafe-1", "id": ID, "epoch": 2**64 - 1, "filter": a, "media_type": "text/markdown",
         "payload": text, "ttl_s": 604800, "reach": 0, "withdraw_hash": hash_,
-        "work": 2**63 + 5,
     }  # fmt: skip
     full_query = {
         "host": "cafe-1", "k": 100,
@@ -392,7 +391,7 @@ def good_messages():
          {"host": "default", "epoch": 3, "groups": 32}),
         ("report", "request", 16, "report", {"id": ID}),
         ("report, every field", "request", 17, "report",
-         {"host": "default", "id": ID, "reason": "käse of others", "work": 2**40 + 1, "kind": 2}),
+         {"host": "default", "id": ID, "reason": "käse of others", "kind": 2}),
         ("stats", "request", 18, "stats", {}),
         ("stats, of a host", "request", 19, "stats", {"host": "default"}),
         ("remove", "request", 20, "remove", {"id": ID}),
@@ -480,7 +479,7 @@ def good_messages():
                                 "deposit_burst": 60, "query_burst": 300, "sessions": 256,
                                 "sessions_per_address": 16, "session_output_bytes": 2**20,
                                 "messages": 100000, "bytes": 2**40,
-                                "sender_share_ppm": 300000, "work_bits": 20},
+                                "sender_share_ppm": 300000},
           "hosts": [{"name": "a", "profile": "v1:64/1", "messages": 3, "bytes": 2**33,
                      "evict": pb.OLDEST,
                      "here": ["geo:u281zd", "topic:café"]},

@@ -3,7 +3,6 @@
  * hearsay-bridge: joins many access points over a hub of NATS servers. main reads the
  * configuration, and does what the command line says.
  */
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -11,22 +10,14 @@
 #include <malloc.h>
 #endif
 
-#include <sodium.h>
-
 #include "client/bridge/hub/setup.h"
 #include "client/bridge/main/program.h"
 #include "client/bridge/main/report.h"
 #include "client/bridge/own/forget.h"
 #include "client/bridge/own/take.h"
 #include "client/bridge/setup/options.h"
-#include "daemon/system/streams.h"
-
-enum { EXIT_USAGE = 2 };
-
-static int finish_output(void)
-{
-    return streams_finish("hearsay-bridge") ? EXIT_SUCCESS : EXIT_FAILURE;
-}
+#include "daemon/settings/start.h"
+#include "daemon/system/log.h"
 
 /*
  * All threads share one heap. glibc gives each thread of libnats and libuv a heap of its own, and
@@ -48,8 +39,7 @@ static int run_bridge(const struct bridge_config *config, char *reason)
     log_set_level(config->log_level);
     int rc = program_start(&program, config, reason);
     if (rc != 0) {
-        log_error("%s", reason);
-        return rc == SETTINGS_REFUSED ? EXIT_USAGE : EXIT_FAILURE;
+        return settings_fail_start(rc, reason);
     }
     program_run(&program);
     return EXIT_SUCCESS;
@@ -82,35 +72,29 @@ static int carry_out(const struct bridge_options *options, const struct bridge_c
         settings_complain(&bridge_program, reason, stderr);
         return EXIT_FAILURE;
     }
-    return finish_output();
+    return settings_finish_output(&bridge_program);
+}
+
+/* What --check-config checks besides, as settings_program.check. */
+static int check_config(void *config, FILE *out, char *out_reason)
+{
+    (void)out;
+    return program_check_user(config, out_reason);
 }
 
 int main(int argc, char **argv)
 {
     static struct bridge_config config; /* large for a small machine's stack */
+    struct settings_program program = bridge_program;
     char reason[SETTINGS_REASON_BYTES];
-    struct bridge_options options;
+    struct bridge_options options = {.command = BRIDGE_NO_COMMAND};
 
-    streams_keep();
-    if (sodium_init() < 0) {
-        fprintf(stderr, "hearsay-bridge: the system gives no random numbers\n");
-        return EXIT_FAILURE;
+    program.check = check_config;
+    int status = settings_begin(&program, argc, argv, &options);
+    status = status == SETTINGS_GO_ON ? settings_prepare(&program, &options, &config) : status;
+    if (status != SETTINGS_GO_ON) {
+        return status;
     }
-    if (bridge_options_parse(argc, argv, &options, reason) != 0) {
-        fprintf(stderr, "hearsay-bridge: %s\n", reason);
-        return EXIT_USAGE;
-    }
-    if (settings_options_answer(&bridge_program, &options.common, "", NULL, stdout)) {
-        return finish_output();
-    }
-    if (bridge_options_load(&options, &config, reason) != 0) {
-        settings_complain(&bridge_program, reason, stderr);
-        return EXIT_USAGE;
-    }
-    if (settings_options_answer(&bridge_program, &options.common, config.file, &config, stdout)) {
-        return finish_output();
-    }
-    (void)signal(SIGPIPE, SIG_IGN);
     return options.command == BRIDGE_RUN ? run_bridge(&config, reason)
                                          : carry_out(&options, &config, reason);
 }

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/main/program.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <string.h>
 
 #include "core/base/err.h"
+#include "daemon/settings/user.h"
 #include "daemon/system/datadir.h"
 #include "daemon/system/log.h"
 #include "daemon/system/notify.h"
-#include "daemon/system/privilege.h"
 #include "daemon/system/reason.h"
 
 /* --- the hub comes and goes ------------------------------------------------------------------- */
@@ -64,13 +62,14 @@ static void write_report(void *context, bool is_metrics, FILE *out)
 
 /* --- the end ---------------------------------------------------------------------------------- */
 
-static void stop_program(struct program *program)
+static void on_stop(void *context, bool is_again)
 {
-    program->is_stopping = true;
-    for (size_t i = 0; i < sizeof(program->signals) / sizeof(program->signals[0]); i++) {
-        uv_close((uv_handle_t *)&program->signals[i], NULL);
+    struct program *program = context;
+
+    if (is_again) {
+        return;
     }
-    uv_close((uv_handle_t *)&program->watchdog, NULL);
+    runtime_close(&program->runtime);
     ask_stop(program->ask);
     hub_stop(program->hub);
     own_stop(program->own);
@@ -78,62 +77,23 @@ static void stop_program(struct program *program)
     wire_stop(program->wire);
 }
 
-static void on_terminate(uv_signal_t *signal, int number)
-{
-    struct program *program = signal->data;
-
-    if (!program->is_stopping) {
-        log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
-        notify_stopping("closing all connections");
-        stop_program(program);
-    }
-}
-
-static void on_watchdog(uv_timer_t *timer)
-{
-    (void)timer;
-    notify_watchdog();
-}
-
-/* Makes and starts the handles. 0, or an error of libuv. */
-static int start_handles(struct program *program)
-{
-    static const int numbers[] = {SIGTERM, SIGINT};
-    uint64_t watchdog_ms = notify_watchdog_interval_ms();
-    int rc = 0;
-
-    (void)uv_timer_init(&program->loop, &program->watchdog); /* never fails */
-    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
-        (void)uv_signal_init(&program->loop, &program->signals[i]);
-        program->signals[i].data = program;
-        rc = rc == 0 ? uv_signal_start(&program->signals[i], on_terminate, numbers[i]) : rc;
-    }
-    if (rc == 0 && watchdog_ms > 0) {
-        (void)uv_timer_start(&program->watchdog, on_watchdog, 0, watchdog_ms);
-    }
-    return rc;
-}
+static const struct runtime_events runtime_events = {on_stop, NULL, "closing all connections"};
 
 /* --- the beginning ---------------------------------------------------------------------------- */
 
-static int become_user(const struct bridge_config *config, char *out_reason)
+static struct settings_user user_of(const struct bridge_config *config)
 {
-    struct privilege_user user;
+    return (struct settings_user){.name = config->user,
+                                  .is_peer = true,
+                                  .admin_group = PRIVILEGE_NO_GROUP,
+                                  .directory = config->state};
+}
 
-    if (config->user[0] == '\0') {
-        if (privilege_is_root()) {
-            log_warning("running as root: set `user` to one without rights");
-        }
-        return 0;
-    }
-    if (privilege_find(config->user, &user, out_reason) != 0) {
-        return SETTINGS_REFUSED;
-    }
-    user.admin_group = PRIVILEGE_NO_GROUP;
-    if (privilege_is_root() && privilege_make_directory(config->state, &user, out_reason) != 0) {
-        return -ERR_SYSTEM;
-    }
-    return privilege_drop(&user, out_reason);
+int program_check_user(const struct bridge_config *config, char *out_reason)
+{
+    struct settings_user user = user_of(config);
+
+    return settings_check_user(&user, out_reason);
 }
 
 static int start_parts(struct program *program, char *out_reason)
@@ -155,17 +115,20 @@ static int start_parts(struct program *program, char *out_reason)
 
 int program_start(struct program *program, const struct bridge_config *config, char *out_reason)
 {
+    struct settings_user user = user_of(config);
+
     memset(program, 0, sizeof(*program));
     program->config = config;
-    program->unfiltered = privilege_refuse_rings(); /* before the loop is made */
+    runtime_init(&program->runtime, true);
     int rc = uv_loop_init(&program->loop);
     if (rc != 0) {
         return reason_set(out_reason, "event loop: %s", uv_strerror(rc));
     }
-    rc = become_user(config, out_reason);
+    rc = settings_become_user(&user, out_reason);
     rc = rc == 0 ? datadir_lock(config->state, false, &program->lock, out_reason) : rc;
     rc = rc == 0 ? start_parts(program, out_reason) : rc;
-    if (rc == 0 && (rc = start_handles(program)) != 0) {
+    if (rc == 0 &&
+        (rc = runtime_start(&program->runtime, &program->loop, &runtime_events, program)) != 0) {
         rc = reason_set(out_reason, "event loop: %s", uv_strerror(rc));
     }
     return rc;
@@ -175,12 +138,7 @@ int program_start(struct program *program, const struct bridge_config *config, c
 
 void program_run(struct program *program)
 {
-    if (program->unfiltered == NULL) {
-        program->unfiltered = privilege_filter_calls();
-    }
-    if (program->unfiltered != NULL) {
-        log_warning("system calls are not filtered: %s", program->unfiltered);
-    }
+    runtime_filter_calls(&program->runtime);
     log_info("ready: hearsay-bridge " HEARSAY_VERSION);
     notify_ready("without the hub");
     (void)uv_run(&program->loop, UV_RUN_DEFAULT); /* until all handles are closed */

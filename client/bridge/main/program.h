@@ -13,6 +13,7 @@
 #include "client/bridge/own/own.h"
 #include "client/bridge/setup/config.h"
 #include "client/bridge/wire/wire.h"
+#include "daemon/system/runtime.h"
 
 struct program {
     uv_loop_t loop;
@@ -22,12 +23,16 @@ struct program {
     struct hub *hub;
     struct ask *ask;
     struct report *report;
-    uv_signal_t signals[2];
-    uv_timer_t watchdog;
-    const char *unfiltered; /* why system calls are not filtered; NULL: they are */
+    struct runtime runtime; /* signals, watchdog, the filter of system calls */
     int lock;               /* of the state directory */
-    bool is_stopping;
 };
+
+/*
+ * Checks for --check-config that the user of the key `user` exists and can be told from root and
+ * from others. Returns 0, also if the key is not set; or SETTINGS_REFUSED with a sentence in
+ * out_reason (SETTINGS_REASON_BYTES).
+ */
+int program_check_user(const struct bridge_config *config, char *out_reason);
 
 /*
  * Becomes the configured user, locks the state directory and starts all parts. `program` has room

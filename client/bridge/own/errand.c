@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "core/base/err.h"
-#include "daemon/system/privilege.h"
+#include "daemon/settings/user.h"
 #include "daemon/system/reason.h"
 
 enum { CONNECT_MS = 15 * 1000 };
@@ -46,29 +46,19 @@ void errand_pause(struct errand *errand, uint64_t milliseconds)
     } while (errand_wait(errand, milliseconds)); /* a connection that comes again is no reason */
 }
 
-static int become_user(const struct bridge_config *config, char *out_reason)
-{
-    struct privilege_user user;
-
-    if (config->user[0] == '\0' || !privilege_is_root()) {
-        return 0;
-    }
-    if (privilege_find(config->user, &user, out_reason) != 0) {
-        return -ERR_SYSTEM;
-    }
-    user.admin_group = PRIVILEGE_NO_GROUP;
-    return privilege_drop(&user, out_reason);
-}
-
 int errand_open(struct errand *errand, const struct bridge_config *config, char *out_reason)
 {
+    struct settings_user user = {
+        .name = config->user, .is_peer = true, .admin_group = PRIVILEGE_NO_GROUP};
+
     memset(errand, 0, sizeof(*errand));
     if (uv_loop_init(&errand->loop) != 0) {
         return reason_set(out_reason, "the system gives no event loop");
     }
     (void)uv_timer_init(&errand->loop, &errand->timer); /* never fails */
     errand->timer.data = errand;
-    if (become_user(config, out_reason) != 0) {
+    if (privilege_is_root() && user.name[0] != '\0' &&
+        settings_become_user(&user, out_reason) != 0) {
         return -ERR_SYSTEM;
     }
     int rc = wire_new(&errand->loop, config, &events, errand, &errand->wire);

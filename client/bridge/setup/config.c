@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/bridge/setup/config.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "client/bridge/setup/table.h"
-#include "core/base/err.h"
 #include "daemon/settings/file.h"
 #include "daemon/settings/key.h"
 #include "daemon/settings/print.h"
@@ -104,10 +102,9 @@ static int enter_hood(struct bridge_config *config, const struct settings_source
     return 0;
 }
 
-static int enter_section(void *context, const struct settings_source *source,
-                         const struct settings_heading *heading, void **out_base)
+int bridge_config_enter(void *config, const struct settings_source *source,
+                        const struct settings_heading *heading, void **out_base)
 {
-    struct bridge_config *config = context;
     bool is_host = heading->section == BRIDGE_SECTION_HOST;
 
     if (!is_host && heading->section != BRIDGE_SECTION_HOOD) {
@@ -131,76 +128,12 @@ static int enter_section(void *context, const struct settings_source *source,
                    : enter_hood(config, source, heading, out_base);
 }
 
-/* --- reading ---------------------------------------------------------------------------------- */
-
-int bridge_config_parse(const char *text, size_t length, const char *name,
-                        struct bridge_config *out_config, char *out_reason)
-{
-    struct settings_source source = {.name = name, .reason = out_reason};
-    struct bridge_config *fresh;
-
-    if (strlen(name) >= sizeof(fresh->file)) {
-        return settings_refuse(&source, "the file's name is too long");
-    }
-    fresh = malloc(sizeof(*fresh));
-    if (fresh == NULL) {
-        return -ERR_NOMEM;
-    }
-    bridge_config_defaults(fresh);
-    memcpy(fresh->file, name, strlen(name));
-    struct settings_target target = {
-        .table = &bridge_table,
-        .context = fresh,
-        .enter = enter_section,
-        .key_lines = fresh->key_lines,
-    };
-    int rc = settings_parse(&target, text, length, name, out_reason);
-    if (rc == 0) {
-        *out_config = *fresh;
-    }
-    free(fresh);
-    return rc;
-}
-
-int bridge_config_read(const char *file, struct bridge_config *out_config, char *out_reason)
-{
-    char *text = NULL;
-    size_t length = 0;
-    int rc = settings_read(file, &text, &length, out_reason);
-
-    if (rc == 0) {
-        rc = bridge_config_parse(text, length, file, out_config, out_reason);
-    }
-    free(text);
-    return rc;
-}
-
-int bridge_config_set(struct bridge_config *config, const char *name, const char *key,
-                      const char *value, char *out_reason)
-{
-    struct settings_source source = {.name = name, .reason = out_reason};
-    const struct settings_key *found = settings_find(&bridge_table, BRIDGE_SECTION_BRIDGE, key);
-
-    if (found == NULL) {
-        return settings_refuse_unknown(&source, &bridge_table, BRIDGE_SECTION_BRIDGE, key);
-    }
-    config->key_lines[found - bridge_table.keys] = 0;
-    return settings_set(&source, found, config, value);
-}
-
 /* --- rules about several keys ----------------------------------------------------------------- */
 
 static struct settings_source source_of(const struct bridge_config *config, const char *key,
                                         char *reason)
 {
-    const struct settings_key *found = settings_find(&bridge_table, BRIDGE_SECTION_BRIDGE, key);
-
-    return (struct settings_source){
-        .name = config->file[0] != '\0' ? config->file : "configuration",
-        .line = found != NULL ? config->key_lines[found - bridge_table.keys] : 0,
-        .reason = reason,
-        .collects = true,
-    };
+    return settings_config_source(&bridge_table, config, BRIDGE_SECTION_BRIDGE, key, reason);
 }
 
 /* Whether a server without TLS is on this machine. */

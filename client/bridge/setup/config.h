@@ -11,11 +11,10 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "daemon/settings/value.h"
+#include "daemon/settings/config.h"
 #include "daemon/system/log.h"
 
 enum {
-    BRIDGE_KEYS_MAX = 24,
     BRIDGE_NATS_MAX = 8,
     BRIDGE_HOSTS_MAX = 64,
     BRIDGE_HOODS_MAX = 16,
@@ -23,7 +22,6 @@ enum {
     BRIDGE_URL_BYTES = SETTINGS_LINE_BYTES_MAX + 1,
     BRIDGE_SERVER_BYTES = 108, /* as long as sun_path may be, with its NUL */
     BRIDGE_PATH_BYTES = SETTINGS_LINE_BYTES_MAX + 1,
-    BRIDGE_FILE_BYTES = 4096,
     BRIDGE_USER_BYTES = 33
 };
 
@@ -53,7 +51,7 @@ struct bridge_hood {
 };
 
 struct bridge_config {
-    char file[BRIDGE_FILE_BYTES]; /* "" when there was none */
+    struct settings_config common; /* first */
     char server[BRIDGE_SERVER_BYTES];
     char nats[BRIDGE_NATS_MAX][BRIDGE_URL_BYTES];
     size_t nats_count;
@@ -70,26 +68,14 @@ struct bridge_config {
     size_t reader_count;
     struct bridge_hood hoods[BRIDGE_HOODS_MAX];
     size_t hood_count;
-    unsigned key_lines[BRIDGE_KEYS_MAX]; /* as settings_target.key_lines */
 };
 
 /* Sets all defaults but those that bridge_config_finish sets. */
 void bridge_config_defaults(struct bridge_config *out_config);
 
-/*
- * Parses configuration text of `length` bytes. `name` is the file's name for sentences. 0;
- * SETTINGS_REFUSED with a line "name:line: what is wrong and what would be right" for each error in
- * out_reason (SETTINGS_REASON_BYTES); or -ERR_NOMEM. On failure *out_config is untouched.
- */
-int bridge_config_parse(const char *text, size_t length, const char *name,
-                        struct bridge_config *out_config, char *out_reason);
-
-/* Reads and parses a file; the same, and SETTINGS_REFUSED when the file cannot be read. */
-int bridge_config_read(const char *file, struct bridge_config *out_config, char *out_reason);
-
-/* Sets a key of [bridge] to the value of a command-line option; errors call the option `name`. */
-int bridge_config_set(struct bridge_config *config, const char *name, const char *key,
-                      const char *value, char *out_reason);
+/* Begins a section of a file, as settings_target.enter: `config` is a struct bridge_config. */
+int bridge_config_enter(void *config, const struct settings_source *source,
+                        const struct settings_heading *heading, void **out_base);
 
 /* Sets the default name and adds the section of each hood that a host names. Checks the rules about
  * several keys. 0, or SETTINGS_REFUSED with a line for each error. */

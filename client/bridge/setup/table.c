@@ -81,7 +81,7 @@ static const struct settings_key keys[] = {
              "costs hearsayd more counts as several: docs/many.md says how many."},
 };
 
-_Static_assert(sizeof(keys) / sizeof(keys[0]) <= BRIDGE_KEYS_MAX,
+_Static_assert(sizeof(keys) / sizeof(keys[0]) <= SETTINGS_KEYS_MAX,
                "struct bridge_config has a line number for each key");
 
 const struct settings_table bridge_table = {

@@ -117,17 +117,6 @@ int cli_flush(const struct cli *cli)
     return CLI_NEGATIVE;
 }
 
-void cli_say_work(const struct cli *cli)
-{
-    int64_t ms = hearsay_work_ms(cli->connection);
-    if (ms >= 1000) {
-        cli_complain(cli,
-                     "the server asks for a proof of work on each message: about %" PRId64
-                     " s of computing on this machine",
-                     ms / 1000);
-    }
-}
-
 int cli_timeout(const struct cli *cli)
 {
     return cli->timeout_ms == 0 ? 10000 : (int)cli->timeout_ms;

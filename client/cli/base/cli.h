@@ -131,9 +131,6 @@ int cli_conclude(const struct cli *cli, int status, const struct hearsay_error *
  */
 int cli_flush(const struct cli *cli);
 
-/* Prints a warning if the proof of work for one message is expected to take a second or more. */
-void cli_say_work(const struct cli *cli);
-
 /* Returns the timeout of one request in milliseconds: the value of --timeout, or 10 s without the
  * option. */
 int cli_timeout(const struct cli *cli);

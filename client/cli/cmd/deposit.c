@@ -196,7 +196,6 @@ static int deposit_deposit(const struct cli *cli, const struct deposit_options *
     request.ttl_s = (uint32_t)(chosen->ttl_ms / 1000);
     request.reach = chosen->reach;
     struct left left;
-    cli_say_work(cli);
     code = deposit_send(cli, where->group, &request, &left);
     if (code != CLI_DONE) {
         return code;

@@ -425,7 +425,6 @@ static int import_to_server(struct import *import, int fd)
     if (code != CLI_DONE) {
         return code;
     }
-    cli_say_work(import->cli);
     return import_lines(import, fd);
 }
 

@@ -42,7 +42,6 @@ static int report_run(struct cli *cli, void *options)
     if (code != CLI_DONE) {
         return code;
     }
-    cli_say_work(cli);
     report.host = host->name;
     int status = hearsay_report(cli->connection, &report, cli_timeout(cli), &error);
     return cli_conclude(cli, status, &error, "reported");

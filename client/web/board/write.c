@@ -47,11 +47,6 @@ int write_submit(const struct board_write *write, struct hearsay *server, uint64
                      "marked `gateway`");
         return HEARSAY_ERR_ARGUMENT;
     }
-    if (write->kind != BOARD_WITHDRAW && hearsay_welcome(server)->limits.work_bits > 0) {
-        answer_fault(out_error, HEARSAY_ERR_ARGUMENT, HEARSAY_CODE_UNSUPPORTED,
-                     "hearsayd asks for a proof of work, which this page does not do");
-        return HEARSAY_ERR_ARGUMENT;
-    }
     switch (write->kind) {
     case BOARD_LEAVE:
         return submit_leave(write, server, out_ticket, out_error);

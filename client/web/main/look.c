@@ -90,7 +90,7 @@ int look_at_server(const struct web_config *config, char *out_warning, char *out
 
 int look_at_rules(struct web_config *config, char *out_reason)
 {
-    int rc = privilege_is_root() ? user_become(config, out_reason) : 0;
+    int rc = privilege_is_root() ? user_become(config, out_reason) : user_check(config, out_reason);
 
     return rc == 0 ? web_config_read_rules(config, out_reason) : rc;
 }

@@ -1,11 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 #include "client/web/main/program.h"
 
-#include <errno.h>
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 
 #include <sodium.h>
 
@@ -15,7 +12,6 @@
 #include "core/base/err.h"
 #include "daemon/device/devices.h"
 #include "daemon/system/notify.h"
-#include "daemon/system/privilege.h"
 #include "daemon/system/reason.h"
 
 enum {
@@ -25,75 +21,49 @@ enum {
 
 /* --- signals ---------------------------------------------------------------------------------- */
 
-static void close_handles(struct program *program)
+static void on_stop(void *context, bool is_again)
 {
-    for (size_t i = 0; i < sizeof(program->signals) / sizeof(program->signals[0]); i++) {
-        uv_close((uv_handle_t *)&program->signals[i], NULL);
-    }
-    devices_close(program->devices);
-    uv_close((uv_handle_t *)&program->watchdog, NULL);
-    uv_close((uv_handle_t *)&program->tidy, NULL);
-}
+    struct program *program = context;
 
-static void on_terminate(uv_signal_t *signal, int number)
-{
-    struct program *program = signal->data;
-
-    if (program->is_stopping) {
+    if (is_again) {
         return;
     }
-    program->is_stopping = true;
-    log_info("stopping (%s)", number == SIGTERM ? "SIGTERM" : "SIGINT");
-    notify_stopping("closing all connections");
     http_server_stop(program->http);
     if (program->board != NULL) {
         ticks_stop(&program->ticks);
         live_stop(program->live);
         board_stop(program->board);
     }
-    close_handles(program);
+    devices_close(program->devices);
+    runtime_close(&program->runtime);
+    uv_close((uv_handle_t *)&program->tidy, NULL);
 }
 
-/* Writes each line of a reason to the log. */
-static void log_refusal(const char *reason)
+static void on_reload(void *context)
 {
-    for (const char *line = reason; line != NULL;) {
-        const char *end = strchr(line, '\n');
-
-        log_error("configuration not reloaded, the old one stays: %.*s",
-                  (int)(end != NULL ? (size_t)(end - line) : strlen(line)), line);
-        line = end != NULL ? end + 1 : NULL;
-    }
-}
-
-static void on_reload(uv_signal_t *signal, int number)
-{
-    struct program *program = signal->data;
+    struct program *program = context;
     struct web_config fresh;
     char reason[SETTINGS_REASON_BYTES];
-    (void)number;
 
     notify_reloading();
-    int rc = web_options_load(program->options, &fresh, reason);
+    int rc = settings_config_load(program->page, program->options, &fresh, reason);
     rc = rc == 0 ? web_config_read_rules(&fresh, reason) : rc;
-    rc = rc == 0 ? web_config_check_reload(&program->config, &fresh, reason) : rc;
+    rc = rc == 0 ? settings_config_check_reload(program->page->table, program->page->section,
+                                                &program->config, &fresh, reason)
+                 : rc;
     if (rc == 0) {
         program->config = fresh;
         sheets_clear(&program->router.sheets, true); /* they have the title of before */
         log_set_level(fresh.log_level);
         log_info("configuration reloaded");
     } else {
-        log_refusal(reason);
+        settings_log_refusal(reason);
     }
     router_note_read(&program->router, rc != 0);
     notify_ready(rc == 0 ? "serving" : "serving; the last reload was refused");
 }
 
-static void on_watchdog(uv_timer_t *timer)
-{
-    (void)timer;
-    notify_watchdog();
-}
+static const struct runtime_events runtime_events = {on_stop, on_reload, "closing all connections"};
 
 /* Removes what requests left behind: pages for others, and addresses on the stack. */
 static void on_tidy(uv_timer_t *timer)
@@ -112,42 +82,13 @@ static void on_tidy(uv_timer_t *timer)
 /* Makes and starts the handles. 0, or an error of libuv. */
 static int start_handles(struct program *program)
 {
-    static const struct {
-        int number;
-        uv_signal_cb act;
-    } signals[] = {{SIGTERM, on_terminate}, {SIGINT, on_terminate}, {SIGHUP, on_reload}};
-    uint64_t watchdog_ms = notify_watchdog_interval_ms();
-    int rc = 0;
-
-    (void)uv_timer_init(&program->loop, &program->watchdog); /* never fails */
-    (void)uv_timer_init(&program->loop, &program->tidy);
+    (void)uv_timer_init(&program->loop, &program->tidy); /* never fails */
     program->tidy.data = program;
     (void)uv_timer_start(&program->tidy, on_tidy, TIDY_MS, TIDY_MS);
-    for (size_t i = 0; i < sizeof(signals) / sizeof(signals[0]); i++) {
-        (void)uv_signal_init(&program->loop, &program->signals[i]);
-        program->signals[i].data = program;
-        rc =
-            rc == 0 ? uv_signal_start(&program->signals[i], signals[i].act, signals[i].number) : rc;
-    }
-    if (rc == 0 && watchdog_ms > 0) {
-        (void)uv_timer_start(&program->watchdog, on_watchdog, 0, watchdog_ms);
-    }
-    return rc;
+    return runtime_start(&program->runtime, &program->loop, &runtime_events, program);
 }
 
 /* --- the beginning ---------------------------------------------------------------------------- */
-
-static int become_user(const struct web_config *config, char *out_reason)
-{
-    int rc = user_become(config, out_reason);
-
-    if (rc == 0 && config->user[0] != '\0' && config->file[0] != '\0' &&
-        access(config->file, R_OK) != 0) {
-        log_warning("user `%s` cannot read %s (%s): a reload will be refused until it can",
-                    config->user, config->file, strerror(errno));
-    }
-    return rc;
-}
 
 static int make_board(struct program *program, char *out_reason)
 {
@@ -257,20 +198,21 @@ static void log_listeners(const struct program *program)
     }
 }
 
-int program_start(struct program *program, const struct web_options *options,
-                  const struct web_config *config, char *out_reason)
+int program_start(struct program *program, const struct settings_program *page,
+                  const struct settings_options *options, const struct web_config *config,
+                  char *out_reason)
 {
     memset(program, 0, sizeof(*program));
+    program->page = page;
     program->options = options;
     program->config = *config;
-    /* Must come before the loop is made: privilege_refuse_rings says why. */
-    program->unfiltered = config->no_call_filter ? "`call_filter = no`" : privilege_refuse_rings();
+    runtime_init(&program->runtime, !config->no_call_filter);
     int rc = uv_loop_init(&program->loop);
     if (rc != 0) {
         return reason_set(out_reason, "event loop: %s", uv_strerror(rc));
     }
     rc = listen_open(config, &program->listen, out_reason);
-    rc = rc == 0 ? become_user(config, out_reason) : rc;
+    rc = rc == 0 ? user_become(config, out_reason) : rc;
     rc = rc == 0 ? web_config_read_rules(&program->config, out_reason) : rc;
     if (rc == 0) {
         rc = config->section == WEB_SECTION_MODERATE ? make_moderate(program, out_reason)
@@ -287,24 +229,11 @@ int program_start(struct program *program, const struct web_options *options,
 
 /* --- running ---------------------------------------------------------------------------------- */
 
-/* The last step of the start: all descriptors are open, and serving needs no call that the filter
- * refuses. */
-static void filter_calls(struct program *program)
-{
-    if (program->unfiltered == NULL) {
-        program->unfiltered = privilege_filter_calls();
-    }
-    if (program->unfiltered != NULL) { /* not a warning if the operator wants it so */
-        log_write(program->config.no_call_filter ? LOG_LEVEL_INFO : LOG_LEVEL_WARNING,
-                  "system calls are not filtered: %s", program->unfiltered);
-    }
-}
-
 void program_run(struct program *program)
 {
     const char *warning = web_config_warning(&program->config);
 
-    filter_calls(program);
+    runtime_filter_calls(&program->runtime);
     log_listeners(program);
     if (warning != NULL) {
         log_warning("%s", warning);

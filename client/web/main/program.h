@@ -13,13 +13,15 @@
 #include "client/web/route/ticks.h"
 #include "client/web/setup/config.h"
 #include "client/web/setup/options.h"
+#include "daemon/system/runtime.h"
 
 struct devices;
 
 struct program {
     uv_loop_t loop;
     struct web_config config;
-    const struct web_options *options; /* borrowed */
+    const struct settings_program *page;    /* borrowed, as the options */
+    const struct settings_options *options; /* to read the configuration again */
     struct listen listen;
     struct board *board;     /* NULL: the moderators' page is served */
     struct live *live;       /* the same */
@@ -28,11 +30,8 @@ struct program {
     struct router router;     /* of the guests' page */
     struct ticks ticks;       /* the same */
     struct moderate moderate; /* of the moderators' page */
-    uv_signal_t signals[3];
-    uv_timer_t watchdog;
-    uv_timer_t tidy;        /* forgets requests that have ended */
-    const char *unfiltered; /* why system calls are not filtered; NULL: they are */
-    bool is_stopping;
+    struct runtime runtime;   /* signals, watchdog, the filter of system calls */
+    uv_timer_t tidy;          /* forgets requests that have ended */
 };
 
 /*
@@ -40,8 +39,9 @@ struct program {
  * struct and any content. 0; or with a sentence in out_reason (SETTINGS_REASON_BYTES)
  * SETTINGS_REFUSED, where the configuration is wrong, or -ERR_...; then the process must end.
  */
-int program_start(struct program *program, const struct web_options *options,
-                  const struct web_config *config, char *out_reason);
+int program_start(struct program *program, const struct settings_program *page,
+                  const struct settings_options *options, const struct web_config *config,
+                  char *out_reason);
 
 /* Serves until SIGTERM or SIGINT, and frees everything. */
 void program_run(struct program *program);

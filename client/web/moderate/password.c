@@ -12,7 +12,7 @@
 
 #include <sodium.h>
 
-#include "client/web/setup/config.h"
+#include "client/web/setup/options.h"
 #include "core/base/err.h"
 #include "daemon/settings/file.h"
 
@@ -162,8 +162,8 @@ static int write_hash(const struct settings_source *source, const char *file, co
         old[length < SETTINGS_FILE_BYTES_MAX ? length : SETTINGS_FILE_BYTES_MAX] = '\0';
         fresh = put_line(old, line);
         rc = fresh == NULL ? -ERR_NOMEM
-                           : web_config_parse(WEB_SECTION_MODERATE, fresh, strlen(fresh), file,
-                                              config, source->reason);
+                           : settings_config_parse(&moderate_program, fresh, strlen(fresh), file,
+                                                   config, source->reason);
     }
     rc = rc == 0 ? replace_file(source, file, fresh) : rc;
     free(old);

@@ -338,9 +338,7 @@ static void form_write_closed(struct html *html, const struct page *page,
                               const struct page_form *form, const struct page_error *error)
 {
     html_raw(html, "<section class=\"card\" id=\"leave\">\n");
-    if (form->needs_work) {
-        lang_write_element(html, page->lang, "p", NULL, "form.work");
-    } else if (error == NULL || error->notice != PAGE_CLOSED) {
+    if (error == NULL || error->notice != PAGE_CLOSED) {
         html_raw(html, "<p>");
         closed_write(html, page, form->accept_until_ms);
         html_raw(html, "</p>\n");
@@ -353,7 +351,7 @@ static void form_write_closed(struct html *html, const struct page *page,
 
 bool page_form_is_open(const struct page_form *form)
 {
-    return !form->needs_work && form->accept != HEARSAY_ACCEPT_CLOSED;
+    return form->accept != HEARSAY_ACCEPT_CLOSED;
 }
 
 void page_write_form(struct html *html, const struct page *page, const struct page_form *form,

@@ -70,17 +70,6 @@ static void report_write_reasons(struct html *html, const struct page *page, con
     html_raw(html, "</fieldset>\n");
 }
 
-/* Writes whom to tell where this page cannot report. */
-static void message_write_no_report(struct html *html, const struct page *page)
-{
-    lang_write_between(html, page->lang, "<details>\n<summary>", "report.heading", "</summary>\n");
-    lang_write_element(html, page->lang, "p", NULL, "report.work");
-    if (page->contact != NULL) {
-        page_write_value(html, page, "about.contact", page->contact);
-    }
-    html_raw(html, "</details>\n");
-}
-
 static void message_write_report(struct html *html, const struct page *page,
                                  const struct page_message *message, const char *id)
 {
@@ -145,11 +134,7 @@ void page_write_message(struct html *html, const struct page *page,
         page_write_notice(html, page, message->error, false);
     }
     message_write_text(html, page, message->message);
-    if (message->needs_work) {
-        message_write_no_report(html, page);
-    } else {
-        message_write_report(html, page, message, id);
-    }
+    message_write_report(html, page, message, id);
     message_write_withdraw(html, page, message, id);
     page_mark_of(message->message->id, page->view->at, id);
     message_write_hide(html, page, id);

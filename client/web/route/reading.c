@@ -84,17 +84,11 @@ static void list_done(void *context, const struct board_reply *reply)
     visit_form(visit, &form);
     page.now_ms = reply->list->now_ms;
     /* The version of the list stands for the view, too, but for its language and what follows. */
-    const uint64_t numbers[] = {reply->list->version,
-                                (uintptr_t)page.lang,
-                                page.is_clock_trusted,
-                                page.asks_to_stay,
-                                page.notices_version,
-                                form.needs_work,
-                                form.bytes_max,
-                                form.ttl_default_s,
-                                form.ttl_max_s,
-                                form.accept,
-                                (uint64_t)form.accept_until_ms};
+    const uint64_t numbers[] = {reply->list->version,  (uintptr_t)page.lang,
+                                page.is_clock_trusted, page.asks_to_stay,
+                                page.notices_version,  form.bytes_max,
+                                form.ttl_default_s,    form.ttl_max_s,
+                                form.accept,           (uint64_t)form.accept_until_ms};
     const char *const texts[] = {visit->view.language, page.store, page.here};
     const struct sheet_parts parts = {numbers, sizeof(numbers) / sizeof(numbers[0]), texts,
                                       sizeof(texts) / sizeof(texts[0]),
@@ -165,9 +159,7 @@ static void message_done(void *context, const struct board_reply *reply)
     }
     html_init(&html);
     visit_page(visit, &page);
-    page_write_message(
-        &html, &page,
-        &(struct page_message){.message = reply->message, .needs_work = visit_needs_work(visit)});
+    page_write_message(&html, &page, &(struct page_message){.message = reply->message});
     visit_answer_page(visit, 200, 0, &html);
 }
 

@@ -151,13 +151,6 @@ void visit_page(struct visit *visit, struct page *out_page)
     *out_page = page;
 }
 
-bool visit_needs_work(const struct visit *visit)
-{
-    const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
-
-    return welcome != NULL && welcome->limits.work_bits > 0;
-}
-
 uint32_t visit_bytes_max(const struct visit *visit)
 {
     const struct hearsay_welcome *welcome = board_welcome(visit->router->board);
@@ -176,7 +169,6 @@ void visit_form(struct visit *visit, struct page_form *out_form)
         .topics = visit->topics,
         .bytes_max = visit_bytes_max(visit),
         .ttl_s = visit->ttl_s,
-        .needs_work = visit_needs_work(visit),
         .accept = HEARSAY_ACCEPT_OPEN,
     };
 

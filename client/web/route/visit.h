@@ -82,9 +82,6 @@ void visit_take_place(struct visit *visit, const struct board_reply *reply);
 void visit_page(struct visit *visit, struct page *out_page);
 void visit_form(struct visit *visit, struct page_form *out_form);
 
-/* Whether hearsayd asks for proofs of work, which the page cannot do. */
-bool visit_needs_work(const struct visit *visit);
-
 /* How many bytes hearsayd takes of a text, if a text that the page lets through may have more; else
  * 0, also if this is not known. */
 uint32_t visit_bytes_max(const struct visit *visit);

@@ -382,7 +382,6 @@ static void wrong_code_done(void *context, const struct board_reply *reply)
     visit_page(visit, &page);
     page_write_message(&html, &page,
                        &(struct page_message){.message = reply->message,
-                                              .needs_work = visit_needs_work(visit),
                                               .error = &wrong,
                                               .code = visit_field(visit, "code")});
     visit_answer_page(visit, 403, 0, &html);

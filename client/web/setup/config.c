@@ -4,15 +4,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "client/web/lang.h"
 #include "client/web/setup/table.h"
 #include "client/web/setup/types.h"
-#include "core/base/err.h"
 #include "core/base/label.h"
 #include "daemon/settings/file.h"
 #include "daemon/settings/key.h"
 #include "daemon/settings/print.h"
-
-static const char *const languages[] = {"auto", "en", "de", "ar"};
 
 /* What is not in the table. */
 static void defaults_moderate(struct web_config *config)
@@ -36,92 +34,28 @@ void web_config_defaults(enum web_section section, struct web_config *out_config
     memcpy(out_config->language, "auto", sizeof("auto"));
 }
 
-static int enter_section(void *context, const struct settings_source *source,
-                         const struct settings_heading *heading, void **out_base)
+int web_config_enter(void *config, const struct settings_source *source,
+                     const struct settings_heading *heading, void **out_base)
 {
-    struct web_config *config = context;
+    enum web_section section = ((struct web_config *)config)->section;
 
     *out_base = config;
-    if (heading->section == config->section) {
+    if (heading->section == section) {
         return 0;
     }
-    return config->section == WEB_SECTION_WEB
+    return section == WEB_SECTION_WEB
                ? settings_refuse(source, "[moderate] is not for the guests' page: it belongs into "
                                          "the file of hearsay-web --moderate")
                : settings_refuse(source, "[web] is for the guests' page: it belongs into the file "
                                          "of hearsay-web without --moderate");
 }
 
-int web_config_parse(enum web_section section, const char *text, size_t length, const char *name,
-                     struct web_config *out_config, char *out_reason)
-{
-    struct settings_source source = {.name = name, .reason = out_reason};
-    struct web_config *fresh;
-
-    if (strlen(name) >= sizeof(fresh->file)) {
-        return settings_refuse(&source, "the file's name is too long");
-    }
-    fresh = malloc(sizeof(*fresh));
-    if (fresh == NULL) {
-        return -ERR_NOMEM;
-    }
-    web_config_defaults(section, fresh);
-    memcpy(fresh->file, name, strlen(name));
-    struct settings_target target = {
-        .table = &web_table,
-        .context = fresh,
-        .enter = enter_section,
-        .key_lines = fresh->key_lines,
-    };
-    int rc = settings_parse(&target, text, length, name, out_reason);
-    if (rc == 0) {
-        *out_config = *fresh;
-    }
-    free(fresh);
-    return rc;
-}
-
-int web_config_read(enum web_section section, const char *file, struct web_config *out_config,
-                    char *out_reason)
-{
-    char *text = NULL;
-    size_t length = 0;
-    int rc = settings_read(file, &text, &length, out_reason);
-
-    if (rc == 0) {
-        rc = web_config_parse(section, text, length, file, out_config, out_reason);
-    }
-    free(text);
-    return rc;
-}
-
-int web_config_set(struct web_config *config, const char *name, const char *key, const char *value,
-                   char *out_reason)
-{
-    struct settings_source source = {.name = name, .reason = out_reason};
-    const struct settings_key *found = settings_find(&web_table, config->section, key);
-
-    if (found == NULL) {
-        return settings_refuse_unknown(&source, &web_table, config->section, key);
-    }
-    config->key_lines[found - web_table.keys] = 0;
-    return settings_set(&source, found, config, value);
-}
-
 /* --- rules about several keys ----------------------------------------------------------------- */
 
-/* Where a sentence about a key stands: in the line of the file that set the key. */
 static struct settings_source source_of(const struct web_config *config, const char *key,
                                         char *reason)
 {
-    const struct settings_key *found = settings_find(&web_table, config->section, key);
-
-    return (struct settings_source){
-        .name = config->file[0] != '\0' ? config->file : "configuration",
-        .line = found != NULL ? config->key_lines[found - web_table.keys] : 0,
-        .reason = reason,
-        .collects = true,
-    };
+    return settings_config_source(&web_table, config, config->section, key, reason);
 }
 
 static bool is_same_place(const struct web_config_listener *a, const struct web_config_listener *b)
@@ -160,13 +94,18 @@ static int check_language(const struct web_config *config, char *reason)
 {
     struct settings_source source = source_of(config, "language", reason);
 
-    for (size_t i = 0; i < sizeof(languages) / sizeof(languages[0]); i++) {
-        if (strcmp(config->language, languages[i]) == 0) {
-            return 0;
-        }
+    char known[64] = "auto";
+
+    if (strcmp(config->language, "auto") == 0 || lang_find(config->language) != NULL) {
+        return 0;
     }
-    return settings_refuse(&source, "`language` must be auto, en, de or ar; not `%s`",
-                           config->language);
+    for (size_t i = 0; i < lang_count(); i++) {
+        size_t used = strlen(known);
+
+        (void)snprintf(known + used, sizeof(known) - used, "%s%s",
+                       i + 1 == lang_count() ? " or " : ", ", lang_tag(lang_at(i)));
+    }
+    return settings_refuse(&source, "`language` must be %s; not `%s`", known, config->language);
 }
 
 static int check_wifi(const struct web_config *config, char *reason)
@@ -255,31 +194,6 @@ int web_config_read_rules(struct web_config *config, char *out_reason)
                 : settings_refuse(&source,
                                   "`rules`: %s must be a text in UTF-8 of at most %zu bytes",
                                   config->rules_file, sizeof(config->rules) - 1);
-}
-
-int web_config_check_reload(const struct web_config *running, const struct web_config *fresh,
-                            char *out_reason)
-{
-    for (size_t i = 0; i < web_table.key_count; i++) {
-        const struct settings_key *key = &web_table.keys[i];
-        struct settings_source source = source_of(fresh, key->name, out_reason);
-        int rc = 0;
-
-        source.collects = false;
-        if (key->reloadable || key->section != running->section) {
-            continue;
-        }
-        if (key->type != SETTINGS_TYPE_OWN) {
-            rc = settings_check_unchanged(&source, key, running, fresh);
-        } else if (memcmp((const char *)running + key->offset, (const char *)fresh + key->offset,
-                          key->width) != 0) {
-            rc = settings_refuse(&source, "a change of `%s` needs a restart", key->name);
-        }
-        if (rc != 0) {
-            return rc;
-        }
-    }
-    return 0;
 }
 
 const char *web_config_warning(const struct web_config *config)

@@ -13,21 +13,20 @@
 #include <stdio.h>
 
 #include "client/web/http.h"
-#include "daemon/settings/value.h"
+#include "daemon/settings/config.h"
+#include "daemon/settings/listener.h"
 #include "daemon/system/log.h"
 
 enum {
-    WEB_CONFIG_KEYS_MAX = 60,
     WEB_CONFIG_NAMES_MAX = 8,
     WEB_CONFIG_NAME_BYTES = 128,
     WEB_CONFIG_TEXT_BYTES = 160,
     WEB_CONFIG_RULES_BYTES = 2048,
     WEB_CONFIG_RULES_FILE_BYTES = 1024,
-    WEB_CONFIG_PATH_BYTES = 108, /* as long as sun_path may be, with its NUL */
-    WEB_CONFIG_FILE_BYTES = 4096,
+    WEB_CONFIG_PATH_BYTES = SETTINGS_SOCKET_BYTES,
     WEB_CONFIG_USER_BYTES = 33,
     WEB_CONFIG_HOST_BYTES = 64,
-    WEB_CONFIG_LISTENER_BYTES = 160,
+    WEB_CONFIG_LISTENER_BYTES = SETTINGS_LISTENER_BYTES,
     WEB_CONFIG_SSID_BYTES = 33,
     WEB_CONFIG_PASSWORD_BYTES = 65,
     WEB_CONFIG_PREFIXES_MAX = 8,
@@ -62,8 +61,8 @@ struct web_config_prefix {
 enum web_portal { WEB_PORTAL_OFF, WEB_PORTAL_OFFLINE };
 
 struct web_config {
+    struct settings_config common; /* first */
     enum web_section section;
-    char file[WEB_CONFIG_FILE_BYTES]; /* "" when there was none */
     struct web_config_listener listeners[HTTP_LISTENERS_MAX];
     size_t listener_count; /* after web_config_finish at least 1 */
     char names[WEB_CONFIG_NAMES_MAX][WEB_CONFIG_NAME_BYTES];
@@ -92,31 +91,17 @@ struct web_config {
     enum log_level log_level;
     /* Of [moderate] only. */
     struct web_config_prefix allow[WEB_CONFIG_PREFIXES_MAX]; /* who may connect */
-    size_t allow_count;                                      /* after web_options_load 1 or more */
-    char guests[WEB_CONFIG_RULES_FILE_BYTES];                /* the file of the guests' page */
-    char password[WEB_CONFIG_HASH_BYTES];                    /* its Argon2id hash */
-    unsigned key_lines[WEB_CONFIG_KEYS_MAX];                 /* as settings_target.key_lines */
+    size_t allow_count;                       /* after web_moderate_finish 1 or more */
+    char guests[WEB_CONFIG_RULES_FILE_BYTES]; /* the file of the guests' page */
+    char password[WEB_CONFIG_HASH_BYTES];     /* its Argon2id hash */
 };
 
 /* Sets all defaults but those that web_config_finish sets. */
 void web_config_defaults(enum web_section section, struct web_config *out_config);
 
-/*
- * Parses configuration text of `length` bytes with this one section. `name` is the file's name for
- * sentences. 0; SETTINGS_REFUSED with a line "name:line: what is wrong and what would be right" for
- * each error in out_reason (SETTINGS_REASON_BYTES); or -ERR_NOMEM. On failure *out_config is
- * untouched.
- */
-int web_config_parse(enum web_section section, const char *text, size_t length, const char *name,
-                     struct web_config *out_config, char *out_reason);
-
-/* Reads and parses a file; the same, and SETTINGS_REFUSED when the file cannot be read. */
-int web_config_read(enum web_section section, const char *file, struct web_config *out_config,
-                    char *out_reason);
-
-/* Sets one key, for an option of the command line: `name` is the option for sentences. */
-int web_config_set(struct web_config *config, const char *name, const char *key, const char *value,
-                   char *out_reason);
+/* Begins a section of a file, as settings_target.enter: `config` is a struct web_config. */
+int web_config_enter(void *config, const struct settings_source *source,
+                     const struct settings_heading *heading, void **out_base);
 
 /* Sets the default listener and name, and checks the rules about several keys. 0, or
  * SETTINGS_REFUSED with a line for each error. */
@@ -126,11 +111,6 @@ int web_config_finish(struct web_config *config, char *out_reason);
  * file, so only the user of the program may open it, and not root. 0, or SETTINGS_REFUSED with a
  * sentence. */
 int web_config_read_rules(struct web_config *config, char *out_reason);
-
-/* Whether a reload may replace `running` by `fresh`. 0; or SETTINGS_REFUSED with a sentence about
- * the first changed key that needs a restart. */
-int web_config_check_reload(const struct web_config *running, const struct web_config *fresh,
-                            char *out_reason);
 
 /*
  * A sentence about what should be said and is not: who runs a page that others than this machine

@@ -59,7 +59,7 @@ static int check_one(const struct settings_source *source, const struct web_conf
                                    "`listen`: guests reach their page at the address of %s "
                                    "(`listen = %s` in %s): name another one, which guests cannot "
                                    "reach",
-                                   text, theirs, guests->file);
+                                   text, theirs, guests->common.file);
         }
     }
     return 0;
@@ -67,7 +67,8 @@ static int check_one(const struct settings_source *source, const struct web_conf
 
 /* Reads the listeners of the guests' page. Without a file there are none; a file that cannot be
  * seen may have some. */
-static int read_guests(const struct web_config *config, struct web_config *out_guests, char *reason)
+static int read_guests(const struct web_config *config, const struct settings_program *program,
+                       struct web_config *out_guests, char *reason)
 {
     const char *file = config->guests[0] != '\0' ? config->guests : guests_file;
 
@@ -75,18 +76,19 @@ static int read_guests(const struct web_config *config, struct web_config *out_g
     if (config->guests[0] == '\0' && access(file, F_OK) != 0 && errno == ENOENT) {
         return 0;
     }
-    return web_config_read(WEB_SECTION_WEB, file, out_guests, reason);
+    return settings_config_read(program, file, out_guests, reason);
 }
 
-int web_moderate_finish(struct web_config *config, char *out_reason)
+int web_moderate_finish(struct web_config *config, const struct settings_program *program,
+                        char *out_reason)
 {
     struct settings_source source = {
-        .name = config->file[0] != '\0' ? config->file : "configuration",
+        .name = config->common.file[0] != '\0' ? config->common.file : "configuration",
         .reason = out_reason,
         .collects = true,
     };
     struct web_config *guests = malloc(sizeof(*guests)); /* large for a small machine's stack */
-    int rc = guests != NULL ? read_guests(config, guests, out_reason) : -ERR_NOMEM;
+    int rc = guests != NULL ? read_guests(config, program, guests, out_reason) : -ERR_NOMEM;
 
     if (rc == 0) {
         out_reason[0] = '\0';

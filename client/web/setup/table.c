@@ -145,7 +145,7 @@ static const struct settings_key keys[] = {
      .standard = "info", .reloadable = true, .help = "The least important lines that are logged."},
 };
 
-_Static_assert(sizeof(keys) / sizeof(keys[0]) <= WEB_CONFIG_KEYS_MAX,
+_Static_assert(sizeof(keys) / sizeof(keys[0]) <= SETTINGS_KEYS_MAX,
                "struct web_config has a line number for each key");
 
 #define READS_WHY                                                                      \

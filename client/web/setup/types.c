@@ -7,6 +7,7 @@
 #include <sodium.h>
 
 #include "client/web/setup/config.h"
+#include "daemon/settings/listener.h"
 
 /* --- listeners -------------------------------------------------------------------------------- */
 
@@ -64,60 +65,15 @@ int web_metrics_check(const struct web_config_listener *listeners, size_t count,
                                                      "without the word metrics, for phones");
 }
 
-/* Reads ADDRESS:PORT or [ADDRESS]:PORT. `text` is changed. */
-static bool place_read(char *text, struct web_config_listener *listener)
-{
-    char *colon = strrchr(text, ':');
-    char *address = text;
+static const struct settings_word words[] = {
+    {"proxied", offsetof(struct web_config_listener, is_proxied)},
+    {"metrics", offsetof(struct web_config_listener, is_metrics)},
+    {"freebind", offsetof(struct web_config_listener, is_freebind)},
+    {"senders=address", offsetof(struct web_config_listener, by_address)},
+};
 
-    if (colon == NULL || !settings_parse_port(colon + 1, &listener->port)) {
-        return false;
-    }
-    *colon = '\0';
-    listener->family = 4;
-    if (text[0] == '[' && colon > text + 1 && colon[-1] == ']') {
-        colon[-1] = '\0';
-        address = text + 1;
-        listener->family = 6;
-    }
-    return inet_pton(listener->family == 6 ? AF_INET6 : AF_INET, address, listener->address) == 1;
-}
-
-/* Removes a word behind an address. False: it is not there. */
-static bool word_take(char *text, const char *word)
-{
-    size_t length = strlen(text);
-    size_t end = length - strlen(word);
-
-    if (length < strlen(word) + 2 || strcmp(text + end, word) != 0 ||
-        (text[end - 1] != ' ' && text[end - 1] != '\t')) {
-        return false;
-    }
-    while (end > 0 && (text[end - 1] == ' ' || text[end - 1] == '\t')) {
-        end--;
-    }
-    text[end] = '\0';
-    return true;
-}
-
-/* Removes the words behind an address, in any order, and sets the field of each. */
-static void words_take(char *text, struct web_config_listener *listener)
-{
-    const struct {
-        const char *word;
-        bool *field;
-    } words[] = {{"proxied", &listener->is_proxied},
-                 {"metrics", &listener->is_metrics},
-                 {"freebind", &listener->is_freebind},
-                 {"senders=address", &listener->by_address}};
-
-    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
-        if (word_take(text, words[i].word)) {
-            *words[i].field = true;
-            i = SIZE_MAX; /* the word before it may be any of them */
-        }
-    }
-}
+static const struct settings_listener grammar = {words, sizeof(words) / sizeof(words[0]), 7118,
+                                                 "/run/hearsay-web/http.sock"};
 
 /* What may stand behind an address of metrics, and which address may not. */
 static int metrics_check(const struct settings_source *source, const char *key,
@@ -144,27 +100,18 @@ static int metrics_check(const struct settings_source *source, const char *key,
 static int listener_parse(const struct settings_source *source, const char *key, const char *value,
                           struct web_config_listener *out_listener)
 {
-    struct web_config_listener listener = {.is_unix = value[0] == '/'};
-    char text[SETTINGS_LINE_BYTES_MAX + 1];
+    struct web_config_listener listener = {.is_unix = false};
+    struct settings_place place;
+    int rc = settings_parse_listener(&grammar, source, key, value, &place, &listener);
 
-    if (strlen(value) >= sizeof(text)) {
-        return settings_refuse(source, "`%s` is too long", key);
+    if (rc != 0) {
+        return rc;
     }
-    memcpy(text, value, strlen(value) + 1);
-    words_take(text, &listener);
-    if (listener.is_unix) {
-        int rc = settings_parse_path(source, key, text, listener.path, sizeof(listener.path));
-        if (rc != 0) {
-            return rc;
-        }
-    } else if (!place_read(text, &listener)) {
-        return settings_refuse(source,
-                               "`%s` must be a numeric address with a port, such as "
-                               "192.168.8.1:80 or [fd00::1]:80, or the path of a socket; the "
-                               "words proxied, metrics, freebind and senders=address may follow; "
-                               "not `%.160s`",
-                               key, value);
-    }
+    listener.is_unix = place.family == 0;
+    listener.family = place.family;
+    listener.port = place.port;
+    memcpy(listener.address, place.address, sizeof(listener.address));
+    memcpy(listener.path, place.path, sizeof(listener.path));
     if (listener.is_metrics && metrics_check(source, key, &listener) != 0) {
         return SETTINGS_REFUSED;
     }
@@ -209,20 +156,11 @@ static int listener_add(const struct settings_source *source, const struct setti
 
 void web_listener_print(const struct web_config_listener *listener, char *out)
 {
-    char address[INET6_ADDRSTRLEN] = "";
-    const char *word = listener->is_metrics ? " metrics" : listener->is_proxied ? " proxied" : "";
-    const char *freebind = listener->is_freebind ? " freebind" : "";
-    const char *senders = listener->by_address ? " senders=address" : "";
+    struct settings_place place = {.family = listener->family, .port = listener->port};
 
-    if (listener->is_unix) {
-        (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES, "%s%s%s", listener->path, word, senders);
-        return;
-    }
-    (void)inet_ntop(listener->family == 6 ? AF_INET6 : AF_INET, listener->address, address,
-                    sizeof(address)); /* has room for each address */
-    (void)snprintf(out, WEB_CONFIG_LISTENER_BYTES,
-                   listener->family == 6 ? "[%s]:%u%s%s%s" : "%s:%u%s%s%s", address,
-                   (unsigned)listener->port, word, freebind, senders);
+    memcpy(place.address, listener->address, sizeof(place.address));
+    memcpy(place.path, listener->path, sizeof(place.path));
+    settings_print_listener(&grammar, &place, listener, out);
 }
 
 static void listeners_print(const struct settings_key *key, const void *base, FILE *out)

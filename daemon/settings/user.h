@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* settings_user: the key `user`, which names the user that a program becomes when root starts it.
+ */
+#ifndef DAEMON_SETTINGS_USER_H
+#define DAEMON_SETTINGS_USER_H
+
+#include "daemon/settings/value.h"
+#include "daemon/system/privilege.h"
+
+struct settings_user {
+    const char *name;      /* the value of `user`; "": not set */
+    bool is_peer;          /* hearsayd must know the user at its sockets, so it may not be nobody */
+    gid_t admin_group;     /* as in struct privilege_user */
+    const char *directory; /* made for the user if root starts the program; NULL: none */
+    const char *file;      /* the configuration, which a reload has to read; "" or NULL: none */
+};
+
+/*
+ * Checks that the user exists, is not root and, with is_peer, can be told from others. Returns 0,
+ * also if the key is not set; or SETTINGS_REFUSED with a sentence in out_reason
+ * (SETTINGS_REASON_BYTES).
+ */
+int settings_check_user(const struct settings_user *user, char *out_reason);
+
+/*
+ * Becomes the user for good, and warns if this user cannot read the configuration. If the key is
+ * not set, the process keeps its user, with a warning if that is root. Returns 0; or, with a
+ * sentence in out_reason (SETTINGS_REASON_BYTES), SETTINGS_REFUSED as settings_check_user does and
+ * if the process runs neither as root nor as the user, or -ERR_SYSTEM if the system did not let it:
+ * then the process must end.
+ */
+int settings_become_user(const struct settings_user *user, char *out_reason);
+
+#endif

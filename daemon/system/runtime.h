@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/*
+ * runtime: what every program with a loop of libuv does while it runs: it ends at SIGTERM and
+ * SIGINT, reads its configuration again at SIGHUP, tells the service manager that it still runs,
+ * and has the kernel refuse the system calls that it does not need.
+ */
+#ifndef DAEMON_SYSTEM_RUNTIME_H
+#define DAEMON_SYSTEM_RUNTIME_H
+
+#include <stdbool.h>
+
+#include <uv.h>
+
+/* What a program does at a signal. The functions run on the loop, with `context`. */
+struct runtime_events {
+    /* SIGTERM or SIGINT. `is_again`: a program that is ending already gets another one. */
+    void (*stop)(void *context, bool is_again);
+    /* SIGHUP, unless the program is ending; NULL: SIGHUP has its usual effect. */
+    void (*reload)(void *context);
+    const char *stopping; /* what the service manager shows during the end */
+};
+
+enum { RUNTIME_SIGNALS = 3 };
+
+struct runtime {
+    const struct runtime_events *events; /* borrowed */
+    void *context;
+    uv_signal_t signals[RUNTIME_SIGNALS];
+    uv_timer_t watchdog;
+    const char *unfiltered; /* why system calls are not filtered; NULL: they are */
+    bool wants_filter;
+    bool is_stopping;
+};
+
+/* The first step of the start, before the loop is made (privilege_refuse_rings says why).
+ * `wants_filter`: the operator has not switched the filter of system calls off. */
+void runtime_init(struct runtime *runtime, bool wants_filter);
+
+/* Makes and starts the handles. Borrows `events`. Returns 0 or an error of libuv; in both cases the
+ * handles have to be closed, by runtime_close or with all handles of the loop. */
+int runtime_start(struct runtime *runtime, uv_loop_t *loop, const struct runtime_events *events,
+                  void *context);
+
+/* Closes the handles. */
+void runtime_close(struct runtime *runtime);
+
+/* Acts on the signals that early_signals.h has noted. */
+void runtime_act_early(struct runtime *runtime);
+
+/* The last step of the start: installs the filter of system calls. From then on all descriptors
+ * must be open, and serving must need no system call that the filter refuses. */
+void runtime_filter_calls(struct runtime *runtime);
+
+#endif
