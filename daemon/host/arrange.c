@@ -306,7 +306,7 @@ static void arrange_finish(struct arrange *arrange)
     figures->last_count = index_count(arrange->epoch->index);
     struct worth_counts counts = counts_of(arrange->epoch);
     log_rebuild(arrange);
-    worth_rebuilt(&arrange->epoch->worth, &counts);
+    worth_rebuilt(&arrange->epoch->worth, &arrange->begun, &counts);
     arrange->epoch->is_loaded = false;
     arrange_end(arrange);
 }
