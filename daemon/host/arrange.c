@@ -78,14 +78,29 @@ static void give_back(void)
 #endif
 }
 
+/* What loading freed, before the rebuild takes as much again. */
+static void give_back_if_loaded(const struct arrange *arrange)
+{
+    if (arrange->gives_back) {
+        give_back();
+    }
+}
+
+static void run_taking(struct long_work *work)
+{
+    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
+    struct index_stop stop = {is_stopped, arrange};
+
+    give_back_if_loaded(arrange);
+    arrange->outcome = renewal_take(arrange->renewal, &stop);
+}
+
 static void run_arranging(struct long_work *work)
 {
     struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
     struct index_stop stop = {is_stopped, arrange};
 
-    if (arrange->gives_back) {
-        give_back(); /* what loading freed, before the rebuild takes as much again */
-    }
+    give_back_if_loaded(arrange);
     arrange->outcome = renewal_arrange(arrange->renewal, &stop);
 }
 
@@ -134,10 +149,9 @@ static void note_failure(struct arrange *arrange, int outcome)
                 outcome < 0 ? err_text(outcome) : "too many came and went meanwhile");
 }
 
-static void on_arranged(struct long_work *work)
+/* The worker has taken or arranged messages. `next` is the phase that follows. */
+static void go_on(struct arrange *arrange, enum arrange_phase next)
 {
-    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
-
     (*arrange->working)--;
     if (arrange->stopped) {
         arrange_end(arrange);
@@ -145,8 +159,18 @@ static void on_arranged(struct long_work *work)
         note_failure(arrange, arrange->outcome);
         arrange_end(arrange);
     } else {
-        arrange->phase = ARRANGE_FOLLOWING;
+        arrange->phase = next;
     }
+}
+
+static void on_taken(struct long_work *work)
+{
+    go_on(CONTAINER_OF(work, struct arrange, work), ARRANGE_COPYING);
+}
+
+static void on_arranged(struct long_work *work)
+{
+    go_on(CONTAINER_OF(work, struct arrange, work), ARRANGE_FOLLOWING);
 }
 
 /* --- which, and when -------------------------------------------------------------------------- */
@@ -327,6 +351,10 @@ bool arrange_turn(struct arrange *arrange, int64_t now_ms)
         return arrange->phase == ARRANGE_COPYING;
     case ARRANGE_COPYING:
         outcome = renewal_copy(arrange->renewal);
+        if (outcome == RENEWAL_FULL) {
+            arrange_submit(arrange, ARRANGE_TAKING, run_taking, on_taken);
+            return false;
+        }
         if (outcome == 0) {
             arrange_submit(arrange, ARRANGE_ARRANGING, run_arranging, on_arranged);
         }

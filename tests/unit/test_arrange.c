@@ -175,8 +175,12 @@ static void turn_while_busy(struct fixture *fixture)
 {
     unsigned turns = 0;
 
-    while (arrange_turn(&fixture->arrange, fixture->now_ms)) {
+    while (arrange_turn(&fixture->arrange, fixture->now_ms) ||
+           fixture->arrange.phase == ARRANGE_TAKING) {
         assert_in_range(++turns, 1, 100000);
+        if (fixture->arrange.phase == ARRANGE_TAKING) {
+            do_work(fixture);
+        }
     }
 }
 
