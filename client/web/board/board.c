@@ -154,6 +154,15 @@ static struct ask *next_ask(const struct board *board)
     return ask;
 }
 
+static void on_tick(uv_timer_t *timer);
+
+void board_begin_ticks(struct board *board)
+{
+    if (!uv_is_active((const uv_handle_t *)&board->tick)) {
+        (void)uv_timer_start(&board->tick, on_tick, TICK_MS, TICK_MS);
+    }
+}
+
 /* Sends as many questions as may go out now. An answer lets the next ones go. */
 static void board_send(struct board *board)
 {
@@ -202,6 +211,9 @@ static void board_ask(struct board *board, const struct ask *key, board_done *do
 {
     struct ask *ask = board->is_stopped ? NULL : asks_take(&board->asks, key);
 
+    if (ask != NULL) {
+        board_begin_ticks(board);
+    }
     if (ask == NULL || !ask_add_waiter(ask, done, context)) {
         done(context,
              &(struct board_reply){.outcome = board->is_stopped ? BOARD_AWAY : BOARD_NO_MEMORY,
@@ -533,6 +545,9 @@ static void on_tick(uv_timer_t *timer)
     if (board->is_greeted) {
         watch_tick(board);
     }
+    if (board->asks.first == NULL && board->watches == NULL) {
+        (void)uv_timer_stop(timer); /* an idle access point can sleep */
+    }
 }
 
 /* --- begin and end ---------------------------------------------------------------------------- */
@@ -560,7 +575,6 @@ int board_new(const struct board_options *options, struct board **out_board)
     board->retry.data = board;
     board->tick.data = board;
     board->send.data = board;
-    (void)uv_timer_start(&board->tick, on_tick, TICK_MS, TICK_MS);
     board_connect(board);
     *out_board = board;
     return 0;
