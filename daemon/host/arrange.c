@@ -136,17 +136,26 @@ static void arrange_end(struct arrange *arrange)
 }
 
 /*
- * Counts and logs a rebuild that has failed, because memory was short or too many messages changed
- * meanwhile. No rebuild begins before FAILED_REST_MS have passed.
+ * Counts and logs a rebuild that has failed. If memory was short, no rebuild begins before
+ * FAILED_REST_MS have passed. If too many messages came or went meanwhile, as in a burst, the next
+ * one may begin at once: these messages, at least as many as the rebuild had arranged, have paid
+ * for the work.
  */
 static void note_failure(struct arrange *arrange, int outcome)
 {
+    const char *name = arrange->host->config.name;
+
     arrange->figures.failed++;
+    if (outcome == RENEWAL_OVERRUN) {
+        log_info("host %s: so many messages came and went while it was arranged for quick queries "
+                 "that this begins again",
+                 name);
+        return;
+    }
     arrange->not_before_ms = arrange->now_ms + FAILED_REST_MS;
     log_warning("messages of host %s are not arranged for quick queries, which will be tried "
                 "again: %s",
-                arrange->host->config.name,
-                outcome < 0 ? err_text(outcome) : "too many came and went meanwhile");
+                name, err_text(outcome));
 }
 
 /* The worker has taken or arranged messages. `next` is the phase that follows. */

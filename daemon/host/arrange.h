@@ -67,7 +67,7 @@ struct arrange {
     int64_t now_ms; /* of the last tick or turn */
     int64_t begun_ms;
     struct worth_counts begun; /* the counters of the index when its rebuild began, for the log */
-    int64_t not_before_ms;     /* after a failure */
+    int64_t not_before_ms;     /* after a failure for lack of memory */
     struct arrange_figures figures;
 };
 

@@ -652,8 +652,7 @@ static void too_much_may_change(void **state)
     do_work(fixture);
     assert_int_equal(figures_of(fixture).failed, 1);
     assert_int_equal(index_count(index_of(fixture, 0)), MANY);
-    fixture->now_ms += 61 * SECOND_MS;
-    assert_true(quiet_tick(fixture));
+    assert_true(tick(fixture)); /* a burst is over soon, and does not have to wait for a minute */
     go_through(fixture, 0);
     assert_int_equal(figures_of(fixture).done, 1);
 }
