@@ -154,15 +154,6 @@ static struct ask *next_ask(const struct board *board)
     return ask;
 }
 
-static void on_tick(uv_timer_t *timer);
-
-void board_begin_ticks(struct board *board)
-{
-    if (!uv_is_active((const uv_handle_t *)&board->tick)) {
-        (void)uv_timer_start(&board->tick, on_tick, TICK_MS, TICK_MS);
-    }
-}
-
 /* Sends as many questions as may go out now. An answer lets the next ones go. */
 static void board_send(struct board *board)
 {
@@ -575,6 +566,9 @@ int board_new(const struct board_options *options, struct board **out_board)
     board->retry.data = board;
     board->tick.data = board;
     board->send.data = board;
+    /* The timer knows its function and its interval now; board_begin_ticks begins. */
+    (void)uv_timer_start(&board->tick, on_tick, TICK_MS, TICK_MS);
+    (void)uv_timer_stop(&board->tick);
     board_connect(board);
     *out_board = board;
     return 0;

@@ -37,7 +37,12 @@ struct board {
 
 /* There is something that may get old: a question, its answer or a watch. Once nothing is left, the
  * ticks end by themselves. */
-void board_begin_ticks(struct board *board);
+static inline void board_begin_ticks(struct board *board)
+{
+    if (!uv_is_active((const uv_handle_t *)&board->tick)) {
+        (void)uv_timer_again(&board->tick);
+    }
+}
 
 /* Takes a reply that concerns watches. False: the reply is of something else. */
 bool watch_reply(struct board *board, const struct hearsay_reply *reply);
