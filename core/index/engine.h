@@ -162,6 +162,7 @@ struct index_engine {
     void (*shift)(void *engine, int64_t from_ms, int64_t by_ms, struct notes *notes);
     int (*find)(const void *engine, const uint8_t *id, struct index_item *out_item,
                 uint64_t *out_filter);
+    int (*expect)(void *engine, size_t count); /* see index_expect; NULL: it makes no room */
     size_t (*count)(const void *engine);
     size_t (*places)(
         const void *engine); /* all places are below this number: see index_probe_offer */

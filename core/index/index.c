@@ -30,6 +30,13 @@ int index_new(const struct index_engine *engine, const struct index_options *opt
     return 0;
 }
 
+int index_expect(struct index *index, size_t count)
+{
+    assert(index_count(index) == 0);
+    return index->engine->expect != NULL && count > 0 ? index->engine->expect(index->handle, count)
+                                                      : 0;
+}
+
 void index_free(struct index *index)
 {
     if (index == NULL) {

@@ -45,14 +45,17 @@ struct index_options {
     const struct profile *profile;      /* copied */
     const struct bits_kernels *kernels; /* borrowed: see bits_select */
     uint64_t hash_seed; /* random, so that nobody can choose ids whose hashes collide */
-    /* how many messages will soon be inserted, so that the index makes room for them at once; 0:
-     * nobody knows */
-    size_t expected;
 };
 
 /* An empty index. -ERR_NOMEM. */
 int index_new(const struct index_engine *engine, const struct index_options *options,
               struct index **out_index);
+
+/*
+ * About `count` messages will soon be inserted into an index that has none: makes room for their
+ * ids at once, which takes less memory than growing step by step. 0 or -ERR_NOMEM.
+ */
+int index_expect(struct index *index, size_t count);
 
 /* Frees the index. No search and no renewal may be running on it. NULL is fine. */
 void index_free(struct index *index);

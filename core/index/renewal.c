@@ -17,13 +17,15 @@ enum { NOTES_LEAST = 65536 };
 struct batch {
     struct batch *next;
     size_t count;
-    struct index_item *items;
+    struct index_item *items; /* points into `filters` */
+    /* One block for filters and items. Of all usual profiles it is so large that glibc gives it
+     * back to the system when it is freed (arrange_tune_memory). */
     uint64_t *filters;
 };
 
 /*
- * While a thread is in renewal_arrange, only this thread uses `fresh` and `batches`, and only the
- * thread of the index changes the other fields.
+ * While a thread is in renewal_take or renewal_arrange, only this thread uses `fresh`, `batches`
+ * and `batch_count`, and only the thread of the index changes the other fields.
  */
 struct renewal {
     const struct alloc *alloc;
@@ -33,6 +35,7 @@ struct renewal {
      * `fresh` then has the engine that the first index had */
     struct index *fresh;
     struct batch *batches; /* in no order */
+    size_t batch_count;
 
     struct index *index; /* NULL: detached */
     void *cursor;        /* while messages are copied */
@@ -48,7 +51,6 @@ int renewal_begin(struct index *index, struct renewal **out_renewal)
     const struct alloc *alloc = index->options.alloc;
     struct renewal *renewal = alloc_zeroed(alloc, 1, sizeof(*renewal));
     size_t count = index_count(index);
-    struct index_options options = index->options;
 
     assert(index->notes == NULL && index->engine->cursor_copy != NULL);
     if (renewal == NULL) {
@@ -57,8 +59,10 @@ int renewal_begin(struct index *index, struct renewal **out_renewal)
     renewal->alloc = alloc;
     renewal->words = index->words;
     notes_init(&renewal->notes, alloc, count < NOTES_LEAST ? NOTES_LEAST : count);
-    options.expected = count;
-    int rc = index_new(index->engine, &options, &renewal->fresh);
+    int rc = index_new(index->engine, &index->options, &renewal->fresh);
+    if (rc == 0) {
+        rc = index_expect(renewal->fresh, count);
+    }
     if (rc == 0) {
         rc = index->engine->cursor_new(index->handle, alloc, &renewal->cursor);
     }
@@ -93,7 +97,6 @@ void renewal_detach(struct renewal *renewal)
 
 static void free_batch(const struct renewal *renewal, struct batch *batch)
 {
-    alloc_release(renewal->alloc, batch->items);
     alloc_release(renewal->alloc, batch->filters);
     alloc_release(renewal->alloc, batch);
 }
@@ -129,29 +132,17 @@ static struct batch *new_batch(struct renewal *renewal)
     if (batch == NULL) {
         return NULL;
     }
-    batch->items = alloc_array(renewal->alloc, INDEX_COPY_MAX, sizeof(*batch->items));
-    batch->filters =
-        alloc_array(renewal->alloc, INDEX_COPY_MAX * renewal->words, sizeof(*batch->filters));
-    if (batch->items == NULL || batch->filters == NULL) {
+    batch->filters = alloc_array(renewal->alloc, INDEX_COPY_MAX,
+                                 renewal->words * sizeof(uint64_t) + sizeof(struct index_item));
+    if (batch->filters == NULL) {
         free_batch(renewal, batch);
         return NULL;
     }
+    batch->items = (struct index_item *)(batch->filters + INDEX_COPY_MAX * renewal->words);
     batch->next = renewal->batches;
     renewal->batches = batch;
+    renewal->batch_count++;
     return batch;
-}
-
-/* Gives back the memory of a batch that its messages do not need. The batch has at least one
- * message. If resizing fails, the batch keeps its memory. */
-static void trim_batch(struct renewal *renewal, struct batch *batch)
-{
-    struct index_item *items =
-        alloc_resize(renewal->alloc, batch->items, batch->count, sizeof(*batch->items));
-    uint64_t *filters = alloc_resize(renewal->alloc, batch->filters, batch->count * renewal->words,
-                                     sizeof(*batch->filters));
-
-    batch->items = items != NULL ? items : batch->items;
-    batch->filters = filters != NULL ? filters : batch->filters;
 }
 
 int renewal_copy(struct renewal *renewal)
@@ -171,11 +162,8 @@ int renewal_copy(struct renewal *renewal)
     }
     int rc = index->engine->cursor_copy(index->handle, renewal->cursor, batch->items,
                                         batch->filters, &batch->count);
-    if (batch->count > 0) {
-        trim_batch(renewal, batch);
-    }
     if (rc == INDEX_MORE) {
-        return RENEWAL_MORE;
+        return renewal->batch_count == RENEWAL_BATCHES ? RENEWAL_FULL : RENEWAL_MORE;
     }
     free_cursor(renewal);
     return 0;
@@ -195,7 +183,7 @@ static int insert_batch(struct index *fresh, const struct batch *batch, size_t w
     return 0;
 }
 
-int renewal_arrange(struct renewal *renewal, const struct index_stop *stop)
+int renewal_take(struct renewal *renewal, const struct index_stop *stop)
 {
     int rc = 0;
 
@@ -206,9 +194,17 @@ int renewal_arrange(struct renewal *renewal, const struct index_stop *stop)
             return RENEWAL_STOPPED;
         }
         renewal->batches = batch->next;
+        renewal->batch_count--;
         rc = insert_batch(renewal->fresh, batch, renewal->words);
         free_batch(renewal, batch);
     }
+    return rc;
+}
+
+int renewal_arrange(struct renewal *renewal, const struct index_stop *stop)
+{
+    int rc = renewal_take(renewal, stop);
+
     if (rc == 0) {
         rc = index_arrange(renewal->fresh, stop);
     }

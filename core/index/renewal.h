@@ -4,19 +4,21 @@
  *
  *   begin    from now on the ids of inserted and removed messages are noted (notes.h)
  *   copy     copies messages out of the index, a bounded number in each call
- *   arrange  inserts the copy into a second index and arranges it. This takes long. It does not
- *            touch the first index, so another thread may call it
+ *   take     inserts what was copied so far into a second index, so that the copy does not grow
+ *            with the index. copy and take take turns
+ *   arrange  takes the rest and arranges the second index. This takes long
  *   follow   applies the noted changes to the second index, some changes in each call. At the end
  *            the two indexes exchange their engines. Running searches go on and stay right
  *   free     frees the old engine, which takes long, too
  *
  * The address of the index stays the same. begin, copy, follow and detach belong to the thread of
- * the index. Any thread may call arrange, and free after detach or after the end of follow, if the
- * allocator of the index allows that. A failure leaves the index as it was.
+ * the index. take and arrange do not touch the first index, so any thread may call them, and free
+ * after detach or after the end of follow, if the allocator of the index allows that. A failure
+ * leaves the index as it was.
  *
- * A renewal takes memory for the copy, which is freed while arrange reads it; for the second index;
- * for arranging; and for a queue of the noted ids, 16 bytes each. At most as many noted ids wait as
- * the index had messages at the beginning, or 65,536 if that is more.
+ * A renewal takes memory for a copy of at most RENEWAL_BATCHES * INDEX_COPY_MAX messages; for the
+ * second index; for arranging; and for a queue of the noted ids, 16 bytes each. At most as many
+ * noted ids wait as the index had messages at the beginning, or 65,536 if that is more.
  */
 #ifndef CORE_INDEX_RENEWAL_H
 #define CORE_INDEX_RENEWAL_H
@@ -28,9 +30,13 @@ struct renewal;
 /* Named outcomes. */
 enum {
     RENEWAL_MORE = 1,    /* copy, follow: not done, call again */
-    RENEWAL_STOPPED = 2, /* arrange: `stop` ended the call */
-    RENEWAL_OVERRUN = 3  /* copy, follow: too many changes were noted; call detach */
+    RENEWAL_STOPPED = 2, /* take, arrange: `stop` ended the call */
+    RENEWAL_OVERRUN = 3, /* copy, follow: too many changes were noted; call detach */
+    RENEWAL_FULL = 4     /* copy: not done; call take before the next call */
 };
+
+/* So many calls of copy are copied before RENEWAL_FULL. */
+enum { RENEWAL_BATCHES = 2 };
 
 /*
  * Begins a renewal. The engine of the index must be able to arrange messages, as the tree is, and
@@ -39,13 +45,19 @@ enum {
  */
 int renewal_begin(struct index *index, struct renewal **out_renewal);
 
-/* Copies at most INDEX_COPY_MAX more messages. 0 when all are copied, RENEWAL_MORE,
+/* Copies at most INDEX_COPY_MAX more messages. 0 when all are copied, RENEWAL_MORE, RENEWAL_FULL,
  * RENEWAL_OVERRUN, -ERR_NOMEM. */
 int renewal_copy(struct renewal *renewal);
 
 /*
- * Arranges the copy. Call it after copy has returned 0. `stop` may be NULL. 0, RENEWAL_STOPPED,
- * -ERR_NOMEM.
+ * Inserts what was copied into the second index. Call it after copy has returned RENEWAL_FULL.
+ * `stop` may be NULL. 0, RENEWAL_STOPPED, -ERR_NOMEM.
+ */
+int renewal_take(struct renewal *renewal, const struct index_stop *stop);
+
+/*
+ * Arranges the second index. Call it after copy has returned 0. `stop` may be NULL. 0,
+ * RENEWAL_STOPPED, -ERR_NOMEM.
  */
 int renewal_arrange(struct renewal *renewal, const struct index_stop *stop);
 
@@ -60,8 +72,8 @@ int renewal_follow(struct renewal *renewal, size_t budget);
 
 /*
  * Ends the renewal's use of the index; the index stays as it is and may be freed. May be called at
- * any time, even while another thread is in arrange. The thread of the index may then call
- * renewal_free only, after arrange has returned.
+ * any time, even while another thread is in take or arrange. The thread of the index may then call
+ * renewal_free only, after that call has returned.
  */
 void renewal_detach(struct renewal *renewal);
 

@@ -15,7 +15,19 @@ static size_t arranged_of(const struct worth_counts *counts)
     return counts->worn < counts->messages ? counts->messages - counts->worn : 0;
 }
 
-/* Learns which share of the arranged messages a search compares. The worn ones are all compared. */
+/* What the queries and the worn messages have paid for, in messages that a rebuild arranges. */
+static uint64_t paid(const struct worth *worth, const struct worth_counts *counts)
+{
+    uint64_t saved = (uint64_t)counts->worn * (PPM - worth->compared_ppm) / PPM;
+
+    return worth->excess / WORTH_COMPARISONS + WORTH_SHARE * saved + worth->credit;
+}
+
+/*
+ * Learns which share of the arranged messages a search compares. The worn ones are all compared.
+ * Keeps the smallest share: if searches of a kind that compares much kept the larger one, those of
+ * another kind that compare less would never be seen to pay for the worn messages.
+ */
 static void observe(struct worth *worth, const struct worth_counts *counts, uint64_t searches,
                     uint64_t comparisons)
 {
@@ -27,7 +39,14 @@ static void observe(struct worth *worth, const struct worth_counts *counts, uint
     if (worth->observed >= WORTH_OBSERVED && worth->observed_messages > 0) {
         uint64_t ppm = worth->observed_comparisons * PPM / worth->observed_messages;
 
-        worth->compared_ppm = ppm < COMPARED_PPM_MOST ? (uint32_t)ppm : COMPARED_PPM_MOST;
+        ppm = ppm < COMPARED_PPM_MOST ? ppm : COMPARED_PPM_MOST;
+        if (!worth->is_learnt || ppm < worth->compared_ppm) {
+            worth->compared_ppm = (uint32_t)ppm;
+        }
+        worth->is_learnt = true;
+        worth->observed = 0;
+        worth->observed_comparisons = 0;
+        worth->observed_messages = 0;
     }
 }
 
@@ -38,7 +57,7 @@ void worth_look(struct worth *worth, const struct worth_counts *counts)
 
     worth->searches = counts->searches;
     worth->comparisons = counts->comparisons;
-    if (worth->observed < WORTH_OBSERVED && arranged_of(counts) > 0) {
+    if (arranged_of(counts) > 0) {
         observe(worth, counts, searches, comparisons);
     }
     uint64_t after = searches * counts->messages / 1000 * worth->compared_ppm / 1000;
@@ -49,15 +68,18 @@ void worth_look(struct worth *worth, const struct worth_counts *counts)
 
 bool worth_is_due(const struct worth *worth, const struct worth_counts *counts)
 {
-    uint64_t saved = (uint64_t)counts->worn * (PPM - worth->compared_ppm) / PPM;
-    uint64_t left = worth->excess / WORTH_COMPARISONS + WORTH_SHARE * saved;
-
-    return counts->messages > WORTH_MESSAGES_LEAST && left >= counts->messages;
+    return counts->messages > WORTH_MESSAGES_LEAST && paid(worth, counts) >= counts->messages;
 }
 
-void worth_rebuilt(struct worth *worth, const struct worth_counts *counts)
+void worth_rebuilt(struct worth *worth, const struct worth_counts *begun,
+                   const struct worth_counts *counts)
 {
+    uint64_t before = paid(worth, begun);
+    uint64_t credit = before > begun->messages ? before - begun->messages : 0;
+    bool is_kept = (uint64_t)counts->worn * WORTH_FEW >= counts->messages;
+
     *worth = (struct worth){.searches = counts->searches,
                             .comparisons = counts->comparisons,
-                            .compared_ppm = worth->compared_ppm};
+                            .compared_ppm = worth->compared_ppm,
+                            .credit = is_kept ? credit : 0};
 }

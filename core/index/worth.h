@@ -15,9 +15,15 @@
  * a client does, a deposit or a removal makes the worker arrange at most WORTH_SHARE messages, and
  * a query makes it work at most for about as long as the query took itself. No pause is needed.
  *
- * On some contexts arranged messages are compared, too, and a rebuild saves little. Therefore the
- * first queries after a rebuild are observed: `compared_ppm` is the share of the arranged messages
- * that they compare, and only the rest counts as saved, which is at least half.
+ * On some contexts arranged messages are compared, too, and a rebuild saves little. Therefore
+ * queries are observed: `compared_ppm` is the share of the arranged messages that they compare, and
+ * only the rest counts as saved, which is at least half. Queries of another kind may come later and
+ * compare far fewer, so observing goes on, and the smallest share since the last rebuild counts.
+ *
+ * Messages that come in a burst pay for more than one rebuild: the first index of N messages was
+ * paid for four times. Many come while that rebuild is under way, and may be too few to pay for the
+ * next one, although nobody asked for anything else than to have the burst arranged. So what was
+ * paid and not used stays as `credit`, if enough messages came meanwhile.
  */
 #ifndef CORE_INDEX_WORTH_H
 #define CORE_INDEX_WORTH_H
@@ -32,8 +38,10 @@ enum {
     WORTH_SHARE = 4,
     /* Arranging a message takes about as long as so many comparisons of a query. */
     WORTH_COMPARISONS = 2000,
-    /* Searches after a rebuild that are observed. */
-    WORTH_OBSERVED = 16
+    /* Searches that are observed together. */
+    WORTH_OBSERVED = 16,
+    /* Credit is kept if at least 1 / WORTH_FEW of the messages are worn at the end of a rebuild. */
+    WORTH_FEW = 64
 };
 
 /* The counters of an index. The last two only grow. */
@@ -47,11 +55,13 @@ struct worth_counts {
 struct worth {
     uint64_t searches; /* of the index, at the last look */
     uint64_t comparisons;
-    uint64_t observed; /* searches after the rebuild that were observed so far */
+    uint64_t observed; /* searches that are observed together, so far */
     uint64_t observed_comparisons;
     uint64_t observed_messages; /* arranged messages, summed over the observed searches */
+    bool is_learnt;             /* compared_ppm is of searches after the last rebuild */
     uint32_t compared_ppm;      /* 0 until searches were observed */
     uint64_t excess;            /* comparisons since the last rebuild that a rebuild had saved */
+    uint64_t credit;            /* messages that a rebuild may arrange without further payment */
 };
 
 /* Takes in what the counters have gained since the last look. Call about once a second. */
@@ -60,7 +70,12 @@ void worth_look(struct worth *worth, const struct worth_counts *counts);
 /* Whether a rebuild is worth its work, as of the last look. */
 bool worth_is_due(const struct worth *worth, const struct worth_counts *counts);
 
-/* The index was rebuilt: begins anew. Keeps compared_ppm until further searches were observed. */
-void worth_rebuilt(struct worth *worth, const struct worth_counts *counts);
+/*
+ * The index was rebuilt: begins anew. `begun`: the counters when the rebuild began; `counts`: now.
+ * Call worth_look before the rebuild begins, and not while it is under way. Keeps compared_ppm
+ * until further searches were observed.
+ */
+void worth_rebuilt(struct worth *worth, const struct worth_counts *begun,
+                   const struct worth_counts *counts);
 
 #endif

@@ -20,6 +20,15 @@ enum {
                         * TREE_GROUP) small groups of similar messages */
 };
 
+/* A number for each message of a window, for each centre, and a byte for each group. */
+static size_t scores_room(const struct tree_order *order, size_t window_room)
+{
+    size_t most = window_room > TREE_CENTRES_MAX ? window_room : TREE_CENTRES_MAX;
+    size_t bytes = order->count / sizeof(uint32_t) + 1;
+
+    return bytes > most ? bytes : most;
+}
+
 int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
                        struct tree_order *order, size_t window)
 {
@@ -34,16 +43,29 @@ int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
         .most_percent = tree_is_small(tree) ? TREE_SMALL_PERCENT : TREE_UNION_PERCENT,
         .may_be_small = tree_is_small(tree),
     };
+    arranger->scores = alloc_array(alloc, scores_room(order, room), sizeof(*arranger->scores));
+    arranger->histogram = alloc_array(alloc, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
+    arranger->moved = alloc_array(alloc, all, sizeof(*arranger->moved));
+    if (arranger->scores == NULL || arranger->histogram == NULL || arranger->moved == NULL) {
+        return -ERR_NOMEM;
+    }
+    return 0;
+}
+
+int tree_arranger_open_windows(struct tree_arranger *arranger)
+{
+    const struct tree *tree = arranger->tree;
+    const struct alloc *alloc = tree->alloc;
+    size_t room = arranger->window_room;
+
     arranger->rows = alloc_array(alloc, room * tree->words, sizeof(*arranger->rows));
     arranger->cardinalities = alloc_array(alloc, room, sizeof(*arranger->cardinalities));
     arranger->numbers = alloc_array(alloc, room, sizeof(*arranger->numbers));
     arranger->formed = alloc_array(alloc, room, sizeof(*arranger->formed));
-    arranger->scores = alloc_array(alloc, all, sizeof(*arranger->scores));
-    arranger->histogram = alloc_array(alloc, (size_t)tree->bits * 2 + 2, sizeof(uint32_t));
-    arranger->moved = alloc_array(alloc, all, sizeof(*arranger->moved));
+    arranger->order->sizes =
+        alloc_array(alloc, arranger->order->count, sizeof(*arranger->order->sizes));
     if (arranger->rows == NULL || arranger->cardinalities == NULL || arranger->numbers == NULL ||
-        arranger->formed == NULL || arranger->scores == NULL || arranger->histogram == NULL ||
-        arranger->moved == NULL) {
+        arranger->formed == NULL || arranger->order->sizes == NULL) {
         return -ERR_NOMEM;
     }
     return 0;

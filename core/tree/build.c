@@ -232,8 +232,7 @@ static int order_init(struct tree *tree, struct tree_order *order, size_t count)
 {
     *order = (struct tree_order){.count = count};
     order->positions = alloc_array(tree->alloc, count, sizeof(*order->positions));
-    order->sizes = alloc_array(tree->alloc, count, sizeof(*order->sizes));
-    return order->positions == NULL || order->sizes == NULL ? -ERR_NOMEM : 0;
+    return order->positions == NULL ? -ERR_NOMEM : 0;
 }
 
 static void order_deinit(struct tree *tree, struct tree_order *order)
@@ -242,15 +241,20 @@ static void order_deinit(struct tree *tree, struct tree_order *order)
     alloc_release(tree->alloc, order->sizes);
 }
 
-/* Puts the messages into full groups, in the order that they have. */
-static void order_plainly(struct tree_order *order)
+/* Puts the messages into full groups, in the order that they have. 0 or -ERR_NOMEM. */
+static int order_plainly(struct tree *tree, struct tree_order *order)
 {
+    order->sizes = alloc_array(tree->alloc, order->count, sizeof(*order->sizes));
+    if (order->sizes == NULL) {
+        return -ERR_NOMEM;
+    }
     for (size_t left = order->count; left > 0;) {
         size_t size = left < TREE_GROUP ? left : TREE_GROUP;
 
         order->sizes[order->group_count++] = (uint8_t)size;
         left -= size;
     }
+    return 0;
 }
 
 /* Lists the positions of all messages. Asserts that no message was removed: only the last slots of
@@ -321,6 +325,9 @@ static int arrange_all(struct tree *tree, struct tree_order *order)
     if (rc == 0) {
         rc = tree_cluster(&arranger);
     }
+    if (rc == 0) {
+        rc = tree_arranger_open_windows(&arranger);
+    }
     for (size_t first = 0; rc == 0 && first < count; first += window) {
         if (index_stop_is_wanted(tree->stop)) {
             rc = INDEX_STOPPED;
@@ -364,7 +371,7 @@ int tree_rebuild(struct tree *tree)
         if (tree_is_sparse(tree)) {
             rc = arrange_all(tree, &order);
         } else {
-            order_plainly(&order);
+            rc = order_plainly(tree, &order);
         }
     }
     if (rc == 0) {

@@ -16,7 +16,6 @@
 #include "core/tree/inner.h"
 
 enum {
-    CENTRES_MAX = 4096,
     MESSAGES_A_CENTRE = 16,
     CENTRE_BITS_MAX = 2 * 1024 * 1024, /* of all centres together */
     STOP_INTERVAL = 4096 /* tree->stop is checked each time after this many messages */
@@ -38,7 +37,7 @@ struct clustering {
     struct centre_block *blocks;
     uint64_t *columns; /* of all blocks */
     uint32_t *sizes;   /* messages of each centre; one more */
-    uint32_t *chosen;  /* the centre of each message */
+    uint16_t *chosen;  /* the centre of each message */
     uint32_t *order;   /* of the centres */
     size_t count;
 };
@@ -59,8 +58,8 @@ static int clustering_init(struct clustering *c, struct tree_arranger *arranger,
 {
     const struct tree *tree = arranger->tree;
     const struct alloc *alloc = tree->alloc;
-    size_t most =
-        CENTRE_BITS_MAX / tree->bits < CENTRES_MAX ? CENTRE_BITS_MAX / tree->bits : CENTRES_MAX;
+    size_t most = CENTRE_BITS_MAX / tree->bits < TREE_CENTRES_MAX ? CENTRE_BITS_MAX / tree->bits
+                                                                  : TREE_CENTRES_MAX;
     size_t centres = count / MESSAGES_A_CENTRE + 1;
 
     *c = (struct clustering){.arranger = arranger, .tree = tree, .count = count};
@@ -168,7 +167,7 @@ static int choose_centres(struct clustering *c, const uint32_t *positions)
             return INDEX_STOPPED;
         }
         tree_read_filter(tree, tree_spot_at(tree, positions[i]), filter);
-        c->chosen[i] = nearest_centre(c, filter);
+        c->chosen[i] = (uint16_t)nearest_centre(c, filter);
         c->sizes[c->chosen[i]]++;
     }
     return 0;
@@ -367,7 +366,7 @@ static uint32_t far_centre(const struct clustering *c, const uint32_t *order, si
 /*
  * Orders the centres so that similar centres are near one another. Chooses two centres that are far
  * from each other, and sorts all centres by which of the two they resemble more. Then calls itself
- * for each half. The calls are nested at most log2(CENTRES_MAX) deep.
+ * for each half. The calls are nested at most log2(TREE_CENTRES_MAX) deep.
  */
 static void order_centres(struct clustering *c, uint32_t *order, size_t count)
 {

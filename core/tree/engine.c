@@ -27,12 +27,15 @@ static int tree_create(const struct index_options *options, void **out_engine)
     tree->seed = options->hash_seed;
     tree->small_most = TREE_SMALL_MOST;
     idmap_init(&tree->ids, options->alloc, options->hash_seed);
-    if (options->expected > 0 && idmap_expect(&tree->ids, options->expected) != 0) {
-        alloc_release(options->alloc, tree);
-        return -ERR_NOMEM;
-    }
     *out_engine = tree;
     return 0;
+}
+
+static int tree_expect(void *engine, size_t count)
+{
+    struct tree *tree = engine;
+
+    return idmap_expect(&tree->ids, count);
 }
 
 static void tree_destroy(void *engine)
@@ -207,6 +210,7 @@ const struct index_engine tree_engine = {
     .remove = tree_remove,
     .shift = tree_shift,
     .find = tree_find,
+    .expect = tree_expect,
     .count = tree_count,
     .places = tree_places,
     .bytes = tree_bytes,

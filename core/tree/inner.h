@@ -51,6 +51,7 @@ enum {
                                 similar messages, when a rebuild forms the group */
     TREE_SMALL_PERCENT = 33, /* the same percentage in a small tree */
     TREE_SMALL_MOST = 65536, /* most messages of a small tree */
+    TREE_CENTRES_MAX = 4096, /* of cluster.c */
     TREE_LINE_WORDS = 8      /* words of a cache line */
 };
 
@@ -484,6 +485,9 @@ struct tree_arranger {
  * call tree_arranger_deinit in both cases. */
 int tree_arranger_init(struct tree_arranger *arranger, const struct tree *tree,
                        struct tree_order *order, size_t window);
+/* Allocates what windows need and tree_cluster does not, and order->sizes: a rebuild takes most
+ * memory while it clusters. 0 or -ERR_NOMEM. */
+int tree_arranger_open_windows(struct tree_arranger *arranger);
 void tree_arranger_deinit(struct tree_arranger *arranger);
 
 /*

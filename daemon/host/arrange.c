@@ -78,14 +78,29 @@ static void give_back(void)
 #endif
 }
 
+/* What loading freed, before the rebuild takes as much again. */
+static void give_back_if_loaded(const struct arrange *arrange)
+{
+    if (arrange->gives_back) {
+        give_back();
+    }
+}
+
+static void run_taking(struct long_work *work)
+{
+    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
+    struct index_stop stop = {is_stopped, arrange};
+
+    give_back_if_loaded(arrange);
+    arrange->outcome = renewal_take(arrange->renewal, &stop);
+}
+
 static void run_arranging(struct long_work *work)
 {
     struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
     struct index_stop stop = {is_stopped, arrange};
 
-    if (arrange->gives_back) {
-        give_back(); /* what loading freed, before the rebuild takes as much again */
-    }
+    give_back_if_loaded(arrange);
     arrange->outcome = renewal_arrange(arrange->renewal, &stop);
 }
 
@@ -121,23 +136,31 @@ static void arrange_end(struct arrange *arrange)
 }
 
 /*
- * Counts and logs a rebuild that has failed, because memory was short or too many messages changed
- * meanwhile. No rebuild begins before FAILED_REST_MS have passed.
+ * Counts and logs a rebuild that has failed. If memory was short, no rebuild begins before
+ * FAILED_REST_MS have passed. If too many messages came or went meanwhile, as in a burst, the next
+ * one may begin at once: these messages, at least as many as the rebuild had arranged, have paid
+ * for the work.
  */
 static void note_failure(struct arrange *arrange, int outcome)
 {
+    const char *name = arrange->host->config.name;
+
     arrange->figures.failed++;
+    if (outcome == RENEWAL_OVERRUN) {
+        log_info("host %s: so many messages came and went while it was arranged for quick queries "
+                 "that this begins again",
+                 name);
+        return;
+    }
     arrange->not_before_ms = arrange->now_ms + FAILED_REST_MS;
     log_warning("messages of host %s are not arranged for quick queries, which will be tried "
                 "again: %s",
-                arrange->host->config.name,
-                outcome < 0 ? err_text(outcome) : "too many came and went meanwhile");
+                name, err_text(outcome));
 }
 
-static void on_arranged(struct long_work *work)
+/* The worker has taken or arranged messages. `next` is the phase that follows. */
+static void go_on(struct arrange *arrange, enum arrange_phase next)
 {
-    struct arrange *arrange = CONTAINER_OF(work, struct arrange, work);
-
     (*arrange->working)--;
     if (arrange->stopped) {
         arrange_end(arrange);
@@ -145,8 +168,18 @@ static void on_arranged(struct long_work *work)
         note_failure(arrange, arrange->outcome);
         arrange_end(arrange);
     } else {
-        arrange->phase = ARRANGE_FOLLOWING;
+        arrange->phase = next;
     }
+}
+
+static void on_taken(struct long_work *work)
+{
+    go_on(CONTAINER_OF(work, struct arrange, work), ARRANGE_COPYING);
+}
+
+static void on_arranged(struct long_work *work)
+{
+    go_on(CONTAINER_OF(work, struct arrange, work), ARRANGE_FOLLOWING);
 }
 
 /* --- which, and when -------------------------------------------------------------------------- */
@@ -306,7 +339,7 @@ static void arrange_finish(struct arrange *arrange)
     figures->last_count = index_count(arrange->epoch->index);
     struct worth_counts counts = counts_of(arrange->epoch);
     log_rebuild(arrange);
-    worth_rebuilt(&arrange->epoch->worth, &counts);
+    worth_rebuilt(&arrange->epoch->worth, &arrange->begun, &counts);
     arrange->epoch->is_loaded = false;
     arrange_end(arrange);
 }
@@ -327,6 +360,10 @@ bool arrange_turn(struct arrange *arrange, int64_t now_ms)
         return arrange->phase == ARRANGE_COPYING;
     case ARRANGE_COPYING:
         outcome = renewal_copy(arrange->renewal);
+        if (outcome == RENEWAL_FULL) {
+            arrange_submit(arrange, ARRANGE_TAKING, run_taking, on_taken);
+            return false;
+        }
         if (outcome == 0) {
             arrange_submit(arrange, ARRANGE_ARRANGING, run_arranging, on_arranged);
         }

@@ -4,10 +4,11 @@
  * similar messages into the same group of the tree. A new message goes into a group that has a free
  * slot, beside messages that need not be similar, so searches compare most new messages.
  *
- * A rebuild has four steps (core/index/renewal.h): copy the messages; arrange the copy as a new
- * tree; follow, which repeats the changes made meanwhile; free the old tree. Copy and follow run in
- * slices on the loop's thread. Arrange and free run on a worker thread. Of all hosts together, at
- * most one index is being rebuilt at a time.
+ * A rebuild has four steps (core/index/renewal.h): copy the messages into a new tree, some
+ * thousands at a time; arrange the new tree; follow, which repeats the changes made meanwhile; free
+ * the old tree. Copying out of the old tree, and follow, run in slices on the loop's thread. Taking
+ * the copied messages into the new tree, arrange and free run on a worker thread. Of all hosts
+ * together, at most one index is being rebuilt at a time.
  *
  * An index is rebuilt when that is worth the work (worth.h), and no other index is being rebuilt.
  *
@@ -29,6 +30,7 @@
 enum arrange_phase {
     ARRANGE_IDLE,
     ARRANGE_COPYING,
+    ARRANGE_TAKING,    /* on the worker; then it copies on */
     ARRANGE_ARRANGING, /* on the worker */
     ARRANGE_FOLLOWING,
     ARRANGE_FREEING /* on the worker */
@@ -59,13 +61,13 @@ struct arrange {
     /* the epoch whose index is rebuilt; arrange counts as a user of the epoch; NULL: none */
     struct epoch *epoch;
     struct long_work work;
-    int outcome;      /* of arranging, by the worker */
+    int outcome;      /* of taking or arranging, by the worker */
     atomic_bool stop; /* tells the worker to stop */
     bool stopped;
     int64_t now_ms; /* of the last tick or turn */
     int64_t begun_ms;
     struct worth_counts begun; /* the counters of the index when its rebuild began, for the log */
-    int64_t not_before_ms;     /* after a failure */
+    int64_t not_before_ms;     /* after a failure for lack of memory */
     struct arrange_figures figures;
 };
 

@@ -86,6 +86,17 @@ static int load_removed(void *context, const struct persist_message *message)
                : removed_put(&host->removed, host->alloc, message->id, message->expires_ms);
 }
 
+/*
+ * All stored messages will be those of one index, as in most places: it makes room for them. If
+ * there is no memory for that, it grows as they come.
+ */
+static void expect_messages(struct service *service)
+{
+    if (service->host_count == 1 && service->hosts[0].epoch_count == 1) {
+        (void)index_expect(service->hosts[0].epochs[0]->index, service->store.messages);
+    }
+}
+
 static int load_all(struct service *service, char *out_reason)
 {
     struct loading loading = {.service = service, .now_ms = service_now_ms(service)};
@@ -94,6 +105,7 @@ static int load_all(struct service *service, char *out_reason)
     if (begun != 0) {
         return begun;
     }
+    expect_messages(service);
     int rc =
         service->persist->interface->replay(service->persist, load_message, &loading, out_reason);
     if (rc != 0) {

@@ -488,3 +488,13 @@ int store_numbers_load(struct store_numbers *numbers, sqlite3 *db, const char **
     sodium_memzero(fresh.secret, sizeof(fresh.secret));
     return rc;
 }
+
+uint64_t store_numbers_count(const struct store_numbers *numbers)
+{
+    uint64_t count = 0;
+
+    for (size_t i = 0; i < numbers->host_count; i++) {
+        count += numbers->hosts[i].old.count;
+    }
+    return count;
+}

@@ -39,6 +39,9 @@ void store_numbers_free(struct store_numbers *numbers); /* NULL is fine */
  */
 int store_numbers_load(struct store_numbers *numbers, sqlite3 *db, const char **out_detail);
 
+/* How many messages a load found. Only before the other threads use the memory. */
+uint64_t store_numbers_count(const struct store_numbers *numbers);
+
 /* --- the writer's thread ---------------------------------------------------------------------- */
 
 /*

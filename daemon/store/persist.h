@@ -577,8 +577,9 @@ struct persist_info {
     /* messages that were deposited at this time or later came while the clock was not trusted;
      * INT64_MAX: there are none */
     int64_t shift_from_ms;
-    int64_t seq;  /* the highest seq that was given before the store was opened; 0: none */
-    bool relaxed; /* durability: acknowledgements must say so */
+    int64_t seq;       /* the highest seq that was given before the store was opened; 0: none */
+    uint64_t messages; /* that were stored when the store was opened, of all hosts */
+    bool relaxed;      /* durability: acknowledgements must say so */
 };
 
 /* Counters since the store was opened, and present sizes in bytes. */

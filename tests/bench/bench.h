@@ -44,6 +44,7 @@ int bench_memory(const struct bench_options *options, struct report *report);
 int bench_filters(const struct bench_options *options, struct report *report);
 int bench_flash(const struct bench_options *options, struct report *report);
 int bench_ids(const struct bench_options *options, struct report *report);
+int bench_cores(const struct bench_options *options, struct report *report);
 int bench_start(const struct bench_options *options, struct report *report);
 int bench_list(const struct bench_options *options, struct report *report);
 int bench_encode(const struct bench_options *options, struct report *report);

@@ -134,7 +134,7 @@ static void run_arranging(void *context)
     const int64_t begin = stats_cpu_ns();
 
     trial->outcome = renewal_arrange(trial->renewal, NULL);
-    trial->arrange_ns = (double)(stats_cpu_ns() - begin);
+    trial->arrange_ns += (double)(stats_cpu_ns() - begin);
     atomic_store(&trial->arranged, true);
 }
 
@@ -165,10 +165,15 @@ static int copy(struct trial *trial)
     while (result == RENEWAL_MORE) {
         const int64_t begin = stats_cpu_ns();
         result = renewal_copy(trial->renewal);
-        const double ns = (double)(stats_cpu_ns() - begin);
+        const int64_t end = stats_cpu_ns();
 
-        trial->copy_ns += ns;
-        note_most(&trial->copy_most_ns, ns);
+        trial->copy_ns += (double)(end - begin);
+        note_most(&trial->copy_most_ns, (double)(end - begin));
+        if (result == RENEWAL_FULL) { /* the daemon does this on its worker */
+            result = renewal_take(trial->renewal, NULL);
+            result = result == 0 ? RENEWAL_MORE : result;
+            trial->arrange_ns += (double)(stats_cpu_ns() - end);
+        }
     }
     return result;
 }

@@ -184,13 +184,20 @@ static int arrange(struct run *run, struct index *index)
     int64_t begin = cpu_now_ns();
     int rc = renewal_begin(index, &renewal);
 
-    while (rc == 0 && (rc = renewal_copy(renewal)) == RENEWAL_MORE) {
-        rc = 0;
+    int64_t taking_ns = 0;
+    while (rc == 0 && (rc = renewal_copy(renewal)) != 0) {
+        const int64_t taking = cpu_now_ns();
+
+        if (rc == RENEWAL_FULL) {
+            rc = renewal_take(renewal, NULL);
+        }
+        rc = rc == RENEWAL_MORE ? 0 : rc;
+        taking_ns += cpu_now_ns() - taking;
     }
-    int64_t slices_ns = cpu_now_ns() - begin;
+    int64_t slices_ns = cpu_now_ns() - begin - taking_ns;
     begin = cpu_now_ns();
     rc = rc == 0 ? renewal_arrange(renewal, NULL) : rc;
-    int64_t worker_ns = cpu_now_ns() - begin;
+    int64_t worker_ns = cpu_now_ns() - begin + taking_ns;
     begin = cpu_now_ns();
     while (rc == 0 && (rc = renewal_follow(renewal, FOLLOW_BUDGET)) == RENEWAL_MORE) {
         rc = 0;

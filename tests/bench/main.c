@@ -27,6 +27,7 @@ static const struct command commands[] = {
     {"flash", "bytes written for a deposit, on a file system of its own; root", bench_flash, NULL},
     {"ids", "the table of ids beside a cuckoo filter, and what new ids read", bench_ids, NULL},
     {"start", "time from start to ready with many messages", bench_start, NULL},
+    {"cores", "queries a second on two cores beside one: docs/performance.md", bench_cores, NULL},
     {"list", "the exact list beside the machine's bandwidth and a popcount loop", bench_list, NULL},
     {"encode", "a context of 30 labels to its filter, beside the hashes alone", bench_encode, NULL},
     {"joint", "what unions claim, with and without a joint section", bench_joint, NULL},

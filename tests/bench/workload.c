@@ -164,13 +164,20 @@ int frames_add_deposit(struct bytes *out, const struct workload_message *message
     return add_frame(out, &request);
 }
 
-int frames_add_query(struct bytes *out, const struct workload_message *message, uint64_t request_id)
+int frames_add_query_by(struct bytes *out, const struct workload_message *message,
+                        uint64_t request_id, enum msg_metric metric)
 {
     struct msg_query_part part;
     struct msg_request request = {.id = request_id};
 
     describe_query(message, &part, &request);
+    request.query.metric = metric;
     return add_frame(out, &request);
+}
+
+int frames_add_query(struct bytes *out, const struct workload_message *message, uint64_t request_id)
+{
+    return frames_add_query_by(out, message, request_id, MSG_METRIC_BITS);
 }
 
 static int make_frames(struct frames *out, uint64_t seed, size_t count, enum msg_request_kind kind)

@@ -16,6 +16,7 @@
 #include "core/profile/profile.h"
 #include "proto/bytes.h"
 #include "proto/limits.h"
+#include "proto/msg.h"
 
 enum {
     WORKLOAD_LABELS = 20,
@@ -73,6 +74,9 @@ int frames_add_deposit(struct bytes *out, const struct workload_message *message
                        uint64_t request_id, uint32_t ttl_s);
 int frames_add_query(struct bytes *out, const struct workload_message *message,
                      uint64_t request_id);
+/* The same, ranked by `metric` instead of by bits. */
+int frames_add_query_by(struct bytes *out, const struct workload_message *message,
+                        uint64_t request_id, enum msg_metric metric);
 void frames_deinit(struct frames *frames); /* a zeroed one is fine */
 
 #endif

@@ -148,6 +148,10 @@ static int renew(struct fixture *fixture, bool many)
     do {
         result = renewal_copy(renewal);
         change(fixture);
+        if (result == RENEWAL_FULL) {
+            result = renewal_take(renewal, NULL);
+            result = result == 0 ? RENEWAL_MORE : result;
+        }
     } while (result == RENEWAL_MORE);
     if (result == 0) {
         for (uint32_t i = 0; i < (many ? NOTES / 2 : 5); i++) {

@@ -243,6 +243,7 @@ static void renew_on(void)
 {
     struct rng *rng = &world.rng;
     uint32_t left = rng_below(rng, 40);
+    int rc;
     const struct index_stop stop = {is_wanted, &left};
 
     /* Copying takes a step a node, of which there may be many. */
@@ -258,7 +259,11 @@ static void renew_on(void)
         world.since_begun = 0;
         break;
     case PHASE_COPY:
-        world.phase = renewal_copy(world.renewal) == 0 ? PHASE_ARRANGE : PHASE_COPY;
+        rc = renewal_copy(world.renewal);
+        if (rc == RENEWAL_FULL) {
+            assert_int_equal(renewal_take(world.renewal, NULL), 0);
+        }
+        world.phase = rc == 0 ? PHASE_ARRANGE : PHASE_COPY;
         break;
     case PHASE_ARRANGE:
         if (renewal_arrange(world.renewal, rng_chance(rng, 70) ? NULL : &stop) == 0) {
@@ -378,11 +383,24 @@ static void fill(uint32_t count)
     }
 }
 
+static void copy_all(void)
+{
+    int rc = RENEWAL_MORE;
+
+    while (rc == RENEWAL_MORE) {
+        rc = renewal_copy(world.renewal);
+        if (rc == RENEWAL_FULL) {
+            assert_int_equal(renewal_take(world.renewal, NULL), 0);
+            rc = RENEWAL_MORE;
+        }
+    }
+    assert_int_equal(rc, 0);
+}
+
 static void renew_to_the_end(void)
 {
     assert_int_equal(renewal_begin(world.tree, &world.renewal), 0);
-    while (renewal_copy(world.renewal) == RENEWAL_MORE) {
-    }
+    copy_all();
     assert_int_equal(renewal_arrange(world.renewal, NULL), 0);
     assert_int_equal(renewal_follow(world.renewal, 1), 0);
     end_renewal();
@@ -487,8 +505,7 @@ static void test_follow_catches_up(void **state)
     begin_world(16);
     fill(COUNT);
     assert_int_equal(renewal_begin(world.tree, &world.renewal), 0);
-    while (renewal_copy(world.renewal) == RENEWAL_MORE) {
-    }
+    copy_all();
     assert_int_equal(renewal_arrange(world.renewal, NULL), 0);
     for (uint32_t i = 0; i < 1000; i++) {
         remove_id(i % COUNT);

@@ -109,13 +109,19 @@ static void set_clock(void)
 /* A slice of a rebuild. On the loop it pauses the pool only where the daemon does. */
 static void rebuild(void)
 {
+    int rc;
+
     switch (world.phase) {
     case NONE:
         assert_int_equal(renewal_begin(world.tree, &world.renewal), 0);
         world.phase = COPY;
         break;
     case COPY:
-        world.phase = renewal_copy(world.renewal) == 0 ? ARRANGE : COPY;
+        rc = renewal_copy(world.renewal);
+        if (rc == RENEWAL_FULL) {
+            assert_int_equal(renewal_take(world.renewal, NULL), 0);
+        }
+        world.phase = rc == 0 ? ARRANGE : COPY;
         break;
     case ARRANGE:
         assert_int_equal(renewal_arrange(world.renewal, NULL), 0);

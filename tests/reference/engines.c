@@ -56,6 +56,10 @@ int renew_index(struct index *index)
     }
     do {
         rc = renewal_copy(renewal);
+        if (rc == RENEWAL_FULL) {
+            rc = renewal_take(renewal, NULL);
+            rc = rc == 0 ? RENEWAL_MORE : rc;
+        }
     } while (rc == RENEWAL_MORE);
     if (rc == 0) {
         rc = renewal_arrange(renewal, NULL);

@@ -175,8 +175,12 @@ static void turn_while_busy(struct fixture *fixture)
 {
     unsigned turns = 0;
 
-    while (arrange_turn(&fixture->arrange, fixture->now_ms)) {
+    while (arrange_turn(&fixture->arrange, fixture->now_ms) ||
+           fixture->arrange.phase == ARRANGE_TAKING) {
         assert_in_range(++turns, 1, 100000);
+        if (fixture->arrange.phase == ARRANGE_TAKING) {
+            do_work(fixture);
+        }
     }
 }
 
@@ -287,7 +291,7 @@ static void queries_make_it_due(void **state)
         }
         assert_in_range(searches, 0, 200000);
     }
-    assert_in_range(searches, 2000, 200000);
+    assert_in_range(searches, 500, 200000);
     go_through(fixture, 0);
     for (uint32_t i = 0; i < 3000; i++) { /* nothing is new: no queries are worth a rebuild */
         search(fixture, 0, i);
@@ -648,8 +652,7 @@ static void too_much_may_change(void **state)
     do_work(fixture);
     assert_int_equal(figures_of(fixture).failed, 1);
     assert_int_equal(index_count(index_of(fixture, 0)), MANY);
-    fixture->now_ms += 61 * SECOND_MS;
-    assert_true(quiet_tick(fixture));
+    assert_true(tick(fixture)); /* a burst is over soon, and does not have to wait for a minute */
     go_through(fixture, 0);
     assert_int_equal(figures_of(fixture).done, 1);
 }

@@ -873,6 +873,46 @@ static void test_no_memory(void **state)
     assert_true(n > 20);
 }
 
+static void count_ticks(uv_handle_t *handle, void *context)
+{
+    unsigned *ticks = context;
+
+    *ticks += handle->type == UV_TIMER && uv_is_active(handle) &&
+              uv_timer_get_repeat((const uv_timer_t *)handle) > 0;
+}
+
+/* How many timers of the loop come again and again. */
+static unsigned ticks_of(struct web_board *fixture)
+{
+    unsigned ticks = 0;
+
+    uv_walk(&fixture->loop, count_ticks, &ticks);
+    return ticks;
+}
+
+/*
+ * An idle access point sleeps: without a question, an answer that is kept or a watch nothing ticks,
+ * and a connection of a phone that is idle waits for its end, and looks at nothing before it.
+ */
+static void test_nothing_due_ticks_nothing(void **state)
+{
+    struct web_board fixture;
+    struct web_board_told told = {0};
+    struct view tea = web_board_tea();
+
+    (void)state;
+    web_board_start(&fixture, 2, false);
+    assert_int_equal(ticks_of(&fixture), 0);
+    web_board_leave(&fixture, 1, &told);
+    web_board_wait(&fixture, &told);
+    assert_int_equal(told.outcome, BOARD_DONE);
+    assert_int_equal(ticks_of(&fixture), 0);
+    told = web_board_list(&fixture, &tea);
+    assert_int_equal(told.outcome, BOARD_DONE);
+    assert_int_equal(ticks_of(&fixture), 1); /* an answer is kept */
+    web_board_stop(&fixture);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -894,6 +934,7 @@ int main(void)
         cmocka_unit_test(test_readers_pay),
         cmocka_unit_test(test_refused_readers),
         cmocka_unit_test(test_old_server),
+        cmocka_unit_test(test_nothing_due_ticks_nothing),
         cmocka_unit_test(test_stops),
         cmocka_unit_test(test_no_memory),
     };

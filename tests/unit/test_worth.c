@@ -40,8 +40,20 @@ static bool look(struct fixture *fixture)
 
 static void rebuild(struct fixture *fixture)
 {
+    struct worth_counts begun = fixture->counts;
+
     fixture->counts.worn = 0;
-    worth_rebuilt(&fixture->worth, &fixture->counts);
+    worth_rebuilt(&fixture->worth, &begun, &fixture->counts);
+}
+
+/* The same, while `messages` came. */
+static void rebuild_meanwhile(struct fixture *fixture, size_t messages)
+{
+    struct worth_counts begun = fixture->counts;
+
+    fixture->counts.worn = 0;
+    come(fixture, messages);
+    worth_rebuilt(&fixture->worth, &begun, &fixture->counts);
 }
 
 /* The first rebuild begins at once, except where one node has all messages. */
@@ -126,7 +138,8 @@ static void the_work_is_bounded(void **state)
         compared += i % 2 * fixture.counts.worn;
         if (look(&fixture)) {
             arranged += fixture.counts.messages;
-            rebuild(&fixture);
+            changes += i % 700;
+            rebuild_meanwhile(&fixture, i % 700);
         }
     }
     assert_true(arranged > 0);
@@ -153,6 +166,54 @@ static void little_use_is_worth_less(void **state)
     assert_true(look(&fixture));
 }
 
+/*
+ * A burst is arranged to its end without a query: what came during a rebuild is arranged by one
+ * more, which the burst has paid for. A few that came stay as they are.
+ */
+static void a_burst_is_arranged_to_its_end(void **state)
+{
+    struct fixture fixture;
+
+    (void)state;
+    set_up(&fixture, 0, 0);
+    come(&fixture, MANY * 17 / 20);
+    assert_true(look(&fixture));
+    rebuild_meanwhile(&fixture, MANY * 3 / 20);
+    assert_true(look(&fixture));
+    rebuild(&fixture);
+    assert_false(look(&fixture));
+    come(&fixture, MANY / 5); /* nothing is left of what was paid */
+    assert_false(look(&fixture));
+
+    set_up(&fixture, 0, 0);
+    come(&fixture, MANY);
+    assert_true(look(&fixture));
+    rebuild_meanwhile(&fixture, MANY / WORTH_FEW - 1);
+    assert_false(look(&fixture));
+}
+
+/*
+ * Queries that compare much come first after a rebuild, and then others that compare little. The
+ * worn messages cost the latter most of their time, which is seen.
+ */
+static void a_kind_of_queries_hides_no_other(void **state)
+{
+    struct fixture fixture;
+    uint64_t asked = 0;
+
+    (void)state;
+    set_up(&fixture, MANY, 0);
+    ask(&fixture, WORTH_OBSERVED, 80);
+    assert_false(look(&fixture));
+    come(&fixture, MANY / 6);
+    while (!look(&fixture)) {
+        ask(&fixture, 1000, 10);
+        asked += 1000;
+        assert_in_range(asked, 0, 20000);
+    }
+    assert_in_range(asked, 2000, 20000);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -162,6 +223,8 @@ int main(void)
         cmocka_unit_test(queries_alone_force_nothing),
         cmocka_unit_test(the_work_is_bounded),
         cmocka_unit_test(little_use_is_worth_less),
+        cmocka_unit_test(a_burst_is_arranged_to_its_end),
+        cmocka_unit_test(a_kind_of_queries_hides_no_other),
     };
 
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -244,6 +244,9 @@ static void board_ask(struct board *board, const struct ask *key, board_done *do
         board->is_greeted && refused_has(&board->refused, &key->client, loop_now(board), &error);
     struct ask *ask = board->is_stopped ? NULL : asks_take(&board->asks, key, !is_refused);
 
+    if (ask != NULL) {
+        board_begin_ticks(board);
+    }
     if (is_refused && (ask == NULL || !is_current(board, ask))) {
         done(context, &(struct board_reply){.outcome = BOARD_LIMITED, .error = &error});
     } else if (ask == NULL || !ask_add_waiter(ask, &key->client, done, context)) {
@@ -583,6 +586,9 @@ static void on_tick(uv_timer_t *timer)
     if (board->is_greeted) {
         watch_tick(board);
     }
+    if (board->asks.first == NULL && board->watches == NULL) {
+        (void)uv_timer_stop(timer); /* an idle access point can sleep */
+    }
 }
 
 /* --- begin and end ---------------------------------------------------------------------------- */
@@ -611,7 +617,9 @@ int board_new(const struct board_options *options, struct board **out_board)
     board->retry.data = board;
     board->tick.data = board;
     board->send.data = board;
+    /* The timer knows its function and its interval now; board_begin_ticks begins. */
     (void)uv_timer_start(&board->tick, on_tick, TICK_MS, TICK_MS);
+    (void)uv_timer_stop(&board->tick);
     board_connect(board);
     *out_board = board;
     return 0;

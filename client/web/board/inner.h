@@ -27,7 +27,7 @@ struct board {
     int64_t greeted_ms;               /* when the last connection was greeted */
     int64_t retry_ms;                 /* the longest wait before the next attempt; 0: none */
     uv_timer_t retry;                 /* to connect again */
-    uv_timer_t tick;                  /* every second */
+    uv_timer_t tick;                  /* every second while something may get old */
     uv_timer_t send;                  /* when the connection takes more again */
     uint64_t epochs[BOARD_HOSTS_MAX]; /* numbers of the current ones */
     struct board_watch *watches;      /* owned */
@@ -36,6 +36,15 @@ struct board {
     void (*news)(void *context); /* of board_on_news */
     void *news_context;
 };
+
+/* There is something that may get old: a question, its answer or a watch. Once nothing is left, the
+ * ticks end by themselves. */
+static inline void board_begin_ticks(struct board *board)
+{
+    if (!uv_is_active((const uv_handle_t *)&board->tick)) {
+        (void)uv_timer_again(&board->tick);
+    }
+}
 
 /* Takes a reply that concerns watches. False: the reply is of something else. */
 bool watch_reply(struct board *board, const struct hearsay_reply *reply);

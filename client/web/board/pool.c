@@ -44,15 +44,31 @@ struct pool {
     struct queue queue;   /* of wishes, which are owned */
     struct refused refused;
     bool has_timer;
-    uv_timer_t tick; /* while anything waits or is idle */
+    uv_timer_t
+        tick; /* every TICK_MS while anything waits; else when an idle connection is closed */
     bool is_stopped;
 };
 
 static void pool_serve(struct pool *pool);
+static void on_tick(uv_timer_t *timer);
 
 static int64_t loop_now(const struct pool *pool)
 {
     return (int64_t)uv_now(pool->options.loop);
+}
+
+/* The next tick comes in so many milliseconds at the latest. */
+static void tick_within(struct pool *pool, uint64_t wait_ms)
+{
+    if (!pool->has_timer) {
+        (void)uv_timer_init(pool->options.loop, &pool->tick); /* cannot fail */
+        pool->tick.data = pool;
+        pool->has_timer = true;
+    }
+    if (!uv_is_active((const uv_handle_t *)&pool->tick) ||
+        uv_timer_get_due_in(&pool->tick) > wait_ms) {
+        (void)uv_timer_start(&pool->tick, on_tick, wait_ms, 0);
+    }
 }
 
 /* Tells the reader, unless forgotten, and frees the wish, which waits no more. */
@@ -103,6 +119,7 @@ static bool wish_retry(struct pool *pool, struct wish *wish)
         return false;
     }
     wish->is_retried = true;
+    tick_within(pool, TICK_MS);
     return queue_enter(&pool->queue, &wish->item, &wish->write.client, loop_now(pool)) == 0;
 }
 
@@ -114,6 +131,9 @@ static void place_done(struct place *place, const struct board_reply *reply)
     place->ticket = 0;
     place->was_used = true;
     place->idle_ms = loop_now(place->pool);
+    if (!place->pool->is_stopped) {
+        tick_within(place->pool, POOL_IDLE_MS);
+    }
     wish_answer(wish, reply);
 }
 
@@ -296,13 +316,27 @@ static void pool_serve(struct pool *pool)
     }
 }
 
+/* Closes a connection that is idle for long enough, or has the timer come back when it is. */
+static void place_age(struct place *place, int64_t now_ms)
+{
+    int64_t left_ms = place->idle_ms + POOL_IDLE_MS - now_ms;
+
+    if (place->link == NULL || place->wish != NULL) {
+        return;
+    }
+    if (left_ms <= 0) {
+        place_close(place);
+    } else {
+        tick_within(place->pool, (uint64_t)left_ms);
+    }
+}
+
 /* Answers requests that have waited too long, and closes idle connections. */
 static void on_tick(uv_timer_t *timer)
 {
     struct pool *pool = timer->data;
     int64_t now_ms = loop_now(pool);
     struct queue_item *late;
-    bool has_links = false;
 
     pool_serve(pool);
     while ((late = queue_find_late(&pool->queue, now_ms - POOL_WAIT_MS + 1)) != NULL) {
@@ -310,27 +344,10 @@ static void on_tick(uv_timer_t *timer)
         wish_answer_plain((struct wish *)late, BOARD_BUSY);
     }
     for (unsigned i = 0; i < pool->options.upstreams; i++) {
-        struct place *place = &pool->places[i];
-
-        if (place->link != NULL && place->wish == NULL && now_ms - place->idle_ms >= POOL_IDLE_MS) {
-            place_close(place);
-        }
-        has_links = has_links || place->link != NULL;
+        place_age(&pool->places[i], now_ms);
     }
-    if (pool->queue.first == NULL && !has_links) {
-        (void)uv_timer_stop(&pool->tick);
-    }
-}
-
-static void tick_start(struct pool *pool)
-{
-    if (!pool->has_timer) {
-        (void)uv_timer_init(pool->options.loop, &pool->tick); /* cannot fail */
-        pool->tick.data = pool;
-        pool->has_timer = true;
-    }
-    if (!uv_is_active((const uv_handle_t *)&pool->tick)) {
-        (void)uv_timer_start(&pool->tick, on_tick, TICK_MS, TICK_MS);
+    if (pool->queue.first != NULL) {
+        tick_within(pool, TICK_MS);
     }
 }
 
@@ -353,7 +370,7 @@ void pool_write(struct pool *pool, const struct board_write *write, board_done *
         wish_answer_plain(wish, BOARD_NO_MEMORY);
         return;
     }
-    tick_start(pool);
+    tick_within(pool, TICK_MS);
     pool_serve(pool);
     if (pool->queue.count > POOL_QUEUE_MAX) {
         struct queue_item *victim = queue_victim(&pool->queue, &wish->item);

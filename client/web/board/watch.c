@@ -139,6 +139,7 @@ struct board_watch *board_watch(struct board *board, const struct view *view,
     watch->next = board->watches;
     board->watches = watch;
     board->watch_filters += watch->filters;
+    board_begin_ticks(board);
     link_submitted(board->link);
     return watch;
 }

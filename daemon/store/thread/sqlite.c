@@ -457,6 +457,7 @@ static int start_threads(struct persist_sqlite *store, const struct persist_sqli
         return code;
     }
     store_writer_info(store->writer, &store->info);
+    store->info.messages = store_numbers_count(store->numbers);
     return 0;
 }
 
