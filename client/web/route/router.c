@@ -31,6 +31,5 @@ void router_init(struct router *router)
     names_write(&router->names, router->name);
     nonce_init(&router->nonce);
     limit_init(&router->limit);
-    portal_init(&router->portal);
     router_note_read(router, false);
 }

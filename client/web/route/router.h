@@ -31,7 +31,7 @@ struct router {
     struct names names;
     struct nonce nonce;
     struct limit limit;
-    struct portal portal;
+    struct portal *portal; /* borrowed; may be NULL without `portal = offline` */
     struct sheets sheets;
     char name[NAMES_TEXT_BYTES];        /* the address of the page, such as hearsay.lan */
     char statics[ROUTER_STATICS_BYTES]; /* /s/, 16 random digits and / */
