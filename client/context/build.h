@@ -36,6 +36,10 @@ enum {
 int context_new(const struct alloc *alloc, struct hearsay_context **out_context,
                 struct hearsay_error *out_error);
 
+/* What works instead, if the line is one of a known program that the scan's reader does not read;
+ * else NULL. The text has a static life. */
+const char *context_foreign_scan(const char *text, size_t length);
+
 /*
  * Adds a label of `length` bytes, which the caller has checked. Returns 0; ERR_ARGUMENT when the
  * context is full; ERR_NOMEM.

@@ -55,6 +55,7 @@ struct entry {
     bool is_wrong;     /* it has been counted as one that cannot be read */
     bool has_strength; /* its line was there: another one is a name's */
     bool has_beacon;   /* iw: so was the line "beacon interval" */
+    bool has_later;    /* so was a line that stands behind that of the strength */
     int strength_dbm;
     uint8_t bssid[CONTEXT_BSSID_BYTES];
     struct piece first; /* its first line */
@@ -68,6 +69,7 @@ struct scan {
     size_t percents, channels;  /* nmcli: strengths but for 100; of these, numbers of channels */
     bool is_of_channels;        /* nmcli: a number is above 100, so all are those of channels */
     struct hearsay_error wrong; /* the first thing that could not be read */
+    bool is_foreign;            /* that is a line of another program, and what works instead */
     struct sightings sightings;
 };
 
@@ -180,15 +182,32 @@ static bool read_strength(struct piece *piece, int *out_dbm)
 
 /* --- what is read, and what cannot be --------------------------------------------------------- */
 
+static void note_wrong(struct scan *scan, const struct piece *line, const char *wanted)
+{
+    int shown = line->length < 80 ? (int)line->length : 80;
+    (void)fail_set(&scan->wrong, HEARSAY_ERR_ARGUMENT, "line %zu of the scan, \"%.*s\": %s",
+                   line->number, shown, line->text, wanted);
+}
+
 /* Counts an access point that cannot be read. */
 static void leave_out(struct scan *scan, const struct piece *line, const char *wanted)
 {
     struct hearsay_left_out *left_out = &scan->sightings.left_out;
-    int shown = line->length < 80 ? (int)line->length : 80;
     if (left_out->unreadable++ == 0) {
         left_out->unreadable_line = line->number;
-        (void)fail_set(&scan->wrong, HEARSAY_ERR_ARGUMENT, "line %zu of the scan, \"%.*s\": %s",
-                       line->number, shown, line->text, wanted);
+        note_wrong(scan, line, wanted);
+    }
+}
+
+/* Counts a line that has not the form of the scan, or none. The sentence is about the first one
+ * that tells which program has printed it, because titles of tables may be in any language. */
+static void leave_foreign_out(struct scan *scan, const struct piece *line, const char *wanted)
+{
+    const char *instead = context_foreign_scan(line->text, line->length);
+    leave_out(scan, line, wanted);
+    if (instead != NULL && !scan->is_foreign) {
+        scan->is_foreign = true;
+        note_wrong(scan, line, instead);
     }
 }
 
@@ -226,6 +245,7 @@ static void end_entry(struct scan *scan, bool is_cut)
         scan->expects_beacon = entry->has_beacon;
     }
     if (is_cut && scan->expects_strength && !entry->has_strength) {
+        scan->sightings.left_out.is_cut = true;
         leave_entry_out(scan, &entry->first,
                         "the scan ends within an access point: it was cut off");
     } else if (scan->expects_beacon && !entry->has_beacon) {
@@ -235,6 +255,12 @@ static void end_entry(struct scan *scan, bool is_cut)
         scan->expects_strength = scan->expects_strength || entry->has_strength;
         note_sighting(scan, &entry->first, entry->bssid, entry->strength_dbm);
     }
+}
+
+static void note_later_line(struct entry *entry, const struct piece *line)
+{
+    entry->has_later = entry->has_later || scan_begins(line, "SSID:") ||
+                       scan_begins(line, "last seen:") || scan_begins(line, "Encryption");
 }
 
 static void begin_entry(struct scan *scan, const struct piece *line)
@@ -253,13 +279,13 @@ static void take_strength(struct scan *scan, const struct piece *line, struct pi
         return;
     }
     skip_blanks(&rest);
+    entry->has_strength = true;
     if (skip_text(&rest, "unknown")) {
         return; /* iwinfo */
     }
     if (!read_strength(&rest, &entry->strength_dbm) || (rest.length > 0 && rest.text[0] != ' ')) {
         leave_entry_out(scan, line, wanted);
     }
-    entry->has_strength = true;
 }
 
 static void read_iw_line(struct scan *scan, const struct piece *line)
@@ -277,6 +303,7 @@ static void read_iw_line(struct scan *scan, const struct piece *line)
         return;
     }
     skip_blanks(&rest);
+    note_later_line(entry, &rest);
     if (entry->is_open && skip_text(&rest, "signal:")) {
         take_strength(scan, line, rest, "not a strength such as \"signal: -54.00 dBm\"");
     } else if (entry->is_open && !entry->has_strength && scan_begins(&rest, "beacon interval:")) {
@@ -303,6 +330,7 @@ static void read_cell_line(struct scan *scan, const struct piece *line)
     if (!scan->entry.is_open) {
         return;
     }
+    note_later_line(&scan->entry, &rest);
     if (scan_begins(&rest, "Quality")) { /* iwlist has both in one line */
         const char *signal = memmem(rest.text, rest.length, "Signal", strlen("Signal"));
         scan_skip(&rest, signal != NULL ? (size_t)(signal - rest.text) : 0);
@@ -322,18 +350,24 @@ static bool is_channel(int percent)
     return (percent >= 1 && percent <= 14) || (percent >= 36 && percent <= 64 && percent % 4 == 0);
 }
 
-/* "A4\:2B\:8C\:01\:02\:03:77" without its backslashes, which escape colons; "": no such line. */
+/*
+ * "A4\:2B\:8C\:01\:02\:03:77" without its backslashes, which escape the colons of the address; "":
+ * no such line. In "76:A4\:2B\:8C\:01\:02\:03" other colons are escaped: the columns are in another
+ * order.
+ */
 static struct piece without_backslashes(const struct piece *line, char *room, size_t room_bytes)
 {
     struct piece plain = {room, 0, line->number};
+    bool is_escaped = line->length > 2 && line->text[2] == '\\';
     for (size_t i = 0; i < line->length; i++) {
-        if (line->text[i] == '\\') {
-            continue;
-        }
-        if (plain.length == room_bytes) {
+        bool is_backslash = line->text[i] == '\\';
+        bool is_due = is_escaped && i < CONTEXT_BSSID_LENGTH + 5 && i % 4 == 2;
+        if (is_backslash != is_due || plain.length == room_bytes) {
             return (struct piece){room, 0, line->number};
         }
-        room[plain.length++] = line->text[i];
+        if (!is_backslash) {
+            room[plain.length++] = line->text[i];
+        }
     }
     return plain;
 }
@@ -345,12 +379,14 @@ static void read_nmcli_line(struct scan *scan, const struct piece *line)
     struct piece rest = without_backslashes(line, room, sizeof(room));
     int strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
     if (!read_address(&rest, bssid)) {
-        leave_out(scan, line, not_a_scan);
+        leave_foreign_out(scan, line, not_a_scan);
         return;
     }
     if (rest.length > 0) {
         int percent = 0;
-        if (!skip_text(&rest, ":") || !read_number(&rest, &percent) || rest.length != 0) {
+        bool has_zero = rest.length > 2 && rest.text[1] == '0'; /* as part of an address */
+        if (!skip_text(&rest, ":") || !read_number(&rest, &percent) || rest.length != 0 ||
+            has_zero) {
             leave_out(scan, line, "the strength is not a number from 0 to 100");
             return;
         }
@@ -374,13 +410,17 @@ static void read_wpa_cli_line(struct scan *scan, const struct piece *line)
         return;
     }
     if (!read_address(&rest, bssid) || !skip_field(&rest) || !skip_field(&rest)) {
-        leave_out(scan, line,
-                  "not an access point such as \"a4:2b:8c:01:02:03<tab>2412<tab>-54<tab>...\"");
+        leave_foreign_out(
+            scan, line,
+            "not an access point such as \"a4:2b:8c:01:02:03<tab>2412<tab>-54<tab>...\"");
         return;
     }
     bool negative = skip_text(&rest, "-");
-    if (!read_number(&rest, &strength) || (rest.length > 0 && rest.text[0] != '\t')) {
-        leave_out(scan, line, "the third field is not a strength in dBm such as -54");
+    if (!read_number(&rest, &strength) || rest.length == 0 || rest.text[0] != '\t') {
+        scan->sightings.left_out.is_cut = rest.length == 0;
+        leave_out(scan, line,
+                  rest.length == 0 ? "the scan ends within an access point: it was cut off"
+                                   : "the third field is not a strength in dBm such as -54");
         return;
     }
     strength = strength == HEARSAY_WIFI_NO_STRENGTH ? HEARSAY_WIFI_DBM_MAX : strength;
@@ -438,7 +478,7 @@ static void read_line(struct scan *scan, struct piece line)
         scan->form = form_of(&line);
     }
     if (scan->form == SCAN_UNKNOWN) {
-        leave_out(scan, &line, not_a_scan);
+        leave_foreign_out(scan, &line, not_a_scan);
     } else {
         readers[scan->form](scan, &line);
     }
@@ -461,15 +501,34 @@ static bool is_refused(const struct scan *scan, struct hearsay_error *out_error)
     return false;
 }
 
+/* With a byte order mark, or with two ASCII characters first. */
+static bool is_utf16(const char *text, size_t byte_count)
+{
+    bool has_mark =
+        byte_count >= 2 && (memcmp(text, "\xFF\xFE", 2) == 0 || memcmp(text, "\xFE\xFF", 2) == 0);
+    return has_mark ||
+           (byte_count >= 4 && (text[0] == '\0') == (text[2] == '\0') &&
+            (text[1] == '\0') == (text[3] == '\0') && (text[0] == '\0') != (text[1] == '\0'));
+}
+
 int hearsay_context_add_scan(struct hearsay_context *context, const char *text, size_t byte_count,
                              size_t *out_sightings, struct hearsay_error *out_error)
 {
+    static const char byte_order_mark[] = "\xEF\xBB\xBF"; /* some editors write it */
     struct scan scan = {.form = SCAN_UNKNOWN};
     size_t at = 0;
     size_t number = 0;
+    if (byte_count >= 3 && memcmp(text, byte_order_mark, 3) == 0) {
+        at = 3;
+    }
     if (byte_count > HEARSAY_SCAN_BYTES_MAX) {
         return fail_set(out_error, HEARSAY_ERR_ARGUMENT, "the scan has over %d bytes",
                         HEARSAY_SCAN_BYTES_MAX);
+    }
+    if (is_utf16(text, byte_count)) {
+        return fail_set(out_error, HEARSAY_ERR_ARGUMENT,
+                        "the scan is in UTF-16, as Windows' PowerShell writes files; write it in "
+                        "UTF-8, there with `| Out-File -Encoding utf8 FILE`");
     }
     while (at < byte_count) {
         const char *newline = memchr(text + at, '\n', byte_count - at);
@@ -477,7 +536,7 @@ int hearsay_context_add_scan(struct hearsay_context *context, const char *text, 
         read_line(&scan, (struct piece){text + at, length, ++number});
         at += length + 1;
     }
-    end_entry(&scan, byte_count > 0 && text[byte_count - 1] != '\n');
+    end_entry(&scan, byte_count > 0 && (text[byte_count - 1] != '\n' || !scan.entry.has_later));
     if (is_refused(&scan, out_error)) {
         return HEARSAY_ERR_ARGUMENT;
     }

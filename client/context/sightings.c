@@ -129,6 +129,7 @@ int sightings_add(struct sightings *sightings, struct hearsay_context *context,
     if (left_out->unreadable == 0) {
         left_out->unreadable_line = sightings->left_out.unreadable_line;
     }
+    left_out->is_cut = left_out->is_cut || sightings->left_out.is_cut;
     left_out->unreadable += sightings->left_out.unreadable;
     return status;
 }

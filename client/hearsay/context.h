@@ -162,6 +162,7 @@ struct hearsay_left_out {
     size_t no_strength; /* strengths that cannot be; the sightings count without a strength */
     size_t unreadable;  /* access points that could not be read, lines that are of none included */
     size_t unreadable_line; /* the line of the first of these, from 1; 0: there is none */
+    bool is_cut;            /* a scan ended within an access point */
 };
 
 HEARSAY_API void hearsay_context_left_out(const struct hearsay_context *context,

@@ -48,6 +48,7 @@ struct page {
     uint32_t ttl_max_s; /* the longest lifetime of a message here; 0: not known */
     bool has_hood;      /* the choice "here | around here" stands above a list */
     bool asks_to_stay;  /* the form "Stay connected" stands above a list */
+    bool may_stay;      /* there is such a form: /about says what it stores */
     /* what the operator says above a list: notice_count of them */
     const struct hearsay_notice *notices;
     size_t notice_count;

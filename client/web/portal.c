@@ -117,7 +117,9 @@ bool portal_stays(const struct portal *portal, const struct http_address *client
 void portal_tidy(struct portal *portal, int64_t now_ms)
 {
     for (size_t i = 0; i < PORTAL_PHONES; i++) {
-        if (portal->phones[i].until_ms <= now_ms) {
+        int64_t until_ms = portal->phones[i].until_ms;
+
+        if (until_ms <= now_ms || until_ms > now_ms + PORTAL_STAY_MS) {
             portal->phones[i] = (struct portal_phone){.until_ms = 0};
         }
     }

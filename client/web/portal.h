@@ -4,7 +4,8 @@
  * offline`). There, DNS answers each name with the access point's address. A phone asks a known
  * server of its maker whether it has internet. Until somebody presses "Stay connected", the answer
  * is a redirect to the page, and the phone shows the page. After that the phone gets the answer of
- * the maker's server, so that the phone stays in this WiFi. No I/O, no clock.
+ * the maker's server, so that the phone stays in this WiFi. No I/O, no clock. The table may be kept
+ * for the next process: it has no pointers, and means the same there as long as `now_ms` goes on.
  */
 #ifndef CLIENT_WEB_PORTAL_H
 #define CLIENT_WEB_PORTAL_H
@@ -44,7 +45,8 @@ void portal_stay(struct portal *portal, const struct http_address *client, int64
 /* Whether a phone stays. O(PORTAL_PHONES). */
 bool portal_stays(const struct portal *portal, const struct http_address *client, int64_t now_ms);
 
-/* Forgets the phones whose time has ended. O(PORTAL_PHONES). */
+/* Forgets the phones whose time has ended, and times that end later than any from now can: a table
+ * that was kept has them if the clock began anew. O(PORTAL_PHONES). */
 void portal_tidy(struct portal *portal, int64_t now_ms);
 
 /*

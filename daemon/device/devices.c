@@ -30,6 +30,8 @@ enum {
     PREFIX_BYTES = 8
 };
 
+_Static_assert((int)DEVICES_KEY_BYTES == (int)NEIGHBOUR_KEY_BYTES, "the key is the table's");
+
 struct devices {
     const struct alloc *alloc;
     uv_loop_t *loop;
@@ -255,10 +257,11 @@ static int open_handles(struct devices *devices)
     return 0;
 }
 
-int devices_open(const struct alloc *alloc, uv_loop_t *loop, struct devices **out_devices)
+int devices_open(const struct alloc *alloc, uv_loop_t *loop, const uint8_t *key,
+                 struct devices **out_devices)
 {
     struct devices *devices = alloc_zeroed(alloc, 1, sizeof(*devices));
-    uint8_t key[NEIGHBOUR_KEY_BYTES];
+    uint8_t random[NEIGHBOUR_KEY_BYTES];
 
     if (devices == NULL) {
         return -ERR_NOMEM;
@@ -266,9 +269,10 @@ int devices_open(const struct alloc *alloc, uv_loop_t *loop, struct devices **ou
     devices->alloc = alloc;
     devices->loop = loop;
     devices->descriptor = -1;
-    randombytes_buf(key, sizeof(key));
-    int rc = neighbour_table_new(alloc, NEIGHBOUR_ENTRIES_MAX, key, &devices->table);
-    sodium_memzero(key, sizeof(key));
+    randombytes_buf(random, sizeof(random));
+    int rc = neighbour_table_new(alloc, NEIGHBOUR_ENTRIES_MAX, key != NULL ? key : random,
+                                 &devices->table);
+    sodium_memzero(random, sizeof(random));
     if (rc != 0) {
         alloc_release(alloc, devices);
         return rc;

@@ -6,9 +6,10 @@
  * module keeps a salted copy of that table (neighbour_table.h), which follows the kernel's by
  * netlink, and answers from memory while connections are accepted.
  *
- * The numbers of devices are salted anew at each start. Nothing is stored or logged, but for one
- * line: a device from which eight or more addresses have connected is named at most once an hour,
- * so that an operator finds a repeater that hides many phones behind its own link-layer address.
+ * The numbers of devices are salted anew at each start, unless the caller keeps the salt. Nothing
+ * is stored or logged, but for one line: a device from which eight or more addresses have connected
+ * is named at most once an hour, so that an operator finds a repeater that hides many phones behind
+ * its own link-layer address.
  *
  * Everything happens on the loop's thread.
  */
@@ -24,12 +25,16 @@
 
 struct devices;
 
+enum { DEVICES_KEY_BYTES = 16 };
+
 /*
- * Opens the neighbour table and reads it once. `alloc` and `loop` are borrowed. If the system does
+ * Opens the neighbour table and reads it once. `alloc` and `loop` are borrowed. The numbers of
+ * devices depend on `key` (DEVICES_KEY_BYTES, copied); NULL: on a random one. If the system does
  * not give the table, logs a warning, and devices_find answers DEVICE_NONE to everything. Returns
  * 0 or -ERR_NOMEM.
  */
-int devices_open(const struct alloc *alloc, uv_loop_t *loop, struct devices **out_devices);
+int devices_open(const struct alloc *alloc, uv_loop_t *loop, const uint8_t *key,
+                 struct devices **out_devices);
 
 /* devices_close begins to close the handles, and may be called again. devices_free frees the rest
  * after the loop has run until all handles are closed. NULL is fine for both. */

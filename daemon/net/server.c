@@ -238,7 +238,7 @@ static int watch_here_files(struct server *server, char *out_reason)
 /* Opens the table that tells which device is behind an address. */
 static int open_devices(struct server *server, char *out_reason)
 {
-    int rc = devices_open(server->alloc, &server->loop.uv, &server->devices);
+    int rc = devices_open(server->alloc, &server->loop.uv, NULL, &server->devices);
 
     if (rc != 0) {
         snprintf(out_reason, CONFIG_REASON_BYTES, "%s", err_text(rc));

@@ -100,11 +100,11 @@ static void read_json(const char *text, size_t size)
     struct hearsay_context *context = new_context();
     struct hearsay_error error = {.status = 0};
     size_t sightings = 0;
-    size_t unreadable = 0;
+    struct hearsay_left_out left_out;
 
-    if (scan_json_add(context, text, size, &sightings, &unreadable, &error) == HEARSAY_OK) {
+    if (scan_json_add(context, text, size, &sightings, &left_out, &error) == HEARSAY_OK) {
         FUZZ_CHECK(sightings <= HEARSAY_SCAN_SIGHTINGS_MAX);
-        FUZZ_CHECK(sightings > 0 || unreadable == 0);
+        FUZZ_CHECK(sightings > 0 || left_out.unreadable == 0);
     } else {
         FUZZ_CHECK(error.status == HEARSAY_ERR_ARGUMENT && error.sentence[0] != '\0');
     }

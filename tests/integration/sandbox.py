@@ -27,6 +27,7 @@ MANAGER = {
     "WatchdogSec", "KeyringMode", "RemoveIPC",
     "MemoryMax", "TasksMax",  # control groups
     "ConfigurationDirectory",
+    "RuntimeDirectoryPreserve",  # the folders stay while the test runs
     # Others do the same here: /sys is read-only, /proc/sys, /dev/kmsg and /dev/rtc are not there, and
     # the program has no capabilities.
     "ProtectClock", "ProtectControlGroups", "ProtectKernelLogs", "ProtectKernelModules",
@@ -226,7 +227,8 @@ def main():
     set_limits(settings)
     become_user(settings)
     filter_calls(settings, unit["calls"])
-    os.execve(program, sys.argv[2:], os.environ)
+    folders = ":".join(f"/run/{name}" for name in settings.get("RuntimeDirectory", []))
+    os.execve(program, sys.argv[2:], {**os.environ, "RUNTIME_DIRECTORY": folders})
 
 
 if __name__ == "__main__":

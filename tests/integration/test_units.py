@@ -279,6 +279,15 @@ def test_the_page_by_socket_activation(unit_daemon, sanitized):
             web.wait_healthy()
             assert "left under the unit" in web.get().text
             web.stop()
+            write("/run/web.conf", f"[web]\nname = {web_runner.NAME}\nportal = offline\n")
+            web.launch()
+            stay = web_runner.fields_of(web.get(source="127.0.0.7").text, "/stay")
+            assert web.post("/stay", stay, "127.0.0.7").status == 200
+            web.stop()
+            web.launch()  # systemd keeps the folder of who stays
+            assert web.get("/gen_204", host="probe.example", source="127.0.0.7").status == 204
+            assert "cannot keep" not in "".join(web.lines)
+            web.stop()
         finally:
             if web.process.poll() is None:
                 web.process.send_signal(signal.SIGKILL)

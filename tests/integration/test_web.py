@@ -17,7 +17,7 @@ import conftest
 import hearsay_wire as wire
 from hearsay_wire import pb
 from test_gateway import make_gateway, open_folder  # noqa: F401 (fixtures)
-from web_runner import NAME, fields_of, make_web  # noqa: F401 (a fixture)
+from web_runner import Web, NAME, fields_of, make_web  # noqa: F401 (a fixture)
 
 
 def test_one_phone_has_a_share_of_the_first_page(make_web):
@@ -486,8 +486,27 @@ def test_a_portal_without_internet(make_web):
         assert answer.status == status and text in answer.text
         assert probe(path, "127.0.0.8").status == 302
     assert probe("/", "127.0.0.7").status == 302
+    assert "remembers for up to 12 hours" in web.get("/about").text
     assert 'action="/stay"' not in web.get(source="127.0.0.7").text
     assert 'action="/stay"' in web.get(source="127.0.0.8").text
+
+
+def test_a_restart_forgets_nobody_who_stays(make_web, open_folder):
+    """Whoever pressed the button is not shown the portal again by a program that has crashed."""
+    web = make_web("portal = offline\n")
+    assert web.post("/stay", fields_of(web.get(source="127.0.0.7").text, "/stay"),
+                    "127.0.0.7").status == 200
+    with_lock = Web(web.gateway, open_folder, "portal = offline\n")
+    with_lock.wait_log("forget who pressed .*another process does")
+    with_lock.stop()
+    web.process.kill()
+    web.process.wait(wire.PATIENCE)
+    again = Web(web.gateway, open_folder, "portal = offline\n")
+    web.process, web.lines = again.process, again.lines  # the fixture stops it
+    web.reader, web.port = again.reader, again.port
+    for source, status in (("127.0.0.7", 204), ("127.0.0.8", 302)):
+        assert web.get("/generate_204", host="connectivity.example",
+                       source=source).status == status
 
 
 def test_a_full_board_keeps_the_text(make_web):

@@ -115,6 +115,18 @@ def test_a_change_for_a_start_restarts(page):
     assert page.pid("hearsay-web") != pid
 
 
+def test_a_restart_forgets_nobody_who_stays(page):
+    """The file is in the router's memory, and the program in its jail may write it."""
+    page.run("uci set hearsayd.web.portal=offline")
+    reload_web(page, "listening on 192.168.8.1:7118")
+    assert page.run("ls -l /run/hearsay-stay").split()[2] == "-rw-------"
+    assert not [line for line in page.lines if "cannot keep it in" in line]
+    pid, before = page.pid("hearsay-web"), page.run("md5sum /run/hearsay-stay/stayed")
+    page.run("/etc/init.d/hearsay-web restart")
+    page.wait_restart("hearsay-web", pid)
+    assert page.run("md5sum /run/hearsay-stay/stayed") == before, "the same salt, or all are forgotten"
+
+
 # --- the name of the page -------------------------------------------------------------------------
 
 

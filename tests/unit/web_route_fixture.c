@@ -351,6 +351,8 @@ int web_route_setup(void **state)
         .places = {{.family = 4, .address = {10, 0, 0, 1}, .port = 80}},
         .place_count = 1,
     };
+    portal_init(&web_route.portal);
+    web_route.router.portal = &web_route.portal;
     router_init(&web_route.router);
     return 0;
 }

@@ -84,6 +84,7 @@ struct web_route_board {
 struct web_route {
     uv_loop_t loop; /* main's to open and close */
     struct web_config config;
+    struct portal portal;
     struct router router;
     struct http_exchange exchange; /* of the last request */
     struct web_route_board board;

@@ -79,6 +79,7 @@ SCANS = [
      "02\\:00\\:00\\:00\\:00\\:01:30\n02\\:00\\:00\\:00\\:00\\:01:77\n",
      [("02:00:00:00:00:01", -82), ("02:00:00:00:00:01", -54)]),
     ("nothing", "", []),
+    ("a mark of UTF-8 in front", "\ufeffA4\\:2B\\:8C\\:01\\:02\\:03:77\n", [("a4:2b:8c:01:02:03", -54)]),
     ("what no access point can have is left out: addresses, strengths",
      "BSS 02:00:00:00:00:00(on wlan0)\n\tsignal: -42.00 dBm\n"
      "BSS 10:22:33:44:55:01(on wlan0)\n\tsignal: 0.00 dBm\n"
@@ -122,6 +123,11 @@ SCANS_WITH_ODD = [
     ("iw, cut off", 1, 3,
      "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54.00 dBm\nBSS a6:2b:8c:01:02:04(on wlan0)\n\tsign",
      [("a4:2b:8c:01:02:03", -54)]),
+    ("iw, cut off at the end of a line", 1, 4,
+     "BSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54.00 dBm\n\tSSID: x\nBSS a6:2b:8c:01:02:04(on wlan0)\n\tfreq: 2412\n",
+     [("a4:2b:8c:01:02:03", -54)]),
+    ("wpa_cli, cut off in a strength", 1, 2,
+     "a4:2b:8c:01:02:03\t2412\t-54\t[ESS]\tcafe\n3c:37:86:5e:11:f0\t5180\t-7", [("a4:2b:8c:01:02:03", -54)]),
     ("another program's line before", 1, 1,
      "scan aborted!\nBSS a4:2b:8c:01:02:03(on wlan0)\n\tsignal: -54.00 dBm\n", [("a4:2b:8c:01:02:03", -54)]),
     ("nmcli, an odd address", 1, 2, "A4\\:2B\\:8C\\:01\\:02\\:03:77\nnonsense:5\n", [("a4:2b:8c:01:02:03", -54)]),
@@ -161,6 +167,10 @@ SCANS_REFUSED = [
     (0, "A4\\:2B\\:8C\\:01\\:02\\:03:77\n\nA4\\:2B\\:8C\\:01\\:02\\:03:149\n"),
     (0, "".join(f"10:22:33:44:55:{i:02x}:{channel}\n" for i, channel in enumerate((1, 6, 11, 36, 44, 100)))),
     (1, "A4\\:2B\\:8C\\:01\\:02\\:03:\n"),
+    (1, "76:A4\\:2B\\:8C\\:01\\:02\\:03\n"),  # SIGNAL,BSSID: no address begins with the strength
+    (1, "76:A4:2B:8C:01:02:03\n"),
+    (1, "A4\\:2B\\:8C:01\\:02\\:03:77\n"),
+    (1, "*:A4\\:2B\\:8C\\:01\\:02\\:03:77\n"),
     (1, "A4\\:2B\\:8C\\:01\\:02\\:03:-54\n"),
     (1, "cafe:A4\\:2B\\:8C\\:01\\:02\\:03:77\n"),
     (1, "a4:2b:8c:01:02:03\t2412\tloud\t[ESS]\tcafe\n"),

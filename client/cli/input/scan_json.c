@@ -24,9 +24,15 @@ static int refuse(struct hearsay_error *out_error, int status, const char *forma
     return status;
 }
 
+/* The bytes of the mark of UTF-8 that some editors write in front. */
+static size_t count_mark(const char *text, size_t byte_count)
+{
+    return byte_count >= 3 && memcmp(text, "\xEF\xBB\xBF", 3) == 0 ? 3 : 0;
+}
+
 bool scan_json_is(const char *text, size_t byte_count)
 {
-    size_t at = 0;
+    size_t at = count_mark(text, byte_count);
 
     while (at < byte_count && strchr(" \t\r\n", text[at]) != NULL && text[at] != '\0') {
         at++;
@@ -50,28 +56,80 @@ static bool is_address(const char *text)
     return true;
 }
 
-/* Termux calls the strength "rssi", ubus "signal". Absent or null: unknown. */
+/*
+ * Copies the scan without what could only be in names, which are not read: bytes beyond ASCII,
+ * control characters and \u escapes. ubus prints a name as the access point sends it, so one that
+ * is not UTF-8 would cost the whole scan. NULL: no memory. The caller frees it.
+ */
+static char *without_names(const char *text, size_t byte_count)
+{
+    char *plain = malloc(byte_count + 1);
+    bool is_escaped = false;
+
+    for (size_t i = 0; i < byte_count && plain != NULL; i++) {
+        bool is_ascii = (text[i] >= ' ' && text[i] != 0x7f) || text[i] == '\n';
+
+        plain[i] = is_ascii ? text[i] : ' ';
+        if (is_escaped && text[i] == 'u') {
+            plain[i] = '/'; /* of \ and u: an escape of one character */
+        }
+        is_escaped = text[i] == '\\' && !is_escaped;
+    }
+    return plain;
+}
+
+/*
+ * Reads the objects behind the first `[` of a text that is no JSON as a whole, because it was cut
+ * off or one of them is none. Returns an array with null for each place that cannot be read; NULL:
+ * there is no `[`. Nested objects that cannot be read could take long, so it gives up after some.
+ */
+static json_t *read_objects(const char *text, size_t byte_count)
+{
+    const char *end = text + byte_count;
+    const char *at = memchr(text, '[', byte_count);
+    json_t *items = at != NULL ? json_array() : NULL;
+    json_error_t error;
+
+    for (size_t wrong = 0; at != NULL && wrong < 100;) {
+        at = memchr(at, '{', (size_t)(end - at));
+        if (at == NULL) {
+            break;
+        }
+        json_t *item = json_loadb(at, (size_t)(end - at), JSON_DISABLE_EOF_CHECK, &error);
+        at += item != NULL ? error.position : 1;
+        wrong += item == NULL;
+        (void)json_array_append_new(items, item != NULL ? item : json_null());
+    }
+    return items;
+}
+
+/* null: unknown. A fraction is rounded to whole dBm, halves up. What cannot be a strength is 0 for
+ * the library, which counts it. */
+static int strength_of(const json_t *strength)
+{
+    double dbm = json_number_value(strength);
+
+    if (json_is_null(strength)) {
+        return HEARSAY_WIFI_NO_STRENGTH;
+    }
+    return dbm >= HEARSAY_WIFI_DBM_MIN && dbm < 0
+               ? HEARSAY_WIFI_DBM_MIN + (int)(dbm - HEARSAY_WIFI_DBM_MIN + 0.5)
+               : HEARSAY_WIFI_DBM_MAX;
+}
+
+/* Termux calls the strength "rssi", ubus "signal". */
 static bool read_sighting(const json_t *item, struct hearsay_sighting *out)
 {
     const json_t *strength = json_object_get(item, "rssi");
 
     strength = strength != NULL ? strength : json_object_get(item, "signal");
     out->bssid = json_string_value(json_object_get(item, "bssid"));
-    out->strength_dbm = HEARSAY_WIFI_NO_STRENGTH;
-    if (!is_address(out->bssid)) {
-        return false;
-    }
-    if (strength == NULL || json_is_null(strength)) {
-        return true;
-    }
-    json_int_t dbm = json_integer_value(strength);
-    /* What cannot be a strength is positive for the library, which counts it. */
-    out->strength_dbm = dbm >= HEARSAY_WIFI_DBM_MIN && dbm < 0 ? (int)dbm : HEARSAY_WIFI_DBM_MAX;
-    return json_is_integer(strength);
+    out->strength_dbm = strength_of(strength);
+    return is_address(out->bssid) && (json_is_number(strength) || json_is_null(strength));
 }
 
 static int add_items(struct hearsay_context *context, const json_t *items, size_t *out_sightings,
-                     size_t *out_unreadable, struct hearsay_error *out_error)
+                     struct hearsay_left_out *out_left_out, struct hearsay_error *out_error)
 {
     struct hearsay_sighting *sightings = calloc(HEARSAY_SCAN_SIGHTINGS_MAX, sizeof(*sightings));
     size_t count = 0;
@@ -81,16 +139,16 @@ static int add_items(struct hearsay_context *context, const json_t *items, size_
     if (sightings == NULL) {
         return refuse(out_error, HEARSAY_ERR_NOMEM, "out of memory");
     }
-    *out_unreadable = 0;
+    out_left_out->unreadable = 0;
     json_array_foreach(items, at, item)
     {
         bool is_read = count < HEARSAY_SCAN_SIGHTINGS_MAX && read_sighting(item, &sightings[count]);
 
         count += is_read;
-        *out_unreadable += !is_read;
+        out_left_out->unreadable += !is_read;
     }
     *out_sightings = count;
-    int status = count == 0 && *out_unreadable > 0
+    int status = count == 0 && out_left_out->unreadable > 0
                      ? refuse(out_error, HEARSAY_ERR_ARGUMENT,
                               "no access point of the scan has a \"bssid\" such as "
                               "\"a4:2b:8c:01:02:03\" and an \"rssi\" or "
@@ -100,31 +158,57 @@ static int add_items(struct hearsay_context *context, const json_t *items, size_
     return status;
 }
 
-int scan_json_add(struct hearsay_context *context, const char *text, size_t byte_count,
-                  size_t *out_sightings, size_t *out_unreadable, struct hearsay_error *out_error)
+/* Reads what the text has, which is an array of access points or has one. */
+static int add_json(struct hearsay_context *context, const char *text, size_t byte_count,
+                    size_t *out_sightings, struct hearsay_left_out *out_left_out,
+                    struct hearsay_error *out_error)
 {
     json_error_t error;
     json_t *root = json_loadb(text, byte_count, 0, &error);
+    bool is_whole = root != NULL;
+    root = is_whole ? root : read_objects(text, byte_count);
+    out_left_out->is_cut =
+        !is_whole && json_is_null(json_array_get(root, json_array_size(root) - 1));
     const json_t *items = json_is_object(root) ? json_object_get(root, "results") : root;
     const char *failure = json_string_value(json_object_get(root, "API_ERROR"));
-    int status;
+    int status = HEARSAY_ERR_ARGUMENT;
 
-    if (root == NULL) {
-        return refuse(out_error, HEARSAY_ERR_ARGUMENT,
-                      "line %d of the scan is no JSON, or the scan was cut off there: %.200s",
-                      error.line, error.text);
-    }
     if (failure != NULL) {
         status =
             refuse(out_error, HEARSAY_ERR_ARGUMENT, "termux-wifi-scaninfo failed: %.500s", failure);
-    } else if (!json_is_array(items)) {
+    } else if (json_object_get(root, "SPAirPortDataType") != NULL) {
+        status = refuse(out_error, HEARSAY_ERR_ARGUMENT,
+                        "what macOS says of WiFi is not read, and it hides most addresses; if it "
+                        "shows some, give each as --wifi BSSID=DBM, else say where you are by --at "
+                        "or --topic");
+    } else if (is_whole && !json_is_array(items)) {
         status = refuse(
             out_error, HEARSAY_ERR_ARGUMENT,
             "the scan is JSON, but neither of `termux-wifi-scaninfo` nor of `ubus call iwinfo scan "
             "'{\"device\":\"wlan0\"}'`");
-    } else {
-        status = add_items(context, items, out_sightings, out_unreadable, out_error);
+    } else if (items != NULL) {
+        status = add_items(context, items, out_sightings, out_left_out, out_error);
+    }
+    if (!is_whole && status == HEARSAY_ERR_ARGUMENT) {
+        status = refuse(out_error, HEARSAY_ERR_ARGUMENT,
+                        "line %d of the scan is no JSON, or the scan was cut off there: %.200s",
+                        error.line, error.text);
     }
     json_decref(root);
+    return status;
+}
+
+int scan_json_add(struct hearsay_context *context, const char *text, size_t byte_count,
+                  size_t *out_sightings, struct hearsay_left_out *out_left_out,
+                  struct hearsay_error *out_error)
+{
+    size_t mark = count_mark(text, byte_count);
+    *out_left_out = (struct hearsay_left_out){.weaker = 0};
+    char *plain = without_names(text + mark, byte_count - mark);
+    int status = plain != NULL ? add_json(context, plain, byte_count - mark, out_sightings,
+                                          out_left_out, out_error)
+                               : refuse(out_error, HEARSAY_ERR_NOMEM, "out of memory");
+
+    free(plain);
     return status;
 }

@@ -17,11 +17,12 @@ bool scan_json_is(const char *text, size_t byte_count);
 
 /*
  * Adds the access points of the scan to the context, as hearsay_context_add_scan does, and likewise
- * leaves out and counts in *out_unreadable those that cannot be read. *out_sightings is the number
- * of the others. Returns HEARSAY_OK, ERR_NOMEM, or ERR_ARGUMENT if nothing can be read: then no
- * label is added.
+ * leaves out those that cannot be read: *out_left_out has how many, and whether the scan was cut
+ * off. *out_sightings is the number of the others. Returns HEARSAY_OK, ERR_NOMEM, or ERR_ARGUMENT
+ * if nothing can be read: then no label is added.
  */
 int scan_json_add(struct hearsay_context *context, const char *text, size_t byte_count,
-                  size_t *out_sightings, size_t *out_unreadable, struct hearsay_error *out_error);
+                  size_t *out_sightings, struct hearsay_left_out *out_left_out,
+                  struct hearsay_error *out_error);
 
 #endif

@@ -110,6 +110,8 @@ static int add_time(const struct cli *cli, struct hearsay_context *context, cons
 
 /* --- the scan --------------------------------------------------------------------------------- */
 
+static const char was_cut[] = "; the scan was cut off";
+
 /* A scan of which nothing can be used is an answer that is missing, not a wrong command: its exit
  * code is 1. */
 static int add_scan_text(const struct cli *cli, struct hearsay_context *context, const char *text,
@@ -117,9 +119,12 @@ static int add_scan_text(const struct cli *cli, struct hearsay_context *context,
 {
     struct hearsay_error error;
     size_t sightings = 0;
-    size_t unreadable = 0;
+    struct hearsay_left_out before;
+    struct hearsay_left_out left_out;
+    struct hearsay_left_out of_json = {.weaker = 0};
+    hearsay_context_left_out(context, &before);
     int status = scan_json_is(text, byte_count)
-                     ? scan_json_add(context, text, byte_count, &sightings, &unreadable, &error)
+                     ? scan_json_add(context, text, byte_count, &sightings, &of_json, &error)
                      : hearsay_context_add_scan(context, text, byte_count, &sightings, &error);
     if (status != HEARSAY_OK) {
         int code = cli_report(cli, &error);
@@ -130,8 +135,16 @@ static int add_scan_text(const struct cli *cli, struct hearsay_context *context,
             cli, "the scan saw no access point; without --scan, the rest of the context is used");
         return CLI_NEGATIVE;
     }
-    if (unreadable > 0) {
-        cli_complain(cli, "access points left out: %zu that could not be read", unreadable);
+    hearsay_context_left_out(context, &left_out);
+    if (left_out.no_address - before.no_address == sightings) {
+        cli_complain(cli,
+                     "no access point of the scan has an address that it can have; Android says "
+                     "02:00:00:00:00:00 where the scanning app may not know the location");
+        return CLI_NEGATIVE;
+    }
+    if (of_json.unreadable > 0) {
+        cli_complain(cli, "access points left out: %zu that could not be read%s",
+                     of_json.unreadable, of_json.is_cut ? was_cut : "");
     }
     return CLI_DONE;
 }
@@ -164,6 +177,7 @@ void sensed_count_left_out(const struct hearsay_left_out *left_out, struct hears
     total->no_address += left_out->no_address;
     total->no_strength += left_out->no_strength;
     total->unreadable += left_out->unreadable;
+    total->is_cut = total->is_cut || left_out->is_cut;
 }
 
 void sensed_say_left_out(const struct cli *cli, const struct hearsay_left_out *left_out)
@@ -192,8 +206,9 @@ void sensed_say_left_out(const struct cli *cli, const struct hearsay_left_out *l
         cli_complain(cli, "%s", text);
     }
     if (left_out->unreadable > 0) {
-        cli_complain(cli, "%s%zu that could not be read, the first in line %zu of the scan",
-                     access_points, left_out->unreadable, left_out->unreadable_line);
+        cli_complain(cli, "%s%zu that could not be read, the first in line %zu of the scan%s",
+                     access_points, left_out->unreadable, left_out->unreadable_line,
+                     left_out->is_cut ? was_cut : "");
     }
 }
 

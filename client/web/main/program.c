@@ -72,7 +72,7 @@ static void on_tidy(uv_timer_t *timer)
 
     if (program->board != NULL) {
         sheets_clear(&program->router.sheets, false);
-        portal_tidy(&program->router.portal, router_now_ms(&program->router));
+        portal_tidy(program->router.portal, router_now_ms(&program->router));
     } else {
         moderate_tidy(&program->moderate);
     }
@@ -127,6 +127,7 @@ static void make_router(struct program *program)
     router->config = &program->config;
     router->board = program->board;
     router->live = program->live;
+    router->portal = program->stay.portal;
     router->names.config = &program->config;
     router->names.place_count = program->listen.count;
     memcpy(router->names.places, program->listen.places, sizeof(router->names.places));
@@ -151,7 +152,8 @@ static int make_guests(struct program *program, char *out_reason)
     struct http_options http = http_options_of(program);
     int rc = make_board(program, out_reason);
 
-    if (rc == 0 && (rc = devices_open(alloc_system(), &program->loop, &program->devices)) != 0) {
+    if (rc == 0 && (rc = devices_open(alloc_system(), &program->loop, program->stay.device_key,
+                                      &program->devices)) != 0) {
         (void)snprintf(out_reason, SETTINGS_REASON_BYTES, "%s", err_text(rc));
     }
     if (rc != 0) {
@@ -212,6 +214,7 @@ int program_start(struct program *program, const struct settings_program *page,
         return reason_set(out_reason, "event loop: %s", uv_strerror(rc));
     }
     rc = listen_open(config, &program->listen, out_reason);
+    stay_open(&program->stay, config, (int64_t)uv_now(&program->loop));
     rc = rc == 0 ? user_become(config, out_reason) : rc;
     rc = rc == 0 ? web_config_read_rules(&program->config, out_reason) : rc;
     if (rc == 0) {
@@ -223,6 +226,7 @@ int program_start(struct program *program, const struct settings_program *page,
     }
     if (rc != 0) {
         listen_clean(&program->listen);
+        stay_close(&program->stay);
     }
     return rc;
 }
@@ -248,6 +252,7 @@ void program_run(struct program *program)
         board_free(program->board);
     }
     devices_free(program->devices);
+    stay_close(&program->stay);
     listen_clean(&program->listen);
     if (uv_loop_close(&program->loop) != 0) {
         log_error("the loop closed with handles left open"); /* a bug; tests look for it */

@@ -8,6 +8,7 @@
 #include <uv.h>
 
 #include "client/web/main/listen.h"
+#include "client/web/main/stay.h"
 #include "client/web/moderate/moderate.h"
 #include "client/web/route/router.h"
 #include "client/web/route/ticks.h"
@@ -27,7 +28,8 @@ struct program {
     struct live *live;       /* the same */
     struct devices *devices; /* the same */
     struct http_server *http;
-    struct router router;     /* of the guests' page */
+    struct stay stay;         /* of the guests' page */
+    struct router router;     /* the same */
     struct ticks ticks;       /* the same */
     struct moderate moderate; /* of the moderators' page */
     struct runtime runtime;   /* signals, watchdog, the filter of system calls */

@@ -89,6 +89,9 @@ void page_write_about(struct html *html, const struct page *page, const char *ru
     for (size_t i = 0; i < sizeof(sentences) / sizeof(sentences[0]); i++) {
         lang_write_element(html, page->lang, "li", NULL, sentences[i]);
     }
+    if (page->may_stay) {
+        page_write_element(html, page, "li", NULL, "about.stay");
+    }
     about_write_lifetime(html, page);
     html_raw(html, "</ul>\n<section class=\"card\">\n");
     about_write_operator(html, page);

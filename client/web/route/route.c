@@ -61,7 +61,7 @@ static void answer_stranger(struct visit *visit)
 
     if (router->config->portal == WEB_PORTAL_OFFLINE) {
         (void)snprintf(url, sizeof(url), "http://%s/", router->name);
-        portal_answer(&router->portal, visit->request, url, router_now_ms(router), &answer);
+        portal_answer(router->portal, visit->request, url, router_now_ms(router), &answer);
         visit_answer(visit, &answer);
     } else {
         visit_fail(visit, 421, &(struct page_error){.notice = PAGE_NAME});

@@ -30,6 +30,5 @@ void router_init(struct router *router)
     (void)snprintf(router->statics, sizeof(router->statics), "/s/%s/", digits);
     names_write(&router->names, router->name);
     nonce_init(&router->nonce);
-    portal_init(&router->portal);
     router_note_read(router, false);
 }

@@ -29,7 +29,7 @@ struct router {
     int64_t read_ms;                 /* Unix time of the last reload, or of the start */
     struct names names;
     struct nonce nonce;
-    struct portal portal;
+    struct portal *portal; /* borrowed; may be NULL without `portal = offline` */
     struct sheets sheets;
     char name[NAMES_TEXT_BYTES];        /* the address of the page, such as hearsay.lan */
     char statics[ROUTER_STATICS_BYTES]; /* /s/, 16 random digits and / */

@@ -144,10 +144,9 @@ void visit_page(struct visit *visit, struct page *out_page)
     nonce_write_key(&router->nonce, &visit->request->client, visit->key);
     (void)board_now_ms(router->board, &page.now_ms); /* 0 while it is not known */
     nonce_write(&router->nonce, &visit->request->client, router_now_ms(router), visit->token);
-    if (router->config->portal == WEB_PORTAL_OFFLINE &&
-        !portal_stays(&router->portal, &visit->request->client, router_now_ms(router))) {
-        page.asks_to_stay = true;
-    }
+    page.may_stay = router->config->portal == WEB_PORTAL_OFFLINE;
+    page.asks_to_stay = page.may_stay && !portal_stays(router->portal, &visit->request->client,
+                                                       router_now_ms(router));
     *out_page = page;
 }
 

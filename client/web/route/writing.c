@@ -496,7 +496,7 @@ void writing_stay(struct visit *visit)
     struct router *router = visit->router;
 
     if (accept_view(visit)) {
-        portal_stay(&router->portal, &visit->request->client, router_now_ms(router));
+        portal_stay(router->portal, &visit->request->client, router_now_ms(router));
         answer_done(visit, PAGE_STAYS);
     }
 }
