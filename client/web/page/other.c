@@ -90,7 +90,7 @@ void page_write_about(struct html *html, const struct page *page, const char *ru
         lang_write_element(html, page->lang, "li", NULL, sentences[i]);
     }
     if (page->may_stay) {
-        page_write_element(html, page, "li", NULL, "about.stay");
+        lang_write_element(html, page->lang, "li", NULL, "about.stay");
     }
     about_write_lifetime(html, page);
     html_raw(html, "</ul>\n<section class=\"card\">\n");
