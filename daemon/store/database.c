@@ -62,7 +62,7 @@ int store_database_init(struct store_database *database, sqlite3 *db, struct sto
 
     *database = (struct store_database){.db = db, .numbers = numbers, .marks_max = marks_max};
     store_marks_init(&database->marks);
-    rc = store_statement_prepare(db, database->statements);
+    rc = store_statements_prepare(db, database->statements);
     if (rc == SQLITE_OK) {
         rc = load_meta(database);
     }
@@ -76,7 +76,7 @@ sqlite3 *store_database_deinit(struct store_database *database)
 {
     sqlite3 *db = database->db;
 
-    store_statement_finalize(database->statements);
+    store_statements_finalize(database->statements);
     store_marks_deinit(&database->marks);
     database->db = NULL;
     return db;
@@ -279,6 +279,18 @@ int store_database_drop_moderation(struct store_database *database, int64_t seq)
                ? SQLITE_OK
                : store_statement_run(database->statements[STORE_MODERATION_DROP],
                                      STORE_VALUES(STORE_NUMBER(seq)));
+}
+
+int store_database_expire(struct store_database *database, enum store_statement sql,
+                          const struct store_value *values, size_t count)
+{
+    int rc = store_statement_run(database->statements[sql], values, count);
+
+    if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
+        database->state.removed = true;
+        database->state.changed = true;
+    }
+    return rc;
 }
 
 /* Deletes the row of a message, and fills *out_removed. */

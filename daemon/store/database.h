@@ -15,6 +15,7 @@
 #include "daemon/store/persist.h"
 #include "daemon/store/row.h"
 #include "daemon/store/statement.h"
+#include "daemon/store/statements.h"
 
 /*
  * Where the next search for the oldest messages starts: the host has no message with a smaller
@@ -169,6 +170,13 @@ int store_database_find(struct store_database *database, const struct persist_me
  */
 int store_database_delete(struct store_database *database, int64_t seq,
                           struct persist_removed *out_removed);
+
+/*
+ * Runs a DELETE of an expiry, and notes whether it has deleted something. `sql` is one of enum
+ * store_statement.
+ */
+int store_database_expire(struct store_database *database, enum store_statement sql,
+                          const struct store_value *values, size_t count);
 
 /* Deletes a message's row in the table `moderation`, if there is one. */
 int store_database_drop_moderation(struct store_database *database, int64_t seq);
