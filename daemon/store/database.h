@@ -15,7 +15,46 @@
 #include "daemon/store/persist.h"
 #include "daemon/store/row.h"
 #include "daemon/store/statement.h"
-#include "daemon/store/statements.h"
+
+/* The statements that the connection keeps prepared. */
+enum store_statement {
+    STORE_BEGIN,
+    STORE_COMMIT,
+    STORE_ROLLBACK,
+    STORE_INSERT,
+    STORE_INSERT_SEVERAL,
+    STORE_FIND,
+    STORE_DELETE,
+    STORE_OLDEST,
+    STORE_PLACE,
+    STORE_TOMBSTONE_FIND,
+    STORE_TOMBSTONE_PUT,
+    STORE_TOMBSTONE_EXPIRE,
+    STORE_TOMBSTONE_DROP,
+    STORE_TOMBSTONE_LIFT,
+    STORE_EVICTED_PUT,
+    STORE_EVICTED_FIRST,
+    STORE_EVICTED_DROP,
+    STORE_EPOCH_EXPIRE,
+    STORE_META_PUT,
+    STORE_MOVE,
+    STORE_MODERATION_FIND,
+    STORE_MODERATION_PUT,
+    STORE_MODERATION_DROP,
+    STORE_MODERATION_DUE,
+    STORE_DECISION_EXPIRE,
+    STORE_RULE_FIND,
+    STORE_RULE_PUT,
+    STORE_RULE_DROP,
+    STORE_RULE_EXPIRE,
+    STORE_COPY_FIND,
+    STORE_COPY_PUT,
+    STORE_COPY_DROP,
+    STORE_COPY_EXPIRE,
+    STORE_REPLICATES,
+    STORE_TALLY,
+    STORE_STATEMENT_COUNT
+};
 
 /*
  * Where the next search for the oldest messages starts: the host has no message with a smaller
