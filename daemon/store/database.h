@@ -16,6 +16,46 @@
 #include "daemon/store/row.h"
 #include "daemon/store/statement.h"
 
+/* The statements that the connection keeps prepared. */
+enum store_statement {
+    STORE_BEGIN,
+    STORE_COMMIT,
+    STORE_ROLLBACK,
+    STORE_INSERT,
+    STORE_INSERT_SEVERAL,
+    STORE_FIND,
+    STORE_DELETE,
+    STORE_OLDEST,
+    STORE_PLACE,
+    STORE_TOMBSTONE_FIND,
+    STORE_TOMBSTONE_PUT,
+    STORE_TOMBSTONE_EXPIRE,
+    STORE_TOMBSTONE_DROP,
+    STORE_TOMBSTONE_LIFT,
+    STORE_EVICTED_PUT,
+    STORE_EVICTED_FIRST,
+    STORE_EVICTED_DROP,
+    STORE_EPOCH_EXPIRE,
+    STORE_META_PUT,
+    STORE_MOVE,
+    STORE_MODERATION_FIND,
+    STORE_MODERATION_PUT,
+    STORE_MODERATION_DROP,
+    STORE_MODERATION_DUE,
+    STORE_DECISION_EXPIRE,
+    STORE_RULE_FIND,
+    STORE_RULE_PUT,
+    STORE_RULE_DROP,
+    STORE_RULE_EXPIRE,
+    STORE_COPY_FIND,
+    STORE_COPY_PUT,
+    STORE_COPY_DROP,
+    STORE_COPY_EXPIRE,
+    STORE_REPLICATES,
+    STORE_TALLY,
+    STORE_STATEMENT_COUNT
+};
+
 /*
  * Where the next search for the oldest messages starts: the host has no message with a smaller
  * number than `from`.
@@ -169,6 +209,13 @@ int store_database_find(struct store_database *database, const struct persist_me
  */
 int store_database_delete(struct store_database *database, int64_t seq,
                           struct persist_removed *out_removed);
+
+/*
+ * Runs a DELETE of an expiry, and notes whether it has deleted something. `sql` is one of enum
+ * store_statement.
+ */
+int store_database_expire(struct store_database *database, enum store_statement sql,
+                          const struct store_value *values, size_t count);
 
 /* Deletes a message's row in the table `moderation`, if there is one. */
 int store_database_drop_moderation(struct store_database *database, int64_t seq);

@@ -36,17 +36,11 @@ int store_decision_put(struct store_database *database, const struct persist_op 
                : rc;
 }
 
-int store_decision_expire(struct store_database *database, const struct persist_op *op)
+int store_decision_expire(struct store_database *database, struct persist_op *op)
 {
-    int rc = store_statement_run(
-        database->statements[STORE_DECISION_EXPIRE],
+    return store_database_expire(
+        database, STORE_DECISION_EXPIRE,
         STORE_VALUES(STORE_NUMBER(op->decided_before_ms), STORE_NUMBER(op->limit)));
-
-    if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
-        database->state.removed = true;
-        database->state.changed = true;
-    }
-    return rc;
 }
 
 int store_decision_shift(struct store_database *database, const struct persist_op *op)
@@ -54,7 +48,7 @@ int store_decision_shift(struct store_database *database, const struct persist_o
     struct persist_decision decision;
     struct store_walk walk;
     int rc = store_walk_begin(&walk, database->db, &store_decision_table,
-                              "time_ms BETWEEN %" PRId64 " AND %" PRId64, op->shift_from_ms,
+                              "+time_ms BETWEEN %" PRId64 " AND %" PRId64, op->shift_from_ms,
                               op->now_ms - op->shift_ms);
 
     while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &decision)) == SQLITE_ROW) {
@@ -176,17 +170,10 @@ int store_copy_drop(struct store_database *database, const struct store_copy *co
     return store_table_run(database->statements[STORE_COPY_DROP], &store_copy_table, copy);
 }
 
-int store_copy_expire(struct store_database *database, int64_t now_ms)
+int store_copy_expire(struct store_database *database, struct persist_op *op)
 {
-    if (database->state.copied == 0) {
-        return SQLITE_OK;
-    }
-    int rc = store_statement_run(database->statements[STORE_COPY_EXPIRE],
-                                 STORE_VALUES(STORE_NUMBER(now_ms)));
-
-    if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
-        database->state.removed = true;
-        database->state.changed = true;
-    }
-    return rc;
+    return database->state.copied == 0
+               ? SQLITE_OK
+               : store_database_expire(database, STORE_COPY_EXPIRE,
+                                       STORE_VALUES(STORE_NUMBER(op->now_ms)));
 }

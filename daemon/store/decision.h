@@ -20,7 +20,7 @@ int store_decision_put(struct store_database *database, const struct persist_op 
 
 /* A part of an expiry: deletes op->limit decisions at most that were made before
  * op->decided_before_ms. */
-int store_decision_expire(struct store_database *database, const struct persist_op *op);
+int store_decision_expire(struct store_database *database, struct persist_op *op);
 
 /* A part of PERSIST_SHIFT: moves the times of decisions since op->shift_from_ms. */
 int store_decision_shift(struct store_database *database, const struct persist_op *op);
@@ -58,6 +58,6 @@ int store_copy_drop(struct store_database *database, const struct store_copy *co
 
 /* A part of an expiry: deletes the rows whose until_ms has come. PERSIST_SHIFT does not move these
  * times: at a copy they are the owner's, and at an owner an early end does no harm. */
-int store_copy_expire(struct store_database *database, int64_t now_ms);
+int store_copy_expire(struct store_database *database, struct persist_op *op);
 
 #endif

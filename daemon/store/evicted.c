@@ -79,7 +79,7 @@ int store_evicted_put(struct store_database *database, const struct persist_mess
     return rc;
 }
 
-int store_evicted_expire(struct store_database *database, const struct persist_op *op)
+int store_evicted_expire(struct store_database *database, struct persist_op *op)
 {
     return database->state.told_evicted == 0 ? SQLITE_OK
                                              : drop_first(database, op->limit, op->now_ms);

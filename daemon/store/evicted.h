@@ -37,6 +37,6 @@ int store_evicted_write(struct store_database *database);
  * A part of an expiry: deletes the first rows until one has not expired. Deletes one row at least,
  * and no further one after op->limit messages.
  */
-int store_evicted_expire(struct store_database *database, const struct persist_op *op);
+int store_evicted_expire(struct store_database *database, struct persist_op *op);
 
 #endif

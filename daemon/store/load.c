@@ -116,7 +116,29 @@ int store_load_numbers(const struct store_load *load, struct store_numbers *numb
     return rc == SQLITE_OK ? 0 : load_refuse(load, rc, detail);
 }
 
-/* --- rules and epochs ------------------------------------------------------------------------- */
+/* --- rules, tombstones and epochs ---------------------------------------------------------------
+ */
+
+/* Reads the current row. Returns 0, or a negative error with a sentence. */
+static int read_row(const struct store_load *load, sqlite3_stmt *statement,
+                    const struct store_table *table, void *out_row)
+{
+    char detail[64];
+    int rc = store_table_read(statement, table, out_row);
+
+    (void)snprintf(detail, sizeof(detail), "%s is not as it was written", table->what);
+    return rc == SQLITE_OK ? 0 : load_refuse(load, rc, detail);
+}
+
+/* Ends a query. `code`: of the rows; `rc`: of the last step. */
+static int end_rows(const struct store_load *load, sqlite3_stmt *statement, int rc, int code)
+{
+    if (code == 0 && rc != SQLITE_DONE) {
+        code = load_refuse(load, rc, NULL);
+    }
+    (void)sqlite3_finalize(statement);
+    return code;
+}
 
 int store_load_rules(const struct store_load *load,
                      int (*visit)(void *context, const struct persist_rule *rule), void *context)
@@ -127,16 +149,11 @@ int store_load_rules(const struct store_load *load,
     int rc =
         store_query(load->db, "SELECT * FROM rule WHERE NOT dropped", STORE_NO_VALUES, &statement);
 
-    for (; code == 0 && rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
-        rc = store_table_read(statement, &store_rule_table, &rule);
-        code = rc == SQLITE_OK ? visit(context, &rule)
-                               : load_refuse(load, rc, "a rule is not as it was written");
+    for (; code == 0 && rc == SQLITE_ROW; rc = code == 0 ? sqlite3_step(statement) : rc) {
+        code = read_row(load, statement, &store_rule_table, &rule);
+        code = code == 0 ? visit(context, &rule) : code;
     }
-    if (code == 0 && rc != SQLITE_DONE) {
-        code = load_refuse(load, rc, NULL);
-    }
-    (void)sqlite3_finalize(statement);
-    return code;
+    return end_rows(load, statement, rc, code);
 }
 
 int store_load_removed(const struct store_load *load,
@@ -149,21 +166,16 @@ int store_load_removed(const struct store_load *load,
     int rc = store_query(load->db, "SELECT * FROM tombstone WHERE host_id >= ?1",
                          STORE_VALUES(STORE_NUMBER(STORE_REMOVED_HOST)), &statement);
 
-    for (; code == 0 && rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
+    for (; code == 0 && rc == SQLITE_ROW; rc = code == 0 ? sqlite3_step(statement) : rc) {
         struct persist_message message = {.host = 0};
 
-        rc = store_table_read(statement, &store_tombstone_table, &tombstone);
+        code = read_row(load, statement, &store_tombstone_table, &tombstone);
         message.host = (uint32_t)(tombstone.host - STORE_REMOVED_HOST);
         message.expires_ms = tombstone.expires_ms;
         memcpy(message.id, tombstone.id, MESSAGE_ID_BYTES);
-        code = rc == SQLITE_OK ? visit(context, &message)
-                               : load_refuse(load, rc, "a tombstone is not as it was written");
+        code = code == 0 ? visit(context, &message) : code;
     }
-    if (code == 0 && rc != SQLITE_DONE) {
-        code = load_refuse(load, rc, NULL);
-    }
-    (void)sqlite3_finalize(statement);
-    return code;
+    return end_rows(load, statement, rc, code);
 }
 
 int store_load_epochs(const struct store_load *load,
@@ -175,15 +187,10 @@ int store_load_epochs(const struct store_load *load,
     int rc = store_query(load->db, "SELECT * FROM epoch ORDER BY host_id, number", STORE_NO_VALUES,
                          &statement);
 
-    for (; code == 0 && rc == SQLITE_ROW; rc = sqlite3_step(statement)) {
-        rc = store_table_read(statement, &store_epoch_table, &epoch);
-        code = rc == SQLITE_OK ? visit(context, &epoch)
-                               : load_refuse(load, rc, "an epoch is not as it was written");
+    for (; code == 0 && rc == SQLITE_ROW; rc = code == 0 ? sqlite3_step(statement) : rc) {
+        code = read_row(load, statement, &store_epoch_table, &epoch);
+        code = code == 0 ? visit(context, &epoch) : code;
         sodium_memzero(&epoch, sizeof(epoch));
     }
-    if (code == 0 && rc != SQLITE_DONE) {
-        code = load_refuse(load, rc, NULL);
-    }
-    (void)sqlite3_finalize(statement);
-    return code;
+    return end_rows(load, statement, rc, code);
 }

@@ -179,7 +179,7 @@ int store_moderation_shift(struct store_database *database, const struct persist
     struct store_review row;
     struct store_walk walk;
     int rc = store_walk_begin(&walk, database->db, &store_moderation_table,
-                              "destroy_ms > 0 AND removed_ms >= %" PRId64, op->shift_from_ms);
+                              "+destroy_ms > 0 AND removed_ms >= %" PRId64, op->shift_from_ms);
 
     while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &row)) == SQLITE_ROW) {
         row.destroy_ms += op->shift_ms;

@@ -68,16 +68,10 @@ static int expire_messages(struct store_database *database, struct persist_op *o
  * Deletes each epoch whose kept_ms has come, with its key. The messages of the epoch have expired
  * then; later expiries delete those that this expiry has not deleted.
  */
-static int expire_epochs(struct store_database *database, const struct persist_op *op)
+static int expire_epochs(struct store_database *database, struct persist_op *op)
 {
-    int rc = store_statement_run(database->statements[STORE_EPOCH_EXPIRE],
+    return store_database_expire(database, STORE_EPOCH_EXPIRE,
                                  STORE_VALUES(STORE_NUMBER(op->now_ms)));
-
-    if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
-        database->state.removed = true;
-        database->state.changed = true;
-    }
-    return rc;
 }
 
 static int apply_epoch(struct store_database *database, struct persist_op *op)
@@ -87,37 +81,29 @@ static int apply_epoch(struct store_database *database, struct persist_op *op)
     return store_table_insert(database->db, "INSERT OR IGNORE", &store_epoch_table, op->epoch);
 }
 
+static int expire_destroyed(struct store_database *database, struct persist_op *op)
+{
+    int rc = store_moderation_destroy(database, op);
+
+    op->destroyed_count = op->removed_count;
+    return rc;
+}
+
 static int apply_expire(struct store_database *database, struct persist_op *op)
 {
-    int rc;
+    static int (*const parts[])(struct store_database *, struct persist_op *) = {
+        expire_destroyed,      expire_messages,   expire_epochs,        store_rule_expire,
+        store_decision_expire, store_copy_expire, store_evicted_expire, store_tombstone_expire,
+    };
+    int rc = SQLITE_OK;
 
     assert(op->limit >= 1 && op->limit <= PERSIST_EXPIRE_MAX && op->removed != NULL);
     op->removed_count = 0;
     op->outcome = PERSIST_APPLIED;
-    rc = store_moderation_destroy(database, op);
-    op->destroyed_count = op->removed_count;
-    if (rc == SQLITE_OK) {
-        rc = expire_messages(database, op);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && rc == SQLITE_OK; i++) {
+        rc = parts[i](database, op);
     }
-    if (rc == SQLITE_OK) {
-        rc = expire_epochs(database, op);
-    }
-    if (rc == SQLITE_OK) {
-        rc = store_rule_expire(database, op->now_ms);
-    }
-    if (rc == SQLITE_OK) {
-        rc = store_decision_expire(database, op);
-    }
-    if (rc == SQLITE_OK) {
-        rc = store_copy_expire(database, op->now_ms);
-    }
-    if (rc == SQLITE_OK) {
-        rc = store_evicted_expire(database, op);
-    }
-    if (rc != SQLITE_OK || database->state.tombstones == 0) {
-        return rc;
-    }
-    return store_tombstone_expire(database, op);
+    return rc;
 }
 
 static int apply_host(struct store_database *database, struct persist_op *op)

@@ -116,7 +116,7 @@ int store_review_number(struct store_database *database, uint32_t host)
     struct store_review row;
     struct store_walk walk;
     int rc = store_walk_begin(&walk, database->db, &store_moderation_table,
-                              "change_seq IS NULL AND destroy_ms = 0 AND EXISTS"
+                              "+change_seq IS NULL AND +destroy_ms = 0 AND EXISTS"
                               " (SELECT 1 FROM message WHERE message.seq = moderation.seq"
                               " AND host_id = %" PRIu32 " AND epoch = 0)",
                               host);

@@ -42,22 +42,16 @@ int store_rule_decide(struct store_database *database, const struct persist_rule
                : rc;
 }
 
-int store_rule_expire(struct store_database *database, int64_t now_ms)
+int store_rule_expire(struct store_database *database, struct persist_op *op)
 {
-    int rc = store_statement_run(database->statements[STORE_RULE_EXPIRE],
-                                 STORE_VALUES(STORE_NUMBER(now_ms)));
-
-    if (rc == SQLITE_OK && sqlite3_changes64(database->db) > 0) {
-        database->state.removed = true;
-        database->state.changed = true;
-    }
-    return rc;
+    return store_database_expire(database, STORE_RULE_EXPIRE,
+                                 STORE_VALUES(STORE_NUMBER(op->now_ms)));
 }
 
 int store_rule_apply_put(struct store_database *database, struct persist_op *op)
 {
     /* An ended notice may have the number of the new notice. Its row is deleted first. */
-    int rc = op->rule->kind == PERSIST_NOTICE ? store_rule_expire(database, op->now_ms) : SQLITE_OK;
+    int rc = op->rule->kind == PERSIST_NOTICE ? store_rule_expire(database, op) : SQLITE_OK;
 
     rc = rc == SQLITE_OK ? store_rule_decide(database, op->rule) : rc;
     rc = rc == SQLITE_OK ? store_copy_await_rule(database, op, op->rule) : rc;
@@ -108,7 +102,7 @@ int store_rule_shift(struct store_database *database, const struct persist_op *o
     struct persist_rule rule;
     struct store_walk walk;
     int rc = store_walk_begin(&walk, database->db, &store_rule_table,
-                              "until_ms > 0 AND created_ms >= %" PRId64, op->shift_from_ms);
+                              "+until_ms > 0 AND created_ms >= %" PRId64, op->shift_from_ms);
 
     while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &rule)) == SQLITE_ROW) {
         rule.created_ms += op->shift_ms;
@@ -123,7 +117,7 @@ int store_rule_number(struct store_database *database, uint32_t host)
     struct persist_rule rule;
     struct store_walk walk;
     int rc = store_walk_begin(&walk, database->db, &store_rule_table,
-                              "host_id = %" PRIu32 " AND seq IS NULL", host);
+                              "+host_id = %" PRIu32 " AND seq IS NULL", host);
 
     while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &rule)) == SQLITE_ROW) {
         rc = store_rule_put(database, &rule);

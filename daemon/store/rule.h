@@ -30,7 +30,7 @@ int store_rule_find(struct store_database *database, const struct persist_rule *
                     struct persist_rule *out_rule);
 
 /* A part of an expiry: deletes the rules and marks that have ended. */
-int store_rule_expire(struct store_database *database, int64_t now_ms);
+int store_rule_expire(struct store_database *database, struct persist_op *op);
 
 /* A part of PERSIST_SHIFT: moves the times of each rule with an end. */
 int store_rule_shift(struct store_database *database, const struct persist_op *op);

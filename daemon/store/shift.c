@@ -43,7 +43,7 @@ static int shift_messages(struct store_database *database, const struct persist_
     struct store_walk walk;
     int rc =
         store_walk_begin(&walk, database->db, &store_message_table,
-                         "seq >= %" PRId64 " AND deposited_ms BETWEEN %" PRId64 " AND %" PRId64,
+                         "+seq >= %" PRId64 " AND deposited_ms BETWEEN %" PRId64 " AND %" PRId64,
                          op->message.seq, op->shift_from_ms, before_ms(op));
 
     while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &message)) == SQLITE_ROW) {
@@ -82,22 +82,14 @@ static bool was_applied(const struct store_database *database, const struct pers
 
 int store_shift_apply(struct store_database *database, struct persist_op *op)
 {
+    static int (*const parts[])(struct store_database *, const struct persist_op *) = {
+        shift_epochs,           store_rule_shift,     store_tombstone_shift,
+        store_moderation_shift, store_decision_shift,
+    };
     int rc = shift_messages(database, op);
 
-    if (rc == SQLITE_OK && !was_applied(database, op)) {
-        rc = shift_epochs(database, op);
-    }
-    if (rc == SQLITE_OK && !was_applied(database, op)) {
-        rc = store_rule_shift(database, op);
-    }
-    if (rc == SQLITE_OK && !was_applied(database, op) && database->state.tombstones > 0) {
-        rc = store_tombstone_shift(database, op);
-    }
-    if (rc == SQLITE_OK && !was_applied(database, op)) {
-        rc = store_moderation_shift(database, op);
-    }
-    if (rc == SQLITE_OK && !was_applied(database, op)) {
-        rc = store_decision_shift(database, op);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) && rc == SQLITE_OK; i++) {
+        rc = was_applied(database, op) ? SQLITE_OK : parts[i](database, op);
     }
     database->state.changed = true;
     database->state.has_shifted = true;

@@ -1,8 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /*
- * store_statement: SQL statements. This module has the texts of the statements that the writer's
- * connection keeps prepared, and the functions that bind values to a statement and run the
- * statement. Results are SQLite's codes.
+ * store_statement: binds values to SQL statements and runs them. Results are SQLite's codes.
  */
 #ifndef DAEMON_STORE_STATEMENT_H
 #define DAEMON_STORE_STATEMENT_H
@@ -10,45 +8,6 @@
 #include <sqlite3.h>
 
 #include "daemon/store/persist.h"
-
-enum store_statement {
-    STORE_BEGIN,
-    STORE_COMMIT,
-    STORE_ROLLBACK,
-    STORE_INSERT,
-    STORE_INSERT_SEVERAL,
-    STORE_FIND,
-    STORE_DELETE,
-    STORE_OLDEST,
-    STORE_PLACE,
-    STORE_TOMBSTONE_FIND,
-    STORE_TOMBSTONE_PUT,
-    STORE_TOMBSTONE_EXPIRE,
-    STORE_TOMBSTONE_DROP,
-    STORE_TOMBSTONE_LIFT,
-    STORE_EVICTED_PUT,
-    STORE_EVICTED_FIRST,
-    STORE_EVICTED_DROP,
-    STORE_EPOCH_EXPIRE,
-    STORE_META_PUT,
-    STORE_MOVE,
-    STORE_MODERATION_FIND,
-    STORE_MODERATION_PUT,
-    STORE_MODERATION_DROP,
-    STORE_MODERATION_DUE,
-    STORE_DECISION_EXPIRE,
-    STORE_RULE_FIND,
-    STORE_RULE_PUT,
-    STORE_RULE_DROP,
-    STORE_RULE_EXPIRE,
-    STORE_COPY_FIND,
-    STORE_COPY_PUT,
-    STORE_COPY_DROP,
-    STORE_COPY_EXPIRE,
-    STORE_REPLICATES,
-    STORE_TALLY,
-    STORE_STATEMENT_COUNT
-};
 
 /* A value that is bound to a place of a statement. */
 struct store_value {
@@ -83,23 +42,9 @@ struct store_value {
 #define STORE_NO_VALUES NULL, 0
 
 /*
- * Prepares all statements of enum store_statement into out_statements (STORE_STATEMENT_COUNT
- * elements, all NULL). After a failure, too, the caller calls store_statement_finalize.
- */
-int store_statement_prepare(sqlite3 *db, sqlite3_stmt **out_statements);
-
-/* Finalizes the STORE_STATEMENT_COUNT statements. NULL is skipped. */
-void store_statement_finalize(sqlite3_stmt **statements);
-
-/*
  * Resets a statement and clears its bindings, because they point to data of the caller.
  */
 void store_statement_reset(sqlite3_stmt *statement);
-
-/* Binds values to the places `first`, `first` + 1 and so on. The first place of a statement is 1.
- */
-int store_statement_bind_at(sqlite3_stmt *statement, int first, const struct store_value *values,
-                            size_t count);
 
 /* Binds values to places 1, 2 and so on. */
 int store_statement_bind(sqlite3_stmt *statement, const struct store_value *values, size_t count);

@@ -2,47 +2,31 @@
 #include "daemon/store/table.h"
 
 #include <assert.h>
+#include <endian.h>
 #include <stdarg.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "core/base/hash.h"
 
-enum { COLUMNS_MAX = 12, HEAD_BYTES = 192, SQL_BYTES = 1024 };
+enum { HEAD_BYTES = 192 };
 
 /* --- SQL -------------------------------------------------------------------------------------- */
 
-/* A text that grows. Every text of this file has a fixed size, which the assertion proves. */
-struct sql {
-    char *text;
-    size_t capacity;
-    size_t used;
-};
-
-__attribute__((format(printf, 2, 0))) static void
-sql_append_list(struct sql *sql, const char *format, va_list arguments)
-{
-    int length = vsnprintf(sql->text + sql->used, sql->capacity - sql->used, format, arguments);
-
-    assert(length >= 0 && (size_t)length < sql->capacity - sql->used);
-    sql->used += (size_t)length;
-}
-
-__attribute__((format(printf, 2, 3))) static void sql_append(struct sql *sql, const char *format,
-                                                             ...)
-{
-    va_list arguments;
-
-    va_start(arguments, format);
-    sql_append_list(sql, format, arguments);
-    va_end(arguments);
-}
-
-static void sql_append_keys(struct sql *sql, const struct store_table *table)
+static void append_keys(sqlite3_str *sql, const struct store_table *table)
 {
     for (size_t i = 0; i < table->keys; i++) {
-        sql_append(sql, "%s%s", i == 0 ? "" : ", ", table->columns[i].name);
+        sqlite3_str_appendf(sql, "%s%s", i == 0 ? "" : ", ", table->columns[i].name);
     }
+}
+
+static int prepare(sqlite3 *db, sqlite3_str *sql, unsigned flags, sqlite3_stmt **out_statement)
+{
+    char *text = sqlite3_str_finish(sql);
+    int rc =
+        text == NULL ? SQLITE_NOMEM : sqlite3_prepare_v3(db, text, -1, flags, out_statement, NULL);
+
+    sqlite3_free(text);
+    return rc;
 }
 
 /* STRICT, so that SQLite refuses values of other types. A key of one column is the rowid. */
@@ -53,38 +37,45 @@ int store_table_create(sqlite3 *db, const struct store_table *table)
         [STORE_TYPE_FIXED] = "BLOB",  [STORE_TYPE_CHARS] = "TEXT",  [STORE_TYPE_BYTES] = "BLOB",
         [STORE_TYPE_TEXT] = "TEXT",
     };
-    char text[SQL_BYTES];
-    struct sql sql = {text, sizeof(text), 0};
+    sqlite3_str *sql = sqlite3_str_new(db);
+    size_t head_bytes = 0;
 
-    sql_append(&sql, "CREATE TABLE %s (checksum INTEGER NOT NULL, ", table->name);
+    sqlite3_str_appendf(sql, "CREATE TABLE %s (checksum INTEGER NOT NULL, ", table->name);
     for (size_t i = 0; i < table->count; i++) {
         const struct store_column *column = &table->columns[i];
         bool may_be_null = column->null_if_zero || column->at_has != 0;
 
-        sql_append(&sql, "%s %s%s, ", column->name, types[column->type],
-                   may_be_null ? "" : " NOT NULL");
+        head_bytes += column->type == STORE_TYPE_FIXED ? column->size : 8;
+        sqlite3_str_appendf(sql, "%s %s%s, ", column->name, types[column->type],
+                            may_be_null ? "" : " NOT NULL");
     }
-    sql_append(&sql, "PRIMARY KEY (");
-    sql_append_keys(&sql, table);
-    sql_append(&sql, ")%s) STRICT%s;%s", table->constraint != NULL ? table->constraint : "",
-               table->keys > 1 ? ", WITHOUT ROWID" : "",
-               table->indexes != NULL ? table->indexes : "");
-    return store_exec(db, text);
+    assert(head_bytes <= HEAD_BYTES); /* store_table_checksum relies on it */
+    (void)head_bytes;                 /* without assertions */
+    sqlite3_str_appendall(sql, "PRIMARY KEY (");
+    append_keys(sql, table);
+    /* For a NULL pointer %s writes nothing. */
+    sqlite3_str_appendf(sql, ")%s) STRICT%s;%s", table->constraint,
+                        table->keys > 1 ? ", WITHOUT ROWID" : "", table->indexes);
+    char *text = sqlite3_str_finish(sql);
+    int rc = text == NULL ? SQLITE_NOMEM : store_exec(db, text);
+    sqlite3_free(text);
+    return rc;
 }
 
-void store_table_insert_sql(const struct store_table *table, const char *verb, unsigned rows,
-                            char out[STORE_INSERT_BYTES])
+int store_table_prepare(sqlite3 *db, const struct store_table *table, const char *verb,
+                        unsigned rows, sqlite3_stmt **out_statement)
 {
-    struct sql sql = {out, STORE_INSERT_BYTES, 0};
+    sqlite3_str *sql = sqlite3_str_new(db);
 
-    sql_append(&sql, "%s INTO %s VALUES ", verb, table->name);
+    sqlite3_str_appendf(sql, "%s INTO %s VALUES ", verb, table->name);
     for (unsigned row = 0; row < rows; row++) {
-        sql_append(&sql, row == 0 ? "(?" : ", (?");
+        sqlite3_str_appendall(sql, row == 0 ? "(?" : ", (?");
         for (size_t i = 0; i < table->count; i++) {
-            sql_append(&sql, ", ?");
+            sqlite3_str_appendall(sql, ", ?");
         }
-        sql_append(&sql, ")");
+        sqlite3_str_appendall(sql, ")");
     }
+    return prepare(db, sql, SQLITE_PREPARE_PERSISTENT, out_statement);
 }
 
 /* --- from a struct to a row ------------------------------------------------------------------- */
@@ -94,123 +85,136 @@ static bool is_number(const struct store_column *column)
     return column->type <= STORE_TYPE_FLAG;
 }
 
-static struct store_value number_of(const struct store_column *column, const uint8_t *at)
+static bool is_text(const struct store_column *column)
 {
-    struct store_value value = {.type = SQLITE_INTEGER};
+    return column->type == STORE_TYPE_CHARS || column->type == STORE_TYPE_TEXT;
+}
+
+static int64_t number_of(const struct store_column *column, const uint8_t *row)
+{
+    const uint8_t *at = row + column->at;
+    int64_t wide;
     uint32_t narrow;
 
     if (column->type == STORE_TYPE_I64) {
-        memcpy(&value.number, at, sizeof(value.number));
-    } else if (column->type == STORE_TYPE_U32) {
+        memcpy(&wide, at, sizeof(wide));
+        return wide;
+    }
+    if (column->type == STORE_TYPE_U32) {
         memcpy(&narrow, at, sizeof(narrow));
-        value.number = narrow;
-    } else {
-        value.number = *(const bool *)at;
+        return narrow;
     }
-    if (column->null_if_zero && value.number == 0) {
-        value.type = SQLITE_NULL;
-    }
-    return value;
+    return *(const bool *)at;
 }
 
-/* Returns the value of a column. Its bytes are borrowed from the row. */
-static struct store_value value_of(const struct store_column *column, const uint8_t *row)
+/* Returns the bytes of a column that is no number. They are borrowed from the row. */
+static const void *bytes_of(const struct store_column *column, const uint8_t *row)
 {
-    struct store_value value = {.type = SQLITE_BLOB, .bytes = row + column->at};
+    const void *bytes = row + column->at;
 
-    if (is_number(column)) {
-        return number_of(column, row + column->at);
-    }
-    if (column->type == STORE_TYPE_CHARS || column->type == STORE_TYPE_TEXT) {
-        value.type = SQLITE_TEXT;
-    }
     if (column->type >= STORE_TYPE_BYTES) {
-        memcpy(&value.bytes, row + column->at, sizeof(value.bytes));
+        memcpy(&bytes, row + column->at, sizeof(bytes));
     }
+    return bytes;
+}
+
+static size_t length_of(const struct store_column *column, const uint8_t *row)
+{
+    size_t length = column->size;
+
     if (column->at_length != 0) {
-        memcpy(&value.length, row + column->at_length, sizeof(value.length));
+        memcpy(&length, row + column->at_length, sizeof(length));
     } else if (column->type == STORE_TYPE_CHARS) {
-        value.length = strlen(value.bytes);
-    } else {
-        value.length = column->size;
+        length = strlen((const char *)row + column->at);
     }
-    if (column->at_has != 0 && !*(const bool *)(row + column->at_has)) {
-        value = (struct store_value){.type = SQLITE_NULL};
-    }
-    return value;
+    return length;
 }
 
-/* Numbers, lengths and short values, one after another. */
-struct head {
-    uint8_t bytes[HEAD_BYTES];
-    size_t used;
-};
-
-static void head_add_number(struct head *head, uint64_t value)
+static bool is_null(const struct store_column *column, const uint8_t *row)
 {
-    assert(head->used + 8 <= sizeof(head->bytes));
-    for (unsigned i = 0; i < 8; i++) {
-        head->bytes[head->used++] = (uint8_t)(value >> (8 * i));
-    }
+    return (column->at_has != 0 && !*(const bool *)(row + column->at_has)) ||
+           (column->null_if_zero && number_of(column, row) == 0);
 }
 
-static void head_add(struct head *head, const struct store_column *column,
-                     const struct store_value *value)
+/* Binds a column. The bytes are borrowed from the row. */
+static int bind_column(sqlite3_stmt *statement, int place, const struct store_column *column,
+                       const uint8_t *row)
 {
+    const void *bytes;
+    size_t length;
+
+    if (is_null(column, row)) {
+        return sqlite3_bind_null(statement, place);
+    }
     if (is_number(column)) {
-        head_add_number(head, (uint64_t)value->number);
-    } else if (column->type != STORE_TYPE_FIXED) {
-        head_add_number(head, value->length);
-    } else if (value->type != SQLITE_NULL) {
-        assert(head->used + value->length <= sizeof(head->bytes));
-        memcpy(head->bytes + head->used, value->bytes, value->length);
-        head->used += value->length;
+        return sqlite3_bind_int64(statement, place, number_of(column, row));
     }
+    bytes = bytes_of(column, row);
+    length = length_of(column, row);
+    bytes = length == 0 ? "" : bytes; /* a NULL pointer would be bound as NULL */
+    return is_text(column)
+               ? sqlite3_bind_text64(statement, place, bytes, length, SQLITE_STATIC, SQLITE_UTF8)
+               : sqlite3_bind_blob64(statement, place, bytes, length, SQLITE_STATIC);
+}
+
+/* Binds the first `count` columns of a row to places from `place` on. */
+static int bind_columns(sqlite3_stmt *statement, int place, const struct store_table *table,
+                        size_t count, const void *row)
+{
+    int rc = SQLITE_OK;
+
+    for (size_t i = 0; i < count && rc == SQLITE_OK; i++) {
+        rc = bind_column(statement, place + (int)i, &table->columns[i], row);
+    }
+    return rc;
+}
+
+static uint8_t *put_number(uint8_t *end, uint64_t value)
+{
+    value = htole64(value);
+    memcpy(end, &value, sizeof(value));
+    return end + sizeof(value);
 }
 
 /*
- * Fills out[0] with the checksum, and out[1] to out[table->count] with the values of the row.
- *
  * The first thing that is hashed has the numbers of the row, its values of fixed size, and the
  * lengths of its other values, so that a byte that moves from the end of one value to the beginning
  * of the next changes the checksum. The hash of each part is the seed for the hash of the next one.
+ * Start-up does this for every message, so that it makes no array of values first.
  */
-static void fill(const struct store_table *table, const void *row,
-                 struct store_value out[COLUMNS_MAX])
-{
-    struct head head = {.used = 0};
-    uint64_t hash;
-
-    assert(table->count < COLUMNS_MAX);
-    for (size_t i = 0; i < table->count; i++) {
-        out[i + 1] = value_of(&table->columns[i], row);
-        head_add(&head, &table->columns[i], &out[i + 1]);
-    }
-    hash = hash_seeded(head.bytes, head.used, 0);
-    for (size_t i = 0; i < table->count; i++) {
-        if (table->columns[i].type > STORE_TYPE_FIXED) {
-            hash = hash_seeded(out[i + 1].bytes, out[i + 1].length, hash);
-        }
-    }
-    out[0] = (struct store_value)STORE_NUMBER(hash);
-}
-
 int64_t store_table_checksum(const struct store_table *table, const void *row)
 {
-    struct store_value values[COLUMNS_MAX];
+    const struct store_column *column = table->columns;
+    const struct store_column *behind = column + table->count;
+    uint8_t head[HEAD_BYTES];
+    uint8_t *end = head;
 
-    fill(table, row, values);
-    return values[0].number;
+    for (; column < behind; column++) {
+        if (is_number(column)) {
+            end = put_number(end, (uint64_t)number_of(column, row));
+        } else if (column->type != STORE_TYPE_FIXED) {
+            end = put_number(end, length_of(column, row));
+        } else if (!is_null(column, row)) {
+            memcpy(end, bytes_of(column, row), column->size);
+            end += column->size;
+        }
+    }
+    uint64_t hash = hash_seeded(head, (size_t)(end - head), 0);
+    for (column = table->columns; column < behind; column++) {
+        if (column->type > STORE_TYPE_FIXED) {
+            hash = hash_seeded(bytes_of(column, row), length_of(column, row), hash);
+        }
+    }
+    return (int64_t)hash;
 }
 
 int store_table_bind(sqlite3_stmt *statement, unsigned place, const struct store_table *table,
                      const void *row)
 {
-    struct store_value values[COLUMNS_MAX];
-    size_t count = table->count + 1;
+    int first = (int)(place * (table->count + 1)) + 1;
+    int rc = sqlite3_bind_int64(statement, first, store_table_checksum(table, row));
 
-    fill(table, row, values);
-    return store_statement_bind_at(statement, (int)(place * count) + 1, values, count);
+    return rc == SQLITE_OK ? bind_columns(statement, first + 1, table, table->count, row) : rc;
 }
 
 int store_table_put(sqlite3_stmt *statement, const struct store_table *table, const void *row)
@@ -225,11 +229,9 @@ int store_table_put(sqlite3_stmt *statement, const struct store_table *table, co
 int store_table_insert(sqlite3 *db, const char *verb, const struct store_table *table,
                        const void *row)
 {
-    char sql[STORE_INSERT_BYTES];
     sqlite3_stmt *statement = NULL;
+    int rc = store_table_prepare(db, table, verb, 1, &statement);
 
-    store_table_insert_sql(table, verb, 1, sql);
-    int rc = sqlite3_prepare_v2(db, sql, -1, &statement, NULL);
     rc = rc == SQLITE_OK ? store_table_put(statement, table, row) : rc;
     (void)sqlite3_finalize(statement); /* repeats what step said */
     return rc;
@@ -237,29 +239,28 @@ int store_table_insert(sqlite3 *db, const char *verb, const struct store_table *
 
 /* --- from a row to a struct ------------------------------------------------------------------- */
 
-static int read_number(sqlite3_stmt *statement, int place, const struct store_column *column,
-                       uint8_t *at)
+static int read_number(sqlite3_value *value, const struct store_column *column, uint8_t *at)
 {
-    int64_t number = sqlite3_column_int64(statement, place); /* NULL reads as 0 */
+    int64_t number = sqlite3_value_int64(value); /* NULL reads as 0 */
     uint32_t narrow = (uint32_t)number;
 
     /* A partial index would not have a row with 0 in place of NULL. */
-    if (column->null_if_zero &&
-        (sqlite3_column_type(statement, place) == SQLITE_NULL) != (number == 0)) {
+    if (column->null_if_zero && (sqlite3_value_type(value) == SQLITE_NULL) != (number == 0)) {
         return SQLITE_CORRUPT;
     }
     if (column->type == STORE_TYPE_I64) {
         memcpy(at, &number, sizeof(number));
-    } else if (column->type == STORE_TYPE_U32) {
-        uint32_t greatest = column->greatest != 0 ? column->greatest : UINT32_MAX;
-
-        memcpy(at, &narrow, sizeof(narrow));
-        return number < column->least || number > greatest ? SQLITE_CORRUPT : SQLITE_OK;
-    } else {
+        return SQLITE_OK;
+    }
+    if (column->type == STORE_TYPE_FLAG) {
         *(bool *)at = number != 0;
         return number < 0 || number > 1 ? SQLITE_CORRUPT : SQLITE_OK;
     }
-    return SQLITE_OK;
+    memcpy(at, &narrow, sizeof(narrow));
+    return number < column->least ||
+                   number > (column->greatest != 0 ? column->greatest : UINT32_MAX)
+               ? SQLITE_CORRUPT
+               : SQLITE_OK;
 }
 
 static bool is_length_right(const struct store_column *column, size_t length)
@@ -278,11 +279,9 @@ static bool is_length_right(const struct store_column *column, size_t length)
  * Reads a value of bytes. SQLITE_NOMEM: SQLite returned a length but a NULL pointer, because it had
  * no memory for the value.
  */
-static int read_bytes(sqlite3_stmt *statement, int place, const struct store_column *column,
-                      uint8_t *row)
+static int read_bytes(sqlite3_value *value, const struct store_column *column, uint8_t *row)
 {
-    bool is_text = column->type == STORE_TYPE_CHARS || column->type == STORE_TYPE_TEXT;
-    int type = sqlite3_column_type(statement, place);
+    int type = sqlite3_value_type(value);
 
     if (column->at_has != 0) {
         *(bool *)(row + column->at_has) = type != SQLITE_NULL;
@@ -290,9 +289,9 @@ static int read_bytes(sqlite3_stmt *statement, int place, const struct store_col
             return SQLITE_OK;
         }
     }
-    const void *bytes = sqlite3_column_blob(statement, place);
-    size_t length = (size_t)sqlite3_column_bytes(statement, place);
-    if (type != (is_text ? SQLITE_TEXT : SQLITE_BLOB) || !is_length_right(column, length)) {
+    const void *bytes = sqlite3_value_blob(value);
+    size_t length = (size_t)sqlite3_value_bytes(value);
+    if (type != (is_text(column) ? SQLITE_TEXT : SQLITE_BLOB) || !is_length_right(column, length)) {
         return SQLITE_CORRUPT;
     }
     if (bytes == NULL && length > 0) {
@@ -313,7 +312,11 @@ static int read_bytes(sqlite3_stmt *statement, int place, const struct store_col
     return SQLITE_OK;
 }
 
-/* Reads the columns from `first` on, and verifies the checksum of the whole row. */
+/*
+ * Reads the columns from `first` on, and verifies the checksum of the whole row. One thread at a
+ * time uses a connection, so that a value may be read without the connection's mutex. It is faster
+ * than to ask the statement for type, bytes and length of a column.
+ */
 static int read_from(sqlite3_stmt *statement, size_t first, const struct store_table *table,
                      void *row)
 {
@@ -321,10 +324,10 @@ static int read_from(sqlite3_stmt *statement, size_t first, const struct store_t
 
     for (size_t i = first; i < table->count && rc == SQLITE_OK; i++) {
         const struct store_column *column = &table->columns[i];
-        int place = (int)i + 1;
+        sqlite3_value *value = sqlite3_column_value(statement, (int)i + 1);
 
-        rc = is_number(column) ? read_number(statement, place, column, (uint8_t *)row + column->at)
-                               : read_bytes(statement, place, column, row);
+        rc = is_number(column) ? read_number(value, column, (uint8_t *)row + column->at)
+                               : read_bytes(value, column, row);
     }
     if (rc == SQLITE_OK &&
         (sqlite3_column_int64(statement, 0) != store_table_checksum(table, row) ||
@@ -354,20 +357,9 @@ int store_table_query(sqlite3 *db, const char *sql, const struct store_value *va
     return rc;
 }
 
-/* Binds the key of a row to the places 1, 2 and so on. */
-static int bind_key(sqlite3_stmt *statement, const struct store_table *table, const void *row)
-{
-    struct store_value key[STORE_KEYS_MAX];
-
-    for (size_t i = 0; i < table->keys; i++) {
-        key[i] = value_of(&table->columns[i], row);
-    }
-    return store_statement_bind(statement, key, table->keys);
-}
-
 int store_table_find(sqlite3_stmt *statement, const struct store_table *table, void *row)
 {
-    int rc = bind_key(statement, table, row);
+    int rc = bind_columns(statement, 1, table, table->keys, row);
 
     rc = rc == SQLITE_OK ? sqlite3_step(statement) : rc;
     if (rc == SQLITE_ROW) {
@@ -380,7 +372,7 @@ int store_table_find(sqlite3_stmt *statement, const struct store_table *table, v
 
 int store_table_run(sqlite3_stmt *statement, const struct store_table *table, const void *row)
 {
-    int rc = bind_key(statement, table, row);
+    int rc = bind_columns(statement, 1, table, table->keys, row);
 
     rc = rc == SQLITE_OK ? sqlite3_step(statement) : rc;
     store_statement_reset(statement);
@@ -392,21 +384,20 @@ int store_table_run(sqlite3_stmt *statement, const struct store_table *table, co
 int store_walk_begin(struct store_walk *walk, sqlite3 *db, const struct store_table *table,
                      const char *where, ...)
 {
-    char text[SQL_BYTES];
-    struct sql sql = {text, sizeof(text), 0};
+    sqlite3_str *sql = sqlite3_str_new(db);
     va_list arguments;
 
     *walk = (struct store_walk){.table = table};
-    sql_append(&sql, "SELECT * FROM %s NOT INDEXED WHERE (", table->name);
-    sql_append_keys(&sql, table);
-    sql_append(&sql, ") > (%.*s) AND ", (int)(3 * table->keys) - 2, "?, ?, ?");
+    sqlite3_str_appendf(sql, "SELECT * FROM %s WHERE (", table->name);
+    append_keys(sql, table);
+    sqlite3_str_appendf(sql, ") > (%.*s) AND ", (int)(3 * table->keys) - 2, "?, ?, ?");
     va_start(arguments, where);
-    sql_append_list(&sql, where, arguments);
+    sqlite3_str_vappendf(sql, where, arguments);
     va_end(arguments);
-    sql_append(&sql, " ORDER BY ");
-    sql_append_keys(&sql, table);
-    sql_append(&sql, " LIMIT 1");
-    return sqlite3_prepare_v2(db, text, -1, &walk->statement, NULL);
+    sqlite3_str_appendall(sql, " ORDER BY ");
+    append_keys(sql, table);
+    sqlite3_str_appendall(sql, " LIMIT 1");
+    return prepare(db, sql, 0, &walk->statement);
 }
 
 /* Notes the key of the current row as SQLite sees it, also if it is damaged. */
@@ -457,6 +448,8 @@ int store_walk_end(struct store_walk *walk, int rc)
     for (size_t i = 0; i < walk->table->keys; i++) {
         sqlite3_value_free(walk->keys[i]);
     }
+    assert(walk->statement == NULL ||
+           sqlite3_stmt_status(walk->statement, SQLITE_STMTSTATUS_SORT, 0) == 0);
     (void)sqlite3_finalize(walk->statement); /* repeats what step said */
     return rc == SQLITE_DONE ? SQLITE_OK : rc;
 }

@@ -65,12 +65,11 @@ struct store_table {
 int store_table_create(sqlite3 *db, const struct store_table *table);
 
 /*
- * Writes an INSERT of `rows` rows into `out`, as SQL. `verb` is INSERT, or INSERT OR REPLACE and
- * the like.
+ * Prepares an INSERT of `rows` rows. `verb` is INSERT, or INSERT OR REPLACE and the like. The
+ * caller finalizes *out_statement.
  */
-enum { STORE_INSERT_BYTES = 512 };
-void store_table_insert_sql(const struct store_table *table, const char *verb, unsigned rows,
-                            char out[STORE_INSERT_BYTES]);
+int store_table_prepare(sqlite3 *db, const struct store_table *table, const char *verb,
+                        unsigned rows, sqlite3_stmt **out_statement);
 
 /* Computes the checksum of a row, as a signed number, because SQLite stores signed numbers. */
 int64_t store_table_checksum(const struct store_table *table, const void *row);
@@ -137,7 +136,11 @@ struct store_walk {
     sqlite3_value *keys[STORE_KEYS_MAX]; /* owned: the key of the row before; NULL: no such row */
 };
 
-/* `where` is a condition in SQL, with the arguments that printf would put into it. */
+/*
+ * `where` is a condition in SQL, with the arguments that printf would put into it. A column of the
+ * key or of an index has a + before its name there, so that SQLite does not search by it: a step
+ * that searched by another index, or from the first row of a host, would read all rows again.
+ */
 int store_walk_begin(struct store_walk *walk, sqlite3 *db, const struct store_table *table,
                      const char *where, ...) __attribute__((format(printf, 4, 5)));
 

@@ -22,8 +22,9 @@
         .size = sizeof(((struct S *)NULL)->member), __VA_ARGS__           \
     }
 #define COLUMN(column, kind, S, member) COLUMN_OF(column, kind, S, member, .least = 0)
-#define COLUMNS(S, array) \
-    .columns = (array), .count = sizeof(array) / sizeof((array)[0]), .row_bytes = sizeof(struct S)
+#define TABLE(S, array, key_columns, sql_name, sentence)                               \
+    .name = (sql_name), .what = (sentence), .columns = (array), .keys = (key_columns), \
+    .count = sizeof(array) / sizeof((array)[0]), .row_bytes = sizeof(struct S)
 
 _Static_assert(sizeof(enum persist_state) == sizeof(uint32_t), "an enum is read as U32");
 
@@ -37,10 +38,7 @@ static const struct store_column meta_columns[] = {
     COLUMN("shift_from_ms", I64, store_meta, shift_from_ms),
 };
 const struct store_table store_meta_table = {
-    .name = "meta",
-    .what = "meta",
-    .keys = 1,
-    COLUMNS(store_meta, meta_columns),
+    TABLE(store_meta, meta_columns, 1, "meta", "meta"),
 };
 
 /* --- host ------------------------------------------------------------------------------------- */
@@ -52,11 +50,8 @@ static const struct store_column host_columns[] = {
     COLUMN("replicate", FLAG, store_host, replicate),
 };
 const struct store_table store_host_table = {
-    .name = "host",
-    .what = "a host's row",
-    .keys = 1,
+    TABLE(store_host, host_columns, 1, "host", "a host's row"),
     .constraint = ", UNIQUE (name)",
-    COLUMNS(store_host, host_columns),
 };
 
 /* --- message ---------------------------------------------------------------------------------- */
@@ -85,10 +80,7 @@ static const struct store_column message_columns[] = {
               .at_length = AT(persist_message, payload_bytes)),
 };
 const struct store_table store_message_table = {
-    .name = "message",
-    .what = "a message's row",
-    .keys = 1,
-    COLUMNS(persist_message, message_columns),
+    TABLE(persist_message, message_columns, 1, "message", "a message's row"),
 };
 _Static_assert(sizeof(message_columns) / sizeof(message_columns[0]) + 1 == STORE_MESSAGE_PLACES,
                "the columns and the checksum");
@@ -113,13 +105,10 @@ static bool tombstone_is_sound(const void *row)
 }
 
 const struct store_table store_tombstone_table = {
-    .name = "tombstone",
-    .what = "a withdrawn message's row",
-    .keys = 2,
+    TABLE(store_tombstone, tombstone_columns, 2, "tombstone", "a withdrawn message's row"),
     .indexes = "CREATE INDEX tombstone_by_expiry ON tombstone (expires_ms);"
                "CREATE INDEX tombstone_by_seq ON tombstone (seq) WHERE seq IS NOT NULL;",
     .is_sound = tombstone_is_sound,
-    COLUMNS(store_tombstone, tombstone_columns),
 };
 
 /* --- epoch ------------------------------------------------------------------------------------ */
@@ -139,11 +128,8 @@ static bool epoch_is_sound(const void *row)
 }
 
 const struct store_table store_epoch_table = {
-    .name = "epoch",
-    .what = "an epoch's row",
-    .keys = 2,
+    TABLE(persist_epoch, epoch_columns, 2, "epoch", "an epoch's row"),
     .is_sound = epoch_is_sound,
-    COLUMNS(persist_epoch, epoch_columns),
 };
 
 /* --- moderation ------------------------------------------------------------------------------- */
@@ -170,15 +156,12 @@ static bool moderation_is_sound(const void *row)
 }
 
 const struct store_table store_moderation_table = {
-    .name = "moderation",
-    .what = "a reported message's row",
-    .keys = 1,
+    TABLE(store_review, moderation_columns, 1, "moderation", "a reported message's row"),
     .indexes = "CREATE INDEX moderation_by_destruction ON moderation (destroy_ms)"
                " WHERE destroy_ms > 0;"
                "CREATE INDEX moderation_by_change ON moderation (change_seq)"
                " WHERE change_seq IS NOT NULL;",
     .is_sound = moderation_is_sound,
-    COLUMNS(store_review, moderation_columns),
 };
 
 /* --- decision --------------------------------------------------------------------------------- */
@@ -196,11 +179,8 @@ static const struct store_column decision_columns[] = {
     COLUMN("web", FLAG, persist_decision, web),
 };
 const struct store_table store_decision_table = {
-    .name = "decision",
-    .what = "a decision's row",
-    .keys = 2,
+    TABLE(persist_decision, decision_columns, 2, "decision", "a decision's row"),
     .indexes = "CREATE INDEX decision_by_time ON decision (time_ms);",
-    COLUMNS(persist_decision, decision_columns),
 };
 
 /* --- rule ------------------------------------------------------------------------------------- */
@@ -227,13 +207,10 @@ static bool rule_is_sound(const void *row)
 }
 
 const struct store_table store_rule_table = {
-    .name = "rule",
-    .what = "a rule's row",
-    .keys = 3,
+    TABLE(persist_rule, rule_columns, 3, "rule", "a rule's row"),
     .indexes = "CREATE INDEX rule_by_end ON rule (until_ms) WHERE until_ms > 0;"
                "CREATE INDEX rule_by_seq ON rule (seq) WHERE seq IS NOT NULL;",
     .is_sound = rule_is_sound,
-    COLUMNS(persist_rule, rule_columns),
 };
 
 /* --- evicted ---------------------------------------------------------------------------------- */
@@ -255,11 +232,8 @@ static bool evicted_is_sound(const void *row)
 }
 
 const struct store_table store_evicted_table = {
-    .name = "evicted",
-    .what = "a row of evicted messages",
-    .keys = 1,
+    TABLE(store_evicted_row, evicted_columns, 1, "evicted", "a row of evicted messages"),
     .is_sound = evicted_is_sound,
-    COLUMNS(store_evicted_row, evicted_columns),
 };
 
 /* --- copy_decision ---------------------------------------------------------------------------- */
@@ -290,11 +264,8 @@ static bool copy_is_sound(const void *row)
 }
 
 const struct store_table store_copy_table = {
-    .name = "copy_decision",
-    .what = "a row of a decision at a copy",
-    .keys = 3,
+    TABLE(store_copy, copy_columns, 3, "copy_decision", "a row of a decision at a copy"),
     .is_sound = copy_is_sound,
-    COLUMNS(store_copy, copy_columns),
 };
 
 /* --- all tables ------------------------------------------------------------------------------- */

@@ -130,10 +130,14 @@ int store_tombstone_lift(struct store_database *database, const struct persist_m
     return rc;
 }
 
-int store_tombstone_expire(struct store_database *database, const struct persist_op *op)
+int store_tombstone_expire(struct store_database *database, struct persist_op *op)
 {
     sqlite3_stmt *statement = database->statements[STORE_TOMBSTONE_EXPIRE];
     int64_t count = 0;
+
+    if (database->state.tombstones == 0) {
+        return SQLITE_OK;
+    }
     int rc = store_statement_bind(statement,
                                   STORE_VALUES(STORE_NUMBER(op->now_ms), STORE_NUMBER(op->limit)));
 
@@ -158,7 +162,7 @@ int store_tombstone_shift(struct store_database *database, const struct persist_
 {
     struct store_tombstone tombstone;
     struct store_walk walk;
-    int rc = store_walk_begin(&walk, database->db, &store_tombstone_table, "expires_ms > %" PRId64,
+    int rc = store_walk_begin(&walk, database->db, &store_tombstone_table, "+expires_ms > %" PRId64,
                               op->now_ms - op->shift_ms);
 
     while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &tombstone)) == SQLITE_ROW) {
@@ -180,7 +184,7 @@ int store_tombstone_number(struct store_database *database, uint32_t host)
     struct store_tombstone tombstone;
     struct store_walk walk;
     int rc = store_walk_begin(&walk, database->db, &store_tombstone_table,
-                              "host_id = %" PRIu32 " AND seq IS NULL", host);
+                              "+host_id = %" PRIu32 " AND seq IS NULL", host);
 
     while (rc == SQLITE_OK && (rc = store_walk_next(&walk, &tombstone)) == SQLITE_ROW) {
         struct persist_message message = {.host = host};

@@ -31,7 +31,7 @@ int store_tombstone_find(struct store_database *database, const struct persist_m
 int store_tombstone_lift(struct store_database *database, const struct persist_message *message);
 
 /* A part of an expiry: deletes tombstones that have expired, as `limit` allows. */
-int store_tombstone_expire(struct store_database *database, const struct persist_op *op);
+int store_tombstone_expire(struct store_database *database, struct persist_op *op);
 
 /* A part of PERSIST_SHIFT: moves the end of each tombstone that had not expired. */
 int store_tombstone_shift(struct store_database *database, const struct persist_op *op);

@@ -58,13 +58,11 @@ static int write_all(sqlite3 *db, sqlite3_stmt *insert, uint64_t seed, size_t co
 
 int alone_deposit(const char *directory, uint64_t seed, size_t count, struct alone_outcome *out)
 {
-    char sql[STORE_INSERT_BYTES];
     char reason[PERSIST_REASON_BYTES] = "";
     char path[4096 + 32];
     sqlite3 *db = NULL;
     sqlite3_stmt *insert = NULL;
 
-    store_table_insert_sql(&store_message_table, "INSERT", 1, sql);
     snprintf(path, sizeof(path), "%s/alone.db", directory);
     if (store_schema_open(path, STORE_USE_WRITER, STORE_PAGE_BYTES, &db, reason) != 0) {
         return bench_fail("SQLite alone: %s", reason);
@@ -76,7 +74,7 @@ int alone_deposit(const char *directory, uint64_t seed, size_t count, struct alo
     int rc = sqlite3_wal_autocheckpoint(db, STORE_LOG_BYTES /
                                                 (STORE_PAGE_BYTES + STORE_LOG_FRAME_HEADER_BYTES));
     if (rc == SQLITE_OK) {
-        rc = sqlite3_prepare_v2(db, sql, -1, &insert, NULL);
+        rc = store_table_prepare(db, &store_message_table, "INSERT", 1, &insert);
     }
     if (rc == SQLITE_OK) {
         rc = write_all(db, insert, seed, count, &out->seconds);

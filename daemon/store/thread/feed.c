@@ -242,23 +242,20 @@ static int is_left_out(struct feed *feed, const struct persist_message *message,
 static int name_decision(const struct feed *feed, struct persist_change *change)
 {
     bool is_rule = change->kind == PERSIST_CHANGE_RULE;
-    struct store_copy noted;
+    struct store_copy noted = {.host = feed->read->page_host,
+                               .kind = is_rule ? (uint32_t)change->rule.kind : 0,
+                               .value = is_rule ? change->rule.value : change->message.id,
+                               .value_bytes =
+                                   is_rule ? change->rule.value_bytes : (size_t)MESSAGE_ID_BYTES};
 
     if (feed->noted == NULL || change->kind == PERSIST_CHANGE_GONE) {
         return SQLITE_OK;
     }
-    int rc = store_statement_step(
-        feed->noted,
-        STORE_VALUES(STORE_NUMBER(feed->read->page_host),
-                     STORE_NUMBER(is_rule ? (uint32_t)change->rule.kind : 0),
-                     STORE_BLOB(is_rule ? change->rule.value : change->message.id,
-                                is_rule ? change->rule.value_bytes : (size_t)MESSAGE_ID_BYTES)));
+    int rc = store_table_find(feed->noted, &store_copy_table, &noted);
     if (rc == SQLITE_ROW) {
-        rc = store_table_read(feed->noted, &store_copy_table, &noted);
         change->decision_id = noted.id;
     }
-    store_statement_reset(feed->noted);
-    return rc == SQLITE_DONE ? SQLITE_OK : rc;
+    return rc == SQLITE_ROW || rc == SQLITE_DONE ? SQLITE_OK : rc;
 }
 
 /* Copies what the change points to into the job's memory. */
