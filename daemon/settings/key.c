@@ -36,6 +36,12 @@ int settings_refuse_unknown(const struct settings_source *source,
     char known[512] = "";
     size_t used = 0;
 
+    for (size_t i = 0; i < table->gone_count; i++) {
+        if (table->gone[i].section == section && strcmp(table->gone[i].name, name) == 0) {
+            return settings_refuse(source, "`%s` in [%s] is no key any more: %s", name, here,
+                                   table->gone[i].why);
+        }
+    }
     for (unsigned i = 0; i < table->section_count; i++) {
         const struct settings_section *other = &table->sections[i];
 

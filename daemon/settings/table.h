@@ -62,11 +62,20 @@ struct settings_section {
     const char *help;    /* a sentence or two */
 };
 
+/* A key that there was once: a file that still has it is told why it went. */
+struct settings_gone {
+    unsigned section;
+    const char *name;
+    const char *why; /* continues "`name` in [section] is no key any more: " */
+};
+
 struct settings_table {
     const struct settings_section *sections;
     size_t section_count;
     const struct settings_key *keys; /* in the order in which they are printed */
     size_t key_count;
+    const struct settings_gone *gone;
+    size_t gone_count;
 };
 
 /*

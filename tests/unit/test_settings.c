@@ -86,7 +86,8 @@ static const struct settings_key keys[KEYS] = {
     {SECTION_PAGE, "color", FIELD(struct page, color), SETTINGS_TYPE_OWN, .own = &color_type,
      .standard_note = "none", .example = "#00ff00", .help = "Its color."},
 };
-static const struct settings_table table = {sections, SECTIONS, keys, KEYS};
+static const struct settings_gone gone[] = {{SECTION_WEB, "speed", "pages are fast now"}};
+static const struct settings_table table = {sections, SECTIONS, keys, KEYS, gone, 1};
 
 static struct web web;
 static char reason[SETTINGS_REASON_BYTES];
@@ -282,6 +283,8 @@ static void test_refuses(void **state)
     assert_refused("[wob]\n", "unknown section [wob]; there are [web] and [page NAME]");
     assert_refused("[web x]\n", "[web] has no name after it");
     assert_refused("[web]\ncach = 1\n", "web.conf:2: unknown key `cach` in [web]; did you mean");
+    assert_refused("[web]\nspeed = 1\n",
+                   "web.conf:2: `speed` in [web] is no key any more: pages are fast now");
     assert_refused("[web]\nmessages = 1\n", "does not belong into [web] but into [page NAME]");
     assert_refused("[web]\nwait = 61s\n", "`wait` must be from 1s to 1m; not 61s");
     assert_refused("[web]\nwait = 1s\nwait = 2s\n", "`wait` is set in line 2 already");
