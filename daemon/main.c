@@ -9,11 +9,10 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "daemon/commands.h"
 #include "daemon/config/options.h"
 #include "daemon/host/arrange.h"
 #include "daemon/net/server.h"
-#include "daemon/preflight.h"
-#include "daemon/restore.h"
 #include "daemon/settings/start.h"
 #include "daemon/system/log.h"
 

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/preflight.h"
-
 #include <string.h>
 
+#include "daemon/commands.h"
 #include "daemon/net/server_tls.h"
 #include "daemon/system/privilege.h"
 

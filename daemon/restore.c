@@ -1,6 +1,4 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/restore.h"
-
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -8,6 +6,7 @@
 #include <unistd.h>
 
 #include "core/base/err.h"
+#include "daemon/commands.h"
 #include "daemon/store/thread/backup.h"
 #include "daemon/system/datadir.h"
 #include "daemon/system/privilege.h"

@@ -11,8 +11,9 @@
 #include "core/base/err.h"
 #include "core/profile/encode.h"
 #include "daemon/config/config.h"
-#include "daemon/config/guest.h"
+#include "daemon/config/inner.h"
 #include "daemon/config/table.h"
+#include "daemon/settings/config.h"
 #include "daemon/settings/key.h"
 
 /* The file name of the administrator's socket in the data directory. */

@@ -4,8 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "daemon/config/inner.h"
 #include "daemon/config/table.h"
-#include "daemon/config/types.h"
+#include "daemon/settings/config.h"
 #include "daemon/settings/file.h"
 #include "daemon/settings/key.h"
 #include "daemon/settings/print.h"

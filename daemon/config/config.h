@@ -17,7 +17,7 @@
 
 #include "core/profile/profile.h"
 #include "daemon/config/schedule.h"
-#include "daemon/settings/config.h"
+#include "daemon/settings/value.h"
 #include "daemon/system/log.h"
 #include "proto/limits.h"
 
@@ -181,10 +181,6 @@ void config_defaults(struct config *out_config);
  * fewer than LIMIT_HOSTS hosts.
  */
 void config_add_host(struct config *config, const char *name);
-
-/* Begins a section of a file, as settings_target.enter: `config` is a struct config. */
-int config_enter(void *config, const struct settings_source *source,
-                 const struct settings_heading *heading, void **out_base);
 
 enum { CONFIG_REFUSED = SETTINGS_REFUSED };
 

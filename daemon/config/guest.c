@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "daemon/config/guest.h"
-
 #include <string.h>
 
+#include "daemon/config/inner.h"
 #include "daemon/config/table.h"
 #include "daemon/settings/key.h"
 

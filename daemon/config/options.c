@@ -5,7 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "daemon/config/presets.h"
+#include "daemon/config/inner.h"
 #include "daemon/config/table.h"
 
 /* Sets the default data directory if none is set. The key `data` in table.c describes the default.

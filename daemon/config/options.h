@@ -7,6 +7,7 @@
 #define DAEMON_CONFIG_OPTIONS_H
 
 #include "daemon/config/config.h"
+#include "daemon/settings/config.h"
 
 /* Strings are borrowed from the command line. */
 struct options {

@@ -3,7 +3,7 @@
 
 #include <stddef.h>
 
-#include "daemon/config/types.h"
+#include "daemon/config/inner.h"
 
 #define KIB   UINT64_C(1024)
 #define MIB   (1024 * KIB)
@@ -400,9 +400,17 @@ static const struct settings_key keys[] = {
 _Static_assert(sizeof(keys) / sizeof(keys[0]) <= SETTINGS_KEYS_MAX,
                "struct config has a line number for each key");
 
+static const struct settings_gone gone[] = {
+    {CONFIG_SECTION_LIMITS, "work_bits",
+     "there are no proofs of work, see `deposits_per_minute`, and `accept` of the hosts; remove "
+     "the line"},
+};
+
 const struct settings_table config_table = {
     .sections = sections,
     .section_count = CONFIG_SECTIONS,
     .keys = keys,
     .key_count = sizeof(keys) / sizeof(keys[0]),
+    .gone = gone,
+    .gone_count = sizeof(gone) / sizeof(gone[0]),
 };

@@ -10,14 +10,6 @@
 
 #include "daemon/settings/options.h"
 
-enum { SETTINGS_KEYS_MAX = 96, SETTINGS_FILE_BYTES = 4096 };
-
-/* What the configuration of every program begins with. */
-struct settings_config {
-    char file[SETTINGS_FILE_BYTES];        /* "": no file was read */
-    unsigned key_lines[SETTINGS_KEYS_MAX]; /* as settings_target.key_lines */
-};
-
 /*
  * settings_config_parse parses the text of a file, which has `length` bytes; `name` is the file
  * name for sentences. settings_config_read reads the file first. All other values of *out_config

@@ -33,7 +33,8 @@ static int refuse_address(const struct settings_listener *kind,
     }
     return settings_refuse(
         source,
-        "`%s`: `%.*s` is not a numeric address; names are not looked up, so that the program starts "
+        "`%s`: `%.*s` is not a numeric address; names are not looked up, so that the program "
+        "starts "
         "without a resolver: write 127.0.0.1:%u, [::1]:%u, 0.0.0.0:%u or [::]:%u",
         key, (int)(colon - text > 200 ? 200 : colon - text), text, kind->port, kind->port,
         kind->port, kind->port);

@@ -21,6 +21,20 @@ enum {
     SETTINGS_REASON_BYTES = REASON_BYTES
 };
 
+enum { SETTINGS_KEYS_MAX = 96, SETTINGS_FILE_BYTES = 4096 };
+
+/* What the configuration of every program begins with. It stands here, and not in config.h, because
+ * the struct of a configuration is included far more often than what reads one. */
+struct settings_config {
+    char file[SETTINGS_FILE_BYTES]; /* "": no file was read */
+    /*
+     * For each key of the program's table, in their order: the line of the file that set the key
+     * last; 0: none, or an option of the command line has set it since. Of sections with a label
+     * only the last one counts.
+     */
+    unsigned key_lines[SETTINGS_KEYS_MAX];
+};
+
 enum settings_type {
     SETTINGS_TYPE_SIZE,         /* bytes: 4096, 64K, 4M, 1G; powers of 1024 */
     SETTINGS_TYPE_COUNT,        /* 100000 */

@@ -11,7 +11,7 @@
 
 static const int numbers[RUNTIME_SIGNALS] = {SIGTERM, SIGINT, SIGHUP};
 
-static void act(struct runtime *runtime, int number)
+static void act_on_signal(struct runtime *runtime, int number)
 {
     bool is_again = runtime->is_stopping;
 
@@ -31,7 +31,7 @@ static void act(struct runtime *runtime, int number)
 
 static void on_signal(uv_signal_t *signal, int number)
 {
-    act(signal->data, number);
+    act_on_signal(signal->data, number);
 }
 
 static void on_watchdog(uv_timer_t *timer)
@@ -82,7 +82,7 @@ void runtime_act_early(struct runtime *runtime)
 {
     for (size_t i = 0; i < RUNTIME_SIGNALS; i++) {
         if (early_signals_take(numbers[i])) {
-            act(runtime, numbers[i]);
+            act_on_signal(runtime, numbers[i]);
         }
     }
 }

@@ -80,6 +80,9 @@ static const struct {
     {"[limits]\nk =\n",
      "t.conf:2: `k` has no value; it must be a number, or one with k or M, such as 100 or 20k"},
     {"[limits]\nK = 5\n", "t.conf:2: unknown key `K` in [limits]; did you mean `k`?"},
+    {"[limits]\nwork_bits = 18\n",
+     "t.conf:2: `work_bits` in [limits] is no key any more: there are no proofs of work, see "
+     "`deposits_per_minute`, and `accept` of the hosts; remove the line"},
     {"[limits]\nmesages = 5\n",
      "t.conf:2: unknown key `mesages` in [limits]; did you mean `messages`?"},
     {"[limits]\nttl_mxa = 5d\n",

@@ -3,7 +3,8 @@
 
 #include <string.h>
 
-#include "client/bridge/setup/table.h"
+#include "client/bridge/setup/inner.h"
+#include "daemon/settings/config.h"
 #include "daemon/settings/file.h"
 #include "daemon/settings/key.h"
 #include "daemon/settings/print.h"

@@ -11,7 +11,7 @@
 #include <stdint.h>
 #include <stdio.h>
 
-#include "daemon/settings/config.h"
+#include "daemon/settings/value.h"
 #include "daemon/system/log.h"
 
 enum {
@@ -72,10 +72,6 @@ struct bridge_config {
 
 /* Sets all defaults but those that bridge_config_finish sets. */
 void bridge_config_defaults(struct bridge_config *out_config);
-
-/* Begins a section of a file, as settings_target.enter: `config` is a struct bridge_config. */
-int bridge_config_enter(void *config, const struct settings_source *source,
-                        const struct settings_heading *heading, void **out_base);
 
 /* Sets the default name and adds the section of each hood that a host names. Checks the rules about
  * several keys. 0, or SETTINGS_REFUSED with a line for each error. */

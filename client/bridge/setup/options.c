@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "client/bridge/setup/table.h"
+#include "client/bridge/setup/inner.h"
 
 static const struct settings_option rows[] = {
     {"--log-level", "LEVEL", .key = "log_level", .help = "error, warning, info or debug"},

@@ -6,6 +6,7 @@
 #include <stdbool.h>
 
 #include "client/bridge/setup/config.h"
+#include "daemon/settings/config.h"
 
 enum bridge_command {
     BRIDGE_NO_COMMAND, /* an option such as --check-config stands alone */

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/setup/table.h"
+#include "client/bridge/setup/inner.h"
 
 #include "client/bridge/setup/config.h"
-#include "client/bridge/setup/types.h"
 
 static const char *const yes_words[] = {"no", "yes", NULL};
 static const char *const log_level_words[] = {"error", "warning", "info", "debug", NULL};

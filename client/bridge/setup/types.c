@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-#include "client/bridge/setup/types.h"
-
 #include <string.h>
 
 #include "client/bridge/setup/config.h"
+#include "client/bridge/setup/inner.h"
 
 /* --- names ------------------------------------------------------------------------------------ */
 

@@ -8,6 +8,7 @@
 #include "client/web/setup/table.h"
 #include "client/web/setup/types.h"
 #include "core/base/label.h"
+#include "daemon/settings/config.h"
 #include "daemon/settings/file.h"
 #include "daemon/settings/key.h"
 #include "daemon/settings/print.h"

@@ -13,8 +13,8 @@
 #include <stdio.h>
 
 #include "client/web/http.h"
-#include "daemon/settings/config.h"
 #include "daemon/settings/listener.h"
+#include "daemon/settings/value.h"
 #include "daemon/system/log.h"
 
 enum {
@@ -98,6 +98,8 @@ struct web_config {
 
 /* Sets all defaults but those that web_config_finish sets. */
 void web_config_defaults(enum web_section section, struct web_config *out_config);
+
+struct settings_heading;
 
 /* Begins a section of a file, as settings_target.enter: `config` is a struct web_config. */
 int web_config_enter(void *config, const struct settings_source *source,

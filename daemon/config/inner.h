@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* inner: what only the files of this folder share. */
+#ifndef DAEMON_CONFIG_INNER_H
+#define DAEMON_CONFIG_INNER_H
+
+#include "daemon/config/config.h"
+#include "daemon/settings/file.h"
+#include "daemon/settings/options.h"
+
+/* Begins a section of a file, as settings_target.enter: `config` is a struct config. */
+int config_enter(void *config, const struct settings_source *source,
+                 const struct settings_heading *heading, void **out_base);
+
+/* --- guest.c: listeners for one user, gateways and bridges ------------------------------------ */
+
+/*
+ * Checks that each such listener has a user and a folder of its own, and that no user is both, or
+ * the daemon's own. Returns 0, or CONFIG_REFUSED with a sentence.
+ */
+int config_check_guests(const struct config *config, const struct settings_source *source);
+
+/* --- types.c: types of values of one field each ----------------------------------------------- */
+
+/* Whether a text may be the name of a host or of a hood. */
+bool config_type_is_name(const char *name, size_t length);
+
+extern const struct settings_own config_type_listener; /* struct config: listeners */
+extern const struct settings_own config_type_labels;   /* struct config_host: here */
+extern const struct settings_own config_type_schedule; /* struct config_host: schedule */
+extern const struct settings_own config_type_profile;  /* struct config_host: profile */
+extern const struct settings_own config_type_hood;     /* struct config_host: hood */
+
+/* --- presets.c, made by scripts/embed: for --print-config NAME -------------------------------- */
+
+extern const struct settings_preset presets[]; /* ends with a row of NULL */
+
+#endif
